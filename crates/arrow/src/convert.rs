@@ -56,7 +56,8 @@ type Made = (Option<FieldRef>, ArrayRef);
 
 impl ToArrow {
     /// For batches of `leaves`, which must be the ones passed as
-    /// [`ReadOptions::leaves`](marquetry_parquet::read::ReadOptions::leaves); `None` for all.
+    /// [`ReadOptions::leaves`](marquetry_parquet::read::ReadOptions::leaves); `None` for all. This is planning work, in one
+    /// call.
     ///
     /// # Errors
     ///

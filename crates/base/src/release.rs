@@ -99,6 +99,13 @@ impl<T: Release, const N: usize> Release for [T; N] {
     }
 }
 
+/// A name, which is short: it is freed when it is dropped.
+impl Release for Arc<str> {
+    fn release(&mut self, _budget: &mut Budget<'_>) -> bool {
+        true
+    }
+}
+
 impl<T: Release> Release for Vec<T> {
     fn release(&mut self, budget: &mut Budget<'_>) -> bool {
         if !core::mem::needs_drop::<T>() {

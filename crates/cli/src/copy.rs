@@ -119,6 +119,7 @@ impl Copy {
     /// How the destination is written.
     fn options(&self, target: &Target) -> Outcome<DestinationOptions> {
         let mut options = self.file.options()?;
+        options.directory.parquet.write.limits = self.rows.table.limits.limits();
         options.text.invalid_utf8 = self.rows.invalid_utf8.into();
         options.text.limits = self.rows.table.limits.limits();
         if target.takes(OptionGroup::Cluster) {

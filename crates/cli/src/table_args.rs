@@ -76,6 +76,8 @@ pub(crate) struct LimitArgs {
     ///
     /// By default, footers, pages, dictionaries and values may have at most 256 MiB each, and reading a file may take
     /// 256 MiB, 16 times the file's size, and 2 MiB for each column, at most 4 GiB, so that a broken or hostile file cannot use all memory.
+    /// Copies are written so that they can be read within these limits, or refused; with --trust, reading them may need
+    /// it, too.
     #[arg(long, help_heading = "Files")]
     pub(crate) trust: bool,
 }

@@ -347,3 +347,52 @@ fn a_mistaken_encoding_is_about_the_column() {
     assert!(!refused.err.contains("to.parquet"), "{}", refused.err);
     refused.failed(2, &[said]);
 }
+
+/// What readers would refuse by default is refused, and nothing is left; `--trust` lifts that.
+#[test]
+fn pages_that_readers_refuse() {
+    let (folder, to) = folder();
+    copy(&data("types.parquet"), &to, &["--page-bytes", "300M"])
+        .failed(1, &["more than the limit page_bytes", "; --trust lifts this limit"]);
+    assert!(names(folder.path()).is_empty());
+    copy(&data("types.parquet"), &to, &["--page-bytes", "300M", "--trust"]).succeeded();
+    assert_eq!(rows(&to), rows(&data("types.parquet")));
+}
+
+/// What is written is read by default, or refused with its column and row.
+#[test]
+#[ignore = "soak: rows of 250 MB"]
+fn long_rows_are_read_again_or_refused() {
+    let (folder, to) = folder();
+    let from = |name: &str, text: &[&[u8]]| {
+        let path = folder.path().join(name);
+        fs::write(&path, text.concat()).unwrap();
+        path.to_str().unwrap().to_string()
+    };
+    let read = |to: &str, expected: &str| {
+        let printed = run(["rows", to, "--format", "jsonl"]).succeeded();
+        assert!(printed.ends_with(expected), "{} bytes", printed.len());
+        run(["show", to]).succeeded();
+        fs::remove_file(to).unwrap();
+    };
+    let long = vec![b'x'; 250_000_000];
+    let csv = from("long.csv", &[b"id,name\n1,", &long, b"\n2,b\n"]);
+    for codec in ["snappy", "zstd"] {
+        copy(&csv, &to, &["--codec", codec]).succeeded();
+        read(&to, "\n{\"id\":2,\"name\":\"b\"}\n");
+    }
+    let csv = from("long.csv", &[b"id,name\n1,", &vec![b'x'; 300_000_000], b"\n2,b\n"]);
+    copy(&csv, &to, &[]).failed(1, &["line 2", "--trust lifts this limit"]);
+    // With it, the copy can be read as it was written.
+    copy(&csv, &to, &["--trust"]).succeeded();
+    run(["rows", &to]).failed(1, &["value_bytes", "--trust lifts this limit"]);
+    run(["rows", &to, "--trust"]).succeeded();
+    fs::remove_file(&to).unwrap();
+    let zeros = "0,".repeat(16_000_000);
+    let lists = from("lists.jsonl", &[b"{\"a\":[", zeros.as_bytes(), b"0]}\n{\"a\":[1]}\n"]);
+    let parts = ["the limit expansion", "column a.list.element, row 0", "--trust lifts this limit"];
+    copy(&lists, &to, &[]).failed(1, &parts);
+    assert_eq!(names(folder.path()), ["lists.jsonl", "long.csv"]);
+    copy(&lists, &to, &["--encoding", "a=PLAIN"]).succeeded();
+    read(&to, "\n{\"a\":[1]}\n");
+}

@@ -9,7 +9,7 @@ use core::fmt;
 use core::str::FromStr;
 
 use marquetry_base::{Error, ErrorKind, Result};
-use marquetry_parquet::schema::{FieldDef, FieldType, Schema, TimeUnit};
+use marquetry_parquet::schema::{FieldDef, FieldType, Leaf, Schema, TimeUnit};
 
 use crate::scalar::Scalar;
 
@@ -74,8 +74,16 @@ impl Columns {
             let place = error.place().clone();
             Error::new(ErrorKind::Conversion, error.message().to_string()).at(|at| *at = place)
         })?;
-        let mut paths = schema.leaves().iter().map(|leaf| schema.path(leaf.node));
-        if let Some(path) = paths.find(|path| path.len() > NAME_BYTES_MAX) {
+        // Thousands of leaves may be below a long name: none of their paths is put together before one is too long.
+        let bytes_of = |leaf: &Leaf| {
+            let (mut bytes, mut at) = (0, leaf.node);
+            while let Some(node) = schema.nodes().get(at).filter(|_| at != 0) {
+                (bytes, at) = (bytes + node.name.len() + 1, node.parent);
+            }
+            bytes - 1
+        };
+        if let Some(leaf) = schema.leaves().iter().find(|leaf| bytes_of(leaf) > NAME_BYTES_MAX) {
+            let path = schema.path(leaf.node);
             let (bytes, start) = (path.len(), path.chars().take(60).collect::<String>());
             let what =
                 format!("the path of a column has {bytes} bytes, more than {NAME_BYTES_MAX}: {start}…");

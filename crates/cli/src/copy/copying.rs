@@ -1,7 +1,7 @@
 //! What all copies have in common: what is copied, and what is said of it.
 
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::args::RowArgs;
 use crate::numbers::{plural, thousands};
@@ -17,10 +17,33 @@ pub(crate) struct Copying<'a> {
 }
 
 /// `200,000 rows loaded into ks.trips in 3.2 s (62,500 a second)`, and what else there is to say in the parentheses.
+///
+/// There is no rate of less than one row.
 pub(crate) fn summary(rows: u64, what: &str, started: Instant, more: &str) -> String {
-    let millis = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX).max(1);
-    let rate = thousands(u64::try_from(u128::from(rows) * 1000 / u128::from(millis)).unwrap_or(u64::MAX));
+    summary_of(rows, what, started.elapsed(), more)
+}
+
+fn summary_of(rows: u64, what: &str, elapsed: Duration, more: &str) -> String {
+    let millis = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX).max(1);
+    let rate = u64::try_from(u128::from(rows) * 1000 / u128::from(millis)).unwrap_or(u64::MAX);
+    let rate = (rate > 0).then(|| format!("{} a second", thousands(rate)));
+    let more = (!more.is_empty()).then(|| more.to_string());
+    let notes: Vec<String> = rate.into_iter().chain(more).collect();
+    let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join(", ")) };
     let rows = plural(usize::try_from(rows).unwrap_or(usize::MAX), "row");
-    let comma = if more.is_empty() { "" } else { ", " };
-    format!("{rows} {what} in {}.{} s ({rate} a second{comma}{more})\n", millis / 1000, millis / 100 % 10)
+    format!("{rows} {what} in {}.{} s{notes}\n", millis / 1000, millis / 100 % 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_of_rows() {
+        let summary = |rows, millis, more| summary_of(rows, "written", Duration::from_millis(millis), more);
+        assert_eq!(summary(200_000, 3_200, ""), "200,000 rows written in 3.2 s (62,500 a second)\n");
+        assert_eq!(summary(2, 1_400, "verified"), "2 rows written in 1.4 s (1 a second, verified)\n");
+        assert_eq!(summary(1, 1_400, ""), "1 row written in 1.4 s\n");
+        assert_eq!(summary(0, 90, "verified"), "0 rows written in 0.0 s (verified)\n");
+    }
 }

@@ -97,6 +97,14 @@ impl Body {
         body
     }
 
+    /// The body without its first four bytes, which are the length of what follows. Nothing is copied.
+    pub(crate) fn without_length(&self) -> Body {
+        let mut body = Body::default();
+        let first = self.pieces.first().map(|first| first.slice(first.len().min(size_of::<u32>())..));
+        first.into_iter().chain(self.pieces.iter().skip(1).cloned()).for_each(|piece| body.push(piece));
+        body
+    }
+
     /// Appends a piece. Nothing is copied.
     pub(crate) fn push(&mut self, piece: Bytes) {
         if !piece.is_empty() {

@@ -310,6 +310,12 @@ pub enum Encoding {
 }
 
 impl Encoding {
+    /// Whether a page's values are several streams, or are preceded by one, so that readers hold all of the page.
+    pub(crate) fn has_streams(self) -> bool {
+        use Encoding::{Alp, ByteStreamSplit, DeltaByteArray, DeltaLengthByteArray};
+        matches!(self, DeltaLengthByteArray | DeltaByteArray | ByteStreamSplit | Alp)
+    }
+
     pub(super) fn from_thrift(number: i32) -> Encoding {
         match number {
             0 => Encoding::Plain,

@@ -43,7 +43,7 @@ enum Field {
 }
 
 impl Columns {
-    /// For batches of all leaves of `schema`.
+    /// For batches of all leaves of `schema`. This is planning work, in one call.
     ///
     /// # Errors
     ///

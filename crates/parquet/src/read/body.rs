@@ -14,7 +14,6 @@ use self::packed::Packed;
 use self::unpacking::{Unpacked, Unpacking};
 use super::decompressors::{Chunks, Decompressors};
 use super::options::LargePages;
-use super::values::ValueDecoder;
 use super::work::Work;
 use crate::encoding::stream::Stream;
 use crate::format::{Compression, PageHeader, PageKind};
@@ -381,8 +380,8 @@ impl Body {
 /// True where values of a page may leave before all of its body is read: those of a dictionary do not, nor those of a page that is held.
 fn leaves_early(kind: &PageKind) -> bool {
     match kind {
-        PageKind::Data(page) => !ValueDecoder::holds(page.encoding),
-        PageKind::DataV2(page) => !ValueDecoder::holds(page.encoding),
+        PageKind::Data(page) => !page.encoding.has_streams(),
+        PageKind::DataV2(page) => !page.encoding.has_streams(),
         PageKind::Dictionary(_) | PageKind::Other(_) => false,
     }
 }

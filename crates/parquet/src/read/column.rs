@@ -211,11 +211,12 @@ impl Release for ColumnReader {
 }
 
 impl ColumnReader {
-    /// A reader of a leaf.
+    /// A reader of a leaf, whose batches hold about `batch_bytes` of pages at most.
     pub(super) fn new(
         number: usize,
         metadata: &Arc<FileMetaData>,
         options: &ReadOptions,
+        batch_bytes: usize,
     ) -> Result<ColumnReader> {
         let schema = &metadata.schema;
         let leaf = schema.leaves().get(number).ok_or_else(|| Error::internal("a leaf that is not there"))?;
@@ -251,7 +252,7 @@ impl ColumnReader {
             last_value: Value::default(),
             builder: Builder::new(
                 leaf.physical_type,
-                options.batch_rows,
+                (options.batch_rows, batch_bytes),
                 options.layout,
                 options.keep_dictionaries && leaf.is_flat(),
             ),
@@ -618,7 +619,7 @@ impl ColumnReader {
             }
             PageKind::Other(_) => return Ok(()),
         };
-        let opening = Opening::new(kind, body, parts, ValueDecoder::holds(encoding));
+        let opening = Opening::new(kind, body, parts, encoding.has_streams());
         self.expects = Expects::Levels(Box::new(opening));
         Ok(())
     }

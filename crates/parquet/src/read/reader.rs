@@ -11,6 +11,7 @@ use marquetry_base::{
     Result, Segmented, Step, check_supply, release_all,
 };
 
+use super::builder::BATCH_BYTES_MAX;
 use super::column::ColumnReader;
 use super::decompressors::Decompressors;
 use super::selected::Selected;
@@ -97,6 +98,8 @@ pub struct BatchReader {
     /// Bytes of a row, of those that are measured, and the most rows of a row group.
     row_bytes: usize,
     group_rows: u64,
+    /// Bytes of pages that a batch of each column should hold at most.
+    column_bytes: usize,
     input: Input,
     /// Row groups not begun.
     row_groups: Range<usize>,
@@ -185,6 +188,7 @@ impl BatchReader {
             measured: 0,
             measured_groups: row_groups.start,
             row_bytes: 0,
+            column_bytes: BATCH_BYTES_MAX,
             group_rows: 1,
             input: Input::new(),
             row_groups,
@@ -314,6 +318,7 @@ impl BatchReader {
             if end == self.wanted.len() {
                 // A batch must leave room for the pages that it is decoded from.
                 let most = usize::try_from(self.total.1 / BATCH_SHARE).unwrap_or(usize::MAX);
+                self.column_bytes = (most / self.wanted.len().max(1)).min(BATCH_BYTES_MAX);
                 let rows = self.options.batch_bytes.min(most) / self.row_bytes.max(1);
                 let group_rows = usize::try_from(self.group_rows).unwrap_or(usize::MAX);
                 self.options.batch_rows = self.options.batch_rows.min(rows).min(group_rows).max(1);
@@ -324,7 +329,7 @@ impl BatchReader {
         }
         while self.columns.len() < self.wanted.len() {
             let leaf = self.wanted.leaf(self.columns.len());
-            self.columns.push(ColumnReader::new(leaf, &self.metadata, &self.options)?);
+            self.columns.push(ColumnReader::new(leaf, &self.metadata, &self.options, self.column_bytes)?);
             budget.charge_units(BUILD_UNITS);
             if budget.is_spent() {
                 return Ok(false);

@@ -80,12 +80,6 @@ pub(super) enum ValueDecoder {
 }
 
 impl ValueDecoder {
-    /// True if the values of a page are several streams, so that the decoder wants the page held.
-    pub(super) fn holds(encoding: Encoding) -> bool {
-        use Encoding::{Alp, ByteStreamSplit, DeltaByteArray, DeltaLengthByteArray};
-        matches!(encoding, DeltaLengthByteArray | DeltaByteArray | ByteStreamSplit | Alp)
-    }
-
     /// The decoder for a page's values, whose first bytes are there.
     pub(super) fn new(
         encoding: Encoding,

@@ -63,7 +63,7 @@ impl FieldDef {
 }
 
 impl Schema {
-    /// The schema of these columns.
+    /// The schema of these columns. This is planning work, in one call.
     ///
     /// # Errors
     ///

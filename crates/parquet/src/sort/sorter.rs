@@ -8,7 +8,7 @@ use core::ops::Range;
 
 use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_base::{
-    Budget, Bytes, Codec, Codecs, Error, Failed, Machine, Object, Price, Result, Step, check_supply,
+    Budget, Bytes, Codec, Codecs, Error, Failed, Limits, Machine, Object, Price, Result, Step, check_supply,
 };
 
 use super::is_paid_for;
@@ -363,6 +363,8 @@ impl Sorter {
             row_group_bytes: group_bytes,
             row_group_rows: (group_bytes / self.row_bytes).clamp(1, GROUP_ROWS_MAX),
             page_index: false,
+            // It is read here.
+            limits: Limits::TRUSTED,
             ..WriteOptions::default()
         };
         let (schema, codecs) = (Arc::clone(&self.common.schema), Arc::clone(&self.common.codecs));

@@ -6,8 +6,9 @@ use core::cmp::Ordering;
 use core::ops::Range;
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Budget, Bytes, Input, Segmented};
+use marquetry_base::{Budget, Bytes, Input, Limits, Segmented};
 
+use super::long_rows::Held;
 use super::out::Out;
 use super::page::Page;
 use super::statistics::{Bounds, BoundsOf, Short};
@@ -20,6 +21,13 @@ const PIECE_UNITS: u64 = 30;
 const RECORD_UNITS: u64 = 250;
 /// Spilled bytes that are read at a time.
 const READ_BYTES: u64 = 512 << 10;
+/// Bytes of a page in the offset index, and in the column index besides its bounds and levels, at most: numbers of ten
+/// and five bytes, with their fields.
+const OFFSET_INDEX_BYTES: u64 = 40;
+const COLUMN_INDEX_BYTES: u64 = 24;
+const VARINT_BYTES: usize = 10;
+/// The part of all memory that an index may be: readers hold ten times as much of both.
+const INDEX_PART: u64 = 32;
 
 /// The chunk as far as it is written.
 #[derive(Debug, Default)]
@@ -37,6 +45,10 @@ pub(super) struct Chunk {
     pub(super) compressed_bytes: u64,
     /// The number of pages of each type and encoding.
     pub(super) encodings: Vec<(i32, Encoding, i32)>,
+    /// What readers hold of it, if that is more than usual.
+    pub(super) long: Held,
+    /// Bytes of its column index, at most.
+    column_index_bytes: u64,
     /// Entries of the dictionary, if it has every value.
     pub(super) distinct: Option<u64>,
     /// Where the dictionary's page and the first data page are in the file, once known.
@@ -62,6 +74,7 @@ pub(super) struct Chunk {
 #[derive(Debug)]
 pub(super) struct PageRecord {
     pub(super) place: PagePlace,
+    pub(super) encoding: Encoding,
     pub(super) bytes: u32,
     pub(super) entries: u32,
     pub(super) nulls: u32,
@@ -86,6 +99,13 @@ pub(super) enum PagePlace {
 }
 
 impl PageRecord {
+    /// Bytes that it takes of a column index, at most.
+    fn column_index_bytes(&self) -> u64 {
+        let bounds = self.bounds.iter().flatten().map(|bound| bound.bytes().len()).sum::<usize>();
+        let levels = self.histogram.as_ref().map_or(0, |levels| levels.len());
+        u64_of(bounds + levels * VARINT_BYTES) + COLUMN_INDEX_BYTES
+    }
+
     /// Where it is in the file, once known.
     pub(super) fn offset(&self) -> Option<u64> {
         if let PagePlace::Sent(offset) = self.place { Some(offset) } else { None }
@@ -207,6 +227,7 @@ impl Chunk {
         self.add(&page);
         record.bytes = page.bytes;
         record.place = PagePlace::Held(page.pieces.into());
+        self.column_index_bytes += record.column_index_bytes();
         self.pages.push(record);
     }
 
@@ -228,6 +249,13 @@ impl Chunk {
         self.compressed_bytes += u64::from(page.bytes);
         self.uncompressed_bytes += u64::from(page.uncompressed_bytes);
         self.held += u64::from(page.bytes);
+    }
+
+    /// Whether readers with these limits accept the column index, and the offset index.
+    pub(super) fn has_indexes(&self, limits: &Limits) -> [bool; 2] {
+        let most = limits.page_index_bytes.min(limits.total_bytes / INDEX_PART);
+        let offsets = u64_of(self.pages.len()) * OFFSET_INDEX_BYTES;
+        [offsets.max(self.column_index_bytes) <= most, offsets <= most]
     }
 
     /// Compares the bounds of a page with those of the previous page.

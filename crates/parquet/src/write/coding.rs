@@ -128,10 +128,11 @@ impl Coding {
         self.is_chosen && self.encoding != Encoding::RleDictionary
     }
 
-    /// Whether the dictionary is larger than it should be.
-    pub(super) fn is_beyond(&self, dictionary_bytes: usize) -> bool {
+    /// Whether the dictionary is larger than it should be, as it is written or as it is read.
+    pub(super) fn is_beyond(&self, (bytes, decoded): (usize, usize)) -> bool {
         let is_used = self.encoding == Encoding::RleDictionary;
-        is_used && self.dictionary.as_ref().is_some_and(|dictionary| dictionary.bytes() > dictionary_bytes)
+        let is_beyond = |it: &DictionaryBuilder| it.bytes() > bytes || it.decoded_bytes() > decoded;
+        is_used && self.dictionary.as_deref().is_some_and(is_beyond)
     }
 
     /// Gives up a dictionary that does not pay in its first page, in a chunk of at most `chunk_values`. The page's

@@ -7,7 +7,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Budget, Error, Input, Price, Result};
+use marquetry_base::{Budget, Error, Input, Limit, Price, Result};
 
 use super::bloom::{BloomBuilder, Entries};
 use super::chooser::Asked;
@@ -15,6 +15,7 @@ use super::chunk::{Chunk, PageRecord, Sending};
 use super::coding::{Chosen, Coding, choose, looks_at_values};
 use super::encoder::{Body, LevelEncoder, Slice};
 use super::geospatial::GeospatialBuilder;
+use super::long_rows::LongRow;
 use super::options::WriteOptions;
 use super::out::Out;
 use super::page::{PageMaker, Ways};
@@ -72,6 +73,8 @@ pub(super) struct ColumnWriter {
     sample: Option<Box<Sample>>,
     coding: Option<Coding>,
     page: OpenPage,
+    /// The last row, as far as it was taken.
+    row: LongRow,
     closing: Closing,
     /// If a Bloom filter is requested.
     bloom: Option<Box<BloomBuilder>>,
@@ -118,7 +121,7 @@ impl ColumnWriter {
     pub(super) fn new(leaf: usize, schema: &Schema, options: &WriteOptions) -> Result<ColumnWriter> {
         let found = &schema.leaves()[leaf];
         let asked = options.of(leaf);
-        asked.check_leaf(schema, leaf)?;
+        asked.check_leaf(schema, leaf, &options.limits)?;
         let level = |level: u16| u8::try_from(level).unwrap_or(u8::MAX);
         let maxima =
             Maxima { definition: level(found.definition_max), repetition: level(found.repetition_max) };
@@ -143,6 +146,7 @@ impl ColumnWriter {
             sample: None,
             coding: None,
             page: OpenPage::default(),
+            row: LongRow::default(),
             closing: Closing::No,
             bloom: asked.bloom.map(|asked| Box::new(BloomBuilder::new(asked, values_max))),
             geospatial: geospatial.filter(|_| asked.bounds).map(Box::new),
@@ -200,6 +204,14 @@ impl ColumnWriter {
         true
     }
 
+    /// The row of the batch that is being taken; while a page is ended, its last row.
+    pub(super) fn row(&self, column: &ColumnBatch) -> usize {
+        let begins_row = part::repetition_of(column, self.maxima)
+            .is_none_or(|levels| levels.get(self.cursor.entry).is_none_or(|level| *level == 0));
+        let is_begun = !begins_row || self.is_ending_page();
+        self.cursor.row.saturating_sub(usize::from(is_begun))
+    }
+
     /// True while a page is being ended.
     pub(super) fn is_ending_page(&self) -> bool {
         !matches!(self.closing, Closing::No)
@@ -253,6 +265,9 @@ impl ColumnWriter {
             let rows_left = self.page_rows(shared).saturating_sub(self.page.rows);
             let part = Part::next(column, self.maxima, self.cursor, until, rows_left)?;
             budget.charge(PART_PRICE, 0, part.entries.len());
+            if part.bytes > SLICE_BYTES {
+                shared.options.limits.check(Limit::ValueBytes, u64_of(part.bytes))?;
+            }
             if part.entries.is_empty() {
                 return Err(Error::misuse("a batch with fewer rows than it says"));
             }
@@ -387,10 +402,10 @@ impl ColumnWriter {
                 return Ok(false);
             }
         }
-        let dictionary_bytes = shared.options.dictionary_bytes;
+        let dictionary_max = shared.options.dictionary_max();
         let Some(mut sample) = self.sample.take() else { return Ok(true) };
         while let Some((values, bytes)) = sample.next() {
-            let is_taken = self.encode(values, bytes, (&mut shared.indices, dictionary_bytes), budget)?;
+            let is_taken = self.encode(values, bytes, (&mut shared.indices, dictionary_max), budget)?;
             if is_taken {
                 let count = values.len();
                 sample.end_part(count);
@@ -418,7 +433,7 @@ impl ColumnWriter {
         let Some(mut undone) = undone else { return Ok(true) };
         let Shared { room, indices, options, .. } = shared;
         while let Some((values, bytes)) = undone.next(room, budget)? {
-            let is_taken = self.encode(values, bytes, (indices, options.dictionary_bytes), budget)?;
+            let is_taken = self.encode(values, bytes, (indices, options.dictionary_max()), budget)?;
             if is_taken {
                 let count = values.len();
                 undone.end_part(count);
@@ -454,7 +469,7 @@ impl ColumnWriter {
                 if !self.encode(
                     values,
                     self.plain_bytes(part),
-                    (indices, options.dictionary_bytes),
+                    (indices, options.dictionary_max()),
                     budget,
                 )? {
                     self.is_in_value = true;
@@ -474,11 +489,18 @@ impl ColumnWriter {
                 self.page.bounds.add(of, values);
             }
         }
+        let maxima = self.maxima;
         self.take_levels(column, part, budget)?;
         self.page.rows += part.rows;
         self.page.entries += part.entries.len();
         self.page.values += part.values;
         self.page.bytes += part.bytes;
+        if part.begins_row(column, maxima) {
+            self.row = LongRow::default();
+        }
+        self.row.add(part);
+        let number = self.chunk.rows + u64_of(self.page.rows.saturating_sub(1));
+        self.chunk.long.add_row(&self.row, self.physical_type, maxima, number);
         self.cursor.row += part.rows;
         self.cursor.entry += part.entries.len();
         self.cursor.value += part.values;
@@ -491,7 +513,7 @@ impl ColumnWriter {
         &mut self,
         values: Slice<'_>,
         bytes: usize,
-        (indices, dictionary_bytes): (&mut Vec<u32>, usize),
+        (indices, dictionary_max): (&mut Vec<u32>, (usize, usize)),
         budget: &mut Budget<'_>,
     ) -> Result<bool> {
         let Some(coding) = &mut self.coding else { return Err(Error::internal("no encoding")) };
@@ -508,7 +530,7 @@ impl ColumnWriter {
         if let Some(bloom) = &mut self.bloom {
             bloom.end_part();
         }
-        coding.is_leaving |= coding.is_beyond(dictionary_bytes);
+        coding.is_leaving |= coding.is_beyond(dictionary_max);
         Ok(true)
     }
 

@@ -147,6 +147,14 @@ impl DictionaryBuilder {
         }
     }
 
+    /// Bytes of its entries when they are read: strings are views and their bytes.
+    pub(super) fn decoded_bytes(&self) -> usize {
+        match &self.kind {
+            Kind::Strings(strings) => strings.bytes() + strings.len() * size_of::<u128>(),
+            _ => self.bytes(),
+        }
+    }
+
     /// Bytes of memory that it takes, approximately.
     pub fn held(&self) -> usize {
         match &self.kind {

@@ -159,7 +159,7 @@ impl FileWriter {
         }
         let key_values = core::mem::take(&mut options.key_values);
         let ending = Ending::new(Arc::clone(&schema), &options, key_values);
-        let maker = PageMaker::new(codecs, options.crc);
+        let maker = PageMaker::new(codecs, options.crc, options.limits);
         let shared = Shared {
             group_rows_max: options.row_group_rows,
             options: Arc::new(options),
@@ -302,7 +302,7 @@ impl FileWriter {
                 State::Index => {
                     if !self.ending.send_index(&mut self.out, budget) {
                         self.out.seal();
-                        self.state = State::Footer(Tail::new());
+                        self.state = State::Footer(Tail::new(self.shared.options.limits));
                     }
                     None
                 }
@@ -337,7 +337,7 @@ impl FileWriter {
     fn build(&mut self, budget: &mut Budget<'_>) -> Result<Option<Step<Room>>> {
         let State::Building(pair) = &mut self.state else { return Ok(None) };
         while let Some(found) = self.ending.key_value(*pair) {
-            check_names("a key of metadata", found.key.len())?;
+            check_names("a key of metadata", found.key.len(), &self.shared.options.limits)?;
             self.shared.has_arrow_schema |= found.key == ARROW_SCHEMA_KEY;
             budget.charge(PAIR_PRICE, 0, 1);
             *pair += 1;
@@ -377,6 +377,7 @@ impl FileWriter {
                 false => Some(Step::Ready(Room)),
                 true if self.group_rows > 0 => self.begin_group(),
                 true => {
+                    self.ending.check_rows(&options.limits, self.out.position())?;
                     self.state = State::Index;
                     None
                 }
@@ -394,7 +395,6 @@ impl FileWriter {
         }
         while let Some(column) = self.columns.get_mut(pending.column) {
             let batch = &pending.batch.columns[pending.column];
-            let place = (pending.column, self.rows + u64_of(pending.taken));
             let (held, size, pages) = (column.held(), column.size(), column.chunk.held);
             // Pages of the first column go ahead of those that wait for their row group.
             let out = (pending.column == 0).then_some(&mut self.out);
@@ -415,11 +415,12 @@ impl FileWriter {
             let (held, size) = (column.held().wrapping_sub(held), column.size().wrapping_sub(size));
             self.held = self.held.wrapping_add(held);
             self.group_bytes = self.group_bytes.wrapping_add(size);
-            let schema = &self.shared.schema;
+            let (schema, number) = (&self.shared.schema, pending.column);
+            let row = self.rows + u64_of(column.row(batch));
             let is_taken = ended.map_err(|error| {
                 error.at(|at| {
-                    at.column = Some(schema.leaf_path(place.0));
-                    at.row = Some(place.1);
+                    at.column = Some(schema.leaf_path(number));
+                    at.row = Some(row);
                 })
             })?;
             // Not before: codecs do nothing where a budget is begun, and does not pay for what they do at least.
@@ -473,7 +474,7 @@ impl FileWriter {
                 Ok(is_taken)
             });
             self.held = column.held();
-            let (schema, row) = (&self.shared.schema, self.rows);
+            let (schema, row) = (&self.shared.schema, self.rows + u64_of(column.row(batch)));
             let is_taken = ended.map_err(|error| {
                 error.at(|at| {
                     at.column = Some(schema.leaf_path(number));
@@ -510,17 +511,32 @@ impl FileWriter {
 
     /// Works on at the end of the row group.
     fn step_group(&mut self, budget: &mut Budget<'_>) -> Result<Going<Ended, Range<u64>>> {
-        let (State::Group(steps) | State::Columns(steps)) = &mut self.state else {
-            return Err(Error::internal("no row group"));
+        // Those of earlier batches, and of this one.
+        let mut rows = self.rows + self.batch.as_ref().map_or(0, |pending| u64_of(pending.taken));
+        let steps = match &mut self.state {
+            State::Group(steps) => steps,
+            State::Columns(steps) => {
+                rows += steps.rows();
+                steps
+            }
+            _ => return Err(Error::internal("no row group")),
         };
-        steps.step(
+        let stepped = steps.step(
             &mut self.columns,
             &mut self.shared,
             &mut self.out,
             &mut self.spilled,
             &mut self.ending,
             budget,
-        )
+        );
+        let (schema, number) = (&self.shared.schema, steps.column());
+        stepped.map_err(|error| {
+            error.at(|at| {
+                at.column = (number < schema.leaves().len()).then(|| schema.leaf_path(number));
+                // The page that ends it is what may be wrong.
+                at.row = rows.checked_sub(1);
+            })
+        })
     }
 
     /// The row group is written: the next one begins.

@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use core::ops::Range;
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Budget, Bytes, Error, Failed, Machine, Object, Result, Segmented, Step};
+use marquetry_base::{Budget, Bytes, Error, Failed, Limit, Limits, Machine, Object, Result, Segmented, Step};
 
 use crate::format::write::{
     ChunkPlaces, FooterSource, FooterSteps, GroupHead, write_chunk, write_chunk_metadata,
@@ -35,7 +35,12 @@ impl FooterWriter {
         if metadata.encryption.is_some() {
             return Err(Error::encrypted("writing the footer of a file that is encrypted in part"));
         }
-        Ok(FooterWriter { object, source: Metadata(metadata), tail: Tail::new(), failed: Failed::default() })
+        Ok(FooterWriter {
+            object,
+            source: Metadata(metadata),
+            tail: Tail::new(Limits::TRUSTED),
+            failed: Failed::default(),
+        })
     }
 }
 
@@ -67,14 +72,16 @@ impl Machine for FooterWriter {
 /// The end of a file: the footer, its length, and the magic.
 #[derive(Debug)]
 pub(super) struct Tail {
+    limits: Limits,
     steps: FooterSteps,
     writer: Writer,
     is_written: bool,
 }
 
 impl Tail {
-    pub(super) fn new() -> Tail {
-        Tail { steps: FooterSteps::new(), writer: Writer::new(), is_written: false }
+    /// Of a file whose readers have these limits.
+    pub(super) fn new(limits: Limits) -> Tail {
+        Tail { limits, steps: FooterSteps::new(), writer: Writer::new(), is_written: false }
     }
 
     /// True when all pieces were taken.
@@ -89,6 +96,7 @@ impl Tail {
         budget: &mut Budget<'_>,
     ) -> Result<Option<Bytes>> {
         if !self.is_written && self.steps.step(source, &mut self.writer, budget)? {
+            self.limits.check(Limit::FooterBytes, self.writer.length())?;
             let length = i32::try_from(self.writer.length())
                 .map_err(|_| Error::too_large("a footer of 2 GiB or more, which no reader could read"))?;
             self.writer.raw(&length.to_le_bytes());

@@ -8,10 +8,11 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use marquetry_base::cast::usize_of;
-use marquetry_base::{Budget, Bytes, Error, Input, Result, Segmented};
+use marquetry_base::{Budget, Bytes, Error, Input, Limit, Limits, Result, Segmented};
 
 use super::chunk::{Chunk, Sending};
 use super::column::{ColumnWriter, Shared, has_histograms, repetitions_of};
+use super::long_rows::HeldOfAll;
 use super::options::WriteOptions;
 use super::out::Out;
 use super::statistics::BoundsOf;
@@ -41,6 +42,8 @@ pub(super) struct GroupSteps {
     until: usize,
     stage: Stage,
     record: GroupRecord,
+    /// What readers hold of it, if that is more than usual.
+    held: HeldOfAll,
 }
 
 /// What is done to a column.
@@ -84,7 +87,7 @@ impl GroupSteps {
     /// A row group of `rows` rows that begins at `offset` in the file.
     pub(super) fn new(rows: u64, offset: u64) -> GroupSteps {
         let record = GroupRecord { rows, offset, ..GroupRecord::default() };
-        GroupSteps { column: 0, until: usize::MAX, stage: Stage::End, record }
+        GroupSteps { column: 0, until: usize::MAX, stage: Stage::End, record, held: HeldOfAll::default() }
     }
 
     /// The same, but no column may end yet.
@@ -127,6 +130,7 @@ impl GroupSteps {
                     let is_sorted = ending.is_sorted;
                     ending.groups.push(GroupRecord { is_sorted, ..self.record });
                     ending.rows += self.record.rows;
+                    ending.held_to_read = ending.held_to_read.max(self.held);
                     return Ok(Going::Done(Ended::Whole));
                 }
                 (self.column, self.stage) = (0, Stage::Filter);
@@ -148,9 +152,11 @@ impl GroupSteps {
                     Sending::Missing(range) => return Ok(Going::Need(range)),
                 },
                 Stage::ColumnIndex(steps) => {
+                    let [is_accepted, _] = column.chunk.has_indexes(&shared.options.limits);
                     let pages = Pages::of(column);
                     if pages.has_bounds
                         && shared.options.page_index
+                        && is_accepted
                         && !steps.column_index(&pages, &mut ending.column_indexes.writer, budget)
                     {
                         return Ok(Going::Yield);
@@ -159,8 +165,10 @@ impl GroupSteps {
                     self.stage = Stage::OffsetIndex(Box::default());
                 }
                 Stage::OffsetIndex(steps) => {
+                    let [_, is_accepted] = column.chunk.has_indexes(&shared.options.limits);
                     let pages = Pages::of(column);
                     if shared.options.page_index
+                        && is_accepted
                         && !steps.offset_index(&pages, &mut ending.offset_indexes.writer, budget)
                     {
                         return Ok(Going::Yield);
@@ -231,6 +239,8 @@ impl GroupSteps {
         let schema = &shared.schema;
         write_chunk_metadata(&mut ending.metadata.writer, schema, &schema.leaves()[self.column], &told);
         ending.metadata.end()?;
+        shared.options.limits.check(Limit::FooterBytes, ending.metadata.length)?;
+        self.held.add(self.column, &chunk.long, ending.rows);
         self.record.uncompressed_bytes += chunk.uncompressed_bytes;
         self.record.compressed_bytes += chunk.compressed_bytes;
         Ok(())
@@ -361,6 +371,8 @@ pub(super) struct Ending {
     groups: Segmented<GroupRecord>,
     /// Rows of all of them.
     rows: u64,
+    /// What readers hold of the row group of which that is the most.
+    held_to_read: HeldOfAll,
     metadata: Structures,
     column_indexes: Structures,
     offset_indexes: Structures,
@@ -387,6 +399,7 @@ impl Ending {
             },
             groups: Segmented::new(),
             rows: 0,
+            held_to_read: HeldOfAll::default(),
             metadata: Structures::default(),
             column_indexes: Structures::default(),
             offset_indexes: Structures::default(),
@@ -425,6 +438,18 @@ impl Ending {
     /// Bytes that are held.
     pub(super) fn held(&self) -> u64 {
         self.metadata.length + self.column_indexes.length + self.offset_indexes.length
+    }
+
+    /// Checks that readers can hold the largest row of the file, whose row groups end at `end`: of a small file they hold
+    /// less.
+    pub(super) fn check_rows(&self, limits: &Limits, end: u64) -> Result<()> {
+        let checked = self.held_to_read.check(limits, end + self.held(), self.schema.leaves().len());
+        checked.map_err(|(error, column, row)| {
+            error.at(|place| {
+                place.column = Some(self.schema.leaf_path(column));
+                place.row = Some(row);
+            })
+        })
     }
 
     /// Sends the next piece of the indexes; false if none are left.

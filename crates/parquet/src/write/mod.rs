@@ -53,6 +53,7 @@ mod file;
 mod footer;
 mod geospatial;
 mod group;
+mod long_rows;
 mod options;
 mod out;
 mod page;

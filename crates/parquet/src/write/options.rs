@@ -5,10 +5,11 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use marquetry_base::cast::u64_of;
-use marquetry_base::{Codec, Error, Object, Result};
+use marquetry_base::cast::{u64_of, usize_of};
+use marquetry_base::{Codec, Error, Limit, Limits, Object, Result};
 
 use super::encoder::Encoder;
+use super::page::STORED_BYTES_MIN;
 use crate::bloom::{BLOCK_BYTES, FILTER_BYTES_MAX};
 use crate::format::{Compression, Encoding, KeyValue, SortingColumn};
 use crate::schema::{Leaf, LogicalType, PhysicalType, Schema};
@@ -45,7 +46,7 @@ pub struct WriteOptions {
     /// Declares that the rows of every row group are sorted by these columns, until
     /// [`FileWriter::withdraw_order`](super::FileWriter::withdraw_order). This is not checked.
     pub sorting_columns: Vec<SortingColumn>,
-    /// Key-value metadata. A key has at most 65,000 bytes, as names have: readers refuse longer ones by default.
+    /// Key-value metadata. By default a key has at most 65,000 bytes, as names have: see [`WriteOptions::limits`].
     pub key_values: Vec<KeyValue>,
     /// The writer's name and version; by default the library's own.
     pub created_by: Option<String>,
@@ -55,6 +56,16 @@ pub struct WriteOptions {
     /// The approximate bytes of pages held before they are moved to [`WriteOptions::spill`]. With very many columns it
     /// is 1 KiB per column, but at most four times this.
     pub held_bytes_max: u64,
+    /// The limits of the file's readers: what they would refuse is refused here, or written in another way. The default
+    /// is the readers'; with [`Limits::TRUSTED`], only readers that trust the file read what is beyond it.
+    ///
+    /// * Values, rows, names, nesting, pages and footers beyond them are errors. A row counts with all that it takes in
+    ///   memory: a file that is far smaller than its largest row is refused ([`Limits::expansion`]).
+    /// * A page of more than 64 MiB, thus of a single long row, is not compressed if that would make it more than eight
+    ///   times smaller. It is a V2 page then, because V1 pages have no choice.
+    /// * A dictionary is abandoned before readers would refuse it.
+    /// * A chunk of so many pages that its column index or its offset index would be too long has none.
+    pub limits: Limits,
 }
 
 /// How one column is written.
@@ -103,9 +114,9 @@ pub enum PageVersion {
 
 /// The longest bounds. A host never waits for the comparison of two of them.
 const BOUNDS_BYTES_MAX: usize = 4096;
-/// Maximum bytes of the names on the way to a leaf, and of any other name: what readers accept by default (64 KiB, see
-/// [`Limits::structure_bytes`](marquetry_base::Limits)), minus the rest of a structure.
-const NAME_BYTES_MAX: usize = 65_000;
+/// Bytes of a structure of the metadata besides its name: what is left of [`Limits::structure_bytes`] is for the names on
+/// the way to a leaf, or for any other name.
+const BESIDE_NAME_BYTES: u64 = 536;
 /// Characters of a name that an error shows.
 const NAME_CHARS_SHOWN: usize = 40;
 /// Maximum columns that rows are declared to be sorted by. Readers accept a structure of 64 KiB by default; and each row
@@ -136,6 +147,7 @@ impl Default for WriteOptions {
             created_by: None,
             spill: None,
             held_bytes_max: 64 << 20,
+            limits: Limits::DEFAULT,
         }
     }
 }
@@ -167,6 +179,17 @@ impl WriteOptions {
         self.columns.get(&leaf).unwrap_or(&self.column)
     }
 
+    /// The bytes of a dictionary beyond which it is abandoned: as it is written, and as it is read. A row may still add to
+    /// it.
+    pub(super) fn dictionary_max(&self) -> (usize, usize) {
+        (self.dictionary_bytes, usize_of(self.limits.dictionary_bytes / 2).unwrap_or(usize::MAX))
+    }
+
+    /// Whether a page whose values take so many bytes may be stored without compression.
+    pub(super) fn may_store(&self, bytes: usize) -> bool {
+        bytes >= STORED_BYTES_MIN && self.limits.expansion < Limits::TRUSTED.expansion
+    }
+
     /// Checks what does not depend on single columns, of which there may be many.
     pub(super) fn check(&self, schema: &Schema) -> Result<()> {
         let leaves = schema.leaves().len();
@@ -185,7 +208,8 @@ impl WriteOptions {
                 "rows sorted by {count} columns, of {SORTING_COLUMNS_MAX} at most"
             )));
         }
-        check_names("a writer's name", self.created_by.as_ref().map_or(0, String::len))?;
+        self.limits.check(Limit::PageBytes, u64_of(self.page_bytes))?;
+        check_names("a writer's name", self.created_by.as_ref().map_or(0, String::len), &self.limits)?;
         for column in &self.sorting_columns {
             if u64::from(column.column) >= u64_of(leaves) {
                 return Err(Error::misuse(format!("sorted by leaf {} of {leaves}", column.column)));
@@ -196,22 +220,25 @@ impl WriteOptions {
 }
 
 impl ColumnOptions {
-    /// Checks that a leaf can be written so: what the first steps of a [`FileWriter`](super::FileWriter) check of each
-    /// leaf, for a host that reports all mismatches at once.
+    /// Checks that a leaf can be written so, for readers with these limits: what the first steps of a
+    /// [`FileWriter`](super::FileWriter) check of each leaf, for a host that reports all mismatches at once.
     ///
     /// # Errors
     ///
     /// `Misuse` for a leaf that does not exist, options that contradict themselves, an encoding that its type does not
-    /// have, or a Bloom filter of BOOLEAN; `Unsupported` for a leaf that cannot be written; `LimitExceeded` for names
-    /// that take more than 65,000 bytes together, which readers refuse by default.
-    pub fn check_leaf(&self, schema: &Schema, leaf: usize) -> Result<()> {
+    /// have, or a Bloom filter of BOOLEAN; `Unsupported` for a leaf that cannot be written; `LimitExceeded` for names that
+    /// are too long together (more than 65,000 bytes by default), and for values that are too wide or nested too deep.
+    pub fn check_leaf(&self, schema: &Schema, leaf: usize, limits: &Limits) -> Result<()> {
         let Some(found) = schema.leaves().get(leaf) else {
             return Err(Error::misuse(format!("leaf {leaf} of {}", schema.leaves().len())));
         };
-        check_path(schema, found)?;
-        let checked = self.check().and_then(|()| check_leaf(schema, leaf, self)).and_then(|()| {
-            self.encoding.map(|encoding| Encoder::new(encoding, found.physical_type)).transpose()
-        });
+        check_path(schema, found, limits)?;
+        let checked = check_width(found, limits)
+            .and_then(|()| self.check())
+            .and_then(|()| check_leaf(schema, leaf, self, limits))
+            .and_then(|()| {
+                self.encoding.map(|encoding| Encoder::new(encoding, found.physical_type)).transpose()
+            });
         checked.map(drop).map_err(|error| error.at(|place| place.column = Some(schema.path(found.node))))
     }
 
@@ -237,7 +264,7 @@ impl ColumnOptions {
 }
 
 /// Checks that a leaf can be written with these options, and the groups that begin with it.
-fn check_leaf(schema: &Schema, leaf: usize, options: &ColumnOptions) -> Result<()> {
+fn check_leaf(schema: &Schema, leaf: usize, options: &ColumnOptions, limits: &Limits) -> Result<()> {
     let begin = leaf.checked_sub(1).map_or(0, |before| schema.leaves()[before].node + 1);
     let leaf = &schema.leaves()[leaf];
     if options.bloom.is_some() && leaf.physical_type == PhysicalType::Boolean {
@@ -248,7 +275,7 @@ fn check_leaf(schema: &Schema, leaf: usize, options: &ColumnOptions) -> Result<(
             LogicalType::Geometry { crs: Some(crs) } | LogicalType::Geography { crs: Some(crs), .. },
         ) = &node.logical_type
         {
-            check_names("a field with its coordinate system", crs.len() + node.name.len())?;
+            check_names("a field with its coordinate system", crs.len() + node.name.len(), limits)?;
         }
         if let Some(LogicalType::Unrecognised { number, has_fields: true }) = node.logical_type {
             let why = format!("writing the unknown logical type {number}, which is more than a name");
@@ -261,23 +288,45 @@ fn check_leaf(schema: &Schema, leaf: usize, options: &ColumnOptions) -> Result<(
     Ok(())
 }
 
-/// Checks the names on the way to a leaf. The error has no place: that would be a copy of all of them.
-fn check_path(schema: &Schema, leaf: &Leaf) -> Result<()> {
-    let (mut bytes, mut at) = (0, leaf.node);
+/// Checks that readers accept a leaf's values, if all have the same width.
+fn check_width(leaf: &Leaf, limits: &Limits) -> Result<()> {
+    let PhysicalType::FixedLenByteArray(width) = leaf.physical_type else { return Ok(()) };
+    limits.check(Limit::ValueBytes, width.into())
+}
+
+/// Checks the names on the way to a leaf, and how many they are. The error has no place: that would be a copy of all of
+/// them.
+fn check_path(schema: &Schema, leaf: &Leaf, limits: &Limits) -> Result<()> {
+    let (mut bytes, mut at, mut depth) = (0, leaf.node, 0);
     while let Some(node) = schema.nodes().get(at).filter(|_| at != 0) {
-        (bytes, at) = (bytes + node.name.len() + 1, node.parent);
+        (bytes, at, depth) = (bytes + node.name.len() + 1, node.parent, depth + 1);
     }
-    if bytes <= NAME_BYTES_MAX {
+    let is_too_long = bytes > name_bytes_max(limits).saturating_add(1);
+    if !is_too_long && depth <= u64::from(limits.nesting) + 1 {
         return Ok(());
     }
     let start: String = schema.node_of(leaf).name.chars().take(NAME_CHARS_SHOWN).collect();
-    check_names(&format!("the path of a column named {start:?}…"), bytes.saturating_sub(1))
+    if is_too_long {
+        return check_names(
+            &format!("the path of a column named {start:?}…"),
+            bytes.saturating_sub(1),
+            limits,
+        );
+    }
+    let what = format!("a column named {start:?} in {depth} levels; readers accept {}", limits.nesting);
+    Err(Error::limit(Limit::Nesting, what))
+}
+
+/// Maximum bytes of the names on the way to a leaf, and of any other name.
+fn name_bytes_max(limits: &Limits) -> usize {
+    usize_of(limits.structure_bytes.saturating_sub(BESIDE_NAME_BYTES)).unwrap_or(usize::MAX)
 }
 
 /// Checks the length of a name.
-pub(super) fn check_names(what: &str, bytes: usize) -> Result<()> {
-    if bytes <= NAME_BYTES_MAX {
+pub(super) fn check_names(what: &str, bytes: usize, limits: &Limits) -> Result<()> {
+    let most = name_bytes_max(limits);
+    if bytes <= most {
         return Ok(());
     }
-    Err(Error::too_large(format!("{what} of {bytes} bytes; readers accept {NAME_BYTES_MAX} by default")))
+    Err(Error::limit(Limit::StructureBytes, format!("{what} of {bytes} bytes; readers accept {most}")))
 }

@@ -5,12 +5,12 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Budget, Bytes, Codec, Codecs, Compressor, Error, Price, Result, Status};
+use marquetry_base::{Budget, Bytes, Codec, Codecs, Compressor, Error, Limit, Limits, Price, Result, Status};
 use marquetry_kernels::crc32;
 
 use super::encoder::Body;
 use crate::format::write::write_page_header;
-use crate::format::{Compression, Encoding, PageHeader, PageKind};
+use crate::format::{Compression, DataPageHeaderV2, Encoding, PageHeader, PageKind};
 use crate::growing::{COPY_PRICE, ROOM_PRICE, SLICE_BYTES, release_in_step};
 
 /// What a checksum costs, of bytes that are not in a cache.
@@ -28,6 +28,13 @@ const HEADER_BYTES: usize = 64;
 /// Smaller pieces of a page are copied to memory of just their size, unless they are in such memory.
 const SMALL_BYTES: usize = 64 << 10;
 
+/// The part of its bytes that a page must take, if it may be [stored](Stored): readers hold 16 times a file's bytes by
+/// default, and some values twice.
+const STORED_PART: usize = 8;
+/// The bytes of a page that may be stored. Only a single long row makes so large a page of usual options; smaller ones are
+/// within what readers hold of any file, unless many columns have them.
+pub(super) const STORED_BYTES_MIN: usize = 64 << 20;
+
 /// A page as written to the file, with its header.
 #[derive(Debug)]
 pub(super) struct Page {
@@ -37,8 +44,17 @@ pub(super) struct Page {
     pub(super) bytes: u32,
     /// Bytes in all before compression.
     pub(super) uncompressed_bytes: u32,
+    /// It is a [stored](Stored) one.
+    pub(super) is_stored: bool,
     /// Which compressor was found to be better, if both were tried.
     pub(super) found: Option<Way>,
+}
+
+/// A page as it is written if compression makes it too small: see [`WriteOptions::limits`](super::WriteOptions::limits).
+pub(super) struct Stored {
+    pub(super) header: DataPageHeaderV2,
+    pub(super) levels: Body,
+    pub(super) values: Body,
 }
 
 /// Which of a codec's compressors, if it has two.
@@ -102,6 +118,7 @@ pub(super) struct PageMaker {
     /// Those that were used.
     compressors: Vec<(Kind, Box<dyn Compressor>)>,
     crc: bool,
+    limits: Limits,
     stage: Stage,
     /// The compressor of this page.
     compressor: Option<usize>,
@@ -110,6 +127,9 @@ pub(super) struct PageMaker {
     before: Option<Body>,
     found: Option<Way>,
     kind: Option<PageKind>,
+    /// The page, if it may be stored, and whether it is.
+    stored: Option<Stored>,
+    is_stored: bool,
     /// What precedes the compressed part, as it is.
     plain: Body,
     /// The part that is compressed if there is a codec.
@@ -154,17 +174,20 @@ enum Stage {
 }
 
 impl PageMaker {
-    pub(super) fn new(codecs: Arc<dyn Codecs>, crc: bool) -> PageMaker {
+    pub(super) fn new(codecs: Arc<dyn Codecs>, crc: bool, limits: Limits) -> PageMaker {
         PageMaker {
             codecs,
             compressors: Vec::new(),
             crc,
+            limits,
             stage: Stage::Idle,
             compressor: None,
             also: None,
             before: None,
             found: None,
             kind: None,
+            stored: None,
+            is_stored: false,
             plain: Body::default(),
             input: Body::default(),
             uncompressed: 0,
@@ -182,7 +205,7 @@ impl PageMaker {
     ///
     /// # Errors
     ///
-    /// If there is no such codec, or it does not have the level.
+    /// If there is no such codec, or it does not have the level; the limit, if readers accept no page of so many bytes.
     pub(super) fn start(
         &mut self,
         mut kind: PageKind,
@@ -192,7 +215,9 @@ impl PageMaker {
         (level, way): (Option<i32>, Way),
     ) -> Result<()> {
         (self.also, self.before, self.found) = (None, None, None);
+        (self.stored, self.is_stored) = (None, false);
         self.uncompressed = plain.len() + input.len();
+        self.check(self.uncompressed)?;
         // Nothing is compressed to something, which some readers reject.
         let is_skipped = matches!(kind, PageKind::DataV2(_)) && input.is_empty();
         self.compressor = match compression {
@@ -230,6 +255,16 @@ impl PageMaker {
         };
         self.kind = Some(kind);
         Ok(())
+    }
+
+    /// The page that was begun may be stored: it is if compression makes it [`STORED_PART`] times smaller.
+    pub(super) fn or_stored(&mut self, stored: Stored) {
+        self.stored = Some(stored);
+    }
+
+    /// Checks that readers accept a page's bytes.
+    fn check(&self, bytes: usize) -> Result<()> {
+        self.limits.check(Limit::PageBytes, u64_of(bytes))
     }
 
     fn compressor_of(&mut self, codec: Codec, level: Option<i32>) -> Result<usize> {
@@ -383,6 +418,14 @@ impl PageMaker {
             self.released.extend(worse.into_pieces());
         }
         self.stage = Stage::Release;
+        if let Some(stored) = self.stored.take() {
+            if self.output.len() < self.uncompressed / STORED_PART {
+                self.store(stored);
+                return Ok(());
+            }
+            self.released.extend(stored.levels.into_pieces());
+            self.released.extend(stored.values.into_pieces());
+        }
         if let Some(PageKind::DataV2(page)) = &mut self.kind {
             page.is_compressed = self.output.len() < self.input.len();
             if !page.is_compressed {
@@ -399,9 +442,23 @@ impl PageMaker {
         Ok(())
     }
 
+    /// Takes the page as it is.
+    fn store(&mut self, stored: Stored) {
+        let Stored { header, levels, values } = stored;
+        self.kind = Some(PageKind::DataV2(DataPageHeaderV2 { is_compressed: false, ..header }));
+        (self.is_stored, self.compressor) = (true, None);
+        self.uncompressed = levels.len() + values.len();
+        let compressed = core::mem::replace(&mut self.output, levels);
+        self.output.append(values);
+        for body in [compressed, core::mem::take(&mut self.plain), core::mem::take(&mut self.input)] {
+            self.released.extend(body.into_pieces());
+        }
+    }
+
     fn finish(&mut self) -> Result<Page> {
         self.stage = Stage::Idle;
         let body = core::mem::take(&mut self.output);
+        self.check(body.len())?;
         let Some(kind) = self.kind.take() else { return Err(Error::internal("a page of no kind")) };
         let header = write_page_header(&PageHeader {
             kind,
@@ -422,7 +479,8 @@ impl PageMaker {
             page.pieces().iter().for_each(|piece| whole.extend_from_slice(piece));
             alloc::vec![whole.into()]
         };
-        Ok(Page { pieces, bytes, uncompressed_bytes, found: self.found.take() })
+        let (is_stored, found) = (self.is_stored, self.found.take());
+        Ok(Page { pieces, bytes, uncompressed_bytes, is_stored, found })
     }
 
     /// Bytes of memory that it keeps from page to page.

@@ -119,7 +119,7 @@ const PARTITION_KEY_BYTES_MAX: usize = 65_535;
 
 impl Mapping {
     /// Maps the columns of `schema` to those of `table`, and checks everything that can be checked before the first
-    /// row.
+    /// row. This is planning work, in one call.
     ///
     /// # Errors
     ///

@@ -257,7 +257,9 @@ impl Open {
             file.write(match &self.partitioning {
                 Some(partitioning) => partitioning.kept(part),
                 None => part,
-            })?;
+            })
+            // Its number is that in one of the files.
+            .map_err(Error::without_row)?;
             start = end;
             if options.file_bytes.is_some_and(|most| file.size() >= most.get()) {
                 self.end_file()?;

@@ -79,14 +79,14 @@ impl ParquetOptions {
         options.spill = Some(open_file::SPILL);
         for (path, encoding) in &self.encodings {
             let asked = ColumnOptions { encoding: Some(*encoding), ..ColumnOptions::default() };
-            for leaf in leaves_of(path, (schema, table), &asked, "encoding", faults) {
+            for leaf in leaves_of(path, (schema, table, &self.write.limits), &asked, "encoding", faults) {
                 let column = options.columns.entry(leaf).or_insert_with(|| options.column.clone());
                 column.encoding = asked.encoding;
             }
         }
         for (path, bloom) in &self.bloom {
             let asked = ColumnOptions { bloom: Some(*bloom), ..ColumnOptions::default() };
-            for leaf in leaves_of(path, (schema, table), &asked, "bloom", faults) {
+            for leaf in leaves_of(path, (schema, table, &self.write.limits), &asked, "bloom", faults) {
                 let column = options.columns.entry(leaf).or_insert_with(|| options.column.clone());
                 column.bloom = asked.bloom;
             }
@@ -104,14 +104,14 @@ impl ParquetOptions {
 /// has the column.
 fn leaves_of(
     path: &ColumnPath,
-    (schema, table): (&Arc<Schema>, &Table),
+    (schema, table, limits): (&Arc<Schema>, &Table, &Limits),
     asked: &ColumnOptions,
     option: &'static str,
     faults: &mut Faults,
 ) -> Vec<usize> {
     let mut leaves = path.leaves_or(schema, option, faults).unwrap_or_default();
     leaves.retain(|leaf| {
-        let checked = asked.check_leaf(schema, *leaf);
+        let checked = asked.check_leaf(schema, *leaf, limits);
         let checked = checked.map_err(|error| {
             error.with(Detail::Option(option)).at(|place| place.object = Some(table.name.clone()))
         });

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Bytes, Error, Faults, Object, Result};
+use marquetry_base::{Bytes, Error, ErrorKind, Faults, Object, Result};
 use marquetry_codecs::StandardCodecs;
 use marquetry_io::blocking::SpillFile;
 use marquetry_io::store::NewObject;
@@ -40,7 +40,7 @@ impl Shape {
         // A column at fault would be found a second time.
         if faults.is_empty() {
             for leaf in 0..schema.leaves().len() {
-                faults.take(options.of(leaf).check_leaf(&schema, leaf));
+                faults.take(options.of(leaf).check_leaf(&schema, leaf, &options.limits));
             }
         }
         let shape = Shape { schema, options };
@@ -102,8 +102,9 @@ impl<S: ByteSink> OpenFile<S> {
             return Err(Error::internal("a writer that asked for rows has no room for them"));
         };
         // All of the batch is written now: what is wrong with it is the caller's to know while it knows where it is from,
-        // and nothing of it is kept. The writer numbers rows as in its file, and knows only the stretch that it was at.
-        match self.drive().map_err(Error::without_row)? {
+        // and nothing of it is kept. The writer numbers rows as in its file, which is what its limits are about.
+        let is_about_file = |error: &Error| error.kind() == ErrorKind::LimitExceeded;
+        match self.drive().map_err(|error| if is_about_file(&error) { error } else { error.without_row() })? {
             true => Ok(()),
             false => Err(Error::internal("a writer that ends before its rows")),
         }

@@ -144,6 +144,7 @@ pub struct TextReader {
 #[derive(Debug)]
 enum ReaderKind {
     Delimited(Box<delimited::Rows>),
+    Planning(Box<lines::Planner>),
     Lines(Box<lines::Rows>),
 }
 
@@ -250,7 +251,7 @@ impl Sample {
         }
     }
 
-    /// The form of the text, with the columns that were inferred or given.
+    /// The form of the text, with the columns that were inferred or given. This is planning work, in one call.
     ///
     /// # Errors
     ///
@@ -298,7 +299,7 @@ impl TextForm {
 }
 
 impl TextReader {
-    /// A reader of a text of this form.
+    /// A reader of a text of this form. Its first steps plan how fields become columns.
     ///
     /// # Errors
     ///
@@ -332,7 +333,14 @@ impl TextReader {
             FormKind::Lines(lines) => {
                 let schema = Arc::clone(&form.schema);
                 let rows = (options.batch_rows, row_bytes);
-                ReaderKind::Lines(Box::new(lines::Rows::new(lines, schema, &reads, rows, &options.limits)?))
+                let lines = Arc::clone(lines);
+                ReaderKind::Planning(Box::new(lines::Planner::new(
+                    lines,
+                    schema,
+                    reads,
+                    rows,
+                    options.limits,
+                )))
             }
         };
         Ok(TextReader { kind, failed: Failed::default() })
@@ -347,6 +355,7 @@ impl TextReader {
         self.failed.check()?;
         match &mut self.kind {
             ReaderKind::Delimited(rows) => rows.feed(bytes),
+            ReaderKind::Planning(planner) => planner.feed(bytes),
             ReaderKind::Lines(rows) => rows.feed(bytes),
         }
     }
@@ -355,6 +364,7 @@ impl TextReader {
     pub fn finish(&mut self) {
         match &mut self.kind {
             ReaderKind::Delimited(rows) => rows.finish(),
+            ReaderKind::Planning(planner) => planner.finish(),
             ReaderKind::Lines(rows) => rows.finish(),
         }
     }
@@ -369,7 +379,17 @@ impl TextReader {
     }
 
     fn advance(&mut self, budget: &mut Budget<'_>) -> Result<Step<Read>> {
+        if let ReaderKind::Planning(planner) = &mut self.kind {
+            if !planner.step(budget)? {
+                return Ok(Step::Yield);
+            }
+            self.kind = ReaderKind::Lines(Box::new(lines::Rows::of(planner)?));
+            if budget.is_spent() {
+                return Ok(Step::Yield);
+            }
+        }
         let step = match &mut self.kind {
+            ReaderKind::Planning(_) => return Err(Error::internal("rows that are not planned")),
             ReaderKind::Delimited(rows) => rows.step(budget)?,
             ReaderKind::Lines(rows) => rows.step(budget)?,
         };

@@ -463,6 +463,41 @@ fn wide_tables() {
     assert!(meter.0 <= SLICE_UNITS_MAX, "{} units in a step", meter.0);
 }
 
+/// How very many fields become columns is found in slices, each of which is charged.
+#[test]
+fn wide_lines() {
+    let host = Host { piece: 1 << 20, units: 0 };
+    let objects = 10_000;
+    let fields: Vec<String> =
+        (0..objects).map(|at| format!("\"c{at}\":[{{\"a\":{at},\"b\":\"x\"}}]")).collect();
+    let text = format!("{{{}}}\n{{}}\n", fields.join(","));
+    let mut meter = Meter(0);
+    let sample = meter.sample(text.as_bytes(), Format::JsonLines, &TextOptions::default(), host).unwrap();
+    let form = sample.form().unwrap();
+    assert_eq!(form.schema().leaves().len(), 2 * objects);
+    let mut reader = TextReader::new(&form, ReadOptions::default()).unwrap();
+    let (mut steps, mut units) = (0, 0);
+    loop {
+        let mut budget = Budget::new(0);
+        let step = reader.step(&mut budget).unwrap();
+        meter.0 = meter.0.max(budget.spent());
+        (steps, units) = (steps + 1, units + budget.spent());
+        if step == Step::Ready(Read::Room) {
+            break;
+        }
+    }
+    assert!(
+        steps > objects && units > 4000 * u64::try_from(objects).unwrap(),
+        "{units} units in {steps} steps"
+    );
+    assert!(meter.0 <= SLICE_UNITS_MAX, "{} units in a step", meter.0);
+    // (The end of a line is one event for the shredder, however many fields are missing.)
+    let rows = meter.read(text.as_bytes(), &form, &ReadOptions::default(), host).unwrap();
+    assert_eq!(rows.iter().map(|batch| batch.rows).sum::<usize>(), 2);
+    let Values::Int64(last) = &rows[0].columns[2 * objects - 2].values else { panic!("no numbers") };
+    assert_eq!(last[..], [i64::try_from(objects - 1).unwrap()]);
+}
+
 /// Objects that keep having new fields are refused before their nulls are too many; those that have a good part of many
 /// fields are not.
 #[test]
@@ -472,6 +507,14 @@ fn ever_new_fields() {
     let mut meter = Meter(0);
     let error = meter.sample(text.as_bytes(), Format::JsonLines, &TextOptions::default(), host).unwrap_err();
     assert!(error.message().contains("ever new fields"), "{error}");
+    for [start, end] in [["{\"o\":{", "}}"], ["{\"o\":[{", "}]}"], ["{\"o\":[{\"p\":{", "}}]}"]] {
+        let text: String = (0..20_000).map(|at| format!("{start}\"k{at}\":1{end}\n")).collect();
+        let below = meter.sample(text.as_bytes(), Format::JsonLines, &TextOptions::default(), host);
+        let error = below.unwrap_err();
+        // All of them count, wherever they are.
+        let found = error.message().split(' ').find_map(|word| word.parse::<u64>().ok());
+        assert!(found.is_some_and(|found| (500..3_000).contains(&found)), "{error}");
+    }
     assert_eq!(error.detail(), Some(Detail::AdmittedBy(&["schema"])));
     let nested: String = (0..20_000).map(|at| format!("{{\"a\":[{{\"k{at}\":1}}]}}\n")).collect();
     let error =

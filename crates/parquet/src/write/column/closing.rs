@@ -3,13 +3,13 @@
 use alloc::boxed::Box;
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Budget, Error, Result};
+use marquetry_base::{Budget, Error, Limit, Result};
 
 use super::super::bloom::Entries;
 use super::super::chunk::{PagePlace, PageRecord};
 use super::super::encoder::{Body, Encoder, LevelEncoder};
 use super::super::options::PageVersion;
-use super::super::page::Way;
+use super::super::page::{Page, Stored, Way};
 use super::super::statistics::Short;
 use super::{Closing, ColumnWriter, OpenPage, Shared, values_max};
 use crate::format::{
@@ -85,15 +85,12 @@ impl ColumnWriter {
             let done = match &self.closing {
                 Closing::No => return Ok(true),
                 Closing::Values => self.finish_values(shared, budget)?,
-                Closing::Dictionary => self.finish_dictionary(budget)?,
+                Closing::Dictionary => self.finish_dictionary(shared, budget)?,
                 Closing::Entries(..) => self.hash_dictionary(shared, budget)?,
                 Closing::Making(_) | Closing::MakingDictionary => match shared.maker.step(budget)? {
                     Some(page) => {
                         match core::mem::replace(&mut self.closing, Closing::No) {
-                            Closing::Making(record) => {
-                                self.ways.keep(page.found);
-                                self.chunk.keep(*record, page);
-                            }
+                            Closing::Making(record) => self.keep(*record, page, shared.options.page_version),
                             _ => self.chunk.keep_dictionary(page),
                         }
                         if !self.has_left_dictionary() {
@@ -134,12 +131,35 @@ impl ColumnWriter {
             0 => Ok(Body::default()),
             _ => encoder.finish(with_length),
         };
-        let mut levels = level_body(&mut self.repetition, self.maxima.repetition)?;
-        let repetition_bytes = levels.len();
+        let repetition = level_body(&mut self.repetition, self.maxima.repetition)?;
         let definition = level_body(&mut self.definition, self.maxima.definition)?;
-        let definition_bytes = definition.len();
-        levels.append(definition);
         let page = core::mem::take(&mut self.page);
+        let options = shared.options.of(self.leaf);
+        let header = |[repetition, definition]: [&Body; 2]| -> Result<DataPageHeaderV2> {
+            Ok(DataPageHeaderV2 {
+                values: count(page.entries)?,
+                nulls: count(page.entries - page.values)?,
+                rows: count(page.rows)?,
+                encoding,
+                definition_bytes: count(definition.len())?,
+                repetition_bytes: count(repetition.len())?,
+                is_compressed: true,
+                statistics: None,
+            })
+        };
+        let is_compressed = options.compression != Compression::Uncompressed;
+        let stored = if is_compressed && shared.options.may_store(body.len()) {
+            let [mut repetition, definition] = [&repetition, &definition]
+                .map(|levels| if with_length { levels.without_length() } else { levels.clone() });
+            let header = header([&repetition, &definition])?;
+            repetition.append(definition);
+            Some(Stored { header, levels: repetition, values: body.clone() })
+        } else {
+            None
+        };
+        let v2 = PageKind::DataV2(header([&repetition, &definition])?);
+        let mut levels = repetition;
+        levels.append(definition);
         let (plain, input, kind) = match version {
             PageVersion::V1 => {
                 levels.append(body);
@@ -152,37 +172,37 @@ impl ColumnWriter {
                 });
                 (Body::default(), levels, kind)
             }
-            PageVersion::V2 => {
-                let kind = PageKind::DataV2(DataPageHeaderV2 {
-                    values: count(page.entries)?,
-                    nulls: count(page.entries - page.values)?,
-                    rows: count(page.rows)?,
-                    encoding,
-                    definition_bytes: count(definition_bytes)?,
-                    repetition_bytes: count(repetition_bytes)?,
-                    is_compressed: true,
-                    statistics: None,
-                });
-                (levels, body, kind)
-            }
+            PageVersion::V2 => (levels, body, v2),
         };
-        let page_type = if version == PageVersion::V1 { DATA_PAGE } else { DATA_PAGE_V2 };
-        self.chunk.count_page(page_type, encoding);
-        let record = self.record(page)?;
-        let options = shared.options.of(self.leaf);
+        if encoding.has_streams() {
+            self.chunk.long.add_page(input.len());
+        }
+        let record = self.record(page, encoding)?;
         let (compression, level): (Compression, _) = (options.compression, options.level);
         let way = if level.is_some() { Way::Usual } else { self.ways.next(encoding, input.len()) };
         shared.maker.start(kind, plain, input, compression, (level, way))?;
+        if let Some(stored) = stored {
+            shared.maker.or_stored(stored);
+        }
         self.closing = Closing::Making(Box::new(record));
         Ok(true)
     }
 
+    /// Keeps a page that is made.
+    fn keep(&mut self, record: PageRecord, page: Page, version: PageVersion) {
+        self.ways.keep(page.found);
+        let is_v1 = version == PageVersion::V1 && !page.is_stored;
+        self.chunk.count_page(if is_v1 { DATA_PAGE } else { DATA_PAGE_V2 }, record.encoding);
+        self.chunk.keep(record, page);
+    }
+
     /// Records the page, and counts it in the chunk.
-    fn record(&mut self, page: OpenPage) -> Result<PageRecord> {
+    fn record(&mut self, page: OpenPage, encoding: Encoding) -> Result<PageRecord> {
         let nulls = u64_of(page.entries - page.values);
         let chunk = &mut self.chunk;
         let record = PageRecord {
             place: PagePlace::Held(Box::default()),
+            encoding,
             bytes: 0,
             entries: count(page.entries)?,
             nulls: count(page.entries - page.values)?,
@@ -220,10 +240,12 @@ impl ColumnWriter {
             .is_some_and(|coding| coding.dictionary.is_some() && coding.encoding != Encoding::RleDictionary)
     }
 
-    fn finish_dictionary(&mut self, budget: &mut Budget<'_>) -> Result<bool> {
+    fn finish_dictionary(&mut self, shared: &Shared, budget: &mut Budget<'_>) -> Result<bool> {
         let dictionary = self.coding.as_mut().and_then(|coding| coding.dictionary.as_mut());
         let Some(dictionary) = dictionary else { return Err(Error::internal("no dictionary")) };
-        let entries = dictionary.len();
+        let (entries, decoded) = (dictionary.len(), dictionary.decoded_bytes());
+        shared.options.limits.check(Limit::DictionaryBytes, u64_of(decoded))?;
+        self.chunk.long.add_dictionary(decoded);
         let Some(body) = dictionary.finish(budget)? else { return Ok(false) };
         // An abandoned dictionary does not have all values.
         if let Some(coding) = &mut self.coding {

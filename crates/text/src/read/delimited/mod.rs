@@ -5,11 +5,11 @@ mod rows;
 mod sample;
 mod scan;
 
-use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 pub(super) use rows::Rows;
-pub(super) use sample::{Sample, Sampler};
+pub(super) use sample::{NAME_PRICE, Sample, Sampler};
 
 use crate::Scalar;
 use scan::{Dialect, Field};
@@ -34,7 +34,7 @@ pub(super) struct Form {
 /// A column.
 #[derive(Debug)]
 struct FormColumn {
-    name: String,
+    name: Arc<str>,
     scalar: Scalar,
     /// Its place among the fields of a row.
     field: usize,

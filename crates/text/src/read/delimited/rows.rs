@@ -308,7 +308,7 @@ impl Rows {
             shown(field.text),
             column.scalar.with_article()
         ));
-        let error = error.at(|place| place.column = Some(column.name.clone()));
+        let error = error.at(|place| place.column = Some((*column.name).into()));
         // The sample suggested the type.
         at_line(
             line,

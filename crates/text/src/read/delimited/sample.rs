@@ -4,6 +4,7 @@ use alloc::borrow::Cow;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::{String, ToString};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use marquetry_base::cast::u64_of;
@@ -22,7 +23,7 @@ use crate::{Column, ColumnType, Columns, Scalar};
 /// The price of finding out what a field could be.
 pub(crate) const SEE_PRICE: Price = Price { kib: 3 << 10, kilovalue: 40 << 10 };
 /// The price of a column's name: it is copied, and looked up in sets.
-const NAME_PRICE: Price = Price { kib: 512, kilovalue: 1500 << 10 };
+pub(crate) const NAME_PRICE: Price = Price { kib: 512, kilovalue: 1500 << 10 };
 /// Fields that are examined between two checks of the budget.
 const FIELDS_SLICE: usize = 64;
 /// Rows by which the delimiter is chosen.
@@ -35,7 +36,7 @@ const DELIMITERS: [u8; 4] = [b',', b'\t', b';', b'|'];
 pub(crate) struct Sample {
     dialect: Dialect,
     has_header: bool,
-    pub(crate) names: Vec<String>,
+    pub(crate) names: Vec<Arc<str>>,
     pub(crate) kinds: Vec<Kinds>,
     nulls: Vec<Vec<u8>>,
     schema: Option<Columns>,
@@ -53,11 +54,11 @@ pub(crate) struct Sampler {
     scanner: Scanner,
     strip: Strip,
     has_header: bool,
-    names: Vec<String>,
+    names: Vec<Arc<str>>,
     kinds: Vec<Kinds>,
     place: Place,
     /// The names in the given schema, and the same in lower case.
-    schema_names: Vec<String>,
+    schema_names: Vec<Arc<str>>,
     known: Option<BTreeSet<String>>,
 }
 
@@ -95,25 +96,26 @@ struct Guess {
     is_wrong: bool,
 }
 
-/// The first row, while it is examined.
+/// The first row, while it is examined. Names are shared, not copied: to free very many of them takes long, and some
+/// allocators do much of it in one go.
 #[derive(Debug, Default)]
 struct Naming {
     /// Its fields, except those that are too long for names, and the length of the first of those.
-    given: Vec<String>,
+    given: Vec<Arc<str>>,
     too_long: Option<usize>,
     /// No field is a number, a date or a truth value.
     is_text: bool,
     /// All fields are names in the given schema; some are.
     is_known: bool,
     has_known: bool,
-    seen: BTreeSet<String>,
-    twice: Option<String>,
+    seen: BTreeSet<Arc<str>>,
+    twice: Option<Arc<str>>,
     /// Whether it is a header, once known.
     is_header: Option<bool>,
-    taken: BTreeSet<String>,
+    taken: BTreeSet<Arc<str>>,
     /// The number that a name gets when it is repeated.
-    numbers: BTreeMap<String, u64>,
-    names: Vec<String>,
+    numbers: BTreeMap<Arc<str>, u64>,
+    names: Vec<Arc<str>>,
 }
 
 impl Sampler {
@@ -132,7 +134,7 @@ impl Sampler {
         };
         let columns = options.schema.as_ref().map(Columns::as_slice);
         Ok(Sampler {
-            schema_names: columns.into_iter().flatten().map(|column| column.name.clone()).collect(),
+            schema_names: columns.into_iter().flatten().map(|column| column.name.as_str().into()).collect(),
             known: columns
                 .map(|columns| columns.iter().map(|column| column.name.to_ascii_lowercase()).collect()),
             options: TextOptions { delimiter, ..options.clone() },
@@ -531,11 +533,11 @@ impl Naming {
         }
         if name.len() > NAME_BYTES_MAX {
             self.too_long = self.too_long.or(Some(name.len()));
-            self.given.push(String::new());
+            self.given.push("".into());
             self.is_known = false;
             return Ok(());
         }
-        let name = String::from_utf8_lossy(&name).into_owned();
+        let name: Arc<str> = String::from_utf8_lossy(&name).into();
         let is_known = known.is_some_and(|known| known.contains(&name.to_ascii_lowercase()));
         self.is_known &= is_known;
         self.has_known |= is_known;
@@ -568,19 +570,20 @@ impl Naming {
         let at = self.names.len();
         if !is_header {
             budget.charge(NAME_PRICE, 0, 1);
-            self.names.push(format!("column{}", at + 1));
+            self.names.push(format!("column{}", at + 1).into());
             return;
         }
         let name = self.given.get(at).cloned().unwrap_or_default();
-        let own = if name.is_empty() { format!("column{}", at + 1) } else { name.clone() };
-        let is_free = |it: &String, taken: &BTreeSet<String>, seen: &BTreeSet<String>| {
+        let own: Arc<str> =
+            if name.is_empty() { format!("column{}", at + 1).into() } else { Arc::clone(&name) };
+        let is_free = |it: &Arc<str>, taken: &BTreeSet<Arc<str>>, seen: &BTreeSet<Arc<str>>| {
             !taken.contains(it) && (*it == name || !seen.contains(it))
         };
-        let mut found = own.clone();
+        let mut found = Arc::clone(&own);
         budget.charge(NAME_PRICE, own.len(), 1);
         while !is_free(&found, &self.taken, &self.seen) {
-            let number = self.numbers.entry(own.clone()).or_insert(2);
-            found = format!("{own}#{number}");
+            let number = self.numbers.entry(Arc::clone(&own)).or_insert(2);
+            found = format!("{own}#{number}").into();
             *number += 1;
             budget.charge(NAME_PRICE, 3 * own.len(), 1);
         }
@@ -628,7 +631,7 @@ impl Sample {
         let mut exact = BTreeMap::new();
         let mut lower = BTreeMap::new();
         for (field, name) in self.names.iter().enumerate().rev() {
-            exact.insert(name.clone(), field);
+            exact.insert(Arc::clone(name), field);
             lower.insert(name.to_ascii_lowercase(), field);
         }
         let mut taken = alloc::vec![false; self.names.len()];
@@ -639,13 +642,14 @@ impl Sample {
                 let error = Error::option("schema", what);
                 return Err(error.at(|place| place.column = Some(name.clone())));
             };
-            let known = || exact.get(name).or_else(|| lower.get(&name.to_ascii_lowercase())).copied();
+            let known =
+                || exact.get(name.as_str()).or_else(|| lower.get(&name.to_ascii_lowercase())).copied();
             let field = if self.has_header { known() } else { Some(at) };
             let field = field.ok_or_else(|| self.missing(name, schema))?;
             if let Some(taken) = taken.get_mut(field) {
                 *taken = true;
             }
-            Ok(FormColumn { name: name.clone(), scalar, field })
+            Ok(FormColumn { name: name.as_str().into(), scalar, field })
         };
         let columns = schema.as_slice().iter().enumerate().map(&mut column).collect::<Result<Vec<_>>>()?;
         match taken.iter().position(|taken| !taken) {

@@ -3,6 +3,7 @@
 //! Source: RFC 8259, and what is common in <https://jsonlines.org>: UTF-8, one value per line, empty lines skipped.
 
 mod json;
+mod plan;
 mod rows;
 mod sample;
 
@@ -11,7 +12,8 @@ use alloc::format;
 use marquetry_base::{Budget, Bytes, Error, Price, Result};
 use marquetry_parquet::write::Fed;
 
-pub(super) use rows::{Form, Rows};
+pub(super) use plan::{Form, Planner};
+pub(super) use rows::Rows;
 pub(super) use sample::{Sample, Sampler};
 
 use super::place::{Place, at_line, shown};

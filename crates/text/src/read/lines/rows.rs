@@ -1,23 +1,21 @@
 //! The rows of JSON lines, in batches.
 
-use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use marquetry_base::{Budget, Bytes, Detail, Error, ErrorKind, Limit, Limits, Price, Result, Step};
-use marquetry_parquet::batch::{Batch, Layout};
-use marquetry_parquet::record::{RecordSink, ShredOptions, Shredder, Value};
-use marquetry_parquet::schema::{Plan as _, Schema};
+use marquetry_base::{Budget, Bytes, Detail, Error, ErrorKind, Limit, Price, Result, Step};
+use marquetry_parquet::batch::Batch;
+use marquetry_parquet::record::{RecordSink, Shredder, Value};
 use marquetry_parquet::write::Fed;
 
 use super::super::place::shown;
 use super::json::{Text, Token, Tokens};
+use super::plan::{Becomes, Made, Names, Planner};
 use super::{Lines, Next, no_object};
+use crate::Scalar;
 use crate::parse::{self, VALUE_BYTES_MAX};
 use crate::scalar::is_word;
-use crate::{Column, ColumnType, Columns, Scalar};
 
 /// The price of splitting a line, besides what the shredder charges for its values.
 pub(crate) const READ_PRICE: Price = Price { kib: 4 << 10, kilovalue: 40 << 10 };
@@ -28,36 +26,6 @@ const VALUE_BYTES: u64 = 16;
 /// All integers up to this one are exact as doubles: 2^53.
 const DOUBLE_INTEGER_MAX: f64 = 9_007_199_254_740_992.0;
 
-/// How lines are rows.
-#[derive(Debug)]
-pub(crate) struct Form {
-    pub(crate) columns: Columns,
-    /// The types were given, not inferred.
-    pub(crate) is_given: bool,
-}
-
-/// What a value becomes: one for each field of the shredder's program.
-#[derive(Debug, Clone, Copy)]
-enum Plan {
-    Leaf(Scalar),
-    List {
-        element: usize,
-    },
-    Map {
-        key: usize,
-        value: usize,
-    },
-    /// The number of its names.
-    Struct(usize),
-}
-
-/// The fields of objects.
-#[derive(Debug, Default)]
-struct Names {
-    list: Vec<(Arc<str>, usize)>,
-    by_name: BTreeMap<Arc<str>, usize>,
-}
-
 /// Reads rows of a form.
 #[derive(Debug)]
 pub(crate) struct Rows {
@@ -67,7 +35,7 @@ pub(crate) struct Rows {
     /// Leaves that are returned, in order, if not all are.
     reads: Option<Vec<usize>>,
     shredder: Shredder,
-    plans: Vec<Plan>,
+    fields: Vec<Becomes>,
     /// Those of the line are the first.
     names: Vec<Names>,
     is_given: bool,
@@ -112,62 +80,24 @@ struct Blob {
 }
 
 impl Rows {
-    /// A reader of these leaves.
-    ///
-    /// # Errors
-    ///
-    /// As [`Shredder::plan`].
-    pub(crate) fn new(
-        form: &Form,
-        schema: Arc<Schema>,
-        reads: &[usize],
-        (batch_rows, row_bytes): (usize, u64),
-        limits: &Limits,
-    ) -> Result<Rows> {
-        let options = ShredOptions { batch_rows, layout: Layout::Spaced, ..ShredOptions::default() };
-        let is_all = reads.iter().copied().eq(0..schema.leaves().len());
-        let shredder = Shredder::plan(schema, None, options).at_once()?;
-        let program = Arc::clone(shredder.program());
-        let mut plans = alloc::vec![Plan::Leaf(Scalar::Text); program.fields().len()];
-        let mut all = Vec::new();
-        let mut todo = Vec::new();
-        add_names(&mut all, form.columns.as_slice(), &program.roots().collect::<Vec<_>>(), &mut todo);
-        while let Some((field, column_type)) = todo.pop() {
-            let children = &program.children(field).collect::<Vec<_>>()[..];
-            plans[field] = match column_type {
-                ColumnType::Scalar(scalar) => Plan::Leaf(*scalar),
-                ColumnType::List(inner) => {
-                    todo.extend(children.iter().map(|child| (*child, &**inner)));
-                    Plan::List { element: children.first().copied().unwrap_or_default() }
-                }
-                ColumnType::Map(of_key, of_value) => {
-                    let [key, value] = *children else {
-                        return Err(Error::internal("a map that has no values"));
-                    };
-                    plans[key] = Plan::Leaf(*of_key);
-                    todo.push((value, &**of_value));
-                    Plan::Map { key, value }
-                }
-                ColumnType::Struct(columns) => {
-                    Plan::Struct(add_names(&mut all, columns, children, &mut todo))
-                }
-            };
-        }
+    /// The rows that were planned.
+    pub(crate) fn of(planner: &mut Planner) -> Result<Rows> {
+        let (lines, Made { shredder, fields, names }, reads) = planner.take()?;
         Ok(Rows {
-            lines: Lines::new(row_bytes),
+            lines,
             tokens: Tokens::default(),
             is_in_line: false,
-            reads: (!is_all).then(|| reads.to_vec()),
+            reads,
             shredder,
-            plans,
-            names: all,
-            is_given: form.is_given,
+            fields,
+            names,
+            is_given: planner.form.is_given,
             open: Vec::new(),
             field: 0,
             raw: None,
             blob: None,
             values: 0,
-            values_max: (limits.page_bytes / VALUE_BYTES).max(1),
+            values_max: (planner.limits.page_bytes / VALUE_BYTES).max(1),
             is_taking: false,
         })
     }
@@ -269,10 +199,10 @@ impl Rows {
             let error = Error::new(ErrorKind::LimitExceeded, what);
             return Err(error.with(Detail::Limit(Limit::PageBytes)));
         }
-        let Some(&plan) = self.plans.get(field) else { return Err(Error::internal("no such field")) };
+        let Some(&plan) = self.fields.get(field) else { return Err(Error::internal("no such field")) };
         match (token, plan) {
             (Token::Null, _) => kept(self.shredder.null(field)),
-            (Token::String(string), Plan::Leaf(scalar)) => match scalar {
+            (Token::String(string), Becomes::Leaf(scalar)) => match scalar {
                 Scalar::Text | Scalar::Date | Scalar::Timestamp { .. } => {
                     self.string(text, field, scalar, &string)
                 }
@@ -283,27 +213,27 @@ impl Rows {
                 }
                 _ => Err(self.misfit(field, "a string")),
             },
-            (Token::Number(part), Plan::Leaf(scalar)) => self.number(field, scalar, &text[part]),
-            (Token::Boolean(value), Plan::Leaf(Scalar::Boolean)) => {
+            (Token::Number(part), Becomes::Leaf(scalar)) => self.number(field, scalar, &text[part]),
+            (Token::Boolean(value), Becomes::Leaf(Scalar::Boolean)) => {
                 kept(self.shredder.value(field, Value::Boolean(value)))
             }
-            (Token::Boolean(value), Plan::Leaf(scalar)) if self.is_given => {
+            (Token::Boolean(value), Becomes::Leaf(scalar)) if self.is_given => {
                 self.parsed(field, scalar, if value { b"true" } else { b"false" })
             }
-            (Token::ObjectStart | Token::ArrayStart, Plan::Leaf(_)) if self.is_given => {
+            (Token::ObjectStart | Token::ArrayStart, Becomes::Leaf(_)) if self.is_given => {
                 self.field = field;
                 self.raw = Some((self.tokens.at() - 1, self.tokens.depth() - 1));
                 Ok(())
             }
-            (Token::ObjectStart, Plan::Struct(names)) => {
+            (Token::ObjectStart, Becomes::Struct(names)) => {
                 self.open.push(Open::Object { field: Some(field), names, due: 0 });
                 kept(self.shredder.start_struct(field))
             }
-            (Token::ObjectStart, Plan::Map { key, value }) => {
+            (Token::ObjectStart, Becomes::Map { key, value }) => {
                 self.open.push(Open::Map { field, key, value });
                 kept(self.shredder.start_map(field))
             }
-            (Token::ArrayStart, Plan::List { element }) => {
+            (Token::ArrayStart, Becomes::List { element }) => {
                 self.open.push(Open::List { field, element });
                 kept(self.shredder.start_list(field))
             }
@@ -360,7 +290,7 @@ impl Rows {
             Some(Open::Map { key, value, .. }) => {
                 let (key, value) = (*key, *value);
                 self.field = value;
-                let Some(&Plan::Leaf(scalar)) = self.plans.get(key) else {
+                let Some(&Becomes::Leaf(scalar)) = self.fields.get(key) else {
                     return Err(Error::internal("a key that is no value"));
                 };
                 self.string(text, key, scalar, name)
@@ -463,11 +393,11 @@ impl Rows {
             Some(Open::List { element, .. }) => *element,
             _ => self.field,
         };
-        match self.plans.get(field) {
-            Some(Plan::Leaf(Scalar::Text)) if part.len() > VALUE_BYTES_MAX => {
+        match self.fields.get(field) {
+            Some(Becomes::Leaf(Scalar::Text)) if part.len() > VALUE_BYTES_MAX => {
                 kept(self.shredder.shared(field, text.slice(part)))
             }
-            Some(Plan::Leaf(scalar)) => self.parsed(field, *scalar, &text[part]),
+            Some(Becomes::Leaf(scalar)) => self.parsed(field, *scalar, &text[part]),
             _ => Err(Error::internal("a value of what is none")),
         }
     }
@@ -489,9 +419,9 @@ impl Rows {
 
     #[cold]
     fn misfit(&self, field: usize, found: &str) -> Error {
-        let wanted = match self.plans.get(field) {
-            Some(Plan::Leaf(scalar)) => scalar.with_article(),
-            Some(Plan::List { .. }) => "a list".to_string(),
+        let wanted = match self.fields.get(field) {
+            Some(Becomes::Leaf(scalar)) => scalar.with_article(),
+            Some(Becomes::List { .. }) => "a list".to_string(),
             _ => "an object".to_string(),
         };
         self.refused(field, format!("{found}, where {wanted} is expected"))
@@ -510,24 +440,6 @@ impl Rows {
 
 fn shown_number(number: &[u8]) -> String {
     String::from_utf8_lossy(&number[..number.len().min(64)]).into_owned()
-}
-
-/// Adds the names of columns and returns their number.
-fn add_names<'a>(
-    all: &mut Vec<Names>,
-    columns: &'a [Column],
-    fields: &[usize],
-    todo: &mut Vec<(usize, &'a ColumnType)>,
-) -> usize {
-    let mut names = Names::default();
-    for (column, &field) in columns.iter().zip(fields) {
-        let name: Arc<str> = column.name.as_str().into();
-        names.by_name.insert(Arc::clone(&name), names.list.len());
-        names.list.push((name, field));
-        todo.push((field, &column.column_type));
-    }
-    all.push(names);
-    all.len() - 1
 }
 
 /// What the shredder considers misuse is an error in the line.

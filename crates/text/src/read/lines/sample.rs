@@ -352,8 +352,8 @@ impl Sampler {
         self.missing += u64_of(all.saturating_sub(open.fields));
         if self.missing > MISSING_MIN + MISSING_PER_VALUE * self.values {
             let what = format!(
-                "objects with ever new fields, {} so far: if these names are data, a schema can declare a map",
-                fields.list.len()
+                "objects with ever new fields, {} in all so far: if these names are data, a schema can declare a map",
+                self.sample.nodes.len() - 1
             );
             return Err(self.located(Error::conversion(what)));
         }

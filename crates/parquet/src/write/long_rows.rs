@@ -1,0 +1,202 @@
+//! What readers hold of long rows: a row is never divided, and of a small file readers hold little, so a file may be too
+//! small for a row that compresses to next to nothing.
+
+use alloc::format;
+
+use marquetry_base::cast::u64_of;
+use marquetry_base::{Error, Limit, Limits, Result};
+
+use super::part::Part;
+use crate::batch::Maxima;
+use crate::schema::PhysicalType;
+
+/// Bytes of a column that readers hold in any case, about: [`Limits::total_of`] allows for them.
+const COLUMN_BYTES: u64 = 1 << 20;
+/// Bytes that readers hold besides the rows: windows, and input that was read ahead.
+const BESIDE_BYTES: u64 = 24 << 20;
+/// Memory for a long string is allocated when this part of it has arrived.
+const ARRIVED_PART: u64 = 8;
+/// Arrays whose length is estimated have room for this part more.
+const ROOM_PART: u64 = 16;
+
+/// A row of a column, as far as it was taken.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct LongRow {
+    entries: u64,
+    values: u64,
+    bytes: u64,
+    longest: u64,
+}
+
+/// What a reader holds of a chunk, besides what it holds of any.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Held {
+    /// Bytes of the largest row, until all columns have theirs; and of the largest page, or the dictionary.
+    row: u64,
+    page: u64,
+    dictionary: u64,
+    /// Bytes that are there twice while the row is put together.
+    twice: u64,
+    /// The number of that row in the row group.
+    number: u64,
+}
+
+/// What a reader holds of all columns of a row group; and of the row group where that is the most.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct HeldOfAll {
+    bytes: u64,
+    twice: u64,
+    /// The column that takes the most, its bytes, and its row in the file.
+    column: usize,
+    column_bytes: u64,
+    row: u64,
+}
+
+impl LongRow {
+    /// Adds a part of the row; of a part of several rows, which is small, all.
+    pub(super) fn add(&mut self, part: &Part) {
+        self.entries += u64_of(part.entries.len());
+        self.values += u64_of(part.values);
+        self.bytes += u64_of(part.bytes);
+        if part.values == 1 {
+            self.longest = self.longest.max(u64_of(part.bytes));
+        }
+    }
+
+    /// Bytes of its arrays, and of those that are there twice at some time.
+    fn held(&self, physical_type: PhysicalType, maxima: Maxima) -> (u64, u64) {
+        let is_nested = maxima.repetition > 0;
+        let levels = if is_nested { 2 * self.entries } else { 0 };
+        let (array, strings) = match physical_type {
+            PhysicalType::ByteArray => (self.values * u64_of(size_of::<u128>()), self.bytes),
+            _ => (self.bytes, 0),
+        };
+        let array = array + array / ROOM_PART;
+        (levels + array + strings, array.max(self.entries).max(self.longest / ARRIVED_PART))
+    }
+}
+
+impl Held {
+    /// Takes note of a row.
+    pub(super) fn add_row(
+        &mut self,
+        row: &LongRow,
+        physical_type: PhysicalType,
+        maxima: Maxima,
+        number: u64,
+    ) {
+        // Most rows are short.
+        if row.bytes + row.entries < COLUMN_BYTES / u64_of(size_of::<u128>()) {
+            return;
+        }
+        let (bytes, twice) = row.held(physical_type, maxima);
+        if bytes > COLUMN_BYTES && bytes > self.row {
+            (self.row, self.number) = (bytes, number);
+            self.twice = self.twice.max(twice);
+        }
+    }
+
+    /// Takes note of a page that readers hold as long as they decode it.
+    pub(super) fn add_page(&mut self, bytes: usize) {
+        if u64_of(bytes) > COLUMN_BYTES {
+            self.page = self.page.max(u64_of(bytes));
+        }
+    }
+
+    /// Takes note of the dictionary, decoded.
+    pub(super) fn add_dictionary(&mut self, bytes: usize) {
+        if u64_of(bytes) > COLUMN_BYTES {
+            self.dictionary = u64_of(bytes);
+        }
+    }
+}
+
+impl HeldOfAll {
+    /// Adds a column of a row group that begins with a row of the file.
+    pub(super) fn add(&mut self, column: usize, held: &Held, first_row: u64) {
+        let bytes = held.row + held.page + held.dictionary;
+        self.bytes += bytes;
+        self.twice = self.twice.max(held.twice);
+        if bytes > self.column_bytes {
+            (self.column, self.column_bytes) = (column, bytes);
+            self.row = first_row + held.number;
+        }
+    }
+
+    /// The larger of two row groups.
+    pub(super) fn max(self, other: HeldOfAll) -> HeldOfAll {
+        if other.all() > self.all() { other } else { self }
+    }
+
+    fn all(&self) -> u64 {
+        self.bytes + self.twice
+    }
+
+    /// Checks that readers hold as much of a file of so many bytes. Also says the column and the row that take the most.
+    pub(super) fn check(
+        &self,
+        limits: &Limits,
+        file_bytes: u64,
+        columns: usize,
+    ) -> Result<(), (Error, usize, u64)> {
+        if self.bytes == 0 {
+            return Ok(());
+        }
+        let (limit, mut most) = limits.total_of(file_bytes, 0);
+        if limit == Limit::TotalBytes {
+            most = most.saturating_sub(COLUMN_BYTES.saturating_mul(u64_of(columns)).min(most / 4));
+        }
+        let asked = self.all().saturating_add(BESIDE_BYTES);
+        if asked <= most {
+            return Ok(());
+        }
+        let of_file = match limit {
+            Limit::Expansion => format!(" of a file of {file_bytes} bytes"),
+            _ => alloc::string::String::new(),
+        };
+        let what = format!(
+            "a long row: it would take {asked} bytes to read it, and readers hold {most}{of_file} (the limit {})",
+            limit.name()
+        );
+        Err((Error::limit(limit, what), self.column, self.row))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(values: usize, bytes: usize) -> LongRow {
+        let mut row = LongRow::default();
+        row.add(&Part { entries: 0..values, rows: 1, values, bytes });
+        row
+    }
+
+    #[test]
+    fn long_rows_count_and_others_do_not() {
+        let flat = Maxima { definition: 1, repetition: 0 };
+        let mut held = Held::default();
+        held.add_row(&row(1, 1000), PhysicalType::ByteArray, flat, 3);
+        held.add_page(900_000);
+        let mut all = HeldOfAll::default();
+        all.add(0, &held, 10);
+        assert_eq!(all.all(), 0);
+
+        held.add_row(&row(1, 160 << 20), PhysicalType::ByteArray, flat, 5);
+        held.add_row(&row(1, 16 << 20), PhysicalType::ByteArray, flat, 6);
+        all.add(7, &held, 10);
+        // A view, with its room.
+        assert_eq!((all.bytes, all.twice), ((160 << 20) + 17, 20 << 20));
+        assert!(all.check(&Limits::DEFAULT, 1, 8).is_ok());
+        all.add(8, &held, 10);
+        let (error, column, row) = all.check(&Limits::DEFAULT, 1 << 20, 8).unwrap_err();
+        assert_eq!(
+            (error.detail(), column, row),
+            (Some(marquetry_base::Detail::Limit(Limit::Expansion)), 7, 15)
+        );
+        assert!(all.check(&Limits::DEFAULT, 16 << 20, 8).is_ok());
+        assert!(all.check(&Limits::TRUSTED, 1, 8).is_ok());
+        let total = Limits { total_bytes: 300 << 20, ..Limits::TRUSTED };
+        assert!(all.check(&total, 1 << 40, 8).is_err());
+    }
+}
