@@ -160,3 +160,53 @@ impl Window {
         self.given += bytes;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use marquetry_base::Codec;
+
+    /// Matches from as far back as anything is kept, beside a copy of everything.
+    #[test]
+    fn what_is_kept_is_what_was_there() {
+        const BYTES: usize = 3_000;
+        const BLOCK: usize = 500;
+        let mut random = 12_345_u64;
+        let mut below = |bound: usize| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            usize::try_from(random >> 33).unwrap() % bound
+        };
+        let page = Page::none(Codec::Zstd);
+        let (mut window, mut all) = (Window::default(), Vec::new());
+        assert!(window.begin(BYTES, &mut Budget::unlimited()).unwrap());
+        let (mut far, mut farther) = (0, 0);
+        for _ in 0..2_000 {
+            window.make_room(BLOCK);
+            let begin = all.len();
+            let mut target = window.target(&page, BLOCK);
+            while all.len() - begin < BLOCK - 80 {
+                let bytes: Vec<u8> = (0..below(5)).map(|_| below(256).to_le_bytes()[0]).collect();
+                target.append(&bytes);
+                all.extend(bytes);
+                let near = 1 + below(20);
+                let distance = if below(2) == 0 { near } else { BYTES - BLOCK - 100 + below(200 + BLOCK) };
+                let length = 1 + below(70);
+                if target.place(distance).is_none() {
+                    farther += 1;
+                    // All of a window is there, but for a block and what copies may overwrite.
+                    assert!(distance > all.len() || distance > BYTES - BLOCK - 2 * SLACK);
+                    continue;
+                }
+                assert!(distance <= all.len());
+                far += usize::from(distance > 1_000);
+                assert!(target.copy(distance, length));
+                (0..length).for_each(|_| all.push(all[all.len() - distance]));
+            }
+            let at = target.at;
+            window.advance(at);
+            assert!(window.pending() == &all[begin..], "other bytes");
+            window.give(all.len() - begin);
+        }
+        assert!(far > 1_000 && farther > 1_000, "{far} and {farther}");
+    }
+}
