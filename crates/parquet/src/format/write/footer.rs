@@ -50,7 +50,7 @@ pub(crate) struct GroupHead<'a> {
 /// What an element of a list costs, and a byte: those of column chunks were counted before.
 const ELEMENT_PRICE: Price = Price { kib: 1024, kilovalue: 60 << 10 };
 /// Nodes whose children are counted together, and the price of each.
-const COUNTED_AT_ONCE: usize = 1024;
+const COUNTED_AT_ONCE: usize = 256;
 const COUNT_PRICE: Price = Price::per_kilovalue(20 << 10);
 
 /// Writes a footer, resumably.
