@@ -76,6 +76,11 @@ pub fn fuzz(target: &Target, corpus: &[Vec<u8>], runs: usize, seed: u64) -> Resu
     Ok(())
 }
 
+/// An input made of nothing: always the same of a seed.
+pub fn invented(seed: u64) -> Vec<u8> {
+    mutated(&[], &mut Random(seed << 1 | 1))
+}
+
 /// An input made of nothing, or of a kept one.
 fn mutated(corpus: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
     let pick = |random: &mut Random| -> Vec<u8> {

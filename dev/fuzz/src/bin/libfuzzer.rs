@@ -8,9 +8,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, OnceLock};
 
-use libfuzzer_sys::fuzz_target;
+use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate};
 use marquetry_fuzz::meter::Costs;
-use marquetry_fuzz::{Target, canary, meter, target};
+use marquetry_fuzz::{Target, canary, harness, meter, target};
 
 static TARGET: OnceLock<&Target> = OnceLock::new();
 
@@ -48,6 +48,19 @@ fuzz_target!(|data: &[u8]| {
     for feature in features(&costs) {
         COUNTERS[feature].store(1, Ordering::Relaxed);
     }
+});
+
+/// Of so many inputs, one is made of nothing: a corpus that is empty, or has only short inputs, is left sooner.
+const INVENTED: u32 = 4;
+
+fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
+    if !seed.is_multiple_of(INVENTED) {
+        return fuzzer_mutate(data, size, max_size);
+    }
+    let input = harness::invented(seed.into());
+    let size = input.len().min(max_size);
+    data[..size].copy_from_slice(&input[..size]);
+    size
 });
 
 /// Whether an input had this feature before; it has now.
