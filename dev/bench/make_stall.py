@@ -103,7 +103,8 @@ def one_page(mib, what, encoding, make, codecs, page="1.0", one_stream=False, va
     for codec in codecs:
         memory = MEMORY_MIB + (0 if one_stream else mib)
         write = lambda path, codec=codec: write_page(path, make, mib * values, encoding, codec, page)  # noqa: E731
-        yield Case(f"a page of {what} {encoding} {codec}", "adversarial", write, memory_mib=memory)
+        piece = {"in_one_piece": "a window that copies refer back in, by 16 MiB at most"} if codec == "BROTLI" else {}
+        yield Case(f"a page of {what} {encoding} {codec}", "adversarial", write, memory_mib=memory, **piece)
 
 
 def write_page(path, make, mib, encoding, codec, page="1.0", dictionary_bytes=MIB):
@@ -210,9 +211,10 @@ def others(mib):
     half = max(mib // 2, 1)
     for encoding, codec in [("PLAIN", "UNCOMPRESSED"), ("PLAIN", "SNAPPY"), ("DELTA_LENGTH_BYTE_ARRAY", "ZSTD"), ("DELTA_BYTE_ARRAY", "UNCOMPRESSED")]:
         write = lambda path, encoding=encoding, codec=codec: write_page(path, one_string, half, encoding, codec)  # noqa: E731
-        yield Case(f"one string of {half} MiB {encoding} {codec}", "adversarial", write, memory_mib=MEMORY_MIB + 2 * half)
+        yield Case(f"one string of {half} MiB {encoding} {codec}", "adversarial", write, memory_mib=MEMORY_MIB + 2 * half, in_one_piece="a value, which is one slice")
     columns = min(100_000, 1_600 * mib)
-    yield Case(f"{columns} columns", "adversarial", lambda path: write_columns(path, columns), memory_mib=1024)
+    of_columns = {"memory_mib": 1024, "in_one_piece": "a batch's list of its columns"}
+    yield Case(f"{columns} columns", "adversarial", lambda path: write_columns(path, columns), **of_columns)
     values = min(10_000_000, 10_000 * mib)
     yield Case(f"{values} pages of one value", "adversarial", lambda path: write_small_pages(path, values), memory_mib=MEMORY_MIB)
     groups = min(1_000_000, 1_000 * mib)

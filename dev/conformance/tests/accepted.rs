@@ -351,6 +351,44 @@ fn rows_in_memory() {
     refused("strings", &schema, &batches, &options, Limit::TotalBytes);
 }
 
+/// Strings of a dictionary are views into that, however many there are in a row.
+#[test]
+fn a_row_of_strings_of_a_dictionary() {
+    let limits = Limits { total_bytes: 96 << 20, ..Limits::DEFAULT };
+    let column = ColumnOptions { encoding: Some(Encoding::RleDictionary), ..ColumnOptions::default() };
+    let list = list_schema(PhysicalType::ByteArray);
+    let count = 1 << 20;
+    let texts = |count: usize| {
+        let views = ByteArrays::from_lengths(vec![b'x'; 100].into(), [100]).views()[0];
+        let whole = Arc::new(vec![Bytes::from(vec![b'x'; 100])]);
+        lists(&[1, count, 2], Values::ByteArray(ByteArrays::new(vec![views; count + 3].into(), whole)))
+    };
+    accepted("strings of a dictionary", &list, &texts(count), &with(column, limits));
+    let plain = with(encoded(Encoding::Plain, SNAPPY), limits);
+    refused("the same in place", &list, &texts(count), &plain, Limit::TotalBytes);
+}
+
+/// Of columns of short strings whose pages end at different rows, batches are as large as of any.
+#[test]
+fn columns_of_short_strings() {
+    let limits = Limits { total_bytes: 48 << 20, ..Limits::DEFAULT };
+    let columns = 2 * COLUMNS;
+    let fields: Vec<FieldDef> =
+        (0..columns).map(|at| leaf(&format!("c{at}"), PhysicalType::ByteArray)).collect();
+    let column = |at: usize| {
+        let text = |row: usize| format!("{row:08}{}", "x".repeat(12 + at / 2)).into_bytes();
+        strings(&(0..20_000).map(text).collect::<Vec<_>>())
+    };
+    let options = WriteOptions {
+        page_bytes: 256 << 10,
+        page_rows: usize::MAX,
+        ..with(encoded(Encoding::Plain, Compression::Uncompressed), limits)
+    };
+    let file = accepted("many columns", &schema(&fields), &rows((0..columns).map(column)), &options);
+    let batches = read(&file, limits).unwrap().1.len();
+    assert!(batches < 30, "{batches} batches");
+}
+
 /// Of many columns of long strings, a batch has so few rows that readers hold them.
 #[test]
 fn many_columns_of_strings() {

@@ -59,10 +59,9 @@ const CHECKSUM_BYTES: usize = 4;
 const TABLES_BYTES: usize = 24 << 10;
 
 impl Frame {
-    /// Bytes of memory that a frame takes which keeps `kept` bytes in a window, if it needs one.
-    pub(super) fn bytes_for(kept: Option<u64>) -> u64 {
-        u64_of(size_of::<Frame>() + TABLES_BYTES + Block::BYTES_MAX)
-            .saturating_add(kept.map_or(0, Window::bytes_for))
+    /// Bytes of memory that a frame takes, with those of its window, if it needs one.
+    pub(super) fn bytes_for(window: Option<u64>) -> u64 {
+        u64_of(size_of::<Frame>() + TABLES_BYTES + Block::BYTES_MAX).saturating_add(window.unwrap_or(0))
     }
 
     /// Bytes of memory.
@@ -70,17 +69,17 @@ impl Frame {
         size_of::<Frame>() + TABLES_BYTES + self.block.held() + self.window.held()
     }
 
-    /// Begins a frame, with a window that keeps `kept` bytes, or at `start` of a page that the host holds. False if that
-    /// takes another call.
+    /// Begins a frame, with a window of so many bytes, or at `start` of a page that the host holds. False if that takes
+    /// another call.
     pub(super) fn begin(
         &mut self,
         header: &Header,
-        kept: Option<usize>,
+        window: Option<usize>,
         start: usize,
         budget: &mut Budget<'_>,
     ) -> Result<bool> {
-        if let Some(kept) = kept
-            && !self.window.begin(kept, budget)?
+        if let Some(bytes) = window
+            && !self.window.begin(bytes, budget)?
         {
             return Ok(false);
         }

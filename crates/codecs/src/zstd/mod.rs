@@ -59,9 +59,9 @@ enum Expect {
     /// What the library makes of it.
     LibraryHeader,
     Library,
-    /// A frame that is decoded here, and keeps a window of so many bytes if the host does not hold the page.
+    /// A frame that is decoded here, with a window of so many bytes if the host does not hold the page.
     FrameStart {
-        kept: Option<usize>,
+        window: Option<usize>,
     },
     Frame,
 }
@@ -130,9 +130,9 @@ impl Frames<'_> {
                 None => library.lacks(window, header.sizes().and_then(|sizes| sizes.1)),
             };
         }
-        let kept = whole.is_none().then(|| Window::bytes_for(window));
-        let bytes = usize_of(Frame::bytes_for(kept)).ok_or_else(|| Error::out_of_memory(usize::MAX))?;
-        **expect = Expect::FrameStart { kept: kept.and_then(usize_of) };
+        let window = whole.is_none().then(|| Window::bytes_for(window));
+        let bytes = usize_of(Frame::bytes_for(window)).ok_or_else(|| Error::out_of_memory(usize::MAX))?;
+        **expect = Expect::FrameStart { window: window.and_then(usize_of) };
         Ok(bytes.saturating_sub(frame.as_ref().map_or(0, |frame| frame.held())))
     }
 
@@ -146,15 +146,15 @@ impl Frames<'_> {
         budget: &mut Budget<'_>,
     ) -> Result<Done> {
         if let Some(length) = self.whole
-            && (output.len() < length || page.owed() != length - at.min(length))
+            && (output.len() < length || length.checked_sub(at) != Some(page.owed()))
         {
             return Err(Error::misuse("the output is not the whole page, as was promised"));
         }
         match *self.expect {
-            Expect::FrameStart { kept } => {
+            Expect::FrameStart { window } => {
                 let frame = self.frame.get_or_insert_default();
                 budget.charge(PRICE, 0, FRAME_ELEMENTS);
-                if frame.begin(self.header, kept, at, budget)? {
+                if frame.begin(self.header, window, at, budget)? {
                     *self.expect = Expect::Frame;
                 }
                 Ok(Done { consumed: 0, produced: 0, stop: Stop::Tired })

@@ -19,7 +19,7 @@ use crate::schema::PhysicalType;
 
 /// Bytes of pages that a batch of one column may hold, at most. Beyond it the batch ends early, so that huge values make
 /// small batches and not huge memory.
-pub(super) const BATCH_BYTES_MAX: usize = 16 << 20;
+const BATCH_BYTES_MAX: usize = 16 << 20;
 /// Bytes that an array of a nested leaf may have where the last row of its batch begins: so a row of as many is no exception to
 /// [`ARRAY_BYTES_MAX`].
 const NESTED_BYTES_MAX: usize = 512 << 10;
@@ -186,8 +186,8 @@ fn too_many_buffers() -> Error {
 #[derive(Debug)]
 pub(super) struct Builder {
     pub(super) capacity: usize,
-    /// Bytes of pages that the batch should hold at most; but a chunk of a page is used up.
-    bytes_max: usize,
+    /// Bytes of pages that the batch should hold at most, if that is less than usual: see [`Builder::is_heavy`].
+    pub(super) pages_max: usize,
     pub(super) rows: usize,
     /// Slots that have their value: of a spaced layout, once a slice has ended, as many as rows.
     pub(super) values: usize,
@@ -211,10 +211,10 @@ pub(super) struct Builder {
 }
 
 impl Builder {
-    /// A batch of at most `capacity` rows, which should end where it holds `bytes_max` of pages. Dictionaries of nested leaves are not kept.
+    /// A batch of at most `capacity` rows. Dictionaries of nested leaves are not kept.
     pub(super) fn new(
         physical_type: PhysicalType,
-        (capacity, bytes_max): (usize, usize),
+        capacity: usize,
         layout: Layout,
         keep_dictionaries: bool,
     ) -> Builder {
@@ -230,7 +230,7 @@ impl Builder {
         };
         Builder {
             capacity: capacity.min(rows_max(physical_type)),
-            bytes_max,
+            pages_max: usize::MAX,
             rows: 0,
             values: 0,
             partial: 0,
@@ -589,15 +589,15 @@ impl Builder {
         }
     }
 
-    /// True when the batch should end before more is decoded, which will point into `chunk`.
+    /// True when the batch should end before more is decoded, which will point into `chunk`. It may hold two chunks in any
+    /// case: where it begins in the rest of one it would else end there, and so would all other columns'.
     pub(super) fn is_heavy(&self, chunk: Option<&Bytes>) -> bool {
         match &self.output {
             Output::ByteArray(_, buffers) => {
                 let is_current = chunk.is_some_and(|chunk| buffers.is_current(chunk));
                 let chunk = chunk.map_or(0, Bytes::len);
-                // What it holds besides the current chunk, of which the rest may be taken.
-                let others = if is_current { buffers.held().saturating_sub(chunk) } else { buffers.held() };
-                self.rows > 0 && others > 0 && others + chunk > self.bytes_max
+                let all = if is_current { buffers.held() } else { buffers.held() + chunk };
+                self.rows > 0 && all > self.pages_max.max(2 * chunk).min(BATCH_BYTES_MAX)
             }
             _ => false,
         }

@@ -65,6 +65,14 @@ const CUT_PRICE: Price = Price::per_kilovalue(150);
 /// Bytes of a chunk that is released in slices: more than a window has, for a value that is longer.
 const LARGE_CHUNK_BYTES: usize = 1 << 20;
 
+/// What a batch should have of a column.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Target {
+    pub(super) rows: usize,
+    /// Bytes of pages that it may hold: with more, it ends before it has as many rows.
+    pub(super) pages: usize,
+}
+
 /// Reads one leaf, row group after row group.
 pub(super) struct ColumnReader {
     column: Column,
@@ -211,12 +219,11 @@ impl Release for ColumnReader {
 }
 
 impl ColumnReader {
-    /// A reader of a leaf, whose batches hold about `batch_bytes` of pages at most.
+    /// A reader of a leaf.
     pub(super) fn new(
         number: usize,
         metadata: &Arc<FileMetaData>,
         options: &ReadOptions,
-        batch_bytes: usize,
     ) -> Result<ColumnReader> {
         let schema = &metadata.schema;
         let leaf = schema.leaves().get(number).ok_or_else(|| Error::internal("a leaf that is not there"))?;
@@ -252,7 +259,7 @@ impl ColumnReader {
             last_value: Value::default(),
             builder: Builder::new(
                 leaf.physical_type,
-                (options.batch_rows, batch_bytes),
+                options.batch_rows,
                 options.layout,
                 options.keep_dictionaries && leaf.is_flat(),
             ),
@@ -342,10 +349,10 @@ impl ColumnReader {
         }
     }
 
-    /// Decodes until the batch has `target` rows.
+    /// Decodes until the batch is what is wanted.
     pub(super) fn advance(
         &mut self,
-        target: usize,
+        target: Target,
         input: &mut Input,
         decompressors: &mut Decompressors,
         memory: Memory,
@@ -354,7 +361,8 @@ impl ColumnReader {
         // The column's own memory is handed down beside what all columns share.
         let mut pool = core::mem::take(&mut self.bodies);
         let work = &mut Work { input, decompressors, pool: &mut pool, memory, budget };
-        let going = self.try_advance(target, work);
+        self.builder.pages_max = target.pages;
+        let going = self.try_advance(target.rows, work);
         self.bodies = pool;
         going.map_err(|error| self.place(error))
     }

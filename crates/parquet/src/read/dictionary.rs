@@ -600,7 +600,7 @@ mod tests {
             runs.push(2);
             runs.extend(index.to_le_bytes());
         }
-        let mut builder = Builder::new(physical_type, (indices.len(), usize::MAX), Layout::Dense, false);
+        let mut builder = Builder::new(physical_type, indices.len(), Layout::Dense, false);
         let mut hybrid = Hybrid::new(Bytes::from(runs).into(), 32);
         match entries {
             Entries::Segmented(segmented) => {

@@ -6,13 +6,13 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
+use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_base::{
     Budget, Bytes, Codecs, Demand, Error, Failed, Input, Limit, Machine, Object, Price, Priority, Release,
     Result, Segmented, Step, check_supply, release_all,
 };
 
-use super::builder::BATCH_BYTES_MAX;
-use super::column::ColumnReader;
+use super::column::{ColumnReader, Target};
 use super::decompressors::Decompressors;
 use super::selected::Selected;
 use super::{Conform, ReadOptions};
@@ -98,8 +98,8 @@ pub struct BatchReader {
     /// Bytes of a row, of those that are measured, and the most rows of a row group.
     row_bytes: usize,
     group_rows: u64,
-    /// Bytes of pages that a batch of each column should hold at most.
-    column_bytes: usize,
+    /// Bytes that all columns may hold before each is held to its share of them.
+    batch_held: u64,
     input: Input,
     /// Row groups not begun.
     row_groups: Range<usize>,
@@ -188,7 +188,7 @@ impl BatchReader {
             measured: 0,
             measured_groups: row_groups.start,
             row_bytes: 0,
-            column_bytes: BATCH_BYTES_MAX,
+            batch_held: 0,
             group_rows: 1,
             input: Input::new(),
             row_groups,
@@ -318,7 +318,7 @@ impl BatchReader {
             if end == self.wanted.len() {
                 // A batch must leave room for the pages that it is decoded from.
                 let most = usize::try_from(self.total.1 / BATCH_SHARE).unwrap_or(usize::MAX);
-                self.column_bytes = (most / self.wanted.len().max(1)).min(BATCH_BYTES_MAX);
+                self.batch_held = u64_of(most);
                 let rows = self.options.batch_bytes.min(most) / self.row_bytes.max(1);
                 let group_rows = usize::try_from(self.group_rows).unwrap_or(usize::MAX);
                 self.options.batch_rows = self.options.batch_rows.min(rows).min(group_rows).max(1);
@@ -329,7 +329,7 @@ impl BatchReader {
         }
         while self.columns.len() < self.wanted.len() {
             let leaf = self.wanted.leaf(self.columns.len());
-            self.columns.push(ColumnReader::new(leaf, &self.metadata, &self.options, self.column_bytes)?);
+            self.columns.push(ColumnReader::new(leaf, &self.metadata, &self.options)?);
             budget.charge_units(BUILD_UNITS);
             if budget.is_spent() {
                 return Ok(false);
@@ -407,8 +407,14 @@ impl BatchReader {
             let rows_left = usize::try_from(group.rows_left).unwrap_or(usize::MAX);
             if group.taken.is_empty() {
                 // Spare rows of an earlier batch are handed out before more are decoded.
-                let target = self.options.batch_rows.min(rows_left).min(group.spare_rows);
+                let wanted = self.options.batch_rows.min(rows_left).min(group.spare_rows);
                 while group.full < self.columns.len() {
+                    // More than another column has would only be held.
+                    let rows = wanted.min(group.full_rows);
+                    let columns = u64_of(self.columns.len());
+                    let pages =
+                        if self.held > self.batch_held { self.batch_held / columns } else { u64::MAX };
+                    let target = Target { rows, pages: usize_of(pages).unwrap_or(usize::MAX) };
                     let column = &mut self.columns[group.full];
                     let own = column.recount(&mut self.held);
                     let shared = self.input.held() + self.decompressors.held();

@@ -15,7 +15,7 @@ use super::chunk::{Chunk, PageRecord, Sending};
 use super::coding::{Chosen, Coding, choose, looks_at_values};
 use super::encoder::{Body, LevelEncoder, Slice};
 use super::geospatial::GeospatialBuilder;
-use super::long_rows::LongRow;
+use super::long_rows::{LongRow, LongRows};
 use super::options::WriteOptions;
 use super::out::Out;
 use super::page::{PageMaker, Ways};
@@ -92,6 +92,7 @@ struct OpenPage {
     /// Bytes of values, without lengths.
     bytes: usize,
     bounds: Bounds,
+    long: LongRows,
     /// How often each repetition level occurs, then each definition level, if there are more than two levels.
     histogram: Vec<u64>,
 }
@@ -335,7 +336,8 @@ impl ColumnWriter {
             let sample = self.sample.as_ref().map_or(0, |sample| sample.plain_bytes());
             return Ok(!is_empty && sample + levels + plain_bytes > shared.options.page_bytes);
         };
-        let is_long = part.bytes > SLICE_BYTES && part.bytes >= shared.options.dictionary_bytes;
+        let (bytes, decoded) = shared.options.dictionary_max();
+        let is_long = part.bytes > SLICE_BYTES && part.bytes >= bytes.min(decoded);
         if is_long && coding.encoding == Encoding::RleDictionary {
             if self.page.values > 0 {
                 coding.is_leaving = true;
@@ -500,7 +502,7 @@ impl ColumnWriter {
         }
         self.row.add(part);
         let number = self.chunk.rows + u64_of(self.page.rows.saturating_sub(1));
-        self.chunk.long.add_row(&self.row, self.physical_type, maxima, number);
+        self.page.long.add(&self.row, (self.physical_type, maxima), number);
         self.cursor.row += part.rows;
         self.cursor.entry += part.entries.len();
         self.cursor.value += part.values;

@@ -52,6 +52,24 @@ pub(super) struct HeldOfAll {
     row: u64,
 }
 
+/// The rows of a page whose encoding is not known before its end.
+#[derive(Debug, Default)]
+pub(super) struct LongRows {
+    /// Bytes of the values of the longest.
+    pub(super) bytes: u64,
+    in_place: Held,
+    in_dictionary: Held,
+}
+
+impl LongRows {
+    /// Takes note of a row.
+    pub(super) fn add(&mut self, row: &LongRow, of: (PhysicalType, Maxima), number: u64) {
+        self.bytes = self.bytes.max(row.bytes);
+        self.in_place.add_row(row, of, number, false);
+        self.in_dictionary.add_row(row, of, number, true);
+    }
+}
+
 impl LongRow {
     /// Adds a part of the row; of a part of several rows, which is small, all.
     pub(super) fn add(&mut self, part: &Part) {
@@ -63,37 +81,49 @@ impl LongRow {
         }
     }
 
-    /// Bytes of its arrays, and of those that are there twice at some time.
-    fn held(&self, physical_type: PhysicalType, maxima: Maxima) -> (u64, u64) {
+    /// Bytes of its arrays, and of those that are there twice at some time. Strings of a dictionary are views into that.
+    fn held(&self, physical_type: PhysicalType, maxima: Maxima, is_dictionary: bool) -> (u64, u64) {
         let is_nested = maxima.repetition > 0;
         let levels = if is_nested { 2 * self.entries } else { 0 };
         let (array, strings) = match physical_type {
-            PhysicalType::ByteArray => (self.values * u64_of(size_of::<u128>()), self.bytes),
+            PhysicalType::ByteArray => {
+                (self.values * u64_of(size_of::<u128>()), if is_dictionary { 0 } else { self.bytes })
+            }
             _ => (self.bytes, 0),
         };
+        let longest = if is_dictionary { 0 } else { self.longest };
         let array = array + array / ROOM_PART;
-        (levels + array + strings, array.max(self.entries).max(self.longest / ARRIVED_PART))
+        (levels + array + strings, array.max(self.entries).max(longest / ARRIVED_PART))
     }
 }
 
 impl Held {
-    /// Takes note of a row.
-    pub(super) fn add_row(
+    /// Takes note of a row of a page that is encoded by a dictionary, or is not.
+    fn add_row(
         &mut self,
         row: &LongRow,
-        physical_type: PhysicalType,
-        maxima: Maxima,
+        (physical_type, maxima): (PhysicalType, Maxima),
         number: u64,
+        is_dictionary: bool,
     ) {
         // Most rows are short.
         if row.bytes + row.entries < COLUMN_BYTES / u64_of(size_of::<u128>()) {
             return;
         }
-        let (bytes, twice) = row.held(physical_type, maxima);
+        let (bytes, twice) = row.held(physical_type, maxima, is_dictionary);
         if bytes > COLUMN_BYTES && bytes > self.row {
             (self.row, self.number) = (bytes, number);
             self.twice = self.twice.max(twice);
         }
+    }
+
+    /// Takes note of the rows of a page.
+    pub(super) fn add_rows(&mut self, rows: &LongRows, is_dictionary: bool) {
+        let held = if is_dictionary { &rows.in_dictionary } else { &rows.in_place };
+        if held.row > self.row {
+            (self.row, self.number) = (held.row, held.number);
+        }
+        self.twice = self.twice.max(held.twice);
     }
 
     /// Takes note of a page that readers hold as long as they decode it.
@@ -176,14 +206,19 @@ mod tests {
     fn long_rows_count_and_others_do_not() {
         let flat = Maxima { definition: 1, repetition: 0 };
         let mut held = Held::default();
-        held.add_row(&row(1, 1000), PhysicalType::ByteArray, flat, 3);
+        let flat = (PhysicalType::ByteArray, flat);
+        held.add_row(&row(1, 1000), flat, 3, false);
         held.add_page(900_000);
         let mut all = HeldOfAll::default();
         all.add(0, &held, 10);
         assert_eq!(all.all(), 0);
 
-        held.add_row(&row(1, 160 << 20), PhysicalType::ByteArray, flat, 5);
-        held.add_row(&row(1, 16 << 20), PhysicalType::ByteArray, flat, 6);
+        let mut rows = LongRows::default();
+        rows.add(&row(1, 160 << 20), flat, 5);
+        rows.add(&row(1, 16 << 20), flat, 6);
+        held.add_rows(&rows, true);
+        assert_eq!((held.row, held.twice), (0, 0));
+        held.add_rows(&rows, false);
         all.add(7, &held, 10);
         // A view, with its room.
         assert_eq!((all.bytes, all.twice), ((160 << 20) + 17, 20 << 20));

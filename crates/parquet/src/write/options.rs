@@ -61,9 +61,10 @@ pub struct WriteOptions {
     ///
     /// * Values, rows, names, nesting, pages and footers beyond them are errors. A row counts with all that it takes in
     ///   memory: a file that is far smaller than its largest row is refused ([`Limits::expansion`]).
-    /// * A page of more than 64 MiB, thus of a single long row, is not compressed if that would make it more than eight
-    ///   times smaller. It is a V2 page then, because V1 pages have no choice.
-    /// * A dictionary is abandoned before readers would refuse it.
+    /// * A page with a row of 64 MiB or more is not compressed if that would make it more than eight times smaller. It
+    ///   is a V2 page then, because V1 pages have no choice. (Several columns whose shorter rows compress as well may
+    ///   together be refused.)
+    /// * A dictionary is abandoned before readers would refuse it, but not within a row, which is an error then.
     /// * A chunk of so many pages that its column index or its offset index would be too long has none.
     pub limits: Limits,
 }
@@ -185,8 +186,8 @@ impl WriteOptions {
         (self.dictionary_bytes, usize_of(self.limits.dictionary_bytes / 2).unwrap_or(usize::MAX))
     }
 
-    /// Whether a page whose values take so many bytes may be stored without compression.
-    pub(super) fn may_store(&self, bytes: usize) -> bool {
+    /// Whether a page may be stored without compression of which the values of one row take so many bytes.
+    pub(super) fn may_store(&self, bytes: u64) -> bool {
         bytes >= STORED_BYTES_MIN && self.limits.expansion < Limits::TRUSTED.expansion
     }
 

@@ -31,9 +31,9 @@ const SMALL_BYTES: usize = 64 << 10;
 /// The part of its bytes that a page must take, if it may be [stored](Stored): readers hold 16 times a file's bytes by
 /// default, and some values twice.
 const STORED_PART: usize = 8;
-/// The bytes of a page that may be stored. Only a single long row makes so large a page of usual options; smaller ones are
-/// within what readers hold of any file, unless many columns have them.
-pub(super) const STORED_BYTES_MIN: usize = 64 << 20;
+/// The bytes of a row whose page may be stored. Pages of smaller ones are within what readers hold of any file, unless many
+/// columns have them.
+pub(super) const STORED_BYTES_MIN: u64 = 64 << 20;
 
 /// A page as written to the file, with its header.
 #[derive(Debug)]

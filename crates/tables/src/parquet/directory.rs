@@ -280,7 +280,8 @@ impl Open {
     /// Ends the file at hand, if there is one.
     fn end_file(&mut self) -> Result<()> {
         let Some(mut file) = self.file.take() else { return Ok(()) };
-        file.finish()?;
+        // (Its rows are numbered for themselves.)
+        file.finish().map_err(Error::without_row)?;
         let written = file.written();
         self.written.rows += written.rows;
         self.written.files += 1;

@@ -18,8 +18,11 @@ use super::{Call, Calls, Read};
 
 const FILE: Object = Object(0);
 
-/// The most bytes that a host has in one piece: what [`ReadOptions::read_bytes`] asks for at a time.
-const PIECE_BYTES: u64 = 8 << 20;
+/// The most bytes that the host reads at a time: so the largest piece of memory is a reader's.
+const PIECE_BYTES: u64 = 1 << 20;
+
+/// What a default limit refuses is read here; but no more is held than by default, on a machine of any size.
+const LIMITS: Limits = Limits { total_bytes: Limits::DEFAULT.total_bytes, ..Limits::TRUSTED };
 
 /// Where the bytes are.
 #[derive(Debug)]
@@ -73,7 +76,7 @@ impl Source {
 }
 
 /// Reads the file once, its page index, all columns, in slots of Arrow's layout, nested ones as arrays; every step with a budget of [`Budget::DEFAULT_UNITS`], or
-/// without an end. What is read is let go at once. The limits are [`Limits::TRUSTED`]: what a default limit refuses is read here.
+/// without an end. What is read is let go at once.
 pub fn read(source: &Source, calls: Option<&mut Calls>, unlimited: bool) -> Read {
     let mut host = Host { source, calls, unlimited };
     match host.read() {
@@ -90,12 +93,12 @@ struct Host<'host> {
 
 impl Host<'_> {
     fn read(&mut self) -> Result<u64, Error> {
-        let mut footer = FooterReader::new(FILE, Limits::TRUSTED);
+        let mut footer = FooterReader::new(FILE, LIMITS);
         let metadata =
             self.next(&mut footer)?.ok_or_else(|| Error::internal("a footer reader without metadata"))?;
         self.release(footer);
         let codecs = Arc::new(StandardCodecs::default());
-        let options = ReadOptions { limits: Limits::TRUSTED, ..ReadOptions::default() };
+        let options = ReadOptions { limits: LIMITS, ..ReadOptions::default() };
         self.index(&metadata, &options)?;
         let mut assemblers = self.assemblers(&metadata.schema);
         self.program(&metadata.schema)?;
@@ -148,8 +151,7 @@ impl Host<'_> {
     fn assemblers(&mut self, schema: &Arc<Schema>) -> Vec<Assembler> {
         let is_nested = |node: &usize| schema.leaves_of(*node).any(|leaf| !schema.leaves()[leaf].is_flat());
         let nested = schema.children(0).filter(is_nested);
-        let made =
-            |node| self.time(Call::New, || Assembler::new(Arc::clone(schema), node, None, &Limits::TRUSTED));
+        let made = |node| self.time(Call::New, || Assembler::new(Arc::clone(schema), node, None, &LIMITS));
         nested.map(made).collect()
     }
 

@@ -148,7 +148,7 @@ impl ColumnWriter {
             })
         };
         let is_compressed = options.compression != Compression::Uncompressed;
-        let stored = if is_compressed && shared.options.may_store(body.len()) {
+        let stored = if is_compressed && shared.options.may_store(page.long.bytes) {
             let [mut repetition, definition] = [&repetition, &definition]
                 .map(|levels| if with_length { levels.without_length() } else { levels.clone() });
             let header = header([&repetition, &definition])?;
@@ -200,6 +200,7 @@ impl ColumnWriter {
     fn record(&mut self, page: OpenPage, encoding: Encoding) -> Result<PageRecord> {
         let nulls = u64_of(page.entries - page.values);
         let chunk = &mut self.chunk;
+        chunk.long.add_rows(&page.long, encoding == Encoding::RleDictionary);
         let record = PageRecord {
             place: PagePlace::Held(Box::default()),
             encoding,
