@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use marquetry_base::{Budget, Codec, Error, Machine, Object, Result, Step, Want};
+use marquetry_base::{Budget, Codec, Error, Limits, Machine, Object, Result, Step, Want};
 use marquetry_codecs::StandardCodecs;
 use marquetry_parquet::batch::{Batch, ByteArrays, ColumnBatch, FixedBytes, Layout, Levels, Values};
 use marquetry_parquet::format::{Compression, Encoding, KeyValue, SortingColumn};
@@ -176,6 +176,8 @@ fn write(
     options: WriteOptions,
     batches: impl Fn(usize) -> Option<Batch> + 'static,
 ) -> Large {
+    // What readers refuse by default is written here.
+    let options = WriteOptions { limits: Limits::TRUSTED, ..options };
     Large { name, schema, batches: Box::new(batches), work: Work::Write(Box::new(options)) }
 }
 
