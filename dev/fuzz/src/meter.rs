@@ -59,6 +59,7 @@ const EXCEPTIONS: &[Exception] = &[
     // Decision 22: what a batch hands out is one slice.
     exception(["growing::Joining", "parquet/src/growing.rs"], Most::Held, "a value that came in parts"),
     exception(["batch::store", "batch/store.rs"], Most::Held, "a row's array that came in parts"),
+    exception(["Builder::join", "read/builder.rs"], Most::Held, "the same, where that is inlined"),
     exception(["record::column", "record/column.rs"], Most::Held, "an array of a batch that is shredded"),
     exception(
         ["index::Walk", "parquet/src/format/index.rs"],

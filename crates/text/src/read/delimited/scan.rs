@@ -165,6 +165,12 @@ impl Scanner {
                 State::Quoted => {
                     let Some(quote) = self.dialect.quote else { break };
                     let text = &view.text[self.at - view.base..until - view.base];
+                    // Doubled quotes that follow each other: to search for each takes five nanoseconds.
+                    let doubled = text.chunks_exact(2).take_while(|pair| **pair == [quote, quote]).count();
+                    if doubled > 0 {
+                        self.at += 2 * doubled;
+                        continue;
+                    }
                     match memchr::memchr(quote, text) {
                         Some(length) => (self.at, self.state) = (self.at + length + 1, State::Closed),
                         None => self.at = until,
@@ -407,13 +413,15 @@ pub(crate) fn unquote(text: &[u8], quote: u8, is_second: &mut bool, out: &mut Ve
             out.extend_from_slice(part);
             continue;
         }
+        // Each byte is put where the next one goes; the second of two quotes stays out.
+        let (mut kept, mut count) = ([0; AT_ONCE], 0);
         for &byte in part {
-            if core::mem::take(is_second) {
-                continue;
-            }
-            out.push(byte);
-            *is_second = byte == quote;
+            kept[count] = byte;
+            let is_kept = !*is_second;
+            count += usize::from(is_kept);
+            *is_second = is_kept && byte == quote;
         }
+        out.extend_from_slice(&kept[..count]);
     }
 }
 
