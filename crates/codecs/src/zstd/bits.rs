@@ -2,9 +2,16 @@
 
 use core::ops::Range;
 
+use marquetry_base::cast::{low_u32, usize_of_u32};
+
 /// Bytes that a buffer has before its first stream: so the reader never looks before the buffer, and a stream that is
 /// read too far is noticed afterwards.
 pub(super) const MARGIN: usize = 16;
+
+/// Bits that may be read beyond a stream before that is noticed: three states of a table at most, and then a sequence's
+/// numbers and its next states (47 and 42). Symbols of a tree are at most four times 12.
+const BEYOND_MAX: usize = 26 + 47 + 42;
+const _: () = assert!(BEYOND_MAX <= 8 * MARGIN);
 
 /// A stream within a buffer, as far as it is not read.
 #[derive(Debug, Clone, Copy, Default)]
@@ -21,14 +28,14 @@ impl Backward {
         let start = 8 * range.start;
         let last = buffer.get(range.clone())?.last()?;
         let mark = last.checked_ilog2()?;
-        Some(Backward { start, end: 8 * (range.end - 1) + usize::try_from(mark).unwrap_or(0) })
+        Some(Backward { start, end: 8 * (range.end - 1) + usize_of_u32(mark) })
     }
 
     /// The next bits, the first of them highest: 57 at least, where the stream has as many.
     #[inline(always)]
     pub(super) fn ahead(&self, buffer: &[u8]) -> u64 {
         let byte = (self.end + 7) >> 3;
-        // The range is in the buffer: at most 48 bits are read beyond a stream before that is noticed.
+        // The range is in the buffer: see `BEYOND_MAX`.
         match buffer.get(byte.wrapping_sub(8)..).and_then(|bytes| bytes.first_chunk()) {
             Some(&word) => u64::from_le_bytes(word) << (8 * byte - self.end),
             None => 0,
@@ -67,6 +74,6 @@ impl Word {
         let value = (self.bits >> 1) >> (63 - u32::from(count));
         self.bits <<= count;
         self.taken += usize::from(count);
-        marquetry_base::cast::low_u32(value)
+        low_u32(value)
     }
 }

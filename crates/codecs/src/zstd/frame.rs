@@ -175,8 +175,8 @@ impl Frame {
             if stop == Some(Stop::Block) {
                 self.end_block(target)?;
             }
-            if stop.is_some() {
-                return Ok((consumed, stop.unwrap_or(Stop::Block)));
+            if let Some(stop) = stop {
+                return Ok((consumed, stop));
             }
         }
     }

@@ -180,7 +180,7 @@ impl Literals {
             let groups = self.streams[3].to.len().min(STREAM_PART) / SYMBOLS_AT_ONCE;
             if groups > 0 {
                 work.elements += 4 * groups * SYMBOLS_AT_ONCE * LITERAL_ELEMENTS;
-                self.decode_four(buffer, groups);
+                self.decode_four(buffer, groups)?;
             } else {
                 work.elements += self.decode_one_by_one(buffer) * SINGLE_ELEMENTS;
             }
@@ -195,12 +195,12 @@ impl Literals {
     }
 
     /// Decodes groups of literals of four streams, side by side.
-    fn decode_four(&mut self, buffer: &[u8], groups: usize) {
+    fn decode_four(&mut self, buffer: &[u8], groups: usize) -> Result<(), Fault> {
         let Literals { memory, streams, tree, .. } = self;
         let length = groups * SYMBOLS_AT_ONCE;
         let parts = streams.each_ref().map(|stream| stream.to.start..stream.to.start + length);
-        // (The streams do not overlap.)
-        let Ok(parts) = memory.get_disjoint_mut(parts) else { return };
+        let parts = memory.get_disjoint_mut(parts);
+        let parts = parts.map_err(|_| Fault::Malformed("streams of literals that overlap"))?;
         let [a, b, c, d] = parts.map(|part| part.as_chunks_mut::<SYMBOLS_AT_ONCE>().0);
         let mut bits = streams.each_ref().map(|stream| stream.bits);
         for (((a, b), c), d) in a.iter_mut().zip(b).zip(c).zip(d) {
@@ -216,6 +216,7 @@ impl Literals {
             stream.bits = bits;
             stream.to.start += length;
         }
+        Ok(())
     }
 
     /// Decodes literals of each stream, and returns how many.

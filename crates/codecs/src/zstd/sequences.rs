@@ -4,7 +4,7 @@ use core::hint::black_box;
 use core::ops::Range;
 
 use marquetry_base::Result;
-use marquetry_base::cast::{low_u8, usize_of_u32};
+use marquetry_base::cast::{low_u8, low_u32, u64_of, usize_of_u32};
 
 use super::bits::{Backward, Word};
 use super::fse::{Distribution, Table};
@@ -134,22 +134,22 @@ const MATCHES: [(u32, u8); 21] = [
 
 fn literals_of(symbol: usize) -> (u32, u8) {
     match symbol.checked_sub(16) {
-        None => (u32::try_from(symbol).unwrap_or(0), 0),
+        None => (low_u32(u64_of(symbol)), 0),
         Some(symbol) => LITERALS[symbol],
     }
 }
 
 fn match_of(symbol: usize) -> (u32, u8) {
     match symbol.checked_sub(32) {
-        None => (u32::try_from(symbol + MATCH_MIN).unwrap_or(0), 0),
+        None => (low_u32(u64_of(symbol + MATCH_MIN)), 0),
         Some(symbol) => MATCHES[symbol],
     }
 }
 
 /// Offsets are numbers above three; the others stand for recent offsets.
 fn offset_of(symbol: usize) -> (u32, u8) {
-    let bits = low_u8(marquetry_base::cast::u64_of(symbol));
-    ((1u32 << bits).saturating_sub(3).max(u32::from(bits == 2)), bits)
+    let bits = low_u8(u64_of(symbol));
+    ((1u32 << bits).saturating_sub(3), bits)
 }
 
 const MATCH_MIN: usize = 3;
