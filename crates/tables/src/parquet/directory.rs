@@ -10,9 +10,9 @@ use marquetry_io::files::PARQUET_EXTENSIONS;
 use marquetry_io::store::{Found, LocalFiles, NewObjects, Store};
 use marquetry_parquet::batch::{Batch, Values};
 
+use super::ParquetOptions;
 use super::open_file::{OpenFile, OpenObject, Shape};
 use super::partition::Partitioning;
-use super::{ParquetOptions, WRITTEN_LIMITS};
 use crate::files::Files;
 use crate::stage::{Guard, Stage};
 use crate::{ColumnPath, Destination, Source, Table, Wants, Written};
@@ -194,7 +194,13 @@ impl Destination for NewParquetDirectory {
         let files = kept.into_iter().zip(&open.kept).map(|((place, readable), constants)| {
             (readable, self.path.join(place).display().to_string(), constants.clone())
         });
-        let written = Files::of_written(&self.store, files, &open.table.schema, &names, WRITTEN_LIMITS)?;
+        let written = Files::of_written(
+            &self.store,
+            files,
+            &open.table.schema,
+            &names,
+            self.options.parquet.write.limits,
+        )?;
         Ok(Some(Box::new(written)))
     }
 

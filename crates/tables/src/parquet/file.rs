@@ -8,8 +8,8 @@ use marquetry_io::store::{LocalFiles, Store};
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::schema::Schema;
 
+use super::ParquetOptions;
 use super::open_file::{OpenFile, OpenObject, Shape};
-use super::{ParquetOptions, WRITTEN_LIMITS};
 use crate::files::Files;
 use crate::stage::{Guard, Stage};
 use crate::subject::check_nothing_at;
@@ -124,7 +124,8 @@ impl Destination for NewParquetFile {
         let Some((open, schema)) = &self.open else { return Ok(None) };
         let Some(readable) = open.file.readable() else { return Ok(None) };
         let file = (readable, self.name.clone(), Vec::new());
-        let written = Files::of_written(&self.store, [file].into_iter(), schema, &[], WRITTEN_LIMITS)?;
+        let written =
+            Files::of_written(&self.store, [file].into_iter(), schema, &[], self.options.write.limits)?;
         Ok(Some(Box::new(written)))
     }
 

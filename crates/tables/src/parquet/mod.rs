@@ -53,9 +53,6 @@ pub struct ParquetOptions {
     pub overwrite: bool,
 }
 
-/// What may be large where a file is read again that was just written.
-const WRITTEN_LIMITS: Limits = Limits::TRUSTED;
-
 impl ParquetOptions {
     /// Checks what can be known without a table.
     fn check(&self) -> Result<()> {
