@@ -7,6 +7,7 @@ use marquetry_base::{
 };
 use marquetry_codecs::StandardCodecs;
 use marquetry_conformance::hostile::Random;
+use zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer};
 
 use crate::canary::{Canary, is_planted};
 use crate::choices::Choices;
@@ -233,6 +234,23 @@ impl Split {
     }
 }
 
+/// Bytes that the library makes of ZSTD frames as a stream: at once it takes and refuses a little else, such as raw blocks
+/// that are larger than their window.
+fn zstd(page: &[u8], output: &mut [u8]) -> Option<usize> {
+    let mut context = DCtx::create();
+    context.set_parameter(DParameter::StableOutBuffer(true)).ok()?;
+    let (mut from, mut to) = (InBuffer::around(page), OutBuffer::around(output));
+    while from.pos() < page.len() {
+        let before = (from.pos(), to.pos());
+        let left = context.decompress_stream(&mut to, &mut from).ok()?;
+        let is_end = from.pos() == page.len() && left == 0;
+        if before == (from.pos(), to.pos()) || (from.pos() == page.len() && !is_end) {
+            return None;
+        }
+    }
+    Some(to.pos())
+}
+
 /// What the crates that decode at once make of a page: the bytes; `None` where they refuse it.
 fn one_shot(codec: Codec, page: &[u8], uncompressed: usize) -> Option<Vec<u8>> {
     let mut output = vec![0; uncompressed];
@@ -250,7 +268,7 @@ fn one_shot(codec: Codec, page: &[u8], uncompressed: usize) -> Option<Vec<u8>> {
             output.clear();
             decoder.read_to_end(&mut output).ok()?
         }
-        Codec::Zstd => zstd_safe::decompress(&mut output[..], page).ok()?,
+        Codec::Zstd => zstd(page, &mut output)?,
         Codec::Brotli => {
             let mut decoder = brotli::Decompressor::new(page, 4096).take(uncompressed as u64 + 1);
             output.clear();
