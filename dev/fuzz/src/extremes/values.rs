@@ -98,7 +98,12 @@ impl EntryLevels {
     fn choose(leaf: &Leaf, entries: usize, choices: &mut Choices<'_>) -> EntryLevels {
         let mode = if leaf.shape == Shape::Required { 0 } else { choices.byte() % 3 };
         let runs = choices.byte() % 4;
-        let most = if mode == 2 || runs > 0 || leaf.levels().1 > 1 { LEVELS_MAX } else { entries };
+        let most = match leaf.shape {
+            _ if mode == 2 || runs > 0 || leaf.levels().1 > 1 => LEVELS_MAX,
+            // Rows take a run each.
+            Shape::Lists(_, row) => row.saturating_mul(LEVELS_MAX),
+            _ => entries,
+        };
         EntryLevels { leaf: leaf.clone(), entries: entries.min(most), mode, runs }
     }
 
