@@ -46,6 +46,8 @@ pub(crate) struct Store<T> {
     /// The state of an array that outgrew its memory. Boxed, because there are many columns and this is rare.
     growing: Option<Box<Growing<T>>>,
     pool: Pool<T>,
+    /// Values of the array before: the next one will probably need as much, and finds its memory in the pool.
+    last: usize,
 }
 
 /// Of an array that outgrows its memory.
@@ -64,7 +66,7 @@ struct Growing<T> {
 
 impl<T: Copy + Default> Default for Store<T> {
     fn default() -> Store<T> {
-        Store { values: Vec::new(), growing: None, pool: Pool::new() }
+        Store { values: Vec::new(), growing: None, pool: Pool::new(), last: 0 }
     }
 }
 
@@ -237,6 +239,7 @@ impl<T: Copy + Default> Store<T> {
         } else {
             capacity.min(doubled.max(ROOM_BYTES_MIN / size_of::<T>())).max(end)
         };
+        let needed = if self.values.is_empty() { needed.max(self.last) } else { needed };
         let most = ARRAY_BYTES_MAX / size_of::<T>();
         if end <= most { needed.min(most) } else { needed }
     }
@@ -292,6 +295,7 @@ impl<T: Copy + Default> Store<T> {
         }
         let values = mem::take(&mut self.values);
         self.growing = None;
+        self.last = length.min(Self::PART);
         if length > Self::PART {
             let (length, all) = (length.min(values.len()), Buffer::from(values));
             return Ok(all.slice(0..length));
