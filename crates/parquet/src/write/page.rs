@@ -164,6 +164,12 @@ enum Stage {
         piece: usize,
         at: usize,
     },
+    /// The codec's output is kept, before it goes on from there.
+    Keep {
+        piece: usize,
+        at: usize,
+        is_end: bool,
+    },
     /// What the page was compressed from is released.
     Release,
     /// The checksum is computed.
@@ -314,6 +320,14 @@ impl PageMaker {
                         return Ok(None);
                     }
                 }
+                Stage::Keep { piece, at, is_end } => {
+                    budget.charge(ROOM_PRICE, self.filled, 0);
+                    self.keep_filled()?;
+                    self.stage = Stage::Compress { piece, at };
+                    if is_end {
+                        self.end_compression()?;
+                    }
+                }
                 Stage::Release => {
                     if !release_in_step(&mut self.released, budget) {
                         return Ok(None);
@@ -373,21 +387,17 @@ impl PageMaker {
         let length = input.len();
         let progress = compressor.step(input, is_last, &mut self.room[self.filled..], budget)?;
         self.filled += progress.produced;
-        self.stage = match progress.consumed == length && !is_last {
-            true => Stage::Compress { piece: piece + 1, at: 0 },
-            false => Stage::Compress { piece, at: at + progress.consumed },
+        let (piece, at) = match progress.consumed == length && !is_last {
+            true => (piece + 1, 0),
+            false => (piece, at + progress.consumed),
         };
         let is_end = progress.status == Status::End;
-        if progress.status == Status::NeedRoom || is_end {
-            self.keep_filled()?;
-            budget.charge(ROOM_PRICE, self.filled, 0);
-            self.filled = 0;
-        }
+        self.stage = match is_end || progress.status == Status::NeedRoom {
+            true => Stage::Keep { piece, at, is_end },
+            false => Stage::Compress { piece, at },
+        };
         if progress.status == Status::NeedInput && is_last && progress.consumed == 0 {
             return Err(Error::internal("a codec that wants more than there is"));
-        }
-        if is_end {
-            self.end_compression()?;
         }
         Ok(progress.status)
     }
@@ -401,6 +411,7 @@ impl PageMaker {
         memory.resize(free, 0);
         memory.extend_from_slice(produced);
         self.output.append(Body::with_room(memory, free));
+        self.filled = 0;
         Ok(())
     }
 
