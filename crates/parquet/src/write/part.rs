@@ -10,7 +10,6 @@ use marquetry_kernels::{bits, gather, levels as kernel};
 
 use super::encoder::{Compacted, Slice};
 use crate::batch::{ColumnBatch, Layout, Maxima, Values};
-use crate::growing::SLICE_BYTES;
 
 /// Maximum entries that are processed together: enough that the cost per part hardly matters.
 pub(super) const PART_ENTRIES: usize = 1024;
@@ -40,7 +39,7 @@ pub(super) struct Part {
     pub(super) rows: usize,
     /// Values, nulls not included.
     pub(super) values: usize,
-    /// Bytes of the values, without lengths. At most [`SLICE_BYTES`], unless it is a single entry.
+    /// Bytes of the values, without lengths. At most those that were asked for, unless it is a single entry.
     pub(super) bytes: usize,
 }
 
@@ -50,13 +49,15 @@ pub(super) fn repetition_of(column: &ColumnBatch, maxima: Maxima) -> Option<&[u8
 }
 
 impl Part {
-    /// The next entries: none that begin a row from `until` on, and at most `rows` that begin one.
+    /// The next entries: none that begin a row from `until` on, and at most `rows` that begin one. More than one have
+    /// at most `bytes_max` bytes.
     pub(super) fn next(
         column: &ColumnBatch,
         maxima: Maxima,
         cursor: Cursor,
         until: usize,
         rows: usize,
+        bytes_max: usize,
     ) -> Result<Part> {
         let entries = column.levels.as_ref().map_or(column.rows, |levels| levels.definition.len());
         let rows = rows.min(until.saturating_sub(cursor.row));
@@ -74,7 +75,7 @@ impl Part {
             let range = cursor.entry..cursor.entry + count;
             let values = there(column, maxima, range.clone());
             let bytes = bytes_of(column, range.clone(), cursor.value, values)?;
-            if bytes <= SLICE_BYTES || count <= 1 {
+            if bytes <= bytes_max || count <= 1 {
                 let rows = repetition.map_or(count, |levels| count - kernel::count(&levels[..count], 1));
                 return Ok(Part { entries: range, rows, values, bytes });
             }
