@@ -440,11 +440,12 @@ impl Ending {
         self.metadata.length + self.column_indexes.length + self.offset_indexes.length
     }
 
-    /// Checks that readers can hold the largest row of the file, whose row groups end at `end`: of a small file they hold
-    /// less.
+    /// Checks that readers can hold the largest row of the file, whose row groups end at `end`, and a page of each column: of
+    /// a small file they hold less.
     pub(super) fn check_rows(&self, limits: &Limits, end: u64) -> Result<()> {
         let checked = self.held_to_read.check(limits, end + self.held(), self.schema.leaves().len());
-        checked.map_err(|(error, column, row)| {
+        checked.map_err(|(error, of)| {
+            let Some((column, row)) = of else { return error };
             error.at(|place| {
                 place.column = Some(self.schema.leaf_path(column));
                 place.row = Some(row);

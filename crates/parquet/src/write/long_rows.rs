@@ -12,6 +12,8 @@ use crate::schema::PhysicalType;
 
 /// Bytes of a column that readers hold in any case, about: [`Limits::total_of`] allows for them.
 const COLUMN_BYTES: u64 = 1 << 20;
+/// Values of larger pages are put together beside them: the readers' default windows.
+const WINDOW_BYTES: u64 = 960 << 10;
 /// Bytes that readers hold besides the rows: windows, and input that was read ahead.
 const BESIDE_BYTES: u64 = 24 << 20;
 /// Memory for a long string is allocated when this part of it has arrived.
@@ -39,6 +41,10 @@ pub(super) struct Held {
     twice: u64,
     /// The number of that row in the row group.
     number: u64,
+    /// Bytes of the largest row, page and dictionary that are no larger than what readers hold in any case.
+    small_row: u64,
+    small_page: u64,
+    small_dictionary: u64,
 }
 
 /// What a reader holds of all columns of a row group; and of the row group where that is the most.
@@ -46,6 +52,8 @@ pub(super) struct Held {
 pub(super) struct HeldOfAll {
     bytes: u64,
     twice: u64,
+    /// The same with all that is small: of a thousand columns that is much, too.
+    with_small: u64,
     /// The column that takes the most, its bytes, and its row in the file.
     column: usize,
     column_bytes: u64,
@@ -111,7 +119,9 @@ impl Held {
             return;
         }
         let (bytes, twice) = row.held(physical_type, maxima, is_dictionary);
-        if bytes > COLUMN_BYTES && bytes > self.row {
+        if bytes <= COLUMN_BYTES {
+            self.small_row = self.small_row.max(bytes);
+        } else if bytes > self.row {
             (self.row, self.number) = (bytes, number);
             self.twice = self.twice.max(twice);
         }
@@ -124,20 +134,30 @@ impl Held {
             (self.row, self.number) = (held.row, held.number);
         }
         self.twice = self.twice.max(held.twice);
+        self.small_row = self.small_row.max(held.small_row);
     }
 
-    /// Takes note of a page that readers hold as long as they decode it.
-    pub(super) fn add_page(&mut self, bytes: usize) {
-        if u64_of(bytes) > COLUMN_BYTES {
-            self.page = self.page.max(u64_of(bytes));
+    /// Takes note of a page: whether readers hold all of it as long as they decode it, or a window.
+    pub(super) fn add_page(&mut self, bytes: usize, is_held: bool) {
+        let bytes = u64_of(bytes);
+        if bytes > COLUMN_BYTES && is_held {
+            self.page = self.page.max(bytes);
         }
+        self.small_page = self.small_page.max(bytes.min(COLUMN_BYTES));
     }
 
     /// Takes note of the dictionary, decoded.
     pub(super) fn add_dictionary(&mut self, bytes: usize) {
-        if u64_of(bytes) > COLUMN_BYTES {
-            self.dictionary = u64_of(bytes);
+        match u64_of(bytes) {
+            bytes if bytes > COLUMN_BYTES => self.dictionary = bytes,
+            bytes => self.small_dictionary = bytes,
         }
+    }
+
+    /// Bytes of what is small, at the least: short values stay in their page.
+    fn small(&self) -> u64 {
+        let row = if self.small_page > WINDOW_BYTES { self.small_row } else { 0 };
+        row + self.small_page + self.small_dictionary
     }
 }
 
@@ -147,48 +167,56 @@ impl HeldOfAll {
         let bytes = held.row + held.page + held.dictionary;
         self.bytes += bytes;
         self.twice = self.twice.max(held.twice);
+        self.with_small += bytes.max(held.small());
         if bytes > self.column_bytes {
             (self.column, self.column_bytes) = (column, bytes);
             self.row = first_row + held.number;
         }
     }
 
-    /// The larger of two row groups.
+    /// What is more of two row groups.
     pub(super) fn max(self, other: HeldOfAll) -> HeldOfAll {
-        if other.all() > self.all() { other } else { self }
+        let with_small = self.with_small.max(other.with_small);
+        HeldOfAll { with_small, ..if other.all() > self.all() { other } else { self } }
     }
 
     fn all(&self) -> u64 {
         self.bytes + self.twice
     }
 
-    /// Checks that readers hold as much of a file of so many bytes. Also says the column and the row that take the most.
+    /// Checks that readers hold as much of a file of so many bytes. Also says the column and the row that take the most, if
+    /// a long row is the reason.
     pub(super) fn check(
         &self,
         limits: &Limits,
         file_bytes: u64,
         columns: usize,
-    ) -> Result<(), (Error, usize, u64)> {
-        if self.bytes == 0 {
-            return Ok(());
-        }
+    ) -> Result<(), (Error, Option<(usize, u64)>)> {
+        let of_file = |limit| match limit {
+            Limit::Expansion => format!(" of a file of {file_bytes} bytes"),
+            _ => alloc::string::String::new(),
+        };
+        let refused = |what: &str, asked: u64, limit: Limit, most: u64| {
+            let (of_file, limit_name) = (of_file(limit), limit.name());
+            let what = format!(
+                "{what}: it would take {asked} bytes to read, and readers hold {most}{of_file} (the limit {limit_name})"
+            );
+            Error::limit(limit, what)
+        };
         let (limit, mut most) = limits.total_of(file_bytes, 0);
         if limit == Limit::TotalBytes {
             most = most.saturating_sub(COLUMN_BYTES.saturating_mul(u64_of(columns)).min(most / 4));
         }
         let asked = self.all().saturating_add(BESIDE_BYTES);
-        if asked <= most {
-            return Ok(());
+        if self.bytes > 0 && asked > most {
+            return Err((refused("a long row", asked, limit, most), Some((self.column, self.row))));
         }
-        let of_file = match limit {
-            Limit::Expansion => format!(" of a file of {file_bytes} bytes"),
-            _ => alloc::string::String::new(),
-        };
-        let what = format!(
-            "a long row: it would take {asked} bytes to read it, and readers hold {most}{of_file} (the limit {})",
-            limit.name()
-        );
-        Err((Error::limit(limit, what), self.column, self.row))
+        let (limit, most) = limits.total_of(file_bytes, u64_of(columns));
+        if self.with_small > most {
+            let what = format!("a row group of {columns} columns");
+            return Err((refused(&what, self.with_small, limit, most), None));
+        }
+        Ok(())
     }
 }
 
@@ -208,7 +236,7 @@ mod tests {
         let mut held = Held::default();
         let flat = (PhysicalType::ByteArray, flat);
         held.add_row(&row(1, 1000), flat, 3, false);
-        held.add_page(900_000);
+        held.add_page(900_000, true);
         let mut all = HeldOfAll::default();
         all.add(0, &held, 10);
         assert_eq!(all.all(), 0);
@@ -224,14 +252,31 @@ mod tests {
         assert_eq!((all.bytes, all.twice), ((160 << 20) + 17, 20 << 20));
         assert!(all.check(&Limits::DEFAULT, 1, 8).is_ok());
         all.add(8, &held, 10);
-        let (error, column, row) = all.check(&Limits::DEFAULT, 1 << 20, 8).unwrap_err();
+        let (error, place) = all.check(&Limits::DEFAULT, 1 << 20, 8).unwrap_err();
         assert_eq!(
-            (error.detail(), column, row),
-            (Some(marquetry_base::Detail::Limit(Limit::Expansion)), 7, 15)
+            (error.detail(), place),
+            (Some(marquetry_base::Detail::Limit(Limit::Expansion)), Some((7, 15)))
         );
         assert!(all.check(&Limits::DEFAULT, 16 << 20, 8).is_ok());
         assert!(all.check(&Limits::TRUSTED, 1, 8).is_ok());
         let total = Limits { total_bytes: 300 << 20, ..Limits::TRUSTED };
         assert!(all.check(&total, 1 << 40, 8).is_err());
+    }
+
+    #[test]
+    fn what_is_small_counts_where_there_is_much_of_it() {
+        let columns = |pages: usize, strings: usize| {
+            let mut held = Held::default();
+            let flat = (PhysicalType::ByteArray, Maxima { definition: 0, repetition: 0 });
+            held.add_row(&row(1, strings), flat, 0, false);
+            held.add_page(pages, false);
+            let mut all = HeldOfAll::default();
+            (0..1_400).for_each(|column| all.add(column, &held, 0));
+            all.check(&Limits::DEFAULT, 1 << 20, 1_400)
+        };
+        // Short strings stay in their page; longer ones are put together beside it.
+        assert!(columns(900_000, 900_000).is_ok());
+        let (error, place) = columns(1 << 20, 1_000_000).unwrap_err();
+        assert_eq!((error.detail(), place), (Some(marquetry_base::Detail::Limit(Limit::Expansion)), None));
     }
 }

@@ -65,6 +65,8 @@ pub struct WriteOptions {
     ///   is a V2 page then, because V1 pages have no choice. (Several columns whose shorter rows compress as well may
     ///   together be refused.)
     /// * A dictionary is abandoned before readers would refuse it, but not within a row, which is an error then.
+    /// * Memory is counted for rows of 64 MiB and more. With a total of a few MiB, readers may refuse what else they hold:
+    ///   a footer, pages of many columns.
     /// * A chunk of so many pages that its column index or its offset index would be too long has none.
     pub limits: Limits,
 }

@@ -174,9 +174,7 @@ impl ColumnWriter {
             }
             PageVersion::V2 => (levels, body, v2),
         };
-        if encoding.has_streams() {
-            self.chunk.long.add_page(input.len());
-        }
+        self.chunk.long.add_page(input.len(), encoding.has_streams());
         let record = self.record(page, encoding)?;
         let (compression, level): (Compression, _) = (options.compression, options.level);
         let way = if level.is_some() { Way::Usual } else { self.ways.next(encoding, input.len()) };
