@@ -35,9 +35,11 @@ const COLUMN_PRICE: Price = Price::per_kilovalue(6_000 << 10);
 const GROUP_UNITS: u64 = 50;
 /// What building a column costs.
 const BUILD_UNITS: u64 = 500;
-/// Leaves that are measured together, and the price of each.
+/// Leaves that are measured together, and the price of each; and of a row group, each of which is memory that nobody has looked
+/// at lately.
 const MEASURED_AT_ONCE: usize = 4096;
-const MEASURE_PRICE: Price = Price::per_kilovalue(5 * 1024);
+const MEASURE_PRICE: Price = Price::per_kilovalue(5 << 10);
+const MEASURE_GROUP_PRICE: Price = Price::per_kilovalue(20 << 10);
 
 /// The part of all memory that a batch may take.
 const BATCH_SHARE: u64 = 4;
@@ -295,7 +297,7 @@ impl BatchReader {
         // Arrays have no more room than the rows that come.
         while self.measured_groups < self.row_groups.end {
             let end = self.row_groups.end.min(self.measured_groups + MEASURED_AT_ONCE);
-            budget.charge(MEASURE_PRICE, 0, end - self.measured_groups);
+            budget.charge(MEASURE_GROUP_PRICE, 0, end - self.measured_groups);
             let some =
                 self.metadata.row_groups.iter_from(self.measured_groups).take(end - self.measured_groups);
             self.group_rows = some.map(|group| group.rows).fold(self.group_rows, u64::max);
@@ -419,7 +421,8 @@ impl BatchReader {
                     let own = column.recount(&mut self.held);
                     let shared = self.input.held() + self.decompressors.held();
                     let others = self.held.saturating_sub(own).saturating_add(shared);
-                    let memory = Memory::new(self.total, others, own)?;
+                    let memory = Memory::new(self.total, others, own)
+                        .map_err(|error| column.place_in(group.number, error))?;
                     let (input, decompressors) = (&mut self.input, &mut self.decompressors);
                     let advance = column.advance(target, input, decompressors, memory, budget)?;
                     column.recount(&mut self.held);
