@@ -37,7 +37,7 @@ const SPILLED_PART: u64 = 8;
 /// What building a column costs, what releasing one does, and what visiting one does.
 const BUILD_UNITS: u64 = 2_000;
 const RELEASE_UNITS: u64 = 4_000;
-const COLUMN_PRICE: Price = Price::per_kilovalue(40 << 10);
+const COLUMN_PRICE: Price = Price::per_kilovalue(120 << 10);
 /// The price of looking at a pair of metadata.
 const PAIR_PRICE: Price = Price::per_kilovalue(10 << 10);
 
