@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use marquetry_base::{Bytes, Codec, Result};
+use marquetry_base::{Bytes, Codec, Limits, Result};
 use marquetry_codecs::StandardCodecs;
 use marquetry_conformance::canonical::FILE;
 use marquetry_conformance::hostile::{self, Manner};
@@ -43,7 +43,7 @@ pub(crate) fn run(data: &[u8]) {
     };
     let file = hostile.object(FILE);
     assert!(file == kind.object(FILE), "another file by {manner:?}: {options:?}");
-    examine(&file, &schema, &given, host::for_file(manner, &file));
+    examine(&file, &schema, &given, options.limits, host::for_file(manner, &file));
 }
 
 /// A table as batches; `None` where limits keep some of it back.
@@ -72,16 +72,17 @@ fn write(schema: &Arc<Schema>, batches: &[Batch], options: &WriteOptions, manner
     })
 }
 
-/// The file has the values that were given, whoever reads it, and a page index that agrees with its footer.
-fn examine(file: &Bytes, schema: &Schema, given: &Plan, manner: Manner) {
-    let metadata = host::footer(file, LIMITS, manner).expect("a footer that was written");
+/// The file has the values that were given, whoever reads it with the limits it was written with, and a page index that
+/// agrees with its footer.
+fn examine(file: &Bytes, schema: &Schema, given: &Plan, limits: Limits, manner: Manner) {
+    let metadata = host::footer(file, limits, manner).expect("a footer that was written");
     assert_eq!(metadata.schema.leaves(), schema.leaves());
+    let read = ReadOptions { limits, ..ReadOptions::default() };
     for manner in [Manner::KIND, manner] {
-        let options = ReadOptions { limits: LIMITS, ..ReadOptions::default() };
-        let told = bounded(file, &LIMITS, || host::read(file, &metadata, &options, manner));
+        let told = bounded(file, &limits, || host::read(file, &metadata, &read, manner));
         told.check_expected(&given.expected);
     }
-    let indexes = PageIndexReader::new(FILE, metadata, &ReadOptions::default());
+    let indexes = PageIndexReader::new(FILE, metadata, &read);
     let read = indexes
         .and_then(|indexes| hostile::run(&mut Watched::new(indexes), FILE, file, manner, |_index| Ok(())));
     assert!(read.is_ok(), "a page index that was written: {:?}", read.err());
@@ -109,7 +110,28 @@ fn options(schema: &Schema, choices: &mut Choices<'_>) -> WriteOptions {
         page_index: !choices.once_in(3),
         spill: choices.once_in(2).then_some(SPILL),
         held_bytes_max: choices.pick(&[16 << 20, 0, 1, 50, 1_000]),
+        limits: if choices.once_in(2) { limits(choices) } else { LIMITS },
         ..WriteOptions::default()
+    }
+}
+
+/// Limits, a few of which small tables reach. (The writer counts memory for long rows only.)
+fn limits(choices: &mut Choices<'_>) -> Limits {
+    let mut few = |most: u64, few: &[u64]| match choices.byte() % 6 {
+        5 => choices.pick(few),
+        _ => most,
+    };
+    Limits {
+        footer_bytes: few(LIMITS.footer_bytes, &[100, 400, 2_000]),
+        page_header_bytes: few(LIMITS.page_header_bytes, &[20, 60, 200]),
+        structure_bytes: few(LIMITS.structure_bytes, &[100, 300, 1_000]),
+        page_index_bytes: few(LIMITS.page_index_bytes, &[20, 100]),
+        page_bytes: few(LIMITS.page_bytes, &[10, 100, 1_000]),
+        dictionary_bytes: few(LIMITS.dictionary_bytes, &[5, 50, 500]),
+        value_bytes: few(LIMITS.value_bytes, &[0, 5, 50]),
+        window_bytes: few(LIMITS.window_bytes, &[1 << 10]),
+        nesting: few(LIMITS.nesting.into(), &[1, 3]) as u32,
+        ..LIMITS
     }
 }
 
