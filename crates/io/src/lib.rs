@@ -62,7 +62,7 @@ pub use drive::drive;
 pub use failure::{failed, said};
 #[cfg(any(feature = "tokio", feature = "uring"))]
 pub use schedule::ReadAhead;
-pub use sink::{ByteSink, ByteSinks, drive_into};
+pub use sink::{ByteSink, ByteSinks, drive_into, drive_into_while};
 pub use source::{ByteSource, ByteSources, ObjectVersion};
 
 /// Bytes between two wanted ranges that are read along, rather than read around: a seek costs more than these.

@@ -110,8 +110,35 @@ pub fn drive_into<M: Machine, S: ByteSink>(
     machine: &mut M,
     sinks: &mut ByteSinks<S>,
 ) -> Result<Option<M::Product>> {
+    run(machine, sinks, u64::MAX, || Ok(()))
+}
+
+/// As [`drive_into`], but asks every 20 milliseconds or so whether to go on: a batch of large values may take minutes to
+/// compress.
+///
+/// # Errors
+///
+/// As [`drive_into`], and what `go_on` returns.
+pub fn drive_into_while<M: Machine, S: ByteSink>(
+    machine: &mut M,
+    sinks: &mut ByteSinks<S>,
+    go_on: impl FnMut() -> Result<()>,
+) -> Result<Option<M::Product>> {
+    run(machine, sinks, ASKED_AFTER_UNITS, go_on)
+}
+
+/// Units between two questions whether to go on.
+const ASKED_AFTER_UNITS: u64 = 20_000_000;
+
+fn run<M: Machine, S: ByteSink>(
+    machine: &mut M,
+    sinks: &mut ByteSinks<S>,
+    units: u64,
+    mut go_on: impl FnMut() -> Result<()>,
+) -> Result<Option<M::Product>> {
     loop {
-        match machine.step(&mut Budget::unlimited())? {
+        go_on()?;
+        match machine.step(&mut Budget::new(units))? {
             Step::Ready(product) => return Ok(Some(product)),
             Step::Done => return Ok(None),
             Step::Yield => {}

@@ -58,10 +58,10 @@ pub trait Destination: Send {
     /// The name for messages.
     fn name(&self) -> &str;
 
-    /// Receives what cancels the copy. [`copy`](crate::copy) checks it between two calls, which is enough for destinations
-    /// that only compute and write files. One that waits for others (a server, an object store) keeps it, and checks it
-    /// while it waits: so that each of its calls ends within a small part of a second once it is set, with
-    /// [`Cancelled`](marquetry_base::ErrorKind::Cancelled), whatever the other side does.
+    /// Receives what cancels the copy. [`copy`](crate::copy) checks it between two calls, which is enough where no call
+    /// takes long. A destination that waits for others (a server, an object store), or computes for long (a compressor of
+    /// large values), keeps it, and checks it meanwhile: so that each of its calls ends within a small part of a second
+    /// once it is set, with [`Cancelled`](marquetry_base::ErrorKind::Cancelled), whatever the other side does.
     fn cancelled_by(&mut self, _cancel: &Cancel) {}
 
     /// Receives the description of the table whose rows will come, and returns how it wants them.

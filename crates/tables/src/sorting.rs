@@ -8,7 +8,7 @@ use marquetry_base::cast::u64_of;
 use marquetry_base::{Bytes, Error, Object, Result};
 use marquetry_codecs::StandardCodecs;
 use marquetry_io::blocking::SpillFile;
-use marquetry_io::{ByteSink, ByteSinks, drive_into};
+use marquetry_io::{ByteSink, ByteSinks, drive_into_while};
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::format::SortingColumn;
 use marquetry_parquet::schema::Schema;
@@ -68,7 +68,7 @@ impl Sorting {
             self.stretches.push(Stretch { start: self.rows, first_row: batch.first_row, piece });
         }
         self.rows += u64_of(batch.rows);
-        match drive_into(&mut self.sorter, &mut ByteSinks::new().with(SPILL, &mut self.spill))? {
+        match self.drive()? {
             Some(Sorted::Room) => {}
             _ => return Err(Error::internal("a sorter that has no room for rows")),
         }
@@ -88,11 +88,17 @@ impl Sorting {
     /// The next rows in order, after all were taken. `None` at the end.
     pub(crate) fn next(&mut self) -> Result<Option<Batch>> {
         self.sorter.finish();
-        match drive_into(&mut self.sorter, &mut ByteSinks::new().with(SPILL, &mut self.spill))? {
+        match self.drive()? {
             Some(Sorted::Rows(batch)) => Ok(Some(batch)),
             Some(Sorted::Room) => Err(Error::internal("a sorter that wants more rows than there are")),
             None => Ok(None),
         }
+    }
+
+    fn drive(&mut self) -> Result<Option<Sorted>> {
+        let cancel = self.spill.cancel.clone();
+        let mut sinks = ByteSinks::new().with(SPILL, &mut self.spill);
+        drive_into_while(&mut self.sorter, &mut sinks, || cancel.check())
     }
 
     /// The bytes that were spilled.

@@ -8,7 +8,9 @@ use marquetry_base::{Bytes, Detail, Error, ErrorKind, Result};
 use marquetry_parquet::batch::{Batch, ByteArrays, ColumnBatch, Layout, Values};
 use marquetry_parquet::schema::{FieldDef, FieldType, LogicalType, PhysicalType, Schema};
 use marquetry_tables::files::{Files, FilesOptions};
-use marquetry_tables::parquet::{DirectoryOptions, NewParquetDirectory, NewParquetFile, ParquetOptions};
+use marquetry_tables::parquet::{
+    DirectoryOptions, NewParquetDirectory, NewParquetFile, ParquetOptions, ParquetOutput,
+};
 use marquetry_tables::{
     Batches, Cancel, ColumnPath, Copied, CopyOptions, Destination, Piece, PieceOptions, Reading,
     ReadingOptions, SortBy, Source, Table, Wants, Written, copy, project,
@@ -284,6 +286,36 @@ fn a_destination_that_waits_is_cancelled_and_settled() {
 }
 
 /// Rows of a destination that keeps no count are written when it has taken them: sorted ones after all were read.
+/// A batch of large values takes long to compress: files do not wait for its end.
+#[test]
+fn a_file_is_cancelled_within_a_batch() {
+    let table = Table::new("bytes", Generated::new(1, 1).table.schema);
+    let text = b"some words that are compressed".repeat(100_000);
+    let lengths = [text.len(), text.len()];
+    let batch = Batch::of_values([
+        vec![1_i32, 2].into(),
+        vec![1_i64, 2].into(),
+        Values::ByteArray(ByteArrays::from_lengths(text.repeat(2).into(), lengths)),
+    ]);
+    let batch = batch.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let (file, folder) = (folder.path().join("a.parquet"), folder.path().join("b"));
+    let destinations: [Box<dyn Destination>; 3] = [
+        Box::new(NewParquetFile::new(file, ParquetOptions::default()).unwrap()),
+        Box::new(NewParquetDirectory::new(folder, DirectoryOptions::default()).unwrap()),
+        Box::new(ParquetOutput::new(Vec::new(), ParquetOptions::default()).unwrap()),
+    ];
+    for mut destination in destinations {
+        let cancel = Cancel::new();
+        destination.cancelled_by(&cancel);
+        destination.begin(&table).unwrap();
+        destination.write(batch.clone()).unwrap();
+        cancel.cancel();
+        let error = destination.write(batch.clone()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Cancelled, "{}", destination.name());
+    }
+}
+
 #[test]
 fn rows_are_reported_as_they_are_read_written_and_verified() {
     let folder = tempfile::tempdir().unwrap();

@@ -15,7 +15,7 @@ use super::open_file::{OpenFile, OpenObject, Shape};
 use super::partition::Partitioning;
 use crate::files::Files;
 use crate::stage::{Guard, Stage};
-use crate::{ColumnPath, Destination, Source, Table, Wants, Written};
+use crate::{Cancel, ColumnPath, Destination, Source, Table, Wants, Written};
 
 /// How a directory of Parquet files is written.
 #[derive(Debug, Clone, Default)]
@@ -59,6 +59,7 @@ pub struct NewParquetDirectory {
     name: String,
     options: DirectoryOptions,
     guard: Guard,
+    cancel: Cancel,
     open: Option<Open>,
 }
 
@@ -109,7 +110,15 @@ impl NewParquetDirectory {
             let error = Error::io("the directory is not empty").with(Detail::AlreadyExists);
             return Err(error.at(|place| place.object = Some(name)));
         }
-        Ok(NewParquetDirectory { store, path, name, options, guard: Guard::default(), open: None })
+        Ok(NewParquetDirectory {
+            store,
+            path,
+            name,
+            options,
+            guard: Guard::default(),
+            cancel: Cancel::new(),
+            open: None,
+        })
     }
 
     fn open(&mut self) -> Result<(&mut Open, &DirectoryOptions)> {
@@ -138,7 +147,7 @@ impl NewParquetDirectory {
             options.sorting_columns = order;
         }
         // Before a directory is made.
-        let shape = Shape::new(schema, options, faults)?;
+        let shape = Shape::new(schema, options, faults, &self.cancel)?;
         let overwrite = self.options.parquet.overwrite;
         let directory = self.store.create_directory(&self.path, overwrite, &PARQUET_EXTENSIONS)?;
         let wants = Wants {
@@ -166,6 +175,10 @@ impl NewParquetDirectory {
 impl Destination for NewParquetDirectory {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn cancelled_by(&mut self, cancel: &Cancel) {
+        self.cancel = cancel.clone();
     }
 
     fn begin(&mut self, table: &Table) -> Result<Wants> {

@@ -13,7 +13,7 @@ use super::open_file::{OpenFile, OpenObject, Shape};
 use crate::files::Files;
 use crate::stage::{Guard, Stage};
 use crate::subject::check_nothing_at;
-use crate::{Destination, Source, Table, Wants, Written};
+use crate::{Cancel, Destination, Source, Table, Wants, Written};
 
 /// A new Parquet file, which appears under its name when it is complete and on disk.
 ///
@@ -38,6 +38,7 @@ pub struct NewParquetFile {
     name: String,
     options: ParquetOptions,
     guard: Guard,
+    cancel: Cancel,
     /// What is being written, and its schema.
     open: Option<(Box<OpenObject>, Arc<Schema>)>,
 }
@@ -69,7 +70,15 @@ impl NewParquetFile {
         if !options.overwrite {
             check_nothing_at(&*store, &path)?;
         }
-        Ok(NewParquetFile { store, path, name, options, guard: Guard::default(), open: None })
+        Ok(NewParquetFile {
+            store,
+            path,
+            name,
+            options,
+            guard: Guard::default(),
+            cancel: Cancel::new(),
+            open: None,
+        })
     }
 
     fn begin_file(&mut self, table: &Table) -> Result<Wants> {
@@ -79,7 +88,7 @@ impl NewParquetFile {
             options.sorting_columns.clone_from(&table.order);
         }
         // Before a file is made.
-        let shape = Shape::new(Arc::clone(&table.schema), options, faults)?;
+        let shape = Shape::new(Arc::clone(&table.schema), options, faults, &self.cancel)?;
         let file = self.store.create(&self.path, self.options.overwrite)?;
         let scratch = file.scratch().map(Path::to_path_buf);
         let can_verify = file.readable().is_some();
@@ -99,6 +108,10 @@ impl NewParquetFile {
 impl Destination for NewParquetFile {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn cancelled_by(&mut self, cancel: &Cancel) {
+        self.cancel = cancel.clone();
     }
 
     fn begin(&mut self, table: &Table) -> Result<Wants> {

@@ -9,13 +9,13 @@ use marquetry_base::{Bytes, Error, ErrorKind, Faults, Object, Result};
 use marquetry_codecs::StandardCodecs;
 use marquetry_io::blocking::SpillFile;
 use marquetry_io::store::NewObject;
-use marquetry_io::{ByteSink, ByteSinks, drive_into};
+use marquetry_io::{ByteSink, ByteSinks, drive_into_while};
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::schema::Schema;
 use marquetry_parquet::write::{Fed, FileWriter, WriteOptions};
 
-use crate::Written;
 use crate::row_order::RowOrder;
+use crate::{Cancel, Written};
 
 /// The file that is written, and the one in which pages wait that are too much for memory.
 const FILE: Object = Object(0);
@@ -26,6 +26,7 @@ pub(super) const SPILL: Object = Object(1);
 pub(super) struct Shape {
     schema: Arc<Schema>,
     options: WriteOptions,
+    cancel: Cancel,
 }
 
 impl Shape {
@@ -34,7 +35,12 @@ impl Shape {
     /// # Errors
     ///
     /// Everything that is wrong with the options, after what the caller has found.
-    pub(super) fn new(schema: Arc<Schema>, mut options: WriteOptions, mut faults: Faults) -> Result<Shape> {
+    pub(super) fn new(
+        schema: Arc<Schema>,
+        mut options: WriteOptions,
+        mut faults: Faults,
+        cancel: &Cancel,
+    ) -> Result<Shape> {
         let order = faults.take(RowOrder::new(&schema, &options.sorting_columns));
         options.sorting_columns = order.map(|order| order.columns().collect()).unwrap_or_default();
         // A column at fault would be found a second time.
@@ -43,7 +49,7 @@ impl Shape {
                 faults.take(options.of(leaf).check_leaf(&schema, leaf, &options.limits));
             }
         }
-        let shape = Shape { schema, options };
+        let shape = Shape { schema, options, cancel: cancel.clone() };
         if faults.is_empty() {
             faults.take(shape.writer());
         }
@@ -71,6 +77,7 @@ pub(super) struct OpenFile<S> {
     order: Option<RowOrder>,
     rows: u64,
     bytes: u64,
+    cancel: Cancel,
 }
 
 impl<S: ByteSink> OpenFile<S> {
@@ -79,14 +86,14 @@ impl<S: ByteSink> OpenFile<S> {
     pub(super) fn new(shape: &Shape, file: S, scratch: Option<&Path>) -> Result<OpenFile<S>> {
         let (writer, spill) = (shape.writer()?, SpillFile::create(scratch)?);
         let order = Some(RowOrder::new(&shape.schema, &shape.options.sorting_columns)?);
-        Ok(OpenFile { writer, file, spill, order, rows: 0, bytes: 0 })
+        Ok(OpenFile { writer, file, spill, order, rows: 0, bytes: 0, cancel: shape.cancel.clone() })
     }
 
     fn drive(&mut self) -> Result<bool> {
         let mut file = Counting { file: &mut self.file, bytes: &mut self.bytes };
         let mut sinks =
             ByteSinks::<&mut dyn ByteSink>::new().with(FILE, &mut file).with(SPILL, &mut self.spill);
-        Ok(drive_into(&mut self.writer, &mut sinks)?.is_some())
+        Ok(drive_into_while(&mut self.writer, &mut sinks, || self.cancel.check())?.is_some())
     }
 
     /// Writes rows.

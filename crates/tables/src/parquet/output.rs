@@ -12,7 +12,7 @@ use super::ParquetOptions;
 use super::open_file::{OpenFile, Shape};
 use crate::gather::not_written;
 use crate::stage::{Guard, Stage};
-use crate::{Destination, Table, Wants, Written};
+use crate::{Cancel, Destination, Table, Wants, Written};
 
 /// A Parquet file to any writer: standard output, a `Vec<u8>`, a socket. For files there is
 /// [`NewParquetFile`](super::NewParquetFile).
@@ -46,6 +46,7 @@ use crate::{Destination, Table, Wants, Written};
 pub struct ParquetOutput<W: Write> {
     options: ParquetOptions,
     guard: Guard,
+    cancel: Cancel,
     /// Until it is begun.
     writer: Option<Appending<W>>,
     open: Option<Box<OpenFile<Appending<W>>>>,
@@ -61,7 +62,14 @@ impl<W: Write> ParquetOutput<W> {
     pub fn new(writer: W, options: ParquetOptions) -> Result<ParquetOutput<W>> {
         options.check()?;
         let (name, writer) = ("a Parquet file".to_owned(), Some(Appending(writer)));
-        Ok(ParquetOutput { options, guard: Guard::default(), writer, open: None, name })
+        Ok(ParquetOutput {
+            options,
+            guard: Guard::default(),
+            cancel: Cancel::new(),
+            writer,
+            open: None,
+            name,
+        })
     }
 
     /// The writer's name in messages: `standard output`.
@@ -77,7 +85,7 @@ impl<W: Write> ParquetOutput<W> {
         if !table.order.is_empty() {
             options.sorting_columns.clone_from(&table.order);
         }
-        let shape = Shape::new(Arc::clone(&table.schema), options, faults)?;
+        let shape = Shape::new(Arc::clone(&table.schema), options, faults, &self.cancel)?;
         let writer = self.writer.take().ok_or_else(|| Error::internal("a writer that is taken twice"))?;
         self.open = Some(Box::new(OpenFile::new(&shape, writer, None)?));
         Ok(Wants::default())
@@ -91,6 +99,10 @@ impl<W: Write> ParquetOutput<W> {
 impl<W: Write + Send> Destination for ParquetOutput<W> {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn cancelled_by(&mut self, cancel: &Cancel) {
+        self.cancel = cancel.clone();
     }
 
     fn begin(&mut self, table: &Table) -> Result<Wants> {
