@@ -184,8 +184,9 @@ fn listed(error: &Error, subject: &str, option: Option<&str>) -> String {
     };
     if error.parts().is_empty() {
         // Their messages name only what it is.
-        let not_yet = if error.kind() == ErrorKind::Unsupported { ", which is not supported" } else { "" };
-        return text + &located(error) + not_yet;
+        let said = located(error);
+        let is_unsaid = error.kind() == ErrorKind::Unsupported && !said.contains("not supported");
+        return text + &said + if is_unsaid { ", which is not supported" } else { "" };
     }
     for (number, part) in error.parts().iter().enumerate() {
         text += if number > 0 { "; " } else { "" };

@@ -611,7 +611,7 @@ fn lines_of_ever_new_fields() {
     let folder = Folder::new();
     let text: String = (0..1_000_000).map(|at| format!("{{\"key{at}\":{at}}}\n")).collect();
     let from = folder.write("a.jsonl", text);
-    folder.refused(&from, &[], 1, &["line 1", "objects with ever new fields", "--schema"]);
+    folder.refused(&from, &[], 1, &["line 5", "objects with ever new fields", "--schema"]);
     folder.refused(&from, &["--infer-all"], 1, &["objects with ever new fields"]);
 }
 

@@ -423,7 +423,11 @@ impl Sampler {
             if let (true, Some(bytes)) = (is_header, naming.too_long) {
                 let what =
                     format!("a name of {bytes} bytes, more than {NAME_BYTES_MAX} (is a line end missing?)");
-                return Err(at_line(line, Error::corrupt(what).with(Detail::AdmittedBy(&["header"]))));
+                let error = match self.options.header {
+                    Header::Auto => Error::corrupt(what).with(Detail::AdmittedBy(&["header"])),
+                    Header::Yes | Header::No => Error::corrupt(what),
+                };
+                return Err(at_line(line, error));
             }
             if let (true, Header::Auto, None, Some(twice)) =
                 (is_header, self.options.header, &self.options.schema, &naming.twice)

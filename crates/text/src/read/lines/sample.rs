@@ -28,11 +28,13 @@ const SLICE_BYTES: usize = 1 << 10;
 const FIELDS_MAX: usize = 100_000;
 /// Maximum levels of a line.
 const DEPTH_MAX: usize = 127;
-/// How many fields objects may lack per field that they have, on average; and the total that is always allowed. Each
-/// missing field is a null that must be written: if each object had new fields, the table would grow with the square of
-/// their number.
+/// How many fields objects may lack per field that they have, on average, as long as new ones keep coming; and the total
+/// that is always allowed. Each missing field is a null that must be written: if each object had new fields, the table
+/// would grow with the square of their number.
 const MISSING_PER_VALUE: u64 = 256;
-const MISSING_MIN: u64 = 1_000_000;
+const MISSING_MIN: u64 = 16_000_000;
+/// Fields keep coming if so many fifths of them, or fewer, were known after half of the values.
+const KNOWN_FIFTHS: usize = 3;
 
 /// What is known about JSON lines after sampling.
 #[derive(Debug, Clone, Default)]
@@ -78,6 +80,8 @@ pub(crate) struct Sampler {
     /// Fields that objects had, and lacked.
     values: u64,
     missing: u64,
+    /// Fields that were known after a power of two of values: the last one, and the one before.
+    known: [usize; 2],
 }
 
 /// An object or an array that is open.
@@ -105,6 +109,7 @@ impl Sampler {
             open: Vec::new(),
             values: 0,
             missing: 0,
+            known: [0; 2],
         }
     }
 
@@ -318,6 +323,9 @@ impl Sampler {
         };
         open.fields += 1;
         self.values += 1;
+        if self.values.is_power_of_two() {
+            self.known = [next, self.known[0]];
+        }
         // Most objects have their fields in the same order.
         let due = open.field.wrapping_add(1);
         if fields.list.get(due).is_some_and(|(known, _)| known.as_bytes() == name) {
@@ -350,10 +358,13 @@ impl Sampler {
         // A line also lacks what is below its missing fields.
         let all = if self.open.is_empty() { self.sample.nodes.len() } else { fields.list.len() };
         self.missing += u64_of(all.saturating_sub(open.fields));
-        if self.missing > MISSING_MIN + MISSING_PER_VALUE * self.values {
+        let fields = self.sample.nodes.len();
+        let is_growing = 5 * self.known[1] <= KNOWN_FIFTHS * fields;
+        if is_growing && self.missing > MISSING_MIN + MISSING_PER_VALUE * self.values {
             let what = format!(
-                "objects with ever new fields, {} in all so far: if these names are data, a schema can declare a map",
-                self.sample.nodes.len() - 1
+                "objects with ever new fields, {} in all so far: if these names are data, a schema can declare a map; if \
+                 not, it can name the fields",
+                fields - 1
             );
             return Err(self.located(Error::conversion(what)));
         }
