@@ -18,6 +18,7 @@ const FOOTER: &str = "thrift/skim.rs READ_PRICE";
 const GROUPS: &str = "format/parse.rs GROUP_PRICE";
 const SKIM: &str = "thrift/skim.rs SKIM_PRICE";
 const MEASURE: &str = "read/reader.rs MEASURE_PRICE";
+const MEASURE_GROUP: &str = "read/reader.rs MEASURE_GROUP_PRICE";
 const JOIN: &str = "format/index.rs JOIN_PRICE";
 const INDEX: &str = "format/index.rs ELEMENT_PRICE";
 const CHUNK: &str = "read/index.rs CHUNK_PRICE";
@@ -205,6 +206,7 @@ fn tables(thousands: usize) -> Vec<Case> {
         Case::new(GROUPS, "row groups of one column", columns, wide(1, columns)).work(Work::Footer),
         Case::new(COLUMN, "columns of one row", columns, wide(columns, 1)),
         Case::new(COLUMN, "row groups of one row", columns, wide(1, columns)),
+        Case::new(MEASURE_GROUP, "row groups that are measured", columns, wide(1, columns)),
         Case::new(ROOM, "columns of one row", columns, wide(columns, 1)),
         Case::new(MEASURE, "columns of one row", columns, wide(columns, 1)),
         Case::new(OP, "columns of one row", columns, wide(columns, 1)).work(Work::Records),
