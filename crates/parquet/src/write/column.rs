@@ -6,7 +6,7 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use marquetry_base::cast::{u64_of, usize_of};
+use marquetry_base::cast::u64_of;
 use marquetry_base::{Budget, Error, Input, Limit, Price, Result};
 
 use super::bloom::{BloomBuilder, Entries};
@@ -247,13 +247,6 @@ impl ColumnWriter {
             check_column(column, self.physical_type, self.maxima)?;
             self.is_checked = true;
         }
-        // So a part of several strings has none that is longer than a value may be.
-        let bytes_max = match self.physical_type {
-            PhysicalType::ByteArray => {
-                usize_of(shared.options.limits.value_bytes).map_or(SLICE_BYTES, |most| most.min(SLICE_BYTES))
-            }
-            _ => SLICE_BYTES,
-        };
         loop {
             if !matches!(self.closing, Closing::No) && !self.close_page(shared, budget)? {
                 return Ok(false);
@@ -271,10 +264,12 @@ impl ColumnWriter {
                 continue;
             }
             let rows_left = self.page_rows(shared).saturating_sub(self.page.rows);
-            let part = Part::next(column, self.maxima, self.cursor, until, rows_left, bytes_max)?;
+            let part = Part::next(column, self.maxima, self.cursor, until, rows_left)?;
             budget.charge(PART_PRICE, 0, part.entries.len());
-            if part.bytes > bytes_max {
-                shared.options.limits.check(Limit::ValueBytes, u64_of(part.bytes))?;
+            if u64_of(part.bytes) > shared.options.limits.value_bytes {
+                budget.charge(PART_PRICE, 0, part.entries.len());
+                let longest = part.longest(column, self.cursor.value);
+                shared.options.limits.check(Limit::ValueBytes, longest)?;
             }
             if part.entries.is_empty() {
                 return Err(Error::misuse("a batch with fewer rows than it says"));

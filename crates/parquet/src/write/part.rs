@@ -10,6 +10,7 @@ use marquetry_kernels::{bits, gather, levels as kernel};
 
 use super::encoder::{Compacted, Slice};
 use crate::batch::{ColumnBatch, Layout, Maxima, Values};
+use crate::growing::SLICE_BYTES;
 
 /// Maximum entries that are processed together: enough that the cost per part hardly matters.
 pub(super) const PART_ENTRIES: usize = 1024;
@@ -39,7 +40,7 @@ pub(super) struct Part {
     pub(super) rows: usize,
     /// Values, nulls not included.
     pub(super) values: usize,
-    /// Bytes of the values, without lengths. At most those that were asked for, unless it is a single entry.
+    /// Bytes of the values, without lengths. At most [`SLICE_BYTES`], unless it is a single entry.
     pub(super) bytes: usize,
 }
 
@@ -49,15 +50,13 @@ pub(super) fn repetition_of(column: &ColumnBatch, maxima: Maxima) -> Option<&[u8
 }
 
 impl Part {
-    /// The next entries: none that begin a row from `until` on, and at most `rows` that begin one. More than one have
-    /// at most `bytes_max` bytes.
+    /// The next entries: none that begin a row from `until` on, and at most `rows` that begin one.
     pub(super) fn next(
         column: &ColumnBatch,
         maxima: Maxima,
         cursor: Cursor,
         until: usize,
         rows: usize,
-        bytes_max: usize,
     ) -> Result<Part> {
         let entries = column.levels.as_ref().map_or(column.rows, |levels| levels.definition.len());
         let rows = rows.min(until.saturating_sub(cursor.row));
@@ -75,11 +74,27 @@ impl Part {
             let range = cursor.entry..cursor.entry + count;
             let values = there(column, maxima, range.clone());
             let bytes = bytes_of(column, range.clone(), cursor.value, values)?;
-            if bytes <= bytes_max || count <= 1 {
+            if bytes <= SLICE_BYTES || count <= 1 {
                 let rows = repetition.map_or(count, |levels| count - kernel::count(&levels[..count], 1));
                 return Ok(Part { entries: range, rows, values, bytes });
             }
             count /= 2;
+        }
+    }
+
+    /// Bytes of its longest value, if values are of different lengths; `first` is the first value, as of [`Cursor::value`].
+    pub(super) fn longest(&self, column: &ColumnBatch, first: usize) -> u64 {
+        let range = if is_spaced(column) { self.entries.clone() } else { first..first + self.values };
+        match &column.values {
+            Values::ByteArray(values) => values.views()[range].iter().map(length).max().unwrap_or(0),
+            Values::Dictionary(indices, values) => match &**values {
+                Values::ByteArray(values) => {
+                    let views = indices[range].iter().filter_map(|&index| values.views().get(index as usize));
+                    views.map(length).max().unwrap_or(0)
+                }
+                _ => 0,
+            },
+            _ => 0,
         }
     }
 
@@ -124,11 +139,12 @@ fn bytes_of(column: &ColumnBatch, entries: Range<usize>, first: usize, values: u
     Ok(bytes_of_values(&column.values, range))
 }
 
+fn length(view: &u128) -> u64 {
+    let words: &[u32; 4] = bytemuck::cast_ref(view);
+    u64::from(words[0])
+}
+
 fn bytes_of_values(values: &Values, range: Range<usize>) -> usize {
-    let length = |view: &u128| {
-        let words: &[u32; 4] = bytemuck::cast_ref(view);
-        u64::from(words[0])
-    };
     // No batch has values whose lengths add up to more.
     let sum = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
     match values {
