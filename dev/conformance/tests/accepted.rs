@@ -368,6 +368,19 @@ fn a_row_of_strings_of_a_dictionary() {
     refused("the same in place", &list, &texts(count), &plain, Limit::TotalBytes);
 }
 
+/// Short values, which are written together, are each held to the limit; as views, and as a dictionary's.
+#[test]
+fn short_values() {
+    let limits = Limits { value_bytes: 100, ..Limits::DEFAULT };
+    let flat = schema(&[leaf("v", PhysicalType::ByteArray)]);
+    for encoding in [Encoding::Plain, Encoding::RleDictionary, Encoding::DeltaByteArray] {
+        let options = with(encoded(encoding, SNAPPY), limits);
+        let values = |longest: usize| rows([strings(&[vec![b'a'; 10], vec![b'x'; longest], vec![b'b'; 99]])]);
+        accepted("short values", &flat, &values(100), &options);
+        refused("a longer one", &flat, &values(101), &options, Limit::ValueBytes);
+    }
+}
+
 /// Of columns of short strings whose pages end at different rows, a batch holds two pages of each at least: it does not end
 /// where any of them does, though what all hold is more than a batch may.
 #[test]

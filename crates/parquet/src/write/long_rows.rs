@@ -211,8 +211,9 @@ impl HeldOfAll {
         if self.bytes > 0 && asked > most {
             return Err((refused("a long row", asked, limit, most), Some((self.column, self.row))));
         }
+        // Only of a small file: one with more than 4 GiB of open pages is large, and is written for readers that trust it.
         let (limit, most) = limits.total_of(file_bytes, u64_of(columns));
-        if self.with_small > most {
+        if limit == Limit::Expansion && self.with_small > most {
             let what = format!("a row group of {columns} columns");
             return Err((refused(&what, self.with_small, limit, most), None));
         }

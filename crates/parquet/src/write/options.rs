@@ -65,8 +65,9 @@ pub struct WriteOptions {
     ///   is a V2 page then, because V1 pages have no choice. (Several columns whose shorter rows compress as well may
     ///   together be refused.)
     /// * A dictionary is abandoned before readers would refuse it, but not within a row, which is an error then.
-    /// * Memory is counted for rows of 64 MiB and more. With a total of a few MiB, readers may refuse what else they hold:
-    ///   a footer, pages of many columns.
+    /// * Memory is counted for rows of more than 1 MiB, and in a file that is far smaller than its pages, for a page of
+    ///   each column. Readers may still refuse a footer or the pages of many columns that exceed
+    ///   [`Limits::total_bytes`].
     /// * A chunk of so many pages that its column index or its offset index would be too long has none.
     pub limits: Limits,
 }
