@@ -15,9 +15,11 @@ use super::statistics::{Bounds, BoundsOf, Short};
 use crate::bloom::Filter;
 use crate::format::{BoundaryOrder, Encoding};
 
-/// The cost of sending a page and recording it, of each further piece of it, and of releasing what is known of it.
+/// The cost of sending a page and recording it, of each piece of it (one that was spilled is looked up, and released), and
+/// of releasing what is known of it.
 const PAGE_UNITS: u64 = 100;
 const PIECE_UNITS: u64 = 30;
+const SPILLED_PIECE_UNITS: u64 = 120;
 const RECORD_UNITS: u64 = 250;
 /// Spilled bytes that are read at a time.
 const READ_BYTES: u64 = 512 << 10;
@@ -61,6 +63,8 @@ pub(super) struct Chunk {
     moved_pages: usize,
     /// Pages that have been sent. Without a dictionary, its page, which would be the first, counts as sent.
     sent: usize,
+    /// Bytes of the page after them that are on their way already.
+    begun: u64,
     /// The bounds of the pages so far are not in ascending (or descending) order.
     is_not_ascending: bool,
     is_not_descending: bool,
@@ -115,7 +119,7 @@ impl PageRecord {
 /// What [`Chunk::send`] did.
 #[derive(Debug)]
 pub(super) enum Sending {
-    /// The next page is on its way.
+    /// The next page is on its way; or a part of it, if the budget is spent.
     Page,
     /// All pages are.
     Done,
@@ -126,7 +130,7 @@ pub(super) enum Sending {
 impl Chunk {
     /// Sends the next page on its way to the file.
     pub(super) fn send(&mut self, out: &mut Out, spilled: &mut Input, budget: &mut Budget<'_>) -> Sending {
-        let start = out.position();
+        let start = out.position() - self.begun;
         if self.sent == 0 {
             match &self.dictionary_page {
                 Some(_) => self.dictionary_page_offset = Some(start),
@@ -150,17 +154,24 @@ impl Chunk {
             }
             PagePlace::Spilled(at) => {
                 let range = at..at + u64::from(bytes);
-                if let Some(missing) = spilled.missing(range.clone()) {
+                if let Some(missing) = spilled.missing(range.start + self.begun..range.end) {
                     *place = PagePlace::Spilled(at);
                     return Sending::Missing(missing.start..self.run_end(range.end).max(missing.end));
                 }
-                let mut at = range.start;
-                while at < range.end {
-                    let piece = spilled.segment(at, range.end - at);
-                    at += u64_of(piece.len());
+                while range.start + self.begun < range.end {
+                    let next = range.start + self.begun;
+                    let piece = spilled.segment(next, range.end - next);
+                    let bytes = u64_of(piece.len());
+                    spilled.release(next..next + bytes);
+                    self.begun += bytes;
+                    budget.charge_units(SPILLED_PIECE_UNITS);
                     out.push(piece, budget);
+                    if budget.is_spent() && next + bytes < range.end {
+                        *place = PagePlace::Spilled(at);
+                        return Sending::Page;
+                    }
                 }
-                spilled.release(range);
+                self.begun = 0;
             }
             PagePlace::Sent(_) => return Sending::Done,
         }
