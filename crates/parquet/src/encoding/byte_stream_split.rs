@@ -37,7 +37,8 @@ impl ByteStreamSplit {
     /// A decoder of the streams that `page` is.
     pub(crate) fn new(page: Stream, width: usize) -> Result<ByteStreamSplit> {
         let bytes = page.left();
-        let values = bytes.checked_div(width).unwrap_or(0);
+        // Values of no bytes are as many as are asked for.
+        let values = bytes.checked_div(width).unwrap_or(usize::MAX);
         if values * width != bytes {
             return Err(Error::corrupt(alloc::format!(
                 "{bytes} bytes are no {width} streams of equal length"
@@ -48,7 +49,7 @@ impl ByteStreamSplit {
 
     /// An error unless `count` values are left: checked before wide ones are allocated.
     pub(crate) fn check_left(&self, count: usize) -> Result<()> {
-        if count <= self.values - self.next || self.width == 0 { Ok(()) } else { Err(too_few_values()) }
+        if count <= self.values - self.next { Ok(()) } else { Err(too_few_values()) }
     }
 
     /// Steps over values.
