@@ -285,7 +285,6 @@ fn a_destination_that_waits_is_cancelled_and_settled() {
     assert_eq!((copied.rows, copied.written.rows, slow.is_settled), (1_000, 500, false));
 }
 
-/// Rows of a destination that keeps no count are written when it has taken them: sorted ones after all were read.
 /// A batch of large values takes long to compress: files do not wait for its end.
 #[test]
 fn a_file_is_cancelled_within_a_batch() {
@@ -316,6 +315,7 @@ fn a_file_is_cancelled_within_a_batch() {
     }
 }
 
+/// Rows of a destination that keeps no count are written when it has taken them: sorted ones after all were read.
 #[test]
 fn rows_are_reported_as_they_are_read_written_and_verified() {
     let folder = tempfile::tempdir().unwrap();

@@ -61,6 +61,7 @@ const EXCEPTIONS: &[Exception] = &[
     exception(["batch::store", "batch/store.rs"], Most::Held, "a row's array that came in parts"),
     exception(["read::builder::Builder::join"; 2], Most::Held, "the same, where that is inlined"),
     exception(["record::column", "record/column.rs"], Most::Held, "an array of a batch that is shredded"),
+    exception(["record::shred", "record/shred.rs"], Most::Held, "a value that is shredded"),
     exception(
         ["index::Walk", "parquet/src/format/index.rs"],
         Most::Supplied(1),

@@ -239,7 +239,8 @@ impl<T: Copy + Default> Store<T> {
         } else {
             capacity.min(doubled.max(ROOM_BYTES_MIN / size_of::<T>())).max(end)
         };
-        let needed = if self.values.is_empty() { needed.max(self.last) } else { needed };
+        let is_pooled = self.values.is_empty() && self.pool.allocates(self.last) == 0;
+        let needed = if is_pooled { needed.max(self.last) } else { needed };
         let most = ARRAY_BYTES_MAX / size_of::<T>();
         if end <= most { needed.min(most) } else { needed }
     }

@@ -332,20 +332,26 @@ impl Builder {
         Ok(())
     }
 
-    /// The batch's first value is an index into a kept dictionary, or is not; says how many bytes of nulls before it are filled.
-    pub(super) fn hold(&mut self, indices: bool, memory: &mut Memory) -> Result<usize> {
-        self.holds_indices = Some(indices);
+    /// The batch's first value is an index into a kept dictionary, or is not: there the nulls before it have their slots. False when
+    /// the budget is spent before; then call again.
+    pub(super) fn hold(
+        &mut self,
+        indices: bool,
+        memory: &mut Memory,
+        budget: &mut Budget<'_>,
+    ) -> Result<bool> {
         let nulls = core::mem::take(&mut self.values);
-        if nulls == 0 {
-            return Ok(0);
+        self.holds_indices = Some(indices);
+        if let (Output::Fixed(width, _), false, 1..) = (&self.output, indices, nulls) {
+            check_null(*width)?;
         }
-        let width = if indices { size_of::<u32>() } else { self.value_width().max(ENTRY_BYTES_MIN) };
-        memory.admit(nulls.saturating_mul(width))?;
-        // All rows so far: they are spread again, now where they belong.
-        let rows = core::mem::take(&mut self.rows);
-        self.nulls -= rows;
-        self.end_slice(rows, 0)?;
-        Ok(rows * if indices { size_of::<u32>() } else { ENTRY_BYTES_MIN })
+        // What is prepared is zero, as nulls are.
+        let is_ready = self.prepare(nulls, memory, budget)?;
+        self.values = nulls;
+        if !is_ready {
+            self.holds_indices = None;
+        }
+        Ok(is_ready)
     }
 
     /// Ends a slice of `rows` rows of a flat leaf, whose validity is there if any can be null. `there` of them have the values that were
@@ -374,11 +380,7 @@ impl Builder {
             }
             (Output::Fixed(width, store), _) => {
                 let width = *width;
-                if width > NULL_BYTES_MAX {
-                    let message =
-                        format!("a null of {width} bytes: at most {NULL_BYTES_MAX} where nulls take room");
-                    return Err(Error::too_large(message));
-                }
+                check_null(width)?;
                 let out = store.room(self.capacity.saturating_mul(width), at * width, rows * width)?;
                 spread_fixed(out, width, there, rows, (validity, at))
             }
@@ -677,6 +679,14 @@ fn prepare<T: Copy + Default>(
         memory.admit(bytes)?;
     }
     store.prepare(capacity, at, end, budget)
+}
+
+/// An error for nulls that would take much room.
+fn check_null(width: usize) -> Result<()> {
+    if width <= NULL_BYTES_MAX {
+        return Ok(());
+    }
+    Err(Error::too_large(format!("a null of {width} bytes: at most {NULL_BYTES_MAX} where nulls take room")))
 }
 
 /// Bits that are spread at a time, on the stack.

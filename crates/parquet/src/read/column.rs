@@ -34,7 +34,6 @@ use crate::encoding::plain::Accept;
 use crate::encoding::stream::Stream;
 use crate::format::{ColumnChunk, Encoding, FileMetaData, PageKind};
 use crate::going::{Going, done};
-use crate::growing::ROOM_PRICE;
 use crate::memory::Memory;
 use crate::schema::PhysicalType;
 
@@ -442,10 +441,12 @@ impl ColumnReader {
     /// Joins what the batch has in parts: then it can be taken.
     fn end_batch(&mut self, work: &mut Work<'_, '_>) -> Result<Going> {
         self.count(work)?;
-        if self.nested.is_none() && self.builder.holds_indices.is_none() {
-            // Nothing but nulls.
-            let filled = self.builder.hold(false, &mut work.memory)?;
-            work.budget.charge(ROOM_PRICE, filled, 0);
+        // Nothing but nulls.
+        if self.nested.is_none()
+            && self.builder.holds_indices.is_none()
+            && !self.builder.hold(false, &mut work.memory, work.budget)?
+        {
+            return Ok(Going::Yield);
         }
         self.join(0, work)
     }

@@ -17,6 +17,7 @@ use marquetry_base::{Budget, Error, Failed, Price, Result, Segmented};
 
 pub use crate::batch::Value;
 use crate::batch::{Batch, ColumnBatch, Layout};
+use crate::growing::{COPY_PRICE, SLICE_BYTES};
 use program::Op;
 pub use program::{Field, Program, ProgramPlan};
 pub use shred::{ShredOptions, ShredPlan, Shredder};
@@ -81,6 +82,8 @@ pub struct Records<'a> {
     looked: usize,
     absent: bool,
     rows_left: usize,
+    /// Bytes of byte strings that were told and are not charged yet.
+    told: usize,
     /// Whether all columns are begun.
     has_begun: bool,
     failed: Failed,
@@ -120,6 +123,7 @@ impl Program {
             looked: 0,
             absent: false,
             rows_left: batch.rows,
+            told: 0,
             has_begun: false,
             failed: Failed::default(),
         })
@@ -147,7 +151,7 @@ impl<'a> Records<'a> {
         }
         loop {
             let mut done = 0;
-            while done < OPS_SLICE && self.rows_left > 0 {
+            while done < OPS_SLICE && self.told < SLICE_BYTES && self.rows_left > 0 {
                 let looked = self.one(sink)?;
                 done += match self.batch.columns.len() <= NEAR_COLUMNS {
                     true => 1 + looked / COLUMNS_PER_OP,
@@ -155,6 +159,8 @@ impl<'a> Records<'a> {
                 };
             }
             budget.charge(OP_PRICE, 0, done);
+            // A sink does at least as much with a value's bytes as to copy them.
+            budget.charge(COPY_PRICE, core::mem::take(&mut self.told), 0);
             if self.rows_left == 0 {
                 return self.end(budget);
             }
@@ -251,7 +257,12 @@ impl<'a> Records<'a> {
                 let cursor = self.column(column)?;
                 let is_value = cursor.definition() == Some(cursor.definition_max);
                 match if is_value { cursor.take_value() } else { None } {
-                    Some(value) => sink.value(field, value)?,
+                    Some(value) => {
+                        if let Value::Bytes(bytes) = value {
+                            self.told += bytes.len();
+                        }
+                        sink.value(field, value)?;
+                    }
                     None => return Err(self.contradiction(column)),
                 }
             }

@@ -528,6 +528,12 @@ fn ever_new_fields() {
         .collect();
     let sample = meter.sample(wide.as_bytes(), Format::JsonLines, &TextOptions::default(), host).unwrap();
     assert_eq!(sample.form().unwrap().schema().leaves().len(), 3019);
+    // All fields come at once, and then a few at a time.
+    let mut first: String = (0..20_000).map(|at| format!("\"k{at}\":1,")).collect();
+    first = format!("{{{}}}\n", first.trim_end_matches(','));
+    first.extend((0..3_000).map(|line| format!("{{\"k{line}\":1,\"k{}\":2}}\n", line + 1)));
+    let sample = meter.sample(first.as_bytes(), Format::JsonLines, &TextOptions::default(), host).unwrap();
+    assert_eq!(sample.form().unwrap().schema().leaves().len(), 20_000);
     // A few of many fields that all come soon.
     let sparse: String = (0..8_000)
         .map(|line| {

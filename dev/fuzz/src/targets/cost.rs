@@ -8,7 +8,7 @@ use std::sync::Arc;
 use marquetry_base::{Budget, Bytes, Codec, Error, Limits, Machine, Object, Result, Step, Want};
 use marquetry_codecs::StandardCodecs;
 use marquetry_conformance::canonical::FILE;
-use marquetry_parquet::batch::{Assembler, Batch, Layout, RowSelection};
+use marquetry_parquet::batch::{Assembler, Batch, Layout, RowSelection, Values};
 use marquetry_parquet::format::{Compression, FileMetaData, SortingColumn};
 use marquetry_parquet::read::{BatchReader, FooterReader, PageIndexReader, PageScanner, ReadOptions};
 use marquetry_parquet::record::{Program, RecordSink, ShredOptions, Shredder, Value};
@@ -216,6 +216,19 @@ fn batches(host: &mut Host, metadata: &Arc<FileMetaData>, limits: Limits, choice
     work.end(host);
 }
 
+/// Bytes of the longest value.
+fn longest(batch: &Batch) -> u64 {
+    fn of(values: &Values) -> usize {
+        match values {
+            Values::ByteArray(values) => (0..values.len()).map(|at| values.get(at).len()).max().unwrap_or(0),
+            Values::FixedLenByteArray(values) => values.width(),
+            Values::Dictionary(_, values) => of(values),
+            _ => 0,
+        }
+    }
+    batch.columns.iter().map(|column| of(&column.values)).max().unwrap_or(0) as u64
+}
+
 impl Work {
     fn choose(host: &Host, metadata: &FileMetaData, choices: &mut Choices<'_>) -> Result<Work> {
         let schema = || Arc::clone(&metadata.schema);
@@ -277,8 +290,10 @@ impl Work {
             }
             Work::Shredded(program, shredder) => {
                 let mut records = program.records(batch).ok()?;
+                // A value is told in one call, however long it is.
+                let at_once = SLICE_UNITS_MAX + longest(batch);
                 until(host, |budget| {
-                    meter::call("Shredder", SLICE_UNITS_MAX, budget, |budget| {
+                    meter::call("Shredder", at_once, budget, |budget| {
                         // What is told is charged beside the telling: a slice of each.
                         let mut part = Budget::new(budget.left() / 8);
                         let told = records.step(&mut **shredder, &mut part);

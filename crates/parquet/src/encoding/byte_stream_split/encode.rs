@@ -15,6 +15,8 @@ const SPLIT_PRICE: Price = Price { kib: 300, kilovalue: 20 << 10 };
 
 /// Bytes of values that are split at a time.
 const BLOCK_BYTES: usize = 4 << 10;
+/// Streams that a slice of a value is written to, where a value has more.
+const STREAMS_AT_ONCE: usize = 2 << 10;
 
 /// An encoder of values of one width. It keeps a page's values: where a stream starts depends on their number.
 #[derive(Debug)]
@@ -26,14 +28,23 @@ pub(crate) struct SplitEncoder {
     /// The page, while it is being built, in pieces of maximum length.
     page: Vec<Vec<u8>>,
     room: usize,
-    /// Values in the page.
+    /// Values in the page, and bytes there of a wide one behind them.
     split: usize,
+    split_bytes: usize,
 }
 
 impl SplitEncoder {
     /// An encoder of values of `width` bytes, from 1 to [`SLICE_BYTES`].
     pub(crate) fn new(width: usize) -> SplitEncoder {
-        SplitEncoder { width, pieces: Vec::new(), values: 0, page: Vec::new(), room: 0, split: 0 }
+        SplitEncoder {
+            width,
+            pieces: Vec::new(),
+            values: 0,
+            page: Vec::new(),
+            room: 0,
+            split: 0,
+            split_bytes: 0,
+        }
     }
 
     /// Takes as many values as the budget pays for, and returns how many.
@@ -123,6 +134,9 @@ impl SplitEncoder {
     /// Splits the values into the page. False if the budget is spent first.
     fn split(&mut self, budget: &mut Budget<'_>) -> Result<bool> {
         let width = self.width;
+        if width > STREAMS_AT_ONCE {
+            return Ok(self.split_wide(budget));
+        }
         let piece_values = PIECE_BYTES / width;
         let block = (BLOCK_BYTES / width).max(1);
         // Not kept: there may be a hundred thousand encoders.
@@ -146,6 +160,26 @@ impl SplitEncoder {
             }
         }
         Ok(true)
+    }
+
+    /// The same for values of so many streams that they are split a slice of a value at a time.
+    fn split_wide(&mut self, budget: &mut Budget<'_>) -> bool {
+        let (width, piece_values) = (self.width, PIECE_BYTES / self.width);
+        while self.split < self.values {
+            let (piece, first) = (self.split / piece_values, self.split % piece_values * width);
+            let streams = self.split_bytes..width.min(self.split_bytes + STREAMS_AT_ONCE);
+            let bytes = &self.pieces[piece][first + streams.start..first + streams.end];
+            for (stream, byte) in streams.clone().zip(bytes) {
+                write_at(&mut self.page, stream * self.values + self.split, core::slice::from_ref(byte));
+            }
+            budget.charge(SPLIT_PRICE, streams.len(), streams.len());
+            self.split_bytes = streams.end % width;
+            self.split += usize::from(self.split_bytes == 0);
+            if budget.is_spent() && self.split < self.values {
+                return false;
+            }
+        }
+        true
     }
 }
 

@@ -75,6 +75,8 @@ impl Builder {
                 let kept = compact::bits(values, at, keep, 0, there, &mut of_values).map_err(disagree)?;
                 bits::copy(&of_values, 0, values, at, kept).map(|()| kept)
             }
+            // Values of no bytes are where they should be.
+            (Output::Fixed(0, _), _) => bits::count_ones(keep, 0, there),
             (Output::Fixed(width, store), _) => {
                 let width = *width;
                 let capacity = capacity.saturating_mul(width);

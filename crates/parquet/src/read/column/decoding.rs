@@ -13,7 +13,7 @@ use super::{
     RUN_UNITS, SLICE_ROWS_MAX, SLICE_ROWS_MIN, SLICE_UNITS, SPREAD_PRICE, buffers_of, too_many_rows,
 };
 use crate::encoding::Decoded;
-use crate::growing::{ROOM_PRICE, SLICE_BYTES};
+use crate::growing::SLICE_BYTES;
 use crate::schema::PhysicalType;
 
 /// Rows that are stepped over at a time, and how many cost a unit: their levels are counted by runs and words.
@@ -197,9 +197,12 @@ impl ColumnReader {
         let rows = rows.min(work.budget.values_left(price).max(SLICE_ROWS_MIN));
         let at = self.builder.rows;
         let (rows, there) = page.levels_of(&mut self.builder, rows, self.column.is_nullable)?;
-        if there > 0 && self.builder.holds_indices.is_none() {
-            let filled = self.builder.hold(wants_indices, &mut work.memory)?;
-            work.budget.charge(ROOM_PRICE, filled, 0);
+        if there > 0
+            && self.builder.holds_indices.is_none()
+            && !self.builder.hold(wants_indices, &mut work.memory, work.budget)?
+        {
+            page.keep_ahead(&mut self.builder, at..at + rows, 0)?;
+            return Ok(true);
         }
         let decoded = page.values.decode(&mut self.builder, dictionary, there, &mut work.memory)?;
         // Rows behind the values that are there come again.

@@ -33,7 +33,7 @@ const DEPTH_MAX: usize = 127;
 /// would grow with the square of their number.
 const MISSING_PER_VALUE: u64 = 256;
 const MISSING_MIN: u64 = 16_000_000;
-/// Fields keep coming if so many fifths of them, or fewer, were known after half of the values.
+/// Fields keep coming if so many fifths of them, or fewer, were known after a quarter to a half of the objects.
 const KNOWN_FIFTHS: usize = 3;
 
 /// What is known about JSON lines after sampling.
@@ -80,8 +80,10 @@ pub(crate) struct Sampler {
     /// Fields that objects had, and lacked.
     values: u64,
     missing: u64,
-    /// Fields that were known after a power of two of values: the last one, and the one before.
+    /// Fields that were known after a power of two of objects: the last one, and the one before.
     known: [usize; 2],
+    /// Objects that have ended.
+    objects: u64,
 }
 
 /// An object or an array that is open.
@@ -110,6 +112,7 @@ impl Sampler {
             values: 0,
             missing: 0,
             known: [0; 2],
+            objects: 0,
         }
     }
 
@@ -323,9 +326,6 @@ impl Sampler {
         };
         open.fields += 1;
         self.values += 1;
-        if self.values.is_power_of_two() {
-            self.known = [next, self.known[0]];
-        }
         // Most objects have their fields in the same order.
         let due = open.field.wrapping_add(1);
         if fields.list.get(due).is_some_and(|(known, _)| known.as_bytes() == name) {
@@ -359,6 +359,10 @@ impl Sampler {
         let all = if self.open.is_empty() { self.sample.nodes.len() } else { fields.list.len() };
         self.missing += u64_of(all.saturating_sub(open.fields));
         let fields = self.sample.nodes.len();
+        self.objects += 1;
+        if self.objects.is_power_of_two() {
+            self.known = [fields, self.known[0]];
+        }
         let is_growing = 5 * self.known[1] <= KNOWN_FIFTHS * fields;
         if is_growing && self.missing > MISSING_MIN + MISSING_PER_VALUE * self.values {
             let what = format!(
