@@ -368,7 +368,7 @@ fn a_row_of_strings_of_a_dictionary() {
     refused("the same in place", &list, &texts(count), &plain, Limit::TotalBytes);
 }
 
-/// Short values, which are written together, are each held to the limit; as views, and as a dictionary's.
+/// Short values, which are written together, are each held to the limit; as views, and as a dictionary's. The error names their row.
 #[test]
 fn short_values() {
     let limits = Limits { value_bytes: 100, ..Limits::DEFAULT };
@@ -377,7 +377,21 @@ fn short_values() {
         let options = with(encoded(encoding, SNAPPY), limits);
         let values = |longest: usize| rows([strings(&[vec![b'a'; 10], vec![b'x'; longest], vec![b'b'; 99]])]);
         accepted("short values", &flat, &values(100), &options);
-        refused("a longer one", &flat, &values(101), &options, Limit::ValueBytes);
+        let place = refused("a longer one", &flat, &values(101), &options, Limit::ValueBytes);
+        assert_eq!(place, (Some("v".into()), Some(1)), "{encoding}");
+        let Values::ByteArray(entries) = strings(&[vec![b'x'; 101], vec![b'a'; 10]]) else { unreachable!() };
+        let indices = vec![1_u32, 1, 1, 0, 1].into();
+        let kept = rows([Values::Dictionary(indices, Arc::new(Values::ByteArray(entries)))]);
+        let place = refused("a dictionary's", &flat, &kept, &options, Limit::ValueBytes);
+        assert_eq!(place, (Some("v".into()), Some(3)), "{encoding}");
+    }
+    let list = list_schema(PhysicalType::ByteArray);
+    for (long, row) in [(0, 0), (3, 1), (4, 2)] {
+        let values: Vec<Vec<u8>> = (0..6).map(|at| vec![b'x'; if at == long { 101 } else { 10 }]).collect();
+        let options = with(encoded(Encoding::Plain, SNAPPY), limits);
+        let place =
+            refused("in a list", &list, &lists(&[1, 3, 2], strings(&values)), &options, Limit::ValueBytes);
+        assert_eq!(place, (Some("v.list.element".into()), Some(row)));
     }
 }
 

@@ -268,8 +268,17 @@ impl ColumnWriter {
             budget.charge(PART_PRICE, 0, part.entries.len());
             if u64_of(part.bytes) > shared.options.limits.value_bytes {
                 budget.charge(PART_PRICE, 0, part.entries.len());
-                let longest = part.longest(column, self.cursor.value);
-                shared.options.limits.check(Limit::ValueBytes, longest)?;
+                let limits = &shared.options.limits;
+                let longer = part.longer(column, self.maxima, self.cursor.value, limits.value_bytes);
+                if let Some((entry, bytes)) = longer {
+                    // The error names its row.
+                    let rows = part::repetition_of(column, self.maxima).map_or(entry, |levels| {
+                        levels[self.cursor.entry..entry].iter().filter(|level| **level == 0).count()
+                            + self.cursor.row
+                    });
+                    (self.cursor.entry, self.cursor.row) = (entry, rows);
+                    limits.check(Limit::ValueBytes, bytes)?;
+                }
             }
             if part.entries.is_empty() {
                 return Err(Error::misuse("a batch with fewer rows than it says"));

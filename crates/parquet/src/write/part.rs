@@ -82,20 +82,34 @@ impl Part {
         }
     }
 
-    /// Bytes of its longest value, if values are of different lengths; `first` is the first value, as of [`Cursor::value`].
-    pub(super) fn longest(&self, column: &ColumnBatch, first: usize) -> u64 {
+    /// The first value of more than `most` bytes, if values are of different lengths: its entry, and its bytes. `first` is the
+    /// part's first value, as of [`Cursor::value`].
+    pub(super) fn longer(
+        &self,
+        column: &ColumnBatch,
+        maxima: Maxima,
+        first: usize,
+        most: u64,
+    ) -> Option<(usize, u64)> {
         let range = if is_spaced(column) { self.entries.clone() } else { first..first + self.values };
-        match &column.values {
-            Values::ByteArray(values) => values.views()[range].iter().map(length).max().unwrap_or(0),
-            Values::Dictionary(indices, values) => match &**values {
-                Values::ByteArray(values) => {
-                    let views = indices[range].iter().filter_map(|&index| values.views().get(index as usize));
-                    views.map(length).max().unwrap_or(0)
-                }
-                _ => 0,
-            },
-            _ => 0,
-        }
+        let is_longer = |(_, bytes): &(usize, u64)| *bytes > most;
+        let (value, bytes) = match &column.values {
+            Values::ByteArray(values) => {
+                values.views()[range].iter().map(length).enumerate().find(is_longer)?
+            }
+            Values::Dictionary(indices, values) => {
+                let Values::ByteArray(values) = &**values else { return None };
+                let views = indices[range].iter().map(|&index| values.views().get(index as usize));
+                views.map(|view| view.map_or(0, length)).enumerate().find(is_longer)?
+            }
+            _ => return None,
+        };
+        let is_value = |entry: &usize| match (&column.levels, &column.validity) {
+            (Some(levels), _) => levels.definition.get(*entry) == Some(&maxima.definition),
+            (None, Some(validity)) => is_spaced(column) || validity.get(*entry),
+            (None, None) => true,
+        };
+        Some((self.entries.clone().filter(is_value).nth(value)?, bytes))
     }
 
     /// Whether it begins a row.
