@@ -93,3 +93,22 @@ impl Builder {
 fn disagree<E>(_: E) -> Error {
     Error::internal("rows and the bits of those that are wanted disagree")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::Layout;
+    use crate::schema::PhysicalType;
+
+    #[test]
+    fn values_of_no_bytes() {
+        let mut builder = Builder::new(PhysicalType::FixedLenByteArray(0), 64, Layout::Spaced, false);
+        let mut keep: MixedBits = [0; _];
+        keep[0] = 0b0101_0111;
+        for slices in 1..3 {
+            builder.values += 8;
+            assert_eq!(builder.end_mixed_slice(8, 8, &keep, false).unwrap(), 5);
+            assert_eq!((builder.rows, builder.values, builder.nulls), (5 * slices, 5 * slices, 0));
+        }
+    }
+}
