@@ -38,7 +38,8 @@ pub struct CopyOptions {
     pub sort_memory_bytes: u64,
     /// Read the output back before it is committed, and compare it with the input: the rows and, if the source or
     /// [`sort`](CopyOptions::sort) states one, their order. A source whose rows are not in the order that it claims is
-    /// an error then. (Otherwise the claim is dropped: no output of this crate states an order that its rows lack.)
+    /// an error then. (Otherwise the claim is dropped: no output of this crate states an order that its rows lack.) A
+    /// Parquet file is read with the limits that it was written with: one that readers would refuse is an error, too.
     pub verify: bool,
     /// Threads that read pieces of the source in parallel. `None`: one per processor.
     pub threads: Option<usize>,

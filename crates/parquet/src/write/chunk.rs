@@ -15,11 +15,12 @@ use super::statistics::{Bounds, BoundsOf, Short};
 use crate::bloom::Filter;
 use crate::format::{BoundaryOrder, Encoding};
 
-/// The cost of sending a page and recording it, of each piece of it (one that was spilled is looked up, and released), and
-/// of releasing what is known of it.
+/// The cost of sending a page, and recording it.
 const PAGE_UNITS: u64 = 100;
+/// The cost of each piece of a page; one that was spilled is looked up, and released.
 const PIECE_UNITS: u64 = 30;
 const SPILLED_PIECE_UNITS: u64 = 120;
+/// The cost of releasing what is known of a page.
 const RECORD_UNITS: u64 = 250;
 /// Spilled bytes that are read at a time.
 const READ_BYTES: u64 = 512 << 10;

@@ -41,7 +41,7 @@ pub(super) struct Held {
     twice: u64,
     /// The number of that row in the row group.
     number: u64,
-    /// Bytes of the largest row, page and dictionary that are no larger than what readers hold in any case.
+    /// The same of what is no larger than readers hold in any case: of a larger page, as much as that.
     small_row: u64,
     small_page: u64,
     small_dictionary: u64,

@@ -115,22 +115,22 @@ fn options(schema: &Schema, choices: &mut Choices<'_>) -> WriteOptions {
     }
 }
 
-/// Limits, a few of which small tables reach. (The writer counts memory for long rows only.)
+/// Limits, a few of which small tables reach. (What the writer counts of memory begins with rows of a MiB.)
 fn limits(choices: &mut Choices<'_>) -> Limits {
-    let mut few = |most: u64, few: &[u64]| match choices.byte() % 6 {
-        5 => choices.pick(few),
-        _ => most,
+    let mut one_of = |usual: u64, small: &[u64]| match choices.byte() % 6 {
+        5 => choices.pick(small),
+        _ => usual,
     };
     Limits {
-        footer_bytes: few(LIMITS.footer_bytes, &[100, 400, 2_000]),
-        page_header_bytes: few(LIMITS.page_header_bytes, &[20, 60, 200]),
-        structure_bytes: few(LIMITS.structure_bytes, &[100, 300, 1_000]),
-        page_index_bytes: few(LIMITS.page_index_bytes, &[20, 100]),
-        page_bytes: few(LIMITS.page_bytes, &[10, 100, 1_000]),
-        dictionary_bytes: few(LIMITS.dictionary_bytes, &[5, 50, 500]),
-        value_bytes: few(LIMITS.value_bytes, &[0, 5, 50]),
-        window_bytes: few(LIMITS.window_bytes, &[1 << 10]),
-        nesting: few(LIMITS.nesting.into(), &[1, 3]) as u32,
+        footer_bytes: one_of(LIMITS.footer_bytes, &[100, 400, 2_000]),
+        page_header_bytes: one_of(LIMITS.page_header_bytes, &[20, 60, 200]),
+        structure_bytes: one_of(LIMITS.structure_bytes, &[100, 300, 1_000]),
+        page_index_bytes: one_of(LIMITS.page_index_bytes, &[20, 100]),
+        page_bytes: one_of(LIMITS.page_bytes, &[10, 100, 1_000]),
+        dictionary_bytes: one_of(LIMITS.dictionary_bytes, &[5, 50, 500]),
+        value_bytes: one_of(LIMITS.value_bytes, &[0, 5, 50]),
+        window_bytes: one_of(LIMITS.window_bytes, &[1 << 10]),
+        nesting: one_of(LIMITS.nesting.into(), &[1, 3]) as u32,
         ..LIMITS
     }
 }
