@@ -122,9 +122,14 @@ thread_local! {
     static COSTS: RefCell<Costs> = RefCell::new(Costs::default());
 }
 
+/// A piece of memory that has glibc join what was freed before: larger than what it keeps aside, smaller than what it maps.
+const PUT_OFF_BYTES: usize = 100 << 10;
+
 /// Begins to measure what is held, with so many bytes supplied and so many that may be held: what is large is measured by them, too.
 pub fn start(supplied: u64, held: u64) {
     BYTES.set((supplied, held));
+    // What made the input has freed much, and glibc puts off a part of that until a larger piece is freed: not in a call.
+    drop(std::hint::black_box(Vec::<u8>::with_capacity(PUT_OFF_BYTES)));
     memory::start();
 }
 
