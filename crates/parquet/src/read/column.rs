@@ -53,6 +53,8 @@ const SLICE_UNITS: u64 = 50;
 const RUN_UNITS: u64 = 2 * SLICE_UNITS + SKIP_UNITS;
 /// What it costs to look whether runs are so short that they are decoded together.
 const LOOK_UNITS: u64 = 50;
+/// And of each run of wanted rows that is seen there.
+const SEEN_RUN_UNITS: u64 = 12;
 /// The price of a row, or of an entry, of those of which some are to be dropped: its levels and its value are moved.
 const KEEP_PRICE: Price = Price::per_kilovalue(4000);
 /// The price of a value beside that, of byte strings of one width.

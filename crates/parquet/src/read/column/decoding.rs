@@ -10,7 +10,8 @@ use super::super::values::ValueDecoder;
 use super::super::work::Work;
 use super::{
     ColumnReader, Expects, FIXED_KEEP_PRICE, FIXED_SPREAD_PRICE, KEEP_PRICE, LEVEL_PRICE, LOOK_UNITS,
-    RUN_UNITS, SLICE_ROWS_MAX, SLICE_ROWS_MIN, SLICE_UNITS, SPREAD_PRICE, buffers_of, too_many_rows,
+    RUN_UNITS, SEEN_RUN_UNITS, SLICE_ROWS_MAX, SLICE_ROWS_MIN, SLICE_UNITS, SPREAD_PRICE, buffers_of,
+    too_many_rows,
 };
 use crate::encoding::Decoded;
 use crate::growing::SLICE_BYTES;
@@ -74,7 +75,7 @@ impl ColumnReader {
                 let some = affordable.min(MIXED_ROWS_MAX);
                 let rows = nested.rows_in(nested.within(target - self.builder.rows, some));
                 let mixed = selected.look(position, rows)?;
-                work.budget.charge_units(LOOK_UNITS);
+                work.budget.charge_units(LOOK_UNITS + u64_of(mixed.runs) * SEEN_RUN_UNITS);
                 // A row's entries, on the average of those that are looked at.
                 let entries = nested.within(rows, some).div_ceil(rows.max(1));
                 if is_worth_dropping(mixed, entries, &page.values, price, &self.builder) {
@@ -169,7 +170,7 @@ impl ColumnReader {
             if run.end - run.start < LONG_RUN_ROWS {
                 let rows = (target - self.builder.rows).min(page.entries_left).min(affordable);
                 let mixed = selected.look(position, rows)?;
-                work.budget.charge_units(LOOK_UNITS);
+                work.budget.charge_units(LOOK_UNITS + u64_of(mixed.runs) * SEEN_RUN_UNITS);
                 if is_worth_dropping(mixed, 1, &page.values, price, &self.builder) {
                     (is_mixed, wanted) = (true, mixed.rows);
                 }
