@@ -216,8 +216,8 @@ fn batches(host: &mut Host, metadata: &Arc<FileMetaData>, limits: Limits, choice
     work.end(host);
 }
 
-/// Bytes of the longest value.
-fn longest(batch: &Batch) -> u64 {
+/// Units of the longest value: it is told in one call, however long it is.
+fn told_at_once(batch: &Batch) -> u64 {
     fn of(values: &Values) -> usize {
         match values {
             Values::ByteArray(values) => (0..values.len()).map(|at| values.get(at).len()).max().unwrap_or(0),
@@ -284,14 +284,14 @@ impl Work {
             }
             Work::Records(program) => {
                 let mut records = program.records(batch).ok()?;
+                let at_once = told_at_once(batch);
                 until(host, |budget| {
-                    meter::call("Records", 0, budget, |budget| done(records.step(&mut Nothing, budget)))
+                    meter::call("Records", at_once, budget, |budget| done(records.step(&mut Nothing, budget)))
                 })?;
             }
             Work::Shredded(program, shredder) => {
                 let mut records = program.records(batch).ok()?;
-                // A value is told in one call, however long it is.
-                let at_once = SLICE_UNITS_MAX + longest(batch);
+                let at_once = SLICE_UNITS_MAX + told_at_once(batch);
                 until(host, |budget| {
                     meter::call("Shredder", at_once, budget, |budget| {
                         // What is told is charged beside the telling: a slice of each.
