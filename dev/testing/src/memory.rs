@@ -4,7 +4,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::backtrace::Backtrace;
 use std::cell::{Cell, RefCell};
 
-/// A piece of memory that allocators of hosts that never wait dislike.
+/// Allocators of hosts that never wait dislike pieces of memory that are larger than this.
 pub const LARGE_BYTES: usize = 1 << 20;
 
 /// The system's allocator, which counts: `#[global_allocator] static COUNTING: Counting = Counting;`
@@ -18,7 +18,7 @@ pub struct Taken {
     pub peak_bytes: u64,
     /// How often memory was allocated, grown or freed.
     pub calls: u64,
-    /// Pieces of [`LARGE_BYTES`] and more, and what asked for them.
+    /// Pieces of more than [`LARGE_BYTES`], and what asked for them.
     pub large: Vec<(usize, Backtrace)>,
 }
 
@@ -100,7 +100,7 @@ fn count(more: usize, less: usize) {
     PEAK.set(PEAK.get().max(HELD.get()));
     CALLS.set(CALLS.get() + 1);
     // What shrinks where it is, to be released in slices, is nothing new.
-    if more >= LARGE_BYTES && more > less {
+    if more > LARGE_BYTES && more > less {
         IS_WATCHED.set(false);
         LARGE.with_borrow_mut(|large| large.push((more, Backtrace::force_capture())));
         IS_WATCHED.set(true);

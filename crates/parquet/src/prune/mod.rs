@@ -8,4 +8,5 @@ mod order;
 mod statistics;
 
 pub use order::Order;
+pub(crate) use order::compare_bytes;
 pub use statistics::{Bound, Known, LeafOrder};

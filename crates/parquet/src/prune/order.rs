@@ -136,7 +136,7 @@ impl Order {
                 };
                 by(left, right, key, Ord::cmp)
             }
-            Order::Bytes => Some(left.cmp(right)),
+            Order::Bytes => Some(compare_bytes(left, right)),
             Order::Decimal => compare_decimals(left, right),
         }
     }
@@ -221,6 +221,12 @@ fn compare_decimals(left: &[u8], right: &[u8]) -> Option<Ordering> {
             by_length.then_with(|| left.cmp(right))
         }
     })
+}
+
+/// Compares bytes, of which there may be none: glibc's `memcmp` takes 80 ns to compare no bytes at an address that is
+/// not mapped, as that of an empty `Vec` is (the processor assists a masked load that would fault).
+pub(crate) fn compare_bytes(left: &[u8], right: &[u8]) -> Ordering {
+    if left.is_empty() || right.is_empty() { left.len().cmp(&right.len()) } else { left.cmp(right) }
 }
 
 #[cfg(test)]

@@ -244,13 +244,26 @@ fn double(value: f64) -> [u8; 8] {
 /// The bytes, and an end that is less than any byte that could follow: a zero byte is followed by another byte, which
 /// the end lacks.
 fn escaped(value: &[u8], out: &mut Vec<u8>) {
-    let mut parts = value.split(|byte| *byte == 0);
-    out.extend_from_slice(parts.next().unwrap_or_default());
-    for part in parts {
-        out.extend_from_slice(&[0, 0xff]);
-        out.extend_from_slice(part);
+    const PART_BYTES: usize = 16;
+    let mut end = out.len();
+    out.resize(end + 2 * value.len() + 2, 0);
+    for part in value.chunks(PART_BYTES) {
+        if !part.contains(&0) {
+            out[end..][..part.len()].copy_from_slice(part);
+            end += part.len();
+            continue;
+        }
+        // What follows a byte that is not zero is overwritten.
+        let room = &mut out[end..][..2 * part.len()];
+        let mut length = 0;
+        for byte in part {
+            (room[length], room[length + 1]) = (*byte, 0xff);
+            length += 1 + usize::from(*byte == 0);
+        }
+        end += length;
     }
-    out.extend_from_slice(&[0, 0]);
+    out[end..end + 2].fill(0);
+    out.truncate(end + 2);
 }
 
 /// A big-endian number in two's complement: its sign, its length without redundant bytes, and these bytes.
@@ -302,6 +315,29 @@ mod tests {
                     "{order:?}: {in_a:?}, {in_b:?}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn zero_bytes_are_escaped_wherever_they_stand() {
+        let mut values: Vec<Vec<u8>> = [0, 1, 15, 16, 17, 40].map(|length| vec![0; length]).to_vec();
+        for zero in 0..40 {
+            let mut value = vec![0xff; 40];
+            value[zero] = 0;
+            values.push(value.clone());
+            value[39 - zero] = 0;
+            values.push(value);
+        }
+        for value in &values {
+            let mut expected = vec![7];
+            for byte in value {
+                expected.push(*byte);
+                expected.extend((*byte == 0).then_some(0xff));
+            }
+            expected.extend([0, 0]);
+            let mut out = vec![7];
+            escaped(value, &mut out);
+            assert_eq!(out, expected, "{value:?}");
         }
     }
 

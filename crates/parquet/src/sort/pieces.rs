@@ -9,6 +9,7 @@ use marquetry_base::{Budget, Error, Price, Result};
 
 use super::key::Keys;
 use crate::batch::ColumnBatch;
+use crate::prune::compare_bytes;
 
 /// Maximum rows of a piece, and values of their keys: a piece is created and sorted in one go.
 const PIECE_ROWS: usize = 1024;
@@ -108,7 +109,9 @@ impl Piece {
         let mut entries = core::mem::take(&mut self.entries);
         let compare = |a: &Entry, b: &Entry| {
             let order = a.prefix.cmp(&b.prefix);
-            order.then_with(|| self.tail_of(a.row).cmp(self.tail_of(b.row))).then(a.row.cmp(&b.row))
+            order
+                .then_with(|| compare_bytes(self.tail_of(a.row), self.tail_of(b.row)))
+                .then(a.row.cmp(&b.row))
         };
         entries.sort_unstable_by(compare);
         let rounds = usize_of_u32(entries.len().max(2).ilog2()) + 1;
@@ -200,7 +203,7 @@ pub(super) fn compare_tails(a: &[u8], b: &[u8], budget: &mut Budget<'_>) -> Orde
     if both > 0 {
         budget.charge(TAIL_PRICE, both, 1);
     }
-    a.cmp(b)
+    compare_bytes(a, b)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use marquetry_base::{Detail, Error, Price};
 use super::super::window::{View, too_long};
 
 /// The price of splitting: per byte, and per field that is found.
-pub(crate) const SCAN_PRICE: Price = Price { kib: 700, kilovalue: 2 << 10 };
+pub(crate) const SCAN_PRICE: Price = Price { kib: 1 << 10, kilovalue: 2 << 10 };
 /// Bytes that are scanned in one slice.
 pub(crate) const SCAN_SLICE_BYTES: usize = 16 << 10;
 /// Maximum fields of a row: one with more probably lacks its line ends.
