@@ -138,6 +138,12 @@ pub fn allow(held: u64) {
     BYTES.set((BYTES.get().0, held));
 }
 
+/// Allows more bytes to be held than so far.
+pub fn allow_more(bytes: u64) {
+    let (supplied, held) = BYTES.get();
+    BYTES.set((supplied, held.saturating_add(bytes)));
+}
+
 /// The most bytes that were held since [`start`].
 ///
 /// # Panics

@@ -35,6 +35,9 @@ const STEPS_MAX: u64 = 20_000;
 /// Bytes that are held beside what the limits allow: what is in the middle of being made, and a batch's successor.
 const SLACK_BYTES: u64 = 8 << 20;
 
+/// Bytes of a shredded batch: values that are one in the file are copied, until the host has enough.
+const SHREDDED_BYTES: u64 = 64 << 20;
+
 /// How often a text's bytes are held, at the most: a field of a byte becomes a column with a name, or a value in it.
 const TEXT_TIMES: u64 = 64;
 
@@ -245,6 +248,7 @@ impl Work {
             }
             2 => Work::Records(program()?),
             3 => {
+                meter::allow_more(SHREDDED_BYTES);
                 let shredder = Shredder::plan(schema(), None, ShredOptions::default());
                 Work::Shredded(program()?, Box::new(planned(host, "Shredder::plan", shredder)?))
             }
