@@ -379,13 +379,14 @@ fn long_rows_are_read_again_or_refused() {
     let csv = from("long.csv", &[b"id,name\n1,", &long, b"\n2,b\n"]);
     for codec in ["snappy", "zstd"] {
         copy(&csv, &to, &["--codec", codec]).succeeded();
-        read(&to, "\n{\"id\":2,\"name\":\"b\"}\n");
+        // The sample ends within the first row, so nothing speaks for another type than text.
+        read(&to, "\n{\"id\":\"2\",\"name\":\"b\"}\n");
     }
     let csv = from("long.csv", &[b"id,name\n1,", &vec![b'x'; 300_000_000], b"\n2,b\n"]);
     copy(&csv, &to, &[]).failed(1, &["line 2", "--trust lifts this limit"]);
     // With it, the copy can be read as it was written.
     copy(&csv, &to, &["--trust"]).succeeded();
-    run(["rows", &to]).failed(1, &["value_bytes", "--trust lifts this limit"]);
+    run(["rows", &to]).failed(1, &["column name, row group 0", "--trust lifts this limit"]);
     run(["rows", &to, "--trust"]).succeeded();
     fs::remove_file(&to).unwrap();
     let zeros = "0,".repeat(16_000_000);
