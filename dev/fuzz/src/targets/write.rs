@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use marquetry_base::{Bytes, Codec, Limits, Result};
+use marquetry_base::{Budget, Bytes, Codec, Limits, Result};
 use marquetry_codecs::StandardCodecs;
 use marquetry_conformance::canonical::FILE;
 use marquetry_conformance::hostile::{self, Manner};
@@ -62,7 +62,9 @@ fn write(schema: &Arc<Schema>, batches: &[Batch], options: &WriteOptions, manner
     let codecs = Arc::new(StandardCodecs::default());
     let writer = FileWriter::new(FILE, Arc::clone(schema), codecs, options.clone())?;
     let mut left = batches.iter();
-    written::write(&mut Watched::new(writer), manner, |writer, _room| {
+    // A chunk that a library compresses is one call.
+    let mut writer = Watched::at_once(writer, Budget::DEFAULT_UNITS);
+    written::write(&mut writer, manner, |writer, _room| {
         let writer = writer.machine();
         match left.next() {
             Some(batch) => assert_eq!(writer.feed(batch.clone())?, Fed::Taken, "room that there is not"),
