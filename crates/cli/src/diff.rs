@@ -1,18 +1,26 @@
 //! `marquetry diff`: whether two tables are the same, and where they are not.
 
+mod json;
+mod lines;
+
 use std::fs::{self, File};
 use std::io::Read;
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
 
+use marquetry::base::{Detail, Limits};
 use marquetry::io::files::find;
+use marquetry::parquet::print::{Columns, InvalidUtf8};
 use marquetry::tables::text::Format as TextFormat;
-use marquetry::tables::{DiffOptions, Differences, Source, diff};
+use marquetry::tables::{
+    Address, ColumnPath, DiffOptions, Differences, RowId, Source, diff, without_password,
+};
 
 use crate::failure::{Failure, Outcome};
-use crate::numbers::{parse_number, plural, thousands};
+use crate::numbers::{parse_bytes, parse_number};
 use crate::output::{Interrupted, Output};
 use crate::progress::{Goes, Progress, rows_wanted};
 use crate::rows::ColumnText;
@@ -20,23 +28,33 @@ use crate::table::printable;
 use crate::table_args::TableArgs;
 use crate::text::{Format, TextArgs, extensions};
 
-/// Compare two tables and print their differences
+/// Compare two tables by value and print their differences
 #[derive(Debug, Args)]
 #[command(
-    long_about = "Compare two tables and print their differences.
+    long_about = "Compare two tables by value and print their differences.
 
-Columns are equal if their names and types are, values if their bits are: NaN equals itself, and 0 differs from -0. Rows are \
-compared in order. How files are written (encodings, codecs, pages, row groups) makes no difference.
+Columns are matched by name, whatever their order. Their types may differ, if their values can be compared exactly: integers with \
+integers, decimals and floats; decimals of any scale; floats of any width; times of any unit, in UTC or local, and INT96; text \
+with text, bytes with text, UUIDs with their text. All NaNs are equal, and 0 equals -0. VARIANT columns are compared as JSON. How \
+files are written (encodings, codecs, pages, row groups) makes no difference.
 
-For each column that differs, the number of different rows is printed, and the values of the first ones. The exit code is 1 if \
-there is a difference.
+Schemas that differ in types, nullability, field ids, the spelling of lists, or the order of columns are reported, but only count \
+with --strict. A column that one table lacks, or whose values cannot be compared, always counts; --columns chooses others.
+
+Rows are compared in order, or with --key by key, in whatever order they are. For each column that differs, the number of different \
+rows is printed, and the values of the first ones.
+
+The exit code is 0 if the rows are equal, 1 if there is a difference, and 3 if a table cannot be read, even if the reason is that it \
+is corrupt.
 
 The options of CSV and JSON lines are for the table that is text by its name. With --from, they are for both, except a table of Parquet files (by their first bytes) beside one that is text.",
     after_help = "\
 Examples:
   marquetry diff trips.parquet copy.parquet
   marquetry diff trips/ 'copies/*.parquet' --columns id,fare
-  marquetry diff events.csv events.parquet --short-rows null"
+  marquetry diff monday.parquet tuesday.parquet --key 'day, trip'
+  marquetry diff events.csv events.parquet --short-rows null
+  marquetry diff a.parquet b.parquet --json | jq .rows"
 )]
 pub(crate) struct Diff {
     /// First table: a Parquet file, a directory, a pattern, CSV or JSON lines
@@ -46,6 +64,28 @@ pub(crate) struct Diff {
     /// Second table
     #[arg(value_name = "B")]
     b: PathBuf,
+
+    /// Key columns: rows with the same key are compared, whatever their order
+    ///
+    /// Names are written as in --columns; a key column need not be named there. Both tables are sorted by the key, in bounded memory. Of
+    /// several rows with the same key, the first is compared with the first, and so on; they are counted. Null equals
+    /// null.
+    #[arg(long, value_name = "A,B,…", help_heading = "Comparison")]
+    key: Option<String>,
+
+    /// Approximate memory for sorting by the key; more rows go to temporary files [default: 512M]
+    #[arg(
+        long,
+        value_parser = parse_bytes::<NonZeroU64>,
+        value_name = "BYTES",
+        requires = "key",
+        help_heading = "Comparison"
+    )]
+    sort_memory: Option<NonZeroU64>,
+
+    /// Exit code 1 for schemas that differ, even if the rows are equal
+    #[arg(long, help_heading = "Comparison")]
+    strict: bool,
 
     #[command(flatten)]
     table: TableArgs,
@@ -60,37 +100,70 @@ pub(crate) struct Diff {
     )]
     show: usize,
 
+    /// JSON output: one object on a line, with stable keys
+    #[arg(long)]
+    json: bool,
+
     /// No progress bar
     #[arg(long, short)]
     quiet: bool,
 }
 
+/// The tables, and what is found.
+struct Compared {
+    sources: [Arc<dyn Source>; 2],
+    names: [String; 2],
+    found: Differences,
+    limits: Limits,
+}
+
 impl Diff {
     pub(crate) fn run(&self, interrupted: Interrupted) -> Outcome {
+        let mut output = Output::new(interrupted);
+        let compared = self.compare(output.interrupted(), output_of(self.json));
+        let (compared, text) = compared.map_err(Failure::of_input)?;
+        output.text().extend_from_slice(text.as_bytes());
+        output.flush()?;
+        let Compared { names: [a, b], found, .. } = &compared;
+        match (found.are_rows_equal(), found.schema.is_none() || !self.strict) {
+            (true, true) => Ok(()),
+            (true, false) => Err(Failure::refused(format!("the schemas of {a} and {b} differ"))),
+            (false, _) => Err(Failure::refused(format!("{a} and {b} differ"))),
+        }
+    }
+
+    /// Compares the tables, and puts what is found into words.
+    fn compare(
+        &self,
+        interrupted: &Interrupted,
+        in_words: fn(&Compared) -> Outcome<String>,
+    ) -> Outcome<(Compared, String)> {
+        let key = self.key.as_deref().map(ColumnPath::parse_list).transpose();
+        let key = key.map_err(|error| error.with(Detail::Option("key")))?.unwrap_or_default();
         let open = |path: &PathBuf, table: &TableArgs| -> Outcome<Arc<dyn Source>> {
-            table.open(std::slice::from_ref(path), &interrupted)
+            let columns = table.wanted()?.map(|columns| with_key(columns, &key));
+            table.open_columns(std::slice::from_ref(path), columns, interrupted)
         };
         let [for_a, for_b] = self.tables();
-        let (a, b) = (open(&self.a, &for_a)?, open(&self.b, &for_b)?);
-        let (a_name, b_name) = (self.a.to_string_lossy(), self.b.to_string_lossy());
-        let (a_name, b_name) = (printable(&a_name), printable(&b_name));
+        let sources = [open(&self.a, &for_a)?, open(&self.b, &for_b)?];
+        let names = [&self.a, &self.b].map(|path| printable(&without_password(&path.to_string_lossy())));
+        let limits = self.table.limits.limits();
         let mut options = DiffOptions::default();
         (options.rows_shown, options.cancel) = (self.show, interrupted.cancel());
-        let least = rows_wanted(a.table(), None).min(rows_wanted(b.table(), None));
-        let progress = Progress::new(least, self.quiet, Goes::Elsewhere);
-        let found = diff([&a, &b], &options, &mut |rows| progress.update(rows, 0))?;
-        progress.clear();
-        let mut output = Output::new(interrupted);
-        if found.is_none() {
-            let columns = plural(a.table().schema.children(0).count(), "column");
-            let line = format!("the same: {} rows of {columns}\n", thousands(found.compared));
-            output.text().extend_from_slice(line.as_bytes());
-            return output.flush();
+        (options.key, options.limits) = (key, limits);
+        if let Some(bytes) = self.sort_memory {
+            options.sort_memory_bytes = bytes.get();
         }
-        let lines = self.lines(&found, [(&a, &a_name), (&b, &b_name)])?;
-        output.text().extend_from_slice(lines.as_bytes());
-        output.flush()?;
-        Err(Failure::refused(format!("{a_name} and {b_name} differ")))
+        // Rows are passed once, and once more if they are sorted.
+        let times = if options.key.is_empty() { 1 } else { 2 };
+        let [rows_a, rows_b] = sources.each_ref().map(|source| rows_wanted(source.table(), None));
+        let progress =
+            Progress::new(rows_a.saturating_add(rows_b).saturating_mul(times), self.quiet, Goes::Elsewhere);
+        let found = diff(sources.each_ref(), &options, &mut |rows| progress.update(rows, 0))?;
+        progress.clear();
+        let compared = Compared { sources, names, found, limits };
+        let text = in_words(&compared)?;
+        Ok((compared, text))
     }
 
     /// How each table is read: as asked, but without the options of text if only the other one is text.
@@ -105,87 +178,67 @@ impl Diff {
             table
         })
     }
-
-    /// What a person reads.
-    fn lines(&self, found: &Differences, tables: [(&Arc<dyn Source>, &str); 2]) -> Outcome<String> {
-        let [a, b] = tables.map(|(_, name)| name);
-        let mut text = String::new();
-        let mut line = |line: String| text.push_str(&(line + "\n"));
-        for (names, table) in found.only.iter().zip([a, b]) {
-            names.iter().for_each(|name| line(format!("column {}: only in {table}", printable(name))));
-        }
-        for (path, [in_a, in_b]) in &found.types {
-            line(format!("column {}: {in_a} in {a}, {in_b} in {b}", printable(path)));
-        }
-        if let Some([in_a, in_b]) = found.rows {
-            line(format!("rows: {} in {a}, {} in {b}", thousands(in_a), thousands(in_b)));
-        }
-        for (number, column) in found.values.iter().enumerate() {
-            let rows = match column.rows {
-                1 => "1 row differs".to_string(),
-                rows => format!("{} rows differ", thousands(rows)),
-            };
-            line(format!("column {}: {rows}", printable(&column.name)));
-            if number >= COLUMNS_WITH_VALUES_MAX {
-                continue;
-            }
-            let mut values = Vec::with_capacity(tables.len());
-            for ((source, _), number) in tables.iter().zip(column.column) {
-                values.push(ColumnText::new(source.table(), number, &self.table.limits.limits())?);
-            }
-            for (row, batches) in &column.shown {
-                let mut texts = Vec::with_capacity(tables.len());
-                for ((value, (_, name)), batch) in values.iter_mut().zip(&tables).zip(batches) {
-                    texts.push((value.of(name, batch)?, name));
-                }
-                let difference = match &texts[..] {
-                    [(in_a, _), (in_b, _)] => {
-                        in_a.bytes().zip(in_b.bytes()).take_while(|(a, b)| a == b).count()
-                    }
-                    _ => 0,
-                };
-                texts.iter().for_each(|(value, name)| {
-                    line(format!("  row {row}: {} in {name}", excerpt(value, difference)));
-                });
-            }
-        }
-        if let Some(more) = found.values.len().checked_sub(COLUMNS_WITH_VALUES_MAX).filter(|more| *more > 0) {
-            line(format!("(without the values of {}; --columns chooses)", plural(more, "column")));
-        }
-        Ok(text)
-    }
 }
 
-/// Columns whose values are printed. Of others it is only said that they differ.
-const COLUMNS_WITH_VALUES_MAX: usize = 100;
-/// Bytes of a value that are printed.
-const VALUE_BYTES_MAX: usize = 1000;
-/// Of these, the bytes before the first difference.
-const VALUE_BYTES_BEFORE: usize = 100;
+/// The form of the output.
+fn output_of(is_json: bool) -> fn(&Compared) -> Outcome<String> {
+    if is_json { json::write } else { lines::write }
+}
 
-/// A value's text, or of a long one the part around the first byte in which it differs, and where that is.
-fn excerpt(text: &str, difference: usize) -> String {
-    if text.len() <= VALUE_BYTES_MAX {
-        return printable(text);
+/// The columns that are read: those that are asked for, and those of the key.
+fn with_key(mut columns: Vec<ColumnPath>, key: &[ColumnPath]) -> Vec<ColumnPath> {
+    for path in key {
+        let name = path.dotted();
+        let is_read = |column: &ColumnPath| {
+            name.strip_prefix(&column.dotted()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        if !columns.iter().any(is_read) {
+            columns.push(path.clone());
+        }
     }
-    let boundary = |at: usize| (0..=at.min(text.len())).rfind(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    let start = boundary(difference.min(text.len()).saturating_sub(VALUE_BYTES_BEFORE));
-    let end = boundary(start + VALUE_BYTES_MAX);
-    let before = if start > 0 { "…" } else { "" };
-    let after = if end < text.len() { "…" } else { "" };
-    let (part, length) = (printable(&text[start..end]), thousands(text.len()));
-    format!("{before}{part}{after} (bytes {} to {} of {length})", thousands(start), thousands(end))
+    columns
+}
+
+impl Compared {
+    /// The JSON of a column of each table, by its index among their columns.
+    fn column_texts(&self, column: [usize; 2]) -> Outcome<[ColumnText; 2]> {
+        let text = |side: usize| ColumnText::new(self.sources[side].table(), column[side], &self.limits);
+        Ok([text(0)?, text(1)?])
+    }
+
+    /// The names of the key's columns, and their values in a row; of a row without a key, its number.
+    fn row_name(&self, row: &RowId, side: usize) -> Outcome<Vec<(String, String)>> {
+        let (RowId::Key(batch), Some(schemas)) = (row, &self.found.key) else {
+            let RowId::Number(number) = row else { return Ok(Vec::new()) };
+            return Ok(vec![("row".to_string(), number.to_string())]);
+        };
+        let schema = &schemas[side];
+        let mut columns = Columns::new(schema, InvalidUtf8::Bytes, &self.limits)?;
+        let named = columns.visit(batch, |columns| {
+            let mut named = Vec::new();
+            for (column, node) in schema.children(0).enumerate() {
+                let mut text = Vec::new();
+                columns.json(0, column, &mut text)?;
+                named.push((schema.nodes()[node].name.clone(), String::from_utf8_lossy(&text).into_owned()));
+            }
+            Ok(named)
+        });
+        Ok(named.flatten()?)
+    }
 }
 
 /// Whether a table is of Parquet files: unless their names say that they are text, or, with a format that is to be read
 /// whatever the names are, if they begin as Parquet files do. The first file of several decides.
 fn is_parquet(path: &Path, from: Option<Format>) -> bool {
-    // Where there is no file, opening it says so.
-    let Some(first) = find(path, extensions(from)).ok().and_then(|found| found.into_iter().next()) else {
-        return true;
+    let by_name =
+        |path: &Path| path.file_name().and_then(|name| TextFormat::by_name(name.to_str()?)).is_none();
+    let found = find(path, extensions(from)).ok().and_then(|found| found.into_iter().next());
+    let Some(first) = found else {
+        // Of what is elsewhere there is the name. Where there is no file, opening it says so.
+        return Address::parse(path).scheme().is_none() || (from.is_none() && by_name(path));
     };
     match from {
-        None => first.file_name().and_then(|name| TextFormat::by_name(name.to_str()?)).is_none(),
+        None => by_name(&first),
         Some(_) => begins_as_parquet(&first),
     }
 }

@@ -19,8 +19,8 @@ pub(crate) type Outcome<T = ()> = Result<T, Failure>;
 pub(crate) enum Failure {
     /// There is something to say.
     Said(Exit, String),
-    /// A limit of sizes is exceeded.
-    AboveLimit(String),
+    /// A limit of sizes is exceeded, which `--trust` lifts.
+    AboveLimit(Exit, String),
     /// Nobody reads the output any more (`| head`): no error.
     ClosedPipe,
     /// Ctrl-C or a termination signal.
@@ -47,9 +47,10 @@ pub(crate) const EXIT_HELP: &str = "\
 Exit codes:
   0    done (also when the reader of the output went away, as with | head)
   1    the data or the server refused: a corrupt file, a value that cannot be converted,
-       a destination that already exists, a difference (diff)
+       a destination that already exists; of diff only: the rows differ
   2    the command line is wrong
-  3    input could not be read, output not written, or a server not reached
+  3    input could not be read, output not written, or a server not reached; of diff
+       also: corrupt data
   4    a bug in marquetry
   130  interrupted; what was printed before is whole";
 
@@ -101,7 +102,7 @@ impl Failure {
             error.kind() == ErrorKind::LimitExceeded && matches!(error.detail(), Some(Detail::Limit(_)))
         };
         if is_above_limit(error) || error.parts().iter().any(is_above_limit) {
-            return Failure::AboveLimit(text);
+            return Failure::AboveLimit(Exit::Refused, text);
         }
         let advice = advice(error);
         if !advice.is_empty() {
@@ -115,7 +116,7 @@ impl Failure {
     pub(crate) fn and(self, more: impl Display) -> Failure {
         match self {
             Failure::Said(exit, message) => Failure::Said(exit, format!("{message}; {more}")),
-            Failure::AboveLimit(message) => Failure::AboveLimit(format!("{message}; {more}")),
+            Failure::AboveLimit(exit, message) => Failure::AboveLimit(exit, format!("{message}; {more}")),
             Failure::Interrupted => Failure::Said(Exit::Interrupted, format!("interrupted; {more}")),
             Failure::ClosedPipe => self,
         }
@@ -125,10 +126,20 @@ impl Failure {
     #[must_use]
     pub(crate) fn of_command(self, is_trusting: bool) -> Failure {
         match self {
-            Failure::AboveLimit(message) if is_trusting => Failure::Said(Exit::Refused, message),
-            Failure::AboveLimit(message) => {
-                Failure::Said(Exit::Refused, format!("{message}; --trust lifts this limit"))
+            Failure::AboveLimit(exit, message) if is_trusting => Failure::Said(exit, message),
+            Failure::AboveLimit(exit, message) => {
+                Failure::Said(exit, format!("{message}; --trust lifts this limit"))
             }
+            other => other,
+        }
+    }
+
+    /// … of a command whose exit code 1 is an answer: data that refuse could not be read.
+    #[must_use]
+    pub(crate) fn of_input(self) -> Failure {
+        match self {
+            Failure::Said(Exit::Refused, message) => Failure::Said(Exit::Unreachable, message),
+            Failure::AboveLimit(_, message) => Failure::AboveLimit(Exit::Unreachable, message),
             other => other,
         }
     }
@@ -150,13 +161,9 @@ impl Failure {
                 say(program, "interrupted");
                 Exit::Interrupted
             }
-            Failure::Said(exit, message) => {
+            Failure::Said(exit, message) | Failure::AboveLimit(exit, message) => {
                 say(program, message);
                 *exit
-            }
-            Failure::AboveLimit(message) => {
-                say(program, message);
-                Exit::Refused
             }
         };
         ExitCode::from(exit as u8)

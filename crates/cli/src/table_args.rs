@@ -91,7 +91,16 @@ impl LimitArgs {
 impl TableArgs {
     /// Opens files as one table. Everything that can be wrong before the first row is found here.
     pub(crate) fn open(&self, paths: &[PathBuf], interrupted: &Interrupted) -> Outcome<Arc<dyn Source>> {
-        let columns = self.wanted()?;
+        self.open_columns(paths, self.wanted()?, interrupted)
+    }
+
+    /// The same, with these columns instead of those that are named.
+    pub(crate) fn open_columns(
+        &self,
+        paths: &[PathBuf],
+        columns: Option<Vec<ColumnPath>>,
+        interrupted: &Interrupted,
+    ) -> Outcome<Arc<dyn Source>> {
         let mut options = self.options(interrupted)?;
         options.columns = columns;
         let opened = marquetry::open_all(paths, &SourceOptions::from(options))?;
@@ -123,7 +132,7 @@ impl TableArgs {
     }
 
     /// The columns that are named; `None` if none are.
-    fn wanted(&self) -> Outcome<Option<Vec<ColumnPath>>> {
+    pub(crate) fn wanted(&self) -> Outcome<Option<Vec<ColumnPath>>> {
         let Some(path) = &self.columns_file else {
             let parsed = self.columns.as_deref().map(ColumnPath::parse_list).transpose();
             return parsed.map_err(|error| error.with(Detail::Option("columns")).into());

@@ -239,7 +239,7 @@ fn write(
 }
 
 /// A sorter's error, with the row as its object has it.
-fn unsorted(error: Error, sorting: &Sorting, reading: &Reading) -> Error {
+pub(crate) fn unsorted(error: Error, sorting: &Sorting, reading: &Reading) -> Error {
     match error.place().row.and_then(|row| sorting.origin(row)) {
         Some((piece, row)) => named(error.replaced(|place| place.row = Some(row)), reading.name_of(piece)),
         None => named(error, reading.table_name()),

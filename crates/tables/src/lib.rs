@@ -46,7 +46,9 @@ pub use cancel::Cancel;
 pub use copy::{Copied, CopyOptions, copy};
 pub use cql_text::{CqlParts, CqlText, CqlTextOptions};
 pub use destination::{Destination, Wants, Written};
-pub use diff::{ColumnDifference, DiffOptions, Differences, diff};
+pub use diff::{
+    ColumnDifference, DiffOptions, Differences, DifferentRow, RowDifferences, RowId, SchemaDifferences, diff,
+};
 pub use limit::limit;
 pub use names::ColumnPath;
 pub use project::project;

@@ -1,0 +1,370 @@
+//! Comparing two tables: by value, in order or by key.
+
+mod leaves;
+mod schemas;
+mod sides;
+mod text;
+mod values;
+
+use std::sync::Arc;
+
+use marquetry_base::cast::u64_of;
+use marquetry_base::{Limits, Result};
+use marquetry_parquet::batch::Batch;
+use marquetry_parquet::schema::Schema;
+
+use crate::sorting::SORT_MEMORY_BYTES;
+use crate::{Cancel, ColumnPath, Source};
+use schemas::ColumnPair;
+use sides::{Key, Matched, Side};
+use text::Texts;
+
+/// How two tables are compared.
+///
+/// ```
+/// use marquetry_tables::{ColumnPath, DiffOptions};
+///
+/// let mut options = DiffOptions::default();
+/// options.rows_shown = 10;
+/// options.key = ColumnPath::parse_list("day, trip").unwrap();
+/// ```
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct DiffOptions {
+    /// How many of the first differing rows are kept for each column, and of the rows that only one table has.
+    pub rows_shown: usize,
+    /// The columns by which rows are matched, whatever their order, none of them nested. Empty: rows are matched in order.
+    pub key: Vec<ColumnPath>,
+    /// The approximate bytes of rows held while both tables are sorted by the key; more rows go to temporary files.
+    pub sort_memory_bytes: u64,
+    /// Limits of variants, whose JSON is compared.
+    pub limits: Limits,
+    /// Cancels the comparison.
+    pub cancel: Cancel,
+}
+
+impl Default for DiffOptions {
+    fn default() -> DiffOptions {
+        DiffOptions {
+            rows_shown: 3,
+            key: Vec::new(),
+            sort_memory_bytes: SORT_MEMORY_BYTES,
+            limits: Limits::DEFAULT,
+            cancel: Cancel::new(),
+        }
+    }
+}
+
+/// The differences of two tables. Each pair has the first table's item, then the second's.
+///
+/// [`diff`] has an example.
+///
+/// ```
+/// let found = marquetry_tables::Differences::default();
+/// assert!(found.are_rows_equal() && found.schema.is_none());
+/// ```
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct Differences {
+    /// How the schemas differ.
+    pub schema: SchemaDifferences,
+    /// How many rows differ.
+    pub rows: RowDifferences,
+    /// Columns whose values differ.
+    pub values: Vec<ColumnDifference>,
+    /// By key: the schemas of the keys in either table, which are those of [`RowId::Key`].
+    pub key: Option<[Arc<Schema>; 2]>,
+    /// By key: the bytes that were spilled to sort the rows.
+    pub sorted_by_way_of: Option<u64>,
+}
+
+/// How the schemas of two tables differ. Nested fields are named by their paths: `place.lat`, `tags.element`.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct SchemaDifferences {
+    /// Columns and fields that only the first table has, and those that only the second has. A field that one table lacks is
+    /// not compared.
+    pub only: [Vec<String>; 2],
+    /// Columns and fields whose values cannot be compared, with their types.
+    pub incomparable: Vec<(String, [String; 2])>,
+    /// Columns and fields that are compared, but differ in type, nullability, field id, or the spelling of a list or map; in
+    /// words.
+    pub fields: Vec<(String, [String; 2])>,
+    /// Groups whose fields are in another order; empty text is the table itself.
+    pub reordered: Vec<String>,
+}
+
+/// How many rows of two tables differ.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct RowDifferences {
+    /// The rows of each table.
+    pub total: [u64; 2],
+    /// Rows of the first table that were compared with a row of the second.
+    pub compared: u64,
+    /// Those of them that differ in any column.
+    pub changed: u64,
+    /// Rows that only one table has: by key those without a counterpart, in order those after the other table's end.
+    pub only: [u64; 2],
+    /// By key: the first of these.
+    pub only_shown: [Vec<RowId>; 2],
+    /// By key: rows of each table that have the key of a row before them.
+    pub repeated_keys: [u64; 2],
+}
+
+/// What names a row.
+#[derive(Debug, Clone)]
+pub enum RowId {
+    /// Its number in both tables, counted from 0.
+    Number(u64),
+    /// Its key: a batch of one row, with the schema [`Differences::key`].
+    Key(Batch),
+}
+
+/// A column whose values differ in some rows.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ColumnDifference {
+    /// Its name.
+    pub name: String,
+    /// Its index among the columns of each table.
+    pub column: [usize; 2],
+    /// Rows that differ.
+    pub rows: u64,
+    /// The first of them.
+    pub shown: Vec<DifferentRow>,
+}
+
+/// A row in which a column differs.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct DifferentRow {
+    /// Which row; its key is that of the first table.
+    pub id: RowId,
+    /// The column in either table's row: a batch of one row, whose leaves are the column's.
+    pub values: [Batch; 2],
+}
+
+impl Differences {
+    /// Whether the rows are equal: both tables have the same columns and as many rows, all columns can be compared, and all values
+    /// are equal. The schemas may still differ.
+    pub fn are_rows_equal(&self) -> bool {
+        let SchemaDifferences { only, incomparable, .. } = &self.schema;
+        only.iter().all(Vec::is_empty)
+            && incomparable.is_empty()
+            && self.rows.only == [0, 0]
+            && self.values.is_empty()
+    }
+}
+
+impl SchemaDifferences {
+    /// Whether the schemas are the same.
+    pub fn is_none(&self) -> bool {
+        let SchemaDifferences { only, incomparable, fields, reordered } = self;
+        only.iter().all(Vec::is_empty) && incomparable.is_empty() && fields.is_empty() && reordered.is_empty()
+    }
+}
+
+/// Compares two tables by value.
+///
+/// * Columns are matched by name, at every level, whatever their order. Their types may differ if their values can be compared
+///   exactly: integers with all integers, decimals and floats; decimals of any scale; floats of any width; times of any unit,
+///   adjusted to UTC or not, and INT96; text with text; bytes with text and all else that is held in bytes; UUIDs with
+///   their text. Nullability, and the spelling of lists and maps, make no difference to values.
+/// * All NaNs are equal, and 0 equals −0. Lists, and the entries of maps, are compared in order; VARIANT columns as the JSON that
+///   they stand for.
+/// * Rows are compared in order, or by [key](DiffOptions::key): then both tables are sorted, in bounded memory. Of several rows with
+///   the same key, the first is compared with the first, and so on. Null keys equal each other.
+/// * How files are written (encodings, codecs, pages, row groups) makes no difference.
+///
+/// `report` receives the number of rows passed so far: each row of either table counts when it is compared, and by key also
+/// when it is sorted.
+///
+/// ```no_run
+/// use std::sync::Arc;
+///
+/// use marquetry_tables::files::{Files, FilesOptions};
+/// use marquetry_tables::{DiffOptions, Source, diff};
+///
+/// # fn main() -> marquetry_base::Result<()> {
+/// let open = |path: &str| -> marquetry_base::Result<Arc<dyn Source>> {
+///     Ok(Arc::new(Files::open([path], &FilesOptions::default())?))
+/// };
+/// let found = diff([&open("a.parquet")?, &open("b.parquet")?], &DiffOptions::default(), &mut |_| {})?;
+/// for column in &found.values {
+///     println!("{} differs in {} rows", column.name, column.rows);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+///
+/// The sources' errors; `Misuse` for a key that a table lacks, or that has no order;
+/// [`Cancelled`](marquetry_base::ErrorKind::Cancelled).
+pub fn diff(
+    sources: [&Arc<dyn Source>; 2],
+    options: &DiffOptions,
+    report: &mut dyn FnMut(u64),
+) -> Result<Differences> {
+    let tables = sources.map(|source| source.table());
+    let paired = schemas::pair(tables)?;
+    let key = Key::resolve(options, tables)?;
+    let mut found = Differences { schema: paired.differences, ..Differences::default() };
+    let mut columns = Vec::with_capacity(paired.columns.len());
+    for pair in paired.columns {
+        columns.push(Column::new(pair, tables.map(|table| (&table.schema, &*table.name)), options)?);
+    }
+    let mut passed = 0;
+    let mut pass = |rows: u64| {
+        passed += rows;
+        report(passed);
+    };
+    let mut side = |side: usize| Side::new(sources[side], key.as_ref(), side, options, &mut pass);
+    let mut sides = [side(0)?, side(1)?];
+    while sides[0].fill()? && sides[1].fill()? {
+        options.cancel.check()?;
+        let matched = match &key {
+            Some(_) => Matched::by_key(&mut sides)?,
+            None => Matched::in_order(&mut sides),
+        };
+        let mut comparison = Comparison {
+            sides: &sides,
+            matched: &matched,
+            rows: &mut found.rows,
+            options,
+            is_keyed: key.is_some(),
+        };
+        comparison.only()?;
+        comparison.columns(&mut columns)?;
+        pass(matched.rows.iter().map(|rows| u64_of(rows.len())).sum());
+    }
+    let known = tables[0].rows.zip(tables[1].rows).filter(|_| key.is_none());
+    for (side, rows) in sides.iter_mut().enumerate() {
+        let compared = found.rows.compared;
+        if let Some(known) = known {
+            found.rows.only[side] = [known.0, known.1][side].saturating_sub(compared);
+            continue;
+        }
+        while rows.fill()? {
+            let rest = Matched::rest(rows, key.is_some())?;
+            found.rows.only[side] += u64_of(rest.len());
+            let room = options.rows_shown.saturating_sub(found.rows.only_shown[side].len());
+            if key.is_some() {
+                for row in rest.clone().take(room) {
+                    found.rows.only_shown[side].push(rows.key_of(row)?);
+                }
+            }
+            pass(u64_of(rest.len()));
+        }
+    }
+    found.rows.total = [0, 1].map(|side: usize| found.rows.compared + found.rows.only[side]);
+    found.rows.repeated_keys = [sides[0].repeated_keys, sides[1].repeated_keys];
+    found.sorted_by_way_of = key.as_ref().map(|_| sides[0].spilled_bytes() + sides[1].spilled_bytes());
+    found.key = key.map(|key| key.schemas);
+    let differs = |difference: &ColumnDifference| difference.rows > 0;
+    found.values = columns.into_iter().map(|column| column.difference).filter(differs).collect();
+    Ok(found)
+}
+
+/// A column that both tables have, and how it differs so far.
+struct Column {
+    pair: ColumnPair,
+    /// Of a column that is compared as JSON.
+    texts: Option<[Texts; 2]>,
+    difference: ColumnDifference,
+}
+
+impl Column {
+    fn new(pair: ColumnPair, tables: [(&Arc<Schema>, &str); 2], options: &DiffOptions) -> Result<Column> {
+        let difference =
+            ColumnDifference { name: pair.name.clone(), column: pair.column, rows: 0, shown: Vec::new() };
+        let texts = |side: usize| Texts::new(tables[side], pair.nodes[side], &options.limits);
+        let texts = if pair.has_variant { Some([texts(0)?, texts(1)?]) } else { None };
+        Ok(Column { pair, texts, difference })
+    }
+
+    /// Marks the rows, among those of the first table that were looked at, whose values differ.
+    fn mark(&mut self, sides: &[Side; 2], matched: &Matched, marks: &mut [bool]) -> Result<()> {
+        if let Some([a, b]) = &mut self.texts {
+            let [in_a, in_b] = &self.pair.leaves;
+            a.print(&sides[0].part(in_a.clone(), matched.rows[0].clone())?)?;
+            b.print(&sides[1].part(in_b.clone(), matched.rows[1].clone())?)?;
+            for run in &matched.runs {
+                for row in 0..run.rows {
+                    if let Some(mark) = marks.get_mut(run.at[0] + row) {
+                        *mark |= a.row(run.at[0] + row) != b.row(run.at[1] + row);
+                    }
+                }
+            }
+            return Ok(());
+        }
+        for pair in &self.pair.pairs {
+            let a = sides[0].leaf(pair.leaves[0], matched.rows[0].clone())?;
+            let b = sides[1].leaf(pair.leaves[1], matched.rows[1].clone())?;
+            pair.mark([&a, &b], &matched.runs, marks);
+        }
+        Ok(())
+    }
+}
+
+/// Rows that were matched, and what is found in them.
+struct Comparison<'a> {
+    sides: &'a [Side; 2],
+    matched: &'a Matched,
+    rows: &'a mut RowDifferences,
+    options: &'a DiffOptions,
+    is_keyed: bool,
+}
+
+impl Comparison<'_> {
+    /// Counts the rows that only one table has.
+    fn only(&mut self) -> Result<()> {
+        for (side, only) in self.matched.only.iter().enumerate() {
+            self.rows.only[side] += u64_of(only.len());
+            let shown = &mut self.rows.only_shown[side];
+            for row in only.iter().take(self.options.rows_shown.saturating_sub(shown.len())) {
+                shown.push(self.sides[side].key_of(*row)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares the columns of the rows that both have.
+    fn columns(&mut self, columns: &mut [Column]) -> Result<()> {
+        let looked_at = self.matched.rows[0].len();
+        let mut changed = vec![false; looked_at];
+        let mut marks = vec![false; looked_at];
+        for column in columns {
+            column.mark(self.sides, self.matched, &mut marks)?;
+            if !marks.contains(&true) {
+                continue;
+            }
+            let mut before = 0;
+            for run in &self.matched.runs {
+                for row in (0..run.rows).filter(|row| marks[run.at[0] + row]) {
+                    changed[run.at[0] + row] = true;
+                    column.difference.rows += 1;
+                    if column.difference.shown.len() < self.options.rows_shown {
+                        let rows =
+                            [0, 1].map(|side: usize| self.matched.rows[side].start + run.at[side] + row);
+                        let number = self.rows.compared + u64_of(before + row);
+                        column.difference.shown.push(self.shown(&column.pair, rows, number)?);
+                    }
+                }
+                before += run.rows;
+            }
+            marks.fill(false);
+        }
+        self.rows.compared += self.matched.runs.iter().map(|run| u64_of(run.rows)).sum::<u64>();
+        self.rows.changed += u64_of(changed.iter().filter(|is_changed| **is_changed).count());
+        Ok(())
+    }
+
+    fn shown(&self, pair: &ColumnPair, rows: [usize; 2], number: u64) -> Result<DifferentRow> {
+        let [a, b] = self.sides;
+        let id = if self.is_keyed { a.key_of(rows[0])? } else { RowId::Number(number) };
+        let [in_a, in_b] = &pair.leaves;
+        Ok(DifferentRow { id, values: [a.row(in_a.clone(), rows[0])?, b.row(in_b.clone(), rows[1])?] })
+    }
+}

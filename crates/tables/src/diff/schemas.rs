@@ -1,0 +1,248 @@
+//! Which columns of two tables are compared, and how their schemas differ.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use marquetry_base::{Error, Result};
+use marquetry_parquet::schema::{LogicalType, Meaning, Schema, Shape, ShapeKind};
+
+use super::SchemaDifferences;
+use super::leaves::LeafPair;
+use super::values::are_comparable;
+use crate::Table;
+use crate::subject::named;
+
+/// The columns that two tables share, and what differs in their schemas.
+pub(super) struct Paired {
+    pub(super) differences: SchemaDifferences,
+    pub(super) columns: Vec<ColumnPair>,
+}
+
+/// A column that both tables have.
+pub(super) struct ColumnPair {
+    pub(super) name: String,
+    /// Its index among the columns of each table.
+    pub(super) column: [usize; 2],
+    /// Its node in each schema, and the leaves below that.
+    pub(super) nodes: [usize; 2],
+    pub(super) leaves: [Range<usize>; 2],
+    /// The leaves that are compared.
+    pub(super) pairs: Vec<LeafPair>,
+    /// A VARIANT is in it: the JSON that the column stands for is compared, because equal variants may have different bytes.
+    pub(super) has_variant: bool,
+}
+
+/// Finds the columns that two tables share.
+///
+/// # Errors
+///
+/// Those of [`Shape::kind`], with the name of the table.
+pub(super) fn pair([a, b]: [&Table; 2]) -> Result<Paired> {
+    let mut pairing = Pairing { tables: [&a.name, &b.name], ..Pairing::default() };
+    let columns = |schema: &Schema| schema.children(0).collect::<Vec<_>>();
+    let all = [columns(&a.schema), columns(&b.schema)];
+    let shapes =
+        [&a.schema, &b.schema].map(|schema| columns(schema).into_iter().map(|node| schema.shape(node)));
+    let mut paired = Vec::new();
+    for [in_a, in_b] in pairing.matched("", shapes) {
+        let nodes = [in_a.node, in_b.node];
+        let name = a.schema.nodes()[in_a.node].name.clone();
+        pairing.field(&name, [in_a, in_b])?;
+        let column =
+            [0, 1].map(|side: usize| all[side].iter().position(|node| *node == nodes[side]).unwrap_or(0));
+        paired.push(ColumnPair {
+            name,
+            column,
+            nodes,
+            leaves: [in_a.leaves(), in_b.leaves()],
+            pairs: std::mem::take(&mut pairing.pairs),
+            has_variant: std::mem::take(&mut pairing.has_variant),
+        });
+    }
+    Ok(Paired { differences: pairing.found, columns: paired })
+}
+
+#[derive(Default)]
+struct Pairing<'a> {
+    tables: [&'a str; 2],
+    found: SchemaDifferences,
+    /// What can be missing around the field at hand, in both tables: each nullable field, and each list.
+    steps: u16,
+    /// The number that each definition level of either table has among these steps.
+    levels: [Vec<u16>; 2],
+    /// Of the column at hand.
+    pairs: Vec<LeafPair>,
+    has_variant: bool,
+}
+
+impl Pairing<'_> {
+    /// The fields of two structs that have the same name, in the order of the first.
+    fn matched<'s>(
+        &mut self,
+        around: &str,
+        [a, b]: [impl Iterator<Item = Shape<'s>>; 2],
+    ) -> Vec<[Shape<'s>; 2]> {
+        let name = |shape: &Shape<'s>| shape.schema().nodes()[shape.node].name.as_str();
+        let (in_a, in_b): (Vec<_>, Vec<_>) = (a.collect(), b.collect());
+        let by_name: HashMap<&str, usize> =
+            in_b.iter().enumerate().map(|(at, shape)| (name(shape), at)).collect();
+        let mut is_matched = vec![false; in_b.len()];
+        let (mut both, mut places) = (Vec::new(), Vec::new());
+        for shape in in_a {
+            match by_name.get(name(&shape)) {
+                Some(&at) => {
+                    is_matched[at] = true;
+                    places.push(at);
+                    both.push([shape, in_b[at]]);
+                }
+                None => self.found.only[0].push(below(around, name(&shape))),
+            }
+        }
+        let only_in_b = in_b.iter().zip(&is_matched).filter(|(_, is_matched)| !**is_matched);
+        self.found.only[1].extend(only_in_b.map(|(shape, _)| below(around, name(shape))));
+        if !places.is_sorted() {
+            self.found.reordered.push(around.to_string());
+        }
+        both
+    }
+
+    /// Pairs a field, and what is in it. It recurses as deep as schemas with shapes are.
+    fn field(&mut self, path: &str, shapes: [Shape<'_>; 2]) -> Result<()> {
+        let kind = |side: usize| shapes[side].kind().map_err(|error| named(error, self.tables[side]));
+        let kinds = [kind(0)?, kind(1)?];
+        let texts = describe(shapes, &kinds);
+        let outside = (self.steps, [0, 1].map(|side: usize| self.levels[side].len()));
+        self.step(shapes.map(|shape| shape.is_nullable));
+        let is_variant = shapes.map(is_variant);
+        let is_paired = match kinds {
+            [ShapeKind::Leaf, ShapeKind::Leaf] => self.leaf(shapes)?,
+            _ if is_variant[0] || is_variant[1] => {
+                self.has_variant = true;
+                is_variant[0] && is_variant[1]
+            }
+            [ShapeKind::Struct(in_a), ShapeKind::Struct(in_b)] => {
+                for both in self.matched(path, [in_a, in_b]) {
+                    let name = &both[0].schema().nodes()[both[0].node].name;
+                    self.field(&below(path, name), both)?;
+                }
+                true
+            }
+            [ShapeKind::List(_, in_a), ShapeKind::List(_, in_b)] => {
+                self.step([true, true]);
+                self.field(&below(path, "element"), [in_a, in_b])?;
+                true
+            }
+            [ShapeKind::Map(_, key_a, None), ShapeKind::Map(_, key_b, None)] => {
+                self.step([true, true]);
+                self.field(&below(path, "key"), [key_a, key_b])?;
+                true
+            }
+            [ShapeKind::Map(_, key_a, Some(value_a)), ShapeKind::Map(_, key_b, Some(value_b))] => {
+                self.step([true, true]);
+                self.field(&below(path, "key"), [key_a, key_b])?;
+                self.field(&below(path, "value"), [value_a, value_b])?;
+                true
+            }
+            _ => false,
+        };
+        self.steps = outside.0;
+        self.levels.iter_mut().zip(outside.1).for_each(|(levels, length)| levels.truncate(length));
+        if !is_paired {
+            self.found.incomparable.push((path.to_string(), texts));
+        } else if texts[0] != texts[1] {
+            self.found.fields.push((path.to_string(), texts));
+        }
+        Ok(())
+    }
+
+    /// Something that can be missing, in the tables whose levels count it.
+    fn step(&mut self, counts: [bool; 2]) {
+        for (levels, counts) in self.levels.iter_mut().zip(counts) {
+            levels.extend(counts.then_some(self.steps));
+        }
+        self.steps += 1;
+    }
+
+    /// Pairs two leaves; false if their values cannot be compared.
+    fn leaf(&mut self, shapes: [Shape<'_>; 2]) -> Result<bool> {
+        let leaves = shapes.map(|shape| shape.leaves().start);
+        let found = |side: usize| {
+            let schema = shapes[side].schema();
+            let leaf = schema.leaves().get(leaves[side]);
+            let leaf = leaf.ok_or_else(|| Error::internal("a leaf without its place"))?;
+            Ok::<_, Error>((leaf.physical_type, schema.meaning_of(leaf).read_as(leaf.physical_type)))
+        };
+        let (in_a, in_b) = (found(0)?, found(1)?);
+        let meanings = [in_a.1, in_b.1];
+        if !are_comparable(meanings[0], meanings[1]) {
+            return Ok(false);
+        }
+        let is_alike = in_a == in_b;
+        let levels = self.levels.each_ref().map(|levels| [&levels[..], &[self.steps]].concat());
+        self.pairs.push(LeafPair { leaves, meanings, is_alike, levels });
+        Ok(true)
+    }
+}
+
+fn below(around: &str, name: &str) -> String {
+    if around.is_empty() { name.to_string() } else { format!("{around}.{name}") }
+}
+
+fn is_variant(shape: Shape<'_>) -> bool {
+    matches!(shape.schema().nodes()[shape.node].logical_type, Some(LogicalType::Variant { .. }))
+}
+
+/// Two fields in words, which are the same if the fields are.
+fn describe(shapes: [Shape<'_>; 2], kinds: &[ShapeKind<'_>; 2]) -> [String; 2] {
+    let ids = shapes.map(|shape| shape.schema().nodes()[shape.node].field_id);
+    let spellings = [spelling(shapes[0], &kinds[0]), spelling(shapes[1], &kinds[1])];
+    [0, 1].map(|side: usize| {
+        let shape = shapes[side];
+        let what = match &kinds[side] {
+            ShapeKind::Leaf => type_of(shape),
+            ShapeKind::Struct(_) if is_variant(shape) => "VARIANT".to_string(),
+            ShapeKind::Struct(_) => "group".to_string(),
+            ShapeKind::List(..) => "LIST".to_string(),
+            ShapeKind::Map(_, _, Some(_)) => "MAP".to_string(),
+            ShapeKind::Map(_, _, None) => "MAP without values".to_string(),
+        };
+        let mut text = format!("{} {what}", if shape.is_nullable { "optional" } else { "required" });
+        if let ([Some(in_a), Some(in_b)], true) = (&spellings, spellings[0] != spellings[1]) {
+            text += &format!(" of {}", if side == 0 { in_a } else { in_b });
+        }
+        if ids[0] != ids[1] {
+            text += &ids[side].map_or(", no field id".to_string(), |id| format!(", field id {id}"));
+        }
+        text
+    })
+}
+
+/// A leaf's type; without an annotation that only repeats the physical type.
+fn type_of(shape: Shape<'_>) -> String {
+    let schema = shape.schema();
+    let Some(leaf) = schema.leaves().get(shape.leaves().start) else { return String::new() };
+    let logical_type = schema.node_of(leaf).logical_type.as_ref();
+    let plain = Meaning::of(leaf.physical_type, None);
+    match logical_type.filter(|logical| Meaning::of(leaf.physical_type, Some(logical)) != plain) {
+        Some(logical_type) => format!("{} {logical_type}", leaf.physical_type),
+        None => leaf.physical_type.to_string(),
+    }
+}
+
+/// How a list or a map is spelt: the nodes between it and what it holds.
+fn spelling(shape: Shape<'_>, kind: &ShapeKind<'_>) -> Option<String> {
+    let inside = match kind {
+        ShapeKind::List(_, element) => element.node,
+        ShapeKind::Map(_, key, _) => key.node,
+        ShapeKind::Leaf | ShapeKind::Struct(_) => return None,
+    };
+    let nodes = shape.schema().nodes();
+    let mut names = Vec::new();
+    let mut at = inside;
+    while at != shape.node && at != 0 {
+        names.push(nodes[at].name.as_str());
+        at = nodes[at].parent;
+    }
+    names.reverse();
+    Some(if names.is_empty() { "a repeated field".to_string() } else { names.join(".") })
+}
