@@ -273,7 +273,7 @@ fn text(bucket: &Bucket, path: &str, format: Format) -> Result<NewTextFile> {
 fn assert_equal(bucket: &Bucket, a: &str, b: &str) {
     let (a, b) = (open(bucket, a).unwrap(), open(bucket, b).unwrap());
     let differences = diff([&a, &b], &DiffOptions::default(), &mut |_| {}).unwrap();
-    assert!(differences.is_none() && differences.compared == 3, "{differences:?}");
+    assert!(differences.are_rows_equal() && differences.rows.compared == 3, "{differences:?}");
 }
 
 #[test]

@@ -162,7 +162,7 @@ fn a_difference_of_wide_tables_takes_bounded_memory() {
     let found = diff([&a, &b], &DiffOptions::default(), &mut |_| {}).unwrap();
     let peak = MEMORY.peak_usage() - before;
     let differing = (PIECES * rows_of_piece / 512) as u64;
-    assert_eq!((found.values.len(), found.compared), (COLUMNS, (PIECES * rows_of_piece) as u64));
+    assert_eq!((found.values.len(), found.rows.compared), (COLUMNS, (PIECES * rows_of_piece) as u64));
     assert!(found.values.iter().all(|column| column.rows == differing && column.shown.len() == 3));
     // Of either table: 64 MiB that wait, half as much in the threads' hands, and with two threads, when batches are
     // largest, three of 16 MiB: two that the piece may have whose turn it is, and one that is compared.

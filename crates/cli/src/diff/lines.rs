@@ -7,6 +7,8 @@ use crate::failure::Outcome;
 use crate::numbers::{plural, thousands};
 use crate::table::printable;
 
+/// Characters of a line, with its end, that names two types.
+const LINE_CHARS_MAX: usize = 80;
 /// Columns whose values are printed. Of others it is only said that they differ.
 const COLUMNS_WITH_VALUES_MAX: usize = 100;
 /// Bytes of a value that are printed.
@@ -19,8 +21,7 @@ pub(super) fn write(compared: &Compared) -> Outcome<String> {
     let found = &compared.found;
     if found.are_rows_equal() {
         let columns = compared.sources[0].table().schema.children(0).count();
-        text +=
-            &format!("the same: {} rows of {}\n", thousands(found.rows.compared), plural(columns, "column"));
+        text += &format!("the same: {} of {}\n", rows_of(found.rows.compared), plural(columns, "column"));
         // A and B are only spoken of if something differs.
         if found.schema.is_none() && found.rows.repeated_keys == [0, 0] {
             return Ok(text);
@@ -28,7 +29,9 @@ pub(super) fn write(compared: &Compared) -> Outcome<String> {
     }
     tables(compared, &mut text);
     schemas(compared, &mut text);
-    rows(compared, &mut text)?;
+    if !found.are_rows_equal() || found.rows.repeated_keys != [0, 0] {
+        rows(compared, &mut text)?;
+    }
     for (number, column) in found.values.iter().enumerate() {
         values(compared, column, number < COLUMNS_WITH_VALUES_MAX, &mut text)?;
     }
@@ -43,8 +46,8 @@ pub(super) fn write(compared: &Compared) -> Outcome<String> {
 fn tables(compared: &Compared, text: &mut String) {
     for (side, letter) in ["A", "B"].into_iter().enumerate() {
         let columns = plural(compared.sources[side].table().schema.children(0).count(), "column");
-        let rows = thousands(compared.found.rows.total[side]);
-        *text += &format!("{letter}: {}, {rows} rows of {columns}\n", compared.names[side]);
+        let rows = rows_of(compared.found.rows.total[side]);
+        *text += &format!("{letter}: {}, {rows} of {columns}\n", compared.names[side]);
     }
 }
 
@@ -57,11 +60,11 @@ fn schemas(compared: &Compared, text: &mut String) {
     for (names, letter) in schema.only.iter().zip(["A", "B"]) {
         names.iter().for_each(|name| *text += &format!("  {}: only in {letter}\n", printable(name)));
     }
-    for (name, [in_a, in_b]) in &schema.incomparable {
-        *text += &format!("  {}: {in_a} in A, {in_b} in B; these cannot be compared\n", printable(name));
+    for (name, in_each) in &schema.incomparable {
+        field(&format!("{}, which cannot be compared", printable(name)), in_each, text);
     }
-    for (name, [in_a, in_b]) in &schema.fields {
-        *text += &format!("  {}: {in_a} in A, {in_b} in B\n", printable(name));
+    for (name, in_each) in &schema.fields {
+        field(&printable(name), in_each, text);
     }
     for group in &schema.reordered {
         match group.as_str() {
@@ -69,6 +72,15 @@ fn schemas(compared: &Compared, text: &mut String) {
             group => *text += &format!("  {}: its fields are in another order\n", printable(group)),
         }
     }
+}
+
+/// A field of two types: on one line if that is short.
+fn field(name: &str, [in_a, in_b]: &[String; 2], text: &mut String) {
+    let line = format!("  {name}: {in_a} in A, {in_b} in B\n");
+    *text += &match line.chars().count() {
+        ..=LINE_CHARS_MAX => line,
+        _ => format!("  {name}\n    A: {in_a}\n    B: {in_b}\n"),
+    };
 }
 
 fn rows(compared: &Compared, text: &mut String) -> Outcome {
@@ -85,11 +97,15 @@ fn rows(compared: &Compared, text: &mut String) -> Outcome {
         }
         let repeated = rows.repeated_keys[side];
         if repeated > 0 {
-            let what = if repeated == 1 { "row" } else { "rows" };
-            *text += &format!("  {} {what} in {letter} with the key of a row before\n", thousands(repeated));
+            *text += &format!("  {} in {letter} with the key of a row before\n", rows_of(repeated));
         }
     }
     Ok(())
+}
+
+/// `1 row`, `2 rows`.
+fn rows_of(count: u64) -> String {
+    format!("{} row{}", thousands(count), if count == 1 { "" } else { "s" })
 }
 
 /// A column, and its values in the first rows that differ.
