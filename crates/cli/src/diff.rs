@@ -1,5 +1,6 @@
 //! `marquetry diff`: whether two tables are the same, and where they are not.
 
+mod compared;
 mod json;
 mod lines;
 
@@ -11,22 +12,19 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use marquetry::base::{Detail, Limits};
+use marquetry::base::Detail;
 use marquetry::io::files::find;
-use marquetry::parquet::print::{Columns, InvalidUtf8};
 use marquetry::tables::text::Format as TextFormat;
-use marquetry::tables::{
-    Address, ColumnPath, DiffOptions, Differences, RowId, Source, diff, without_password,
-};
+use marquetry::tables::{Address, ColumnPath, DiffOptions, Source, diff, without_password};
 
 use crate::failure::{Failure, Outcome};
 use crate::numbers::{parse_bytes, parse_number};
 use crate::output::{Interrupted, Output};
 use crate::progress::{Goes, Progress, rows_wanted};
-use crate::rows::ColumnText;
 use crate::table::printable;
 use crate::table_args::TableArgs;
 use crate::text::{Format, TextArgs, extensions};
+use compared::Compared;
 
 /// Compare two tables by value and print their differences
 #[derive(Debug, Args)]
@@ -109,14 +107,6 @@ pub(crate) struct Diff {
     quiet: bool,
 }
 
-/// The tables, and what is found.
-struct Compared {
-    sources: [Arc<dyn Source>; 2],
-    names: [String; 2],
-    found: Differences,
-    limits: Limits,
-}
-
 impl Diff {
     pub(crate) fn run(&self, interrupted: Interrupted) -> Outcome {
         let mut output = Output::new(interrupted);
@@ -197,34 +187,6 @@ fn with_key(mut columns: Vec<ColumnPath>, key: &[ColumnPath]) -> Vec<ColumnPath>
         }
     }
     columns
-}
-
-impl Compared {
-    /// The JSON of a column of each table, by its index among their columns.
-    fn column_texts(&self, column: [usize; 2]) -> Outcome<[ColumnText; 2]> {
-        let text = |side: usize| ColumnText::new(self.sources[side].table(), column[side], &self.limits);
-        Ok([text(0)?, text(1)?])
-    }
-
-    /// The names of the key's columns, and their values in a row; of a row without a key, its number.
-    fn row_name(&self, row: &RowId, side: usize) -> Outcome<Vec<(String, String)>> {
-        let (RowId::Key(batch), Some(schemas)) = (row, &self.found.key) else {
-            let RowId::Number(number) = row else { return Ok(Vec::new()) };
-            return Ok(vec![("row".to_string(), number.to_string())]);
-        };
-        let schema = &schemas[side];
-        let mut columns = Columns::new(schema, InvalidUtf8::Bytes, &self.limits)?;
-        let named = columns.visit(batch, |columns| {
-            let mut named = Vec::new();
-            for (column, node) in schema.children(0).enumerate() {
-                let mut text = Vec::new();
-                columns.json(0, column, &mut text)?;
-                named.push((schema.nodes()[node].name.clone(), String::from_utf8_lossy(&text).into_owned()));
-            }
-            Ok(named)
-        });
-        Ok(named.flatten()?)
-    }
 }
 
 /// Whether a table is of Parquet files: unless their names say that they are text, or, with a format that is to be read

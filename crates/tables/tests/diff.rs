@@ -181,7 +181,7 @@ fn table(name: &str, rows: &[Row], kinds: &[Kind], order: &[usize], random: &mut
     let field = |column: &usize| {
         let field = kinds[*column].field(&format!("c{column}"));
         let has_null = rows.iter().any(|row| row[*column].is_none());
-        if has_null || *column % 2 == 0 { field } else { field.required() }
+        if has_null || column.is_multiple_of(2) { field } else { field.required() }
     };
     let fields: Vec<FieldDef> = order.iter().map(field).collect();
     let mut batches = Vec::new();
@@ -382,7 +382,11 @@ fn nested_columns_are_compared_by_what_their_levels_mean() {
         (vec![1, 2, 3], &[3, 3, 3], &[0, 0, 0], 2),
         (vec![1, 2, 4], &[3, 3, 1, 3], &[0, 1, 0, 0], 1),
     ] {
-        let other = Memory::source("other", &[loose.clone()], list(values.into(), definition, repetition));
+        let other = Memory::source(
+            "other",
+            std::slice::from_ref(&loose),
+            list(values.into(), definition, repetition),
+        );
         for pair in [[&one, &other], [&other, &one]] {
             let found = diff(pair, &DiffOptions::default(), &mut |_| {}).unwrap();
             assert_eq!((found.rows.compared, found.rows.changed), (3, differing), "{definition:?}");

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use marquetry::base::print::json;
 use marquetry::tables::{ColumnDifference, RowId};
 
-use super::Compared;
+use super::compared::Compared;
 use crate::failure::{Failure, Outcome};
 
 pub(super) fn write(compared: &Compared) -> Outcome<String> {

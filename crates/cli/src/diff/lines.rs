@@ -2,7 +2,7 @@
 
 use marquetry::tables::{ColumnDifference, RowId};
 
-use super::Compared;
+use super::compared::Compared;
 use crate::failure::Outcome;
 use crate::numbers::{plural, thousands};
 use crate::table::printable;

@@ -1,6 +1,8 @@
 //! Comparing two tables: by value, in order or by key.
 
+mod found;
 mod leaves;
+mod options;
 mod schemas;
 mod sides;
 mod text;
@@ -8,162 +10,16 @@ mod values;
 
 use std::sync::Arc;
 
+use marquetry_base::Result;
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Limits, Result};
-use marquetry_parquet::batch::Batch;
 use marquetry_parquet::schema::Schema;
 
-use crate::sorting::SORT_MEMORY_BYTES;
-use crate::{Cancel, ColumnPath, Source};
+use crate::Source;
+pub use found::{ColumnDifference, Differences, DifferentRow, RowDifferences, RowId, SchemaDifferences};
+pub use options::DiffOptions;
 use schemas::ColumnPair;
 use sides::{Key, Matched, Side};
 use text::Texts;
-
-/// How two tables are compared.
-///
-/// ```
-/// use marquetry_tables::{ColumnPath, DiffOptions};
-///
-/// let mut options = DiffOptions::default();
-/// options.rows_shown = 10;
-/// options.key = ColumnPath::parse_list("day, trip").unwrap();
-/// ```
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct DiffOptions {
-    /// How many of the first differing rows are kept for each column, and of the rows that only one table has.
-    pub rows_shown: usize,
-    /// The columns by which rows are matched, whatever their order, none of them nested. Empty: rows are matched in order.
-    pub key: Vec<ColumnPath>,
-    /// The approximate bytes of rows held while both tables are sorted by the key; more rows go to temporary files.
-    pub sort_memory_bytes: u64,
-    /// Limits of variants, whose JSON is compared.
-    pub limits: Limits,
-    /// Cancels the comparison.
-    pub cancel: Cancel,
-}
-
-impl Default for DiffOptions {
-    fn default() -> DiffOptions {
-        DiffOptions {
-            rows_shown: 3,
-            key: Vec::new(),
-            sort_memory_bytes: SORT_MEMORY_BYTES,
-            limits: Limits::DEFAULT,
-            cancel: Cancel::new(),
-        }
-    }
-}
-
-/// The differences of two tables. Each pair has the first table's item, then the second's.
-///
-/// [`diff`] has an example.
-///
-/// ```
-/// let found = marquetry_tables::Differences::default();
-/// assert!(found.are_rows_equal() && found.schema.is_none());
-/// ```
-#[derive(Debug, Default)]
-#[non_exhaustive]
-pub struct Differences {
-    /// How the schemas differ.
-    pub schema: SchemaDifferences,
-    /// How many rows differ.
-    pub rows: RowDifferences,
-    /// Columns whose values differ.
-    pub values: Vec<ColumnDifference>,
-    /// By key: the schemas of the keys in either table, which are those of [`RowId::Key`].
-    pub key: Option<[Arc<Schema>; 2]>,
-    /// By key: the bytes that were spilled to sort the rows.
-    pub sorted_by_way_of: Option<u64>,
-}
-
-/// How the schemas of two tables differ. Nested fields are named by their paths: `place.lat`, `tags.element`.
-#[derive(Debug, Default)]
-#[non_exhaustive]
-pub struct SchemaDifferences {
-    /// Columns and fields that only the first table has, and those that only the second has. A field that one table lacks is
-    /// not compared.
-    pub only: [Vec<String>; 2],
-    /// Columns and fields whose values cannot be compared, with their types.
-    pub incomparable: Vec<(String, [String; 2])>,
-    /// Columns and fields that are compared, but differ in type, nullability, field id, or the spelling of a list or map; in
-    /// words.
-    pub fields: Vec<(String, [String; 2])>,
-    /// Groups whose fields are in another order; empty text is the table itself.
-    pub reordered: Vec<String>,
-}
-
-/// How many rows of two tables differ.
-#[derive(Debug, Default)]
-#[non_exhaustive]
-pub struct RowDifferences {
-    /// The rows of each table.
-    pub total: [u64; 2],
-    /// Rows of the first table that were compared with a row of the second.
-    pub compared: u64,
-    /// Those of them that differ in any column.
-    pub changed: u64,
-    /// Rows that only one table has: by key those without a counterpart, in order those after the other table's end.
-    pub only: [u64; 2],
-    /// By key: the first of these.
-    pub only_shown: [Vec<RowId>; 2],
-    /// By key: rows of each table that have the key of a row before them.
-    pub repeated_keys: [u64; 2],
-}
-
-/// What names a row.
-#[derive(Debug, Clone)]
-pub enum RowId {
-    /// Its number in both tables, counted from 0.
-    Number(u64),
-    /// Its key: a batch of one row, with the schema [`Differences::key`].
-    Key(Batch),
-}
-
-/// A column whose values differ in some rows.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct ColumnDifference {
-    /// Its name.
-    pub name: String,
-    /// Its index among the columns of each table.
-    pub column: [usize; 2],
-    /// Rows that differ.
-    pub rows: u64,
-    /// The first of them.
-    pub shown: Vec<DifferentRow>,
-}
-
-/// A row in which a column differs.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct DifferentRow {
-    /// Which row; its key is that of the first table.
-    pub id: RowId,
-    /// The column in either table's row: a batch of one row, whose leaves are the column's.
-    pub values: [Batch; 2],
-}
-
-impl Differences {
-    /// Whether the rows are equal: both tables have the same columns and as many rows, all columns can be compared, and all values
-    /// are equal. The schemas may still differ.
-    pub fn are_rows_equal(&self) -> bool {
-        let SchemaDifferences { only, incomparable, .. } = &self.schema;
-        only.iter().all(Vec::is_empty)
-            && incomparable.is_empty()
-            && self.rows.only == [0, 0]
-            && self.values.is_empty()
-    }
-}
-
-impl SchemaDifferences {
-    /// Whether the schemas are the same.
-    pub fn is_none(&self) -> bool {
-        let SchemaDifferences { only, incomparable, fields, reordered } = self;
-        only.iter().all(Vec::is_empty) && incomparable.is_empty() && fields.is_empty() && reordered.is_empty()
-    }
-}
 
 /// Compares two tables by value.
 ///

@@ -6,7 +6,7 @@ use std::ops::Range;
 use marquetry_base::{Error, Result};
 use marquetry_parquet::schema::{LogicalType, Meaning, Schema, Shape, ShapeKind};
 
-use super::SchemaDifferences;
+use super::found::SchemaDifferences;
 use super::leaves::LeafPair;
 use super::values::are_comparable;
 use crate::Table;

@@ -10,9 +10,10 @@ use marquetry_parquet::batch::{Batch, ColumnBatch, Layout, Value};
 use marquetry_parquet::format::SortingColumn;
 use marquetry_parquet::schema::{FieldDef, FieldType, Meaning, Schema};
 
+use super::found::RowId;
 use super::leaves::Run;
+use super::options::DiffOptions;
 use super::values::{are_comparable, compare, item};
-use super::{DiffOptions, RowId};
 use crate::copy::unsorted;
 use crate::detached::detached_column;
 use crate::sorting::Sorting;

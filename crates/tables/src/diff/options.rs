@@ -1,0 +1,42 @@
+//! How two tables are compared.
+
+use marquetry_base::Limits;
+
+use crate::sorting::SORT_MEMORY_BYTES;
+use crate::{Cancel, ColumnPath};
+
+/// How two tables are compared.
+///
+/// ```
+/// use marquetry_tables::{ColumnPath, DiffOptions};
+///
+/// let mut options = DiffOptions::default();
+/// options.rows_shown = 10;
+/// options.key = ColumnPath::parse_list("day, trip").unwrap();
+/// ```
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct DiffOptions {
+    /// How many of the first differing rows are kept for each column, and of the rows that only one table has.
+    pub rows_shown: usize,
+    /// The columns by which rows are matched, whatever their order, none of them nested. Empty: rows are matched in order.
+    pub key: Vec<ColumnPath>,
+    /// The approximate bytes of rows held while both tables are sorted by the key; more rows go to temporary files.
+    pub sort_memory_bytes: u64,
+    /// Limits of variants, whose JSON is compared.
+    pub limits: Limits,
+    /// Cancels the comparison.
+    pub cancel: Cancel,
+}
+
+impl Default for DiffOptions {
+    fn default() -> DiffOptions {
+        DiffOptions {
+            rows_shown: 3,
+            key: Vec::new(),
+            sort_memory_bytes: SORT_MEMORY_BYTES,
+            limits: Limits::DEFAULT,
+            cancel: Cancel::new(),
+        }
+    }
+}
