@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::path::Path;
+
 use common::{corpus, data, run};
 
 #[test]
@@ -254,4 +256,35 @@ fn variants_are_compared_by_value() {
     assert!(run(["diff", &boolean, &to]).succeeded().starts_with("the same: 1 row of 2 columns\n"));
     let told = run(["diff", &list, &to, "--columns", "var"]).failed(1, &["differ"]);
     assert!(told.ends_with("  row 0\n    A: [\"comedy\",\"drama\"]\n    B: false\n"), "{told}");
+}
+
+/// The same rows are the same, whoever wrote them.
+#[test]
+fn rows_by_other_writers_are_the_same() {
+    let Some(python) = marquetry_testing::python() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers/diff.py");
+    let status = std::process::Command::new(python).arg(script).arg(folder.path()).status();
+    assert!(status.is_ok_and(|status| status.success()));
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let one = path("arrow.parquet");
+    for (other, differing) in [
+        ("duckdb.parquet", "required INT64 DECIMAL(12, 2)"),
+        ("older.parquet", "LIST of list.item"),
+        ("wider.parquet", "DOUBLE"),
+    ] {
+        let told = run(["diff", &one, &path(other)]).succeeded();
+        assert!(
+            told.starts_with("the same: 1,000 rows of 12 columns\n") && told.contains(differing),
+            "{told}"
+        );
+        run(["diff", &one, &path(other), "--strict", "--quiet"]).failed(1, &["schemas"]);
+    }
+    run(["diff", &one, &path("shuffled.parquet")]).failed(1, &["differ"]);
+    for other in ["older.parquet", "wider.parquet"] {
+        for key in ["id", "time", "price", "day,text"] {
+            let told = run(["diff", &path("shuffled.parquet"), &path(other), "--key", key]).succeeded();
+            assert!(told.starts_with("the same: 1,000 rows of 12 columns\n"), "{told}");
+        }
+    }
 }
