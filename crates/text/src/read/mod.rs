@@ -2,7 +2,8 @@
 //!
 //! Reading has two parts. A [`TextSampler`] examines the first rows of a text and infers its columns; a [`TextReader`]
 //! turns all rows into batches. Both are fed the text from its start, in pieces of any size, and neither waits. The
-//! result does not depend on how the text is split.
+//! result does not depend on the pieces. So that several readers can share the work, a [`TextSplitter`] splits a text
+//! into blocks of complete rows.
 //!
 //! ```
 //! use marquetry_base::{Budget, Bytes, Step};
@@ -31,9 +32,11 @@
 mod delimited;
 mod lines;
 mod place;
+mod split;
 mod window;
 
 use alloc::boxed::Box;
+use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -43,6 +46,8 @@ use marquetry_parquet::schema::Schema;
 use marquetry_parquet::write::Fed;
 
 use crate::{Columns, Format, TextOptions};
+
+pub use split::{Block, Split, SplitOptions, TextSplitter};
 
 /// Examines the first rows of a text to infer the names and types of its columns.
 ///
@@ -129,6 +134,8 @@ impl Default for ReadOptions {
 /// step(budget) -> Ready(Read::Room) | Ready(Read::Rows(batch)) | Yield | Done | error
 /// ```
 ///
+/// Instead of the complete text it may read blocks of it, one after the other: [`read_block`](TextReader::read_block).
+///
 /// Flat columns of a batch are spaced, nested ones have levels. Texts stay where they were read: a batch keeps its
 /// piece of the text alive, usually 512 KiB.
 ///
@@ -138,6 +145,10 @@ impl Default for ReadOptions {
 #[derive(Debug)]
 pub struct TextReader {
     kind: ReaderKind,
+    /// What is to come of a block, while one is read.
+    block: Option<VecDeque<Bytes>>,
+    /// Something was fed, and is not read to its end.
+    is_reading: bool,
     failed: Failed,
 }
 
@@ -296,6 +307,14 @@ impl TextForm {
     pub fn schema(&self) -> &Arc<Schema> {
         &self.schema
     }
+
+    /// Bytes of a piece of a reader's window.
+    fn piece_bytes(&self) -> usize {
+        match &self.kind {
+            FormKind::Delimited(form) => form.piece_bytes(),
+            FormKind::Lines(_) => window::PIECE_BYTES,
+        }
+    }
 }
 
 impl TextReader {
@@ -343,30 +362,47 @@ impl TextReader {
                 )))
             }
         };
-        Ok(TextReader { kind, failed: Failed::default() })
+        Ok(TextReader { kind, block: None, is_reading: false, failed: Failed::default() })
+    }
+
+    /// Reads a block of a text of this form, then is done until the next one. Blocks can be read in any order. The rows
+    /// of each are numbered from 0; errors have the same lines as if the complete text was read.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` before all of the last block, or of a text that was fed, is read; the error of a failed reader.
+    pub fn read_block(&mut self, block: Block) -> Result<()> {
+        self.failed.check()?;
+        if self.is_reading {
+            return Err(Error::misuse("a block before the last one is read"));
+        }
+        match &mut self.kind {
+            ReaderKind::Delimited(rows) => rows.restart(block.start),
+            ReaderKind::Planning(planner) => planner.restart(block.start),
+            ReaderKind::Lines(rows) => rows.restart(block.start),
+        }
+        (self.block, self.is_reading) = (Some(block.pieces), true);
+        Ok(())
     }
 
     /// Passes the next bytes, if there is room.
     ///
     /// # Errors
     ///
-    /// `Misuse` after [`TextReader::finish`]; the error of a failed reader.
+    /// `Misuse` after [`TextReader::finish`], and while a block is read; the error of a failed reader.
     pub fn feed(&mut self, bytes: Bytes) -> Result<Fed<Bytes>> {
         self.failed.check()?;
-        match &mut self.kind {
-            ReaderKind::Delimited(rows) => rows.feed(bytes),
-            ReaderKind::Planning(planner) => planner.feed(bytes),
-            ReaderKind::Lines(rows) => rows.feed(bytes),
+        if self.block.is_some() {
+            return Err(Error::misuse("bytes beside a block"));
         }
+        self.is_reading = true;
+        self.kind.feed(bytes)
     }
 
     /// Ends the text: nothing more will be fed.
     pub fn finish(&mut self) {
-        match &mut self.kind {
-            ReaderKind::Delimited(rows) => rows.finish(),
-            ReaderKind::Planning(planner) => planner.finish(),
-            ReaderKind::Lines(rows) => rows.finish(),
-        }
+        self.is_reading = true;
+        self.kind.finish();
     }
 
     /// Works until there is an answer or the budget is spent.
@@ -388,12 +424,42 @@ impl TextReader {
                 return Ok(Step::Yield);
             }
         }
-        let step = match &mut self.kind {
-            ReaderKind::Planning(_) => return Err(Error::internal("rows that are not planned")),
-            ReaderKind::Delimited(rows) => rows.step(budget)?,
-            ReaderKind::Lines(rows) => rows.step(budget)?,
-        };
-        Ok(step.map(|batch| batch.map_or(Read::Room, Read::Rows)))
+        loop {
+            let step = match &mut self.kind {
+                ReaderKind::Planning(_) => return Err(Error::internal("rows that are not planned")),
+                ReaderKind::Delimited(rows) => rows.step(budget)?,
+                ReaderKind::Lines(rows) => rows.step(budget)?,
+            };
+            match (step, &mut self.block) {
+                (Step::Ready(None), Some(block)) => match block.pop_front() {
+                    Some(bytes) => drop(self.kind.feed(bytes)?),
+                    None => self.kind.finish(),
+                },
+                (Step::Done, block) => {
+                    (*block, self.is_reading) = (None, false);
+                    return Ok(Step::Done);
+                }
+                (step, _) => return Ok(step.map(|batch| batch.map_or(Read::Room, Read::Rows))),
+            }
+        }
+    }
+}
+
+impl ReaderKind {
+    fn feed(&mut self, bytes: Bytes) -> Result<Fed<Bytes>> {
+        match self {
+            ReaderKind::Delimited(rows) => rows.feed(bytes),
+            ReaderKind::Planning(planner) => planner.feed(bytes),
+            ReaderKind::Lines(rows) => rows.feed(bytes),
+        }
+    }
+
+    fn finish(&mut self) {
+        match self {
+            ReaderKind::Delimited(rows) => rows.finish(),
+            ReaderKind::Planning(planner) => planner.finish(),
+            ReaderKind::Lines(rows) => rows.finish(),
+        }
     }
 }
 

@@ -102,6 +102,13 @@ impl Window {
         }
     }
 
+    /// Begins again, at another place of the text; the memory is used again.
+    pub(super) fn restart(&mut self, offset: u64) {
+        let (pool, mut filling) = (core::mem::take(&mut self.pool), core::mem::take(&mut self.filling));
+        filling.clear();
+        *self = Window { pool, filling, offset, ..Window::new(self.piece_bytes, self.row_bytes) };
+    }
+
     /// Takes bytes, if there is room.
     pub(super) fn feed(&mut self, bytes: Bytes) -> Result<Fed<Bytes>> {
         if self.is_finished {

@@ -2,7 +2,9 @@
 
 use bytes::Bytes;
 use marquetry_base::{Budget, Error, Result, Step};
-use marquetry_text::read::{Read, ReadOptions, Sampled, TextReader, TextSampler};
+use marquetry_text::read::{
+    Read, ReadOptions, Sampled, Split, SplitOptions, TextForm, TextReader, TextSampler, TextSplitter,
+};
 use marquetry_text::{Format, Header, TextOptions};
 
 use super::{Case, Random, Timer, Work};
@@ -16,6 +18,7 @@ const PARSE: &str = "read/delimited/column.rs PARSE_PRICE";
 const TEXT: &str = "read/delimited/column.rs TEXT_PRICE";
 const BUILD: &str = "read/delimited/column.rs BUILD_PRICE";
 const ROOM: &str = "read/delimited/column.rs ROOM_PRICE";
+const SPLIT: &str = "read/split.rs SPLIT_PRICE";
 const SEARCH: &str = "read/lines/mod.rs SEARCH_PRICE";
 const SEE_LINE: &str = "read/lines/sample.rs SEE_PRICE";
 const READ: &str = "read/lines/rows.rs READ_PRICE";
@@ -26,27 +29,34 @@ const FIELDS: usize = 8;
 /// See [`super::cases`].
 pub(super) fn cases(thousands: usize) -> Vec<Case> {
     let count = thousands * 1000;
-    [delimited(count), samples(count), lines(count)].concat()
+    [delimited(count), samples(count), lines(count), splits(count)].concat()
 }
 
-/// What of a text is timed: looking at the first rows, or reading rows of these types.
+/// What of a text is timed: looking at the first rows, reading rows of these types, or splitting.
 #[derive(Clone, Copy, Debug)]
 pub struct Text {
     format: Format,
     schema: Option<&'static str>,
     header: Header,
-    is_sample: bool,
+    timed: Timed,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Timed {
+    Sample,
+    Rows,
+    Split,
 }
 
 fn rows(price: &'static str, name: &str, amount: usize, schema: &'static str, text: String) -> Case {
     let format = if text.starts_with('{') { Format::JsonLines } else { Format::Csv };
-    let text_of = Text { format, schema: Some(schema), header: Header::No, is_sample: false };
+    let text_of = Text { format, schema: Some(schema), header: Header::No, timed: Timed::Rows };
     Case::new(price, name, amount, Bytes::from(text)).work(Work::Text(text_of))
 }
 
 fn sample(price: &'static str, name: &str, amount: usize, header: Header, text: String) -> Case {
     let format = if text.starts_with('{') { Format::JsonLines } else { Format::Csv };
-    let text_of = Text { format, schema: None, header, is_sample: true };
+    let text_of = Text { format, schema: None, header, timed: Timed::Sample };
     Case::new(price, name, amount, Bytes::from(text)).work(Work::Text(text_of))
 }
 
@@ -183,6 +193,46 @@ fn lines(count: usize) -> Vec<Case> {
     ]
 }
 
+fn splits(count: usize) -> Vec<Case> {
+    let case = |name, header, text: String| {
+        let text_of = Text { format: Format::Csv, schema: None, header, timed: Timed::Split };
+        Case::new(SPLIT, name, text.len(), Bytes::from(text)).work(Work::Text(text_of)).bytes()
+    };
+    let row = |field: &str| format!("{field},{field},{field}\n");
+    let table = |field: &str| row(field).repeat(count * 4 / row(field).len() + 1);
+    vec![
+        case("split, fields of 50 bytes", Header::No, table(&"x".repeat(50))),
+        case("split, quoted fields of 5 bytes", Header::No, table("\"abcde\"")),
+        case("split, quoted fields of nothing", Header::No, table("\"\"")),
+        case("split, nothing but quotes", Header::No, table(&"\"".repeat(202))),
+        case("split, quotes that are text", Header::No, table(&format!("x{}", "\"".repeat(200)))),
+        case("split, line ends", Header::No, format!("a,b\n{}", "\n".repeat(count))),
+        case(
+            "split, lines of nothing before the header",
+            Header::Yes,
+            format!("{}a,b\n", "\n".repeat(count)),
+        ),
+    ]
+}
+
+/// Splits a case once.
+fn split(case: &Case, form: &TextForm, timer: &mut Timer<'_>) -> Result<u64> {
+    let mut splitter = TextSplitter::new(form, SplitOptions::default());
+    let mut rest = Some(case.file.clone());
+    loop {
+        match timer.step(|budget: &mut Budget<'_>| splitter.step(budget))? {
+            Step::Ready(Split::Block(block)) => drop(std::hint::black_box(block)),
+            Step::Ready(Split::Room) => match rest.take() {
+                Some(bytes) => drop(splitter.feed(bytes)?),
+                None => splitter.finish(),
+            },
+            Step::Yield => {}
+            Step::Done => return Ok(timer.units),
+            other => return Err(Error::internal(format!("{other:?}"))),
+        }
+    }
+}
+
 /// Reads a case once.
 pub(super) fn read(case: &Case, of: Text, batch_rows: usize, timer: &mut Timer<'_>) -> Result<u64> {
     let mut options = TextOptions::default();
@@ -190,7 +240,7 @@ pub(super) fn read(case: &Case, of: Text, batch_rows: usize, timer: &mut Timer<'
     options.header = of.header;
     options.delimiter = Some(b',');
     options.infer_bytes = u64::MAX;
-    timer.is_on = of.is_sample;
+    timer.is_on = of.timed == Timed::Sample;
     let mut sampler = TextSampler::new(of.format, &options)?;
     let mut rest = Some(case.file.clone());
     let sample = loop {
@@ -204,13 +254,17 @@ pub(super) fn read(case: &Case, of: Text, batch_rows: usize, timer: &mut Timer<'
             other => return Err(Error::internal(format!("{other:?}"))),
         }
     };
-    if of.is_sample {
+    if of.timed == Timed::Sample {
         return Ok(timer.units);
+    }
+    let form = sample.form()?;
+    timer.is_on = true;
+    if of.timed == Timed::Split {
+        return split(case, &form, timer);
     }
     let mut read_options = ReadOptions::default();
     read_options.batch_rows = batch_rows;
-    let mut reader = TextReader::new(&sample.form()?, read_options)?;
-    timer.is_on = true;
+    let mut reader = TextReader::new(&form, read_options)?;
     let mut rest = Some(case.file.clone());
     loop {
         match timer.step(|budget: &mut Budget<'_>| reader.step(budget))? {

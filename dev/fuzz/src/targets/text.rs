@@ -2,7 +2,9 @@
 
 use marquetry_base::{Budget, Bytes, Step};
 use marquetry_parquet::batch::Values;
-use marquetry_text::read::{Read, ReadOptions, Sampled, TextForm, TextReader, TextSampler};
+use marquetry_text::read::{
+    Block, Read, ReadOptions, Sampled, Split, SplitOptions, TextForm, TextReader, TextSampler, TextSplitter,
+};
 use marquetry_text::{Column, ColumnType, Format, Header, Quote, Scalar, TextOptions};
 
 use crate::canary::{Canary, is_planted};
@@ -105,14 +107,47 @@ fn read(dialect: &Dialect, text: &[u8], columns: usize, pieces: &[u8], rows_max:
     let column =
         |number| Column { name: format!("c{number}"), column_type: ColumnType::Scalar(Scalar::Text) };
     options.schema = Some((0..number).map(column).collect::<Vec<_>>().into());
-    rows(&form(&options)?, text, pieces, rows_max)
-}
-
-fn rows(form: &TextForm, text: &[u8], pieces: &[u8], rows_max: usize) -> Rows {
+    let form = form(&options)?;
     let mut options = ReadOptions::default();
     options.batch_rows = rows_max;
-    let mut reader = TextReader::new(form, options).unwrap();
-    let (mut host, mut rows) = (Host { text, at: 0, turn: 0, pieces }, Vec::new());
+    let mut host = Host { text, at: 0, turn: 0, pieces };
+    let whole = rows(&mut TextReader::new(&form, options.clone()).unwrap(), &mut host);
+    // Blocks of it, one after the other, have the same rows.
+    let mut reader = TextReader::new(&form, options).unwrap();
+    let mut parts = Some(Vec::new());
+    for block in blocks(&form, text, pieces) {
+        reader.read_block(block).unwrap();
+        parts = parts.and_then(|parts: Vec<_>| Some([parts, rows(&mut reader, &mut host)?].concat()));
+        if parts.is_none() {
+            break;
+        }
+    }
+    assert_eq!(parts, whole, "{dialect:?}, in blocks by {pieces:?}: {:?}", String::from_utf8_lossy(text));
+    whole
+}
+
+/// The blocks of a text, some of few bytes.
+fn blocks(form: &TextForm, text: &[u8], pieces: &[u8]) -> Vec<Block> {
+    let mut options = SplitOptions::default();
+    options.block_bytes = Some(pieces.first().map_or(30, |it| usize::from(*it)));
+    let mut splitter = TextSplitter::new(form, options);
+    let (mut host, mut blocks) = (Host { text, at: 0, turn: 0, pieces }, Vec::new());
+    loop {
+        let budget = &mut Budget::new(host.units());
+        match meter::call("TextSplitter", 0, budget, |budget| splitter.step(budget)).unwrap() {
+            Step::Ready(Split::Block(block)) => blocks.push(block),
+            Step::Ready(Split::Room) => match host.next() {
+                Some(bytes) => drop(splitter.feed(bytes).unwrap()),
+                None => splitter.finish(),
+            },
+            Step::Done => return blocks,
+            _ => {}
+        }
+    }
+}
+
+fn rows(reader: &mut TextReader, host: &mut Host<'_>) -> Rows {
+    let mut rows = Vec::new();
     loop {
         let budget = &mut Budget::new(host.units());
         let step = match meter::call("TextReader", 0, budget, |budget| reader.step(budget)) {
@@ -124,7 +159,7 @@ fn rows(form: &TextForm, text: &[u8], pieces: &[u8], rows_max: usize) -> Rows {
         };
         match step {
             Step::Ready(Read::Rows(batch)) => {
-                assert!(batch.rows > 0 && batch.rows <= rows_max);
+                assert!(batch.rows > 0);
                 for row in 0..batch.rows {
                     let field = |column: &marquetry_parquet::batch::ColumnBatch| {
                         let Values::ByteArray(values) = &column.values else { panic!("{column:?}") };

@@ -9,9 +9,10 @@ use marquetry_parquet::batch::{Batch, ColumnBatch, Layout};
 use marquetry_parquet::write::Fed;
 
 use super::super::place::{Place, at_line, line_ends, shown};
+use super::super::split::Start;
 use super::super::window::{Filled, PIECE_BYTES, Window};
 use super::column::{Fill, Filling, Source, Store};
-use super::scan::{SCAN_PRICE, Scanned, Scanner, Strip, Wrong};
+use super::scan::{Dialect, SCAN_PRICE, Scanned, Scanner, Strip, Wrong};
 use super::{BYTE_ORDER_MARK, Form};
 
 /// Bytes of a piece per column of a wide table, and the maximum: so that several rows of it are processed together.
@@ -61,10 +62,23 @@ enum State {
     End,
 }
 
+impl Form {
+    /// Bytes of a piece of the text.
+    pub(crate) fn piece_bytes(&self) -> usize {
+        self.fields.saturating_mul(COLUMN_BYTES).clamp(PIECE_BYTES, WIDE_PIECE_BYTES_MAX)
+    }
+
+    /// What decides where rows end, and whether lines of nothing may come before the header.
+    pub(crate) fn splits(&self) -> (Dialect, bool) {
+        // In a text of one column they are rows.
+        (self.dialect, self.has_header && self.fields != 1)
+    }
+}
+
 impl Rows {
     /// A reader of these columns.
     pub(crate) fn new(form: Arc<Form>, reads: &[usize], batch_rows: usize, row_bytes: u64) -> Rows {
-        let piece_bytes = form.fields.saturating_mul(COLUMN_BYTES).clamp(PIECE_BYTES, WIDE_PIECE_BYTES_MAX);
+        let piece_bytes = form.piece_bytes();
         let reads = reads.iter().map(|column| (*column, Store::of(form.scalar(*column)))).collect();
         Rows {
             scanner: Scanner::new(form.dialect, form.fields, 0, row_bytes),
@@ -91,6 +105,20 @@ impl Rows {
 
     pub(crate) fn finish(&mut self) {
         self.window.finish();
+    }
+
+    /// Begins again, at another place of the text.
+    pub(crate) fn restart(&mut self, start: Start) {
+        self.window.restart(start.offset);
+        self.scanner = Scanner::new(self.form.dialect, self.form.fields, 0, self.scanner.row_bytes());
+        self.strips.iter_mut().for_each(Strip::clear);
+        (self.open, self.found, self.rows) = (0, 0, 0);
+        self.place = Place { at: 0, lines: start.lines };
+        self.state = match (start.offset, self.form.has_header && !start.is_after_header) {
+            (0, _) => State::Start,
+            (_, true) => State::Header,
+            (_, false) => State::Rows,
+        };
     }
 
     /// Goes on until a batch is ready, or there is room for bytes: `None`.

@@ -17,6 +17,7 @@ pub(super) use rows::Rows;
 pub(super) use sample::{Sample, Sampler};
 
 use super::place::{Place, at_line, shown};
+use super::split::Start;
 use super::window::{Filled, PIECE_BYTES, Window};
 use json::{Tokens, Wrong};
 
@@ -62,6 +63,15 @@ impl Lines {
             end: None,
             place: Place::default(),
         }
+    }
+
+    /// Begins again, at another place of the text.
+    fn restart(&mut self, start: Start) {
+        self.window.restart(start.offset);
+        self.text = Bytes::new();
+        self.is_started = start.offset > 0;
+        (self.start, self.searched, self.end) = (0, 0, None);
+        self.place = Place { at: 0, lines: start.lines };
     }
 
     fn feed(&mut self, bytes: Bytes) -> Result<Fed<Bytes>> {

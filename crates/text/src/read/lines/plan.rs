@@ -11,6 +11,7 @@ use marquetry_parquet::schema::{Plan, Schema};
 use marquetry_parquet::write::Fed;
 
 use super::super::delimited::NAME_PRICE;
+use super::super::split::Start;
 use super::Lines;
 use crate::{Column, ColumnType, Columns, Scalar};
 
@@ -120,6 +121,11 @@ impl Planner {
 
     pub(crate) fn finish(&mut self) {
         self.lines.window.finish();
+    }
+
+    /// Begins again, at another place of the text.
+    pub(crate) fn restart(&mut self, start: Start) {
+        self.lines.restart(start);
     }
 
     /// Goes on. True once the rows are planned.

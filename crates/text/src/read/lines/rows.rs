@@ -10,6 +10,7 @@ use marquetry_parquet::record::{RecordSink, Shredder, Value};
 use marquetry_parquet::write::Fed;
 
 use super::super::place::shown;
+use super::super::split::Start;
 use super::json::{Text, Token, Tokens};
 use super::plan::{Becomes, Made, Names, Planner};
 use super::{Lines, Next, no_object};
@@ -108,6 +109,11 @@ impl Rows {
 
     pub(crate) fn finish(&mut self) {
         self.lines.window.finish();
+    }
+
+    /// Begins again, at another place of the text, once all rows were handed out.
+    pub(crate) fn restart(&mut self, start: Start) {
+        self.lines.restart(start);
     }
 
     /// Goes on until a batch is ready, or there is room for bytes: `None`.
