@@ -28,6 +28,7 @@ mod entries;
 pub mod files;
 mod gather;
 mod key_values;
+mod lanes;
 mod limit;
 mod names;
 pub mod parquet;

@@ -46,6 +46,7 @@ pub fn limit(source: &Arc<dyn Source>, rows: u64) -> Arc<dyn Source> {
         };
         let mut first = if of.len() == 1 { piece.clone() } else { Piece::of("") };
         (first.rows, first.bytes) = (piece.rows.map(|_| limit), None);
+        first.splits = all[of.clone()].iter().any(|piece| piece.splits);
         pieces.push(first);
         left = if piece.rows.is_some() { left - limit } else { 0 };
         parts.push(Part { of, limit });

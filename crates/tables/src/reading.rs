@@ -1,34 +1,21 @@
 //! Reading the pieces of a source in parallel.
 
-use std::collections::BTreeMap;
-use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
 
-use marquetry_base::cast::u64_of;
-use marquetry_base::{Error, Failed, Result};
-use marquetry_parquet::batch::{Batch, ColumnBatch, Values};
+use marquetry_base::cast::{u64_of, usize_of};
+use marquetry_base::{Failed, Result};
+use marquetry_parquet::batch::Batch;
 
+use crate::lanes::{Lanes, Taken, WAITING_BYTES_MAX, guarded, spawn};
 use crate::source::open_piece;
 use crate::subject::named;
-use crate::{Batches, Cancel, PieceOptions, Source};
+use crate::{Batches, Cancel, Piece, PieceOptions, Source};
 
-/// The most bytes of batches that wait to be taken, over all pieces. The piece whose turn it is may have two batches
-/// more (and at most [`TURN_BATCHES`] in all), and each thread has one in hand: all of these in hand are half as much again, as batches are kept small enough.
-const WAITING_BYTES_MAX: u64 = 64 << 20;
-/// At most this many batches of the piece whose turn it is wait: its thread is far enough ahead, and memory is used again
-/// while it is still in a cache.
-const TURN_BATCHES: usize = 4;
-/// Bytes that a column of a batch takes besides what is in its buffers: itself, and the buffers' owners.
-const COLUMN_BYTES: usize = size_of::<ColumnBatch>() + 128;
 /// Pieces started ahead of the one whose turn it is, per thread: for small pieces.
 const PIECES_AHEAD: usize = 4;
 /// With fewer rows than this, a thread is not worth its cost.
 const FEW_ROWS: u64 = 8192;
-/// How long to wait for a batch before checking whether the work was cancelled.
-const LOOK_UP_AFTER: Duration = Duration::from_millis(100);
 
 /// How the pieces of a source are read.
 ///
@@ -44,7 +31,8 @@ const LOOK_UP_AFTER: Duration = Duration::from_millis(100);
 pub struct ReadingOptions {
     /// How each piece is read; a limit applies to all pieces together.
     pub piece: PieceOptions,
-    /// Threads that read. `None`: one per processor. 0: none; each batch is read when it is asked for.
+    /// Threads that read. `None`: one per processor. 0: none; each batch is read when it is asked for. A piece that
+    /// [can use several](Piece::splits) gets its part of them.
     pub threads: Option<usize>,
     /// Cancels the reading, of whatever it waits for: the pieces are opened with it
     /// ([`PieceOptions::cancel`]).
@@ -53,7 +41,8 @@ pub struct ReadingOptions {
 
 /// The rows of a source: threads read its pieces in parallel, and batches are handed out in the source's order.
 ///
-/// The batches that wait to be taken are bounded in bytes, over all threads. Dropping it lets its threads end by
+/// The batches that wait to be taken are bounded in bytes, over all threads. What is read does not depend on the number
+/// of threads, and neither does the first error. Dropping it lets its threads end by
 /// themselves: [`PieceOptions::cancel`] is set for them, so one that waits for input lives only a little longer.
 ///
 /// ```no_run
@@ -87,7 +76,7 @@ enum How {
     /// One piece after the other, on the thread that asks.
     Here { options: PieceOptions, piece: usize, open: Option<OpenPiece> },
     /// By threads.
-    Elsewhere(Arc<Shared>),
+    Elsewhere(Arc<Lanes>),
 }
 
 impl Reading {
@@ -103,7 +92,7 @@ impl Reading {
         let wanted = wanted_pieces(source.as_ref(), piece_options.limit);
         let left = piece_options.limit.unwrap_or(u64::MAX);
         let threads = threads.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
-        let threads = if left <= FEW_ROWS { 0 } else { threads.min(wanted) };
+        let threads = if left <= FEW_ROWS || wanted == 0 { 0 } else { threads };
         if threads == 0 {
             let how = How::Here { options: piece_options, piece: 0, open: None };
             return Ok(Reading {
@@ -116,22 +105,23 @@ impl Reading {
                 failed: Failed::default(),
             });
         }
-        // So each thread may have a batch in hand, and one may wait for each of them.
-        let batch_bytes = WAITING_BYTES_MAX / u64_of(2 * threads);
+        let readers = threads.min(wanted);
+        // So each reader may have a batch in hand, and one may wait for each of them.
+        let batch_bytes = WAITING_BYTES_MAX / u64_of(2 * readers);
         piece_options.batch_bytes = Some(piece_options.batch_bytes.unwrap_or(u64::MAX).min(batch_bytes));
-        let state = State { pieces: wanted, ..State::default() };
-        let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new(), threads });
-        for _ in 0..threads {
-            let (source, reader) = (Arc::clone(&source), Arc::clone(&shared));
+        let lanes = Arc::new(Lanes::new(wanted, threads, PIECES_AHEAD, WAITING_BYTES_MAX));
+        let shares: Arc<[usize]> = shares(&source.pieces()[..wanted], threads).into();
+        for _ in 0..readers {
+            let (source, reader, shares) = (Arc::clone(&source), Arc::clone(&lanes), Arc::clone(&shares));
             let options = piece_options.clone();
-            let work = move || reader.work(source.as_ref(), &options);
-            let spawned = thread::Builder::new().name("marquetry-reader".to_string()).spawn(work);
+            let spawned =
+                spawn("marquetry-reader", move || read_pieces(&reader, source.as_ref(), &options, &shares));
             if let Err(error) = spawned {
-                shared.stop();
-                return Err(Error::io(format!("cannot start a thread: {error}")).caused_by(error));
+                lanes.stop();
+                return Err(error);
             }
         }
-        let how = How::Elsewhere(shared);
+        let how = How::Elsewhere(lanes);
         Ok(Reading { source, how, left, cancel, pieces_end, is_over: false, failed: Failed::default() })
     }
 
@@ -156,7 +146,7 @@ impl Reading {
             How::Here { options, piece, open } => {
                 next_here(self.source.as_ref(), options, piece, open, self.left)
             }
-            How::Elsewhere(shared) => shared.take(&self.cancel),
+            How::Elsewhere(lanes) => lanes.take(&self.cancel),
         };
         let taken = match next {
             Ok(taken) => taken,
@@ -192,8 +182,8 @@ impl Reading {
     fn end(&mut self) {
         self.is_over = true;
         self.pieces_end.cancel();
-        if let How::Elsewhere(shared) = &self.how {
-            shared.stop();
+        if let How::Elsewhere(lanes) = &self.how {
+            lanes.stop();
         }
     }
 }
@@ -218,8 +208,34 @@ fn wanted_pieces(source: &dyn Source, limit: Option<u64>) -> usize {
     pieces.len()
 }
 
-/// A batch and the number of its piece, or that with an error.
-type Taken = Result<Option<(usize, Batch)>, (usize, Error)>;
+/// How many threads each piece is worth: one that can use several gets its part of the bytes, or, if those of a piece
+/// are unknown, of the pieces.
+fn shares(pieces: &[Piece], threads: usize) -> Vec<usize> {
+    let parts = pieces.iter().map(|piece| piece.bytes).collect::<Option<Vec<u64>>>();
+    let parts = parts.unwrap_or_else(|| vec![1; pieces.len()]);
+    let whole = parts.iter().map(|part| u128::from(*part)).sum::<u128>().max(1);
+    let share = |(piece, part): (&Piece, u64)| {
+        let rounded = (2 * u128::from(u64_of(threads)) * u128::from(part) + whole) / (2 * whole);
+        if piece.splits { u64::try_from(rounded).ok().and_then(usize_of).unwrap_or(1).max(1) } else { 1 }
+    };
+    pieces.iter().zip(parts).map(share).collect()
+}
+
+/// Reads piece after piece into its lane, until there are none, or nobody wants more.
+fn read_pieces(lanes: &Lanes, source: &dyn Source, options: &PieceOptions, shares: &[usize]) {
+    while let Some((piece, threads)) = lanes.begin(|piece| shares.get(piece).copied().unwrap_or(1)) {
+        let read = || {
+            let mut open = OpenPiece::new(source, piece, &PieceOptions { threads, ..options.clone() })?;
+            while let Some(batch) = open.next()? {
+                if !lanes.put(piece, batch) {
+                    break;
+                }
+            }
+            open.close()
+        };
+        lanes.end(piece, threads, read());
+    }
+}
 
 fn next_here(
     source: &dyn Source,
@@ -283,175 +299,22 @@ impl Drop for OpenPiece {
     }
 }
 
-fn guarded<T>(read: impl FnOnce() -> Result<T>) -> Result<T> {
-    catch_unwind(AssertUnwindSafe(read))
-        .unwrap_or_else(|_| Err(Error::internal("the source has panicked while it was read")))
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// The state shared between the reading threads and the consumer.
-struct Shared {
-    state: Mutex<State>,
-    changed: Condvar,
-    threads: usize,
-}
-
-#[derive(Default)]
-struct State {
-    /// Pieces to read, the next one to begin, and the one whose turn it is.
-    pieces: usize,
-    next: usize,
-    turn: usize,
-    /// The pieces that were begun, and are not taken to their end.
-    lanes: BTreeMap<usize, Lane>,
-    /// Bytes that wait.
-    bytes: u64,
-    is_over: bool,
-}
-
-/// What of a piece waits to be taken.
-#[derive(Default)]
-struct Lane {
-    batches: VecDeque<(u64, Batch)>,
-    /// How the piece ended, once it has.
-    ended: Option<Result<()>>,
-}
-
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing that can panic is done while it is locked.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    #[test]
+    fn pieces_get_their_part_of_the_threads() {
+        let piece = |bytes| Piece { bytes, splits: true, ..Piece::of("") };
+        let of = |all: &[u64]| all.iter().map(|bytes| piece(Some(*bytes))).collect::<Vec<_>>();
+        assert_eq!(shares(&of(&[1000]), 8), [8]);
+        assert_eq!(shares(&of(&[1, 999]), 2), [1, 2]);
+        assert_eq!(shares(&of(&[10; 12]), 16), [1; 12]);
+        assert_eq!(shares(&of(&[10, 10, 10]), 8), [3, 3, 3]);
+        assert_eq!(shares(&of(&[0, 0]), 4), [1, 1]);
+        assert_eq!(shares(&of(&[u64::MAX, u64::MAX]), 4), [2, 2]);
+        // Where one is unknown, they are taken to be equal; where one cannot use them, it gets one.
+        assert_eq!(shares(&[piece(Some(1)), piece(None)], 4), [2, 2]);
+        assert_eq!(shares(&[Piece { splits: false, ..piece(Some(9)) }, piece(Some(1))], 10), [1, 1]);
     }
-
-    /// Reads piece after piece, until there are none, or nobody wants more.
-    fn work(&self, source: &dyn Source, options: &PieceOptions) {
-        while let Some(piece) = self.begin() {
-            let read = || {
-                let mut open = OpenPiece::new(source, piece, options)?;
-                while let Some(batch) = open.next()? {
-                    if !self.put(piece, batch) {
-                        break;
-                    }
-                }
-                open.close()
-            };
-            let ended = read();
-            self.lock().lanes.entry(piece).or_default().ended = Some(ended);
-            self.changed.notify_all();
-        }
-    }
-
-    /// The next piece to read.
-    fn begin(&self) -> Option<usize> {
-        let mut state = self.lock();
-        loop {
-            if state.is_over || state.next == state.pieces {
-                return None;
-            }
-            let is_far = state.next >= state.turn + self.threads * PIECES_AHEAD;
-            if state.lanes.is_empty() || !(is_far || state.bytes >= WAITING_BYTES_MAX) {
-                let piece = state.next;
-                state.next += 1;
-                state.lanes.insert(piece, Lane::default());
-                return Some(piece);
-            }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-
-    /// Lets a batch wait to be taken. False when nobody wants more.
-    fn put(&self, piece: usize, batch: Batch) -> bool {
-        let bytes = bytes_of(&batch);
-        let mut state = self.lock();
-        loop {
-            if state.is_over {
-                return false;
-            }
-            let waiting = state.lanes.get(&piece).map_or(0, |lane| lane.batches.len());
-            let has_room = state.bytes + bytes <= WAITING_BYTES_MAX;
-            let may_wait = match state.turn == piece {
-                true => waiting < if has_room { TURN_BATCHES } else { 2 },
-                false => has_room,
-            };
-            if may_wait {
-                state.bytes += bytes;
-                state.lanes.entry(piece).or_default().batches.push_back((bytes, batch));
-                self.changed.notify_all();
-                return true;
-            }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-
-    /// Takes the next batch.
-    fn take(&self, cancel: &Cancel) -> Taken {
-        let mut state = self.lock();
-        loop {
-            if state.turn == state.pieces {
-                return Ok(None);
-            }
-            let turn = state.turn;
-            if state.lanes.get(&turn).is_none_or(Lane::is_waited_for) {
-                let (after, _) =
-                    self.changed.wait_timeout(state, LOOK_UP_AFTER).unwrap_or_else(PoisonError::into_inner);
-                state = after;
-                // Whatever ended the wait: batches of other pieces may come more often than it times out.
-                cancel.check().map_err(|error| (turn, error))?;
-                continue;
-            }
-            let taken = state.lanes.get_mut(&turn).and_then(|lane| lane.batches.pop_front());
-            if let Some((bytes, batch)) = taken {
-                state.bytes -= bytes;
-                self.changed.notify_all();
-                return Ok(Some((turn, batch)));
-            }
-            // The piece has ended, and all of it was taken.
-            let ended = state.lanes.remove(&turn).and_then(|lane| lane.ended);
-            state.turn += 1;
-            self.changed.notify_all();
-            if let Some(Err(error)) = ended {
-                return Err((turn, error));
-            }
-        }
-    }
-
-    fn stop(&self) {
-        let mut state = self.lock();
-        state.is_over = true;
-        state.lanes.clear();
-        self.changed.notify_all();
-    }
-}
-
-impl Lane {
-    /// Nothing can be taken yet.
-    fn is_waited_for(&self) -> bool {
-        self.batches.is_empty() && self.ended.is_none()
-    }
-}
-
-/// Bytes of a batch, about: none takes none. The pages that strings point into, and dictionaries, are not counted:
-/// several batches share them.
-fn bytes_of(batch: &Batch) -> u64 {
-    fn of_values(values: &Values) -> usize {
-        match values {
-            Values::Boolean(bits) => bits.len().div_ceil(8),
-            Values::Int32(values) => size_of_val(&values[..]),
-            Values::Int64(values) => size_of_val(&values[..]),
-            Values::Float(values) => size_of_val(&values[..]),
-            Values::Double(values) => size_of_val(&values[..]),
-            Values::Int96(values) | Values::FixedLenByteArray(values) => values.bytes().len(),
-            Values::ByteArray(values) => {
-                size_of_val(&values.views()[..]) + values.iter().map(<[u8]>::len).sum::<usize>()
-            }
-            Values::Dictionary(indices, _) => size_of_val(&indices[..]),
-        }
-    }
-    let columns = batch.columns.iter().map(|column| {
-        let validity = column.validity.as_ref().map_or(0, |validity| validity.len().div_ceil(8));
-        let levels = column.levels.as_ref().map_or(0, |levels| {
-            levels.definition.len() + levels.repetition.as_ref().map_or(0, |levels| levels.len())
-        });
-        COLUMN_BYTES + of_values(&column.values) + validity + levels
-    });
-    columns.map(u64_of).sum::<u64>() + u64_of(size_of::<Batch>())
 }

@@ -232,12 +232,14 @@ pub struct Piece {
     pub rows: Option<u64>,
     /// The bytes that it is read from, if known.
     pub bytes: Option<u64>,
+    /// Whether it can be read by [several threads](PieceOptions::threads).
+    pub splits: bool,
 }
 
 impl Piece {
     /// A piece that begins with the first row of the object with this name.
     pub fn of(name: impl Into<String>) -> Piece {
-        Piece { name: name.into(), first_row: Some(0), rows: None, bytes: None }
+        Piece { name: name.into(), first_row: Some(0), rows: None, bytes: None, splits: false }
     }
 }
 
@@ -312,6 +314,9 @@ pub struct PieceOptions {
     /// The most bytes of values of a batch, about: of wide tables it decides how many rows a batch has. `None`: as many as suit the
     /// source.
     pub batch_bytes: Option<u64>,
+    /// Threads that may read the piece at once, if it [can use several](Piece::splits). With 0 or 1, the thread that
+    /// calls reads it. The rows and the first error are the same for any number.
+    pub threads: usize,
     /// Cancels the reading, or ends it because no more rows are wanted. A source that waits for others (a pipe, a
     /// server, an object store) checks it while it waits, so that [`open`](Source::open) and [`Batches::next`] end
     /// within a small part of a second once it is set, with [`Cancelled`](marquetry_base::ErrorKind::Cancelled).

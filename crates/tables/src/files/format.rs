@@ -41,6 +41,11 @@ pub trait FormatFile: Send + Sync {
         None
     }
 
+    /// Whether several threads can read it at once: see [`PieceOptions::threads`].
+    fn splits(&self) -> bool {
+        false
+    }
+
     /// Opens it: batches of these leaves of its schema, in this order, and of no others.
     ///
     /// # Errors

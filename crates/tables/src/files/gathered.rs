@@ -129,6 +129,16 @@ impl fmt::Debug for Kind {
     }
 }
 
+/// A part of a file that can be read independently of the others.
+pub(super) struct Part {
+    /// Its row groups, if it has any.
+    pub(super) groups: Range<usize>,
+    pub(super) rows: Option<u64>,
+    pub(super) bytes: Option<u64>,
+    /// Whether several threads can read it.
+    pub(super) splits: bool,
+}
+
 /// A file that was opened, and its values of the columns in the paths.
 pub(super) struct Opened {
     pub(super) file: OpenedFile,
@@ -301,19 +311,16 @@ impl DataFile {
         })
     }
 
-    /// The parts of it that are worth a thread of their own, as row groups, and the rows of each; all of it where its footer is
-    /// not at hand.
-    pub(super) fn pieces(&self) -> Vec<(Range<usize>, Option<u64>)> {
+    /// The parts of it that can be read independently; all of it where its footer is not at hand.
+    pub(super) fn pieces(&self) -> Vec<Part> {
         match &self.kind {
-            Kind::Parquet { opened: Some(file), .. } => {
-                let groups = &file.metadata().row_groups;
-                let rows = |piece: &Range<usize>| {
-                    piece.clone().filter_map(|group| groups.get(group)).map(|group| group.rows).sum()
-                };
-                file.pieces().into_iter().map(|piece| (piece.clone(), Some(rows(&piece)))).collect()
+            Kind::Parquet { opened: Some(file), .. } => file.pieces(),
+            Kind::Parquet { row_groups, .. } => {
+                vec![Part { groups: 0..*row_groups, rows: self.rows, bytes: self.bytes, splits: true }]
             }
-            Kind::Parquet { row_groups, .. } => vec![(0..*row_groups, self.rows)],
-            Kind::Other(_) => vec![(0..0, self.rows)],
+            Kind::Other(file) => {
+                vec![Part { groups: 0..0, rows: self.rows, bytes: self.bytes, splits: file.splits() }]
+            }
         }
     }
 

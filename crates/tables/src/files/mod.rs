@@ -1,6 +1,7 @@
 //! Many files as one table: found, their footers read, their schemas joined, their columns chosen.
 
 mod choose;
+mod columns;
 mod format;
 mod gathered;
 mod hive;
@@ -29,7 +30,7 @@ pub use hive::Hive;
 pub use options::FilesOptions;
 pub use parquet::ParquetFile;
 
-use gathered::{FileSchema, Opened, OpenedFile, Plan};
+use gathered::{FileSchema, Opened, OpenedFile, Part, Plan};
 
 /// Files read as one table: Parquet files, directories of them, and patterns.
 ///
@@ -141,11 +142,9 @@ impl Files {
         }
         let (mut pieces, mut places) = (Vec::new(), Vec::new());
         for (number, file) in files.iter().enumerate() {
-            for (groups, rows) in file.pieces() {
-                let mut piece = Piece::of(file.name());
+            for Part { groups, rows, bytes, splits } in file.pieces() {
                 // The files count: of a row group, the rows before it, too.
-                (piece.first_row, piece.rows) = (None, rows);
-                pieces.push(piece);
+                pieces.push(Piece { first_row: None, rows, bytes, splits, ..Piece::of(file.name()) });
                 places.push((number, groups));
             }
         }

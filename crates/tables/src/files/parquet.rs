@@ -5,24 +5,28 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Codecs, Error, Limits, Machine, Object, Result};
+use marquetry_base::{Budget, Codecs, Error, ErrorKind, Limits, Machine, Object, Result};
 use marquetry_codecs::StandardCodecs;
 use marquetry_io::blocking::File;
 use marquetry_io::store::{Found, LocalFiles, Store};
 use marquetry_io::{ByteSource, ByteSources, ObjectVersion, drive};
 use marquetry_parquet::batch::{Batch, Values};
 use marquetry_parquet::format::FileMetaData;
-use marquetry_parquet::read::{Conform, ConformReader, FooterReader, ReadOptions};
+use marquetry_parquet::read::{Conform, ConformReader, Conformer, FooterReader, ReadOptions};
 
+use super::columns::SideBySide;
+use super::gathered::Part;
 use crate::subject::{is_stdin, name_of, renamed};
 use crate::{Batches, PieceOptions};
 
 /// The only object of each machine here.
-const FILE: Object = Object(0);
+pub(super) const FILE: Object = Object(0);
 /// Bytes to read of a column chunk at a time when few rows are wanted: a page's usual size.
 const FEW_ROWS_READ_BYTES: u64 = 1 << 20;
 /// Rows that are few.
 const FEW_ROWS: u64 = 100_000;
+/// With fewer values than this, one thread is enough.
+const FEW_VALUES: u64 = 1 << 17;
 /// Bytes of a file that are worth a piece of their own.
 const PIECE_BYTES: u64 = 8 << 20;
 /// Leaves of a schema from which on a file is one piece: each piece has the state of all of its columns.
@@ -173,23 +177,27 @@ impl ParquetFile {
     }
 
     /// Row groups that are worth reading by a thread of their own, one after the other.
-    pub(super) fn pieces(&self) -> Vec<Range<usize>> {
+    pub(super) fn pieces(&self) -> Vec<Part> {
         let groups = &self.metadata.row_groups;
-        let rows = self.metadata.rows.max(1);
-        let is_wide = self.metadata.schema.leaves().len() >= WIDE_LEAVES;
-        let mut pieces: Vec<Range<usize>> = Vec::new();
-        let mut open_bytes = PIECE_BYTES;
+        let rows = u128::from(self.metadata.rows.max(1));
+        let leaves = self.metadata.schema.leaves().len();
+        let mut pieces: Vec<Part> = Vec::new();
         for (number, group) in groups.iter().enumerate() {
             // As many bytes of the file as it has rows: chunks are many, and need not be looked at.
-            let bytes = u128::from(self.bytes()) * u128::from(group.rows) / u128::from(rows);
+            let bytes = u128::from(self.bytes()) * u128::from(group.rows) / rows;
+            let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
             match pieces.last_mut() {
-                Some(piece) if is_wide || open_bytes < PIECE_BYTES => piece.end = number + 1,
+                Some(Part { groups, rows: Some(rows), bytes: Some(all), .. })
+                    if leaves >= WIDE_LEAVES || *all < PIECE_BYTES =>
+                {
+                    groups.end = number + 1;
+                    (*rows, *all) = (rows.saturating_add(group.rows), all.saturating_add(bytes));
+                }
                 _ => {
-                    pieces.push(number..number + 1);
-                    open_bytes = 0;
+                    let (groups, rows) = (number..number + 1, Some(group.rows));
+                    pieces.push(Part { groups, rows, bytes: Some(bytes), splits: leaves > 1 });
                 }
             }
-            open_bytes = open_bytes.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
         }
         pieces
     }
@@ -201,10 +209,10 @@ impl ParquetFile {
         (conform, constants): (Arc<Conform>, Vec<Option<Values>>),
         options: &PieceOptions,
     ) -> Result<ParquetRows> {
-        let reader = self.reader(groups, conform, constants, options)?;
-        let sources = self.sources()?;
-        let (name, left) = (self.name.clone(), options.limit.unwrap_or(u64::MAX));
-        Ok(ParquetRows { reader, sources, left, name })
+        let left = options.limit.unwrap_or(u64::MAX);
+        let of = Rows { file: self.clone(), groups, conform, constants, options: options.clone() };
+        let how = if of.is_worth_several() { of.side_by_side()? } else { of.one_by_one()? };
+        Ok(ParquetRows { of, how, left, done: 0 })
     }
 
     /// A reader of row groups as rows of another schema.
@@ -215,6 +223,13 @@ impl ParquetFile {
         constants: Vec<Option<Values>>,
         options: &PieceOptions,
     ) -> Result<ConformReader> {
+        let read = self.read_options(groups, options);
+        let codecs: Arc<dyn Codecs> = Arc::new(StandardCodecs::new(self.limits));
+        ConformReader::new(FILE, Arc::clone(&self.metadata), codecs, read, conform, constants)
+            .map_err(|error| self.named(error))
+    }
+
+    fn read_options(&self, groups: Range<usize>, options: &PieceOptions) -> ReadOptions {
         let mut read = ReadOptions {
             keep_dictionaries: options.keep_dictionaries,
             limits: self.limits,
@@ -238,9 +253,7 @@ impl ParquetFile {
         if let Some(bytes) = options.batch_bytes.and_then(|bytes| usize::try_from(bytes).ok()) {
             read.batch_bytes = read.batch_bytes.min(bytes);
         }
-        let codecs: Arc<dyn Codecs> = Arc::new(StandardCodecs::new(self.limits));
-        ConformReader::new(FILE, Arc::clone(&self.metadata), codecs, read, conform, constants)
-            .map_err(|error| self.named(error))
+        read
     }
 
     /// Reads the footer again, of a file that had this name and this version.
@@ -260,7 +273,7 @@ impl ParquetFile {
     }
 
     /// Opens it again, for its pages.
-    fn sources(&self) -> Result<Sources> {
+    pub(super) fn sources(&self) -> Result<Sources> {
         let open = || {
             let (sources, version) = sources(&*self.store, &self.path)?;
             check_version(&self.version, &version)?;
@@ -275,11 +288,98 @@ impl ParquetFile {
 }
 
 /// Batches of a file's rows.
+///
+/// Several threads read columns side by side. Where one fails, it is not known whether one thread alone would have found
+/// another error first, so one reads all of it again, up to where the rows were handed out, and goes on from there: what
+/// it finds is the error, whatever the number of threads.
 pub(super) struct ParquetRows {
-    reader: ConformReader,
-    sources: Sources,
+    of: Rows,
+    how: How,
     left: u64,
-    name: String,
+    /// Rows that were handed out.
+    done: u64,
+}
+
+/// Rows of a file.
+struct Rows {
+    file: ParquetFile,
+    groups: Range<usize>,
+    conform: Arc<Conform>,
+    constants: Vec<Option<Values>>,
+    options: PieceOptions,
+}
+
+enum How {
+    OneByOne(Box<ConformReader>, Sources),
+    SideBySide(SideBySide, Box<Conformer>),
+}
+
+impl Rows {
+    /// Whether there is work for several threads.
+    fn is_worth_several(&self) -> bool {
+        let groups = &self.file.metadata.row_groups;
+        let rows: u64 =
+            self.groups.clone().filter_map(|group| groups.get(group)).map(|group| group.rows).sum();
+        let rows = rows.min(self.options.limit.unwrap_or(u64::MAX));
+        let values = rows.saturating_mul(u64_of(self.conform.reads().len()));
+        self.options.threads > 1 && self.conform.reads().len() > 1 && values >= FEW_VALUES
+    }
+
+    fn one_by_one(&self) -> Result<How> {
+        let (conform, constants) = (Arc::clone(&self.conform), self.constants.clone());
+        let reader = self.file.reader(self.groups.clone(), conform, constants, &self.options)?;
+        Ok(How::OneByOne(Box::new(reader), self.file.sources()?))
+    }
+
+    fn side_by_side(&self) -> Result<How> {
+        let open = || {
+            let mut read = self.file.read_options(self.groups.clone(), &self.options);
+            let (conform, constants) = (Arc::clone(&self.conform), self.constants.clone());
+            let conformer = Conformer::new(conform, constants, read.layout, read.keep_dictionaries)?;
+            read.batch_rows = conformer.batch_rows(read.batch_rows)?;
+            let leaves: Vec<usize> = self.conform.reads().iter().copied().collect();
+            let PieceOptions { threads, cancel, .. } = &self.options;
+            let columns = SideBySide::new(&self.file, &leaves, &read, *threads, cancel)?;
+            Ok(How::SideBySide(columns, Box::new(conformer)))
+        };
+        open().map_err(|error| self.file.named(error))
+    }
+}
+
+impl How {
+    fn next(&mut self) -> Result<Option<Batch>> {
+        match self {
+            How::OneByOne(reader, sources) => drive(&mut **reader, sources),
+            How::SideBySide(columns, conformer) => {
+                let Some(batch) = columns.next()? else { return Ok(None) };
+                conformer.feed(batch)?;
+                let made = conformer.step(&mut Budget::unlimited())?;
+                made.map(Some).ok_or_else(|| Error::internal("a budget without an end is spent"))
+            }
+        }
+    }
+}
+
+impl ParquetRows {
+    fn next_rows(&mut self) -> Result<Option<Batch>> {
+        match (self.how.next(), &self.how) {
+            (Err(error), How::SideBySide(..)) if error.kind() != ErrorKind::Cancelled => {
+                self.how = self.of.one_by_one()?;
+            }
+            (next, _) => return next,
+        }
+        let mut again = 0;
+        loop {
+            self.of.options.cancel.check()?;
+            let Some(batch) = self.how.next()? else { return Ok(None) };
+            let rows = u64_of(batch.rows);
+            if again + rows > self.done {
+                let known = usize::try_from(self.done - again).unwrap_or(usize::MAX);
+                return Ok(Some(batch.slice(known.min(batch.rows)..batch.rows)));
+            }
+            again += rows;
+        }
+    }
 }
 
 impl Batches for ParquetRows {
@@ -287,18 +387,19 @@ impl Batches for ParquetRows {
         if self.left == 0 {
             return Ok(None);
         }
-        let next = drive(&mut self.reader, &self.sources).map_err(|error| renamed(error, &self.name))?;
+        let next = self.next_rows().map_err(|error| self.of.file.named(error))?;
         let Some(mut batch) = next else { return Ok(None) };
         if u64_of(batch.rows) > self.left {
             batch = batch.slice(0..usize::try_from(self.left).unwrap_or(usize::MAX));
         }
-        self.left -= u64_of(batch.rows);
+        let rows = u64_of(batch.rows);
+        (self.left, self.done) = (self.left - rows, self.done + rows);
         Ok(Some(batch))
     }
 }
 
 /// The bytes of the file.
-type Sources = ByteSources<Box<dyn ByteSource + Send>>;
+pub(super) type Sources = ByteSources<Box<dyn ByteSource + Send>>;
 
 fn sources(store: &dyn Store, path: &Path) -> Result<(Sources, ObjectVersion)> {
     let (source, version): (Box<dyn ByteSource + Send>, _) = if is_stdin(path) {
@@ -333,3 +434,6 @@ fn check_path(store: &dyn Store, path: &Path) -> Result<()> {
         _ => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests;

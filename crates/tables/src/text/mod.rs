@@ -7,6 +7,7 @@ mod compression;
 mod fit;
 mod new_file;
 mod output;
+mod rows;
 mod stream;
 
 use std::fmt;
@@ -14,28 +15,28 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use marquetry_base::cast::u64_of;
 use marquetry_base::{Budget, Error, ErrorKind, Limits, Result, Step};
 use marquetry_io::ObjectVersion;
 use marquetry_io::store::Store;
-use marquetry_parquet::batch::Batch;
 use marquetry_parquet::schema::Schema;
 use marquetry_parquet::write::Fed;
-use marquetry_text::read::{self, ReadOptions, Sample, Sampled, TextForm, TextReader, TextSampler};
+use marquetry_text::read::{Sample, Sampled, TextForm, TextSampler};
 
 pub use marquetry_text::{Column, ColumnType, Columns, Format, Header, Quote, Scalar, TextOptions};
 
 pub use new_file::NewTextFile;
 pub use output::{TextOutput, TextOutputOptions};
+pub use rows::TextRows;
 
 use crate::files::{FileFormat, FormatFile};
 use crate::subject::{name_of, named, renamed};
 use crate::{Batches, Cancel, PieceOptions};
 use compression::Compression;
+use rows::Blocks;
 use stream::Stream;
 
-/// Rows of a batch.
-const BATCH_ROWS: usize = 8192;
+/// Bytes of a file, compressed or not, for which one thread is enough.
+const SMALL_BYTES: u64 = 1 << 20;
 
 /// The files that are text, wherever files are read: see [`FilesOptions::formats`](crate::files::FilesOptions).
 ///
@@ -113,6 +114,8 @@ pub struct TextFile {
     limits: Limits,
     cancel: Cancel,
     from: From,
+    /// Bytes of a block, if not as many as suit the form.
+    block_bytes: Option<usize>,
 }
 
 /// Where the bytes come from.
@@ -193,7 +196,14 @@ impl TextFile {
         }
         let opened = sampled.into_iter().zip(groups).map(|((name, sample, from), group)| {
             let form = sample.form_as(&joined[group]).map_err(|error| named(error, &name))?;
-            Ok(TextFile { name, form, limits: options.limits, cancel: cancel.clone(), from })
+            Ok(TextFile {
+                name,
+                form,
+                limits: options.limits,
+                cancel: cancel.clone(),
+                from,
+                block_bytes: None,
+            })
         });
         opened.collect()
     }
@@ -218,9 +228,14 @@ impl TextFile {
             Ok((form, From::Once(Mutex::new(Some(stream.again())))))
         };
         match open() {
-            Ok((form, from)) => {
-                Ok(TextFile { name, form, limits: options.limits, cancel: cancel.clone(), from })
-            }
+            Ok((form, from)) => Ok(TextFile {
+                name,
+                form,
+                limits: options.limits,
+                cancel: cancel.clone(),
+                from,
+                block_bytes: None,
+            }),
             Err(error) => Err(named(error, &name)),
         }
     }
@@ -238,7 +253,7 @@ impl TextFile {
             let stream = Stream::open(&**store, path, compression, name, &cancel)?;
             let (sample, from) = From::sampled(stream, (store, path), compression, format, options, &cancel)?;
             let (name, form) = (name.to_owned(), sample.form()?);
-            Ok(TextFile { name, form, limits: options.limits, cancel, from })
+            Ok(TextFile { name, form, limits: options.limits, cancel, from, block_bytes: None })
         };
         open().map_err(|error| renamed(error, name))
     }
@@ -279,15 +294,10 @@ impl TextFile {
                     once.take().ok_or_else(|| Error::misuse(READ_ONCE))?
                 }
             };
-            let left = options.limit.unwrap_or(u64::MAX);
-            let mut read_options = ReadOptions::default();
-            let wanted = options.batch_rows.unwrap_or(BATCH_ROWS);
-            read_options.batch_rows = wanted.min(usize::try_from(left).unwrap_or(usize::MAX)).max(1);
-            read_options.leaves = leaves.map(<[usize]>::to_vec);
-            read_options.limits = self.limits;
-            let reader = TextReader::new(&self.form, read_options)?;
-            let (name, cancel) = (self.name.clone(), self.cancel.clone());
-            Ok(TextRows { stream, reader, left, name, cancel })
+            let blocks = Blocks::new(stream, &self.form, self.limits, self.block_bytes, self.cancel.clone());
+            let threads = if self.splits() { options.threads } else { 1 };
+            let options = PieceOptions { threads, ..options.clone() };
+            TextRows::new(&self.name, &self.form, blocks, leaves, self.limits, &options)
         };
         open().map_err(|error| renamed(error, &self.name))
     }
@@ -300,6 +310,11 @@ impl FormatFile for TextFile {
 
     fn schema(&self) -> &Arc<Schema> {
         self.form.schema()
+    }
+
+    /// Unless it is known to be small.
+    fn splits(&self) -> bool {
+        FormatFile::bytes(self).is_none_or(|bytes| bytes >= SMALL_BYTES) || self.block_bytes.is_some()
     }
 
     fn bytes(&self) -> Option<u64> {
@@ -343,57 +358,6 @@ fn fed<T>(fed: Fed<T>) -> Result<()> {
 
 fn unexpected<T: fmt::Debug>(step: &Step<T>) -> Error {
     Error::new(ErrorKind::Internal, format!("an unexpected step of a text's machine: {step:?}"))
-}
-
-/// The rows of a text file. Flat columns are spaced, nested ones have their levels.
-pub struct TextRows {
-    stream: Stream,
-    reader: TextReader,
-    left: u64,
-    name: String,
-    cancel: Cancel,
-}
-
-impl TextRows {
-    /// The next rows, as they are in the text.
-    fn read(&mut self) -> Result<Option<Batch>> {
-        loop {
-            match self.reader.step(&mut Budget::unlimited())? {
-                Step::Ready(read::Read::Rows(batch)) => return Ok(Some(batch)),
-                Step::Ready(read::Read::Room) => {
-                    self.cancel.check()?;
-                    match self.stream.next()? {
-                        Some(bytes) => fed(self.reader.feed(bytes)?)?,
-                        None => self.reader.finish(),
-                    }
-                }
-                Step::Yield => {}
-                Step::Done => return Ok(None),
-                other => return Err(unexpected(&other)),
-            }
-        }
-    }
-
-    fn next_rows(&mut self) -> Result<Option<Batch>> {
-        if self.left == 0 {
-            return Ok(None);
-        }
-        let Some(mut batch) = self.read()? else {
-            self.left = 0;
-            return Ok(None);
-        };
-        if u64_of(batch.rows) > self.left {
-            batch = batch.slice(0..usize::try_from(self.left).unwrap_or(usize::MAX));
-        }
-        self.left -= u64_of(batch.rows);
-        Ok(Some(batch))
-    }
-}
-
-impl Batches for TextRows {
-    fn next(&mut self) -> Result<Option<Batch>> {
-        self.next_rows().map_err(|error| renamed(error, &self.name))
-    }
 }
 
 #[cfg(test)]

@@ -190,7 +190,8 @@ impl Destination for NewTextFile {
         let file =
             TextFile::of_written(&self.name, (&self.store, &readable), compression, self.format, &options)?;
         let table = Table::new(self.name.clone(), Arc::clone(file.schema()));
-        Ok(Some(Box::new(ReadBack { table, pieces: [Piece::of(self.name.clone())], file })))
+        let piece = Piece { splits: true, ..Piece::of(self.name.clone()) };
+        Ok(Some(Box::new(ReadBack { table, pieces: [piece], file })))
     }
 
     fn commit(&mut self) -> Result<()> {

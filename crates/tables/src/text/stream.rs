@@ -29,6 +29,7 @@ pub(super) struct Stream {
     reader: Reader,
     cancel: Cancel,
     pool: Pool<u8>,
+    is_over: bool,
     /// Of a file that can be read again.
     version: Option<ObjectVersion>,
     /// What was read, of what can be read only once.
@@ -90,7 +91,8 @@ impl Stream {
             Compression::None => reader,
         };
         let (pool, again) = (Pool::new(), VecDeque::new());
-        Ok(Stream { name, reader, cancel, pool, version: None, kept: Some(Vec::new()), again })
+        let kept = Some(Vec::new());
+        Ok(Stream { name, reader, cancel, pool, is_over: false, version: None, kept, again })
     }
 
     /// What the file was when it was opened. `None` for what can be read only once.
@@ -113,14 +115,23 @@ impl Stream {
         if let Some(bytes) = self.again.pop_front() {
             return Ok(Some(bytes));
         }
+        if self.is_over {
+            return Ok(None);
+        }
         let mut buffer = self.pool.take(READ_BYTES)?;
-        let length = loop {
-            match self.reader.read(&mut buffer[..READ_BYTES]) {
-                Ok(length) => break length,
+        // What comes in small parts, as from a pipe, is gathered: each piece keeps all of its buffer.
+        let mut length = 0;
+        while length < READ_BYTES {
+            match self.reader.read(&mut buffer[length..READ_BYTES]) {
+                Ok(0) => {
+                    self.is_over = true;
+                    break;
+                }
+                Ok(read) => length += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(not_read(&self.name, &self.cancel, error)),
             }
-        };
+        }
         let bytes = Bytes::from_owner(self.pool.share(buffer, length));
         if length == 0 {
             return Ok(None);

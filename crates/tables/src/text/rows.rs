@@ -1,0 +1,253 @@
+//! The rows of a text: split into blocks, which one thread or several parse.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use marquetry_base::cast::u64_of;
+use marquetry_base::{Budget, Limits, Result, Step};
+use marquetry_parquet::batch::Batch;
+use marquetry_text::read::{
+    Block, Read, ReadOptions, Split, SplitOptions, TextForm, TextReader, TextSplitter,
+};
+
+use super::stream::Stream;
+use super::{fed, unexpected};
+use crate::lanes::{Lanes, WAITING_BYTES_MAX, guarded, spawn};
+use crate::subject::renamed;
+use crate::{Batches, Cancel, PieceOptions};
+
+/// Rows of a batch.
+const BATCH_ROWS: usize = 8192;
+/// Blocks begun ahead of the one whose rows are taken, per thread.
+const BLOCKS_AHEAD: usize = 2;
+
+/// The rows of a text file. Flat columns are spaced, nested ones have their levels.
+///
+/// Whatever the number of threads, the same blocks are parsed: rows, batches and errors are the same.
+pub struct TextRows {
+    name: String,
+    how: How,
+    /// Rows that are still wanted, and those that were handed out.
+    left: u64,
+    next_row: u64,
+}
+
+pub(super) enum How {
+    /// On the thread that asks.
+    Here(Box<(Blocks, Parser)>),
+    /// By threads, a block at a time each.
+    Elsewhere(Arc<Parsing>, Cancel),
+}
+
+impl TextRows {
+    /// The rows of a text from its start; of these leaves.
+    pub(super) fn new(
+        name: &str,
+        form: &TextForm,
+        blocks: Blocks,
+        leaves: Option<&[usize]>,
+        limits: Limits,
+        options: &PieceOptions,
+    ) -> Result<TextRows> {
+        let left = options.limit.unwrap_or(u64::MAX);
+        let mut read_options = ReadOptions::default();
+        let wanted = options.batch_rows.unwrap_or(BATCH_ROWS);
+        read_options.batch_rows = wanted.min(usize::try_from(left).unwrap_or(usize::MAX)).max(1);
+        read_options.leaves = leaves.map(<[usize]>::to_vec);
+        read_options.limits = limits;
+        let parser = || Ok(Parser { reader: TextReader::new(form, read_options.clone())?, is_open: false });
+        let how = if options.threads <= 1 {
+            How::Here(Box::new((blocks, parser()?)))
+        } else {
+            let waiting_bytes =
+                options.batch_bytes.map_or(WAITING_BYTES_MAX, |bytes| bytes.saturating_mul(2));
+            let lanes = Lanes::new(usize::MAX, options.threads, BLOCKS_AHEAD, waiting_bytes);
+            let cancel = blocks.cancel.clone();
+            let parsing = Arc::new(Parsing { blocks: Mutex::new(blocks), lanes });
+            // It ends the threads if not all can be started.
+            let how = How::Elsewhere(Arc::clone(&parsing), cancel);
+            let rows = TextRows { name: name.to_string(), how, left, next_row: 0 };
+            for _ in 0..options.threads {
+                let (parsing, mut parser) = (Arc::clone(&parsing), parser()?);
+                spawn("marquetry-parser", move || parsing.work(&mut parser))?;
+            }
+            return Ok(rows);
+        };
+        Ok(TextRows { name: name.to_string(), how, left, next_row: 0 })
+    }
+
+    #[cfg(test)]
+    pub(super) fn how(&self) -> &How {
+        &self.how
+    }
+
+    fn next_rows(&mut self) -> Result<Option<Batch>> {
+        if self.left == 0 {
+            return Ok(None);
+        }
+        let next = match &mut self.how {
+            How::Here(here) => {
+                let (blocks, parser) = &mut **here;
+                parser.next_of_all(blocks)?
+            }
+            How::Elsewhere(parsing, cancel) => {
+                let taken = parsing.lanes.take(cancel).map_err(|(_, error)| error)?;
+                taken.map(|(_, batch)| batch)
+            }
+        };
+        let Some(mut batch) = next else {
+            self.left = 0;
+            return Ok(None);
+        };
+        if u64_of(batch.rows) > self.left {
+            batch = batch.slice(0..usize::try_from(self.left).unwrap_or(usize::MAX));
+        }
+        let rows = u64_of(batch.rows);
+        batch.first_row = self.next_row;
+        (self.left, self.next_row) = (self.left - rows, self.next_row + rows);
+        Ok(Some(batch))
+    }
+}
+
+impl Batches for TextRows {
+    fn next(&mut self) -> Result<Option<Batch>> {
+        self.next_rows().map_err(|error| renamed(error, &self.name))
+    }
+}
+
+impl Drop for TextRows {
+    fn drop(&mut self) {
+        if let How::Elsewhere(parsing, _) = &self.how {
+            parsing.lanes.stop();
+        }
+    }
+}
+
+/// The blocks of a text, as it is read and decompressed.
+pub(super) struct Blocks {
+    stream: Stream,
+    splitter: TextSplitter,
+    cancel: Cancel,
+}
+
+impl Blocks {
+    /// Of a text of this form, which is read from its start. `block_bytes`: see [`SplitOptions`].
+    pub(super) fn new(
+        stream: Stream,
+        form: &TextForm,
+        limits: Limits,
+        block_bytes: Option<usize>,
+        cancel: Cancel,
+    ) -> Blocks {
+        let mut options = SplitOptions::default();
+        (options.block_bytes, options.limits) = (block_bytes, limits);
+        Blocks { stream, splitter: TextSplitter::new(form, options), cancel }
+    }
+
+    fn next(&mut self) -> Result<Option<Block>> {
+        loop {
+            match self.splitter.step(&mut Budget::unlimited())? {
+                Step::Ready(Split::Block(block)) => return Ok(Some(block)),
+                Step::Ready(Split::Room) => {
+                    self.cancel.check()?;
+                    match self.stream.next()? {
+                        Some(bytes) => fed(self.splitter.feed(bytes)?)?,
+                        None => self.splitter.finish(),
+                    }
+                }
+                Step::Yield => {}
+                Step::Done => return Ok(None),
+                other => return Err(unexpected(&other)),
+            }
+        }
+    }
+}
+
+/// Parses blocks.
+pub(super) struct Parser {
+    reader: TextReader,
+    /// A block is being read.
+    is_open: bool,
+}
+
+impl Parser {
+    fn begin(&mut self, block: Block) -> Result<()> {
+        self.is_open = true;
+        self.reader.read_block(block)
+    }
+
+    /// The next rows of the block.
+    fn next(&mut self) -> Result<Option<Batch>> {
+        while self.is_open {
+            match self.reader.step(&mut Budget::unlimited())? {
+                Step::Ready(Read::Rows(batch)) => return Ok(Some(batch)),
+                Step::Yield => {}
+                Step::Done => self.is_open = false,
+                other => return Err(unexpected(&other)),
+            }
+        }
+        Ok(None)
+    }
+
+    /// The next rows of the text.
+    fn next_of_all(&mut self, blocks: &mut Blocks) -> Result<Option<Batch>> {
+        loop {
+            if let Some(batch) = self.next()? {
+                return Ok(Some(batch));
+            }
+            match blocks.next()? {
+                Some(block) => self.begin(block)?,
+                None => return Ok(None),
+            }
+        }
+    }
+}
+
+/// What the threads share that parse a text: a lane for each block.
+pub(super) struct Parsing {
+    /// Whoever needs a block reads and splits it, while others parse.
+    blocks: Mutex<Blocks>,
+    lanes: Lanes,
+}
+
+impl Parsing {
+    /// Parses block after block, until there are none, or nobody wants more.
+    fn work(&self, parser: &mut Parser) {
+        while let Some((lane, block)) = self.begin() {
+            let parse = || {
+                parser.begin(block)?;
+                while let Some(batch) = parser.next()? {
+                    if !self.lanes.put(lane, batch) {
+                        break;
+                    }
+                }
+                Ok(())
+            };
+            let parsed = guarded(parse);
+            let has_failed = parsed.is_err() || parser.is_open;
+            if has_failed {
+                // What comes after it is not wanted.
+                self.lanes.close();
+            }
+            self.lanes.end(lane, 1, parsed);
+            if has_failed {
+                return;
+            }
+        }
+    }
+
+    /// The next block and its lane.
+    fn begin(&self) -> Option<(usize, Block)> {
+        // The text is not used again after a panic: that ends the last lane.
+        let mut blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
+        // Lanes are in the order of the blocks.
+        let (lane, _) = self.lanes.begin(|_| 1)?;
+        let ended = match guarded(|| blocks.next()) {
+            Ok(Some(block)) => return Some((lane, block)),
+            Ok(None) => Ok(()),
+            Err(error) => Err(error),
+        };
+        self.lanes.close();
+        self.lanes.end(lane, 1, ended);
+        None
+    }
+}
