@@ -1,5 +1,7 @@
 //! Options that several commands share.
 
+use std::num::NonZeroUsize;
+
 use clap::{Args, ValueEnum};
 
 use marquetry::OptionGroup;
@@ -10,7 +12,7 @@ use marquetry::scylla::cql::{KeySpec, Name};
 use marquetry::tables::ColumnPath;
 
 use crate::failure::{Failure, Outcome};
-use crate::numbers::parse_number;
+use crate::numbers::{parse_count, parse_number};
 use crate::table_args::TableArgs;
 use crate::target::Given;
 
@@ -76,6 +78,28 @@ pub(crate) struct RowArgs {
     /// Handling of duplicate keys in a map
     #[arg(long, value_enum, value_name = "WHAT", default_value_t, help_heading = "Lists, maps and groups")]
     pub(crate) duplicate_keys: DuplicateKeys,
+}
+
+/// How much of the machine a command takes.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub(crate) struct ThreadArgs {
+    /// Number of threads that read and parse [default: one per processor]
+    ///
+    /// Large row groups, CSV and JSON lines are shared among them. Output and errors do not depend on their number.
+    #[arg(
+        long,
+        value_parser = parse_count::<NonZeroUsize>,
+        value_name = "N",
+        allow_negative_numbers = true
+    )]
+    threads: Option<NonZeroUsize>,
+}
+
+impl ThreadArgs {
+    /// As many as were asked for.
+    pub(crate) fn get(self) -> Option<usize> {
+        self.threads.map(NonZeroUsize::get)
+    }
 }
 
 /// The CQL type of timestamps in micro- and nanoseconds. CQL's own timestamp has milliseconds.

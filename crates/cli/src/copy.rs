@@ -16,7 +16,7 @@ use cluster::ClusterArgs;
 pub(crate) use copying::{Copying, summary};
 use file::FileArgs;
 
-use crate::args::RowArgs;
+use crate::args::{RowArgs, ThreadArgs};
 use crate::cql;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Interrupted, Output};
@@ -86,6 +86,9 @@ pub(crate) struct Copy {
     #[command(flatten)]
     rows: RowArgs,
 
+    #[command(flatten)]
+    threads: ThreadArgs,
+
     /// No progress bar and no summary
     #[arg(long, short)]
     quiet: bool,
@@ -99,7 +102,13 @@ impl Copy {
             ));
         };
         let from: Vec<PathBuf> = from.iter().map(PathBuf::from).collect();
-        let copying = Copying { from: &from, rows: &self.rows, quiet: self.quiet, interrupted: &interrupted };
+        let copying = Copying {
+            from: &from,
+            rows: &self.rows,
+            threads: self.threads,
+            quiet: self.quiet,
+            interrupted: &interrupted,
+        };
         let target = target::parse(to, self.to)?;
         let given = self.file.given().chain(self.rows.given()).chain(self.given());
         target::check(&target, given)?;

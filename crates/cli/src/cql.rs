@@ -8,7 +8,7 @@ use clap::Args;
 use marquetry::scylla::cql::TableName;
 use marquetry::tables::{CopyOptions, CqlParts, CqlText, CqlTextOptions, copy};
 
-use crate::args::RowArgs;
+use crate::args::{RowArgs, ThreadArgs};
 use crate::failure::{Failure, Outcome};
 use crate::output::Interrupted;
 use crate::progress::{Goes, Progress};
@@ -51,6 +51,9 @@ pub(crate) struct Cql {
     #[command(flatten)]
     rows: RowArgs,
 
+    #[command(flatten)]
+    threads: ThreadArgs,
+
     /// No progress bar
     #[arg(long, short)]
     quiet: bool,
@@ -61,6 +64,7 @@ pub(crate) struct Options {
     table: TableName,
     parts: CqlParts,
     rows: RowArgs,
+    threads: ThreadArgs,
     quiet: bool,
 }
 
@@ -71,7 +75,7 @@ impl Options {
         let table_args = TableArgs { hive: Hive::Off, text, ..TableArgs::default() };
         let rows =
             RowArgs { key_row_number: Some(name.to_string()), table: table_args, ..RowArgs::default() };
-        Options { table, parts: CqlParts::All, rows, quiet: false }
+        Options { table, parts: CqlParts::All, rows, threads: ThreadArgs::default(), quiet: false }
     }
 }
 
@@ -83,7 +87,7 @@ impl Cql {
             (_, true) => CqlParts::Rows,
             _ => CqlParts::All,
         };
-        let options = Options { table, parts, rows: self.rows, quiet: self.quiet };
+        let options = Options { table, parts, rows: self.rows, threads: self.threads, quiet: self.quiet };
         print(&self.files, &options, interrupted)
     }
 }
@@ -95,7 +99,7 @@ pub(crate) fn table_name(text: &str) -> Outcome<TableName> {
 
 /// Prints files as CQL.
 pub(crate) fn print(files: &[PathBuf], options: &Options, interrupted: Interrupted) -> Outcome {
-    let Options { table, parts, rows, quiet } = options;
+    let Options { table, parts, rows, threads, quiet } = options;
     rows.expect_key()?;
     let mapping = rows.mapping_options()?;
     let source = rows.table.open(files, &interrupted)?;
@@ -103,7 +107,7 @@ pub(crate) fn print(files: &[PathBuf], options: &Options, interrupted: Interrupt
     let mut text = CqlText::new(io::stdout(), table.clone(), text).named("standard output");
     let mut copying = CopyOptions::default();
     copying.limit = if *parts == CqlParts::Schema { Some(0) } else { rows.limit };
-    copying.cancel = interrupted.cancel();
+    (copying.threads, copying.cancel) = (threads.get(), interrupted.cancel());
     let bar = Progress::of_copy(source.table(), &copying, false, *quiet, Goes::ToStdout);
     copy(&source, &mut text, &copying, &mut |copied| bar.copied(copied))?;
     Ok(())

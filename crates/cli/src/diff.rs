@@ -17,6 +17,7 @@ use marquetry::io::files::find;
 use marquetry::tables::text::Format as TextFormat;
 use marquetry::tables::{Address, ColumnPath, DiffOptions, Source, diff, without_password};
 
+use crate::args::ThreadArgs;
 use crate::failure::{Failure, Outcome};
 use crate::numbers::{parse_bytes, parse_number};
 use crate::output::{Interrupted, Output};
@@ -102,6 +103,9 @@ pub(crate) struct Diff {
     #[arg(long)]
     json: bool,
 
+    #[command(flatten)]
+    threads: ThreadArgs,
+
     /// No progress bar
     #[arg(long, short)]
     quiet: bool,
@@ -140,6 +144,7 @@ impl Diff {
         let limits = self.table.limits.limits();
         let mut options = DiffOptions::default();
         (options.rows_shown, options.cancel) = (self.show, interrupted.cancel());
+        options.threads = self.threads.get();
         (options.key, options.limits) = (key, limits);
         if let Some(bytes) = self.sort_memory {
             options.sort_memory_bytes = bytes.get();

@@ -15,7 +15,7 @@ use marquetry::parquet::schema::{Meaning, Plan as _, Projection};
 use marquetry::tables::text::{self, TextOutput, TextOutputOptions};
 use marquetry::tables::{CopyOptions, Reading, ReadingOptions, Source, Table as SourceTable, copy};
 
-use crate::args::InvalidUtf8;
+use crate::args::{InvalidUtf8, ThreadArgs};
 use crate::failure::{Failure, Outcome};
 use crate::numbers::{parse_number, plural, thousands};
 use crate::output::{Interrupted, Output};
@@ -92,6 +92,9 @@ pub(crate) struct RowsCommand {
     #[arg(long, value_enum, value_name = "WHAT", default_value_t, help_heading = "Values")]
     invalid_utf8: InvalidUtf8,
 
+    #[command(flatten)]
+    threads: ThreadArgs,
+
     /// No progress bar
     #[arg(long, short)]
     quiet: bool,
@@ -131,6 +134,7 @@ impl RowsCommand {
         let mut lines = TextOutput::new(io::stdout(), format, options).named("standard output");
         let mut copying = CopyOptions::default();
         (copying.limit, copying.cancel) = (self.limit, interrupted.cancel());
+        copying.threads = self.threads.get();
         let bar = Progress::of_copy(source.table(), &copying, false, self.quiet, Goes::ToStdout);
         let copied = copy(source, &mut lines, &copying, &mut |copied| bar.copied(copied));
         copied.map(drop).map_err(|error| failure(&source.table().name, &error))
@@ -147,7 +151,7 @@ impl RowsCommand {
         let is_of_nothing = columns.is_empty();
         let mut printer = TablePrinter::new(columns, names, self.invalid_utf8.into());
         let mut options = ReadingOptions::default();
-        options.cancel = interrupted.cancel();
+        (options.threads, options.cancel) = (self.threads.get(), interrupted.cancel());
         options.piece.limit = limit;
         let mut reading = Reading::new(source, options)?;
         let mut output = Output::new(interrupted);

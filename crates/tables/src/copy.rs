@@ -41,7 +41,7 @@ pub struct CopyOptions {
     /// an error then. (Otherwise the claim is dropped: no output of this crate states an order that its rows lack.) A
     /// Parquet file is read with the limits that it was written with: one that readers would refuse is an error, too.
     pub verify: bool,
-    /// Threads that read pieces of the source in parallel. `None`: one per processor.
+    /// Threads that read the source. `None`: one per processor. Their number changes neither the rows nor the first error.
     pub threads: Option<usize>,
     /// Cancels the copy. Rows that are in flight to a server are abandoned if it does not answer.
     pub cancel: Cancel,
@@ -79,7 +79,7 @@ pub struct Copied {
 /// Copies the rows of a source to a destination. Memory is bounded, whatever the number of rows: some batches per
 /// thread, and [`CopyOptions::sort_memory_bytes`] if rows are sorted.
 ///
-/// Pieces of the source are read in parallel, each by one thread. The destination is called only from the caller's
+/// Pieces of the source are read in parallel, large ones by several threads. The destination is called only from the caller's
 /// thread, and gets rows in the source's order unless it [wants](crate::Wants) otherwise. After an error nothing of
 /// the output is left, as far as the destination can guarantee that, and the destination has [settled](Destination::settle).
 /// Threads that are in a call of the source are not waited for: [`PieceOptions::cancel`] is set, and each ends when that

@@ -91,7 +91,7 @@ impl Reading {
         piece_options.cancel = pieces_end.clone();
         let wanted = wanted_pieces(source.as_ref(), piece_options.limit);
         let left = piece_options.limit.unwrap_or(u64::MAX);
-        let threads = threads.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
+        let threads = threads.unwrap_or_else(processors);
         let threads = if left <= FEW_ROWS || wanted == 0 { 0 } else { threads };
         if threads == 0 {
             let how = How::Here { options: piece_options, piece: 0, open: None };
@@ -206,6 +206,11 @@ fn wanted_pieces(source: &dyn Source, limit: Option<u64>) -> usize {
         rows = rows.saturating_add(piece.rows.unwrap_or(0));
     }
     pieces.len()
+}
+
+/// The processors that this process may use.
+pub(crate) fn processors() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// How many threads each piece is worth: one that can use several gets its part of the bytes, or, if those of a piece

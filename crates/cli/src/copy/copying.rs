@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::args::RowArgs;
+use crate::args::{RowArgs, ThreadArgs};
 use crate::numbers::{plural, thousands};
 use crate::output::Interrupted;
 
@@ -12,6 +12,7 @@ use crate::output::Interrupted;
 pub(crate) struct Copying<'a> {
     pub(crate) from: &'a [PathBuf],
     pub(crate) rows: &'a RowArgs,
+    pub(crate) threads: ThreadArgs,
     pub(crate) quiet: bool,
     pub(crate) interrupted: &'a Interrupted,
 }

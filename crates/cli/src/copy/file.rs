@@ -195,7 +195,7 @@ impl FileArgs {
             SortBy::resolve(sort.as_deref().unwrap_or_default(), &source.table().schema).map_err(wrong)?;
         options.sort_memory_bytes = self.sort_memory.map_or(SORT_MEMORY_BYTES, NonZeroU64::get);
         options.verify = self.verify;
-        options.cancel = copying.interrupted.cancel();
+        (options.threads, options.cancel) = (copying.threads.get(), copying.interrupted.cancel());
         let is_sorted = self.sort.is_some() || self.partition_by.is_some();
         let goes = if *target.address() == Address::Standard { Goes::ToStdout } else { Goes::Elsewhere };
         let progress = Progress::of_copy(source.table(), &options, is_sorted, copying.quiet, goes);

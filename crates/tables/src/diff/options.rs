@@ -23,6 +23,9 @@ pub struct DiffOptions {
     pub key: Vec<ColumnPath>,
     /// The approximate bytes of rows held while both tables are sorted by the key; more rows go to temporary files.
     pub sort_memory_bytes: u64,
+    /// Threads that read: half of them each table, or all of them one table after the other if there is a key. `None`: one
+    /// per processor. Without one of its own, a table is read by the thread that compares.
+    pub threads: Option<usize>,
     /// Limits of variants, whose JSON is compared.
     pub limits: Limits,
     /// Cancels the comparison.
@@ -35,6 +38,7 @@ impl Default for DiffOptions {
             rows_shown: 3,
             key: Vec::new(),
             sort_memory_bytes: SORT_MEMORY_BYTES,
+            threads: None,
             limits: Limits::DEFAULT,
             cancel: Cancel::new(),
         }

@@ -18,6 +18,7 @@ use crate::copy::unsorted;
 use crate::detached::detached_column;
 use crate::sorting::Sorting;
 use crate::subject::named;
+use crate::reading::processors;
 use crate::{Reading, ReadingOptions, Source, Table};
 
 /// The columns by which rows are matched.
@@ -96,7 +97,10 @@ impl Side {
         options: &DiffOptions,
         report: &mut dyn FnMut(u64),
     ) -> Result<Side> {
-        let reading = ReadingOptions { cancel: options.cancel.clone(), ..ReadingOptions::default() };
+        let threads = options.threads.unwrap_or_else(processors);
+        // With a key, the tables are read one after the other.
+        let threads = Some(if key.is_some() { threads } else { threads / 2 });
+        let reading = ReadingOptions { threads, cancel: options.cancel.clone(), ..ReadingOptions::default() };
         let reading = Reading::new(Arc::clone(source), reading)?;
         let key = key.map_or(Vec::new(), |key| key.leaves[side].clone());
         let mut side =

@@ -141,6 +141,8 @@ fn threads_that_parse_are_left() {
     fs::write(&path, format!("n\n{}", "1\n".repeat(100_000))).unwrap();
     let mut file = opened(&path);
     file.block_bytes = Some(100);
+    let alone = file.read(None, &PieceOptions { threads: 1, ..PieceOptions::default() }).unwrap();
+    assert!(matches!(alone.how(), How::Here(_)));
     for rows in [1, 100, 777] {
         let mut options = PieceOptions::default().limited_to(rows);
         options.threads = 4;
