@@ -107,8 +107,8 @@ fn errors_are_the_same_whatever_the_threads() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.csv");
     let right = csv(60_000);
-    let mut starts: Vec<usize> = right.match_indices("\n1").map(|(at, _)| at + 1).collect();
-    starts.retain(|at| right[..*at].matches('"').count() % 2 == 0);
+    // Lines that begin with a digit begin rows.
+    let starts: Vec<usize> = right.match_indices("\n1").map(|(at, _)| at + 1).collect();
     let middle = |part: usize| starts[starts.len() * part / 10];
     for (wrong, part) in
         [("1,a\n", 1), ("1,\"a\"b,c,2024-02-01\n", 5), ("1,\"open,c,2024-02-01\n", 5), ("x,,,\n", 9)]

@@ -20,6 +20,8 @@ use super::format::FormatFile;
 use super::hive::Partitions;
 use super::options::FilesOptions;
 use super::parquet::ParquetFile;
+use super::parquet_rows::ParquetRows;
+use super::part::Part;
 use crate::project::Conformed;
 use crate::source::Numbered;
 use crate::{Batches, PieceOptions};
@@ -127,16 +129,6 @@ impl fmt::Debug for Kind {
             Kind::Other(file) => write!(f, "Other({:?})", file.name()),
         }
     }
-}
-
-/// A part of a file that can be read independently of the others.
-pub(super) struct Part {
-    /// Its row groups, if it has any.
-    pub(super) groups: Range<usize>,
-    pub(super) rows: Option<u64>,
-    pub(super) bytes: Option<u64>,
-    /// Whether several threads can read it.
-    pub(super) splits: bool,
 }
 
 /// A file that was opened, and its values of the columns in the paths.
@@ -345,7 +337,9 @@ impl DataFile {
             (Kind::Other(file), _) => Conformed::open(plan, options, |leaves, options| {
                 Ok(Box::new(Numbered::new(file.open(leaves, options)?, 0)))
             }),
-            (Kind::Parquet { .. }, _) => Ok(Box::new(self.parquet()?.rows(groups.clone(), plan, options)?)),
+            (Kind::Parquet { .. }, _) => {
+                Ok(Box::new(ParquetRows::open(self.parquet()?, groups.clone(), plan, options)?))
+            }
         }
     }
 

@@ -7,6 +7,8 @@ mod gathered;
 mod hive;
 mod options;
 mod parquet;
+mod parquet_rows;
+mod part;
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -30,7 +32,8 @@ pub use hive::Hive;
 pub use options::FilesOptions;
 pub use parquet::ParquetFile;
 
-use gathered::{FileSchema, Opened, OpenedFile, Part, Plan};
+use gathered::{FileSchema, Opened, OpenedFile, Plan};
+use part::Part;
 
 /// Files read as one table: Parquet files, directories of them, and patterns.
 ///

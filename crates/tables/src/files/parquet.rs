@@ -4,20 +4,18 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use marquetry_base::cast::u64_of;
-use marquetry_base::{Budget, Codecs, Error, ErrorKind, Limits, Machine, Object, Result};
+use marquetry_base::{Codecs, Error, Limits, Machine, Object, Result};
 use marquetry_codecs::StandardCodecs;
 use marquetry_io::blocking::File;
 use marquetry_io::store::{Found, LocalFiles, Store};
 use marquetry_io::{ByteSource, ByteSources, ObjectVersion, drive};
-use marquetry_parquet::batch::{Batch, Values};
+use marquetry_parquet::batch::Values;
 use marquetry_parquet::format::FileMetaData;
-use marquetry_parquet::read::{Conform, ConformReader, Conformer, FooterReader, ReadOptions};
+use marquetry_parquet::read::{Conform, ConformReader, FooterReader, ReadOptions};
 
-use super::columns::SideBySide;
-use super::gathered::Part;
+use super::part::Part;
+use crate::PieceOptions;
 use crate::subject::{is_stdin, name_of, renamed};
-use crate::{Batches, PieceOptions};
 
 /// The only object of each machine here.
 pub(super) const FILE: Object = Object(0);
@@ -25,8 +23,6 @@ pub(super) const FILE: Object = Object(0);
 const FEW_ROWS_READ_BYTES: u64 = 1 << 20;
 /// Rows that are few.
 const FEW_ROWS: u64 = 100_000;
-/// With fewer values than this, one thread is enough.
-const FEW_VALUES: u64 = 1 << 17;
 /// Bytes of a file that are worth a piece of their own.
 const PIECE_BYTES: u64 = 8 << 20;
 /// Leaves of a schema from which on a file is one piece: each piece has the state of all of its columns.
@@ -202,19 +198,6 @@ impl ParquetFile {
         pieces
     }
 
-    /// Opens row groups as rows of another schema.
-    pub(super) fn rows(
-        &self,
-        groups: Range<usize>,
-        (conform, constants): (Arc<Conform>, Vec<Option<Values>>),
-        options: &PieceOptions,
-    ) -> Result<ParquetRows> {
-        let left = options.limit.unwrap_or(u64::MAX);
-        let of = Rows { file: self.clone(), groups, conform, constants, options: options.clone() };
-        let how = if of.is_worth_several() { of.side_by_side()? } else { of.one_by_one()? };
-        Ok(ParquetRows { of, how, left, done: 0 })
-    }
-
     /// A reader of row groups as rows of another schema.
     pub(super) fn reader(
         &self,
@@ -229,7 +212,7 @@ impl ParquetFile {
             .map_err(|error| self.named(error))
     }
 
-    fn read_options(&self, groups: Range<usize>, options: &PieceOptions) -> ReadOptions {
+    pub(super) fn read_options(&self, groups: Range<usize>, options: &PieceOptions) -> ReadOptions {
         let mut read = ReadOptions {
             keep_dictionaries: options.keep_dictionaries,
             limits: self.limits,
@@ -282,119 +265,8 @@ impl ParquetFile {
         open().map_err(|error| self.named(error))
     }
 
-    fn named(&self, error: Error) -> Error {
+    pub(super) fn named(&self, error: Error) -> Error {
         renamed(error, &self.name)
-    }
-}
-
-/// Batches of a file's rows.
-///
-/// Several threads read columns side by side. Where one fails, it is not known whether one thread alone would have found
-/// another error first, so one reads all of it again, up to where the rows were handed out, and goes on from there: what
-/// it finds is the error, whatever the number of threads.
-pub(super) struct ParquetRows {
-    of: Rows,
-    how: How,
-    left: u64,
-    /// Rows that were handed out.
-    done: u64,
-}
-
-/// Rows of a file.
-struct Rows {
-    file: ParquetFile,
-    groups: Range<usize>,
-    conform: Arc<Conform>,
-    constants: Vec<Option<Values>>,
-    options: PieceOptions,
-}
-
-enum How {
-    OneByOne(Box<ConformReader>, Sources),
-    SideBySide(SideBySide, Box<Conformer>),
-}
-
-impl Rows {
-    /// Whether there is work for several threads.
-    fn is_worth_several(&self) -> bool {
-        let groups = &self.file.metadata.row_groups;
-        let rows: u64 =
-            self.groups.clone().filter_map(|group| groups.get(group)).map(|group| group.rows).sum();
-        let rows = rows.min(self.options.limit.unwrap_or(u64::MAX));
-        let values = rows.saturating_mul(u64_of(self.conform.reads().len()));
-        self.options.threads > 1 && self.conform.reads().len() > 1 && values >= FEW_VALUES
-    }
-
-    fn one_by_one(&self) -> Result<How> {
-        let (conform, constants) = (Arc::clone(&self.conform), self.constants.clone());
-        let reader = self.file.reader(self.groups.clone(), conform, constants, &self.options)?;
-        Ok(How::OneByOne(Box::new(reader), self.file.sources()?))
-    }
-
-    fn side_by_side(&self) -> Result<How> {
-        let open = || {
-            let mut read = self.file.read_options(self.groups.clone(), &self.options);
-            let (conform, constants) = (Arc::clone(&self.conform), self.constants.clone());
-            let conformer = Conformer::new(conform, constants, read.layout, read.keep_dictionaries)?;
-            read.batch_rows = conformer.batch_rows(read.batch_rows)?;
-            let leaves: Vec<usize> = self.conform.reads().iter().copied().collect();
-            let PieceOptions { threads, cancel, .. } = &self.options;
-            let columns = SideBySide::new(&self.file, &leaves, &read, *threads, cancel)?;
-            Ok(How::SideBySide(columns, Box::new(conformer)))
-        };
-        open().map_err(|error| self.file.named(error))
-    }
-}
-
-impl How {
-    fn next(&mut self) -> Result<Option<Batch>> {
-        match self {
-            How::OneByOne(reader, sources) => drive(&mut **reader, sources),
-            How::SideBySide(columns, conformer) => {
-                let Some(batch) = columns.next()? else { return Ok(None) };
-                conformer.feed(batch)?;
-                let made = conformer.step(&mut Budget::unlimited())?;
-                made.map(Some).ok_or_else(|| Error::internal("a budget without an end is spent"))
-            }
-        }
-    }
-}
-
-impl ParquetRows {
-    fn next_rows(&mut self) -> Result<Option<Batch>> {
-        match (self.how.next(), &self.how) {
-            (Err(error), How::SideBySide(..)) if error.kind() != ErrorKind::Cancelled => {
-                self.how = self.of.one_by_one()?;
-            }
-            (next, _) => return next,
-        }
-        let mut again = 0;
-        loop {
-            self.of.options.cancel.check()?;
-            let Some(batch) = self.how.next()? else { return Ok(None) };
-            let rows = u64_of(batch.rows);
-            if again + rows > self.done {
-                let known = usize::try_from(self.done - again).unwrap_or(usize::MAX);
-                return Ok(Some(batch.slice(known.min(batch.rows)..batch.rows)));
-            }
-            again += rows;
-        }
-    }
-}
-
-impl Batches for ParquetRows {
-    fn next(&mut self) -> Result<Option<Batch>> {
-        if self.left == 0 {
-            return Ok(None);
-        }
-        let next = self.next_rows().map_err(|error| self.of.file.named(error))?;
-        let Some(mut batch) = next else { return Ok(None) };
-        if u64_of(batch.rows) > self.left {
-            batch = batch.slice(0..usize::try_from(self.left).unwrap_or(usize::MAX));
-        }
-        let rows = u64_of(batch.rows);
-        (self.left, self.done) = (self.left - rows, self.done + rows);
-        Ok(Some(batch))
     }
 }
 
@@ -434,6 +306,3 @@ fn check_path(store: &dyn Store, path: &Path) -> Result<()> {
         _ => Ok(()),
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -8,6 +8,7 @@ mod fit;
 mod new_file;
 mod output;
 mod rows;
+mod steps;
 mod stream;
 
 use std::fmt;
@@ -15,11 +16,10 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use marquetry_base::{Budget, Error, ErrorKind, Limits, Result, Step};
+use marquetry_base::{Budget, Error, Limits, Result, Step};
 use marquetry_io::ObjectVersion;
 use marquetry_io::store::Store;
 use marquetry_parquet::schema::Schema;
-use marquetry_parquet::write::Fed;
 use marquetry_text::read::{Sample, Sampled, TextForm, TextSampler};
 
 pub use marquetry_text::{Column, ColumnType, Columns, Format, Header, Quote, Scalar, TextOptions};
@@ -33,6 +33,7 @@ use crate::subject::{name_of, named, renamed};
 use crate::{Batches, Cancel, PieceOptions};
 use compression::Compression;
 use rows::Blocks;
+use steps::{fed, unexpected};
 use stream::Stream;
 
 /// Bytes of a file, compressed or not, for which one thread is enough.
@@ -347,17 +348,6 @@ fn sample(stream: &mut Stream, format: Format, options: &TextOptions, cancel: &C
             other => return Err(unexpected(&other)),
         }
     }
-}
-
-fn fed<T>(fed: Fed<T>) -> Result<()> {
-    match fed {
-        Fed::Taken => Ok(()),
-        Fed::Full(_) => Err(Error::internal("a machine that asked for bytes has no room")),
-    }
-}
-
-fn unexpected<T: fmt::Debug>(step: &Step<T>) -> Error {
-    Error::new(ErrorKind::Internal, format!("an unexpected step of a text's machine: {step:?}"))
 }
 
 #[cfg(test)]

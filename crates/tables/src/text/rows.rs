@@ -9,8 +9,8 @@ use marquetry_text::read::{
     Block, Read, ReadOptions, Split, SplitOptions, TextForm, TextReader, TextSplitter,
 };
 
+use super::steps::{fed, unexpected};
 use super::stream::Stream;
-use super::{fed, unexpected};
 use crate::lanes::{Lanes, WAITING_BYTES_MAX, guarded, spawn};
 use crate::subject::renamed;
 use crate::{Batches, Cancel, PieceOptions};
@@ -34,7 +34,7 @@ pub struct TextRows {
 pub(super) enum How {
     /// On the thread that asks.
     Here(Box<(Blocks, Parser)>),
-    /// By threads, a block at a time each.
+    /// By threads, a block at a time each; and what cancels waiting for them.
     Elsewhere(Arc<Parsing>, Cancel),
 }
 
@@ -61,10 +61,9 @@ impl TextRows {
             let waiting_bytes =
                 options.batch_bytes.map_or(WAITING_BYTES_MAX, |bytes| bytes.saturating_mul(2));
             let lanes = Lanes::new(usize::MAX, options.threads, BLOCKS_AHEAD, waiting_bytes);
-            let cancel = blocks.cancel.clone();
             let parsing = Arc::new(Parsing { blocks: Mutex::new(blocks), lanes });
             // It ends the threads if not all can be started.
-            let how = How::Elsewhere(Arc::clone(&parsing), cancel);
+            let how = How::Elsewhere(Arc::clone(&parsing), options.cancel.clone());
             let rows = TextRows { name: name.to_string(), how, left, next_row: 0 };
             for _ in 0..options.threads {
                 let (parsing, mut parser) = (Arc::clone(&parsing), parser()?);

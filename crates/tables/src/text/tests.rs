@@ -3,6 +3,7 @@ use std::io::Write;
 
 use marquetry_io::store::LocalFiles;
 
+use marquetry_base::ErrorKind;
 use marquetry_base::cast::u64_of;
 
 use super::rows::How;

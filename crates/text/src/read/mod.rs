@@ -49,6 +49,8 @@ use crate::{Columns, Format, TextOptions};
 
 pub use split::{Block, Split, SplitOptions, TextSplitter};
 
+use split::Rule;
+
 /// Examines the first rows of a text to infer the names and types of its columns.
 ///
 /// ```text
@@ -314,6 +316,32 @@ impl TextForm {
             FormKind::Delimited(form) => form.piece_bytes(),
             FormKind::Lines(_) => window::PIECE_BYTES,
         }
+    }
+}
+
+impl TextForm {
+    /// What ends rows, and whether lines of nothing may come before the header. All that a form knows of quotes must be
+    /// here: where it disagrees with the reader of rows, a block ends within a row.
+    fn splits(&self) -> (Rule, bool) {
+        match &self.kind {
+            FormKind::Delimited(form) => {
+                let (dialect, has_blank_lines) = form.splits();
+                let rule = match dialect.quote {
+                    None => Rule::LineFeed,
+                    Some(quote) => Rule::Unquoted { delimiter: dialect.delimiter, quote },
+                };
+                (rule, has_blank_lines)
+            }
+            FormKind::Lines(_) => (Rule::LineFeed, false),
+        }
+    }
+}
+
+impl TextSplitter {
+    /// A splitter of a text of this form.
+    pub fn new(form: &TextForm, options: SplitOptions) -> TextSplitter {
+        let (rule, has_blank_lines) = form.splits();
+        TextSplitter::of(rule, has_blank_lines, form.piece_bytes(), &options)
     }
 }
 

@@ -14,6 +14,17 @@ const CHECK_SLICE_BYTES: usize = 64 << 10;
 /// Characters of a value that an error shows.
 const SHOWN_CHARS_MAX: usize = 60;
 
+/// A place in a text between rows, and what is known of the text before it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Start {
+    /// Bytes before it.
+    pub(super) offset: u64,
+    /// Line ends before it.
+    pub(super) lines: u64,
+    /// The header is before it, if there is one.
+    pub(super) is_after_header: bool,
+}
+
 /// A position in a window up to which lines are counted.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Place {

@@ -8,7 +8,7 @@ use marquetry_base::{Budget, Bytes, Error, Failed, Limits, Price, Result, Step};
 use marquetry_parquet::write::Fed;
 
 use super::delimited::BYTE_ORDER_MARK;
-use super::{FormKind, TextForm};
+use super::place::Start;
 use crate::TextOptions;
 
 /// The price of looking for quotes and line ends: per byte, and per stop at one of them.
@@ -125,42 +125,13 @@ impl Block {
     }
 }
 
-/// A place in a text between rows, and what is known of the text before it.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Start {
-    /// Bytes before it.
-    pub(super) offset: u64,
-    /// Line ends before it.
-    pub(super) lines: u64,
-    /// The header is before it, if there is one.
-    pub(super) is_after_header: bool,
-}
-
 /// What ends a row.
 #[derive(Debug, Clone, Copy)]
-enum Rule {
+pub(super) enum Rule {
     /// Every line feed.
     LineFeed,
     /// A line feed that is not in quotes.
     Unquoted { delimiter: u8, quote: u8 },
-}
-
-impl Rule {
-    /// How rows of this form end, and whether lines of nothing may come before the header. All that a form knows of
-    /// quotes must be here: where it disagrees with the reader of rows, a block ends within a row.
-    fn of(form: &TextForm) -> (Rule, bool) {
-        match &form.kind {
-            FormKind::Delimited(form) => {
-                let (dialect, has_blank_lines) = form.splits();
-                let rule = match dialect.quote {
-                    None => Rule::LineFeed,
-                    Some(quote) => Rule::Unquoted { delimiter: dialect.delimiter, quote },
-                };
-                (rule, has_blank_lines)
-            }
-            FormKind::Lines(_) => (Rule::LineFeed, false),
-        }
-    }
 }
 
 /// What the next byte is part of: as the scanner of delimited text has it.
@@ -177,10 +148,14 @@ enum State {
 }
 
 impl TextSplitter {
-    /// A splitter of a text of this form.
-    pub fn new(form: &TextForm, options: SplitOptions) -> TextSplitter {
-        let (rule, has_blank_lines) = Rule::of(form);
-        let piece_bytes = form.piece_bytes();
+    /// A splitter of a text whose rows end by this rule, and are read in pieces of so many bytes. Lines of nothing may
+    /// come before its header.
+    pub(super) fn of(
+        rule: Rule,
+        has_blank_lines: bool,
+        piece_bytes: usize,
+        options: &SplitOptions,
+    ) -> TextSplitter {
         // Two pieces of a reader's window, less what it takes over of a row from the first.
         let suitable = 2 * piece_bytes - piece_bytes / 8;
         let block_bytes = u64_of(options.block_bytes.unwrap_or(suitable));

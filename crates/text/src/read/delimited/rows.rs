@@ -8,8 +8,7 @@ use marquetry_base::{Budget, Bytes, Detail, Error, Result, Step};
 use marquetry_parquet::batch::{Batch, ColumnBatch, Layout};
 use marquetry_parquet::write::Fed;
 
-use super::super::place::{Place, at_line, line_ends, shown};
-use super::super::split::Start;
+use super::super::place::{Place, Start, at_line, line_ends, shown};
 use super::super::window::{Filled, PIECE_BYTES, Window};
 use super::column::{Fill, Filling, Source, Store};
 use super::scan::{Dialect, SCAN_PRICE, Scanned, Scanner, Strip, Wrong};

@@ -16,8 +16,7 @@ pub(super) use plan::{Form, Planner};
 pub(super) use rows::Rows;
 pub(super) use sample::{Sample, Sampler};
 
-use super::place::{Place, at_line, shown};
-use super::split::Start;
+use super::place::{Place, Start, at_line, shown};
 use super::window::{Filled, PIECE_BYTES, Window};
 use json::{Tokens, Wrong};
 

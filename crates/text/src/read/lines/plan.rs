@@ -11,7 +11,7 @@ use marquetry_parquet::schema::{Plan, Schema};
 use marquetry_parquet::write::Fed;
 
 use super::super::delimited::NAME_PRICE;
-use super::super::split::Start;
+use super::super::place::Start;
 use super::Lines;
 use crate::{Column, ColumnType, Columns, Scalar};
 

@@ -9,8 +9,7 @@ use marquetry_parquet::batch::Batch;
 use marquetry_parquet::record::{RecordSink, Shredder, Value};
 use marquetry_parquet::write::Fed;
 
-use super::super::place::shown;
-use super::super::split::Start;
+use super::super::place::{Start, shown};
 use super::json::{Text, Token, Tokens};
 use super::plan::{Becomes, Made, Names, Planner};
 use super::{Lines, Next, no_object};

@@ -3,7 +3,7 @@ use alloc::vec::Vec;
 
 use marquetry_parquet::batch::{Batch, Values};
 
-use super::super::{Read, ReadOptions, Sampled, TextReader, TextSampler};
+use super::super::{Read, ReadOptions, Sampled, TextForm, TextReader, TextSampler};
 use super::*;
 use crate::{Format, Header, Quote};
 
@@ -175,8 +175,7 @@ fn blocks_have_the_rows_of_the_text() {
 
 #[test]
 fn errors_have_their_lines() {
-    let mut options = TextOptions::default();
-    options.quote = Quote::Character(b'"');
+    let options = TextOptions { quote: Quote::Character(b'"'), ..TextOptions::default() };
     let good = "n,s\n1,\"a\nb\"\n2,c\r\n3,\"d\"\"\n\"\n";
     let form = form(good.as_bytes(), Format::Csv, &options).unwrap();
     for bad in ["x,y\n", "4\n", "4,\"e\"f\n5,g\n", "4,\"open\n\n", "4,\u{fffd}\n", "4,\"\"\"\n"] {

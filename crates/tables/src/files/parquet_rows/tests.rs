@@ -1,10 +1,12 @@
 use std::fs;
+use std::path::{Path, PathBuf};
 
+use marquetry_base::Limits;
 use marquetry_parquet::schema::Plan as _;
 
 use super::*;
 use crate::digest::Digest;
-use crate::files::{Files, FilesOptions};
+use crate::files::{FileFormat, Files, FilesOptions};
 use crate::parquet::{NewParquetFile, ParquetOptions};
 use crate::text::{TextFormat, TextOptions};
 use crate::{CopyOptions, Source, copy};
@@ -26,8 +28,8 @@ fn nested(folder: &Path) -> PathBuf {
     };
     let (text, path) = (folder.join("a.jsonl"), folder.join("a.parquet"));
     fs::write(&text, (0..3000).map(line).collect::<String>()).unwrap();
-    let mut options = FilesOptions::default();
-    options.formats = vec![Arc::new(TextFormat::new(TextOptions::default()))];
+    let formats: Vec<Arc<dyn FileFormat>> = vec![Arc::new(TextFormat::new(TextOptions::default()))];
+    let options = FilesOptions { formats, ..FilesOptions::default() };
     let source: Arc<dyn Source> = Arc::new(Files::open([&text], &options).unwrap());
     let mut file = NewParquetFile::new(&path, ParquetOptions::default()).unwrap();
     copy(&source, &mut file, &CopyOptions::default(), &mut |_| {}).unwrap();
@@ -92,8 +94,8 @@ fn threads_read_the_same_rows() {
     let open = |rows: usize| {
         let path = folder.path().join(format!("{rows}.csv"));
         fs::write(&path, format!("a,b\n{}", "1,2\n".repeat(rows))).unwrap();
-        let mut options = FilesOptions::default();
-        options.formats = vec![Arc::new(TextFormat::new(TextOptions::default()))];
+        let formats: Vec<Arc<dyn FileFormat>> = vec![Arc::new(TextFormat::new(TextOptions::default()))];
+        let options = FilesOptions { formats, ..FilesOptions::default() };
         let source: Arc<dyn Source> = Arc::new(Files::open([&path], &options).unwrap());
         let path = path.with_extension("parquet");
         let mut file = NewParquetFile::new(&path, ParquetOptions::default()).unwrap();
@@ -101,7 +103,8 @@ fn threads_read_the_same_rows() {
         let file = ParquetFile::open(&path, Limits::default()).unwrap();
         let schema = &file.metadata().schema;
         let conform = Conform::plan(Arc::clone(schema), Arc::clone(schema), &[]).at_once().unwrap();
-        let rows = file.rows(0..1, (Arc::new(conform), Vec::new()), &self::options(2, 8192)).unwrap();
+        let plan = (Arc::new(conform), Vec::new());
+        let rows = ParquetRows::open(file, 0..1, plan, &self::options(2, 8192)).unwrap();
         matches!(rows.how, How::SideBySide(..))
     };
     assert_eq!([1000, 100_000].map(open), [false, true]);
