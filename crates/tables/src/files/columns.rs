@@ -25,6 +25,8 @@ const WAITING_BATCHES: usize = 2;
 const VALUE_BYTES: usize = 16;
 /// What a column chunk costs beside its bytes, in bytes.
 const CHUNK_BYTES: u64 = 4 << 10;
+/// Bytes of a chunk that are worth a read.
+const READ_BYTES_MIN: u64 = 1 << 20;
 /// How long to wait for a batch before checking whether the work was cancelled.
 const LOOK_UP_AFTER: Duration = Duration::from_millis(100);
 
@@ -77,6 +79,9 @@ impl SideBySide {
         let mut options = options.clone();
         options.batch_rows =
             options.batch_rows.min(options.batch_bytes / (VALUE_BYTES * leaves.len()).max(1)).max(1);
+        // What is read at a time is held: of all parts together it is what one reader asks for, while that is not little.
+        let at_once = options.read_bytes / u64_of(parts.len().max(1));
+        options.read_bytes = options.read_bytes.min(at_once.max(READ_BYTES_MIN));
         // Together the parts may hold what a reader for each thread might.
         let (_, total) = options.limits.total_of(file.bytes(), u64_of(leaves.len()));
         options.limits.total_bytes = total / u64_of(parts.len().div_ceil(threads).max(1));
