@@ -16,9 +16,9 @@ use super::options::DiffOptions;
 use super::values::{are_comparable, compare, item};
 use crate::copy::unsorted;
 use crate::detached::detached_column;
+use crate::reading::processors;
 use crate::sorting::Sorting;
 use crate::subject::named;
-use crate::reading::processors;
 use crate::{Reading, ReadingOptions, Source, Table};
 
 /// The columns by which rows are matched.
