@@ -37,6 +37,7 @@ pub(crate) struct RowArgs {
     /// Maximum number of rows
     #[arg(
         long,
+        short = 'n',
         value_parser = parse_number::<u64>,
         value_name = "N",
         allow_negative_numbers = true,

@@ -39,7 +39,7 @@ A file appears under its name only when it is complete and on disk; an existing 
 What replaces another has its mode, and its owner and group if permitted; symbolic links are followed. Values \
 are copied bit by bit. Their encoding is chosen from the data, column by column.
 
-CSV, TSV and JSON lines are written as `marquetry rows --help` says, compressed if the name ends in .gz or .zst. In CSV, null is nothing \
+CSV, TSV and JSON lines are written as `marquetry rows --help` says, compressed if the name ends in .gz, .bz2 or .zst. In CSV, null is nothing \
 and empty text is \"\"; nested columns are for JSON lines. TSV has no quotes: text with tabs or line ends, and empty text, are errors.
 
 A directory appears when all of its files are complete. With --overwrite it replaces an existing directory, if that contains only \
@@ -64,7 +64,7 @@ pub(crate) struct Copy {
     /// destination
     ///
     /// The destination is cql://[USER[:PASSWORD]@]HOST[:PORT][,HOST[:PORT]…]/KEYSPACE.TABLE, a path that ends
-    /// in .parquet, .csv, .tsv or .jsonl (also before .gz and .zst), a path that ends in / or is a directory, or - for
+    /// in .parquet, .csv, .tsv or .jsonl (also before .gz, .bz2 and .zst), a path that ends in / or is a directory, or - for
     /// standard output, with --to.
     #[arg(value_name = "FILE… TO", required = true)]
     from_and_to: Vec<OsString>,

@@ -16,3 +16,20 @@ pub(crate) fn of_option(option: &str) -> Option<&'static str> {
         _ => return None,
     })
 }
+
+/// The command that does what somebody looked for under a name that other tools have for it.
+pub(crate) fn of_command(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "cat" | "head" | "print" | "tail" | "view" => "'marquetry rows FILE -n 10' prints the first rows",
+        "tojson" | "to-json" => "'marquetry rows FILE --format json' prints rows as JSON lines",
+        "schema" | "describe" | "footer" | "info" | "inspect" | "meta" | "metadata" | "stat" | "stats" => {
+            "'marquetry show FILE' describes a file: its schema, columns and sizes"
+        }
+        "count" | "rowcount" | "wc" => "'marquetry show FILE' says how many rows a file has",
+        "convert" | "cp" | "export" | "import" | "load" | "merge" | "rewrite" | "sort" | "split"
+        | "unload" => "'marquetry copy FROM TO' moves rows between files, directories and tables",
+        "cmp" | "compare" => "'marquetry diff A B' compares two tables",
+        "sql" | "ddl" | "insert" => "'marquetry cql FILE --table T --key K' prints CQL",
+        _ => return None,
+    })
+}

@@ -28,7 +28,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::error::ContextValue;
+use clap::error::{ContextKind, ContextValue};
 use clap::{ArgMatches, CommandFactory, Parser, Subcommand};
 
 use failure::{EXIT_HELP, Exit, Failure, Outcome};
@@ -127,7 +127,7 @@ fn is_trusting(matches: &ArgMatches) -> bool {
 /// Help and versions go to standard output, mistakes to standard error, without a password that may have stood on the
 /// command line.
 fn print_usage(error: clap::Error) -> Outcome<ExitCode> {
-    let error = escaped(error);
+    let error = escaped(with_hint(error));
     let styled = error.render();
     let plain = styled.to_string();
     let lines: Vec<String> = plain.split('\n').map(table::printable).collect();
@@ -149,6 +149,17 @@ fn print_usage(error: clap::Error) -> Outcome<ExitCode> {
         .and_then(|()| stdout.flush())
         .map_err(|error| Failure::output(&error))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// An error about a command that there is none of: with the one that does what was probably meant.
+fn with_hint(mut error: clap::Error) -> clap::Error {
+    if let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand)
+        && let Some(hint) = hints::of_command(&name.to_ascii_lowercase())
+    {
+        error.remove(ContextKind::SuggestedSubcommand);
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.into()]));
+    }
+    error
 }
 
 /// The error with line ends and what speaks to the terminal escaped in what it repeats of the command line, which may

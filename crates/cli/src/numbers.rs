@@ -36,14 +36,26 @@ pub(crate) fn size(bytes: u64) -> String {
 
 /// A count of an option: at least 1.
 pub(crate) fn parse_count<N: TryFrom<NonZeroU64>>(text: &str) -> Result<N, String> {
-    let count = text.parse::<NonZeroU64>().ok().and_then(|count| N::try_from(count).ok());
-    count.ok_or_else(|| "must be a whole number, at least 1".to_string())
+    let count = whole(text).and_then(NonZeroU64::new).and_then(|count| N::try_from(count).ok());
+    count.ok_or_else(|| "must be a whole number, at least 1; 10K is 10,000".to_string())
 }
 
 /// A number of an option that may be 0.
 pub(crate) fn parse_number<N: TryFrom<u64>>(text: &str) -> Result<N, String> {
-    let number = text.parse::<u64>().ok().and_then(|number| N::try_from(number).ok());
-    number.ok_or_else(|| "must be a whole number, at least 0".to_string())
+    let number = whole(text).and_then(|number| N::try_from(number).ok());
+    number.ok_or_else(|| "must be a whole number, at least 0; 10K is 10,000".to_string())
+}
+
+/// A whole number: `2500`, `2_500`, or in thousands, millions and thousand millions: `10K`, `3M`, `1G`.
+fn whole(text: &str) -> Option<u64> {
+    let scale = match text.as_bytes().last()?.to_ascii_lowercase() {
+        b'k' => 1_000,
+        b'm' => 1_000_000,
+        b'g' => 1_000_000_000,
+        _ => 1,
+    };
+    let digits = if scale == 1 { text } else { text.get(..text.len() - 1)? };
+    digits.replace('_', "").parse::<u64>().ok()?.checked_mul(scale)
 }
 
 /// Bytes of an option, at least 1: `65536`, `64K`, `64KiB` or `64kB`, and so with M and G.

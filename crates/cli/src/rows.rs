@@ -78,6 +78,7 @@ pub(crate) struct RowsCommand {
     /// Maximum number of rows [default: 10 in a table, otherwise all]
     #[arg(
         long,
+        short = 'n',
         value_parser = parse_number::<u64>,
         value_name = "N",
         allow_negative_numbers = true,

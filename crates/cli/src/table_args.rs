@@ -1,7 +1,7 @@
 //! The options that select files and read them as one table.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
@@ -94,15 +94,36 @@ impl TableArgs {
         self.open_columns(paths, self.wanted()?, interrupted)
     }
 
-    /// The same, with these columns instead of those that are named.
+    /// The same for what will be copied to a file or a directory, which is not read even if it is among the files.
+    pub(crate) fn open_for(
+        &self,
+        destination: Option<&Path>,
+        paths: &[PathBuf],
+        interrupted: &Interrupted,
+    ) -> Outcome<Arc<dyn Source>> {
+        self.open_with(destination, paths, self.wanted()?, interrupted)
+    }
+
+    /// As [`TableArgs::open`], with these columns instead of those that are named.
     pub(crate) fn open_columns(
         &self,
         paths: &[PathBuf],
         columns: Option<Vec<ColumnPath>>,
         interrupted: &Interrupted,
     ) -> Outcome<Arc<dyn Source>> {
+        self.open_with(None, paths, columns, interrupted)
+    }
+
+    fn open_with(
+        &self,
+        destination: Option<&Path>,
+        paths: &[PathBuf],
+        columns: Option<Vec<ColumnPath>>,
+        interrupted: &Interrupted,
+    ) -> Outcome<Arc<dyn Source>> {
         let mut options = self.options(interrupted)?;
         options.columns = columns;
+        options.destination = destination.map(Path::to_path_buf);
         let opened = marquetry::open_all(paths, &SourceOptions::from(options))?;
         if let (false, Some(option)) = (opened.takes(OptionGroup::Text), self.text.given()) {
             return Err(Failure::usage(format!(

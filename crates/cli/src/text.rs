@@ -14,11 +14,12 @@ use crate::output::Interrupted;
 /// How text is read.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct TextArgs {
-    /// Input format, whatever the files' names; allows '-' for standard input
+    /// Input format, whatever the files' names and first bytes
     ///
     /// By default, names that end in .csv, .tsv, .tab, .jsonl and .ndjson are text, compressed or not (.csv.gz,
-    /// .jsonl.zst), and all others are Parquet files. Text is UTF-8. What is compressed with gzip or zstd is
-    /// also known by its first bytes. Pipes are read once: `rows <(command) --from csv`.
+    /// .jsonl.zst, .tsv.bz2). Files with other names, pipes and standard input are what they begin as: Parquet, JSON lines
+    /// or CSV, compressed with gzip, bzip2, zstd or not. Text is UTF-8. Parquet from a pipe is kept in a temporary file
+    /// without a name, because it is read from its end.
     #[arg(long, value_enum, value_name = "FORMAT", help_heading = "CSV and JSON lines")]
     pub(crate) from: Option<Format>,
 

@@ -9,8 +9,10 @@ use marquetry_base::Result;
 use crate::{ByteSink, ByteSource, ObjectVersion};
 
 mod local;
+mod spooled;
 
 pub use local::LocalFiles;
+pub use spooled::Spooled;
 
 /// A place where objects have paths: found, opened, and created so that they appear whole.
 ///

@@ -96,7 +96,11 @@ pub fn create(path: impl AsRef<Path>, schema: Schema) -> Result<Writer> {
 ///
 /// As [`open`], [`destination`] and [`tables::copy`](marquetry_tables::copy).
 pub fn copy(from: impl AsRef<OsStr>, to: impl AsRef<OsStr>) -> Result<Copied> {
-    let from = open(from)?;
+    let mut options = SourceOptions::default();
+    if let Address::Path(path) = Address::parse(to.as_ref()) {
+        options.files.destination = Some(path);
+    }
+    let from = open_all([from], &options)?;
     let mut to = destination(to)?;
     marquetry_tables::copy(from.source(), to.as_mut(), &CopyOptions::default(), &mut |_| {})
 }

@@ -21,7 +21,7 @@ pub enum Format {
 
 impl Format {
     /// The format that a file name's extension suggests, ignoring case: `.csv`, `.tsv`, `.tab`, `.jsonl`, `.ndjson`,
-    /// also before `.gz` and `.zst`.
+    /// also before `.gz`, `.bz2` and `.zst`.
     ///
     /// ```
     /// use marquetry_text::Format;
@@ -31,7 +31,8 @@ impl Format {
     /// ```
     pub fn by_name(name: &str) -> Option<Format> {
         let name = name.to_ascii_lowercase();
-        let name = name.strip_suffix(".gz").or(name.strip_suffix(".zst")).unwrap_or(&name);
+        let compressed = [".gz", ".bz2", ".zst"];
+        let name = compressed.iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name);
         match name.rsplit_once('.')?.1 {
             "csv" => Some(Format::Csv),
             "tsv" | "tab" => Some(Format::Tsv),
@@ -40,14 +41,44 @@ impl Format {
         }
     }
 
-    /// The file extensions of this format, without the dot, in the order in which directories are searched for them.
+    /// The file extensions of this format, without the dot, by which directories are searched for its files.
     pub fn extensions(self) -> &'static [&'static str] {
         match self {
-            Format::Csv => &["csv", "csv.gz", "csv.zst"],
-            Format::Tsv => &["tsv", "tab", "csv", "tsv.gz", "tsv.zst"],
-            Format::JsonLines => &["jsonl", "ndjson", "jsonl.gz", "jsonl.zst"],
+            Format::Csv => &["csv", "csv.gz", "csv.bz2", "csv.zst"],
+            Format::Tsv => &["tsv", "tab", "csv", "tsv.gz", "tsv.bz2", "tsv.zst"],
+            Format::JsonLines => &[
+                "jsonl",
+                "ndjson",
+                "jsonl.gz",
+                "ndjson.gz",
+                "jsonl.bz2",
+                "ndjson.bz2",
+                "jsonl.zst",
+                "ndjson.zst",
+            ],
         }
     }
+
+    /// The extensions that tell a text of any format.
+    pub const ALL_EXTENSIONS: [&'static str; 17] = [
+        "csv",
+        "csv.gz",
+        "csv.bz2",
+        "csv.zst",
+        "tsv",
+        "tab",
+        "tsv.gz",
+        "tsv.bz2",
+        "tsv.zst",
+        "jsonl",
+        "ndjson",
+        "jsonl.gz",
+        "ndjson.gz",
+        "jsonl.bz2",
+        "ndjson.bz2",
+        "jsonl.zst",
+        "ndjson.zst",
+    ];
 }
 
 /// What may enclose fields of delimited text.

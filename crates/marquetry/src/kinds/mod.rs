@@ -56,7 +56,7 @@ fn unsupported(address: &Address) -> Error {
 /// |---|---|---|
 /// | a path that ends in `/`, or is a directory | a directory of Parquet files | that, if it is Parquet |
 /// | a path that ends in `.parquet` | a Parquet file | a file of that format |
-/// | a path that ends in `.csv`, `.tsv`, `.jsonl`, also before `.gz` and `.zst` | such a text | a file of that format |
+/// | a path that ends in `.csv`, `.tsv`, `.jsonl`, also before `.gz`, `.bz2` and `.zst` | such a text | a file of that format |
 /// | `-` | | standard output |
 /// | `cql://HOST/KEYSPACE.TABLE` (feature `cluster`) | a table of a live cluster | |
 ///

@@ -1,18 +1,24 @@
 //! Files of other formats than Parquet.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use marquetry_base::Result;
-use marquetry_io::store::Store;
+use marquetry_io::store::{ObjectStream, Store};
 use marquetry_parquet::schema::Schema;
 
 use crate::{Batches, PieceOptions};
 
 /// A format whose files are read wherever Parquet files are: CSV, or one of your own.
 pub trait FileFormat: Send + Sync {
-    /// Whether a file is of this format, by its name or because it was said.
-    fn is_of(&self, path: &Path) -> bool;
+    /// Whether a file is of this format: by its name, by its first bytes, or because it was said.
+    fn is_of(&self, file: &FoundFile) -> bool;
+
+    /// The extensions, without the dot, of its files: a directory without a Parquet file is searched for them.
+    fn extensions(&self) -> &[&str] {
+        &[]
+    }
 
     /// Opens all files of this format that make a table, at once: what one is may depend on the others. They are in
     /// this store.
@@ -20,7 +26,69 @@ pub trait FileFormat: Send + Sync {
     /// # Errors
     ///
     /// What cannot be opened. Errors name the file that they are about ([`Place::object`](marquetry_base::Place)).
-    fn open(&self, store: &Arc<dyn Store>, paths: &[PathBuf]) -> Result<Vec<Box<dyn FormatFile>>>;
+    fn open(&self, store: &Arc<dyn Store>, files: Vec<FoundFile>) -> Result<Vec<Box<dyn FormatFile>>>;
+}
+
+/// A file that was found, before anybody knows what it is.
+///
+/// ```
+/// use marquetry_tables::files::FoundFile;
+///
+/// let mut file = FoundFile::named("events.json");
+/// assert!(file.start().is_none());
+/// file = file.starting_with(b"{\"id\":1}\n".to_vec());
+/// assert!(!file.is_parquet());
+/// ```
+pub struct FoundFile {
+    path: PathBuf,
+    start: Option<Vec<u8>>,
+    stream: Option<ObjectStream>,
+}
+
+impl FoundFile {
+    /// A file that is known by its path alone.
+    pub fn named(path: impl Into<PathBuf>) -> FoundFile {
+        FoundFile { path: path.into(), start: None, stream: None }
+    }
+
+    /// The same, with the bytes that it starts with.
+    #[must_use]
+    pub fn starting_with(self, start: Vec<u8>) -> FoundFile {
+        FoundFile { start: Some(start), ..self }
+    }
+
+    /// The same, which can be read only once: from `stream`, which has its first bytes, too.
+    #[must_use]
+    pub(super) fn read_from(self, stream: ObjectStream) -> FoundFile {
+        FoundFile { stream: Some(stream), ..self }
+    }
+
+    /// Its path in the store; `-` is standard input.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its first bytes, at most a few KiB, if somebody looked at them: nobody does where the name says that it is a Parquet
+    /// file.
+    pub fn start(&self) -> Option<&[u8]> {
+        self.start.as_deref()
+    }
+
+    /// Whether it starts as Parquet files do.
+    pub fn is_parquet(&self) -> bool {
+        self.start.as_deref().is_some_and(|start| start.starts_with(b"PAR1") || start.starts_with(b"PARE"))
+    }
+
+    /// Where it is read from, if it can be read only once; taken from here.
+    pub fn take_stream(&mut self) -> Option<ObjectStream> {
+        self.stream.take()
+    }
+}
+
+impl fmt::Debug for FoundFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FoundFile").field("path", &self.path).finish_non_exhaustive()
+    }
 }
 
 /// A file of a [`FileFormat`], a table by itself.

@@ -5,10 +5,10 @@ use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::mem::discriminant;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use marquetry_base::{Error, Limits, Result, Segmented};
+use marquetry_base::{Detail, Error, Limits, Result, Segmented};
 use marquetry_io::ObjectVersion;
 use marquetry_io::store::Store;
 use marquetry_parquet::batch::Values;
@@ -18,12 +18,14 @@ use marquetry_parquet::schema::{Column, Plan as _, Schema, Unified, Union};
 
 use super::format::FormatFile;
 use super::hive::Partitions;
+use super::look::{Looked, look_at};
 use super::options::FilesOptions;
 use super::parquet::ParquetFile;
 use super::parquet_rows::ParquetRows;
 use super::part::Part;
 use crate::project::Conformed;
 use crate::source::Numbered;
+use crate::subject::{name_of, named};
 use crate::{Batches, PieceOptions};
 
 /// Bytes of footers that are kept: read, they take some times as much.
@@ -155,6 +157,47 @@ pub fn find(store: &dyn Store, paths: &[PathBuf], extensions: &[&str]) -> Result
     Ok(all)
 }
 
+/// The files that paths name. A directory without a Parquet file is searched for files of the other formats.
+fn find_all(paths: &[PathBuf], options: &FilesOptions) -> Result<Vec<PathBuf>> {
+    let others: Vec<&str> = options.formats.iter().flat_map(|format| format.extensions()).copied().collect();
+    let mut all = Vec::with_capacity(paths.len());
+    for path in paths {
+        let found = find_in(path, options.extensions, options);
+        let is_found = match &found {
+            Ok(found) => !found.is_empty(),
+            Err(error) => error.detail() != Some(Detail::NotFound) || others.is_empty(),
+        };
+        // What is not there in any format is missing as it was.
+        let found = if is_found { found? } else { find_in(path, &others, options).or(found)? };
+        if found.is_empty() {
+            let error = Error::io("no file but the destination itself").with(Detail::NotFound);
+            return Err(named(error, &name_of(path)));
+        }
+        all.extend(found);
+    }
+    Ok(all)
+}
+
+/// The files that a path names, but for what is to be written, unless that is named itself.
+fn find_in(path: &Path, extensions: &[&str], options: &FilesOptions) -> Result<Vec<PathBuf>> {
+    let mut found = options.store.find(path, extensions)?;
+    if let Some(destination) = options.destination.as_deref().filter(|_| *found != [path]) {
+        let destination = resolved(destination);
+        found.retain(|file| !resolved(file).starts_with(&destination));
+    }
+    Ok(found)
+}
+
+/// A path without links, `.` and `..`, as far as it leads to something in the local file system.
+fn resolved(path: &Path) -> PathBuf {
+    let of_parent = || {
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let parent = parent.unwrap_or(Path::new(".")).canonicalize().ok()?;
+        Some(parent.join(path.file_name()?))
+    };
+    path.canonicalize().ok().or_else(of_parent).unwrap_or_else(|| path.to_path_buf())
+}
+
 impl Gathered {
     /// Finds files and reads their footers. With [`FilesOptions::union`], columns in paths may be missing from some.
     ///
@@ -162,30 +205,28 @@ impl Gathered {
     ///
     /// As [`find`] and [`ParquetFile::open`]; `Conversion` for paths that do not fit together.
     pub fn read(paths: &[PathBuf], options: &FilesOptions) -> Result<Gathered> {
-        let found = find(&*options.store, paths, options.extensions)?;
+        let found = find_all(paths, options)?;
         let Partitions { columns, values } = Partitions::of(&found, options.hive, options.union)?;
-        let format_of = |path: &PathBuf| options.formats.iter().position(|format| format.is_of(path));
-        let formats: Vec<Option<usize>> = found.iter().map(format_of).collect();
+        let (looked, of_formats) = look_at(&found, options)?;
         let mut others: Vec<std::vec::IntoIter<Box<dyn FormatFile>>> = Vec::new();
-        for (number, format) in options.formats.iter().enumerate() {
-            let is_of = |(path, of): (&PathBuf, &Option<usize>)| (*of == Some(number)).then(|| path.clone());
-            let paths: Vec<PathBuf> = found.iter().zip(&formats).filter_map(is_of).collect();
-            others.push(
-                if paths.is_empty() { Vec::new() } else { format.open(&options.store, &paths)? }.into_iter(),
-            );
+        for (format, files) in options.formats.iter().zip(of_formats) {
+            let opened = if files.is_empty() { Vec::new() } else { format.open(&options.store, files)? };
+            others.push(opened.into_iter());
         }
-        let open = |((path, format), constants): ((PathBuf, Option<usize>), _)| {
+        let open = |(looked, constants): (Looked, _)| {
             options.cancel.check()?;
-            let file = match format {
-                None => OpenedFile::Parquet(ParquetFile::open_in(&options.store, &path, options.limits)?),
-                Some(format) => {
+            let file = match looked {
+                Looked::Parquet { name, store, path } => {
+                    OpenedFile::Parquet(ParquetFile::open_as(name, &store, &path, options.limits)?)
+                }
+                Looked::Other { format } => {
                     let file = others.get_mut(format).and_then(Iterator::next);
                     OpenedFile::Other(file.ok_or_else(|| Error::internal("a file that was not opened"))?)
                 }
             };
             Ok(Opened { file, constants })
         };
-        Gathered::of(found.into_iter().zip(formats).zip(values).map(open), columns)
+        Gathered::of(looked.into_iter().zip(values).map(open), columns)
     }
 
     /// Files that were opened, and the columns that stand in no file.

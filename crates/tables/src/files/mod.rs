@@ -5,6 +5,7 @@ mod columns;
 mod format;
 mod gathered;
 mod hive;
+mod look;
 mod options;
 mod parquet;
 mod parquet_rows;
@@ -26,7 +27,7 @@ use crate::key_values::holds_for_any_columns;
 use crate::subject::named;
 use crate::{Batches, ColumnPath, Piece, PieceOptions, Source, Table};
 
-pub use format::{FileFormat, FormatFile};
+pub use format::{FileFormat, FormatFile, FoundFile};
 pub use gathered::{DataFile, Gathered, find};
 pub use hive::Hive;
 pub use options::FilesOptions;

@@ -1,5 +1,6 @@
 //! How files are read as one table.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use marquetry_base::Limits;
@@ -39,10 +40,14 @@ pub struct FilesOptions {
     pub union: bool,
     /// What directories such as `year=2024` mean.
     pub hive: Hive,
-    /// The extensions, without the dot, of the files to find in directories.
+    /// The extensions, without the dot, of the files to find in directories. A directory without any of them is searched
+    /// for files of the [`formats`](FilesOptions::formats).
     pub extensions: &'static [&'static str],
     /// Formats besides Parquet; files that none of them accepts are Parquet files.
     pub formats: Vec<Arc<dyn FileFormat>>,
+    /// Where the rows will be written: what is there is no part of a directory or a pattern that is read, even if it is found
+    /// there.
+    pub destination: Option<PathBuf>,
     /// Limits on sizes in the files.
     pub limits: Limits,
     /// Cancels what may take long, such as reading the footers of thousands of files.
@@ -58,6 +63,7 @@ impl Default for FilesOptions {
             hive: Hive::Auto,
             extensions: &PARQUET_EXTENSIONS,
             formats: Vec::new(),
+            destination: None,
             limits: Limits::DEFAULT,
             cancel: Cancel::new(),
         }

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
+use bzip2::write::BzEncoder;
 use flate2::write::GzEncoder;
 use zstd_safe::{CCtx, CParameter, InBuffer, OutBuffer};
 
@@ -11,24 +12,28 @@ use zstd_safe::{CCtx, CParameter, InBuffer, OutBuffer};
 pub(super) enum Compression {
     None,
     Gzip,
+    Bzip2,
     Zstd,
 }
 
 impl Compression {
-    /// By the ending of a name: `.gz`, `.zst`, in any case.
+    /// By the ending of a name: `.gz`, `.bz2`, `.zst`, in any case.
     pub(super) fn by_name(path: &Path) -> Compression {
         let ending = path.extension().map(|ending| ending.to_ascii_lowercase());
         match ending.as_deref().and_then(|ending| ending.to_str()) {
             Some("gz") => Compression::Gzip,
+            Some("bz2") => Compression::Bzip2,
             Some("zst") => Compression::Zstd,
             _ => Compression::None,
         }
     }
 
-    /// By the first bytes of a text. No text in UTF-8 begins so.
+    /// By the first bytes of a text. No text in UTF-8 begins so, but for bzip2's: that a text begins with `BZh91` and then
+    /// goes on like this is left to chance.
     pub(super) fn by_start(start: &[u8]) -> Compression {
         match start {
             [0x1f, 0x8b, ..] => Compression::Gzip,
+            [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, 0x26, 0x53, 0x59, ..] => Compression::Bzip2,
             [0x28, 0xb5, 0x2f, 0xfd, ..] => Compression::Zstd,
             _ => Compression::None,
         }
@@ -36,7 +41,7 @@ impl Compression {
 }
 
 /// The most bytes of which a compression is known.
-pub(super) const MAGIC_BYTES_MAX: usize = 4;
+pub(super) const MAGIC_BYTES_MAX: usize = 10;
 
 /// The levels that the tools `gzip` and `zstd` have by default.
 const GZIP_LEVEL: u32 = 6;
@@ -46,6 +51,7 @@ const ZSTD_LEVEL: i32 = 3;
 pub(super) enum Compressor<W: Write> {
     None(W),
     Gzip(GzEncoder<W>),
+    Bzip2(BzEncoder<W>),
     Zstd(Zstd<W>),
 }
 
@@ -57,6 +63,7 @@ impl<W: Write> Compressor<W> {
         Ok(match compression {
             Compression::None => Compressor::None(to),
             Compression::Gzip => Compressor::Gzip(GzEncoder::new(to, flate2::Compression::new(GZIP_LEVEL))),
+            Compression::Bzip2 => Compressor::Bzip2(BzEncoder::new(to, bzip2::Compression::best())),
             Compression::Zstd => Compressor::Zstd(Zstd::new(to)?),
         })
     }
@@ -70,6 +77,7 @@ impl<W: Write> Compressor<W> {
         match self {
             Compressor::None(to) => Ok(to),
             Compressor::Gzip(encoder) => encoder.finish(),
+            Compressor::Bzip2(encoder) => encoder.finish(),
             Compressor::Zstd(encoder) => encoder.finish(),
         }
     }
@@ -80,6 +88,7 @@ impl<W: Write> Write for Compressor<W> {
         match self {
             Compressor::None(to) => to.write(text),
             Compressor::Gzip(encoder) => encoder.write(text),
+            Compressor::Bzip2(encoder) => encoder.write(text),
             Compressor::Zstd(encoder) => encoder.write(text),
         }
     }
@@ -88,7 +97,7 @@ impl<W: Write> Write for Compressor<W> {
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Compressor::None(to) => to.flush(),
-            Compressor::Gzip(_) | Compressor::Zstd(_) => Ok(()),
+            Compressor::Gzip(_) | Compressor::Bzip2(_) | Compressor::Zstd(_) => Ok(()),
         }
     }
 }

@@ -9,6 +9,7 @@ mod new_file;
 mod output;
 mod rows;
 mod steps;
+mod start;
 mod stream;
 
 use std::fmt;
@@ -28,12 +29,13 @@ pub use new_file::NewTextFile;
 pub use output::{TextOutput, TextOutputOptions};
 pub use rows::TextRows;
 
-use crate::files::{FileFormat, FormatFile};
+use crate::files::{FileFormat, FormatFile, FoundFile};
 use crate::subject::{name_of, named, renamed};
 use crate::{Batches, Cancel, PieceOptions};
 use compression::Compression;
 use rows::Blocks;
 use steps::{fed, unexpected};
+use start::format_by_start;
 use stream::Stream;
 
 /// Bytes of a file, compressed or not, for which one thread is enough.
@@ -42,18 +44,19 @@ const SMALL_BYTES: u64 = 1 << 20;
 /// The files that are text, wherever files are read: see [`FilesOptions::formats`](crate::files::FilesOptions).
 ///
 /// ```
-/// use marquetry_tables::files::FileFormat;
+/// use marquetry_tables::files::{FileFormat, FoundFile};
 /// use marquetry_tables::text::{Format, TextFormat, TextOptions};
 ///
 /// let mut text = TextFormat::new(TextOptions::default());
-/// assert!(text.is_of("trips.csv.gz".as_ref()) && !text.is_of("trips.log".as_ref()));
+/// assert!(text.is_of(&FoundFile::named("trips.csv.gz")) && !text.is_of(&FoundFile::named("trips.log")));
+/// assert!(text.is_of(&FoundFile::named("trips.log").starting_with(b"id,day\n1,2024-02-29\n".to_vec())));
 /// text.format = Some(Format::JsonLines);
-/// assert!(text.is_of("trips.log".as_ref()));
+/// assert!(text.is_of(&FoundFile::named("trips.log")));
 /// ```
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct TextFormat {
-    /// What files are, whatever their names end in. `None`: what their names say.
+    /// What files are, whatever their names end in. `None`: what their names say, or else their first bytes.
     pub format: Option<Format>,
     /// How they are read.
     pub options: TextOptions,
@@ -67,20 +70,28 @@ impl TextFormat {
         TextFormat { format: None, options, cancel: Cancel::new() }
     }
 
-    fn format_of(&self, path: &Path) -> Option<Format> {
-        self.format.or_else(|| Format::by_name(path.file_name()?.to_str()?))
+    fn format_of(&self, file: &FoundFile) -> Option<Format> {
+        if self.format.is_some() || file.is_parquet() {
+            return self.format;
+        }
+        let by_name = || Format::by_name(file.path().file_name()?.to_str()?);
+        by_name().or_else(|| format_by_start(file.start()?))
     }
 }
 
 impl FileFormat for TextFormat {
-    fn is_of(&self, path: &Path) -> bool {
-        self.format_of(path).is_some()
+    fn is_of(&self, file: &FoundFile) -> bool {
+        self.format_of(file).is_some()
     }
 
-    fn open(&self, store: &Arc<dyn Store>, paths: &[PathBuf]) -> Result<Vec<Box<dyn FormatFile>>> {
-        let format = |path: &PathBuf| Some((path.clone(), self.format_of(path)?));
-        let files: Vec<_> = paths.iter().filter_map(format).collect();
-        let opened = TextFile::open_all(store, &files, &self.options, &self.cancel)?;
+    fn extensions(&self) -> &[&str] {
+        self.format.map_or(&Format::ALL_EXTENSIONS, Format::extensions)
+    }
+
+    fn open(&self, store: &Arc<dyn Store>, files: Vec<FoundFile>) -> Result<Vec<Box<dyn FormatFile>>> {
+        let format = |file: FoundFile| self.format_of(&file).map(|format| (file, format));
+        let files = files.into_iter().filter_map(format);
+        let opened = TextFile::open_found(store, files, &self.options, &self.cancel)?;
         Ok(opened.into_iter().map(|file| Box::new(file) as Box<dyn FormatFile>).collect())
     }
 }
@@ -167,16 +178,31 @@ impl TextFile {
         options: &TextOptions,
         cancel: &Cancel,
     ) -> Result<Vec<TextFile>> {
-        let sampled = files.iter().map(|(path, format)| {
+        let found = files.iter().map(|(path, format)| (FoundFile::named(path), *format));
+        TextFile::open_found(store, found, options, cancel)
+    }
+
+    fn open_found(
+        store: &Arc<dyn Store>,
+        files: impl Iterator<Item = (FoundFile, Format)>,
+        options: &TextOptions,
+        cancel: &Cancel,
+    ) -> Result<Vec<TextFile>> {
+        let sampled = files.map(|(mut file, format)| {
+            let opened = file.take_stream();
+            let path = file.path();
             let name = name_of(path);
             let open = || {
                 let compression = Compression::by_name(path);
-                let stream = Stream::open(&**store, path, compression, &name, cancel)?;
+                let stream = match opened {
+                    Some(opened) => Stream::once(&name, opened.reader, compression, cancel)?,
+                    None => Stream::open(&**store, path, compression, &name, cancel)?,
+                };
                 if stream.version().is_none() && options.infer_bytes == u64::MAX && options.schema.is_none() {
                     let what = "the whole text is read twice, and this can be read only once: write it to a file first";
                     return Err(Error::option("infer_bytes", what));
                 }
-                From::sampled(stream, (store, path), compression, *format, options, cancel)
+                From::sampled(stream, (store, path), compression, format, options, cancel)
             };
             match open() {
                 Ok((sample, from)) => Ok((name, sample, from)),

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
+use bzip2::bufread::MultiBzDecoder;
 use flate2::read::MultiGzDecoder;
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Bytes, Error, Pool, Result};
@@ -21,7 +22,7 @@ const READ_BYTES: usize = 256 << 10;
 /// Bytes of compressed text that are read at a time.
 const COMPRESSED_BYTES: usize = 128 << 10;
 
-type Reader = Box<dyn Read + Send>;
+pub(super) type Reader = Box<dyn Read + Send>;
 
 /// A text that is read from its start to its end.
 pub(super) struct Stream {
@@ -83,13 +84,7 @@ impl Stream {
             compression = Compression::by_start(&start);
             reader = Box::new(io::Cursor::new(start).chain(reader));
         }
-        let reader: Reader = match compression {
-            Compression::Gzip => {
-                Box::new(Gzip(MultiGzDecoder::new(BufReader::with_capacity(COMPRESSED_BYTES, reader))))
-            }
-            Compression::Zstd => Box::new(Zstd::new(reader)?),
-            Compression::None => reader,
-        };
+        let reader = decompressing(compression, reader)?;
         let (pool, again) = (Pool::new(), VecDeque::new());
         let kept = Some(Vec::new());
         Ok(Stream { name, reader, cancel, pool, is_over: false, version: None, kept, again })
@@ -141,6 +136,17 @@ impl Stream {
         }
         Ok(Some(bytes))
     }
+}
+
+/// What a reader's bytes are when they are decompressed.
+pub(super) fn decompressing(compression: Compression, reader: Reader) -> Result<Reader> {
+    let buffered = |reader| BufReader::with_capacity(COMPRESSED_BYTES, reader);
+    Ok(match compression {
+        Compression::Gzip => Box::new(Gzip(MultiGzDecoder::new(buffered(reader)))),
+        Compression::Bzip2 => Box::new(MultiBzDecoder::new(buffered(reader))),
+        Compression::Zstd => Box::new(Zstd::new(reader)?),
+        Compression::None => reader,
+    })
 }
 
 /// The first bytes, of which compressed text is known.
