@@ -119,8 +119,19 @@ mod tests {
         }
         assert_eq!(parse_count::<NonZeroU64>("7").unwrap().get(), 7);
         assert_eq!(parse_number::<u64>("0"), Ok(0));
-        assert_eq!(parse_number::<u64>("-1"), Err("must be a whole number, at least 0".to_string()));
-        assert!(["0", "", "1k", "-1"].iter().all(|text| parse_count::<NonZeroU64>(text).is_err()));
+        assert_eq!(
+            parse_number::<u64>("-1"),
+            Err("must be a whole number, at least 0; 10K is 10,000".to_string())
+        );
+        assert_eq!(
+            ["10K", "3m", "1G", "2_500"].map(parse_number::<u64>),
+            [10_000, 3_000_000, 1_000_000_000, 2_500].map(Ok)
+        );
+        assert!(
+            ["0", "", "1T", "K", "20000000000G", "-1"]
+                .iter()
+                .all(|text| parse_count::<NonZeroU64>(text).is_err())
+        );
     }
 
     #[test]

@@ -57,7 +57,7 @@ fn an_empty_file() {
 
 #[test]
 fn a_file_of_something_else() {
-    let (_folder, path) = file("table.txt", b"a,b\n1,2\n3,4\n5,6\n");
+    let (_folder, path) = file("table.bin", b"a,b\0\n1,2\n3,4\n5,6\n");
     all_fail(&path, 1, "not a Parquet file");
 }
 
@@ -90,13 +90,17 @@ fn an_encrypted_footer() {
 fn a_pipe() {
     use std::process::Stdio;
     for path in ["-", "/dev/stdin"] {
-        run(["rows", path]).failed(2, &["standard input"]);
+        let empty = crate::common::marquetry().args(["rows", path]).stdin(Stdio::null()).output().unwrap();
+        Run::of(empty).failed(1, &["it is empty, and no Parquet file", "--from csv"]);
     }
     let folder = tempfile::tempdir().unwrap();
     let fifo = folder.path().join("fifo");
     let made = std::process::Command::new("mkfifo").arg(&fifo).stderr(Stdio::null()).status();
     if made.is_ok_and(|status| status.success()) {
-        run(["rows", fifo.to_str().unwrap()]).failed(2, &["fifo: ", "pipe", "--from csv"]);
+        let path = fifo.clone();
+        let writer = std::thread::spawn(move || fs::write(path, [0; 20]).unwrap());
+        run(["rows", fifo.to_str().unwrap()]).failed(1, &["fifo: ", "does not begin as", "--from csv"]);
+        writer.join().unwrap();
     }
 }
 

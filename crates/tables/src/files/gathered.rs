@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use marquetry_base::{Detail, Error, Limits, Result, Segmented};
+use marquetry_base::{Detail, Error, ErrorKind, Limits, Result, Segmented};
 use marquetry_io::ObjectVersion;
 use marquetry_io::store::Store;
 use marquetry_parquet::batch::Values;
@@ -181,8 +181,10 @@ fn find_all(paths: &[PathBuf], options: &FilesOptions) -> Result<Vec<PathBuf>> {
 /// The files that a path names, but for what is to be written, unless that is named itself.
 fn find_in(path: &Path, extensions: &[&str], options: &FilesOptions) -> Result<Vec<PathBuf>> {
     let mut found = options.store.find(path, extensions)?;
-    if let Some(destination) = options.destination.as_deref().filter(|_| *found != [path]) {
-        let destination = resolved(destination);
+    if let Some(destination) = options.destination.as_deref().map(resolved)
+        // What is named itself is replaced by what is made of it.
+        && !resolved(path).starts_with(&destination)
+    {
         found.retain(|file| !resolved(file).starts_with(&destination));
     }
     Ok(found)
@@ -216,8 +218,12 @@ impl Gathered {
         let open = |(looked, constants): (Looked, _)| {
             options.cancel.check()?;
             let file = match looked {
-                Looked::Parquet { name, store, path } => {
-                    OpenedFile::Parquet(ParquetFile::open_as(name, &store, &path, options.limits)?)
+                Looked::Parquet { name, store, path, is_likely } => {
+                    let file = ParquetFile::open_as(name, &store, &path, options.limits);
+                    OpenedFile::Parquet(file.map_err(|error| match error.kind() {
+                        ErrorKind::Corrupt if !is_likely => error.with(Detail::AdmittedBy(&["formats"])),
+                        _ => error,
+                    })?)
                 }
                 Looked::Other { format } => {
                     let file = others.get_mut(format).and_then(Iterator::next);

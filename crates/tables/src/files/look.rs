@@ -20,8 +20,8 @@ const START_BYTES: usize = 4 << 10;
 
 /// A file, and what it is.
 pub(super) enum Looked {
-    /// A Parquet file, at a path of a store.
-    Parquet { name: String, store: Arc<dyn Store>, path: PathBuf },
+    /// A Parquet file, at a path of a store. Unless it `is_likely`, it begins as none.
+    Parquet { name: String, store: Arc<dyn Store>, path: PathBuf, is_likely: bool },
     /// A file of one of the formats, by its number.
     Other { format: usize },
 }
@@ -113,7 +113,8 @@ fn not_read(path: &Path, options: &FilesOptions, error: io::Error) -> Error {
 fn parquet(name: String, mut file: FoundFile, options: &FilesOptions) -> Result<Looked> {
     let path = file.path().to_path_buf();
     let Some(stream) = file.take_stream() else {
-        return Ok(Looked::Parquet { name, store: Arc::clone(&options.store), path });
+        let is_likely = file.start().is_none() || file.is_parquet();
+        return Ok(Looked::Parquet { name, store: Arc::clone(&options.store), path, is_likely });
     };
     if !file.is_parquet() {
         let what = match file.start() {
@@ -125,5 +126,10 @@ fn parquet(name: String, mut file: FoundFile, options: &FilesOptions) -> Result<
     let kept = Spooled::read(&name, stream.reader);
     let kept = kept.map_err(|error| options.cancel.check().err().unwrap_or(error))?;
     // By another path than standard input's, which is opened by its descriptor.
-    Ok(Looked::Parquet { name: name.clone(), store: Arc::new(kept), path: PathBuf::from(name) })
+    Ok(Looked::Parquet {
+        name: name.clone(),
+        store: Arc::new(kept),
+        path: PathBuf::from(name),
+        is_likely: true,
+    })
 }
