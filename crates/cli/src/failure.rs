@@ -10,6 +10,7 @@ use marquetry::tables::without_password;
 
 use crate::hints;
 use crate::table::printable;
+use crate::table_args::LimitArgs;
 
 /// What a command returns.
 pub(crate) type Outcome<T = ()> = Result<T, Failure>;
@@ -167,6 +168,57 @@ impl Failure {
             }
         };
         ExitCode::from(exit as u8)
+    }
+}
+
+/// Failures about several files, which are reported when all files were tried.
+pub(crate) struct Failures {
+    failures: Vec<Failure>,
+    /// Those that are only counted.
+    more: u64,
+    is_trusting: bool,
+}
+
+impl Failures {
+    /// Failures that are reported one by one.
+    const REPORTED_MAX: usize = 100;
+
+    pub(crate) fn new(limits: LimitArgs) -> Failures {
+        Failures { failures: Vec::new(), more: 0, is_trusting: limits.trust }
+    }
+
+    /// Keeps a failure for the end, unless it ends everything: nobody reads the output, the user interrupts, a bug.
+    pub(crate) fn add(&mut self, failure: Failure) -> Outcome {
+        match failure {
+            Failure::ClosedPipe | Failure::Interrupted | Failure::Said(Exit::Bug | Exit::Usage, _) => {
+                Err(failure)
+            }
+            _ if self.failures.len() < Failures::REPORTED_MAX => {
+                self.failures.push(failure);
+                Ok(())
+            }
+            _ => {
+                self.more += 1;
+                Ok(())
+            }
+        }
+    }
+
+    /// Fails if there was a failure: reports all of them, each on its line. The exit code is the greatest.
+    pub(crate) fn end(mut self) -> Outcome {
+        let code = |failure: &Failure| match failure {
+            Failure::Said(exit, _) => *exit as u8,
+            _ => Exit::Refused as u8,
+        };
+        self.failures.sort_by_key(code);
+        let Some(mut last) = self.failures.pop() else { return Ok(()) };
+        for failure in self.failures {
+            failure.of_command(self.is_trusting).report("marquetry");
+        }
+        if self.more > 0 {
+            last = last.and(format!("and {} more files cannot be read", self.more));
+        }
+        Err(last)
     }
 }
 

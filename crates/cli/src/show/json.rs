@@ -9,7 +9,7 @@ use marquetry::parquet::format::{
 };
 use marquetry::parquet::geometry;
 use marquetry::parquet::prune::Known;
-use marquetry::parquet::schema::{Leaf, LogicalType, NodeKind, Repetition};
+use marquetry::parquet::schema::{Leaf, LogicalType, NodeKind, Repetition, Schema};
 
 use super::bounds;
 use crate::failure::{Failure, Outcome};
@@ -55,7 +55,7 @@ struct KeyValueJson<'a> {
 }
 
 #[derive(Serialize)]
-struct NodeJson<'a> {
+pub(super) struct NodeJson<'a> {
     name: &'a str,
     /// 0 for the root.
     depth: usize,
@@ -86,6 +86,8 @@ struct ColumnJson {
     values: u64,
     nulls: Option<u64>,
     nans: Option<u64>,
+    /// Of a file with one row group, if the writer counted them.
+    distinct: Option<u64>,
     min: Option<String>,
     max: Option<String>,
     is_min_exact: Option<bool>,
@@ -201,15 +203,14 @@ impl<'a> FileJson<'a> {
             footer_bytes: metadata.footer_bytes,
             encryption: metadata.encryption.map(encryption_name),
             key_values: metadata.key_values.iter().map(KeyValueJson::of).collect(),
-            schema: nodes(file),
+            schema: nodes(&metadata.schema),
             columns: leaves.map(|(index, leaf)| ColumnJson::of(file, index, leaf)).collect(),
             row_groups: metadata.row_groups.iter().map(|group| RowGroupJson::of(file, group)).collect(),
         }
     }
 }
 
-fn nodes(file: &ParquetFile) -> Vec<NodeJson<'_>> {
-    let schema = &file.metadata().schema;
+pub(super) fn nodes(schema: &Schema) -> Vec<NodeJson<'_>> {
     let mut depths = vec![0; schema.nodes().len()];
     let mut nodes = Vec::with_capacity(depths.len());
     for (at, node) in schema.nodes().iter().enumerate() {
@@ -268,6 +269,7 @@ impl ColumnJson {
             values: sum(|chunk| chunk.values),
             nulls: known.nulls,
             nans: known.nans,
+            distinct: known.distinct,
             min: text(known.min),
             max: text(known.max),
             is_min_exact: known.min.and_then(|bound| bound.is_exact),

@@ -100,7 +100,7 @@ pub(super) fn size_exact(bytes: u64) -> String {
 }
 
 /// Compressed and uncompressed bytes of all chunks.
-fn totals(metadata: &FileMetaData) -> (u64, u64) {
+pub(super) fn totals(metadata: &FileMetaData) -> (u64, u64) {
     let chunks = metadata.row_groups.iter().flat_map(|group| &group.columns);
     chunks.fold((0, 0), |(compressed, uncompressed), chunk| {
         (
@@ -224,7 +224,7 @@ fn sizes(metadata: &FileMetaData, terminal: Terminal, out: &mut Vec<u8>) {
 
 /// What a narrow terminal cuts comes last: the encodings of levels, which every column has, and before them PLAIN, which
 /// dictionaries have too.
-fn cut_order(encoding: Encoding) -> u8 {
+pub(super) fn cut_order(encoding: Encoding) -> u8 {
     match encoding {
         Encoding::Rle | Encoding::BitPacked => 2,
         Encoding::Plain => 1,

@@ -4,8 +4,10 @@ mod choose;
 mod format;
 mod gathered;
 mod hive;
+mod map;
 mod options;
 mod parquet;
+mod survey;
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -26,8 +28,10 @@ use crate::{Batches, ColumnPath, Piece, PieceOptions, Source, Table};
 pub use format::{FileFormat, FormatFile};
 pub use gathered::{DataFile, Gathered, find};
 pub use hive::Hive;
+pub use map::{Extent, ExtentKind, FileMap, MapOptions, MappedPage, MappedPageKind};
 pub use options::FilesOptions;
 pub use parquet::ParquetFile;
+pub use survey::{Survey, SurveyedFile, SurveyedSchema, Tally};
 
 use gathered::{FileSchema, Opened, OpenedFile, Plan};
 
