@@ -10,7 +10,6 @@ use marquetry::tables::without_password;
 
 use crate::hints;
 use crate::table::printable;
-use crate::table_args::LimitArgs;
 
 /// What a command returns.
 pub(crate) type Outcome<T = ()> = Result<T, Failure>;
@@ -183,8 +182,9 @@ impl Failures {
     /// Failures that are reported one by one.
     const REPORTED_MAX: usize = 100;
 
-    pub(crate) fn new(limits: LimitArgs) -> Failures {
-        Failures { failures: Vec::new(), more: 0, is_trusting: limits.trust }
+    /// None yet, of a command whose limits are lifted (`--trust`), or not.
+    pub(crate) fn new(is_trusting: bool) -> Failures {
+        Failures { failures: Vec::new(), more: 0, is_trusting }
     }
 
     /// Keeps a failure for the end, unless it ends everything: nobody reads the output, the user interrupts, a bug.

@@ -130,7 +130,7 @@ impl Show {
             }
             output.flush()?;
         }
-        let mut failures = Failures::new(self.limits);
+        let mut failures = Failures::new(self.limits.trust);
         for error in survey.faults {
             failures.add(not_parquet(error))?;
         }
@@ -139,7 +139,7 @@ impl Show {
 
     /// One file after the other. One that is broken does not hide the others.
     fn each(&self, output: &mut Output) -> Outcome {
-        let mut failures = Failures::new(self.limits);
+        let mut failures = Failures::new(self.limits.trust);
         let mut is_first = true;
         for path in &self.files {
             let found = files::find(&LocalFiles, std::slice::from_ref(path), &PARQUET_EXTENSIONS);

@@ -310,6 +310,13 @@ fn the_picture_answers() {
     );
     browser.point("#map", (0.004, 0.75), false);
     assert!(text("#tip").starts_with("page 0") && text("#tip").contains("encoding"), "{}", text("#tip"));
+    // The page index knows the rows and the bounds of data pages; the first page is a dictionary.
+    browser.point("#map", (0.004, 0.75), true);
+    browser.press("#map", RIGHT);
+    for part in ["page 1data page", "rows20 from 0", "min\"</script>0\"", "max\"</script>6\""] {
+        assert!(text("#details").contains(part), "no {part} in {}", text("#details"));
+    }
+    browser.press("#map", ESCAPE);
     assert!(text("#details").contains("Point at a part"));
     browser.point("#map", (0.02, 0.45), true);
     assert!(text("#details").starts_with(HOSTILE[0]), "{}", text("#details"));

@@ -2,6 +2,7 @@
 
 mod cells;
 mod data;
+mod index;
 
 use std::path::Path;
 
@@ -12,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 use marquetry::base::{Detail, Error};
 use marquetry::io::store::{Found, LocalFiles, Store};
 use marquetry::tables::Cancel;
-use marquetry::tables::files::{FileMap, MapOptions, ParquetFile};
+use marquetry::tables::files::{ExtentKind, FileMap, MapOptions, ParquetFile};
 
 use crate::failure::{Failure, Outcome};
 use crate::table::printable;
@@ -33,10 +34,17 @@ const SCRIPT: &str = concat!(
 pub(super) fn draw(file: &ParquetFile, cancel: Cancel) -> Outcome<(Vec<u8>, Option<Failure>)> {
     let pages_max = if cells::is_whole(file.metadata()) { data::PAGES_MAX } else { 0 };
     let mut options = MapOptions::default();
-    (options.pages_max, options.cancel) = (pages_max, cancel);
-    let map = FileMap::of(file, &options)?;
+    (options.pages_max, options.cancel) = (pages_max, cancel.clone());
+    let mut map = FileMap::of(file, &options)?;
+    let pages = map.extents.iter().filter(|extent| matches!(extent.kind, ExtentKind::Page(_))).count();
+    let (index, fault) = match pages {
+        0 => Default::default(),
+        pages if pages > data::INDEXED_PAGES_MAX => Default::default(),
+        _ => index::pages(file, &cancel)?,
+    };
+    map.faults.extend(fault);
     let mut json = Vec::new();
-    super::json::write(&data::Picture::of(file, &map), &mut json)?;
+    super::json::write(&data::Picture::of(file, &map, &index), &mut json)?;
     let fault = map.faults.into_iter().next();
     Ok((page(file, &json), fault.map(|error| Failure::about(file.name(), &error))))
 }

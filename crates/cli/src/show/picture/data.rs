@@ -1,5 +1,7 @@
 //! What the page is drawn from.
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 use serde_json::Value;
 
@@ -10,11 +12,15 @@ use marquetry::tables::files::{Extent, ExtentKind, FileMap, MappedPageKind, Parq
 use super::super::json::encryption_name;
 use super::super::{bounds, details, text};
 use super::cells::Cells;
+use super::index::IndexedPage;
 use crate::numbers::{plural, size, thousands};
 use crate::table::{cut, printable};
 
 /// Pages that are drawn singly, at most; `--help` says so. One takes about 35 bytes of the page.
 pub(super) const PAGES_MAX: u64 = 100_000;
+
+/// Pages of which the page index is shown, at most: their bounds take about 50 bytes each.
+pub(super) const INDEXED_PAGES_MAX: usize = 25_000;
 
 /// Indexes and filters are drawn singly in files of at most as many column chunks.
 const SINGLE_INDEXES_MAX: usize = 2_000;
@@ -136,14 +142,15 @@ struct Sums {
 }
 
 impl Picture {
-    pub(super) fn of(file: &ParquetFile, map: &FileMap) -> Picture {
+    /// Of a file and its map, with what the page index says of pages, by their offsets.
+    pub(super) fn of(file: &ParquetFile, map: &FileMap, index: &HashMap<u64, IndexedPage>) -> Picture {
         let metadata = &**file.metadata();
         let cells = Cells::of(metadata);
         let (mut codecs, mut encodings) = (Names::default(), Names::default());
         let columns = columns(metadata, &cells, &mut codecs, &mut encodings);
         let bands = bands(metadata, &cells);
         let drawn = drawn_cells(metadata, &cells, &mut codecs, &mut encodings);
-        let extents = extents(metadata, &cells, map, &mut encodings);
+        let extents = extents(metadata, &cells, (map, index), &mut encodings);
         let mut file = FileData::of(file);
         file.pages = map.extents.iter().map(|it| u64::from(matches!(it.kind, ExtentKind::Page(_)))).sum();
         file.chunks_unlisted = map.chunks_unlisted;
@@ -414,8 +421,14 @@ impl Sums {
 /// What an extent belongs to: a cell, or a band (-2 - band), or nothing (-1).
 type Owner = i64;
 
-/// `[kind, bytes, owner, parts]`, and of pages `[kind, bytes, owner, header bytes, raw bytes, values, nulls, encoding, has CRC]`.
-fn extents(metadata: &FileMetaData, cells: &Cells, map: &FileMap, encodings: &mut Names) -> Vec<Value> {
+/// `[kind, bytes, owner, parts]`, and of pages `[kind, bytes, owner, header bytes, raw bytes, values, nulls, encoding, has CRC]`;
+/// of those in the page index also `first row, rows, min, max`.
+fn extents(
+    metadata: &FileMetaData,
+    cells: &Cells,
+    (map, index): (&FileMap, &HashMap<u64, IndexedPage>),
+    encodings: &mut Names,
+) -> Vec<Value> {
     let chunks = metadata.row_groups.len().saturating_mul(metadata.schema.leaves().len());
     let are_indexes_single = chunks <= SINGLE_INDEXES_MAX;
     let mut drawn: Vec<Value> = Vec::with_capacity(map.extents.len());
@@ -444,20 +457,27 @@ fn extents(metadata: &FileMetaData, cells: &Cells, map: &FileMap, encodings: &mu
         if let ExtentKind::Page(page) = &extent.kind {
             close(&mut open, &mut drawn);
             let encoding = page.encoding.map(|encoding| encodings.number(encoding.to_string()));
-            drawn.push(
-                vec![
-                    Value::from(kind),
-                    extent.bytes.into(),
-                    owner.into(),
-                    page.header_bytes.into(),
-                    page.uncompressed_bytes.into(),
-                    page.values.into(),
-                    page.nulls.map_or(Value::from(-1), Value::from),
-                    encoding.map_or(Value::from(-1), Value::from),
-                    u8::from(page.has_crc).into(),
-                ]
-                .into(),
-            );
+            let indexed = index.get(&extent.offset);
+            let nulls = page.nulls.or(indexed.and_then(|page| page.nulls));
+            let number = |count: Option<u64>| count.map_or(Value::from(-1), Value::from);
+            let mut one = vec![
+                Value::from(kind),
+                extent.bytes.into(),
+                owner.into(),
+                page.header_bytes.into(),
+                page.uncompressed_bytes.into(),
+                page.values.into(),
+                number(nulls),
+                encoding.map_or(Value::from(-1), Value::from),
+                u8::from(page.has_crc).into(),
+            ];
+            if let Some(indexed) = indexed {
+                one.extend([indexed.first_row.into(), number(indexed.rows)]);
+                if indexed.min.is_some() || indexed.max.is_some() {
+                    one.extend([indexed.min.clone().into(), indexed.max.clone().into()]);
+                }
+            }
+            drawn.push(one.into());
             continue;
         }
         match &mut open {

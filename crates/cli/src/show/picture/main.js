@@ -40,7 +40,9 @@ function detailsOfExtent(extent) {
   const rows = [['offset', count(extent.offset)], ['bytes', exact(extent.bytes)], ['of the file', percent(extent.bytes, file.bytes)]];
   if (isPage(extent)) {
     rows.push(['header', size(extent.header)], ['uncompressed', exact(extent.raw)], ['ratio', ratio(extent.raw, extent.bytes - extent.header)], ['encoding', extent.encoding == null ? '–' : data.encodings[extent.encoding]], [extent.kind === DICTIONARY ? 'entries' : 'values', count(extent.values)]);
-    if (extent.kind !== DICTIONARY) rows.push(['nulls', extent.nulls == null ? 'not in its header' : count(extent.nulls)]);
+    if (extent.kind !== DICTIONARY) rows.push(['nulls', extent.nulls == null ? 'not counted' : count(extent.nulls)]);
+    if (extent.firstRow != null) rows.push(['rows', `${extent.rows == null ? '' : `${count(extent.rows)} `}from ${count(extent.firstRow)}`]);
+    rows.push(['min', extent.min], ['max', extent.max]);
     rows.push(['version', extent.kind === DATA ? '1' : extent.kind === DATA_V2 ? '2' : null], ['CRC', extent.crc ? 'yes' : 'no']);
   }
   if (extent.parts > 1) rows.push(['parts', count(extent.parts)]);

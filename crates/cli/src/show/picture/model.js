@@ -16,8 +16,8 @@ const extents = data.extents.map(([kind, bytes, owner, ...rest], id) => {
   at += bytes;
   if (extent.cell) extent.band = extent.cell.band;
   if (kind >= DATA && kind <= OTHER) {
-    const [header, raw, values, nulls, encoding, crc] = rest;
-    Object.assign(extent, { header, raw, values, nulls: known(nulls), encoding: known(encoding), crc: crc === 1 });
+    const [header, raw, values, nulls, encoding, crc, firstRow, rows, min, max] = rest;
+    Object.assign(extent, { header, raw, values, nulls: known(nulls), encoding: known(encoding), crc: crc === 1, firstRow, rows: rows == null ? null : known(rows), min, max });
   } else {
     extent.parts = rest[0];
   }
