@@ -1,10 +1,8 @@
 //! `marquetry show`: what is in a file, from its footer alone.
 
-mod bounds;
 mod details;
 mod json;
 mod pages;
-mod picture;
 mod plain_text;
 mod summary;
 mod text;
@@ -14,8 +12,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use marquetry::base::{Detail, Error};
+use marquetry::describe::picture;
 use marquetry::io::files::{PARQUET_EXTENSIONS, is_collective};
-use marquetry::io::store::LocalFiles;
+use marquetry::io::store::{Found, LocalFiles, Store};
 use marquetry::tables::Address;
 use marquetry::tables::files::{self, ParquetFile, Survey};
 
@@ -192,17 +192,24 @@ impl Show {
             return Err(Failure::usage("--html draws one file"));
         };
         let is_stdout = page.as_os_str() == "-";
-        if !is_stdout {
-            picture::check(page, self.overwrite)?;
+        if !is_stdout && !self.overwrite && !matches!(LocalFiles.look(page), Ok(Found::Nothing) | Err(_)) {
+            let error = Error::io("already exists").with(Detail::AlreadyExists);
+            return Err(Failure::about(page.display(), &error));
         }
         let file = ParquetFile::open(path, self.limits.limits()).map_err(not_parquet)?;
-        let (drawn, fault) = picture::draw(&file, output.interrupted().cancel())?;
+        let drawn = picture(&file, &output.interrupted().cancel())?;
         if is_stdout {
-            output.text().extend_from_slice(&drawn);
+            output.text().extend_from_slice(&drawn.html);
             output.flush()?;
         } else {
-            picture::save(&drawn, page, self.overwrite)?;
+            let save = || {
+                let mut object = LocalFiles.create(page, self.overwrite)?;
+                object.append(&drawn.html)?;
+                object.commit()
+            };
+            save().map_err(|error: Error| Failure::about(page.display(), &error))?;
         }
+        let fault = drawn.faults.first().map(|error| Failure::about(file.name(), error));
         fault.map_or(Ok(()), Err)
     }
 }

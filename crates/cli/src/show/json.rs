@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use marquetry::base::print::bytes as hex;
+use marquetry::describe::ColumnStatistics;
 use marquetry::parquet::format::{
     ColumnChunk, ColumnOrder, EncryptionAlgorithm, GeospatialStatistics, KeyValue, RowGroup, SizeStatistics,
     Statistics,
@@ -11,7 +12,6 @@ use marquetry::parquet::geometry;
 use marquetry::parquet::prune::Known;
 use marquetry::parquet::schema::{Leaf, LogicalType, NodeKind, Repetition, Schema};
 
-use super::bounds;
 use crate::failure::{Failure, Outcome};
 use marquetry::tables::files::ParquetFile;
 
@@ -244,7 +244,7 @@ pub(super) fn nodes(schema: &Schema) -> Vec<NodeJson<'_>> {
 impl ColumnJson {
     fn of(file: &ParquetFile, index: usize, leaf: &Leaf) -> ColumnJson {
         let metadata = &**file.metadata();
-        let statistics = bounds::Statistics::of(metadata, index, leaf);
+        let statistics = ColumnStatistics::of(metadata, index, leaf);
         let known = statistics.map(|it| it.of_column(metadata, index)).unwrap_or_default();
         let text = |bound| statistics.and_then(|it| it.exact_text(bound));
         let chunks = || metadata.row_groups.iter().filter_map(|group| group.columns.get(index));
@@ -311,7 +311,7 @@ impl<'a> RowGroupJson<'a> {
 
 impl<'a> ChunkJson<'a> {
     fn of(file: &'a ParquetFile, index: usize, leaf: &'a Leaf, chunk: &'a ColumnChunk) -> ChunkJson<'a> {
-        let shown = bounds::Statistics::of(file.metadata(), index, leaf);
+        let shown = ColumnStatistics::of(file.metadata(), index, leaf);
         ChunkJson {
             path: file.metadata().schema.path(leaf.node),
             codec: chunk.compression.to_string(),
@@ -349,11 +349,7 @@ impl<'a> ChunkJson<'a> {
 }
 
 impl StatisticsJson {
-    pub(super) fn of(
-        statistics: &Statistics,
-        known: Known<'_>,
-        shown: &bounds::Statistics,
-    ) -> StatisticsJson {
+    pub(super) fn of(statistics: &Statistics, known: Known<'_>, shown: &ColumnStatistics) -> StatisticsJson {
         let hexed = |bytes: &Option<marquetry::base::Bytes>| bytes.as_deref().map(to_hex);
         StatisticsJson {
             min: shown.exact_text(known.min),

@@ -52,7 +52,7 @@ function mainEncoding(cell) {
 
 columns.forEach((column, id) => {
   Object.assign(column, { kind: 'column', id, cells: [] });
-  column.label = column.name === '' ? '(no name)' : column.name;
+  column.label = column.merged ? plural(column.merged, 'smaller column') : column.name === '' ? '(no name)' : column.name;
 });
 for (const cell of cells) columns[cell.column].cells.push(cell);
 bands.forEach((band, id) => Object.assign(band, { id, label: band.count > 1 ? `row groups ${count(band.first)}–${count(band.first + band.count - 1)}` : `row group ${count(band.first)}` }));

@@ -63,7 +63,7 @@ function showDetails() {
   aside.className = pinned ? '' : 'empty';
   if (!pinned) {
     const keys = file.keys.map(([key, bytes, text]) => [key, text === '' || text.length > 60 ? size(bytes) : text, text]);
-    aside.replaceChildren(make('h3', {}, 'Details'), make('p', { className: 'quiet' }, 'Point at a part to see what it is; click pins it here.'), listOf({ rows: [['sorted by', file.sorted_by || 'not stated'], ['encryption', file.encryption], ...keys] }));
+    aside.replaceChildren(make('h3', {}, 'Details'), make('p', { className: 'quiet' }, 'Point at a part to see what it is; click pins it here.'), listOf({ rows: [['sorted by', sorting() || 'not stated'], ['encryption', file.encryption], ...keys] }));
     return;
   }
   const shown = details(pinned);
@@ -147,9 +147,24 @@ function listen(id, view) {
   });
 }
 
+// What is not drawn as it is in the file.
+function notes() {
+  const { groups_of_band: together, columns_single: single, columns_merged: merged, pages_max: most, overlapping_bytes: overlap, elsewhere, faults } = data.notes;
+  const all = [];
+  if (together > 1) all.push(`Row groups are drawn together, ${count(together)} at a time, because there are ${count(file.row_groups)}.`);
+  if (merged) all.push(`The ${count(single)} largest columns are drawn singly; ${plural(merged, 'smaller column')} are drawn as one.`);
+  if (file.chunks_unlisted) all.push(`Pages of ${plural(file.chunks_unlisted, 'column chunk')} are not drawn singly: at most ${count(most)} pages are, and none if column chunks are drawn together.`);
+  if (overlap) all.push(`The footer gives ${size(overlap)} to more than one part, or puts them outside the file.`);
+  if (elsewhere) all.push(`${plural(elsewhere, 'column chunk')} in other files: not drawn.`);
+  return all.concat(faults.map((fault) => `Broken: ${fault}`));
+}
+function sorting() {
+  if (file.sorted_by == null) return 'differs by row group';
+  return file.sorted_by.map(([path, descending, nullsFirst]) => `${path}${descending ? ' descending' : ''}${nullsFirst ? ' nulls first' : ''}`).join(', ');
+}
 function overview() {
   document.getElementById('name').textContent = file.name;
-  const facts = [file.writer ? `written by ${file.writer}` : 'writer not named', `format version ${file.version}`, file.sorted_by ? `sorted by ${file.sorted_by}` : null, file.encryption ? `encrypted (${file.encryption})` : null];
+  const facts = [file.writer ? `written by ${file.writer}` : 'writer not named', `format version ${file.version}`, sorting() ? `sorted by ${sorting()}` : null, file.encryption ? `encrypted (${file.encryption})` : null];
   document.getElementById('facts').textContent = facts.filter(Boolean).join(' · ');
   const tile = (name, text, more) => make('div', {}, make('dt', {}, name), make('dd', {}, text, more ? make('small', {}, more) : null));
   const indexes = extents.filter((one) => one.kind === COLUMN_INDEX || one.kind === OFFSET_INDEX || one.kind === BLOOM).reduce((sum, one) => sum + one.bytes, 0);
@@ -160,7 +175,7 @@ function overview() {
     tile('Pages', file.pages ? count(file.pages) : '–', file.chunks_unlisted ? 'not all are drawn' : file.pages ? `${size(Math.round(file.compressed_bytes / file.pages))} on average` : null),
     tile('Compression', ratio(file.uncompressed_bytes, file.compressed_bytes), `${size(file.uncompressed_bytes)} uncompressed`),
     tile('Indexes, filters', indexes ? size(indexes) : 'none', indexes ? percent(indexes, file.bytes) : null), tile('Footer', size(file.footer_bytes), percent(file.footer_bytes, file.bytes)));
-  for (const note of data.notes) document.getElementById('notes').append(make('li', {}, note));
+  for (const note of notes()) document.getElementById('notes').append(make('li', {}, note));
 }
 
 // Bytes by use: encodings of data pages, dictionaries, everything beside them.

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use marquetry::base::{Error, ErrorKind, Result};
-use marquetry::parquet::read::{ChunkIndex, PageIndexReader, ReadOptions};
-use marquetry::tables::Cancel;
-use marquetry::tables::files::ParquetFile;
+use marquetry_base::{Error, ErrorKind, Result};
+use marquetry_parquet::read::{ChunkIndex, PageIndexReader, ReadOptions};
+use marquetry_tables::Cancel;
+use marquetry_tables::files::ParquetFile;
 
-use super::super::bounds::Statistics;
+use crate::describe::ColumnStatistics;
 
 /// A page, as the page index describes it.
 #[derive(Default)]
@@ -47,7 +47,7 @@ fn add(file: &ParquetFile, index: &ChunkIndex, pages: &mut HashMap<u64, IndexedP
     let metadata = &**file.metadata();
     let Some(group) = metadata.row_groups.get(index.row_group) else { return };
     let leaf = metadata.schema.leaves().get(index.leaf);
-    let statistics = leaf.and_then(|leaf| Statistics::of(metadata, index.leaf, leaf));
+    let statistics = leaf.and_then(|leaf| ColumnStatistics::of(metadata, index.leaf, leaf));
     for (number, page) in index.offset_index.pages.iter().enumerate() {
         let known = statistics.zip(index.column_index.as_ref());
         let known = known.map(|(statistics, column)| (statistics, statistics.order.of_page(column, number)));

@@ -2,9 +2,9 @@
 
 use std::cmp::Reverse;
 
-use marquetry::parquet::format::FileMetaData;
+use marquetry_parquet::format::FileMetaData;
 
-/// Column chunks that are drawn singly, at most; `--help` says so. One takes about 120 bytes of the page.
+/// Column chunks that are drawn singly, at most; the documentation says so. One takes about 120 bytes of the page.
 pub(super) const CELLS_MAX: usize = 20_000;
 
 /// Row groups that are kept apart even if columns must be drawn together for that.

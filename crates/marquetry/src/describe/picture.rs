@@ -4,19 +4,12 @@ mod cells;
 mod data;
 mod index;
 
-use std::path::Path;
-
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
 use sha2::{Digest as _, Sha256};
 
-use marquetry::base::{Detail, Error};
-use marquetry::io::store::{Found, LocalFiles, Store};
-use marquetry::tables::Cancel;
-use marquetry::tables::files::{ExtentKind, FileMap, MapOptions, ParquetFile};
-
-use crate::failure::{Failure, Outcome};
-use crate::table::printable;
+use marquetry_base::print::{base64, printable};
+use marquetry_base::{Error, Result};
+use marquetry_tables::Cancel;
+use marquetry_tables::files::{ExtentKind, FileMap, MapOptions, ParquetFile};
 
 const PAGE: &str = include_str!("picture/page.html");
 const STYLE: &str = include_str!("picture/style.css");
@@ -30,8 +23,38 @@ const SCRIPT: &str = concat!(
     "})();\n"
 );
 
-/// The picture of a file, and what is wrong with the file, if something is: it is drawn all the same.
-pub(super) fn draw(file: &ParquetFile, cancel: Cancel) -> Outcome<(Vec<u8>, Option<Failure>)> {
+/// A file drawn to scale.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Picture {
+    /// The page, in UTF-8.
+    pub html: Vec<u8>,
+    /// What is wrong with the file: the first faults. What could be read is drawn all the same.
+    pub faults: Vec<Error>,
+}
+
+/// Draws a file to scale: a page of HTML with its row groups, column chunks, pages, dictionaries, indexes, Bloom filters, footer and
+/// gaps. It needs no network, and its policy admits none.
+///
+/// The headers of its pages are read, and the page index. At most 20,000 column chunks are drawn singly: of more, the smallest columns
+/// and neighbouring row groups are drawn together, without pages. At most 100,000 pages are drawn singly. The page says so.
+///
+/// # Errors
+///
+/// `Io` if the file cannot be read, or was changed; `Cancelled`.
+///
+/// ```no_run
+/// use marquetry::base::Limits;
+/// use marquetry::tables::Cancel;
+/// use marquetry::tables::files::ParquetFile;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let file = ParquetFile::open("trips.parquet".as_ref(), Limits::default())?;
+/// std::fs::write("trips.html", marquetry::describe::picture(&file, &Cancel::new())?.html)?;
+/// # Ok(())
+/// # }
+/// ```
+pub fn picture(file: &ParquetFile, cancel: &Cancel) -> Result<Picture> {
     let pages_max = if cells::is_whole(file.metadata()) { data::PAGES_MAX } else { 0 };
     let mut options = MapOptions::default();
     (options.pages_max, options.cancel) = (pages_max, cancel.clone());
@@ -40,41 +63,21 @@ pub(super) fn draw(file: &ParquetFile, cancel: Cancel) -> Outcome<(Vec<u8>, Opti
     let (index, fault) = match pages {
         0 => Default::default(),
         pages if pages > data::INDEXED_PAGES_MAX => Default::default(),
-        _ => index::pages(file, &cancel)?,
+        _ => index::pages(file, cancel)?,
     };
     map.faults.extend(fault);
-    let mut json = Vec::new();
-    super::json::write(&data::Picture::of(file, &map, &index), &mut json)?;
-    let fault = map.faults.into_iter().next();
-    Ok((page(file, &json), fault.map(|error| Failure::about(file.name(), &error))))
-}
-
-/// Writes a picture to a file, which appears complete.
-pub(super) fn save(picture: &[u8], path: &Path, overwrite: bool) -> Outcome {
-    let save = || {
-        let mut object = LocalFiles.create(path, overwrite)?;
-        object.append(picture)?;
-        object.commit()
-    };
-    save().map_err(|error: Error| Failure::about(path.display(), &error))
-}
-
-/// Fails before anything is read, if the picture cannot be put there.
-pub(super) fn check(path: &Path, overwrite: bool) -> Outcome {
-    match LocalFiles.look(path) {
-        Ok(Found::Nothing) | Err(_) => Ok(()),
-        Ok(Found::Directory { .. }) => Err(Failure::refused(format!("{}: a directory", path.display()))),
-        Ok(_) if overwrite => Ok(()),
-        Ok(_) => {
-            let error = Error::io("already exists").with(Detail::AlreadyExists);
-            Err(Failure::about(path.display(), &error))
-        }
-    }
+    let json = serde_json::to_vec(&data::Data::of(file, &map, &index));
+    let json = json.map_err(|error| Error::internal(format!("JSON could not be written: {error}")))?;
+    Ok(Picture { html: page(file, &json), faults: map.faults })
 }
 
 /// The page. Its policy admits this script and this style, and no request to anywhere.
 fn page(file: &ParquetFile, json: &[u8]) -> Vec<u8> {
-    let hash = |text: &str| format!("'sha256-{}'", BASE64_STANDARD.encode(Sha256::digest(text.as_bytes())));
+    let hash = |text: &str| {
+        let mut encoded = Vec::new();
+        base64(&mut encoded, &Sha256::digest(text.as_bytes()));
+        format!("'sha256-{}'", String::from_utf8_lossy(&encoded))
+    };
     let name = html(&printable(file.name()));
     let head = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -92,7 +95,7 @@ base-uri 'none'; form-action 'none'\">\n\
     out.extend_from_slice(head.as_bytes());
     out.extend_from_slice(b"<script type=\"application/json\" id=\"data\">");
     for byte in json {
-        // In JSON these are only inside strings. There, nothing may end the element or open a comment.
+        // In JSON these are only inside strings. Nothing there may end the element or open a comment.
         match byte {
             b'<' => out.extend_from_slice(b"\\u003c"),
             b'>' => out.extend_from_slice(b"\\u003e"),

@@ -182,9 +182,10 @@ function colouring(items, by) {
   }
   let most = 0;
   for (const item of items) if (!isMerged(item)) most = Math.max(most, value(item, by) || 0);
-  const base = by === 'ratio' ? 1 : 0;
   if (by === 'nulls') most = 1;
-  const share = (number) => (by === 'bytes' || by === 'pages' ? Math.sqrt(number / (most || 1)) : (number - base) / (most - base || 1));
+  if (by === 'ratio') most = Math.max(most, 2);
+  // Ratios differ by factors, and a few large chunks must not make all others dark.
+  const share = { ratio: (number) => Math.log(Math.max(number, 1)) / Math.log(most), nulls: (number) => number }[by] || ((number) => Math.sqrt(number / (most || 1)));
   return {
     ends: by === 'ratio' ? ['1 ×', `${most.toFixed(1)} ×`] : by === 'nulls' ? ['no nulls', 'all null'] : by === 'bytes' ? ['0 B', size(most)] : ['0 pages', plural(most, 'page')],
     of: (item) => { const number = value(item, by); return number == null ? '#999999' : scaled(share(number)); },

@@ -5,18 +5,16 @@ use std::collections::HashMap;
 use serde::Serialize;
 use serde_json::Value;
 
-use marquetry::base::cast::u64_of;
-use marquetry::parquet::format::{ColumnChunk, Encoding, FileMetaData};
-use marquetry::tables::files::{Extent, ExtentKind, FileMap, MappedPageKind, ParquetFile};
+use marquetry_base::cast::{u64_of, usize_of_u32};
+use marquetry_base::print::printable;
+use marquetry_parquet::format::{ColumnChunk, Encoding, FileMetaData};
+use marquetry_tables::files::{Extent, ExtentKind, FileMap, MappedPageKind, ParquetFile};
 
-use super::super::json::encryption_name;
-use super::super::{bounds, details, text};
 use super::cells::Cells;
 use super::index::IndexedPage;
-use crate::numbers::{plural, size, thousands};
-use crate::table::{cut, printable};
+use crate::describe::{ColumnStatistics, encoding_rank};
 
-/// Pages that are drawn singly, at most; `--help` says so. One takes about 35 bytes of the page.
+/// Pages that are drawn singly, at most; the documentation says so. One takes about 35 bytes of the page.
 pub(super) const PAGES_MAX: u64 = 100_000;
 
 /// Pages of which the page index is shown, at most: their bounds take about 50 bytes each.
@@ -33,9 +31,9 @@ const KEYS_MAX: usize = 50;
 
 /// Everything that the page shows. Rows of numbers are arrays, since they are many; `model.js` names what is in them.
 #[derive(Serialize)]
-pub(super) struct Picture {
+pub(super) struct Data {
     file: FileData,
-    notes: Vec<String>,
+    notes: Notes,
     codecs: Vec<String>,
     encodings: Vec<String>,
     columns: Vec<ColumnData>,
@@ -62,7 +60,7 @@ struct FileData {
     footer_bytes: u64,
     writer: Option<String>,
     version: i32,
-    sorted_by: Option<String>,
+    sorted_by: Option<Vec<(String, bool, bool)>>,
     encryption: Option<String>,
     keys: Vec<(String, u64, String)>,
 }
@@ -120,7 +118,7 @@ impl Names {
 
     fn encodings(&mut self, encodings: impl Iterator<Item = Encoding>) -> Vec<usize> {
         let mut all: Vec<Encoding> = encodings.collect();
-        all.sort_by_key(|encoding| (text::cut_order(*encoding), *encoding));
+        all.sort_by_key(|encoding| encoding_rank(*encoding));
         all.dedup();
         all.iter().map(|encoding| self.number(encoding.to_string())).collect()
     }
@@ -141,9 +139,9 @@ struct Sums {
     offset_index: u64,
 }
 
-impl Picture {
+impl Data {
     /// Of a file and its map, with what the page index says of pages, by their offsets.
-    pub(super) fn of(file: &ParquetFile, map: &FileMap, index: &HashMap<u64, IndexedPage>) -> Picture {
+    pub(super) fn of(file: &ParquetFile, map: &FileMap, index: &HashMap<u64, IndexedPage>) -> Data {
         let metadata = &**file.metadata();
         let cells = Cells::of(metadata);
         let (mut codecs, mut encodings) = (Names::default(), Names::default());
@@ -154,24 +152,18 @@ impl Picture {
         let mut file = FileData::of(file);
         file.pages = map.extents.iter().map(|it| u64::from(matches!(it.kind, ExtentKind::Page(_)))).sum();
         file.chunks_unlisted = map.chunks_unlisted;
-        let notes = notes(metadata, &cells, map);
-        Picture {
-            file,
-            notes,
-            codecs: codecs.0,
-            encodings: encodings.0,
-            columns,
-            bands,
-            cells: drawn,
-            extents,
-        }
+        let notes = Notes::of(metadata, &cells, map);
+        Data { file, notes, codecs: codecs.0, encodings: encodings.0, columns, bands, cells: drawn, extents }
     }
 }
 
 impl FileData {
     fn of(file: &ParquetFile) -> FileData {
         let metadata = &**file.metadata();
-        let (compressed_bytes, uncompressed_bytes) = text::totals(metadata);
+        let sum = |of: fn(&ColumnChunk) -> u64| {
+            let chunks = metadata.row_groups.iter().flat_map(|group| &group.columns);
+            chunks.map(of).fold(0_u64, u64::saturating_add)
+        };
         let keys = metadata.key_values.iter().take(KEYS_MAX).map(|pair| {
             let value = pair.value.as_deref().unwrap_or_default();
             let text = std::str::from_utf8(value).unwrap_or("(not text)");
@@ -186,13 +178,13 @@ impl FileData {
             chunks: metadata.row_groups.iter().map(|group| u64_of(group.columns.len())).sum(),
             pages: 0,
             chunks_unlisted: 0,
-            compressed_bytes,
-            uncompressed_bytes,
+            compressed_bytes: sum(|chunk| chunk.compressed_bytes),
+            uncompressed_bytes: sum(|chunk| chunk.uncompressed_bytes),
             footer_bytes: metadata.footer_bytes,
             writer: metadata.created_by.as_deref().map(shown),
             version: metadata.version,
-            sorted_by: details::sorted_by(metadata),
-            encryption: metadata.encryption.map(encryption_name),
+            sorted_by: sorted_by(metadata),
+            encryption: metadata.encryption.map(|algorithm| format!("{algorithm:?}")),
             keys: keys.collect(),
         }
     }
@@ -201,45 +193,55 @@ impl FileData {
 /// Text of the file, of a length that a page bears.
 fn shown(text: &str) -> String {
     let kept: String = text.chars().take(NAME_CHARS_MAX + 1).collect();
-    cut(&printable(&kept), NAME_CHARS_MAX)
+    let mut shown = printable(&kept);
+    if let Some((at, _)) = shown.char_indices().nth(NAME_CHARS_MAX) {
+        shown.truncate(at);
+        shown.push('…');
+    }
+    shown
 }
 
-/// What the picture does not show as it is in the file.
-fn notes(metadata: &FileMetaData, cells: &Cells, map: &FileMap) -> Vec<String> {
-    let mut notes = Vec::new();
-    if cells.groups_of_band > 1 {
-        notes.push(format!(
-            "Row groups are drawn together, {} at a time, because there are {}.",
-            cells.groups_of_band,
-            thousands(u64_of(metadata.row_groups.len()))
-        ));
+/// What the picture does not show as it is in the file, and what is wrong with that.
+#[derive(Serialize)]
+struct Notes {
+    /// Row groups that are drawn as one; 1 if each is drawn singly.
+    groups_of_band: usize,
+    /// Columns that are drawn singly, and as one.
+    columns_single: usize,
+    columns_merged: usize,
+    pages_max: u64,
+    overlapping_bytes: u64,
+    /// Column chunks whose data is in another file.
+    elsewhere: usize,
+    faults: Vec<String>,
+}
+
+impl Notes {
+    fn of(metadata: &FileMetaData, cells: &Cells, map: &FileMap) -> Notes {
+        let chunks = metadata.row_groups.iter().flat_map(|group| &group.columns);
+        Notes {
+            groups_of_band: cells.groups_of_band,
+            columns_single: cells.leaves.len(),
+            columns_merged: cells.column_of.len() - cells.leaves.len(),
+            pages_max: PAGES_MAX,
+            overlapping_bytes: map.overlapping_bytes,
+            elsewhere: chunks.filter(|chunk| chunk.file_path.is_some()).count(),
+            faults: map.faults.iter().map(|error| printable(&error.to_string())).collect(),
+        }
     }
-    let merged = cells.column_of.len() - cells.leaves.len();
-    if merged > 0 {
-        notes.push(format!(
-            "The {} largest columns are drawn singly; {} are drawn as one.",
-            thousands(u64_of(cells.leaves.len())),
-            plural(merged, "smaller column")
-        ));
+}
+
+/// How all row groups are sorted: paths, whether they descend, whether nulls are first. `None` if they differ; empty if none says.
+fn sorted_by(metadata: &FileMetaData) -> Option<Vec<(String, bool, bool)>> {
+    let first = metadata.row_groups.get(0).map_or(&[][..], |group| &group.sorting_columns);
+    if metadata.row_groups.iter().any(|group| group.sorting_columns != first) {
+        return None;
     }
-    if map.chunks_unlisted > 0 {
-        notes.push(format!(
-            "Pages of {} are not drawn singly: at most {} are, and none if column chunks are drawn together.",
-            plural(usize::try_from(map.chunks_unlisted).unwrap_or(usize::MAX), "column chunk"),
-            thousands(PAGES_MAX)
-        ));
-    }
-    if map.overlapping_bytes > 0 {
-        notes.push(format!(
-            "The footer gives {} to more than one part, or puts them outside the file.",
-            size(map.overlapping_bytes)
-        ));
-    }
-    if metadata.row_groups.iter().flat_map(|group| &group.columns).any(|chunk| chunk.file_path.is_some()) {
-        notes.push("Column chunks that are in other files are not drawn.".to_string());
-    }
-    notes.extend(map.faults.iter().map(|error| printable(&format!("Broken: {error}"))));
-    notes
+    let path = |column: u32| {
+        let leaf = metadata.schema.leaves().get(usize_of_u32(column));
+        leaf.map_or_else(|| column.to_string(), |leaf| shown(&metadata.schema.path(leaf.node)))
+    };
+    Some(first.iter().map(|by| (path(by.column), by.descending, by.nulls_first)).collect())
 }
 
 fn columns(
@@ -251,7 +253,7 @@ fn columns(
     let mut columns: Vec<ColumnData> = Vec::with_capacity(cells.columns());
     for &index in &cells.leaves {
         let Some(leaf) = metadata.schema.leaves().get(index) else { continue };
-        let statistics = bounds::Statistics::of(metadata, index, leaf);
+        let statistics = ColumnStatistics::of(metadata, index, leaf);
         let known = statistics.map(|it| it.of_column(metadata, index)).unwrap_or_default();
         let text = |bound| statistics.and_then(|it| it.text(bound));
         let mut column = of_leaves(metadata, &[index], codecs, encodings);
@@ -267,7 +269,6 @@ fn columns(
         (0..cells.column_of.len()).filter(|&leaf| cells.column_of[leaf] == cells.leaves.len()).collect();
     if !rest.is_empty() {
         let mut column = of_leaves(metadata, &rest, codecs, encodings);
-        column.name = plural(rest.len(), "smaller column");
         column.merged = Some(rest.len());
         columns.push(column);
     }
@@ -385,7 +386,7 @@ fn bounds_of(metadata: &FileMetaData, row_group: usize, index: usize) -> [Option
     let chunk = metadata.row_groups.get(row_group).and_then(|group| group.columns.get(index));
     let leaf = metadata.schema.leaves().get(index);
     let Some((chunk, leaf)) = chunk.zip(leaf) else { return [None, None] };
-    let Some(statistics) = bounds::Statistics::of(metadata, index, leaf) else { return [None, None] };
+    let Some(statistics) = ColumnStatistics::of(metadata, index, leaf) else { return [None, None] };
     let known = statistics.order.of_chunk(chunk);
     [statistics.text(known.min), statistics.text(known.max)]
 }
