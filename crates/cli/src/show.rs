@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use marquetry::base::{Detail, Error};
+use marquetry::base::{Detail, Error, ErrorKind};
 use marquetry::describe::picture;
 use marquetry::io::files::{PARQUET_EXTENSIONS, is_collective};
 use marquetry::io::store::{Found, LocalFiles, Store};
@@ -166,11 +166,15 @@ impl Show {
                 out.push(b'\n');
             }
         };
-        if let (Some(format), false, None) = (plain_text::format_of(path), self.why, &self.pages) {
+        let opened = ParquetFile::open(path, self.limits.limits());
+        // A Parquet file may have any name.
+        let is_text = matches!(&opened, Err(error) if error.kind() == ErrorKind::Corrupt);
+        let format = plain_text::format_of(path).filter(|_| is_text && !self.why && self.pages.is_none());
+        if let Some(format) = format {
             separate(out);
             return plain_text::print(path, format, (self.json, terminal), self.limits, &interrupted, out);
         }
-        let file = ParquetFile::open(path, self.limits.limits()).map_err(not_parquet)?;
+        let file = opened.map_err(not_parquet)?;
         separate(out);
         match (&self.pages, self.json) {
             _ if self.why => why::print(&file, terminal, out),

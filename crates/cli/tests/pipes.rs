@@ -237,7 +237,7 @@ fn what_is_no_text_by_its_name() {
     piped(SMALL.as_bytes(), &["rows", "/dev/stdin"]).failed(2, &["standard input: ", help]);
     alone(&["rows", &folder.fed("a.pipe", SMALL)]).failed(2, &["a.pipe: ", "pipe", help]);
     let text = folder.write("e.jsonl", SMALL_ROWS);
-    for more in [&[][..], &["--json"], &["--summary"]] {
+    for more in [&["--why"][..], &["--pages", "a"], &["--summary"]] {
         let said = "e.jsonl: not a Parquet file, or one cut off: it does not end with PAR1";
         let show = [&["show", &text], more].concat();
         run(show).failed(1, &[said, "it is text by its name: `marquetry rows` prints it"]);
