@@ -17,6 +17,7 @@ export WITHOUT ?=
 export MARQUETRY_SKIPPED := $(CURDIR)/target/skipped.txt
 PEERS := $(filter-out $(WITHOUT),peers)
 CASSANDRA := $(filter-out $(WITHOUT),cassandra)
+CHROMIUM := $(filter-out $(WITHOUT),chromium)
 SPARK := $(filter-out $(WITHOUT),spark)
 WITH_PEERS := $(if $(PEERS),MARQUETRY_PYTHON=$(PEERS_PYTHON))
 WITH_SPARK := $(if $(SPARK),MARQUETRY_SPARK=$(SPARK_PYTHON))
@@ -33,8 +34,8 @@ demo: ## three million real flights: a Parquet file becomes rows of a real Cassa
 	@dev/demo.sh
 
 # Lint is a part of CI's tests only: a newer toolchain's new warnings must not fail them on a user's machine.
-test: ## all tests, with the peers and a real Cassandra (WITHOUT="peers cassandra" leaves these out)
-	@dev/setup.sh rust-dev $(PEERS) $(CASSANDRA)
+test: ## all tests, with the peers, a real Cassandra and a browser (WITHOUT="peers cassandra chromium" leaves these out)
+	@dev/setup.sh rust-dev $(PEERS) $(CASSANDRA) $(CHROMIUM)
 	@mkdir -p target && rm -f $(MARQUETRY_SKIPPED)
 	cargo test $(LOCKED) --workspace --no-run
 	$(WITH_ALL) cargo test $(LOCKED) --workspace

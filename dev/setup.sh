@@ -10,6 +10,7 @@
 #   peers      the Parquet implementations of dev/peers.txt, in target/peers-venv
 #   spark      Apache Spark as dev/spark.txt has it, in target/spark-venv (760 MB), and Java
 #   cassandra  Java and Maven, and Cassandra's jars
+#   chromium   Chromium and ChromeDriver, which the picture of a file is tested in
 #   corpus     parquet-testing at a pinned commit, in target/corpus (16 MB)
 #   flights    the demo's file, target/demo/flights-3m.parquet
 #   deny       cargo-deny, built from source (minutes)
@@ -40,7 +41,7 @@ main() {
   local part
   for part in "$@"; do
     case $part in
-      rust | rust-dev | lint | c++ | peers | spark | cassandra | corpus | flights | deny | semver) ;;
+      rust | rust-dev | lint | c++ | peers | spark | cassandra | chromium | corpus | flights | deny | semver) ;;
       *) sed -n '2,/^set -e/{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}" >&2; fail "unknown part '$part'" ;;
     esac
   done
@@ -193,6 +194,15 @@ make_cassandra() {
   dev/cassandra.sh java >/dev/null
   dev/cassandra.sh fetch
 }
+
+# --- chromium
+
+need_chromium() {
+  have chromium || missing chromium
+  have chromedriver || missing chromium-driver
+}
+
+make_chromium() { :; }
 
 # --- corpus
 

@@ -40,11 +40,13 @@ how() {
     peers) echo "other implementations of Parquet; dev/setup.sh peers installs them, make test does" ;;
     spark) echo "Apache Spark; dev/setup.sh spark installs it, make soak does" ;;
     cassandra) echo "a Cassandra; dev/setup.sh cassandra installs it, make test does" ;;
+    chromium) echo "Chromium and ChromeDriver; dev/setup.sh chromium installs them, make test does" ;;
     uring) echo "Linux's io_uring, which this system or its container does not allow; sysctl kernel.io_uring_disabled=0" ;;
     fifo) echo "mkfifo; apt-get install coreutils" ;;
     msrv) echo "the oldest supported Rust; rustup toolchain install $(sed -nE 's/^rust-version = "([0-9.]+)"/\1/p' "$(dirname "$0")/../Cargo.toml") --profile minimal" ;;
     aarch64) echo "the standard library for aarch64; rustup target add aarch64-unknown-linux-gnu" ;;
     miri) echo "Miri; rustup toolchain install nightly --profile minimal --component miri,rust-src" ;;
+    mandoc) echo "mandoc; apt-get install mandoc" ;;
     shellcheck) echo "shellcheck; apt-get install shellcheck" ;;
     deny) echo "cargo-deny; make deny builds it" ;;
     semver) echo "cargo-semver-checks and a release to compare with; dev/setup.sh semver builds the former" ;;

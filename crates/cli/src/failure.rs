@@ -170,6 +170,58 @@ impl Failure {
     }
 }
 
+/// Failures about several files, which are reported when all files were tried.
+pub(crate) struct Failures {
+    failures: Vec<Failure>,
+    /// Those that are only counted.
+    more: u64,
+    is_trusting: bool,
+}
+
+impl Failures {
+    /// Failures that are reported one by one.
+    const REPORTED_MAX: usize = 100;
+
+    /// None yet, of a command whose limits are lifted (`--trust`), or not.
+    pub(crate) fn new(is_trusting: bool) -> Failures {
+        Failures { failures: Vec::new(), more: 0, is_trusting }
+    }
+
+    /// Keeps a failure for the end, unless it ends everything: nobody reads the output, the user interrupts, a bug.
+    pub(crate) fn add(&mut self, failure: Failure) -> Outcome {
+        match failure {
+            Failure::ClosedPipe | Failure::Interrupted | Failure::Said(Exit::Bug | Exit::Usage, _) => {
+                Err(failure)
+            }
+            _ if self.failures.len() < Failures::REPORTED_MAX => {
+                self.failures.push(failure);
+                Ok(())
+            }
+            _ => {
+                self.more += 1;
+                Ok(())
+            }
+        }
+    }
+
+    /// Fails if there was a failure: reports all of them, each on its line. The exit code is the greatest.
+    pub(crate) fn end(mut self) -> Outcome {
+        let code = |failure: &Failure| match failure {
+            Failure::Said(exit, _) => *exit as u8,
+            _ => Exit::Refused as u8,
+        };
+        self.failures.sort_by_key(code);
+        let Some(mut last) = self.failures.pop() else { return Ok(()) };
+        for failure in self.failures {
+            failure.of_command(self.is_trusting).report("marquetry");
+        }
+        if self.more > 0 {
+            last = last.and(format!("and {} more files cannot be read", self.more));
+        }
+        Err(last)
+    }
+}
+
 impl From<Error> for Failure {
     /// An error about the object that it names.
     fn from(error: Error) -> Failure {

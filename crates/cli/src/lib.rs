@@ -1,6 +1,6 @@
 //! The command `marquetry`, and `parquet2cql`, which is the same program by another name.
 //!
-//! A file each command: `cql`, `copy`, `diff`, `show`, `rows`, `completions`. This one reads the command line, and turns whatever
+//! A file each command: `cql`, `copy`, `diff`, `show`, `rows`, `completions`, `man`. This one reads the command line, and turns whatever
 //! happens into one line on standard error and an exit code.
 #![forbid(unsafe_code)]
 
@@ -12,6 +12,7 @@ mod diff;
 mod failure;
 mod hints;
 mod json;
+mod man;
 mod numbers;
 mod output;
 mod parquet2cql;
@@ -67,6 +68,7 @@ enum Commands {
     Copy(Box<copy::Copy>),
     Diff(diff::Diff),
     Completions(completions::Completions),
+    Man(man::ManPage),
 }
 
 /// Runs the program, by the name it was started as.
@@ -94,6 +96,7 @@ impl Program for Marquetry {
             Commands::Copy(command) => command.run(interrupted),
             Commands::Diff(command) => command.run(interrupted),
             Commands::Completions(command) => command.run(Marquetry::command(), interrupted),
+            Commands::Man(command) => command.run(Marquetry::command(), interrupted),
         }
     }
 }

@@ -88,6 +88,27 @@ impl Progress {
         progress
     }
 
+    /// A bar for files, for work that prints nothing before its end.
+    pub(crate) fn of_files() -> Progress {
+        if !io::stderr().is_terminal() {
+            return Progress { bar: ProgressBar::hidden(), is_sorted: false };
+        }
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(5));
+        let template = "{wide_bar} {human_pos} of {human_len} files  ETA {eta}";
+        bar.set_style(
+            ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()),
+        );
+        Progress { bar, is_sorted: false }
+    }
+
+    /// Files that are done, and all.
+    pub(crate) fn files(&self, done: u64, all: u64) {
+        if !self.bar.is_hidden() {
+            self.bar.set_length(all);
+            self.bar.set_position(done);
+        }
+    }
+
     /// How far the copy is: rows are done when they are written, in a live table when they are acknowledged.
     pub(crate) fn copied(&self, copied: &Copied) {
         if self.bar.is_hidden() {

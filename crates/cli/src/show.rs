@@ -1,24 +1,27 @@
 //! `marquetry show`: what is in a file, from its footer alone.
 
-mod bounds;
 mod details;
 mod json;
 mod pages;
+mod plain_text;
 mod summary;
 mod text;
 mod why;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use marquetry::base::{Detail, Error, ErrorKind};
+use marquetry::describe::picture;
 use marquetry::io::files::{PARQUET_EXTENSIONS, is_collective};
-use marquetry::io::store::LocalFiles;
+use marquetry::io::store::{Found, LocalFiles, Store};
 use marquetry::tables::Address;
-use marquetry::tables::files::{self, Gathered, ParquetFile};
+use marquetry::tables::files::{self, ParquetFile, Survey};
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Failures, Outcome};
 use crate::output::{Interrupted, Output};
+use crate::progress::Progress;
 use crate::table_args::{LimitArgs, TableArgs, not_parquet};
 use crate::terminal::Terminal;
 use crate::text::{Format, TextArgs};
@@ -33,14 +36,18 @@ column chunk), so files of any size are fast. Nested and encrypted columns are i
 Bounds are shown if the format says that they can be trusted: the deprecated ones of unsigned columns and text cannot. \
 A bound that the writer truncated ends in an ellipsis. With --pages, the page index is shown with the headers, if there is one.
 
-For a directory or a pattern, and with --summary for any files, it describes the files together: rows, sizes, the columns in \
-their paths, their schemas joined by name, their differences, and each file on a line.",
+For a directory or a pattern, and with --summary for any files, it describes the files together: rows, sizes, writers, codecs, \
+the columns in their paths, their schemas joined by name, their differences, the smallest and the largest, and the first on a line each.
+
+Of files that are CSV, TSV or JSON lines by their names, the inferred columns are shown. A file that is broken is reported at the \
+end, after the others.",
     after_help = "\
 Examples:
   marquetry show trips.parquet
   marquetry show trips/
   marquetry show --pages fare_amount trips.parquet
   marquetry show --why trips.parquet
+  marquetry show --html trips.html trips.parquet
   marquetry show --json trips.parquet | jq '.columns[] | {path, compressed_bytes}'"
 )]
 pub(crate) struct Show {
@@ -49,7 +56,10 @@ pub(crate) struct Show {
     files: Vec<PathBuf>,
 
     /// Summary of all files together; the default for directories and patterns
-    #[arg(long, conflicts_with_all = ["pages", "json"])]
+    ///
+    /// It reads the footers of thousands of files on all cores: totals, writers, codecs, the schemas and how they differ, the
+    /// smallest and the largest file, those without rows, and what cannot be read.
+    #[arg(long, conflicts_with_all = ["pages", "why"])]
     summary: bool,
 
     /// Pages of one column, named by its dotted path in the schema tree
@@ -62,12 +72,25 @@ pub(crate) struct Show {
     #[arg(long, conflicts_with_all = ["pages", "json", "summary"])]
     why: bool,
 
-    /// JSON output with everything: one object per file, each on a line
+    /// JSON output with everything: one object per file, each on a line; with --summary one of all files
     ///
     /// Keys are stable. Sizes and offsets are bytes. A bound has its bytes in hexadecimal and, where its order is defined, its
     /// text.
     #[arg(long)]
     json: bool,
+
+    /// Picture of one file, drawn to scale, as one page of HTML; '-' is standard output
+    ///
+    /// Row groups, column chunks, pages, dictionaries, indexes, Bloom filters and the footer, where they are and how large;
+    /// sizes, encodings, codecs, ratios, nulls and bounds. The page needs no network. At most 20,000 column chunks are drawn
+    /// singly: of more, the smallest columns and neighbouring row groups are drawn together, without pages; at most 100,000 pages
+    /// are drawn singly. The page says so.
+    #[arg(long, value_name = "PAGE", conflicts_with_all = ["pages", "json", "summary", "why"])]
+    html: Option<PathBuf>,
+
+    /// Replace an existing page of --html
+    #[arg(long, requires = "html")]
+    overwrite: bool,
 
     #[command(flatten)]
     limits: LimitArgs,
@@ -79,38 +102,118 @@ impl Show {
         if let Some(url) = addresses.find(|address| address.scheme().is_some()) {
             return Err(Failure::usage(format!("{url}: only local files can be shown")));
         }
-        let terminal = Terminal::of_stdout();
         let mut output = Output::new(interrupted);
+        if let Some(page) = &self.html {
+            return self.picture(page, &mut output);
+        }
         let is_plain = self.pages.is_none() && !self.json && !self.why;
         if self.summary || (is_plain && self.files.iter().any(|path| is_collective(path))) {
-            // What can be shown of files is what Parquet files have.
-            let text = TextArgs { from: Some(Format::Parquet), ..TextArgs::default() };
-            let table = TableArgs { union: true, limits: self.limits, text, ..TableArgs::default() };
-            let options = table.options(output.interrupted())?;
-            let gathered = Gathered::read(&self.files, &options).map_err(not_parquet)?;
-            summary::print(&gathered, terminal, output.text());
-            return output.flush();
+            return self.summary(&mut output);
         }
-        let found = files::find(&LocalFiles, &self.files, &PARQUET_EXTENSIONS)?;
-        for (nth, path) in found.into_iter().enumerate() {
-            let file = ParquetFile::open(&path, self.limits.limits());
-            let file = file.map_err(not_parquet)?;
-            let out = output.text();
-            if nth > 0 && !self.json {
-                out.push(b'\n');
-            }
-            let mut fault = None;
-            match (&self.pages, self.json) {
-                _ if self.why => why::print(&file, terminal, out)?,
-                (None, false) => text::print(&file, terminal, out),
-                (None, true) => json::print(&file, out)?,
-                (Some(column), as_json) => fault = pages::print(&file, column, as_json, terminal, out)?,
+        self.each(&mut output)
+    }
+
+    /// All files together.
+    fn summary(&self, output: &mut Output) -> Outcome {
+        // What can be shown of files is what Parquet files have.
+        let text = TextArgs { from: Some(Format::Parquet), ..TextArgs::default() };
+        let table = TableArgs { limits: self.limits, text, ..TableArgs::default() };
+        let options = table.options(output.interrupted())?;
+        let progress = Progress::of_files();
+        let survey = Survey::read(&self.files, &options, |done, all| progress.files(done, all));
+        progress.clear();
+        let survey = survey.map_err(not_parquet)?;
+        if survey.files > 0 {
+            match self.json {
+                true => summary::print_json(&survey, output.text())?,
+                false => summary::print(&survey, Terminal::of_stdout(), output.text()),
             }
             output.flush()?;
-            if let Some(fault) = fault {
-                return Err(fault);
+        }
+        let mut failures = Failures::new(self.limits.trust);
+        for error in survey.faults {
+            failures.add(not_parquet(error))?;
+        }
+        failures.end()
+    }
+
+    /// One file after the other. One that is broken does not hide the others.
+    fn each(&self, output: &mut Output) -> Outcome {
+        let mut failures = Failures::new(self.limits.trust);
+        let mut is_first = true;
+        for path in &self.files {
+            let found = files::find(&LocalFiles, std::slice::from_ref(path), &PARQUET_EXTENSIONS);
+            for path in found.map_or_else(|error| failures.add(error.into()).map(|()| Vec::new()), Ok)? {
+                let start = output.text().len();
+                let shown = self.one(&path, is_first, output);
+                // What was found before an error is shown, too, where it is more than a line's end.
+                is_first &= output.text().len() == start;
+                output.flush()?;
+                if let Err(failure) = shown {
+                    failures.add(failure)?;
+                }
             }
         }
-        Ok(())
+        failures.end()
+    }
+
+    fn one(&self, path: &Path, is_first: bool, output: &mut Output) -> Outcome {
+        let terminal = Terminal::of_stdout();
+        let interrupted = output.interrupted().clone();
+        let out = output.text();
+        let separate = |out: &mut Vec<u8>| {
+            if !is_first && !self.json {
+                out.push(b'\n');
+            }
+        };
+        let opened = ParquetFile::open(path, self.limits.limits());
+        // A Parquet file may have any name.
+        let is_text = matches!(&opened, Err(error) if error.kind() == ErrorKind::Corrupt);
+        let format = plain_text::format_of(path).filter(|_| is_text && !self.why && self.pages.is_none());
+        if let Some(format) = format {
+            separate(out);
+            return plain_text::print(path, format, (self.json, terminal), self.limits, &interrupted, out);
+        }
+        let file = opened.map_err(not_parquet)?;
+        separate(out);
+        match (&self.pages, self.json) {
+            _ if self.why => why::print(&file, terminal, out),
+            (None, false) => {
+                text::print(&file, terminal, out);
+                Ok(())
+            }
+            (None, true) => json::print(&file, out),
+            (Some(column), as_json) => {
+                let fault = pages::print(&file, column, as_json, terminal, out)?;
+                fault.map_or(Ok(()), Err)
+            }
+        }
+    }
+
+    /// Draws the only file.
+    fn picture(&self, page: &Path, output: &mut Output) -> Outcome {
+        let [path] = &*files::find(&LocalFiles, &self.files, &PARQUET_EXTENSIONS)? else {
+            return Err(Failure::usage("--html draws one file"));
+        };
+        let is_stdout = page.as_os_str() == "-";
+        if !is_stdout && !self.overwrite && !matches!(LocalFiles.look(page), Ok(Found::Nothing) | Err(_)) {
+            let error = Error::io("already exists").with(Detail::AlreadyExists);
+            return Err(Failure::about(page.display(), &error));
+        }
+        let file = ParquetFile::open(path, self.limits.limits()).map_err(not_parquet)?;
+        let drawn = picture(&file, &output.interrupted().cancel())?;
+        if is_stdout {
+            output.text().extend_from_slice(&drawn.html);
+            output.flush()?;
+        } else {
+            let save = || {
+                let mut object = LocalFiles.create(page, self.overwrite)?;
+                object.append(&drawn.html)?;
+                object.commit()
+            };
+            save().map_err(|error: Error| Failure::about(page.display(), &error))?;
+        }
+        let fault = drawn.faults.first().map(|error| Failure::about(file.name(), error));
+        fault.map_or(Ok(()), Err)
     }
 }

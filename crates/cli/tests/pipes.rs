@@ -238,7 +238,7 @@ fn what_is_no_text_by_its_name() {
     assert_eq!(piped(SMALL.as_bytes(), &arguments("/dev/stdin")).succeeded(), SMALL_ROWS);
     assert_eq!(alone(&arguments(&pipe)).succeeded(), SMALL_ROWS);
     let text = folder.write("e.jsonl", SMALL_ROWS);
-    for more in [&[][..], &["--json"], &["--summary"]] {
+    for more in [&["--why"][..], &["--pages", "a"], &["--summary"]] {
         let said = "e.jsonl: not a Parquet file, or one cut off: it does not end with PAR1";
         let show = [&["show", &text], more].concat();
         run(show).failed(1, &[said, "it is text by its name: `marquetry rows` prints it"]);

@@ -37,11 +37,14 @@
 //! | `arrow` (feature `arrow`) | batches as Arrow's record batches, without a copy where layouts agree | no |
 //! | `io` (feature `io`, on by default; `tokio`, `uring`) | drivers that read and write files for the machines | yes |
 //! | `tables` (feature `tables`, on by default) | sources and destinations of rows, and the copy between them | yes |
+//! | `describe` (feature `describe`) | pictures of files, and bounds as people read them | yes |
 //! | `cluster` (feature `cluster`) | tables of a live cluster: created and loaded | yes |
 #![forbid(unsafe_code)]
 
 #[cfg(all(feature = "arrow", feature = "tables"))]
 mod arrow_door;
+#[cfg(feature = "describe")]
+pub mod describe;
 #[cfg(feature = "tables")]
 mod door;
 #[cfg(feature = "tables")]

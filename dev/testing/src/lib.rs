@@ -42,6 +42,10 @@ pub enum Need {
     Uring,
     /// `mkfifo`.
     Fifo,
+    /// Chromium, and ChromeDriver to drive it.
+    Chromium,
+    /// mandoc, which reads manual pages.
+    Mandoc,
 }
 
 impl Need {
@@ -55,6 +59,8 @@ impl Need {
             Need::Cassandra => "cassandra",
             Need::Uring => "uring",
             Need::Fifo => "fifo",
+            Need::Chromium => "chromium",
+            Need::Mandoc => "mandoc",
         }
     }
 }
@@ -125,6 +131,22 @@ pub fn cassandra() -> Option<String> {
     recorded(variable("MARQUETRY_CASSANDRA"), Need::Cassandra)
 }
 
+/// Chromium and ChromeDriver, as they are installed. `None`, put on record, when one is not.
+pub fn chromium() -> Option<(PathBuf, PathBuf)> {
+    recorded(program_file("chromium").zip(program_file("chromedriver")), Need::Chromium)
+}
+
+/// mandoc. `None`, put on record, when it is not installed.
+pub fn mandoc() -> Option<PathBuf> {
+    recorded(program_file("mandoc"), Need::Mandoc)
+}
+
+/// A program that is on the path.
+fn program_file(name: &str) -> Option<PathBuf> {
+    let folders = env::var_os("PATH")?;
+    env::split_paths(&folders).map(|folder| folder.join(name)).find(|path| path.is_file())
+}
+
 /// Where a corpus may be. One that is named is the only one.
 fn corpora() -> Vec<PathBuf> {
     match env::var_os("MARQUETRY_CORPUS") {
@@ -164,8 +186,17 @@ mod tests {
     #[test]
     fn every_need_is_in_the_list_of_ways_to_get_it() {
         let script = std::fs::read_to_string(root().join("dev/skipped.sh")).unwrap();
-        let needs =
-            [Need::Corpus, Need::Real, Need::Peers, Need::Spark, Need::Cassandra, Need::Uring, Need::Fifo];
+        let needs = [
+            Need::Corpus,
+            Need::Real,
+            Need::Peers,
+            Need::Spark,
+            Need::Cassandra,
+            Need::Uring,
+            Need::Fifo,
+            Need::Chromium,
+            Need::Mandoc,
+        ];
         for need in needs {
             assert!(script.contains(&format!("\n    {})", need.word())), "{need:?} is not in dev/skipped.sh");
         }

@@ -3,15 +3,15 @@
 use serde::Serialize;
 
 use marquetry::base::print::bytes as hex;
+use marquetry::describe::ColumnStatistics;
 use marquetry::parquet::format::{
     ColumnChunk, ColumnOrder, EncryptionAlgorithm, GeospatialStatistics, KeyValue, RowGroup, SizeStatistics,
     Statistics,
 };
 use marquetry::parquet::geometry;
 use marquetry::parquet::prune::Known;
-use marquetry::parquet::schema::{Leaf, LogicalType, NodeKind, Repetition};
+use marquetry::parquet::schema::{Leaf, LogicalType, NodeKind, Repetition, Schema};
 
-use super::bounds;
 use crate::failure::{Failure, Outcome};
 use marquetry::tables::files::ParquetFile;
 
@@ -55,7 +55,7 @@ struct KeyValueJson<'a> {
 }
 
 #[derive(Serialize)]
-struct NodeJson<'a> {
+pub(super) struct NodeJson<'a> {
     name: &'a str,
     /// 0 for the root.
     depth: usize,
@@ -86,6 +86,8 @@ struct ColumnJson {
     values: u64,
     nulls: Option<u64>,
     nans: Option<u64>,
+    /// Of a file with one row group, if the writer counted them.
+    distinct: Option<u64>,
     min: Option<String>,
     max: Option<String>,
     is_min_exact: Option<bool>,
@@ -201,15 +203,14 @@ impl<'a> FileJson<'a> {
             footer_bytes: metadata.footer_bytes,
             encryption: metadata.encryption.map(encryption_name),
             key_values: metadata.key_values.iter().map(KeyValueJson::of).collect(),
-            schema: nodes(file),
+            schema: nodes(&metadata.schema),
             columns: leaves.map(|(index, leaf)| ColumnJson::of(file, index, leaf)).collect(),
             row_groups: metadata.row_groups.iter().map(|group| RowGroupJson::of(file, group)).collect(),
         }
     }
 }
 
-fn nodes(file: &ParquetFile) -> Vec<NodeJson<'_>> {
-    let schema = &file.metadata().schema;
+pub(super) fn nodes(schema: &Schema) -> Vec<NodeJson<'_>> {
     let mut depths = vec![0; schema.nodes().len()];
     let mut nodes = Vec::with_capacity(depths.len());
     for (at, node) in schema.nodes().iter().enumerate() {
@@ -243,7 +244,7 @@ fn nodes(file: &ParquetFile) -> Vec<NodeJson<'_>> {
 impl ColumnJson {
     fn of(file: &ParquetFile, index: usize, leaf: &Leaf) -> ColumnJson {
         let metadata = &**file.metadata();
-        let statistics = bounds::Statistics::of(metadata, index, leaf);
+        let statistics = ColumnStatistics::of(metadata, index, leaf);
         let known = statistics.map(|it| it.of_column(metadata, index)).unwrap_or_default();
         let text = |bound| statistics.and_then(|it| it.exact_text(bound));
         let chunks = || metadata.row_groups.iter().filter_map(|group| group.columns.get(index));
@@ -268,6 +269,7 @@ impl ColumnJson {
             values: sum(|chunk| chunk.values),
             nulls: known.nulls,
             nans: known.nans,
+            distinct: known.distinct,
             min: text(known.min),
             max: text(known.max),
             is_min_exact: known.min.and_then(|bound| bound.is_exact),
@@ -309,7 +311,7 @@ impl<'a> RowGroupJson<'a> {
 
 impl<'a> ChunkJson<'a> {
     fn of(file: &'a ParquetFile, index: usize, leaf: &'a Leaf, chunk: &'a ColumnChunk) -> ChunkJson<'a> {
-        let shown = bounds::Statistics::of(file.metadata(), index, leaf);
+        let shown = ColumnStatistics::of(file.metadata(), index, leaf);
         ChunkJson {
             path: file.metadata().schema.path(leaf.node),
             codec: chunk.compression.to_string(),
@@ -347,11 +349,7 @@ impl<'a> ChunkJson<'a> {
 }
 
 impl StatisticsJson {
-    pub(super) fn of(
-        statistics: &Statistics,
-        known: Known<'_>,
-        shown: &bounds::Statistics,
-    ) -> StatisticsJson {
+    pub(super) fn of(statistics: &Statistics, known: Known<'_>, shown: &ColumnStatistics) -> StatisticsJson {
         let hexed = |bytes: &Option<marquetry::base::Bytes>| bytes.as_deref().map(to_hex);
         StatisticsJson {
             min: shown.exact_text(known.min),

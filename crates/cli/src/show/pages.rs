@@ -6,12 +6,12 @@ use serde::Serialize;
 
 use marquetry::base::Segmented;
 use marquetry::base::cast::usize_of_u32;
+use marquetry::describe::ColumnStatistics;
 use marquetry::parquet::bloom;
 use marquetry::parquet::format::{BoundaryOrder, PageHeader, PageKind, Statistics};
 use marquetry::parquet::prune::Known;
 use marquetry::parquet::read::{BloomProbe, ChunkIndex, PageIndexReader, PageInfo, PageScanner, ReadOptions};
 
-use super::bounds;
 use super::json::{self, StatisticsJson, to_hex};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::numbers::{plural, size, thousands};
@@ -31,7 +31,7 @@ pub(super) fn print(
     let schema = &file.metadata().schema;
     let leaf_index = find_leaf(file, column)?;
     let (leaf, path) = (&schema.leaves()[leaf_index], schema.leaf_path(leaf_index));
-    let shown = bounds::Statistics::of(file.metadata(), leaf_index, leaf)
+    let shown = ColumnStatistics::of(file.metadata(), leaf_index, leaf)
         .ok_or_else(|| Failure::bug("a column without an order".to_string()))?;
     let (indexes, fault) = match page_index(file, leaf_index) {
         Ok(indexes) => (indexes, None),
@@ -207,7 +207,7 @@ struct Page<'a> {
     row_group: usize,
     info: PageInfo,
     facts: Facts,
-    shown: &'a bounds::Statistics,
+    shown: &'a ColumnStatistics,
     /// Its row group's index, and its number there.
     index: Option<(&'a ChunkIndex, usize)>,
     /// Its first row in the file.
@@ -219,7 +219,7 @@ impl<'a> Page<'a> {
     fn new(
         file: &ParquetFile,
         row_group: usize,
-        shown: &'a bounds::Statistics,
+        shown: &'a ColumnStatistics,
         info: PageInfo,
         index: Option<&'a ChunkIndex>,
     ) -> Page<'a> {

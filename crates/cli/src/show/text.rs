@@ -3,12 +3,13 @@
 use std::fmt::Write;
 
 use marquetry::base::cast::u64_of;
+use marquetry::describe::{ColumnStatistics, encoding_rank};
 use marquetry::parquet::format::{ColumnOrder, Encoding, FileMetaData};
 use marquetry::parquet::prune::Known;
 use marquetry::parquet::schema::{NodeKind, Schema};
 
+use super::details;
 use super::json::order_name;
-use super::{bounds, details};
 use crate::numbers::{plural, ratio, size, thousands};
 use crate::table::{Side, Table, cut, printable};
 use crate::terminal::Terminal;
@@ -204,7 +205,8 @@ fn sizes(metadata: &FileMetaData, terminal: Terminal, out: &mut Vec<u8>) {
         codecs.dedup();
         let mut encodings: Vec<Encoding> =
             chunks().flat_map(|chunk| chunk.encodings.iter().copied()).collect();
-        encodings.sort_by_key(|encoding| (cut_order(*encoding), *encoding));
+        // What a narrow terminal cuts comes last.
+        encodings.sort_by_key(|encoding| encoding_rank(*encoding));
         encodings.dedup();
         let mut encodings: Vec<String> = encodings.iter().map(Encoding::to_string).collect();
         if chunks().any(|chunk| chunk.encrypted) {
@@ -222,27 +224,17 @@ fn sizes(metadata: &FileMetaData, terminal: Terminal, out: &mut Vec<u8>) {
     print_table(&table, terminal, out);
 }
 
-/// What a narrow terminal cuts comes last: the encodings of levels, which every column has, and before them PLAIN, which
-/// dictionaries have too.
-fn cut_order(encoding: Encoding) -> u8 {
-    match encoding {
-        Encoding::Rle | Encoding::BitPacked => 2,
-        Encoding::Plain => 1,
-        _ => 0,
-    }
-}
-
 /// What each column holds. What no column tells, or what is the same of all of them, has no place.
 fn values(metadata: &FileMetaData, terminal: Terminal, out: &mut Vec<u8>) {
     let leaves = metadata.schema.leaves().iter().enumerate();
-    let known: Vec<(Option<bounds::Statistics>, Known<'_>)> = leaves
+    let known: Vec<(Option<ColumnStatistics>, Known<'_>)> = leaves
         .map(|(index, leaf)| {
-            let statistics = bounds::Statistics::of(metadata, index, leaf);
+            let statistics = ColumnStatistics::of(metadata, index, leaf);
             (statistics, statistics.map(|it| it.of_column(metadata, index)).unwrap_or_default())
         })
         .collect();
     let can_be_nan =
-        |statistics: &Option<bounds::Statistics>| statistics.is_some_and(|it| it.order.is_floating());
+        |statistics: &Option<ColumnStatistics>| statistics.is_some_and(|it| it.order.is_floating());
     let has_nans = known.iter().any(|(statistics, known)| can_be_nan(statistics) && known.nans.is_some());
     let has_distinct = known.iter().any(|(_, known)| known.distinct.is_some_and(|distinct| distinct > 0));
     let has_orders = metadata.column_orders.iter().any(|order| *order != ColumnOrder::TypeDefined);

@@ -96,6 +96,14 @@ impl BloomProbe {
         }
     }
 
+    /// Where the filter is in the file, with its header, once that was read.
+    pub fn range(&self) -> Option<Range<u64>> {
+        match self.expects {
+            Expects::Blocks { start, bytes } => Some(self.room.start..start + u64::from(bytes)),
+            Expects::Header => None,
+        }
+    }
+
     fn advance(&mut self, budget: &mut Budget<'_>) -> Result<Step<bool>> {
         loop {
             match &self.expects {

@@ -344,10 +344,7 @@ impl DataFile {
 
     /// The value of a column in its path, as unambiguous text. `None` for null.
     pub fn constant(&self, number: usize) -> Option<String> {
-        self.constants.get(number)?.as_ref().map(|values| match values {
-            Values::ByteArray(values) => String::from_utf8_lossy(values.get(0)).into_owned(),
-            other => format!("{other:?}"),
-        })
+        self.constants.get(number)?.as_ref().map(constant_text)
     }
 
     /// The parts of it that can be read independently; all of it where its footer is not at hand.
@@ -402,11 +399,19 @@ impl DataFile {
     }
 }
 
+/// The value of a column in a path, as unambiguous text.
+pub(super) fn constant_text(values: &Values) -> String {
+    match values {
+        Values::ByteArray(values) => String::from_utf8_lossy(values.get(0)).into_owned(),
+        other => format!("{other:?}"),
+    }
+}
+
 /// How a file is read as another schema, and its values of the columns that are not in it.
 pub(super) type Plan = (Arc<Conform>, Vec<Option<Values>>);
 
 /// A number that equal schemas have, and others hardly.
-fn fingerprint(schema: &Schema) -> u64 {
+pub(super) fn fingerprint(schema: &Schema) -> u64 {
     let mut hasher = DefaultHasher::new();
     for node in schema.nodes() {
         node.name.hash(&mut hasher);

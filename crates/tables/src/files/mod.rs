@@ -6,10 +6,12 @@ mod format;
 mod gathered;
 mod hive;
 mod look;
+mod map;
 mod options;
 mod parquet;
 mod parquet_rows;
 mod part;
+mod survey;
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -30,8 +32,10 @@ use crate::{Batches, ColumnPath, Piece, PieceOptions, Source, Table};
 pub use format::{FileFormat, FormatFile, FoundFile};
 pub use gathered::{DataFile, Gathered, find};
 pub use hive::Hive;
+pub use map::{Extent, ExtentKind, FileMap, MapOptions, MappedPage, MappedPageKind};
 pub use options::FilesOptions;
 pub use parquet::ParquetFile;
+pub use survey::{Survey, SurveyedFile, SurveyedSchema, Tally};
 
 use gathered::{FileSchema, Opened, OpenedFile, Plan};
 use part::Part;

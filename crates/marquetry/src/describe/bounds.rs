@@ -2,32 +2,31 @@
 
 use std::cmp::Ordering;
 
-use marquetry::base::print::{bytes as hex, without_zeros};
-use marquetry::parquet::batch::Value;
-use marquetry::parquet::format::FileMetaData;
-use marquetry::parquet::print::{Shown, value};
-use marquetry::parquet::prune::{Bound, Known, LeafOrder, Order};
-use marquetry::parquet::schema::{Leaf, Meaning, PhysicalType};
-
-use crate::table::printable;
+use marquetry_base::print::{bytes as hex, printable, without_zeros};
+use marquetry_parquet::batch::Value;
+use marquetry_parquet::format::FileMetaData;
+use marquetry_parquet::print::{Shown, value};
+use marquetry_parquet::prune::{Bound, Known, LeafOrder, Order};
+use marquetry_parquet::schema::{Leaf, Meaning, PhysicalType};
 
 /// Characters of a text, and bytes of a binary value, that are shown of a bound.
 const SHOWN_CHARS_MAX: usize = 32;
 const SHOWN_BYTES_MAX: usize = 16;
 
-/// A leaf, as its statistics are shown.
+/// What the statistics of a leaf say, and how that is shown.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Statistics {
+#[non_exhaustive]
+pub struct ColumnStatistics {
     /// Which of them hold.
-    pub(super) order: LeafOrder,
+    pub order: LeafOrder,
     physical_type: PhysicalType,
     meaning: Meaning,
 }
 
-impl Statistics {
-    /// Of a leaf. `None` when it is not there.
-    pub(super) fn of(metadata: &FileMetaData, leaf_index: usize, leaf: &Leaf) -> Option<Statistics> {
-        Some(Statistics {
+impl ColumnStatistics {
+    /// Those of a leaf. `None` if the file lacks it.
+    pub fn of(metadata: &FileMetaData, leaf_index: usize, leaf: &Leaf) -> Option<ColumnStatistics> {
+        Some(ColumnStatistics {
             order: LeafOrder::of(metadata, leaf_index)?,
             physical_type: leaf.physical_type,
             meaning: metadata.schema.meaning_of(leaf).read_as(leaf.physical_type),
@@ -35,7 +34,7 @@ impl Statistics {
     }
 
     /// Of a column over all row groups. What one row group does not tell is not known; distinct values cannot be added up.
-    pub(super) fn of_column<'a>(&self, metadata: &'a FileMetaData, leaf_index: usize) -> Known<'a> {
+    pub fn of_column<'a>(&self, metadata: &'a FileMetaData, leaf_index: usize) -> Known<'a> {
         let mut chunks = metadata.row_groups.iter().filter_map(|group| group.columns.get(leaf_index));
         let Some(first) = chunks.next() else { return Known::default() };
         let mut known = self.order.of_chunk(first);
@@ -46,7 +45,7 @@ impl Statistics {
     }
 
     /// For people: text in quotes, long values cut, and an ellipsis after what was cut here or by the writer.
-    pub(super) fn text(&self, bound: Option<Bound<'_>>) -> Option<String> {
+    pub fn text(&self, bound: Option<Bound<'_>>) -> Option<String> {
         let bound = bound?;
         let mut out = Vec::new();
         let mut cut_by_writer = if bound.is_exact == Some(false) { "…" } else { "" };
@@ -84,7 +83,7 @@ impl Statistics {
     }
 
     /// The whole value, for programs; bytes that are not UTF-8 in hexadecimal.
-    pub(super) fn exact_text(&self, bound: Option<Bound<'_>>) -> Option<String> {
+    pub fn exact_text(&self, bound: Option<Bound<'_>>) -> Option<String> {
         let mut out = Vec::new();
         let raw = Value::of_bound(self.physical_type, bound?.value)?;
         Some(match value(&mut out, self.meaning, raw) {

@@ -1,0 +1,20 @@
+//! Files described: what their statistics say of a column's values, and pictures of files.
+
+mod bounds;
+mod picture;
+
+pub use bounds::ColumnStatistics;
+pub use picture::{Picture, picture};
+
+use marquetry_parquet::format::Encoding;
+
+/// The order in which encodings of a chunk are named: what says most of it comes first. Levels have theirs in every column, and
+/// dictionaries are PLAIN.
+pub fn encoding_rank(encoding: Encoding) -> (u8, Encoding) {
+    let rank = match encoding {
+        Encoding::Rle | Encoding::BitPacked => 2,
+        Encoding::Plain => 1,
+        _ => 0,
+    };
+    (rank, encoding)
+}
