@@ -7,6 +7,7 @@ mod compression;
 mod fit;
 mod new_file;
 mod output;
+mod prepare;
 mod stream;
 
 use std::fmt;
@@ -23,10 +24,14 @@ use marquetry_parquet::schema::Schema;
 use marquetry_parquet::write::Fed;
 use marquetry_text::read::{self, ReadOptions, Sample, Sampled, TextForm, TextReader, TextSampler};
 
-pub use marquetry_text::{Column, ColumnType, Columns, Format, Header, Quote, Scalar, TextOptions};
+pub use marquetry_text::{
+    Column, ColumnType, Columns, Format, Header, Quote, Scalar, TextOptions, TypeOf, Types,
+};
 
+pub use fit::columns_of;
 pub use new_file::NewTextFile;
 pub use output::{TextOutput, TextOutputOptions};
+pub use prepare::{Encoding, Preparing};
 
 use crate::files::{FileFormat, FormatFile};
 use crate::subject::{name_of, named, renamed};
@@ -55,6 +60,8 @@ pub struct TextFormat {
     pub format: Option<Format>,
     /// How they are read.
     pub options: TextOptions,
+    /// What is done with their bytes before.
+    pub preparing: Preparing,
     /// Ends early what may take long: waiting for standard input.
     pub cancel: Cancel,
 }
@@ -62,7 +69,7 @@ pub struct TextFormat {
 impl TextFormat {
     /// Files whose names say that they are text, read in this way.
     pub fn new(options: TextOptions) -> TextFormat {
-        TextFormat { format: None, options, cancel: Cancel::new() }
+        TextFormat { options, ..TextFormat::default() }
     }
 
     fn format_of(&self, path: &Path) -> Option<Format> {
@@ -78,7 +85,10 @@ impl FileFormat for TextFormat {
     fn open(&self, store: &Arc<dyn Store>, paths: &[PathBuf]) -> Result<Vec<Box<dyn FormatFile>>> {
         let format = |path: &PathBuf| Some((path.clone(), self.format_of(path)?));
         let files: Vec<_> = paths.iter().filter_map(format).collect();
-        let opened = TextFile::open_all(store, &files, &self.options, &self.cancel)?;
+        let mut options = self.options.clone();
+        options.skip_empty |= self.preparing.leaves_out();
+        let preparing = Preparing { quote: options.quote_of(Format::Csv), ..self.preparing.clone() };
+        let opened = TextFile::open_prepared(store, &files, (&options, &preparing), &self.cancel)?;
         Ok(opened.into_iter().map(|file| Box::new(file) as Box<dyn FormatFile>).collect())
     }
 }
@@ -111,6 +121,7 @@ pub struct TextFile {
     name: String,
     form: TextForm,
     limits: Limits,
+    preparing: Preparing,
     cancel: Cancel,
     from: From,
 }
@@ -163,11 +174,20 @@ impl TextFile {
         options: &TextOptions,
         cancel: &Cancel,
     ) -> Result<Vec<TextFile>> {
+        TextFile::open_prepared(store, files, (options, &Preparing::default()), cancel)
+    }
+
+    fn open_prepared(
+        store: &Arc<dyn Store>,
+        files: &[(PathBuf, Format)],
+        (options, preparing): (&TextOptions, &Preparing),
+        cancel: &Cancel,
+    ) -> Result<Vec<TextFile>> {
         let sampled = files.iter().map(|(path, format)| {
             let name = name_of(path);
             let open = || {
                 let compression = Compression::by_name(path);
-                let stream = Stream::open(&**store, path, compression, &name, cancel)?;
+                let stream = Stream::open(&**store, path, compression, &name, cancel)?.prepared(preparing);
                 if stream.version().is_none() && options.infer_bytes == u64::MAX && options.schema.is_none() {
                     let what = "the whole text is read twice, and this can be read only once: write it to a file first";
                     return Err(Error::option("infer_bytes", what));
@@ -193,7 +213,8 @@ impl TextFile {
         }
         let opened = sampled.into_iter().zip(groups).map(|((name, sample, from), group)| {
             let form = sample.form_as(&joined[group]).map_err(|error| named(error, &name))?;
-            Ok(TextFile { name, form, limits: options.limits, cancel: cancel.clone(), from })
+            let (limits, cancel) = (options.limits, cancel.clone());
+            Ok(TextFile { name, form, limits, preparing: preparing.clone(), cancel, from })
         });
         opened.collect()
     }
@@ -219,7 +240,8 @@ impl TextFile {
         };
         match open() {
             Ok((form, from)) => {
-                Ok(TextFile { name, form, limits: options.limits, cancel: cancel.clone(), from })
+                let (limits, cancel, preparing) = (options.limits, cancel.clone(), Preparing::default());
+                Ok(TextFile { name, form, limits, preparing, cancel, from })
             }
             Err(error) => Err(named(error, &name)),
         }
@@ -238,7 +260,8 @@ impl TextFile {
             let stream = Stream::open(&**store, path, compression, name, &cancel)?;
             let (sample, from) = From::sampled(stream, (store, path), compression, format, options, &cancel)?;
             let (name, form) = (name.to_owned(), sample.form()?);
-            Ok(TextFile { name, form, limits: options.limits, cancel, from })
+            let (limits, preparing) = (options.limits, Preparing::default());
+            Ok(TextFile { name, form, limits, preparing, cancel, from })
         };
         open().map_err(|error| renamed(error, name))
     }
@@ -272,7 +295,7 @@ impl TextFile {
                     if stream.version() != Some(version) {
                         return Err(Error::io("it was changed while it was read"));
                     }
-                    stream
+                    stream.prepared(&self.preparing)
                 }
                 From::Once(once) => {
                     let mut once = once.lock().unwrap_or_else(PoisonError::into_inner);

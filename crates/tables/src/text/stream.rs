@@ -13,6 +13,7 @@ use marquetry_io::store::{ObjectStream, Store};
 use zstd_safe::{DCtx, InBuffer, OutBuffer};
 
 use super::compression::{Compression, MAGIC_BYTES_MAX};
+use super::prepare::{Prepared, Preparing};
 use crate::Cancel;
 use crate::subject::is_stdin;
 
@@ -35,6 +36,8 @@ pub(super) struct Stream {
     kept: Option<Vec<Bytes>>,
     /// Of that, what is read again.
     again: VecDeque<Bytes>,
+    /// What is done with the bytes.
+    prepared: Option<Box<Prepared>>,
 }
 
 impl Stream {
@@ -90,7 +93,22 @@ impl Stream {
             Compression::None => reader,
         };
         let (pool, again) = (Pool::new(), VecDeque::new());
-        Ok(Stream { name, reader, cancel, pool, version: None, kept: Some(Vec::new()), again })
+        Ok(Stream {
+            name,
+            reader,
+            cancel,
+            pool,
+            version: None,
+            kept: Some(Vec::new()),
+            again,
+            prepared: None,
+        })
+    }
+
+    /// The same text, prepared.
+    pub(super) fn prepared(self, preparing: &Preparing) -> Stream {
+        let prepared = (!preparing.is_nothing()).then(|| Box::new(Prepared::new(preparing)));
+        Stream { prepared, ..self }
     }
 
     /// What the file was when it was opened. `None` for what can be read only once.
@@ -113,6 +131,29 @@ impl Stream {
         if let Some(bytes) = self.again.pop_front() {
             return Ok(Some(bytes));
         }
+        let next = match &mut self.prepared {
+            None => self.read()?,
+            Some(_) => self.read_prepared()?,
+        };
+        if let (Some(bytes), Some(kept)) = (&next, &mut self.kept) {
+            kept.push(bytes.clone());
+        }
+        Ok(next)
+    }
+
+    /// The next bytes that are left, prepared.
+    fn read_prepared(&mut self) -> Result<Option<Bytes>> {
+        loop {
+            let read = self.read()?;
+            let Some(prepared) = &mut self.prepared else { return Ok(read) };
+            match prepared.next(read.as_deref())? {
+                Some(bytes) if bytes.is_empty() => {}
+                next => return Ok(next.map(Bytes::from)),
+            }
+        }
+    }
+
+    fn read(&mut self) -> Result<Option<Bytes>> {
         let mut buffer = self.pool.take(READ_BYTES)?;
         let length = loop {
             match self.reader.read(&mut buffer[..READ_BYTES]) {
@@ -122,13 +163,7 @@ impl Stream {
             }
         };
         let bytes = Bytes::from_owner(self.pool.share(buffer, length));
-        if length == 0 {
-            return Ok(None);
-        }
-        if let Some(kept) = &mut self.kept {
-            kept.push(bytes.clone());
-        }
-        Ok(Some(bytes))
+        Ok((length > 0).then_some(bytes))
     }
 }
 
