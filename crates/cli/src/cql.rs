@@ -83,7 +83,7 @@ impl Cql {
             (_, true) => CqlParts::Rows,
             _ => CqlParts::All,
         };
-        let options = Options { table, parts, rows: self.rows, quiet: self.quiet };
+        let options = Options { table, parts, rows: self.rows.for_cql(), quiet: self.quiet };
         print(&self.files, &options, interrupted)
     }
 }
