@@ -64,6 +64,11 @@ fn some_types_are_given_and_the_others_inferred() {
         rows(&long, &["--types", "x=decimal(20,19),y=int"]),
         "{\"x\":\"0.1234567890123456789\",\"y\":7}\n"
     );
+    // A name without an exact match is looked up in lower case.
+    assert_eq!(rows(&long, &["--types", "Y=int", "--columns", "Y"]), "{\"y\":7}\n");
+    let upper = folder.write("c.csv", "Y\n007\n");
+    run(["rows", &upper, "--types", "y=int"])
+        .failed(2, &["--types: there is no column \"y\"; its columns are Y"]);
     run(["rows", &long, "--types", "x=decimal(20,18)"])
         .failed(1, &["line 2", "is not a decimal(20, 18)", "column x"]);
 }
