@@ -191,6 +191,8 @@ fn lines_are_skipped_and_errors_count_them() {
     let packed = folder.path("packed.csv.gz");
     run(["copy", &one, &packed, "--quiet", "--comment", "#"]).succeeded();
     assert_eq!(rows(&packed, &["--skip", "1", "--header", "no"]), "{\"column1\":1}\n{\"column1\":2}\n");
+    let escaped = folder.write("b.jsonl", "{\"a\":\"\\\"\"}\n#\n{\"a\":\"x\"}\n");
+    assert_eq!(rows(&escaped, &["--comment", "#"]), "{\"a\":\"\\\"\"}\n{\"a\":\"x\"}\n");
     let lines = folder.write("a.jsonl", "// x\n{\"a\":1}\n// y\n{\"a\":\n");
     run(["rows", &lines, "--comment", "/"]).failed(1, &["line 4"]);
     assert_eq!(run(["rows", &one, "--comment", "##"]).code, Some(2));

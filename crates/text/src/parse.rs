@@ -154,12 +154,8 @@ fn day(text: &[u8]) -> Option<i64> {
     match year {
         [_, _, _, _] => calendar::days(digits(year)?, month, day),
         [sign @ (b'+' | b'-'), year @ ..] if (6..=9).contains(&year.len()) => {
-            const CYCLE_YEARS: i64 = 400;
-            const CYCLE_DAYS: i64 = 146_097;
             let year = if *sign == b'-' { -digits(year)? } else { digits(year)? };
-            // Each four hundred years have the same days.
-            let in_cycle = calendar::days(year.rem_euclid(CYCLE_YEARS), month, day)?;
-            Some(in_cycle + year.div_euclid(CYCLE_YEARS) * CYCLE_DAYS)
+            calendar::days_of_any_year(year, month, day)
         }
         _ => None,
     }

@@ -87,8 +87,7 @@ impl FileFormat for TextFormat {
         let files: Vec<_> = paths.iter().filter_map(format).collect();
         let mut options = self.options.clone();
         options.skip_empty |= self.preparing.leaves_out();
-        let preparing = Preparing { quote: options.quote_of(Format::Csv), ..self.preparing.clone() };
-        let opened = TextFile::open_prepared(store, &files, (&options, &preparing), &self.cancel)?;
+        let opened = TextFile::open_prepared(store, &files, (&options, &self.preparing), &self.cancel)?;
         Ok(opened.into_iter().map(|file| Box::new(file) as Box<dyn FormatFile>).collect())
     }
 }
@@ -183,11 +182,12 @@ impl TextFile {
         (options, preparing): (&TextOptions, &Preparing),
         cancel: &Cancel,
     ) -> Result<Vec<TextFile>> {
+        let preparing_of = |format: Format| preparing.clone().quoted_by(options.quote_of(format));
         let sampled = files.iter().map(|(path, format)| {
             let name = name_of(path);
             let open = || {
                 let compression = Compression::by_name(path);
-                let stream = Stream::open(&**store, path, compression, &name, cancel)?.prepared(preparing);
+                let stream = Stream::open(&**store, path, compression, &name, cancel)?.prepared(&preparing_of(*format));
                 if stream.version().is_none() && options.infer_bytes == u64::MAX && options.schema.is_none() {
                     let what = "the whole text is read twice, and this can be read only once: write it to a file first";
                     return Err(Error::option("infer_bytes", what));
@@ -211,11 +211,12 @@ impl TextFile {
                 None => joined.push(sample.clone()),
             }
         }
-        let opened = sampled.into_iter().zip(groups).map(|((name, sample, from), group)| {
-            let form = sample.form_as(&joined[group]).map_err(|error| named(error, &name))?;
-            let (limits, cancel) = (options.limits, cancel.clone());
-            Ok(TextFile { name, form, limits, preparing: preparing.clone(), cancel, from })
-        });
+        let opened =
+            sampled.into_iter().zip(groups).zip(files).map(|(((name, sample, from), group), (_, format))| {
+                let form = sample.form_as(&joined[group]).map_err(|error| named(error, &name))?;
+                let (limits, cancel) = (options.limits, cancel.clone());
+                Ok(TextFile { name, form, limits, preparing: preparing_of(*format), cancel, from })
+            });
         opened.collect()
     }
 

@@ -28,7 +28,7 @@ pub struct Preparing {
     /// Lines that begin with this ASCII character are left out, except inside quotes. They are counted in errors.
     pub comment: Option<u8>,
     /// The quote, inside of which nothing is a comment.
-    pub quote: Option<u8>,
+    quote: Option<u8>,
 }
 
 /// An encoding of text, by one of the names of the WHATWG's Encoding Standard: `windows-1252`, `utf-16le`, `latin1`.
@@ -59,6 +59,11 @@ impl fmt::Display for Encoding {
 }
 
 impl Preparing {
+    /// For a text with this quote around fields, if it has one.
+    pub(super) fn quoted_by(self, quote: Option<u8>) -> Preparing {
+        Preparing { quote, ..self }
+    }
+
     /// Whether there is nothing to do.
     pub(super) fn is_nothing(&self) -> bool {
         self.encoding.is_none_or(|encoding| encoding.0 == UTF_8) && !self.leaves_out()
