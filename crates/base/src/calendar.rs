@@ -84,9 +84,33 @@ pub fn days(year: i64, month: i64, day: i64) -> Option<i64> {
     (civil(days) == (year, month, day)).then_some(days)
 }
 
+/// The same for any year of at most nine digits.
+pub fn days_of_any_year(year: i64, month: i64, day: i64) -> Option<i64> {
+    const CYCLE_YEARS: i64 = 400;
+    const CYCLE_DAYS: i64 = 146_097;
+    if !(-999_999_999..=999_999_999).contains(&year) {
+        return None;
+    }
+    // Each four hundred years have the same days.
+    let in_cycle = days(year.rem_euclid(CYCLE_YEARS), month, day)?;
+    Some(in_cycle + year.div_euclid(CYCLE_YEARS) * CYCLE_DAYS)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{civil, days};
+    use super::{civil, days, days_of_any_year};
+
+    #[test]
+    fn years_beyond_four_digits() {
+        for year in [-999_999_999, -400, -1, 0, 2024, 9999, 10_000, 999_999_999] {
+            for (month, day) in [(1, 1), (2, 28), (12, 31)] {
+                let found = days_of_any_year(year, month, day).unwrap();
+                assert_eq!(civil(found), (year, month, day));
+            }
+        }
+        assert_eq!(days_of_any_year(10_001, 2, 29), None);
+        assert_eq!(days_of_any_year(1_000_000_000, 1, 1), None);
+    }
 
     #[test]
     #[cfg_attr(miri, ignore = "arithmetic of a million days, without memory")]

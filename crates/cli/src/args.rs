@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use marquetry::OptionGroup;
 use marquetry::base::Detail;
 use marquetry::parquet::print;
+use marquetry::parquet::schema::TimeUnit;
 use marquetry::scylla::bridge::{self, MappingOptions};
 use marquetry::scylla::cql::{KeySpec, Name};
 use marquetry::tables::ColumnPath;
@@ -45,9 +46,12 @@ pub(crate) struct RowArgs {
     )]
     pub(crate) limit: Option<u64>,
 
-    /// CQL type of timestamps in micro- and nanoseconds
-    #[arg(long, value_enum, value_name = "TYPE", default_value_t, help_heading = "Values")]
-    pub(crate) timestamps_as: TimestampsAs,
+    /// CQL type of timestamps in micro- and nanoseconds [default: bigint; in CSV and JSON lines, timestamp]
+    ///
+    /// Timestamps of CSV and JSON lines whose type is not given become CQL's timestamp, in milliseconds; one with more digits
+    /// is then an error with its line.
+    #[arg(long, value_enum, value_name = "TYPE", help_heading = "Values")]
+    pub(crate) timestamps_as: Option<TimestampsAs>,
 
     /// Handling of text that is not UTF-8
     #[arg(long, value_enum, value_name = "WHAT", default_value_t, help_heading = "Values")]
@@ -104,10 +108,9 @@ impl ThreadArgs {
 }
 
 /// The CQL type of timestamps in micro- and nanoseconds. CQL's own timestamp has milliseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TimestampsAs {
     /// A bigint: the number as stored in the file
-    #[default]
     Bigint,
     /// A timestamp, rounded down to milliseconds
     Millis,
@@ -181,7 +184,7 @@ impl RowArgs {
             sets.extend(paths.iter().map(ColumnPath::dotted));
         }
         Ok(MappingOptions {
-            timestamps_as_millis: self.timestamps_as == TimestampsAs::Millis,
+            timestamps_as_millis: self.timestamps_as == Some(TimestampsAs::Millis),
             invalid_utf8: match self.invalid_utf8 {
                 InvalidUtf8::Error => bridge::InvalidUtf8::Error,
                 InvalidUtf8::Replace => bridge::InvalidUtf8::Replace,
@@ -208,13 +211,22 @@ impl RowArgs {
         })
     }
 
+    /// These options for rows that become CQL: its timestamps have milliseconds, and so have those that are inferred from text,
+    /// unless something else is asked for.
+    pub(crate) fn for_cql(mut self) -> RowArgs {
+        if self.timestamps_as.is_none() {
+            self.table.text.timestamp_unit = Some(TimeUnit::Millis);
+        }
+        self
+    }
+
     /// The options that are given, and what they have a meaning for.
     pub(crate) fn given(&self) -> impl Iterator<Item = Given> {
         use OptionGroup::{Mapping, Text};
         [
             (self.key.is_some(), "--key", &[Mapping][..]),
             (self.key_row_number.is_some(), "--key-row-number", &[Mapping]),
-            (self.timestamps_as != TimestampsAs::default(), "--timestamps-as", &[Mapping]),
+            (self.timestamps_as.is_some(), "--timestamps-as", &[Mapping]),
             (self.invalid_utf8 != InvalidUtf8::default(), "--invalid-utf8", &[Mapping, Text]),
             (self.nulls != Nulls::default(), "--nulls", &[Mapping]),
             (!self.as_set.is_empty(), "--as-set", &[Mapping]),

@@ -95,13 +95,17 @@ pub(crate) struct Copy {
 }
 
 impl Copy {
-    pub(crate) fn run(self, interrupted: Interrupted) -> Outcome {
+    pub(crate) fn run(mut self, interrupted: Interrupted) -> Outcome {
         let Some((to, from)) = self.from_and_to.split_last().filter(|(_, from)| !from.is_empty()) else {
             return Err(Failure::usage(
                 "name the sources first, then the destination: the address of a table, a new Parquet file, or a new directory",
             ));
         };
         let from: Vec<PathBuf> = from.iter().map(PathBuf::from).collect();
+        let target = target::parse(to, self.to)?;
+        if target.takes(OptionGroup::Mapping) {
+            self.rows = self.rows.for_cql();
+        }
         let copying = Copying {
             from: &from,
             rows: &self.rows,
@@ -109,7 +113,6 @@ impl Copy {
             quiet: self.quiet,
             interrupted: &interrupted,
         };
-        let target = target::parse(to, self.to)?;
         let given = self.file.given().chain(self.rows.given()).chain(self.given());
         target::check(&target, given)?;
         let options = self.options(&target)?;

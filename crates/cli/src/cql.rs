@@ -87,7 +87,8 @@ impl Cql {
             (_, true) => CqlParts::Rows,
             _ => CqlParts::All,
         };
-        let options = Options { table, parts, rows: self.rows, threads: self.threads, quiet: self.quiet };
+        let (rows, threads) = (self.rows.for_cql(), self.threads);
+        let options = Options { table, parts, rows, threads, quiet: self.quiet };
         print(&self.files, &options, interrupted)
     }
 }

@@ -18,13 +18,14 @@ use marquetry::io::files::{PARQUET_EXTENSIONS, is_collective};
 use marquetry::io::store::{Found, LocalFiles, Store};
 use marquetry::tables::Address;
 use marquetry::tables::files::{self, ParquetFile, Survey};
+use marquetry::tables::text::{Column, Columns, columns_of};
 
 use crate::failure::{Failure, Failures, Outcome};
 use crate::output::{Interrupted, Output};
 use crate::progress::Progress;
 use crate::table_args::{LimitArgs, TableArgs, not_parquet};
 use crate::terminal::Terminal;
-use crate::text::{Format, TextArgs};
+use crate::text::{FormArgs, Format, TextArgs};
 
 /// Describe Parquet files: schema, sizes, encodings, statistics
 #[derive(Debug, Args)]
@@ -48,6 +49,7 @@ Examples:
   marquetry show --pages fare_amount trips.parquet
   marquetry show --why trips.parquet
   marquetry show --html trips.html trips.parquet
+  marquetry show --schema trips.csv > schema.txt
   marquetry show --json trips.parquet | jq '.columns[] | {path, compressed_bytes}'"
 )]
 pub(crate) struct Show {
@@ -72,6 +74,23 @@ pub(crate) struct Show {
     #[arg(long, conflicts_with_all = ["pages", "json", "summary"])]
     why: bool,
 
+    /// Columns and their types in the words that --schema and --types take, one per line
+    ///
+    /// Of CSV and JSON lines: what is inferred. Saved and edited, --schema-file reads it again.
+    #[arg(long, conflicts_with_all = ["pages", "json", "summary", "why"])]
+    schema: bool,
+
+    /// Input format for --schema, whatever the files' names
+    #[arg(long, value_enum, value_name = "FORMAT", requires = "schema", help_heading = "CSV and JSON lines")]
+    from: Option<Format>,
+
+    #[command(flatten)]
+    form: FormArgs,
+
+    /// Types of some columns, for --schema: as other commands take them
+    #[arg(long, value_name = "COLUMN=TYPE,…", requires = "schema", help_heading = "CSV and JSON lines")]
+    types: Vec<String>,
+
     /// JSON output with everything: one object per file, each on a line; with --summary one of all files
     ///
     /// Keys are stable. Sizes and offsets are bytes. A bound has its bytes in hexadecimal and, where its order is defined, its
@@ -85,7 +104,7 @@ pub(crate) struct Show {
     /// sizes, encodings, codecs, ratios, nulls and bounds. The page needs no network. At most 20,000 column chunks are drawn
     /// singly: of more, the smallest columns and neighbouring row groups are drawn together, without pages; at most 100,000 pages
     /// are drawn singly. The page says so.
-    #[arg(long, value_name = "PAGE", conflicts_with_all = ["pages", "json", "summary", "why"])]
+    #[arg(long, value_name = "PAGE", conflicts_with_all = ["pages", "json", "schema", "summary", "why"])]
     html: Option<PathBuf>,
 
     /// Replace an existing page of --html
@@ -103,6 +122,18 @@ impl Show {
             return Err(Failure::usage(format!("{url}: only local files can be shown")));
         }
         let mut output = Output::new(interrupted);
+        if self.schema {
+            let text = TextArgs { from: self.from, form: self.form.clone(), ..TextArgs::default() };
+            let types = self.types.clone();
+            let table = TableArgs { limits: self.limits, text, types, ..TableArgs::default() };
+            let source = table.open(&self.files, output.interrupted())?;
+            let columns = columns_of(source.table())?;
+            output.text().extend_from_slice(schema_text(&columns).as_bytes());
+            return output.flush();
+        }
+        if let Some(option) = self.form.given() {
+            return Err(Failure::usage(format!("{option} is for --schema")));
+        }
         if let Some(page) = &self.html {
             return self.picture(page, &mut output);
         }
@@ -216,4 +247,10 @@ impl Show {
         let fault = drawn.faults.first().map(|error| Failure::about(file.name(), error));
         fault.map_or(Ok(()), Err)
     }
+}
+
+/// Columns, each on a line, as `--schema-file` reads them.
+fn schema_text(columns: &Columns) -> String {
+    let one = |column: &Column| Columns::from(vec![column.clone()]).to_string();
+    columns.as_slice().iter().map(one).collect::<Vec<_>>().join(",\n") + "\n"
 }

@@ -2,13 +2,15 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 
 use marquetry::base::{Detail, Error, ErrorKind, Limits};
 use marquetry::tables::files::{self, FileFormat, FilesOptions};
-use marquetry::tables::{ColumnPath, Source};
+use marquetry::tables::text::Types;
+use marquetry::tables::{ColumnPath, Rename, Source, convert, project};
 use marquetry::{OptionGroup, SourceOptions};
 
 use crate::failure::{Failure, Outcome, plain};
@@ -32,6 +34,19 @@ pub(crate) struct TableArgs {
     /// File of column names, one per line, as in --columns
     #[arg(long, value_name = "FILE", conflicts_with = "columns", help_heading = "Rows and columns")]
     pub(crate) columns_file: Option<PathBuf>,
+
+    /// Types of some columns, in the words of --schema: fare=decimal(12,2),place.lat=double
+    ///
+    /// Text is read as these types, and the other columns' types are inferred; 'o=text' keeps the JSON of a field that no one
+    /// type holds. Columns of other files are converted: numbers, if nothing is lost but digits of a float; times to other
+    /// units, if nothing is lost; text as it is read; anything to text. A value that does not fit is an error with its row.
+    /// Columns are named as in --columns, by the names in the file.
+    #[arg(long, value_name = "COLUMN=TYPE,…", help_heading = "Rows and columns")]
+    pub(crate) types: Vec<String>,
+
+    /// Other names of columns: old=new,…
+    #[arg(long, value_name = "OLD=NEW,…", help_heading = "Rows and columns")]
+    pub(crate) rename: Vec<String>,
 
     /// Union of schemas that differ: columns missing from a file are null, narrower numbers are widened
     ///
@@ -118,11 +133,16 @@ impl TableArgs {
         &self,
         destination: Option<&Path>,
         paths: &[PathBuf],
-        columns: Option<Vec<ColumnPath>>,
+        mut columns: Option<Vec<ColumnPath>>,
         interrupted: &Interrupted,
     ) -> Outcome<Arc<dyn Source>> {
+        let types = self.types()?;
+        let rename: Rename = parsed_list(&self.rename)?;
         let mut options = self.options(interrupted)?;
-        options.columns = columns;
+        // What is converted may be needed by what is chosen.
+        if types.is_empty() {
+            options.columns = columns.take();
+        }
         options.destination = destination.map(Path::to_path_buf);
         let opened = marquetry::open_all(paths, &SourceOptions::from(options))?;
         if let (false, Some(option)) = (opened.takes(OptionGroup::Text), self.text.given()) {
@@ -130,7 +150,15 @@ impl TableArgs {
                 "{option} is for CSV, TSV and JSON lines; --from says that the files are such"
             )));
         }
-        Ok(Arc::clone(opened.source()))
+        let mut source = convert(opened.source(), &types)?;
+        if let Some(columns) = columns {
+            source = project(&source, &columns)?;
+        }
+        Ok(marquetry::tables::rename(&source, &rename)?)
+    }
+
+    fn types(&self) -> Outcome<Types> {
+        parsed_list(&self.types)
     }
 
     /// What is asked for, but for the columns.
@@ -146,7 +174,7 @@ impl TableArgs {
         options.cancel = interrupted.cancel();
         options.extensions = text::extensions(self.text.from);
         if self.text.from != Some(Format::Parquet) {
-            let text = self.text.format(options.limits, interrupted)?;
+            let text = self.text.format(&self.types()?, options.limits, interrupted)?;
             options.formats = vec![Arc::new(text) as Arc<dyn FileFormat>];
         }
         Ok(options)
@@ -172,6 +200,14 @@ impl TableArgs {
             wanted => Ok(Some(wanted)),
         }
     }
+}
+
+/// What an option that can be given several times says.
+fn parsed_list<T: Default + FromStr<Err = Error>>(given: &[String]) -> Outcome<T> {
+    if given.is_empty() {
+        return Ok(T::default());
+    }
+    given.join(",").parse().map_err(Failure::from)
 }
 
 /// An error about files that must be Parquet files: of one that is text by its name it says which command reads that.

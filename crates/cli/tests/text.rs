@@ -293,7 +293,7 @@ fn values_beyond_the_sample() {
     text += "1.5,010\n";
     let from = folder.write("a.csv", text);
     let line = format!("line {}: \"1.5\" is not a bigint", rows + 2);
-    folder.refused(&from, &[], 1, &[&line, "--infer-all", "--schema", "column n"]);
+    folder.refused(&from, &[], 1, &[&line, "--infer-all", "--types", "column n"]);
     let to = folder.path("to.parquet");
     run(["copy", &from, &to, "--infer-all", "--quiet"]).succeeded();
     let json = run(["show", "--json", &to]).succeeded();
@@ -344,7 +344,7 @@ fn json_lines() {
             "line 2: an object, where the lines before have a number",
             "only text holds both",
             "column a",
-            "--schema",
+            "--types",
         ],
     );
     let (types, rows) = folder.copied(&from, &["--schema", "a text, m map<text, int>, d decimal(6, 2)"]);

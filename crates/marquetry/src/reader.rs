@@ -5,7 +5,9 @@ use std::sync::Arc;
 use marquetry_base::Result;
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::schema::Schema;
-use marquetry_tables::{Cancel, ColumnPath, Reading, ReadingOptions, Source, Table, limit, project};
+use marquetry_tables::{
+    Cancel, ColumnPath, Reading, ReadingOptions, Source, Table, convert, limit, project, rename,
+};
 
 use crate::kinds::OpenedSource;
 use crate::options::OptionGroup;
@@ -48,6 +50,28 @@ impl Reader {
     pub fn columns<S: AsRef<str>>(mut self, names: impl IntoIterator<Item = S>) -> Result<Reader> {
         let paths = names.into_iter().map(|name| ColumnPath::parse(name.as_ref()));
         self.source = project(&self.source, &paths.collect::<Result<Vec<_>>>()?)?;
+        Ok(self)
+    }
+
+    /// Converts columns to other types, in CQL's words: `fare=decimal(12, 2), place.lat=float`; see
+    /// [`convert`](marquetry_tables::convert()). The types of text that is read are
+    /// [options](marquetry_tables::text::TextOptions::types).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`convert`](marquetry_tables::convert()); `Misuse` for what is no list of types.
+    pub fn types(mut self, types: &str) -> Result<Reader> {
+        self.source = convert(&self.source, &types.parse()?)?;
+        Ok(self)
+    }
+
+    /// Gives columns other names: `old=new, …`; see [`rename`](marquetry_tables::rename).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`rename`](marquetry_tables::rename); `Misuse` for what is no list of names.
+    pub fn rename(mut self, names: &str) -> Result<Reader> {
+        self.source = rename(&self.source, &names.parse()?)?;
         Ok(self)
     }
 

@@ -43,9 +43,83 @@ pub fn float_of_half(bits: u16) -> f32 {
     f32::from_bits(sign | magnitude)
 }
 
+/// The binary16 next to a binary32, ties to even. `None` for a finite number that is too large; a NaN keeps its sign and
+/// the first bits of its payload.
+#[must_use]
+pub fn half_of_float(value: f32) -> Option<u16> {
+    let bits = value.to_bits();
+    let sign = if value.is_sign_negative() { 0x8000 } else { 0 };
+    let low = |bits: u32| u16::try_from(bits).ok();
+    if value.is_nan() {
+        let payload = bits >> 13 & 0x3ff;
+        return low(sign | 0x7c00 | if payload == 0 { 0x200 } else { payload });
+    }
+    if value.is_infinite() {
+        return low(sign | 0x7c00);
+    }
+    let (exponent, fraction) = (bits >> 23 & 0xff, bits & 0x7f_ffff);
+    // The bits of the magnitude that stay, and how many are rounded off. The biases are 127 and 15.
+    let (kept, dropped) = match exponent {
+        113.. => ((exponent - 112) << 23 | fraction, 13),
+        // A subnormal one: a multiple of 2^-24.
+        102.. => (fraction | 0x80_0000, 126 - exponent),
+        _ => return low(sign),
+    };
+    let (mut half, rest, middle) = (kept >> dropped, kept & ((1 << dropped) - 1), 1 << (dropped - 1));
+    if rest > middle || (rest == middle && half & 1 == 1) {
+        half += 1;
+    }
+    if half < 0x7c00 { low(sign | half) } else { None }
+}
+
+/// Nanoseconds since 1970-01-01 00:00 as an INT96 timestamp: the inverse of [`int96_nanos`] for days that Julian days of
+/// 32 bits count.
+#[must_use]
+pub fn int96_of_nanos(nanos: i128) -> Option<[u8; 12]> {
+    let day = i32::try_from(nanos.div_euclid(DAY_NANOS) + UNIX_EPOCH_JULIAN_DAY).ok()?;
+    let in_day = i64::try_from(nanos.rem_euclid(DAY_NANOS)).ok()?;
+    let mut bytes = [0; 12];
+    bytes[..8].copy_from_slice(&in_day.to_le_bytes());
+    bytes[8..].copy_from_slice(&day.to_le_bytes());
+    (int96_nanos(bytes) == nanos).then_some(bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn halves_of_floats_are_the_nearest() {
+        for half in 0..=u16::MAX {
+            let float = float_of_half(half);
+            let expected = if float.is_nan() && half & 0x3ff == 0 { half | 0x200 } else { half };
+            assert_eq!(half_of_float(float), Some(expected), "{half:x}");
+        }
+        for (float, half) in [
+            (1.0 + 1.0 / 2048.0, Some(0x3c00)),
+            (1.0 + 3.0 / 2048.0, Some(0x3c02)),
+            (1.0 + 1.1 / 2048.0, Some(0x3c01)),
+            (65_519.0, Some(0x7bff)),
+            (65_520.0, None),
+            (-1e9, None),
+            (2.9e-8, Some(0)),
+            (3.0e-8, Some(1)),
+            (-1e-30, Some(0x8000)),
+            (6.100_5e-5, Some(0x03ff)),
+            (6.100_6e-5, Some(0x0400)),
+        ] {
+            assert_eq!(half_of_float(float), half, "{float}");
+        }
+    }
+
+    #[test]
+    fn int96_both_ways() {
+        for nanos in [0, -1, 1, 86_400_000_000_000, -62_135_596_800_000_000_000, 253_402_300_799_999_999_999]
+        {
+            assert_eq!(int96_of_nanos(nanos).map(int96_nanos), Some(nanos));
+        }
+        assert_eq!(int96_of_nanos(i128::from(i64::MAX) * 86_400_000_000_000), None);
+    }
 
     #[test]
     fn halves_are_exact() {

@@ -4,6 +4,7 @@
 //! * [`Destination`]: a table that rows are written to, which appears complete or not at all;
 //! * [`copy`](copy()): copies rows from a source to a destination; sorts and verifies on request;
 //! * [`Reading`]: the rows of a source, batch by batch; [`project`] and [`limit`]: some of its columns and rows;
+//! * [`convert`](convert()) and [`rename`]: its columns in other types, under other names;
 //! * [`CqlText`]: a destination that writes CQL statements;
 //! * [`files`]: Parquet files, directories of them and patterns, as one source;
 //! * [`parquet`]: a new Parquet file, or a directory of them, as a destination;
@@ -18,6 +19,7 @@
 
 mod address;
 mod cancel;
+mod convert;
 mod copy;
 mod cql_text;
 mod destination;
@@ -44,6 +46,7 @@ pub mod text;
 
 pub use address::{Address, without_password};
 pub use cancel::Cancel;
+pub use convert::{Rename, convert, rename};
 pub use copy::{Copied, CopyOptions, copy};
 pub use cql_text::{CqlParts, CqlText, CqlTextOptions};
 pub use destination::{Destination, Wants, Written};

@@ -11,7 +11,7 @@ use core::str::FromStr;
 use marquetry_base::{Error, ErrorKind, Result};
 use marquetry_parquet::schema::{FieldDef, FieldType, Leaf, Schema, TimeUnit};
 
-use crate::scalar::Scalar;
+use crate::scalar::{FIXED_BYTES_MAX, Scalar};
 
 /// The columns of a text, in order: given by the caller, or inferred from the text.
 ///
@@ -106,7 +106,9 @@ impl FromStr for Columns {
     ///
     /// Types are CQL's: `boolean`, `tinyint`, `smallint`, `int`, `bigint`, `float`, `double`, `text`, `blob`, `uuid`,
     /// `date`, `time`, `timestamp` (in milliseconds), and besides them `decimal(p, s)`, `timestamp(6)` and
-    /// `timestamp(9)`, `localtimestamp(3)`, `(6)` and `(9)`, `list<…>`, `map<…, …>` and `struct<name type, …>`.
+    /// `timestamp(9)`, `localtimestamp(3)`, `(6)` and `(9)`, `list<…>`, `map<…, …>` and `struct<name type, …>`. Where CQL
+    /// has no word, Parquet's is taken: `uint8` to `uint64`, `float16`, `time(3)` and `time(6)`, `utctime(9)`, `interval`,
+    /// `int96`, `json`, `bson`, `enum`, `fixed(16)`.
     ///
     /// # Errors
     ///
@@ -182,8 +184,9 @@ fn is_end_of_name(c: char) -> bool {
     c.is_whitespace() || matches!(c, ',' | '<' | '>' | '(' | ')' | '"')
 }
 
-struct Parser<'a> {
-    rest: &'a str,
+/// Reads names and types, from the start of what is left.
+pub(crate) struct Parser<'a> {
+    pub(crate) rest: &'a str,
 }
 
 impl Parser<'_> {
@@ -209,22 +212,8 @@ impl Parser<'_> {
     /// A name: in double quotes, or up to a space.
     fn name(&mut self) -> Result<String, String> {
         self.skip_space();
-        if let Some(mut inner) = self.rest.strip_prefix('"') {
-            let mut name = String::new();
-            loop {
-                let (before, after) = inner.split_once('"').ok_or("a quote is not closed")?;
-                name.push_str(before);
-                match after.strip_prefix('"') {
-                    Some(more) => {
-                        name.push('"');
-                        inner = more;
-                    }
-                    None => {
-                        self.rest = after;
-                        return Ok(name);
-                    }
-                }
-            }
+        if let Some(name) = self.quoted()? {
+            return Ok(name);
         }
         let (name, rest) = self.rest.split_at(self.rest.find(is_end_of_name).unwrap_or(self.rest.len()));
         if name.is_empty() {
@@ -234,7 +223,27 @@ impl Parser<'_> {
         Ok(name.to_string())
     }
 
-    fn column_type(&mut self, depth: usize) -> Result<ColumnType, String> {
+    /// A name in double quotes, which are doubled inside. `None` if there is no quote.
+    pub(crate) fn quoted(&mut self) -> Result<Option<String>, String> {
+        let Some(mut inner) = self.rest.strip_prefix('"') else { return Ok(None) };
+        let mut name = String::new();
+        loop {
+            let (before, after) = inner.split_once('"').ok_or("a quote is not closed")?;
+            name.push_str(before);
+            match after.strip_prefix('"') {
+                Some(more) => {
+                    name.push('"');
+                    inner = more;
+                }
+                None => {
+                    self.rest = after;
+                    return Ok(Some(name));
+                }
+            }
+        }
+    }
+
+    pub(crate) fn column_type(&mut self, depth: usize) -> Result<ColumnType, String> {
         if depth > NESTING_MAX {
             return Err(format!("types are nested more than {NESTING_MAX} deep"));
         }
@@ -291,16 +300,27 @@ impl Parser<'_> {
             "text" | "varchar" | "ascii" => Scalar::Text,
             "blob" => Scalar::Blob,
             "date" => Scalar::Date,
-            "time" => Scalar::Time,
+            "float16" => Scalar::Float16,
+            "enum" => Scalar::Enum,
+            "json" => Scalar::Json,
+            "bson" => Scalar::Bson,
+            "int96" => Scalar::Int96,
+            "interval" => Scalar::Interval,
+            "time" | "utctime" => {
+                let unit = self.unit(TimeUnit::Nanos, word)?;
+                Scalar::Time { unit, is_instant: word == "utctime" }
+            }
+            "fixed" => match self.numbers()?[..] {
+                [bytes @ 1..=FIXED_BYTES_MAX] => Scalar::Fixed(u16::try_from(bytes).unwrap_or(u16::MAX)),
+                [bytes] if bytes > 0 => {
+                    return Err(format!("fixed takes at most {FIXED_BYTES_MAX} bytes; blob takes more"));
+                }
+                _ => return Err("fixed needs its number of bytes: fixed(16)".into()),
+            },
             "uuid" | "timeuuid" => Scalar::Uuid,
+            // CQL's own is in milliseconds.
             "timestamp" | "localtimestamp" => {
-                let unit = match self.numbers()?[..] {
-                    // CQL's own is in milliseconds.
-                    [] | [3] => TimeUnit::Millis,
-                    [6] => TimeUnit::Micros,
-                    [9] => TimeUnit::Nanos,
-                    _ => return Err(format!("{word} takes 3, 6 or 9 digits after the second: {word}(6)")),
-                };
+                let unit = self.unit(TimeUnit::Millis, word)?;
                 Scalar::Timestamp { unit, is_instant: word == "timestamp" }
             }
             "decimal" => match self.numbers()?[..] {
@@ -313,17 +333,36 @@ impl Parser<'_> {
                     );
                 }
             },
-            "varint" | "inet" | "duration" | "counter" | "tuple" | "vector" => {
+            "duration" => {
+                return Err("duration is not a type of a Parquet file; interval and text are".into());
+            }
+            "varint" | "inet" | "counter" | "tuple" | "vector" => {
                 return Err(format!("{word} is not a type of a Parquet file; text can hold it"));
             }
             other => {
+                let unsigned = other.strip_prefix("uint").and_then(|bits| bits.parse().ok());
+                if let Some(bits @ (8 | 16 | 32 | 64)) = unsigned {
+                    return Ok(Scalar::Unsigned(bits));
+                }
                 return Err(format!(
                     "there is no type {other}; known types are boolean, tinyint, smallint, int, bigint, float, double, decimal(p, s), text, \
                      blob, uuid, date, time, timestamp, timestamp(6), timestamp(9), localtimestamp(3, 6 or 9), list<…>, map<…, …> and \
-                     struct<name type, …>"
+                     struct<name type, …>; and Parquet's uint8, uint16, uint32, uint64, float16, time(3 or 6), utctime(3, 6 or 9), interval, \
+                     int96, json, bson, enum and fixed(bytes)"
                 ));
             }
         })
+    }
+
+    /// The unit that a number of digits after the second says, if it is said.
+    fn unit(&mut self, usual: TimeUnit, word: &str) -> Result<TimeUnit, String> {
+        match self.numbers()?[..] {
+            [] => Ok(usual),
+            [3] => Ok(TimeUnit::Millis),
+            [6] => Ok(TimeUnit::Micros),
+            [9] => Ok(TimeUnit::Nanos),
+            _ => Err(format!("{word} takes 3, 6 or 9 digits after the second: {word}(6)")),
+        }
     }
 
     /// Numbers in parentheses; empty if there are none.
@@ -345,16 +384,16 @@ impl Parser<'_> {
         }
     }
 
-    fn skip_space(&mut self) {
+    pub(crate) fn skip_space(&mut self) {
         self.rest = self.rest.trim_start();
     }
 
-    fn peek(&mut self) -> Option<char> {
+    pub(crate) fn peek(&mut self) -> Option<char> {
         self.skip_space();
         self.rest.chars().next()
     }
 
-    fn take(&mut self, wanted: char) -> bool {
+    pub(crate) fn take(&mut self, wanted: char) -> bool {
         let is_there = self.peek() == Some(wanted);
         if is_there {
             self.rest = &self.rest[wanted.len_utf8()..];
@@ -362,11 +401,11 @@ impl Parser<'_> {
         is_there
     }
 
-    fn expect(&mut self, wanted: char) -> Result<(), String> {
+    pub(crate) fn expect(&mut self, wanted: char) -> Result<(), String> {
         if self.take(wanted) { Ok(()) } else { Err(self.unexpected(&format!("'{wanted}'"))) }
     }
 
-    fn unexpected(&self, wanted: &str) -> String {
+    pub(crate) fn unexpected(&self, wanted: &str) -> String {
         let found: String = self.rest.chars().take(20).collect();
         match found.is_empty() {
             true => format!("{wanted} is missing at the end"),
@@ -392,6 +431,8 @@ mod tests {
             "t timestamp(3), u timestamp(6), v localtimestamp(9)"
         );
         assert_eq!(read("d decimal(12,2), e decimal(5)"), "d decimal(12, 2), e decimal(5, 0)");
+        let others = "a uint8, b uint64, c float16, d time, e time(3), f utctime(9), g interval, h int96, i json, j bson, k enum, l fixed(3)";
+        assert_eq!(read(others), others);
         assert_eq!(
             read("l list<frozen<set<int>>>, m map<text, double>, s struct<a int, b struct<c text>>"),
             "l list<list<int>>, m map<text, double>, s struct<a int, b struct<c text>>"
@@ -411,6 +452,9 @@ mod tests {
             ("a decimal", "a decimal needs its number of digits"),
             ("a decimal(2, 3)", "a decimal needs its number of digits"),
             ("a timestamp(4)", "3, 6 or 9 digits"),
+            ("a uint24", "there is no type uint24"),
+            ("a fixed", "fixed needs its number of bytes"),
+            ("a fixed(100000)", "fixed takes at most 4096 bytes"),
             ("\"a int", "a quote is not closed"),
             ("m map<list<int>, int>", "the keys of a map"),
         ] {

@@ -17,7 +17,12 @@ mod options;
 mod parse;
 pub mod read;
 mod scalar;
+mod timestamp_format;
+mod types;
+mod value;
 
 pub use columns::{Column, ColumnType, Columns};
 pub use options::{Format, Header, Quote, TextOptions};
 pub use scalar::Scalar;
+pub use timestamp_format::TimestampFormat;
+pub use types::{TypeOf, Types};

@@ -4,8 +4,9 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use marquetry_base::{Error, Limits, Result};
+use marquetry_parquet::schema::TimeUnit;
 
-use crate::Columns;
+use crate::{Columns, TimestampFormat, Types};
 
 /// The format of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -131,8 +132,21 @@ pub struct TextOptions {
     pub nulls: Vec<String>,
     /// Rows of delimited text may have fewer fields than the first: the others are null.
     pub short_rows: bool,
+    /// The decimal mark of numbers in delimited text: an ASCII character. With a comma, `1.5` is no number.
+    pub decimal: u8,
+    /// How dates and timestamps of delimited text are written, besides as ISO 8601 has them.
+    pub timestamp_format: Option<TimestampFormat>,
+    /// The unit of inferred timestamps: a value with more digits is an error. `None`: microseconds, or nanoseconds if there
+    /// are any.
+    pub timestamp_unit: Option<TimeUnit>,
+    /// Spaces and tabs around fields of delimited text are not part of them, except inside quotes.
+    pub trim: bool,
+    /// Empty lines are skipped even if rows have one field, which is then not empty.
+    pub skip_empty: bool,
     /// The columns and their types. `None`: inferred.
     pub schema: Option<Columns>,
+    /// Types of some columns, where those of the others are inferred. What is not in the text is ignored.
+    pub types: Types,
     /// Bytes from which types are inferred, approximately. `u64::MAX`: the complete text.
     pub infer_bytes: u64,
     /// Limits of sizes: a row has at most [`Limits::value_bytes`] minus 4 KiB, so that the resulting file can be read
@@ -148,13 +162,21 @@ impl Default for TextOptions {
             header: Header::default(),
             nulls: Vec::new(),
             short_rows: false,
+            decimal: POINT,
+            timestamp_format: None,
+            timestamp_unit: None,
+            trim: false,
+            skip_empty: false,
             schema: None,
+            types: Types::default(),
             infer_bytes: 16 << 20,
             limits: Limits::DEFAULT,
         }
     }
 }
 
+/// The usual decimal mark.
+pub(crate) const POINT: u8 = b'.';
 /// Bytes of a page or a value besides those of the row that it comes from.
 const AROUND_BYTES: u64 = 4 << 10;
 /// The longest possible row: positions in a row, and in the piece after it, have 32 bits.
@@ -179,7 +201,23 @@ impl TextOptions {
         if delimiter.is_some() && delimiter == quote {
             return Err(Error::option("delimiter", "it is the same character as the quote"));
         }
+        if !matches!(self.decimal, b'!'..=b'~')
+            || matches!(self.decimal, b'0'..=b'9' | b'-' | b'+' | b'e' | b'E')
+        {
+            return Err(Error::option(
+                "decimal",
+                "it must be one ASCII character that is not part of numbers",
+            ));
+        }
+        if quote == Some(self.decimal) || (delimiter == Some(self.decimal) && format == Format::Tsv) {
+            return Err(Error::option("decimal", "it is the same character as the quote or the delimiter"));
+        }
         Ok(())
+    }
+
+    /// The quote around fields of a format, if it has one.
+    pub fn quote_of(&self, format: Format) -> Option<u8> {
+        self.separators(format).and_then(|(_, quote)| quote)
     }
 
     /// The delimiter between fields, if known, and the quote around them. `None` for JSON lines.

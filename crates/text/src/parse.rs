@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 
 use marquetry_base::calendar;
+use marquetry_parquet::scalar::int96_of_nanos;
 use marquetry_parquet::schema::TimeUnit;
 
 /// Maximum bytes of a value other than text and blobs: a longer one is invalid. So a value is parsed in one go.
@@ -143,12 +144,21 @@ fn digits(text: &[u8]) -> Option<i64> {
 
 /// The day of `2024-02-29`, counted from 1970-01-01.
 pub(crate) fn date(text: &[u8]) -> Option<i32> {
-    let [y @ .., b'-', m1, m2, b'-', d1, d2] = text else { return None };
-    if y.len() != 4 {
-        return None;
+    i32::try_from(day(text)?).ok()
+}
+
+/// The same. Years beyond 0000 to 9999 have a sign and at least six digits, as they are printed: `+010000-01-01`.
+fn day(text: &[u8]) -> Option<i64> {
+    let [year @ .., b'-', m1, m2, b'-', d1, d2] = text else { return None };
+    let (month, day) = (digits(&[*m1, *m2])?, digits(&[*d1, *d2])?);
+    match year {
+        [_, _, _, _] => calendar::days(digits(year)?, month, day),
+        [sign @ (b'+' | b'-'), year @ ..] if (6..=9).contains(&year.len()) => {
+            let year = if *sign == b'-' { -digits(year)? } else { digits(year)? };
+            calendar::days_of_any_year(year, month, day)
+        }
+        _ => None,
     }
-    let days = calendar::days(digits(y)?, digits(&[*m1, *m2])?, digits(&[*d1, *d2])?)?;
-    i32::try_from(days).ok()
 }
 
 /// A point in time as it is written.
@@ -164,8 +174,13 @@ pub(crate) struct Timestamp {
 /// ISO 8601's calendar date and time: `2024-02-29T12:34:56.789Z`. A space may replace the `T`, the seconds and the zone
 /// are optional, and offsets are like `+01:00`. A date alone is its midnight.
 pub(crate) fn timestamp(text: &[u8]) -> Option<Timestamp> {
-    let (day, rest) = text.split_at_checked(10)?;
-    let days = i64::from(date(day)?);
+    let is_expanded = matches!(text.first(), Some(b'+' | b'-'));
+    let day_bytes = match is_expanded {
+        true => text.iter().position(|byte| matches!(byte, b'T' | b't' | b' ')).unwrap_or(text.len()),
+        false => 10,
+    };
+    let (written, rest) = text.split_at_checked(day_bytes)?;
+    let days = day(written)?;
     let Some((b'T' | b't' | b' ', rest)) = rest.split_first() else {
         return rest.is_empty().then_some(Timestamp { seconds: days * 86_400, nanos: 0, offset: None });
     };
@@ -209,7 +224,20 @@ pub(crate) fn time(text: &[u8]) -> Option<i64> {
     is_time.then_some(((hours * 60 + minutes) * 60 + seconds) * NANOS + nanos)
 }
 
+/// The same in a unit; `None` if that loses digits. A `Z` may follow the time in UTC.
+pub(crate) fn time_in(text: &[u8], unit: TimeUnit, is_utc: bool) -> Option<i64> {
+    let text = text.strip_suffix(b"Z").filter(|_| is_utc).unwrap_or(text);
+    let (nanos, nanos_of_unit) = (time(text)?, NANOS / unit.per_second());
+    (nanos % nanos_of_unit == 0).then_some(nanos / nanos_of_unit)
+}
+
 impl Timestamp {
+    /// The local time in the deprecated type of twelve bytes.
+    pub(crate) fn int96(self) -> Option<[u8; 12]> {
+        let nanos = i128::from(self.seconds) * i128::from(NANOS) + i128::from(self.nanos);
+        self.offset.is_none().then(|| int96_of_nanos(nanos)).flatten()
+    }
+
     /// The instant, or the local time if there is no zone, in a unit; `None` if that loses digits or is out of range.
     pub(crate) fn in_unit(self, unit: TimeUnit) -> Option<i64> {
         let seconds = self.seconds - self.offset.unwrap_or(0) * 60;
@@ -222,6 +250,61 @@ impl Timestamp {
             i128::from(seconds) * i128::from(unit.per_second()) + i128::from(self.nanos / nanos_of_unit);
         i64::try_from(units).ok()
     }
+}
+
+/// An unsigned integer of so many bits.
+pub(crate) fn unsigned(text: &[u8], bits: u8) -> Option<u64> {
+    let digits = text.strip_prefix(b"+").unwrap_or(text);
+    let is_digits = digits.first().is_some_and(u8::is_ascii_digit);
+    let value: u64 = is_digits.then(|| core::str::from_utf8(digits).ok()?.parse().ok()).flatten()?;
+    value.checked_shr(bits.into()).unwrap_or(0).eq(&0).then_some(value)
+}
+
+/// An interval as it is printed, `P1M2DT3.004S`; each part may be missing. Months, days and milliseconds, as the format
+/// holds them.
+pub(crate) fn interval(text: &[u8]) -> Option<[u8; 12]> {
+    let mut parts = [0_u32; 3];
+    let rest = text.strip_prefix(b"P")?;
+    let (date, clock) = match rest.iter().position(|byte| *byte == b'T') {
+        Some(at) => (&rest[..at], Some(&rest[at + 1..])),
+        None => (rest, None),
+    };
+    let mut has_parts = false;
+    let mut number = |rest: &mut &[u8], unit: u8| -> Option<Option<u64>> {
+        let end = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        if rest.get(end) != Some(&unit) || end == 0 {
+            return Some(None);
+        }
+        let value = u64::try_from(digits(&rest[..end])?).ok()?;
+        *rest = &rest[end + 1..];
+        has_parts = true;
+        Some(Some(value))
+    };
+    let mut rest = date;
+    let years = number(&mut rest, b'Y')?.unwrap_or(0);
+    let months = number(&mut rest, b'M')?.unwrap_or(0);
+    parts[0] = u32::try_from(years.checked_mul(12)?.checked_add(months)?).ok()?;
+    let weeks = number(&mut rest, b'W')?.unwrap_or(0);
+    let days = number(&mut rest, b'D')?.unwrap_or(0);
+    parts[1] = u32::try_from(weeks.checked_mul(7)?.checked_add(days)?).ok()?;
+    rest.is_empty().then_some(())?;
+    if let Some(mut rest) = clock {
+        (!rest.is_empty()).then_some(())?;
+        let hours = number(&mut rest, b'H')?.unwrap_or(0);
+        let minutes = number(&mut rest, b'M')?.unwrap_or(0);
+        let whole = hours.checked_mul(60)?.checked_add(minutes)?.checked_mul(60_000)?;
+        let millis = match rest.strip_suffix(b"S") {
+            Some(seconds) => u64::try_from(decimal(seconds, 18, 3).filter(|it| *it >= 0)?).ok()?,
+            None => rest.is_empty().then_some(0)?,
+        };
+        has_parts |= !rest.is_empty();
+        parts[2] = u32::try_from(whole.checked_add(millis)?).ok()?;
+    }
+    let mut bytes = [0; 12];
+    for (place, part) in bytes.chunks_exact_mut(4).zip(parts) {
+        place.copy_from_slice(&part.to_le_bytes());
+    }
+    has_parts.then_some(bytes)
 }
 
 /// A UUID: 32 hexadecimal digits, with hyphens in the usual places.
@@ -260,7 +343,7 @@ pub(crate) fn hex(text: &[u8], out: &mut Vec<u8>) -> Option<()> {
     text.chunks(2).try_for_each(|pair| hex_byte(pair).map(|byte| out.push(byte)))
 }
 
-fn hex_byte(pair: &[u8]) -> Option<u8> {
+pub(crate) fn hex_byte(pair: &[u8]) -> Option<u8> {
     let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
     let [high, low] = pair else { return None };
     Some(digit(*high)? << 4 | digit(*low)?)
@@ -363,9 +446,16 @@ mod tests {
         for text in ["2023-02-29", "2024-2-29", "24-02-29", "2024-02-29 ", "2024/02/29", "+024-02-29"] {
             assert_eq!(date(text.as_bytes()), None, "{text}");
         }
+        assert_eq!(date(b"+010000-01-01"), Some(2_932_897));
+        assert_eq!(date(b"-000001-12-31"), Some(-719_529));
+        for text in ["+10000-01-01", "+010000-02-30", "010000-01-01", "+9000000000-01-01"] {
+            assert_eq!(date(text.as_bytes()), None, "{text}");
+        }
         let micros = |text: &str| timestamp(text.as_bytes()).and_then(|it| it.in_unit(TimeUnit::Micros));
         assert_eq!(micros("1970-01-02"), Some(86_400_000_000));
         assert_eq!(micros("1970-01-01 00:01"), Some(60_000_000));
+        assert_eq!(micros("+052951-07-27T10:00:00.000000Z"), Some(1_608_822_900_000_000_000));
+        assert_eq!(micros("-000001-12-31"), Some(-719_529 * 86_400_000_000));
         assert_eq!(micros("1970-01-01T00:00:01.5"), Some(1_500_000));
         assert_eq!(micros("1970-01-01T00:00:00.000001Z"), Some(1));
         assert_eq!(micros("1970-01-01T01:00:00+01:00"), Some(0));
@@ -390,6 +480,32 @@ mod tests {
         assert_eq!(nanos(b"1677-09-21T00:12:43.145224191Z"), None);
         assert_eq!(nanos(b"2262-04-11T23:47:16.854775807Z"), Some(i64::MAX));
         assert_eq!(nanos(b"2262-04-11T23:47:16.854775808Z"), None);
+    }
+
+    #[test]
+    fn intervals_and_unsigned_integers() {
+        let parts = |text: &[u8]| {
+            let bytes = interval(text)?;
+            Some([0, 4, 8].map(|at| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap())))
+        };
+        assert_eq!(parts(b"P1M2DT3.004S"), Some([1, 2, 3004]));
+        assert_eq!(parts(b"P0M0DT4294967.295S"), Some([0, 0, u32::MAX]));
+        assert_eq!(parts(b"P1Y2M1W1D"), Some([14, 8, 0]));
+        assert_eq!(parts(b"PT1H2M0.5S"), Some([0, 0, 3_720_500]));
+        for text in ["", "P", "PT", "P1", "1M", "P-1M", "PT-1S", "PT1.0001S", "P1D2M", "P4294967296D", "P1MT"]
+        {
+            assert_eq!(parts(text.as_bytes()), None, "{text}");
+        }
+        assert_eq!(unsigned(b"255", 8), Some(255));
+        assert_eq!(unsigned(b"256", 8), None);
+        assert_eq!(unsigned(b"18446744073709551615", 64), Some(u64::MAX));
+        for text in ["-1", "", "+", "18446744073709551616", "1.0", "++1"] {
+            assert_eq!(unsigned(text.as_bytes(), 64), None, "{text}");
+        }
+        assert_eq!(time_in(b"00:00:01.5", TimeUnit::Millis, false), Some(1500));
+        assert_eq!(time_in(b"00:00:00.0001", TimeUnit::Millis, false), None, "a digit would be lost");
+        assert_eq!(time_in(b"00:00:01Z", TimeUnit::Micros, true), Some(1_000_000));
+        assert_eq!(time_in(b"00:00:01Z", TimeUnit::Micros, false), None);
     }
 
     #[test]

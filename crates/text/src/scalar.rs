@@ -4,11 +4,12 @@ use alloc::format;
 use alloc::string::String;
 use core::fmt;
 
-use marquetry_parquet::schema::{FieldType, LogicalType, PhysicalType, TimeUnit};
+use marquetry_parquet::schema::{FieldType, LogicalType, Meaning, PhysicalType, TimeUnit};
 
 use crate::parse;
 
-/// The type of a single value. Printed and parsed in CQL's syntax: `bigint`, `timestamp(6)`, `decimal(12, 2)`.
+/// The type of a single value. Printed and parsed in CQL's words where CQL has one, else in Parquet's: `bigint`,
+/// `timestamp(6)`, `decimal(12, 2)`; `uint32`, `float16`, `interval`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Scalar {
@@ -16,18 +17,35 @@ pub enum Scalar {
     Boolean,
     /// A signed integer of 8, 16, 32 or 64 bits.
     Integer(u8),
+    /// An unsigned integer of 8, 16, 32 or 64 bits.
+    Unsigned(u8),
+    /// A binary16.
+    Float16,
     /// A binary32.
     Float,
     /// A binary64.
     Double,
     /// UTF-8, unchanged.
     Text,
+    /// One of a set of texts.
+    Enum,
+    /// A JSON document, kept as it is written.
+    Json,
     /// Bytes: `0x` and hexadecimal digits.
     Blob,
+    /// A BSON document, written as bytes.
+    Bson,
+    /// As many bytes, written likewise.
+    Fixed(u16),
     /// A day: `2024-02-29`.
     Date,
-    /// A time of day, in nanoseconds: `23:59:59.5`.
-    Time,
+    /// A time of day: `23:59:59.5`.
+    Time {
+        /// The unit that is counted since midnight.
+        unit: TimeUnit,
+        /// In UTC; otherwise a local time.
+        is_instant: bool,
+    },
     /// A point in time, as ISO 8601 writes it.
     Timestamp {
         /// The unit that is counted since 1970.
@@ -35,6 +53,10 @@ pub enum Scalar {
         /// An instant; otherwise a local time, without a zone.
         is_instant: bool,
     },
+    /// A point in time without a zone, in the deprecated type of twelve bytes.
+    Int96,
+    /// Months, days and milliseconds: `P1M2DT3.004S`.
+    Interval,
     /// 32 hexadecimal digits, with or without hyphens.
     Uuid,
     /// A decimal number.
@@ -46,29 +68,50 @@ pub enum Scalar {
     },
 }
 
+/// CQL's `time`.
+pub(crate) const TIME: Scalar = Scalar::Time { unit: TimeUnit::Nanos, is_instant: false };
+
 impl Scalar {
     /// Its type in Parquet.
     pub fn field_type(self) -> FieldType {
-        let (physical, logical) = match self {
+        let (physical, logical) = self.types();
+        FieldType::Leaf(physical, logical)
+    }
+
+    /// Its physical type in Parquet, and what that means.
+    pub fn types(self) -> (PhysicalType, Option<LogicalType>) {
+        match self {
             Scalar::Boolean => (PhysicalType::Boolean, None),
             Scalar::Integer(64) => (PhysicalType::Int64, None),
             Scalar::Integer(32) => (PhysicalType::Int32, None),
             Scalar::Integer(bit_width) => {
                 (PhysicalType::Int32, Some(LogicalType::Integer { bit_width, is_signed: true }))
             }
+            Scalar::Unsigned(bit_width) => {
+                let physical = if bit_width == 64 { PhysicalType::Int64 } else { PhysicalType::Int32 };
+                (physical, Some(LogicalType::Integer { bit_width, is_signed: false }))
+            }
+            Scalar::Float16 => (PhysicalType::FixedLenByteArray(2), Some(LogicalType::Float16)),
             Scalar::Float => (PhysicalType::Float, None),
             Scalar::Double => (PhysicalType::Double, None),
             Scalar::Text => (PhysicalType::ByteArray, Some(LogicalType::String)),
+            Scalar::Enum => (PhysicalType::ByteArray, Some(LogicalType::Enum)),
+            Scalar::Json => (PhysicalType::ByteArray, Some(LogicalType::Json)),
             Scalar::Blob => (PhysicalType::ByteArray, None),
+            Scalar::Bson => (PhysicalType::ByteArray, Some(LogicalType::Bson)),
+            Scalar::Fixed(bytes) => (PhysicalType::FixedLenByteArray(bytes.into()), None),
             Scalar::Date => (PhysicalType::Int32, Some(LogicalType::Date)),
-            Scalar::Time => {
-                let time = LogicalType::Time { is_adjusted_to_utc: false, unit: TimeUnit::Nanos };
-                (PhysicalType::Int64, Some(time))
+            Scalar::Time { unit, is_instant } => {
+                let physical =
+                    if unit == TimeUnit::Millis { PhysicalType::Int32 } else { PhysicalType::Int64 };
+                (physical, Some(LogicalType::Time { is_adjusted_to_utc: is_instant, unit }))
             }
             Scalar::Timestamp { unit, is_instant } => {
                 let timestamp = LogicalType::Timestamp { is_adjusted_to_utc: is_instant, unit };
                 (PhysicalType::Int64, Some(timestamp))
             }
+            Scalar::Int96 => (PhysicalType::Int96, None),
+            Scalar::Interval => (PhysicalType::FixedLenByteArray(12), Some(LogicalType::Interval)),
             Scalar::Uuid => (PhysicalType::FixedLenByteArray(16), Some(LogicalType::Uuid)),
             Scalar::Decimal { precision, scale } => {
                 let physical = match precision {
@@ -80,41 +123,109 @@ impl Scalar {
                 let decimal = LogicalType::Decimal { scale: number(scale), precision: number(precision) };
                 (physical, Some(decimal))
             }
+        }
+    }
+
+    /// The type whose values mean this. `None` for meanings that no text is read as: geometries, decimals of more than
+    /// 38 digits, and fixed-length bytes that are very long.
+    pub fn of_meaning(meaning: Meaning, physical_type: PhysicalType) -> Option<Scalar> {
+        Some(match meaning.read_as(physical_type) {
+            Meaning::Boolean => Scalar::Boolean,
+            Meaning::Integer { bit_width, is_signed: true } => Scalar::Integer(bit_width),
+            Meaning::Integer { bit_width, is_signed: false } => Scalar::Unsigned(bit_width),
+            Meaning::Float16 => Scalar::Float16,
+            Meaning::Float => Scalar::Float,
+            Meaning::Double => Scalar::Double,
+            Meaning::Decimal { precision, scale } => {
+                let number = |number: i32| u32::try_from(number).ok();
+                let (precision, scale) = (number(precision)?, number(scale)?);
+                (precision <= DECIMAL_DIGITS_MAX).then_some(Scalar::Decimal { precision, scale })?
+            }
+            Meaning::Date => Scalar::Date,
+            Meaning::Time { unit, is_adjusted_to_utc } => {
+                Scalar::Time { unit, is_instant: is_adjusted_to_utc }
+            }
+            Meaning::Timestamp { unit, is_adjusted_to_utc } => {
+                Scalar::Timestamp { unit, is_instant: is_adjusted_to_utc }
+            }
+            Meaning::Int96 => Scalar::Int96,
+            Meaning::Interval => Scalar::Interval,
+            Meaning::Uuid => Scalar::Uuid,
+            Meaning::String => Scalar::Text,
+            Meaning::Enum => Scalar::Enum,
+            Meaning::Json => Scalar::Json,
+            Meaning::Bson => Scalar::Bson,
+            Meaning::Bytes => match physical_type {
+                PhysicalType::FixedLenByteArray(bytes @ 1..=FIXED_BYTES_MAX) => {
+                    Scalar::Fixed(u16::try_from(bytes).ok()?)
+                }
+                PhysicalType::FixedLenByteArray(_) => return None,
+                _ => Scalar::Blob,
+            },
+            Meaning::Null | Meaning::Geometry | Meaning::Geography | Meaning::Unrecognised => return None,
+        })
+    }
+
+    /// Whether its values are UTF-8, kept as they are.
+    pub(crate) fn is_text(self) -> bool {
+        matches!(self, Scalar::Text | Scalar::Enum | Scalar::Json)
+    }
+
+    /// Whether its values are bytes of any length.
+    pub(crate) fn is_blob(self) -> bool {
+        matches!(self, Scalar::Blob | Scalar::Bson)
+    }
+
+    /// The type with its article, for messages: `an int`.
+    pub fn with_article(self) -> String {
+        let word = format!("{self}");
+        let article = match word.as_bytes() {
+            [b'a' | b'e' | b'i' | b'o', ..] => "an",
+            _ => "a",
         };
-        FieldType::Leaf(physical, logical)
+        format!("{article} {word}")
     }
 }
 
-impl Scalar {
-    /// The type with its article, for messages: `an int`.
-    pub(crate) fn with_article(self) -> String {
-        let article = if self == Scalar::Integer(32) { "an" } else { "a" };
-        format!("{article} {self}")
-    }
-}
+/// Maximum bytes of a value of fixed length: those of a batch are allocated at once.
+pub(crate) const FIXED_BYTES_MAX: u32 = 4096;
+/// Maximum digits of a decimal: those that 128 bits hold.
+pub(crate) const DECIMAL_DIGITS_MAX: u32 = 38;
 
 impl fmt::Display for Scalar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = |unit| match unit {
+            TimeUnit::Millis => 3,
+            TimeUnit::Micros => 6,
+            TimeUnit::Nanos => 9,
+        };
         f.write_str(match *self {
             Scalar::Boolean => "boolean",
             Scalar::Integer(8) => "tinyint",
             Scalar::Integer(16) => "smallint",
             Scalar::Integer(32) => "int",
             Scalar::Integer(_) => "bigint",
+            Scalar::Unsigned(bits) => return write!(f, "uint{bits}"),
+            Scalar::Float16 => "float16",
             Scalar::Float => "float",
             Scalar::Double => "double",
             Scalar::Text => "text",
+            Scalar::Enum => "enum",
+            Scalar::Json => "json",
             Scalar::Blob => "blob",
+            Scalar::Bson => "bson",
+            Scalar::Fixed(bytes) => return write!(f, "fixed({bytes})"),
             Scalar::Date => "date",
-            Scalar::Time => "time",
+            TIME => "time",
+            Scalar::Time { unit, is_instant } => {
+                return write!(f, "{}time({})", if is_instant { "utc" } else { "" }, digits(unit));
+            }
             Scalar::Timestamp { unit, is_instant } => {
-                let digits = match unit {
-                    TimeUnit::Millis => 3,
-                    TimeUnit::Micros => 6,
-                    TimeUnit::Nanos => 9,
-                };
+                let digits = digits(unit);
                 return write!(f, "{}timestamp({digits})", if is_instant { "" } else { "local" });
             }
+            Scalar::Int96 => "int96",
+            Scalar::Interval => "interval",
             Scalar::Uuid => "uuid",
             Scalar::Decimal { precision, scale } => return write!(f, "decimal({precision}, {scale})"),
         })
@@ -210,6 +321,14 @@ impl Kinds {
     /// Whether all values are text, and nothing narrower.
     pub(crate) fn is_text(self) -> bool {
         self.bits == 0 || !self.has_others
+    }
+
+    /// Their type, with timestamps in a given unit.
+    pub(crate) fn scalar_in(self, unit: Option<TimeUnit>) -> Scalar {
+        match (self.scalar(), unit) {
+            (Scalar::Timestamp { is_instant, .. }, Some(unit)) => Scalar::Timestamp { unit, is_instant },
+            (found, _) => found,
+        }
     }
 
     /// Their type: the narrowest that loses nothing.

@@ -3,6 +3,7 @@
 //! Source: parquet-format's `README.md` (Nested Encoding), `LogicalTypes.md`, and `SchemaElement` of `parquet.thrift`.
 
 mod build;
+mod change;
 mod field;
 mod make;
 mod meaning;

@@ -1,13 +1,12 @@
 //! What a text can hold of a table, and how it is read back.
 
-use marquetry_base::{Error, Result};
+use marquetry_base::{Error, Faults, Result};
 use marquetry_parquet::print;
-use marquetry_parquet::schema::{
-    FieldType, Leaf, Meaning, NodeKind, PhysicalType, Schema, Shape, ShapeKind, TimeUnit,
-};
+use marquetry_parquet::schema::{Leaf, NodeKind, Schema, Shape, ShapeKind};
 
 use super::{Column, ColumnType, Columns, Format, Scalar};
 use crate::Table;
+use crate::subject::named;
 
 /// Checks that a text of this format can hold a table.
 ///
@@ -65,10 +64,31 @@ fn name_of(format: Format) -> &'static str {
     }
 }
 
+/// A table's columns in the words in which text is declared, as [`Columns`] reads them.
+///
+/// # Errors
+///
+/// `Conversion` for columns of types that have no word, in one error: geometries, variants, maps without values.
+pub fn columns_of(table: &Table) -> Result<Columns> {
+    let mut faults = Faults::default();
+    let mut columns = Vec::new();
+    for node in table.schema.children(0) {
+        let name = table.schema.nodes()[node].name.to_string();
+        let no_word = || {
+            let error = Error::conversion("its type has no word");
+            error.at(|place| place.column = Some(name.clone()))
+        };
+        let shape = faults.take(print::shape(&table.schema, node));
+        let column_type = shape.and_then(|shape| faults.take(column_type(shape, scalar).ok_or_else(no_word)));
+        columns.extend(column_type.map(|column_type| Column { name: name.clone(), column_type }));
+    }
+    faults.into_result().map_err(|error| named(error, &table.name))?;
+    Ok(columns.into())
+}
+
 /// The columns as which a text of this schema is read back the same, bit by bit. `None` if there are none: for types
-/// that no column of a text has (unsigned integers, INT96, FLOAT16, intervals, times of other units than nanoseconds,
-/// decimals that are held in another way), for maps, where levels would differ, and for a column without a name, which
-/// a reader of CSV and TSV gives one.
+/// that no column of a text has (geometries, decimals that are held in another way, maps without values), and for a
+/// column without a name, which a reader of CSV and TSV gives one.
 pub(super) fn readable(schema: &Schema, format: Format) -> Option<Columns> {
     if format != Format::JsonLines && schema.child_of_root("").is_some() {
         return None;
@@ -76,7 +96,7 @@ pub(super) fn readable(schema: &Schema, format: Format) -> Option<Columns> {
     let column = |node: usize| {
         let name = schema.nodes()[node].name.to_string();
         let shape = print::shape(schema, node).ok()?;
-        Some(Column { name, column_type: column_type(shape)? })
+        Some(Column { name, column_type: column_type(shape, held)? })
     };
     let columns = Columns::from(schema.children(0).map(column).collect::<Option<Vec<_>>>()?);
     let read = columns.schema().ok()?;
@@ -88,53 +108,44 @@ pub(super) fn readable(schema: &Schema, format: Format) -> Option<Columns> {
     (is_all && read.leaves().iter().zip(schema.leaves().iter()).all(is_same)).then_some(columns)
 }
 
-fn column_type(shape: Shape<'_>) -> Option<ColumnType> {
+fn column_type(shape: Shape<'_>, scalar: fn(&Schema, &Leaf) -> Option<Scalar>) -> Option<ColumnType> {
     let schema = shape.schema();
     Some(match shape.kind().ok()? {
         ShapeKind::Leaf => {
             let NodeKind::Leaf { leaf } = schema.nodes()[shape.node].kind else { return None };
             ColumnType::Scalar(scalar(schema, &schema.leaves()[leaf])?)
         }
-        ShapeKind::List(_, element) => ColumnType::List(Box::new(column_type(element)?)),
+        ShapeKind::List(_, element) => ColumnType::List(Box::new(column_type(element, scalar)?)),
         // A variant is a struct of bytes here, and JSON of any form in the text.
         ShapeKind::Struct(_) if schema.nodes()[shape.node].logical_type.is_some() => return None,
         ShapeKind::Struct(fields) => {
             let field = |field: Shape<'_>| {
                 let name = schema.nodes()[field.node].name.to_string();
-                Some(Column { name, column_type: column_type(field)? })
+                Some(Column { name, column_type: column_type(field, scalar)? })
             };
             ColumnType::Struct(fields.map(field).collect::<Option<_>>()?)
         }
-        // They are written as arrays of entries, and read as objects.
-        ShapeKind::Map(..) => return None,
+        ShapeKind::Map(_, key, Some(value)) => {
+            let ColumnType::Scalar(key) = column_type(key, scalar)? else { return None };
+            ColumnType::Map(key, Box::new(column_type(value, scalar)?))
+        }
+        ShapeKind::Map(_, _, None) => return None,
     })
 }
 
-/// The type as which a leaf's values are read back the same.
+/// The word for a leaf's type.
 fn scalar(schema: &Schema, leaf: &Leaf) -> Option<Scalar> {
-    let physical = leaf.physical_type;
-    Some(match (schema.meaning_of(leaf).read_as(physical), physical) {
-        (Meaning::Boolean, PhysicalType::Boolean) => Scalar::Boolean,
-        (Meaning::Integer { is_signed: true, .. }, PhysicalType::Int32) => Scalar::Integer(32),
-        (Meaning::Integer { is_signed: true, .. }, PhysicalType::Int64) => Scalar::Integer(64),
-        (Meaning::Float, PhysicalType::Float) => Scalar::Float,
-        (Meaning::Double, PhysicalType::Double) => Scalar::Double,
-        (Meaning::String | Meaning::Enum | Meaning::Json, PhysicalType::ByteArray) => Scalar::Text,
-        (Meaning::Bytes | Meaning::Bson, PhysicalType::ByteArray | PhysicalType::FixedLenByteArray(_)) => {
-            Scalar::Blob
-        }
-        (Meaning::Date, PhysicalType::Int32) => Scalar::Date,
-        (Meaning::Time { unit: TimeUnit::Nanos, .. }, PhysicalType::Int64) => Scalar::Time,
-        (Meaning::Timestamp { unit, is_adjusted_to_utc }, PhysicalType::Int64) => {
-            Scalar::Timestamp { unit, is_instant: is_adjusted_to_utc }
-        }
-        (Meaning::Uuid, PhysicalType::FixedLenByteArray(16)) => Scalar::Uuid,
-        (Meaning::Decimal { precision, scale }, _) => {
-            let number = |number: i32| u32::try_from(number).ok();
-            let decimal = Scalar::Decimal { precision: number(precision)?, scale: number(scale)? };
-            let FieldType::Leaf(held, _) = decimal.field_type() else { return None };
-            return (held == physical).then_some(decimal);
-        }
-        _ => return None,
-    })
+    Scalar::of_meaning(schema.meaning_of(leaf), leaf.physical_type)
+}
+
+/// The type as which a leaf's values are read back bit by bit.
+fn held(schema: &Schema, leaf: &Leaf) -> Option<Scalar> {
+    let found = match scalar(schema, leaf)? {
+        // A file may hold values beyond 8 and 16 bits.
+        Scalar::Integer(8 | 16) => Scalar::Integer(32),
+        Scalar::Unsigned(8 | 16) => Scalar::Unsigned(32),
+        found => found,
+    };
+    // A decimal may be held in another way.
+    (found.types().0 == leaf.physical_type).then_some(found)
 }

@@ -7,9 +7,10 @@ mod compression;
 mod fit;
 mod new_file;
 mod output;
+mod prepare;
 mod rows;
-mod steps;
 mod start;
+mod steps;
 mod stream;
 
 use std::fmt;
@@ -23,10 +24,14 @@ use marquetry_io::store::Store;
 use marquetry_parquet::schema::Schema;
 use marquetry_text::read::{Sample, Sampled, TextForm, TextSampler};
 
-pub use marquetry_text::{Column, ColumnType, Columns, Format, Header, Quote, Scalar, TextOptions};
+pub use marquetry_text::{
+    Column, ColumnType, Columns, Format, Header, Quote, Scalar, TextOptions, TypeOf, Types,
+};
 
+pub use fit::columns_of;
 pub use new_file::NewTextFile;
 pub use output::{TextOutput, TextOutputOptions};
+pub use prepare::{Encoding, Preparing};
 pub use rows::TextRows;
 
 use crate::files::{FileFormat, FormatFile, FoundFile};
@@ -60,6 +65,8 @@ pub struct TextFormat {
     pub format: Option<Format>,
     /// How they are read.
     pub options: TextOptions,
+    /// What is done with their bytes before.
+    pub preparing: Preparing,
     /// Ends early what may take long: waiting for standard input.
     pub cancel: Cancel,
 }
@@ -67,7 +74,7 @@ pub struct TextFormat {
 impl TextFormat {
     /// Files whose names say that they are text, read in this way.
     pub fn new(options: TextOptions) -> TextFormat {
-        TextFormat { format: None, options, cancel: Cancel::new() }
+        TextFormat { options, ..TextFormat::default() }
     }
 
     fn format_of(&self, file: &FoundFile) -> Option<Format> {
@@ -91,7 +98,9 @@ impl FileFormat for TextFormat {
     fn open(&self, store: &Arc<dyn Store>, files: Vec<FoundFile>) -> Result<Vec<Box<dyn FormatFile>>> {
         let format = |file: FoundFile| self.format_of(&file).map(|format| (file, format));
         let files = files.into_iter().filter_map(format);
-        let opened = TextFile::open_found(store, files, &self.options, &self.cancel)?;
+        let mut options = self.options.clone();
+        options.skip_empty |= self.preparing.leaves_out();
+        let opened = TextFile::open_found(store, files, (&options, &self.preparing), &self.cancel)?;
         Ok(opened.into_iter().map(|file| Box::new(file) as Box<dyn FormatFile>).collect())
     }
 }
@@ -124,6 +133,7 @@ pub struct TextFile {
     name: String,
     form: TextForm,
     limits: Limits,
+    preparing: Preparing,
     cancel: Cancel,
     from: From,
     /// Bytes of a block, if not as many as suit the form.
@@ -179,25 +189,27 @@ impl TextFile {
         cancel: &Cancel,
     ) -> Result<Vec<TextFile>> {
         let found = files.iter().map(|(path, format)| (FoundFile::named(path), *format));
-        TextFile::open_found(store, found, options, cancel)
+        TextFile::open_found(store, found, (options, &Preparing::default()), cancel)
     }
 
     fn open_found(
         store: &Arc<dyn Store>,
         files: impl Iterator<Item = (FoundFile, Format)>,
-        options: &TextOptions,
+        (options, preparing): (&TextOptions, &Preparing),
         cancel: &Cancel,
     ) -> Result<Vec<TextFile>> {
         let sampled = files.map(|(mut file, format)| {
             let opened = file.take_stream();
             let path = file.path();
             let name = name_of(path);
+            let preparing = preparing.clone().quoted_by(options.quote_of(format));
             let open = || {
                 let compression = Compression::by_name(path);
                 let stream = match opened {
                     Some(opened) => Stream::once(&name, opened.reader, compression, cancel)?,
                     None => Stream::open(&**store, path, compression, &name, cancel)?,
                 };
+                let stream = stream.prepared(&preparing);
                 if stream.version().is_none() && options.infer_bytes == u64::MAX && options.schema.is_none() {
                     let what = "the whole text is read twice, and this can be read only once: write it to a file first";
                     return Err(Error::option("infer_bytes", what));
@@ -205,7 +217,7 @@ impl TextFile {
                 From::sampled(stream, (store, path), compression, format, options, cancel)
             };
             match open() {
-                Ok((sample, from)) => Ok((name, sample, from)),
+                Ok((sample, from)) => Ok((name, preparing, sample, from)),
                 Err(error) => Err(named(error, &name)),
             }
         });
@@ -213,7 +225,7 @@ impl TextFile {
         // What the texts that are like each other have in common.
         let mut joined: Vec<Sample> = Vec::new();
         let mut groups = Vec::with_capacity(sampled.len());
-        for (name, sample, _) in &sampled {
+        for (name, _, sample, _) in &sampled {
             let known = joined.iter().position(|joined| joined.is_like(sample));
             groups.push(known.unwrap_or(joined.len()));
             match known.and_then(|known| joined.get_mut(known)) {
@@ -221,16 +233,10 @@ impl TextFile {
                 None => joined.push(sample.clone()),
             }
         }
-        let opened = sampled.into_iter().zip(groups).map(|((name, sample, from), group)| {
+        let opened = sampled.into_iter().zip(groups).map(|((name, preparing, sample, from), group)| {
             let form = sample.form_as(&joined[group]).map_err(|error| named(error, &name))?;
-            Ok(TextFile {
-                name,
-                form,
-                limits: options.limits,
-                cancel: cancel.clone(),
-                from,
-                block_bytes: None,
-            })
+            let (limits, cancel) = (options.limits, cancel.clone());
+            Ok(TextFile { name, form, limits, preparing, cancel, from, block_bytes: None })
         });
         opened.collect()
     }
@@ -255,14 +261,10 @@ impl TextFile {
             Ok((form, From::Once(Mutex::new(Some(stream.again())))))
         };
         match open() {
-            Ok((form, from)) => Ok(TextFile {
-                name,
-                form,
-                limits: options.limits,
-                cancel: cancel.clone(),
-                from,
-                block_bytes: None,
-            }),
+            Ok((form, from)) => {
+                let (limits, cancel, preparing) = (options.limits, cancel.clone(), Preparing::default());
+                Ok(TextFile { name, form, limits, preparing, cancel, from, block_bytes: None })
+            }
             Err(error) => Err(named(error, &name)),
         }
     }
@@ -280,7 +282,8 @@ impl TextFile {
             let stream = Stream::open(&**store, path, compression, name, &cancel)?;
             let (sample, from) = From::sampled(stream, (store, path), compression, format, options, &cancel)?;
             let (name, form) = (name.to_owned(), sample.form()?);
-            Ok(TextFile { name, form, limits: options.limits, cancel, from, block_bytes: None })
+            let (limits, preparing) = (options.limits, Preparing::default());
+            Ok(TextFile { name, form, limits, preparing, cancel, from, block_bytes: None })
         };
         open().map_err(|error| renamed(error, name))
     }
@@ -314,7 +317,7 @@ impl TextFile {
                     if stream.version() != Some(version) {
                         return Err(Error::io("it was changed while it was read"));
                     }
-                    stream
+                    stream.prepared(&self.preparing)
                 }
                 From::Once(once) => {
                     let mut once = once.lock().unwrap_or_else(PoisonError::into_inner);

@@ -23,8 +23,8 @@ use crate::{Batches, Destination, Piece, PieceOptions, Source, Table, Wants, Wri
 /// its name ends in `.gz` or `.zst`. Values are written as [`TextOutput`](super::TextOutput) writes them.
 ///
 /// Its output can be verified if all columns have types that a text is read back as bit by bit; see
-/// [`Scalar`](super::Scalar). So unsigned integers, INT96, FLOAT16, intervals, times in other units than nanoseconds,
-/// and maps cannot, nor can NaNs of other bits than the usual ones, nor, in CSV and TSV, a column without a name.
+/// [`Scalar`](super::Scalar). So geometries, variants, maps without values and decimals that are held in an unusual way
+/// cannot, nor can NaNs and INT96 of other bits than the usual ones, nor, in CSV and TSV, a column without a name.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -65,7 +65,7 @@ pub struct NewTextFile {
 enum State {
     New,
     Open(Box<Lines<Compressor<Appending>>>, Arc<Schema>),
-    /// All of it is written; with its schema, and whether some NaNs have odd bits.
+    /// All of it is written; with its schema, and whether some NaNs or INT96 have odd bits.
     Closed(Box<dyn NewObject>, Arc<Schema>, bool),
     Ended,
 }
@@ -136,9 +136,9 @@ impl NewTextFile {
         let State::Open(lines, schema) = std::mem::replace(&mut self.state, State::Ended) else {
             return Err(Error::internal("a file that is not open"));
         };
-        let (rows, has_odd_nans) = (lines.rows(), lines.has_odd_nans());
+        let (rows, has_odd_bits) = (lines.rows(), lines.has_odd_bits());
         let Appending { object, bytes } = lines.into_writer()?.finish().map_err(not_written)?;
-        self.state = State::Closed(object, schema, has_odd_nans);
+        self.state = State::Closed(object, schema, has_odd_bits);
         Ok(Written { rows, bytes, files: 1, ..Written::default() })
     }
 }
@@ -170,15 +170,15 @@ impl Destination for NewTextFile {
     ///
     /// # Errors
     ///
-    /// As [`TextFile::open_all`]; `Misuse` for the option `verify` if there were NaNs of unusual bits, which no text
-    /// holds.
+    /// As [`TextFile::open_all`]; `Misuse` for the option `verify` if there were NaNs or INT96 of unusual bits, which
+    /// no text holds.
     fn written(&self) -> Result<Option<Box<dyn Source>>> {
         self.guard.expect(Stage::Finished)?;
-        let State::Closed(object, schema, has_odd_nans) = &self.state else { return Ok(None) };
+        let State::Closed(object, schema, has_odd_bits) = &self.state else { return Ok(None) };
         let Some(readable) = object.readable() else { return Ok(None) };
         let Some(columns) = fit::readable(schema, self.format) else { return Ok(None) };
-        if *has_odd_nans {
-            let what = "there are NaNs whose bits text does not hold, so rows cannot be compared bit by bit";
+        if *has_odd_bits {
+            let what = "there are NaNs or INT96 whose bits text does not hold, so rows cannot be compared bit by bit";
             return Err(Error::option("verify", what));
         }
         let mut options = TextOptions::default();

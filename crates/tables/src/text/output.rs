@@ -6,6 +6,8 @@ use marquetry_base::cast::u64_of;
 use marquetry_base::{Error, Limits, Result};
 use marquetry_parquet::batch::{Batch, Values};
 use marquetry_parquet::print::{Csv, InvalidUtf8, JsonLines, Tsv};
+use marquetry_parquet::scalar::{float_of_half, int96_nanos, int96_of_nanos};
+use marquetry_parquet::schema::Meaning;
 
 use super::Format;
 use super::fit;
@@ -145,7 +147,9 @@ pub(super) struct Lines<W: Write> {
     printer: Option<Printer>,
     out: Gather<W>,
     written: Written,
-    has_odd_nans: bool,
+    has_odd_bits: bool,
+    /// Of the leaves.
+    meanings: Vec<Meaning>,
 }
 
 /// Bytes of lines that are printed between two looks at how much was gathered.
@@ -154,7 +158,7 @@ const LINES_BYTES: usize = 64 << 10;
 impl<W: Write> Lines<W> {
     pub(super) fn new(writer: W, format: Format, options: TextOutputOptions) -> Lines<W> {
         let (out, written) = (Gather::new(writer), Written::default());
-        Lines { format, options, printer: None, out, written, has_odd_nans: false }
+        Lines { format, options, printer: None, out, written, has_odd_bits: false, meanings: Vec::new() }
     }
 
     /// Rows so far.
@@ -162,9 +166,9 @@ impl<W: Write> Lines<W> {
         self.written.rows
     }
 
-    /// Whether some NaNs have other bits than the one that a text is read as.
-    pub(super) fn has_odd_nans(&self) -> bool {
-        self.has_odd_nans
+    /// Whether some NaNs or INT96 have other bits than those that a text is read as.
+    pub(super) fn has_odd_bits(&self) -> bool {
+        self.has_odd_bits
     }
 
     /// Writes what was gathered, and returns the writer.
@@ -176,6 +180,7 @@ impl<W: Write> Lines<W> {
         let TextOutputOptions { invalid_utf8, nested_as_json, limits, .. } = &self.options;
         fit::check(table, self.format, *nested_as_json)?;
         let (schema, out) = (&table.schema, self.out.text());
+        self.meanings = schema.leaves().iter().map(|leaf| schema.meaning_of(leaf)).collect();
         let made = match self.format {
             Format::Csv => Csv::new(schema, *invalid_utf8, limits).map(|csv| {
                 csv.header(out);
@@ -202,7 +207,9 @@ impl<W: Write> Lines<W> {
             return Err(Error::internal("rows for text that has not begun"));
         };
         let rows = u64_of(batch.rows);
-        self.has_odd_nans |= batch.columns.iter().any(|column| has_odd_nans(&column.values));
+        let meanings = self.meanings.iter().zip(&batch.columns);
+        self.has_odd_bits |=
+            meanings.into_iter().any(|(meaning, column)| has_odd_bits(*meaning, &column.values));
         printer.feed(batch)?;
         loop {
             let text = self.out.text();
@@ -244,12 +251,28 @@ impl Printer {
     }
 }
 
-/// All NaNs are the same word.
-fn has_odd_nans(values: &Values) -> bool {
+/// All NaNs are the same word, and an INT96 is a point in time, however it is stored.
+fn has_odd_bits(meaning: Meaning, values: &Values) -> bool {
     match values {
         Values::Float(values) => values.iter().any(|it| it.is_nan() && it.to_bits() != f32::NAN.to_bits()),
         Values::Double(values) => values.iter().any(|it| it.is_nan() && it.to_bits() != f64::NAN.to_bits()),
-        Values::Dictionary(_, dictionary) => has_odd_nans(dictionary),
+        Values::FixedLenByteArray(values) if meaning == Meaning::Float16 => {
+            let is_odd = |half: &[u8]| match half {
+                [low, high] => {
+                    float_of_half(u16::from_le_bytes([*low, *high])).is_nan() && [*low, *high] != HALF_NAN
+                }
+                _ => true,
+            };
+            (0..values.len()).any(|at| is_odd(values.get(at)))
+        }
+        Values::Int96(values) => {
+            let usual = |it: &[u8]| Some(int96_of_nanos(int96_nanos(it.try_into().ok()?)).as_ref()? == it);
+            (0..values.len()).any(|at| usual(values.get(at)) != Some(true) && values.get(at) != [0; 12])
+        }
+        Values::Dictionary(_, dictionary) => has_odd_bits(meaning, dictionary),
         _ => false,
     }
 }
+
+/// The binary16 that NaN is read as.
+const HALF_NAN: [u8; 2] = 0x7e00_u16.to_le_bytes();

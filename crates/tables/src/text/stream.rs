@@ -14,6 +14,7 @@ use marquetry_io::store::{ObjectStream, Store};
 use zstd_safe::{DCtx, InBuffer, OutBuffer};
 
 use super::compression::{Compression, MAGIC_BYTES_MAX};
+use super::prepare::{Prepared, Preparing};
 use crate::Cancel;
 use crate::subject::is_stdin;
 
@@ -37,6 +38,8 @@ pub(super) struct Stream {
     kept: Option<Vec<Bytes>>,
     /// Of that, what is read again.
     again: VecDeque<Bytes>,
+    /// What is done with the bytes.
+    prepared: Option<Box<Prepared>>,
 }
 
 impl Stream {
@@ -86,8 +89,23 @@ impl Stream {
         }
         let reader = decompressing(compression, reader)?;
         let (pool, again) = (Pool::new(), VecDeque::new());
-        let kept = Some(Vec::new());
-        Ok(Stream { name, reader, cancel, pool, is_over: false, version: None, kept, again })
+        Ok(Stream {
+            name,
+            reader,
+            cancel,
+            pool,
+            is_over: false,
+            version: None,
+            kept: Some(Vec::new()),
+            again,
+            prepared: None,
+        })
+    }
+
+    /// The same text, prepared.
+    pub(super) fn prepared(self, preparing: &Preparing) -> Stream {
+        let prepared = (!preparing.is_nothing()).then(|| Box::new(Prepared::new(preparing)));
+        Stream { prepared, ..self }
     }
 
     /// What the file was when it was opened. `None` for what can be read only once.
@@ -110,6 +128,29 @@ impl Stream {
         if let Some(bytes) = self.again.pop_front() {
             return Ok(Some(bytes));
         }
+        let next = match &mut self.prepared {
+            None => self.read()?,
+            Some(_) => self.read_prepared()?,
+        };
+        if let (Some(bytes), Some(kept)) = (&next, &mut self.kept) {
+            kept.push(bytes.clone());
+        }
+        Ok(next)
+    }
+
+    /// The next bytes that are left, prepared.
+    fn read_prepared(&mut self) -> Result<Option<Bytes>> {
+        loop {
+            let read = self.read()?;
+            let Some(prepared) = &mut self.prepared else { return Ok(read) };
+            match prepared.next(read.as_deref())? {
+                Some(bytes) if bytes.is_empty() => {}
+                next => return Ok(next.map(Bytes::from)),
+            }
+        }
+    }
+
+    fn read(&mut self) -> Result<Option<Bytes>> {
         if self.is_over {
             return Ok(None);
         }
@@ -128,13 +169,7 @@ impl Stream {
             }
         }
         let bytes = Bytes::from_owner(self.pool.share(buffer, length));
-        if length == 0 {
-            return Ok(None);
-        }
-        if let Some(kept) = &mut self.kept {
-            kept.push(bytes.clone());
-        }
-        Ok(Some(bytes))
+        Ok((length > 0).then_some(bytes))
     }
 }
 

@@ -286,9 +286,8 @@ impl Sample {
                 (form.columns(), FormKind::Delimited(Arc::new(form)))
             }
             (SampleKind::Lines(_), SampleKind::Lines(joined)) => {
-                let columns = joined.columns()?;
-                let form = lines::Form { columns: columns.clone(), is_given: joined.is_given() };
-                (columns, FormKind::Lines(Arc::new(form)))
+                let form = joined.form()?;
+                (form.columns.clone(), FormKind::Lines(Arc::new(form)))
             }
             (SampleKind::Delimited(_) | SampleKind::Lines(_), _) => {
                 return Err(Error::misuse("samples of texts that are not alike"));

@@ -363,7 +363,7 @@ fn what_is_wrong_in_json_lines_is_told_with_its_line() {
     let clash =
         lines("{\"a\":{\"b\":1}}\n{\"a\":{\"b\":\"x\"}}\n", "line 2: a string, where the lines before");
     assert_eq!(clash.place().column.as_deref(), Some("a.b"));
-    assert_eq!(clash.detail(), Some(Detail::AdmittedBy(&["schema"])));
+    assert_eq!(clash.detail(), Some(Detail::AdmittedBy(&["types"])));
     lines("{\"a\":9007199254740993}\n{\"a\":1.5}\n", "line 2: a number: only text holds all");
     lines("{\"a\":18446744073709551615}\n", "does not fit a signed integer of 64 bits");
     lines("{\"a\":1e400}\n", "too large for a double");

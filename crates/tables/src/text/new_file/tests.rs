@@ -331,17 +331,34 @@ fn what_cannot_be_verified_is_refused() {
         let mut to = NewTextFile::new(&path, Format::Csv, TextOutputOptions::default()).unwrap();
         copy(&from, &mut to, options, &mut |_| {})
     };
-    let unsigned = || leaf(PhysicalType::Int32, LogicalType::Integer { bit_width: 32, is_signed: false });
-    let error = copied(unsigned(), vec![-1, 2].into(), &verified()).unwrap_err();
+    // Text is read as decimals that are held in another way.
+    let decimal = LogicalType::Decimal { precision: 5, scale: 2 };
+    let unusual = || leaf(PhysicalType::ByteArray, decimal.clone());
+    let bytes = || [&[0xff][..], &[2]].into_iter().collect::<Values>();
+    let error = copied(unusual(), bytes(), &verified()).unwrap_err();
     assert_eq!(error.detail(), Some(Detail::Option("verify")));
+    // An INT96 of another day's nanoseconds is the same point in time; halves can be NaN, too.
+    let odd = [(PhysicalType::Int96, None, vec![0xff; 24]), (HALF.0, HALF.1, vec![1, 0x7c, 0, 0])];
+    for (physical, logical, bytes) in odd {
+        let fixed = FixedBytes::new(bytes.len() / 2, 2, bytes.into());
+        let values = match physical {
+            PhysicalType::Int96 => Values::Int96(fixed),
+            _ => Values::FixedLenByteArray(fixed),
+        };
+        let error = copied(FieldType::Leaf(physical, logical), values, &verified()).unwrap_err();
+        assert_eq!(error.detail(), Some(Detail::Option("verify")), "{error}");
+    }
     // NaNs of other bits are the same word.
     let nans: Vec<f64> = vec![1.5, f64::from_bits(0xfff8_0000_0000_0000)];
     let error = copied(leaf(PhysicalType::Double, None), nans.into(), &verified()).unwrap_err();
     assert_eq!(error.detail(), Some(Detail::Option("verify")));
     assert!(!path.exists());
-    copied(unsigned(), vec![-1, 2].into(), &CopyOptions::default()).unwrap();
-    assert_eq!(fs::read_to_string(&path).unwrap(), "a\n4294967295\n2\n");
+    copied(unusual(), bytes(), &CopyOptions::default()).unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "a\n-0.01\n0.02\n");
 }
+
+const HALF: (PhysicalType, Option<LogicalType>) =
+    (PhysicalType::FixedLenByteArray(2), Some(LogicalType::Float16));
 
 #[test]
 fn what_is_there_is_replaced_only_on_request() {

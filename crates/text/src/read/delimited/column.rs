@@ -3,16 +3,18 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use marquetry_base::cast::{low_u32, u64_of};
+use marquetry_base::cast::{low_u32, u64_of, usize_of_u32};
 use marquetry_base::{Bitmap, Budget, Bytes, Error, Pool, Price, Result};
 use marquetry_parquet::batch::{ByteArrays, FixedBytes, INLINE_BYTES_MAX, Values};
-use marquetry_parquet::schema::TimeUnit;
+use marquetry_parquet::schema::{PhysicalType, TimeUnit};
 
 use super::scan::{Field, Strip, unquote};
+use super::style::{REWRITE_TIMES, Rewrite};
 use super::{Form, FormColumn, is_null};
 use crate::Scalar;
 use crate::parse::{self, VALUE_BYTES_MAX};
 use crate::scalar::is_word;
+use crate::value;
 
 /// The price of parsing a value.
 pub(crate) const PARSE_PRICE: Price = Price { kib: 3 << 10, kilovalue: 30 << 10 };
@@ -48,7 +50,9 @@ pub(super) enum Store {
     Float(Pool<f32>),
     Double(Pool<f64>),
     Views(Pool<u128>),
-    None,
+    Boolean,
+    /// Values of so many bytes.
+    Fixed(usize),
 }
 
 /// A column that is being filled.
@@ -116,18 +120,15 @@ enum End {
 
 impl Store {
     pub(super) fn of(scalar: Scalar) -> Store {
-        match scalar {
-            Scalar::Boolean | Scalar::Uuid => Store::None,
-            Scalar::Integer(64) | Scalar::Time | Scalar::Timestamp { .. } => Store::Int64(Pool::new()),
-            Scalar::Integer(_) | Scalar::Date => Store::Int32(Pool::new()),
-            Scalar::Float => Store::Float(Pool::new()),
-            Scalar::Double => Store::Double(Pool::new()),
-            Scalar::Text | Scalar::Blob => Store::Views(Pool::new()),
-            Scalar::Decimal { precision, .. } => match precision {
-                0..=9 => Store::Int32(Pool::new()),
-                10..=18 => Store::Int64(Pool::new()),
-                _ => Store::None,
-            },
+        match scalar.types().0 {
+            PhysicalType::Boolean => Store::Boolean,
+            PhysicalType::Int32 => Store::Int32(Pool::new()),
+            PhysicalType::Int64 => Store::Int64(Pool::new()),
+            PhysicalType::Float => Store::Float(Pool::new()),
+            PhysicalType::Double => Store::Double(Pool::new()),
+            PhysicalType::ByteArray => Store::Views(Pool::new()),
+            PhysicalType::Int96 => Store::Fixed(12),
+            PhysicalType::FixedLenByteArray(bytes) => Store::Fixed(usize_of_u32(bytes)),
         }
     }
 }
@@ -146,12 +147,7 @@ impl Filling {
     /// # Errors
     ///
     /// If memory cannot be allocated.
-    pub(super) fn new(
-        scalar: Scalar,
-        rows: usize,
-        store: &mut Store,
-        budget: &mut Budget<'_>,
-    ) -> Result<Filling> {
+    pub(super) fn new(rows: usize, store: &mut Store, budget: &mut Budget<'_>) -> Result<Filling> {
         budget.charge(ROOM_PRICE, 0, rows);
         let values = match store {
             Store::Int32(pool) => Array::Int32(zeros(pool, rows)?),
@@ -159,8 +155,14 @@ impl Filling {
             Store::Float(pool) => Array::Float(zeros(pool, rows)?),
             Store::Double(pool) => Array::Double(zeros(pool, rows)?),
             Store::Views(pool) => Array::Views(zeros(pool, rows)?),
-            Store::None if scalar == Scalar::Boolean => Array::Boolean(alloc::vec![0; rows.div_ceil(8)]),
-            Store::None => Array::Fixed(alloc::vec![0; 16 * rows]),
+            Store::Boolean => Array::Boolean(alloc::vec![0; rows.div_ceil(8)]),
+            Store::Fixed(width) => {
+                let bytes = rows.saturating_mul(*width);
+                let mut values = Vec::new();
+                values.try_reserve_exact(bytes).map_err(|_| Error::out_of_memory(bytes))?;
+                values.resize(bytes, 0);
+                Array::Fixed(values)
+            }
         };
         Ok(Filling {
             strip: 0,
@@ -205,7 +207,13 @@ impl Filling {
             (Array::Float(values), Store::Float(pool)) => Values::Float(pool.share(values, rows)),
             (Array::Double(values), Store::Double(pool)) => Values::Double(pool.share(values, rows)),
             (Array::Boolean(bits), _) => Values::Boolean(Bitmap::new(bits.into(), 0, rows)),
-            (Array::Fixed(bytes), _) => Values::FixedLenByteArray(FixedBytes::new(16, rows, bytes.into())),
+            (Array::Fixed(bytes), Store::Fixed(width)) => {
+                let fixed = FixedBytes::new(*width, rows, bytes.into());
+                match source.column.scalar {
+                    Scalar::Int96 => Values::Int96(fixed),
+                    _ => Values::FixedLenByteArray(fixed),
+                }
+            }
             (Array::Views(views), Store::Views(pool)) => {
                 let mut buffers = alloc::vec![source.text.clone()];
                 buffers.extend(self.built.finish());
@@ -218,75 +226,100 @@ impl Filling {
 
     /// Fills a slice of rows.
     fn slice(&mut self, source: Source<'_>, budget: &mut Budget<'_>) -> End {
-        let is_given = source.form.is_given;
+        let is_given = source.column.is_given;
         // Inferred types take the text as it is; given ones allow spaces around it, and more than one spelling.
         let bare =
             |text: &[u8]| -> Option<i64> { parse::integer(text).filter(|_| parse::is_canonical(text)) };
         let Filling { values, built, .. } = self;
         let mut values = core::mem::replace(values, Array::Fixed(Vec::new()));
         let mut built = core::mem::take(built);
-        let end =
-            match (&mut values, source.column.scalar) {
-                (Array::Int64(out), Scalar::Integer(_)) if !is_given => {
-                    self.parsed(source, budget, |row, text| put(&mut out[row], bare(text)))
-                }
-                (Array::Int64(out), Scalar::Integer(_)) => self.parsed(source, budget, |row, text| {
-                    put(&mut out[row], parse::integer(text.trim_ascii()))
-                }),
-                (Array::Int32(out), Scalar::Integer(bits)) => self.parsed(source, budget, |row, text| {
-                    let value = parse::integer(text.trim_ascii())?;
-                    let room = 1_i64 << (bits - 1);
-                    out[row] = (-room..room).contains(&value).then(|| i32::try_from(value).ok()).flatten()?;
+        let end = match (&mut values, source.column.scalar) {
+            (Array::Int64(out), Scalar::Integer(_)) if !is_given => {
+                self.parsed(source, budget, |row, text| put(&mut out[row], bare(text)))
+            }
+            (Array::Int64(out), Scalar::Integer(_)) => {
+                self.parsed(source, budget, |row, text| put(&mut out[row], parse::integer(text.trim_ascii())))
+            }
+            (Array::Int32(out), Scalar::Integer(bits)) => self.parsed(source, budget, |row, text| {
+                let value = parse::integer(text.trim_ascii())?;
+                let room = 1_i64 << (bits - 1);
+                out[row] = (-room..room).contains(&value).then(|| i32::try_from(value).ok()).flatten()?;
+                Some(())
+            }),
+            (Array::Double(out), _) if !is_given => self.parsed(source, budget, |row, text| {
+                put(&mut out[row], parse::double(text).filter(|_| parse::is_usual(text) || is_word(text)))
+            }),
+            (Array::Double(out), _) => {
+                self.parsed(source, budget, |row, text| put(&mut out[row], parse::double(text.trim_ascii())))
+            }
+            (Array::Float(out), _) => {
+                self.parsed(source, budget, |row, text| put(&mut out[row], parse::float(text.trim_ascii())))
+            }
+            (Array::Int32(out), Scalar::Date) => {
+                self.parsed(source, budget, |row, text| put(&mut out[row], parse::date(text.trim_ascii())))
+            }
+            (Array::Int64(out), Scalar::Time { unit, is_instant }) => {
+                self.parsed(source, budget, |row, text| {
+                    put(&mut out[row], parse::time_in(text.trim_ascii(), unit, is_instant))
+                })
+            }
+            (Array::Int32(out), Scalar::Time { unit, is_instant }) => {
+                self.parsed(source, budget, |row, text| {
+                    let time = parse::time_in(text.trim_ascii(), unit, is_instant)?;
+                    put(&mut out[row], i32::try_from(time).ok())
+                })
+            }
+            (Array::Int32(out), Scalar::Unsigned(bits)) => self.parsed(source, budget, |row, text| {
+                let value = parse::unsigned(text.trim_ascii(), bits)?;
+                put(&mut out[row], u32::try_from(value).ok().map(u32::cast_signed))
+            }),
+            (Array::Int64(out), Scalar::Unsigned(bits)) => self.parsed(source, budget, |row, text| {
+                put(&mut out[row], parse::unsigned(text.trim_ascii(), bits).map(u64::cast_signed))
+            }),
+            (Array::Int64(out), Scalar::Timestamp { unit, is_instant }) => {
+                self.parsed(source, budget, |row, text| {
+                    put(&mut out[row], point(text.trim_ascii(), unit, is_instant, is_given))
+                })
+            }
+            (Array::Int32(out), Scalar::Decimal { precision, scale }) => {
+                self.parsed(source, budget, |row, text| {
+                    let value = parse::decimal(text.trim_ascii(), precision, scale)?;
+                    put(&mut out[row], i32::try_from(value).ok())
+                })
+            }
+            (Array::Int64(out), Scalar::Decimal { precision, scale }) => {
+                self.parsed(source, budget, |row, text| {
+                    let value = parse::decimal(text.trim_ascii(), precision, scale)?;
+                    put(&mut out[row], i64::try_from(value).ok())
+                })
+            }
+            (Array::Fixed(out), Scalar::Decimal { precision, scale }) => {
+                self.parsed(source, budget, |row, text| {
+                    let value = parse::decimal(text.trim_ascii(), precision, scale)?;
+                    out[row * 16..][..16].copy_from_slice(&value.to_be_bytes());
                     Some(())
-                }),
-                (Array::Double(out), _) if !is_given => self.parsed(source, budget, |row, text| {
-                    put(&mut out[row], parse::double(text).filter(|_| parse::is_usual(text) || is_word(text)))
-                }),
-                (Array::Double(out), _) => self
-                    .parsed(source, budget, |row, text| put(&mut out[row], parse::double(text.trim_ascii()))),
-                (Array::Float(out), _) => self
-                    .parsed(source, budget, |row, text| put(&mut out[row], parse::float(text.trim_ascii()))),
-                (Array::Int32(out), Scalar::Date) => self
-                    .parsed(source, budget, |row, text| put(&mut out[row], parse::date(text.trim_ascii()))),
-                (Array::Int64(out), Scalar::Time) => self
-                    .parsed(source, budget, |row, text| put(&mut out[row], parse::time(text.trim_ascii()))),
-                (Array::Int64(out), Scalar::Timestamp { unit, is_instant }) => {
-                    self.parsed(source, budget, |row, text| {
-                        put(&mut out[row], point(text.trim_ascii(), unit, is_instant, is_given))
-                    })
-                }
-                (Array::Int32(out), Scalar::Decimal { precision, scale }) => {
-                    self.parsed(source, budget, |row, text| {
-                        let value = parse::decimal(text.trim_ascii(), precision, scale)?;
-                        put(&mut out[row], i32::try_from(value).ok())
-                    })
-                }
-                (Array::Int64(out), Scalar::Decimal { precision, scale }) => {
-                    self.parsed(source, budget, |row, text| {
-                        let value = parse::decimal(text.trim_ascii(), precision, scale)?;
-                        put(&mut out[row], i64::try_from(value).ok())
-                    })
-                }
-                (Array::Fixed(out), Scalar::Decimal { precision, scale }) => {
-                    self.parsed(source, budget, |row, text| {
-                        let value = parse::decimal(text.trim_ascii(), precision, scale)?;
-                        out[row * 16..][..16].copy_from_slice(&value.to_be_bytes());
-                        Some(())
-                    })
-                }
-                (Array::Fixed(out), _) => self.parsed(source, budget, |row, text| {
-                    out[row * 16..][..16].copy_from_slice(&parse::uuid(text.trim_ascii())?);
-                    Some(())
-                }),
-                (Array::Boolean(out), _) => self.parsed(source, budget, |row, text| {
-                    let is_true = parse::boolean(text.trim_ascii())?;
-                    out[row / 8] |= u8::from(is_true) << (row % 8);
-                    Some(())
-                }),
-                (Array::Views(out), Scalar::Blob) => self.blobs(source, out, &mut built, budget),
-                (Array::Views(out), _) => self.texts(source, out, &mut built, budget),
-                (Array::Int32(_) | Array::Int64(_), _) => End::Misfit,
-            };
+                })
+            }
+            (Array::Fixed(out), Scalar::Uuid) => self.parsed(source, budget, |row, text| {
+                out[row * 16..][..16].copy_from_slice(&parse::uuid(text.trim_ascii())?);
+                Some(())
+            }),
+            (Array::Fixed(out), scalar) => {
+                let width = out.len().checked_div(source.rows).unwrap_or(0);
+                self.parsed(source, budget, |row, text| {
+                    let slot = &mut out[row * width..][..width];
+                    value::fixed(scalar, text.trim_ascii(), slot)
+                })
+            }
+            (Array::Boolean(out), _) => self.parsed(source, budget, |row, text| {
+                let is_true = parse::boolean(text.trim_ascii())?;
+                out[row / 8] |= u8::from(is_true) << (row % 8);
+                Some(())
+            }),
+            (Array::Views(out), scalar) if scalar.is_blob() => self.blobs(source, out, &mut built, budget),
+            (Array::Views(out), _) => self.texts(source, out, &mut built, budget),
+            (Array::Int32(_) | Array::Int64(_), _) => End::Misfit,
+        };
         (self.values, self.built) = (values, built);
         end
     }
@@ -333,17 +366,23 @@ impl Filling {
         mut of: impl FnMut(usize, &[u8]) -> Option<()>,
     ) -> End {
         let nulls = &source.form.nulls;
+        let (rewrite, mut buffer) = (source.column.rewrite, Vec::new());
         // Except for text, empty quotes mean nothing.
         let is_null =
             |field: &Field<'_>| if field.is_quoted { field.text.is_empty() } else { is_null(nulls, field) };
         let (end, bytes, rows) = self.each(source, is_null, |row, field, bytes| {
             *bytes += field.text.len();
-            match field.text.len() <= VALUE_BYTES_MAX && of(row, field.text).is_some() {
+            let text = match &source.form.style {
+                Some(style) if rewrite != Rewrite::No => style.rewritten(rewrite, field.text, &mut buffer),
+                _ => field.text,
+            };
+            match field.text.len() <= VALUE_BYTES_MAX && of(row, text).is_some() {
                 true => End::Slice,
                 false => End::Misfit,
             }
         });
-        budget.charge(PARSE_PRICE, bytes, rows);
+        let times = if rewrite == Rewrite::No { 1 } else { REWRITE_TIMES };
+        budget.charge(PARSE_PRICE, times * bytes, times * rows);
         end
     }
 

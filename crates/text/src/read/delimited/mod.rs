@@ -4,6 +4,7 @@ mod column;
 mod rows;
 mod sample;
 mod scan;
+mod style;
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -13,6 +14,7 @@ pub(super) use sample::{NAME_PRICE, Sample, Sampler};
 
 use crate::Scalar;
 use scan::{Dialect, Field};
+use style::{Rewrite, Style};
 
 /// Some programs begin UTF-8 texts with this mark.
 pub(super) const BYTE_ORDER_MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
@@ -27,8 +29,8 @@ pub(super) struct Form {
     columns: Vec<FormColumn>,
     /// The texts that mean null.
     nulls: Vec<Vec<u8>>,
-    /// The columns' types were given, not inferred.
-    is_given: bool,
+    /// How values are written, if not as usual.
+    style: Option<Style>,
 }
 
 /// A column.
@@ -36,6 +38,9 @@ pub(super) struct Form {
 struct FormColumn {
     name: Arc<str>,
     scalar: Scalar,
+    /// Its type was given, not inferred.
+    is_given: bool,
+    rewrite: Rewrite,
     /// Its place among the fields of a row.
     field: usize,
 }

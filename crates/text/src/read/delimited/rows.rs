@@ -275,7 +275,7 @@ impl Rows {
             let source = Source { form: &self.form, column, text: &text, strips, rows: self.found };
             let mut filling = match self.filling.take() {
                 Some(filling) => filling,
-                None => Filling::new(column.scalar, self.found, store, budget)?,
+                None => Filling::new(self.found, store, budget)?,
             };
             match filling.step(source, budget)? {
                 Fill::Done => {}
@@ -339,11 +339,7 @@ impl Rows {
         // The sample suggested the type.
         at_line(
             line,
-            if self.form.is_given {
-                error
-            } else {
-                error.with(Detail::AdmittedBy(&["infer_bytes", "schema"]))
-            },
+            if column.is_given { error } else { error.with(Detail::AdmittedBy(&["infer_bytes", "types"])) },
         )
     }
 }

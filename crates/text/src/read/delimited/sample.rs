@@ -8,17 +8,19 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Budget, Bytes, Detail, Error, Price, Release, Result, Step, release_all};
+use marquetry_base::{Budget, Bytes, Detail, Error, Faults, Price, Release, Result, Step, release_all};
+use marquetry_parquet::schema::TimeUnit;
 use marquetry_parquet::write::Fed;
 
 use super::super::place::{Place, at_line, shown};
 use super::super::window::{Filled, PIECE_BYTES, Window};
 use super::scan::{Dialect, Field, SCAN_PRICE, Scanned, Scanner, Strip, unquote};
+use super::style::{REWRITE_TIMES, Rewrite, Style};
 use super::{BYTE_ORDER_MARK, Form, FormColumn};
 use crate::columns::NAME_BYTES_MAX;
 use crate::options::{Format, Header, TextOptions};
 use crate::scalar::Kinds;
-use crate::{Column, ColumnType, Columns, Scalar};
+use crate::{Column, ColumnType, Columns, Scalar, Types};
 
 /// The price of finding out what a field could be.
 pub(crate) const SEE_PRICE: Price = Price { kib: 3 << 10, kilovalue: 40 << 10 };
@@ -40,14 +42,17 @@ pub(crate) struct Sample {
     pub(crate) kinds: Vec<Kinds>,
     nulls: Vec<Vec<u8>>,
     schema: Option<Columns>,
+    types: Types,
+    style: Option<Style>,
+    timestamp_unit: Option<TimeUnit>,
 }
 
 /// Looks at the first rows of a text.
 #[derive(Debug)]
 pub(crate) struct Sampler {
     options: TextOptions,
-    quote: Option<u8>,
     nulls: Vec<Vec<u8>>,
+    style: Option<Style>,
     window: Window,
     state: State,
     dialect: Dialect,
@@ -89,6 +94,7 @@ enum State {
 /// A delimiter that is tried.
 #[derive(Debug)]
 struct Guess {
+    delimiter: u8,
     scanner: Scanner,
     strip: Strip,
     rows: usize,
@@ -127,6 +133,8 @@ impl Sampler {
             delimiter: delimiter.unwrap_or(DELIMITERS[0]),
             quote,
             may_be_short: options.short_rows,
+            is_trimmed: options.trim,
+            skips_empty: options.skip_empty,
         };
         let nulls = match &*options.nulls {
             [] => alloc::vec![Vec::new()],
@@ -138,8 +146,8 @@ impl Sampler {
             known: columns
                 .map(|columns| columns.iter().map(|column| column.name.to_ascii_lowercase()).collect()),
             options: TextOptions { delimiter, ..options.clone() },
-            quote,
             nulls,
+            style: Style::of(options),
             window: Window::new(PIECE_BYTES, row_bytes),
             state: State::Start,
             dialect,
@@ -169,6 +177,9 @@ impl Sampler {
             kinds: core::mem::take(&mut self.kinds),
             nulls: core::mem::take(&mut self.nulls),
             schema: self.options.schema.take(),
+            types: core::mem::take(&mut self.options.types),
+            style: self.style.take(),
+            timestamp_unit: self.options.timestamp_unit,
         }
     }
 
@@ -296,23 +307,25 @@ impl Sampler {
         let view = self.window.view();
         let at = if view.text.starts_with(&BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
         self.place.at = at;
-        let (quote, row_bytes) = (self.quote, self.options.row_bytes());
-        let may_be_short = self.options.short_rows;
-        let scanner = |delimiter| Scanner::new(Dialect { delimiter, quote, may_be_short }, 0, at, row_bytes);
+        let (dialect, row_bytes) = (self.dialect, self.options.row_bytes());
+        let scanner = |delimiter| Scanner::new(Dialect { delimiter, ..dialect }, 0, at, row_bytes);
         self.state = match self.options.delimiter {
             Some(delimiter) => {
                 self.scanner = scanner(delimiter);
                 State::First
             }
             None => {
+                let delimiters =
+                    DELIMITERS.into_iter().filter(|delimiter| *delimiter != self.options.decimal);
                 let guess = |delimiter| Guess {
+                    delimiter,
                     scanner: scanner(delimiter),
                     strip: Strip::default(),
                     rows: 0,
                     is_over: false,
                     is_wrong: false,
                 };
-                State::Guessing { guesses: DELIMITERS.map(guess).into(), next: 0 }
+                State::Guessing { guesses: delimiters.map(guess).collect(), next: 0 }
             }
         };
     }
@@ -349,10 +362,10 @@ impl Sampler {
             return advanced.map_err(|error| at_line(self.place.line(), error));
         }
         let fields = |guess: &Guess| if guess.is_wrong { 0 } else { guess.scanner.columns() };
-        let found = guesses.iter().map(fields).zip(DELIMITERS);
-        // The first of equals.
-        let best = found.rev().max_by_key(|(fields, _)| *fields);
-        let best = best.filter(|(fields, _)| *fields > 1).map_or(DELIMITERS[0], |(_, delimiter)| delimiter);
+        let found = guesses.iter().map(|guess| (fields(guess), guess.delimiter));
+        // The first of equals; the usual one, if none is found.
+        let best = found.rev().max_by_key(|(fields, _)| *fields).filter(|(fields, _)| *fields > 1);
+        let best = best.map_or(guesses.first().map_or(DELIMITERS[0], |it| it.delimiter), |(_, found)| found);
         self.dialect.delimiter = best;
         // From the start: what follows may be in pieces.
         if self.window.join(budget)? {
@@ -400,7 +413,7 @@ impl Sampler {
             for column in slice {
                 let field = self.strip.field(&self.dialect, &text, 0, column);
                 budget.charge(NAME_PRICE, field.text.len().min(NAME_BYTES_MAX), 1);
-                naming.look(&field, &self.dialect, self.known.as_ref(), line)?;
+                naming.look(&field, &self.dialect, self.style.as_ref(), self.known.as_ref(), line)?;
                 if budget.is_spent() {
                     break;
                 }
@@ -477,12 +490,13 @@ impl Sampler {
                     false => super::is_null(&self.nulls, &field),
                 };
                 if !is_null {
-                    self.kinds[*column].see(field.text);
+                    see(&mut self.kinds[*column], field.text, self.style.as_ref());
                     bytes += field.text.len().min(crate::parse::VALUE_BYTES_MAX);
                 }
                 *column += 1;
             }
-            budget.charge(SEE_PRICE, bytes, *column - first);
+            let times = if self.style.is_some() { REWRITE_TIMES } else { 1 };
+            budget.charge(SEE_PRICE, times * bytes, times * (*column - first));
             if *column == self.kinds.len() {
                 (*row, *column) = (*row + 1, 0);
             }
@@ -491,6 +505,15 @@ impl Sampler {
             }
         }
         true
+    }
+}
+
+/// Adds a value to what a column could be.
+#[inline]
+fn see(kinds: &mut Kinds, text: &[u8], style: Option<&Style>) {
+    match style {
+        None => kinds.see(text),
+        Some(style) => kinds.see(style.usual(text, &mut Vec::new())),
     }
 }
 
@@ -511,6 +534,7 @@ impl Naming {
         &mut self,
         field: &Field<'_>,
         dialect: &Dialect,
+        style: Option<&Style>,
         known: Option<&BTreeSet<String>>,
         line: u64,
     ) -> Result<()> {
@@ -522,7 +546,7 @@ impl Naming {
         }
         if self.is_text {
             let mut kinds = Kinds::ANY;
-            kinds.see(field.text);
+            see(&mut kinds, field.text, style);
             self.is_text = kinds.is_text();
         }
         // Doubled quotes become half as many.
@@ -615,9 +639,23 @@ impl Sample {
     pub(crate) fn form(&self, types: &Sample) -> Result<Form> {
         let columns = match &self.schema {
             None => {
-                let scalars = types.kinds.iter().map(|kinds| kinds.scalar());
-                let names = self.names.iter().cloned().enumerate();
-                names.zip(scalars).map(|((field, name), scalar)| FormColumn { name, scalar, field }).collect()
+                let mut faults = Faults::default();
+                let columns =
+                    self.names.iter().zip(&types.kinds).enumerate().map(|(field, (name, kinds))| {
+                        let given = faults.take(self.types.scalar_of(name)).flatten();
+                        let (scalar, is_given) =
+                            (given.unwrap_or_else(|| kinds.scalar_in(self.timestamp_unit)), given.is_some());
+                        FormColumn {
+                            name: Arc::clone(name),
+                            scalar,
+                            is_given,
+                            rewrite: self.rewrite_of(scalar),
+                            field,
+                        }
+                    });
+                let columns = columns.collect();
+                faults.into_result()?;
+                columns
             }
             Some(schema) => self.given(schema)?,
         };
@@ -627,8 +665,12 @@ impl Sample {
             fields: self.names.len(),
             columns,
             nulls: self.nulls.clone(),
-            is_given: self.schema.is_some(),
+            style: self.style.clone(),
         })
+    }
+
+    fn rewrite_of(&self, scalar: Scalar) -> Rewrite {
+        self.style.as_ref().map_or(Rewrite::No, |style| style.rewrite_of(scalar))
     }
 
     fn given(&self, schema: &Columns) -> Result<Vec<FormColumn>> {
@@ -653,7 +695,8 @@ impl Sample {
             if let Some(taken) = taken.get_mut(field) {
                 *taken = true;
             }
-            Ok(FormColumn { name: name.as_str().into(), scalar, field })
+            let rewrite = self.rewrite_of(scalar);
+            Ok(FormColumn { name: name.as_str().into(), scalar, is_given: true, rewrite, field })
         };
         let columns = schema.as_slice().iter().enumerate().map(&mut column).collect::<Result<Vec<_>>>()?;
         match taken.iter().position(|taken| !taken) {

@@ -30,6 +30,10 @@ pub(crate) struct Dialect {
     pub(crate) quote: Option<u8>,
     /// Rows may have fewer fields than earlier ones: the others are missing.
     pub(crate) may_be_short: bool,
+    /// Spaces and tabs around fields without quotes are no part of them.
+    pub(crate) is_trimmed: bool,
+    /// An empty line is no row, even of one field.
+    pub(crate) skips_empty: bool,
 }
 
 /// Rows of a text, all of as many fields.
@@ -133,6 +137,11 @@ impl Scanner {
         self.row
     }
 
+    /// Whether an empty line is a row, of an empty field.
+    fn has_empty_rows(&self) -> bool {
+        self.columns == 1 && !self.dialect.skips_empty
+    }
+
     /// The window begins `by` bytes later: nothing before that is needed any more.
     pub(crate) fn shift(&mut self, by: usize) {
         self.at -= by;
@@ -192,7 +201,7 @@ impl Scanner {
         }
         if self.row < end {
             let is_return = self.row + 1 == end && view.byte(self.row) == Some(b'\r');
-            if self.columns == 1 || !is_return {
+            if self.has_empty_rows() || !is_return {
                 self.end_row(strip, end)?;
             }
             (self.row, self.field) = (end, end);
@@ -239,7 +248,7 @@ impl Scanner {
                 } else if byte == b'\n' {
                     let is_blank = self.field == self.row
                         && (place == self.row || place == self.row + 1 && view.byte(self.row) == Some(b'\r'));
-                    if !is_blank || self.columns == 1 {
+                    if !is_blank || self.has_empty_rows() {
                         self.end_row(strip, place)?;
                     }
                     (self.row, self.field) = (place + 1, place + 1);
@@ -396,6 +405,13 @@ impl Strip {
             ([first, inner @ .., _], Some(quote)) if *first == quote => {
                 Field { text: inner, start: start + 1, is_quoted: true, is_missing: false }
             }
+            _ if dialect.is_trimmed => {
+                let is_space = |byte: &u8| matches!(byte, b' ' | b'\t');
+                let before = field.iter().take_while(|byte| is_space(byte)).count();
+                let after = field[before..].iter().rev().take_while(|byte| is_space(byte)).count();
+                let bare = &field[before..field.len() - after];
+                Field { text: bare, start: start + before, is_quoted: false, is_missing: false }
+            }
             _ => Field { text: field, start, is_quoted: false, is_missing: false },
         }
     }
@@ -450,8 +466,14 @@ mod tests {
     use super::super::super::window::{Filled, Window};
     use super::*;
 
-    const CSV: Dialect = Dialect { delimiter: b',', quote: Some(b'"'), may_be_short: false };
-    const TSV: Dialect = Dialect { delimiter: b'\t', quote: None, may_be_short: false };
+    const CSV: Dialect = Dialect {
+        delimiter: b',',
+        quote: Some(b'"'),
+        may_be_short: false,
+        is_trimmed: false,
+        skips_empty: false,
+    };
+    const TSV: Dialect = Dialect { delimiter: b'\t', quote: None, ..CSV };
 
     /// All fields, each row as one string with its fields separated by `|`; or the error. The window has pieces of
     /// `piece` bytes.

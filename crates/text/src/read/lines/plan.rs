@@ -3,6 +3,7 @@
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use marquetry_base::{Budget, Bytes, Error, Limits, Result};
 use marquetry_parquet::batch::Layout;
@@ -19,14 +20,17 @@ use crate::{Column, ColumnType, Columns, Scalar};
 #[derive(Debug)]
 pub(crate) struct Form {
     pub(crate) columns: Columns,
-    /// The types were given, not inferred.
+    /// All types were given, and no other fields are in the text.
     pub(crate) is_given: bool,
+    /// Otherwise, those that were: ranges of fields, numbered as they are in the columns, each before those in it.
+    pub(crate) given: Vec<Range<usize>>,
 }
 
 /// What a value becomes: one for each field of the shredder's program.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Becomes {
-    Leaf(Scalar),
+    /// The flag says whether its type was given.
+    Leaf(Scalar, bool),
     List {
         element: usize,
     },
@@ -168,7 +172,8 @@ impl Planner {
                 names.list.push((name, field));
             }
             let names = made.names.len();
-            made.fields.push(part.becomes(field, names));
+            let is_given = self.form.is_given || self.form.given.iter().any(|given| given.contains(&field));
+            made.fields.push(part.becomes(field, names, is_given));
             if let Some(whole) = part.whole() {
                 let is_struct = matches!(whole, Whole::Columns(_));
                 self.open.push(Open { names: is_struct.then_some(names), next: 0 });
@@ -227,9 +232,9 @@ impl<'a> Whole<'a> {
 
 impl<'a> Part<'a> {
     /// What it becomes as a field of this number. Its parts follow it.
-    fn becomes(self, field: usize, names: usize) -> Becomes {
+    fn becomes(self, field: usize, names: usize, is_given: bool) -> Becomes {
         match self {
-            Part::Key(scalar) | Part::Type(&ColumnType::Scalar(scalar)) => Becomes::Leaf(scalar),
+            Part::Key(scalar) | Part::Type(&ColumnType::Scalar(scalar)) => Becomes::Leaf(scalar, is_given),
             Part::Type(ColumnType::List(_)) => Becomes::List { element: field + 1 },
             Part::Type(ColumnType::Map(..)) => Becomes::Map { key: field + 1, value: field + 2 },
             Part::Type(ColumnType::Struct(_)) => Becomes::Struct(names),

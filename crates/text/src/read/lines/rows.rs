@@ -16,6 +16,7 @@ use super::{Lines, Next, no_object};
 use crate::Scalar;
 use crate::parse::{self, VALUE_BYTES_MAX};
 use crate::scalar::is_word;
+use crate::value::with_value;
 
 /// The price of splitting a line, besides what the shredder charges for its values.
 pub(crate) const READ_PRICE: Price = Price { kib: 4 << 10, kilovalue: 40 << 10 };
@@ -68,6 +69,18 @@ enum Open {
         field: usize,
         element: usize,
     },
+    /// A map as it is printed: an array of entries.
+    Entries {
+        field: usize,
+        key: usize,
+        value: usize,
+    },
+    /// `{"key": …, "value": …}`; the parts that it had.
+    Entry {
+        key: usize,
+        value: usize,
+        parts: u8,
+    },
 }
 
 /// A long blob, whose digits are parsed in slices.
@@ -78,6 +91,9 @@ struct Blob {
     at: usize,
     bytes: Vec<u8>,
 }
+
+/// What is wrong with an entry of a map.
+const ENTRY: &str = "a map is an object, or an array of entries: {\"key\": …, \"value\": …}, the key first";
 
 impl Rows {
     /// The rows that were planned.
@@ -190,6 +206,7 @@ impl Rows {
         }
         let field = match self.open.last() {
             Some(Open::List { element, .. }) => *element,
+            Some(&Open::Entries { field, key, value }) => return self.entry(&token, field, key, value),
             Some(_) => self.field,
             None => return self.root(text, &token),
         };
@@ -207,25 +224,26 @@ impl Rows {
         let Some(&plan) = self.fields.get(field) else { return Err(Error::internal("no such field")) };
         match (token, plan) {
             (Token::Null, _) => kept(self.shredder.null(field)),
-            (Token::String(string), Becomes::Leaf(scalar)) => match scalar {
+            (Token::String(string), Becomes::Leaf(scalar, is_given)) => match scalar {
                 Scalar::Text | Scalar::Date | Scalar::Timestamp { .. } => {
                     self.string(text, field, scalar, &string)
                 }
-                _ if self.is_given => self.string(text, field, scalar, &string),
+                _ if is_given => self.string(text, field, scalar, &string),
                 // NaN and infinities among numbers.
                 Scalar::Double if is_word(self.tokens.chars(text, &string)) => {
                     self.string(text, field, scalar, &string)
                 }
                 _ => Err(self.misfit(field, "a string")),
             },
-            (Token::Number(part), Becomes::Leaf(scalar)) => self.number(field, scalar, &text[part]),
-            (Token::Boolean(value), Becomes::Leaf(Scalar::Boolean)) => {
+            (Token::Number(part), Becomes::Leaf(scalar, true)) => self.parsed(field, scalar, &text[part]),
+            (Token::Number(part), Becomes::Leaf(scalar, false)) => self.number(field, scalar, &text[part]),
+            (Token::Boolean(value), Becomes::Leaf(Scalar::Boolean, _)) => {
                 kept(self.shredder.value(field, Value::Boolean(value)))
             }
-            (Token::Boolean(value), Becomes::Leaf(scalar)) if self.is_given => {
+            (Token::Boolean(value), Becomes::Leaf(scalar, true)) => {
                 self.parsed(field, scalar, if value { b"true" } else { b"false" })
             }
-            (Token::ObjectStart | Token::ArrayStart, Becomes::Leaf(_)) if self.is_given => {
+            (Token::ObjectStart | Token::ArrayStart, Becomes::Leaf(_, true)) => {
                 self.field = field;
                 self.raw = Some((self.tokens.at() - 1, self.tokens.depth() - 1));
                 Ok(())
@@ -236,6 +254,10 @@ impl Rows {
             }
             (Token::ObjectStart, Becomes::Map { key, value }) => {
                 self.open.push(Open::Map { field, key, value });
+                kept(self.shredder.start_map(field))
+            }
+            (Token::ArrayStart, Becomes::Map { key, value }) => {
+                self.open.push(Open::Entries { field, key, value });
                 kept(self.shredder.start_map(field))
             }
             (Token::ArrayStart, Becomes::List { element }) => {
@@ -253,6 +275,18 @@ impl Rows {
                 };
                 Err(self.misfit(field, found))
             }
+        }
+    }
+
+    /// An entry of a map, or the map's end.
+    fn entry(&mut self, token: &Token, field: usize, key: usize, value: usize) -> Result<()> {
+        match token {
+            Token::ArrayEnd => self.close(),
+            Token::ObjectStart => {
+                self.open.push(Open::Entry { key, value, parts: 0 });
+                Ok(())
+            }
+            _ => Err(self.refused(field, ENTRY.to_string())),
         }
     }
 
@@ -295,10 +329,22 @@ impl Rows {
             Some(Open::Map { key, value, .. }) => {
                 let (key, value) = (*key, *value);
                 self.field = value;
-                let Some(&Becomes::Leaf(scalar)) = self.fields.get(key) else {
+                let Some(&Becomes::Leaf(scalar, _)) = self.fields.get(key) else {
                     return Err(Error::internal("a key that is no value"));
                 };
                 self.string(text, key, scalar, name)
+            }
+            Some(Open::Entry { key, value, parts }) => {
+                self.field = match (chars, *parts) {
+                    (b"key", 0) => *key,
+                    (b"value", 1) => *value,
+                    _ => {
+                        let field = *key;
+                        return Err(self.refused(field, ENTRY.to_string()));
+                    }
+                };
+                *parts += 1;
+                Ok(())
             }
             _ => Err(Error::internal("a name in no object")),
         }
@@ -307,6 +353,11 @@ impl Rows {
     /// An object or an array ends.
     fn close(&mut self) -> Result<()> {
         let ended = match self.open.pop() {
+            Some(Open::Entries { field, .. }) => self.shredder.end_map(field),
+            Some(Open::Entry { parts: 2, .. }) => Ok(()),
+            // Null may be left out, as everywhere.
+            Some(Open::Entry { value, parts: 1, .. }) => self.shredder.null(value),
+            Some(Open::Entry { key, .. }) => Err(self.refused(key, ENTRY.to_string())),
             Some(Open::Object { field: Some(field), .. }) => self.shredder.end_struct(field),
             Some(Open::Object { field: None, .. }) => self.shredder.end_record(),
             Some(Open::Map { field, .. }) => self.shredder.end_map(field),
@@ -327,9 +378,12 @@ impl Rows {
             };
         };
         match scalar {
-            Scalar::Text => kept(self.shredder.shared(field, bytes)),
+            _ if scalar.is_text() => kept(self.shredder.shared(field, bytes)),
             // Spaces around such a long blob are not part of it.
-            Scalar::Blob if matches!(bytes[..], [b'0', b'x' | b'X', ..]) && bytes.len().is_multiple_of(2) => {
+            _ if scalar.is_blob()
+                && matches!(bytes[..], [b'0', b'x' | b'X', ..])
+                && bytes.len().is_multiple_of(2) =>
+            {
                 let mut blob = Blob { field, text: bytes, at: 2, bytes: Vec::new() };
                 let length = blob.text.len() / 2;
                 blob.bytes.try_reserve_exact(length).map_err(|_| Error::out_of_memory(length))?;
@@ -368,9 +422,6 @@ impl Rows {
     }
 
     fn number(&mut self, field: usize, scalar: Scalar, number: &[u8]) -> Result<()> {
-        if self.is_given {
-            return self.parsed(field, scalar, number);
-        }
         match scalar {
             Scalar::Integer(64) => match parse::json_integer(number) {
                 Some(Some(value)) => kept(self.shredder.value(field, Value::Int64(value))),
@@ -399,17 +450,17 @@ impl Rows {
             _ => self.field,
         };
         match self.fields.get(field) {
-            Some(Becomes::Leaf(Scalar::Text)) if part.len() > VALUE_BYTES_MAX => {
+            Some(Becomes::Leaf(scalar, _)) if scalar.is_text() && part.len() > VALUE_BYTES_MAX => {
                 kept(self.shredder.shared(field, text.slice(part)))
             }
-            Some(Becomes::Leaf(scalar)) => self.parsed(field, *scalar, &text[part]),
+            Some(Becomes::Leaf(scalar, _)) => self.parsed(field, *scalar, &text[part]),
             _ => Err(Error::internal("a value of what is none")),
         }
     }
 
     /// A value from its text.
     fn parsed(&mut self, field: usize, scalar: Scalar, text: &[u8]) -> Result<()> {
-        let is_short = text.len() <= VALUE_BYTES_MAX || scalar == Scalar::Text;
+        let is_short = text.len() <= VALUE_BYTES_MAX || scalar.is_text();
         let shredder = &mut self.shredder;
         match is_short.then(|| with_value(scalar, text, |value| shredder.value(field, value))).flatten() {
             Some(done) => kept(done),
@@ -425,7 +476,7 @@ impl Rows {
     #[cold]
     fn misfit(&self, field: usize, found: &str) -> Error {
         let wanted = match self.fields.get(field) {
-            Some(Becomes::Leaf(scalar)) => scalar.with_article(),
+            Some(Becomes::Leaf(scalar, _)) => scalar.with_article(),
             Some(Becomes::List { .. }) => "a list".to_string(),
             _ => "an object".to_string(),
         };
@@ -435,7 +486,8 @@ impl Rows {
     #[cold]
     fn refused(&self, field: usize, what: String) -> Error {
         let error = Error::conversion(what).at(|place| place.column = Some(self.path(field)));
-        if self.is_given { error } else { error.with(Detail::AdmittedBy(&["infer_bytes", "schema"])) }
+        let is_given = self.is_given || matches!(self.fields.get(field), Some(Becomes::Leaf(_, true)));
+        if is_given { error } else { error.with(Detail::AdmittedBy(&["infer_bytes", "types"])) }
     }
 
     fn path(&self, field: usize) -> String {
@@ -456,44 +508,5 @@ fn kept(done: Result<()>) -> Result<()> {
             Error::corrupt(error.message().to_string()).at(|at| at.column = place.column)
         }
         _ => error,
-    })
-}
-
-/// The value of a text, in this type. `None` if it has none.
-fn with_value<R>(scalar: Scalar, text: &[u8], take: impl FnOnce(Value<'_>) -> R) -> Option<R> {
-    let bare = text.trim_ascii();
-    Some(match scalar {
-        Scalar::Boolean => take(Value::Boolean(parse::boolean(bare)?)),
-        Scalar::Integer(64) => take(Value::Int64(parse::integer(bare)?)),
-        Scalar::Integer(bits) => {
-            let (value, room) = (parse::integer(bare)?, 1_i64 << (bits - 1));
-            let value = (-room..room).contains(&value).then(|| i32::try_from(value).ok()).flatten()?;
-            take(Value::Int32(value))
-        }
-        Scalar::Float => take(Value::Float(parse::float(bare)?)),
-        Scalar::Double => take(Value::Double(parse::double(bare)?)),
-        Scalar::Text => take(Value::Bytes(text)),
-        Scalar::Blob => {
-            let mut bytes = Vec::new();
-            parse::blob(bare, &mut bytes)?;
-            take(Value::Bytes(&bytes))
-        }
-        Scalar::Date => take(Value::Int32(parse::date(bare)?)),
-        Scalar::Time => take(Value::Int64(parse::time(bare)?)),
-        Scalar::Timestamp { unit, is_instant } => {
-            let found = parse::timestamp(bare)?;
-            // A time without a zone is UTC; one with a zone cannot be a local time.
-            (is_instant || found.offset.is_none()).then_some(())?;
-            take(Value::Int64(found.in_unit(unit)?))
-        }
-        Scalar::Uuid => take(Value::Bytes(&parse::uuid(bare)?)),
-        Scalar::Decimal { precision, scale } => {
-            let value = parse::decimal(bare, precision, scale)?;
-            match precision {
-                0..=9 => take(Value::Int32(i32::try_from(value).ok()?)),
-                10..=18 => take(Value::Int64(i64::try_from(value).ok()?)),
-                _ => take(Value::Bytes(&value.to_be_bytes())),
-            }
-        }
     })
 }

@@ -6,19 +6,21 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Budget, Bytes, Detail, Error, Price, Result, Step};
+use marquetry_parquet::schema::TimeUnit;
 use marquetry_parquet::write::Fed;
 
 use super::super::place::shown;
 use super::json::{Text, Token, Tokens};
-use super::{Lines, Next, no_object};
+use super::{Form, Lines, Next, no_object};
 use crate::columns::NAME_BYTES_MAX;
 use crate::options::TextOptions;
 use crate::parse;
 use crate::scalar::Kinds;
-use crate::{Column, ColumnType, Columns, Scalar};
+use crate::{Column, ColumnType, Columns, Scalar, Types};
 
 /// The price of examining a line.
 pub(crate) const SEE_PRICE: Price = Price { kib: 6 << 10, kilovalue: 60 << 10 };
@@ -42,6 +44,8 @@ pub(crate) struct Sample {
     /// What was found; the first is the line.
     nodes: Vec<Node>,
     schema: Option<Columns>,
+    types: Types,
+    timestamp_unit: Option<TimeUnit>,
 }
 
 /// What values have in common.
@@ -56,6 +60,8 @@ enum Node {
     /// The elements.
     List(usize),
     Object(Box<Fields>),
+    /// Whatever it is: its type was given.
+    Given(Box<ColumnType>),
 }
 
 /// The fields of objects, in order of first appearance.
@@ -84,6 +90,8 @@ pub(crate) struct Sampler {
     known: [usize; 2],
     /// Objects that have ended.
     objects: u64,
+    /// The depth of a value whose type was given, while it is passed over.
+    passed: Option<usize>,
 }
 
 /// An object or an array that is open.
@@ -98,7 +106,9 @@ struct Open {
 
 impl Sampler {
     pub(crate) fn new(options: &TextOptions) -> Sampler {
-        let sample = Sample { nodes: alloc::vec![Node::Nothing], schema: options.schema.clone() };
+        let (schema, types) = (options.schema.clone(), options.types.clone());
+        let timestamp_unit = options.timestamp_unit;
+        let sample = Sample { nodes: alloc::vec![Node::Nothing], schema, types, timestamp_unit };
         Sampler {
             lines: Lines::new(options.row_bytes()),
             infer_bytes: options.infer_bytes,
@@ -113,6 +123,7 @@ impl Sampler {
             missing: 0,
             known: [0; 2],
             objects: 0,
+            passed: None,
         }
     }
 
@@ -182,6 +193,12 @@ impl Sampler {
     }
 
     fn token(&mut self, text: &[u8], token: Token) -> Result<()> {
+        if let Some(depth) = self.passed {
+            if self.tokens.depth() == depth {
+                self.passed = None;
+            }
+            return Ok(());
+        }
         let node = match self.open.last() {
             None => 0,
             Some(open) if open.is_list => open.field,
@@ -193,6 +210,10 @@ impl Sampler {
         match token {
             Token::Key(name) => return self.key(text, &name),
             Token::ObjectEnd | Token::ArrayEnd => return self.close(),
+            Token::ObjectStart | Token::ArrayStart if self.is_given(node) => {
+                self.passed = Some(self.tokens.depth() - 1);
+            }
+            _ if self.is_given(node) => {}
             Token::ObjectStart => return self.start(node, false),
             _ if self.open.is_empty() => {
                 let line = self.lines.line();
@@ -238,6 +259,10 @@ impl Sampler {
         Ok(())
     }
 
+    fn is_given(&self, node: usize) -> bool {
+        matches!(self.sample.nodes.get(node), Some(Node::Given(_)))
+    }
+
     fn scalar(
         &mut self,
         at: usize,
@@ -249,7 +274,7 @@ impl Sampler {
         let mut kinds = match *node {
             Node::Nothing => Kinds::ANY,
             Node::Boolean(kinds) | Node::Number(kinds) | Node::String(kinds) => kinds,
-            Node::List(_) | Node::Object(_) => return Err(self.clash(at, words)),
+            Node::List(_) | Node::Object(_) | Node::Given(_) => return Err(self.clash(at, words)),
         };
         see(&mut kinds);
         let new = of(kinds);
@@ -274,9 +299,8 @@ impl Sampler {
         self.located(clash(before, words))
     }
 
-    /// An error about the current value.
-    #[cold]
-    fn located(&self, error: Error) -> Error {
+    /// The names of the current field, joined with dots.
+    fn path(&self) -> String {
         let mut path = String::new();
         for open in self.open.iter().filter(|open| !open.is_list) {
             if let Some(Node::Object(fields)) = self.sample.nodes.get(open.node)
@@ -288,8 +312,16 @@ impl Sampler {
                 path.push_str(name);
             }
         }
-        let error =
-            if error.detail().is_some() { error } else { error.with(Detail::AdmittedBy(&["schema"])) };
+        path
+    }
+
+    /// An error about the current value.
+    #[cold]
+    fn located(&self, error: Error) -> Error {
+        let path = self.path();
+        // The line itself has no name.
+        let option: &'static [&'static str] = if path.is_empty() { &["schema"] } else { &["types"] };
+        let error = if error.detail().is_some() { error } else { error.with(Detail::AdmittedBy(option)) };
         if path.is_empty() { error } else { error.at(|place| place.column = Some(path)) }
     }
 
@@ -349,6 +381,14 @@ impl Sampler {
         fields.by_name.insert(Arc::clone(&name), fields.list.len());
         fields.list.push((name, next));
         self.sample.nodes.push(Node::Nothing);
+        if !self.sample.types.is_empty() {
+            let path = self.path();
+            if let Some(given) = self.sample.types.of(&path) {
+                let given = Node::Given(Box::new(given.clone()));
+                self.sample.nodes.truncate(next);
+                self.sample.nodes.push(given);
+            }
+        }
         Ok(())
     }
 
@@ -382,7 +422,7 @@ fn clash(before: &str, words: &str) -> Error {
         true => format!("{words}: only text holds all of the numbers exactly"),
         false => format!("{words}, where the lines before have {before}: only text holds both"),
     };
-    Error::conversion(what).with(Detail::AdmittedBy(&["schema"]))
+    Error::conversion(what).with(Detail::AdmittedBy(&["types"]))
 }
 
 impl Node {
@@ -394,6 +434,7 @@ impl Node {
             Node::String(_) => "a string",
             Node::List(_) => "an array",
             Node::Object(_) => "an object",
+            Node::Given(_) => "a value of a given type",
         }
     }
 }
@@ -416,7 +457,8 @@ impl Sample {
                 if path.is_empty() { error } else { error.at(|place| place.column = Some(path.clone())) }
             };
             match (&mut *ours, theirs) {
-                (_, Node::Nothing) => {}
+                (_, Node::Nothing) | (Node::Given(_), _) => {}
+                (Node::Nothing, Node::Given(_)) => *ours = theirs.clone(),
                 (Node::Boolean(one), Node::Boolean(other)) | (Node::String(one), Node::String(other)) => {
                     *one = one.join(*other);
                 }
@@ -472,15 +514,19 @@ impl Sample {
         Ok(())
     }
 
-    /// The columns that were found or given.
+    /// The columns that were found or given, and which were given.
     ///
     /// # Errors
     ///
     /// `Corrupt` if there are no rows, or a struct without fields.
-    pub(crate) fn columns(&self) -> Result<Columns> {
+    pub(crate) fn form(&self) -> Result<Form> {
         match (&self.schema, self.nodes.first()) {
-            (Some(schema), _) => Ok(schema.clone()),
-            (None, Some(Node::Object(fields))) => self.fields(fields).map(Columns::from),
+            (Some(schema), _) => Ok(Form { columns: schema.clone(), is_given: true, given: Vec::new() }),
+            (None, Some(Node::Object(fields))) => {
+                let mut numbered = Numbered::default();
+                let columns = self.fields(fields, &mut numbered)?.into();
+                Ok(Form { columns, is_given: false, given: numbered.given })
+            }
             (None, _) => {
                 let error = Error::corrupt("it has no rows, so its columns are not known");
                 Err(error.with(Detail::AdmittedBy(&["schema"])))
@@ -488,33 +534,54 @@ impl Sample {
         }
     }
 
-    /// Whether the columns were given.
-    pub(crate) fn is_given(&self) -> bool {
-        self.schema.is_some()
-    }
-
-    fn fields(&self, fields: &Fields) -> Result<Vec<Column>> {
+    fn fields(&self, fields: &Fields, numbered: &mut Numbered) -> Result<Vec<Column>> {
         let column = |(name, node): &(Arc<str>, usize)| {
-            Ok(Column { name: name.to_string(), column_type: self.column_type(*node, name)? })
+            Ok(Column { name: name.to_string(), column_type: self.column_type(*node, name, numbered)? })
         };
         fields.list.iter().map(column).collect()
     }
 
     /// It recurses, as deep as lines are read.
-    fn column_type(&self, node: usize, name: &str) -> Result<ColumnType> {
+    fn column_type(&self, node: usize, name: &str, numbered: &mut Numbered) -> Result<ColumnType> {
+        if let Some(Node::Given(given)) = self.nodes.get(node) {
+            let first = numbered.next;
+            numbered.next += fields_of(given);
+            numbered.given.push(first..numbered.next);
+            return Ok(ColumnType::clone(given));
+        }
+        numbered.next += 1;
         Ok(match self.nodes.get(node) {
             // Text holds any later value.
-            None | Some(Node::Nothing) => ColumnType::Scalar(Scalar::Text),
+            None | Some(Node::Nothing | Node::Given(_)) => ColumnType::Scalar(Scalar::Text),
             Some(Node::Boolean(kinds) | Node::Number(kinds) | Node::String(kinds)) => {
-                ColumnType::Scalar(kinds.scalar())
+                ColumnType::Scalar(kinds.scalar_in(self.timestamp_unit))
             }
-            Some(Node::List(element)) => ColumnType::List(Box::new(self.column_type(*element, name)?)),
+            Some(Node::List(element)) => {
+                ColumnType::List(Box::new(self.column_type(*element, name, numbered)?))
+            }
             Some(Node::Object(fields)) if fields.list.is_empty() => {
                 let what = "objects without a field, which Parquet cannot hold";
-                let error = Error::corrupt(what).with(Detail::AdmittedBy(&["schema"]));
+                let error = Error::corrupt(what).with(Detail::AdmittedBy(&["types"]));
                 return Err(error.at(|place| place.column = Some(name.to_string())));
             }
-            Some(Node::Object(fields)) => ColumnType::Struct(self.fields(fields)?),
+            Some(Node::Object(fields)) => ColumnType::Struct(self.fields(fields, numbered)?),
         })
+    }
+}
+
+/// Fields, numbered each before those in it, and the ranges of those whose types were given.
+#[derive(Debug, Default)]
+struct Numbered {
+    next: usize,
+    given: Vec<Range<usize>>,
+}
+
+/// How many fields a type has, with itself.
+fn fields_of(column_type: &ColumnType) -> usize {
+    1 + match column_type {
+        ColumnType::Scalar(_) => 0,
+        ColumnType::List(element) => fields_of(element),
+        ColumnType::Map(_, value) => 1 + fields_of(value),
+        ColumnType::Struct(fields) => fields.iter().map(|field| fields_of(&field.column_type)).sum(),
     }
 }

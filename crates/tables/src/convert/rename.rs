@@ -1,0 +1,193 @@
+//! The columns of any table under other names.
+
+use std::str::FromStr;
+use std::sync::Arc;
+
+use marquetry_base::{Error, Faults, Result};
+use marquetry_parquet::schema::Schema;
+
+use crate::key_values::holds_for_any_columns;
+use crate::source::open_piece;
+use crate::subject::named;
+use crate::{Batches, ColumnPath, Piece, PieceOptions, Source, Table};
+
+/// Other names of columns: `old=new, "an old name"="a new one"`.
+///
+/// ```
+/// use marquetry_tables::Rename;
+///
+/// let rename: Rename = "fare=price, \"pick up\"=pickup".parse()?;
+/// assert_eq!(rename.names(), [("fare".to_string(), "price".to_string()), ("pick up".into(), "pickup".into())]);
+/// # Ok::<(), marquetry_base::Error>(())
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rename(Vec<(String, String)>);
+
+impl Rename {
+    /// Gives columns other names: pairs of the old and the new one.
+    pub fn of(names: impl IntoIterator<Item = (String, String)>) -> Rename {
+        Rename(names.into_iter().collect())
+    }
+
+    /// The old and the new names.
+    pub fn names(&self) -> &[(String, String)] {
+        &self.0
+    }
+}
+
+impl FromStr for Rename {
+    type Err = Error;
+
+    /// Parses `old=new` and further ones after commas. A name with a comma, an equals sign or a space at an end is put in
+    /// double quotes, which are doubled inside.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` for the option `rename`.
+    fn from_str(text: &str) -> Result<Rename> {
+        let mut rest = text;
+        let mut names = Vec::new();
+        let wrong = |what: &str| Error::option("rename", format!("{what} in {text:?}"));
+        loop {
+            let old = name(&mut rest).map_err(wrong)?;
+            rest = rest.strip_prefix('=').ok_or_else(|| wrong("an equals sign is missing"))?;
+            let new = name(&mut rest).map_err(wrong)?;
+            names.push((old, new));
+            match rest.strip_prefix(',') {
+                Some(more) if !more.trim().is_empty() => rest = more,
+                Some(_) => return Ok(Rename(names)),
+                None if rest.is_empty() => return Ok(Rename(names)),
+                None => return Err(wrong("a comma is missing")),
+            }
+        }
+    }
+}
+
+/// A name: in double quotes, or up to an equals sign or a comma.
+fn name(rest: &mut &str) -> Result<String, &'static str> {
+    let start = rest.trim_start();
+    let Some(mut inner) = start.strip_prefix('"') else {
+        let end = start.find(['=', ',']).unwrap_or(start.len());
+        let (name, after) = start.split_at(end);
+        *rest = after;
+        let name = name.trim_end();
+        return if name.is_empty() { Err("a name is missing") } else { Ok(name.to_string()) };
+    };
+    let mut name = String::new();
+    loop {
+        let (before, after) = inner.split_once('"').ok_or("a quote is not closed")?;
+        name.push_str(before);
+        match after.strip_prefix('"') {
+            Some(more) => {
+                name.push('"');
+                inner = more;
+            }
+            None => {
+                *rest = after.trim_start();
+                return Ok(name);
+            }
+        }
+    }
+}
+
+/// The same table, some of whose columns have other names. A name that is not found exactly is looked up in lower case.
+///
+/// ```no_run
+/// use std::sync::Arc;
+///
+/// use marquetry_tables::files::{Files, FilesOptions};
+/// use marquetry_tables::{Source, rename};
+///
+/// # fn main() -> marquetry_base::Result<()> {
+/// let trips: Arc<dyn Source> = Arc::new(Files::open(["trips.parquet"], &FilesOptions::default())?);
+/// let renamed = rename(&trips, &"fare=price".parse()?)?;
+/// assert!(renamed.table().schema.child_of_root("price").is_some());
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+///
+/// All that is wrong, in one error: `Misuse` for columns that the table lacks, with a list of those that it has, and for
+/// names that two columns would have.
+pub fn rename(source: &Arc<dyn Source>, names: &Rename) -> Result<Arc<dyn Source>> {
+    if names.0.is_empty() {
+        return Ok(Arc::clone(source));
+    }
+    let all = source.table();
+    let mut schema = Schema::clone(&all.schema);
+    let mut faults = Faults::default();
+    let mut renamed = Vec::new();
+    for (old, new) in &names.0 {
+        let path = ColumnPath::of([old.as_str()]);
+        let found = path.leaves_or(&all.schema, "rename", &mut faults);
+        let is_of = |node: &usize| {
+            let leaves = all.schema.leaves_of(*node);
+            found.as_ref().is_some_and(|found| found.first().is_some_and(|leaf| leaves.contains(leaf)))
+        };
+        let Some(node) = all.schema.children(0).find(is_of) else { continue };
+        if renamed.contains(&node) {
+            faults.add(Error::option("rename", format!("the column {old:?} gets two names")));
+        }
+        renamed.push(node);
+        schema.set_name(node, new)?;
+    }
+    let mut known: Vec<&str> = schema.children(0).map(|node| schema.nodes()[node].name.as_str()).collect();
+    known.sort_unstable();
+    for pair in known.windows(2) {
+        if let [one, other] = pair
+            && one == other
+        {
+            faults.add(Error::option("rename", format!("two columns would be called {one:?}")));
+        }
+    }
+    faults.into_result().map_err(|error| named(error, &all.name))?;
+    let mut table = all.clone();
+    table.schema = Arc::new(schema);
+    table.key_values.retain(holds_for_any_columns);
+    Ok(Arc::new(Renamed { source: Arc::clone(source), table }))
+}
+
+/// A table under other names.
+struct Renamed {
+    source: Arc<dyn Source>,
+    table: Table,
+}
+
+impl Source for Renamed {
+    fn table(&self) -> &Table {
+        &self.table
+    }
+
+    fn pieces(&self) -> &[Piece] {
+        self.source.pieces()
+    }
+
+    fn open(&self, piece: usize, options: &PieceOptions) -> Result<Box<dyn Batches>> {
+        open_piece(self.source.as_ref(), piece, options)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_as_people_write_them() {
+        let read = |text: &str| match text.parse::<Rename>() {
+            Ok(Rename(names)) => format!("{names:?}"),
+            Err(error) => error.message().to_string(),
+        };
+        assert_eq!(read("a=b"), r#"[("a", "b")]"#);
+        assert_eq!(read(" a b = c , \"x=\"\"y\"=\"\","), r#"[("a b", "c"), ("x=\"y", "")]"#);
+        for (text, said) in [
+            ("", "a name is missing"),
+            ("a", "an equals sign is missing"),
+            ("a=", "a name is missing"),
+            ("a=\"b", "a quote is not closed"),
+            ("a=\"b\" c", "a comma is missing"),
+        ] {
+            assert!(read(text).contains(said), "{text}: {}", read(text));
+        }
+    }
+}
