@@ -1,6 +1,7 @@
 //! Copying rows from a source to a destination.
 
 use std::sync::Arc;
+use std::thread;
 
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Error, ErrorKind, Result};
@@ -41,7 +42,8 @@ pub struct CopyOptions {
     /// an error then. (Otherwise the claim is dropped: no output of this crate states an order that its rows lack.) A
     /// Parquet file is read with the limits that it was written with: one that readers would refuse is an error, too.
     pub verify: bool,
-    /// Threads that read pieces of the source in parallel. `None`: one per processor.
+    /// Threads that read, sort and write. `None`: one per processor. Their number does not change what is written, nor
+    /// which error is returned.
     pub threads: Option<usize>,
     /// Cancels the copy. Rows that are in flight to a server are abandoned if it does not answer.
     pub cancel: Cancel,
@@ -120,6 +122,7 @@ pub fn copy(
     report: &mut dyn FnMut(&Copied),
 ) -> Result<Copied> {
     destination.cancelled_by(&options.cancel);
+    destination.set_threads(threads_of(options));
     let copied = copy_all(source, destination, options, report);
     if copied.is_err() {
         destination.settle();
@@ -149,7 +152,8 @@ fn copy_all(
         [] => None,
         by => {
             let CopyOptions { sort_memory_bytes, cancel, .. } = options;
-            Some(Sorting::new(&table.schema, by, *sort_memory_bytes, cancel, wants.scratch.as_deref())?)
+            let (host, scratch) = ((threads_of(options), cancel), wants.scratch.as_deref());
+            Some(Sorting::new(&table.schema, by, *sort_memory_bytes, host, scratch)?)
         }
     };
     let keep_dictionaries = wants.keep_dictionaries && sorting.is_none();
@@ -161,13 +165,18 @@ fn copy_all(
     let mut claim = options.verify.then(|| RowOrder::new(&table.schema, claimed)).transpose()?;
     let mut copied = Copied { rows_total: table.rows, ..Copied::default() };
     let mut of_piece = None;
-    while let Some((piece, batch)) = reading.next_batch()? {
+    loop {
+        let next = reading.next_batch();
+        let Some((piece, batch)) = next.map_err(|error| first(destination, &mut sorting, error))? else {
+            break;
+        };
         copied.rows += u64_of(batch.rows);
         if let Some(digest) = &mut digest {
             digest.add(&batch);
         }
         if let Some(claim) = &mut claim {
-            check_claim(claim, &batch).map_err(|error| named(error, reading.name_of(piece)))?;
+            check_claim(claim, &batch)
+                .map_err(|error| first(destination, &mut sorting, named(error, reading.name_of(piece))))?;
         }
         match &mut sorting {
             Some(sorting) => {
@@ -217,6 +226,24 @@ fn copy_all(
 fn sorted_by(wanted: &[SortingColumn], asked: &[SortingColumn]) -> Vec<SortingColumn> {
     let is_new = |column: &&SortingColumn| wanted.iter().all(|before| before.column != column.column);
     wanted.iter().chain(asked.iter().filter(is_new)).copied().collect()
+}
+
+/// The threads that a copy may use.
+fn threads_of(options: &CopyOptions) -> usize {
+    let threads = options.threads.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
+    threads.max(1)
+}
+
+/// The error to report after the source has failed: that of earlier rows which cannot be written, if there is one.
+fn first(destination: &mut dyn Destination, sorting: &mut Option<Sorting>, error: Error) -> Error {
+    if error.kind() == ErrorKind::Cancelled {
+        return error;
+    }
+    let drained = match sorting {
+        Some(sorting) => sorting.drain(),
+        None => destination.drain(),
+    };
+    drained.map_or_else(|earlier| named(earlier, destination.name()), |()| error)
 }
 
 fn write(

@@ -61,7 +61,9 @@ mod part;
 pub(crate) mod released;
 mod sample;
 mod statistics;
+mod work;
 
 pub use file::{Fed, FileWriter, Room};
 pub use footer::FooterWriter;
 pub use options::{BloomOptions, ColumnOptions, PageVersion, WriteOptions};
+pub use work::{ColumnWork, ColumnWorker};
