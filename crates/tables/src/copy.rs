@@ -10,11 +10,14 @@ use marquetry_parquet::format::SortingColumn;
 use marquetry_parquet::schema::{PhysicalType, Schema};
 
 use crate::digest::Digest;
-use crate::reading::{Reading, ReadingOptions};
+use crate::reading::{Reading, ReadingOptions, WAITING_BYTES_MAX};
 use crate::row_order::RowOrder;
-use crate::sorting::{SORT_MEMORY_BYTES, Sorting};
+use crate::sorting::{MEMORY_BYTES, Sorting};
 use crate::subject::named;
 use crate::{Cancel, Destination, PieceOptions, Source, Table, Written};
+
+/// The part of all memory in which batches wait between threads, at most.
+const WAITING_PART: u64 = 8;
 
 /// How rows are copied.
 ///
@@ -35,8 +38,10 @@ pub struct CopyOptions {
     /// Sort the rows by these leaves of the source's schema. The sort is stable. If empty, rows keep the source's
     /// order.
     pub sort: Vec<SortingColumn>,
-    /// About how many bytes of rows are sorted in memory; more go to a temporary file beside the output.
-    pub sort_memory_bytes: u64,
+    /// About how many bytes of rows are in memory: sorted (more go to a temporary file beside the output), and, of an
+    /// eighth of these bytes or 64 MiB, on their way between threads. Pages that wait for their row group have a
+    /// bound of [their own](marquetry_parquet::write::WriteOptions::held_bytes_max).
+    pub memory_bytes: u64,
     /// Read the output back before it is committed, and compare it with the input: the rows and, if the source or
     /// [`sort`](CopyOptions::sort) states one, their order. A source whose rows are not in the order that it claims is
     /// an error then. (Otherwise the claim is dropped: no output of this crate states an order that its rows lack.) A
@@ -54,7 +59,7 @@ impl Default for CopyOptions {
         CopyOptions {
             limit: None,
             sort: Vec::new(),
-            sort_memory_bytes: SORT_MEMORY_BYTES,
+            memory_bytes: MEMORY_BYTES,
             verify: false,
             threads: None,
             cancel: Cancel::new(),
@@ -79,7 +84,7 @@ pub struct Copied {
 }
 
 /// Copies the rows of a source to a destination. Memory is bounded, whatever the number of rows: some batches per
-/// thread, and [`CopyOptions::sort_memory_bytes`] if rows are sorted.
+/// thread, and [`CopyOptions::memory_bytes`] if rows are sorted.
 ///
 /// Pieces of the source are read in parallel, each by one thread. The destination is called only from the caller's
 /// thread, and gets rows in the source's order unless it [wants](crate::Wants) otherwise. After an error nothing of
@@ -151,14 +156,16 @@ fn copy_all(
     let mut sorting = match &*by {
         [] => None,
         by => {
-            let CopyOptions { sort_memory_bytes, cancel, .. } = options;
-            let (host, scratch) = ((threads_of(options), cancel), wants.scratch.as_deref());
-            Some(Sorting::new(&table.schema, by, *sort_memory_bytes, host, scratch)?)
+            let (host, scratch) = ((threads_of(options), &options.cancel), wants.scratch.as_deref());
+            let memory_bytes = options.memory_bytes - waiting_bytes(options);
+            Some(Sorting::new(&table.schema, by, memory_bytes, host, scratch)?)
         }
     };
     let keep_dictionaries = wants.keep_dictionaries && sorting.is_none();
     let piece = PieceOptions { limit: options.limit, keep_dictionaries, ..PieceOptions::default() };
-    let reading = ReadingOptions { piece, threads: options.threads, cancel: options.cancel.clone() };
+    let waiting_bytes = Some(waiting_bytes(options));
+    let reading =
+        ReadingOptions { piece, threads: options.threads, waiting_bytes, cancel: options.cancel.clone() };
     let mut reading = Reading::new(Arc::clone(source), reading)?;
     let mut digest = options.verify.then(|| Digest::new(by.is_empty()));
     let claimed = if options.sort.is_empty() { &*table.order } else { &[] };
@@ -232,6 +239,11 @@ fn sorted_by(wanted: &[SortingColumn], asked: &[SortingColumn]) -> Vec<SortingCo
 fn threads_of(options: &CopyOptions) -> usize {
     let threads = options.threads.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
     threads.max(1)
+}
+
+/// Bytes of batches that may wait between threads.
+fn waiting_bytes(options: &CopyOptions) -> u64 {
+    WAITING_BYTES_MAX.min(options.memory_bytes / WAITING_PART)
 }
 
 /// The error to report after the source has failed: that of earlier rows which cannot be written, if there is one.

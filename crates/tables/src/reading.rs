@@ -17,7 +17,10 @@ use crate::{Batches, Cancel, PieceOptions, Source};
 
 /// The most bytes of batches that wait to be taken, over all pieces. The piece whose turn it is may have two batches
 /// more (and at most [`TURN_BATCHES`] in all), and each thread has one in hand: all of these in hand are half as much again, as batches are kept small enough.
-const WAITING_BYTES_MAX: u64 = 64 << 20;
+pub(crate) const WAITING_BYTES_MAX: u64 = 64 << 20;
+/// At least this many batches may wait, however large their rows are; but none is made smaller than this for it.
+const WAITING_BATCHES: u64 = 8;
+const BATCH_BYTES_MIN: u64 = 256 << 10;
 /// At most this many batches of the piece whose turn it is wait: its thread is far enough ahead, and memory is used again
 /// while it is still in a cache.
 const TURN_BATCHES: usize = 4;
@@ -46,6 +49,8 @@ pub struct ReadingOptions {
     pub piece: PieceOptions,
     /// Threads that read. `None`: one per processor. 0: none; each batch is read when it is asked for.
     pub threads: Option<usize>,
+    /// About how many bytes of batches wait to be taken. `None`: 64 MiB.
+    pub waiting_bytes: Option<u64>,
     /// Cancels the reading, of whatever it waits for: the pieces are opened with it
     /// ([`PieceOptions::cancel`]).
     pub cancel: Cancel,
@@ -97,9 +102,14 @@ impl Reading {
     ///
     /// [`Io`](marquetry_base::ErrorKind::Io) if no thread can be started.
     pub fn new(source: Arc<dyn Source>, options: ReadingOptions) -> Result<Reading> {
-        let ReadingOptions { piece: mut piece_options, threads, cancel } = options;
+        let ReadingOptions { piece: mut piece_options, threads, waiting_bytes, cancel } = options;
+        let waiting_bytes = waiting_bytes.unwrap_or(WAITING_BYTES_MAX);
         let pieces_end = cancel.child();
         piece_options.cancel = pieces_end.clone();
+        // So several threads may have a batch in hand, and one may wait for each of them. Batches do not depend on the number
+        // of threads, because what is written depends on them.
+        let batch_bytes = (waiting_bytes / WAITING_BATCHES).max(BATCH_BYTES_MIN);
+        piece_options.batch_bytes = Some(piece_options.batch_bytes.unwrap_or(u64::MAX).min(batch_bytes));
         let wanted = wanted_pieces(source.as_ref(), piece_options.limit);
         let left = piece_options.limit.unwrap_or(u64::MAX);
         let threads = threads.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
@@ -116,11 +126,9 @@ impl Reading {
                 failed: Failed::default(),
             });
         }
-        // So each thread may have a batch in hand, and one may wait for each of them.
-        let batch_bytes = WAITING_BYTES_MAX / u64_of(2 * threads);
-        piece_options.batch_bytes = Some(piece_options.batch_bytes.unwrap_or(u64::MAX).min(batch_bytes));
         let state = State { pieces: wanted, ..State::default() };
-        let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new(), threads });
+        let shared =
+            Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new(), threads, waiting_bytes });
         for _ in 0..threads {
             let (source, reader) = (Arc::clone(&source), Arc::clone(&shared));
             let options = piece_options.clone();
@@ -293,6 +301,7 @@ struct Shared {
     state: Mutex<State>,
     changed: Condvar,
     threads: usize,
+    waiting_bytes: u64,
 }
 
 #[derive(Default)]
@@ -348,7 +357,7 @@ impl Shared {
                 return None;
             }
             let is_far = state.next >= state.turn + self.threads * PIECES_AHEAD;
-            if state.lanes.is_empty() || !(is_far || state.bytes >= WAITING_BYTES_MAX) {
+            if state.lanes.is_empty() || !(is_far || state.bytes >= self.waiting_bytes) {
                 let piece = state.next;
                 state.next += 1;
                 state.lanes.insert(piece, Lane::default());
@@ -367,7 +376,7 @@ impl Shared {
                 return false;
             }
             let waiting = state.lanes.get(&piece).map_or(0, |lane| lane.batches.len());
-            let has_room = state.bytes + bytes <= WAITING_BYTES_MAX;
+            let has_room = state.bytes + bytes <= self.waiting_bytes;
             let may_wait = match state.turn == piece {
                 true => waiting < if has_room { TURN_BATCHES } else { 2 },
                 false => has_room,

@@ -18,8 +18,8 @@ use marquetry_parquet::write::Fed;
 
 use crate::Cancel;
 
-/// The bytes of rows that are sorted in memory by default.
-pub const SORT_MEMORY_BYTES: u64 = 512 << 20;
+/// The bytes of rows that a copy holds by default, most of them if they are sorted.
+pub const MEMORY_BYTES: u64 = 512 << 20;
 
 /// The spill object, for rows beyond the memory limit.
 const SPILL: Object = Object(0);
@@ -258,7 +258,7 @@ mod tests {
         let source = Arc::new(Singles(Table::new("singles", Arc::clone(&schema)), pieces));
         let mut reading = Reading::new(source, ReadingOptions::default()).unwrap();
         let by = [SortingColumn { column: 0, descending: false, nulls_first: false }];
-        let mut sorting = Sorting::new(&schema, &by, SORT_MEMORY_BYTES, (1, &Cancel::new()), None).unwrap();
+        let mut sorting = Sorting::new(&schema, &by, MEMORY_BYTES, (1, &Cancel::new()), None).unwrap();
         while let Some((piece, batch)) = reading.next_batch().unwrap() {
             sorting.push(batch, piece).unwrap();
         }

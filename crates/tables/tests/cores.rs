@@ -24,9 +24,8 @@ const BATCH_ROWS: usize = 8192;
 struct Mixed {
     table: Table,
     pieces: Vec<Piece>,
-    batches: usize,
-    /// The batches in which a long string is, and its column; and the batch that cannot be read.
-    long: Vec<(usize, usize)>,
+    batches: Vec<Batch>,
+    /// The batch that cannot be read.
     fails_at: Option<usize>,
 }
 
@@ -39,6 +38,11 @@ const FEW: usize = 3;
 
 impl Mixed {
     fn new(batches: usize) -> Mixed {
+        Mixed::with_long(batches, &[])
+    }
+
+    /// With a long string in these batches and columns.
+    fn with_long(batches: usize, long: &[(usize, usize)]) -> Mixed {
         let leaf = |name: &str, physical, logical| FieldDef::new(name, FieldType::Leaf(physical, logical));
         let text = || Some(LogicalType::String);
         let mut fields = vec![
@@ -52,12 +56,13 @@ impl Mixed {
         let element = leaf("element", PhysicalType::Int32, None);
         fields.push(FieldDef::new("list", FieldType::List(Box::new(element))));
         let table = Table::new("mixed", Arc::new(Schema::of_fields(&fields).unwrap()));
-        Mixed { table, pieces: vec![Piece::of("a piece")], batches, long: Vec::new(), fails_at: None }
+        let batches = (0..batches).map(|number| Mixed::batch(number, long)).collect();
+        Mixed { table, pieces: vec![Piece::of("a piece")], batches, fails_at: None }
     }
 
-    fn batch(&self, number: usize) -> Batch {
+    fn batch(number: usize, long: &[(usize, usize)]) -> Batch {
         let rows = number * BATCH_ROWS..(number + 1) * BATCH_ROWS;
-        let long = |column: usize| self.long.contains(&(number, column));
+        let long = |column: usize| long.contains(&(number, column));
         let numbers =
             |of: &dyn Fn(usize) -> i64| -> Values { rows.clone().map(of).collect::<Vec<i64>>().into() };
         let strings = |of: &dyn Fn(usize) -> String, is_long: bool| -> Values {
@@ -124,9 +129,8 @@ impl Source for Mixed {
     }
 
     fn open(&self, _: usize, _: &PieceOptions) -> Result<Box<dyn Batches>> {
-        let fails_at = self.fails_at;
-        let batches: Vec<Batch> = (0..self.batches).map(|number| self.batch(number)).collect();
-        Ok(Box::new(Made { batches: batches.into_iter(), fails_at, number: 0 }))
+        let batches = self.batches.clone().into_iter();
+        Ok(Box::new(Made { batches, fails_at: self.fails_at, number: 0 }))
     }
 }
 
@@ -196,7 +200,7 @@ fn ways() -> Vec<(String, ParquetOptions)> {
 
 #[test]
 fn files_do_not_depend_on_the_number_of_threads() {
-    let source: Arc<dyn Source> = Arc::new(Mixed::new(25));
+    let source: Arc<dyn Source> = Arc::new(Mixed::new(20));
     for (name, options) in ways() {
         let [one, others @ ..] =
             THREADS.map(|threads| written(&source, &options, &of_threads(threads)).unwrap());
@@ -247,12 +251,12 @@ fn directories_do_not_depend_on_the_number_of_threads() {
 
 #[test]
 fn what_is_sorted_does_not_depend_on_the_number_of_threads() {
-    let source: Arc<dyn Source> = Arc::new(Mixed::new(16));
+    let source: Arc<dyn Source> = Arc::new(Mixed::new(12));
     for (by, memory) in [("few, random desc", 4 << 20), ("few", 1 << 20), ("random", 1 << 30)] {
         let sort = SortBy::resolve(&SortBy::parse_list(by).unwrap(), &source.table().schema).unwrap();
         let made = THREADS.map(|threads| {
             let mut options = of_threads(threads);
-            (options.sort, options.sort_memory_bytes) = (sort.clone(), memory);
+            (options.sort, options.memory_bytes) = (sort.clone(), memory);
             let mut bytes = Vec::new();
             let mut output = ParquetOutput::new(&mut bytes, ParquetOptions::default()).unwrap();
             let copied = copy(&source, &mut output, &options, &mut |_| {}).unwrap();
@@ -268,21 +272,17 @@ fn what_is_sorted_does_not_depend_on_the_number_of_threads() {
 /// column, is the error, whatever else is wrong with later rows, or with the source.
 #[test]
 fn the_first_error_wins() {
-    let error_of = |long: &[(usize, usize)], fails_at: Option<usize>, threads: usize| {
-        let mut source = Mixed::new(12);
-        (source.long, source.fails_at) = (long.to_vec(), fails_at);
-        let mut options = ParquetOptions::default();
-        options.write.limits.value_bytes = 4_000;
-        written(&(Arc::new(source) as Arc<dyn Source>), &options, &of_threads(threads)).unwrap_err()
-    };
+    let mut options = ParquetOptions::default();
+    options.write.limits.value_bytes = 4_000;
     for (long, fails_at, column, row) in [
         (vec![(3, MANY)], None, Some("many"), Some(3 * BATCH_ROWS + 7)),
         (vec![(3, MANY), (3, FEW), (2, MANY)], None, Some("many"), Some(2 * BATCH_ROWS + 7)),
         (vec![(4, MANY), (4, FEW)], Some(5), Some("few"), Some(4 * BATCH_ROWS + 7)),
-        (vec![(11, FEW)], None, Some("few"), Some(11 * BATCH_ROWS + 7)),
+        (vec![(6, FEW)], None, Some("few"), Some(6 * BATCH_ROWS + 7)),
         (vec![(5, FEW)], Some(5), None, None),
     ] {
-        let errors = THREADS.map(|threads| error_of(&long, fails_at, threads));
+        let source = Arc::new(Mixed { fails_at, ..Mixed::with_long(7, &long) }) as Arc<dyn Source>;
+        let errors = THREADS.map(|threads| written(&source, &options, &of_threads(threads)).unwrap_err());
         let place = errors[0].place();
         assert_eq!(place.column.as_deref(), column, "{}", errors[0]);
         assert_eq!(place.row, row.map(|row| row as u64), "{}", errors[0]);
@@ -297,7 +297,7 @@ fn the_first_error_wins() {
 #[test]
 fn many_threads_end_with_the_copy() {
     let source = Mixed::new(1);
-    let batch = source.batch(0);
+    let batch = source.batches[0].clone();
     let folder = tempfile::tempdir().unwrap();
     for batches in [0, 1, 2, 9, 20] {
         for is_cancelled in [false, true] {
@@ -322,11 +322,11 @@ fn many_threads_end_with_the_copy() {
 /// The same in the middle of a sort whose runs a thread writes.
 #[test]
 fn a_sort_by_many_threads_is_cancelled() {
-    let source: Arc<dyn Source> = Arc::new(Mixed::new(20));
+    let source: Arc<dyn Source> = Arc::new(Mixed::new(12));
     let sort = SortBy::resolve(&SortBy::parse_list("random").unwrap(), &source.table().schema).unwrap();
-    for stop_at in [1, 5, 20, 30] {
+    for stop_at in [1, 5, 12, 20] {
         let mut options = of_threads(3);
-        (options.sort, options.sort_memory_bytes) = (sort.clone(), 2 << 20);
+        (options.sort, options.memory_bytes) = (sort.clone(), 2 << 20);
         let cancel = options.cancel.clone();
         let reports = AtomicUsize::new(0);
         let mut bytes = Vec::new();
@@ -344,7 +344,7 @@ fn a_sort_by_many_threads_is_cancelled() {
 #[test]
 fn a_few_rows() {
     let source = Mixed::new(1);
-    let batch = source.batch(0);
+    let batch = source.batches[0].clone();
     let write = |threads: usize| {
         let mut bytes = Vec::new();
         let mut output = ParquetOutput::new(&mut bytes, ParquetOptions::default()).unwrap();

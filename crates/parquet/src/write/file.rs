@@ -391,8 +391,7 @@ impl FileWriter {
             }));
         }
         if options.spill.is_some() && self.held >= self.spill_at {
-            let with_open = self.held_pages < self.held_max() / SPILLED_PART;
-            self.state = State::Spilling { visited: 0, with_open, is_moving: false };
+            self.state = State::Spilling { visited: 0, with_open: false, is_moving: false };
             return Ok(Some(None));
         }
         Ok(None)
@@ -583,12 +582,15 @@ impl FileWriter {
             .get_mut(number)
             .filter(|found| *visited < columns && (!*with_open || !is_enough || is_begun(found)));
         let Some(found) = found else {
-            if is_enough || *with_open {
+            // Pages are not ended for it as long as what is left fits: so it makes no difference to the file when others are moved.
+            if *with_open || self.held < self.spill_at {
+                if *with_open {
+                    // What cannot be moved stays, whatever the bound: dictionaries, and hashes. It is not tried again before there is more.
+                    let more = self.held.saturating_add((most / 2).max(1));
+                    self.spill_at = if is_enough { most } else { most.max(more) };
+                }
                 self.spill_out.seal();
                 self.state = State::Rows;
-                // What cannot be moved stays, whatever the bound: dictionaries, and hashes. It is not tried again before there is more.
-                let more = self.held.saturating_add((most / 2).max(1));
-                self.spill_at = if is_enough { most } else { most.max(more) };
             } else {
                 (*visited, *with_open) = (0, true);
             }

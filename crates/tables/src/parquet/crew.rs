@@ -20,7 +20,7 @@ const LOOK_UP_AFTER: Duration = Duration::from_millis(100);
 /// the others take several batches; with more than this, nothing was faster.
 const AHEAD_PER_THREAD: usize = 2;
 /// Batches of fewer values than this are not worth another thread.
-const FEW_VALUES: usize = 64 << 10;
+const FEW_VALUES: usize = 8 << 10;
 
 /// The threads of a destination, which work on one file after the other: the caller's, and as many others as make up
 /// their number. Those are started when there is enough to do.

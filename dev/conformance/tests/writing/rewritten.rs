@@ -18,6 +18,9 @@ use marquetry_parquet::write::{ColumnOptions, Fed, FileWriter, PageVersion, Room
 
 use crate::given::{self, Flavour, SHAPES, TYPES};
 
+/// Units that a step of a shared writer, or of a worker after it, may charge beyond its budget: the choice of an encoding.
+const SLICE_UNITS_MAX: u64 = 215_000;
+
 /// Where pages are moved to.
 pub(crate) const SPILL: Object = Object(7);
 
@@ -55,6 +58,8 @@ pub(crate) fn write(
             );
             match (&alone, &shared) {
                 (Ok(alone), Ok(shared)) => {
+                    let units = shared.report.units_max;
+                    assert!(units <= budget.saturating_add(SLICE_UNITS_MAX), "a step of {units} units");
                     let is_same = alone.object(FILE) == shared.object(FILE);
                     assert!(is_same, "{workers} workers, {ahead} ahead: another file, of {options:?}");
                 }

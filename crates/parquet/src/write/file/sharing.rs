@@ -219,21 +219,24 @@ impl FileWriter {
         let bytes = if are_all_here {
             let expected = self.sharing.as_mut().and_then(|sharing| sharing.expected.take());
             debug_assert!(
-                expected.is_none_or(|most| self.group_bytes <= most.size && self.held <= most.held),
+                expected.is_none_or(|most| self.group_bytes <= most.size && self.open() <= most.held),
                 "columns grew more than they can: {} and {}, {expected:?}",
                 self.group_bytes,
-                self.held
+                self.open()
             );
             if let Some(answer) = self.begin_strip()? {
                 return Ok(answer);
             }
             self.group_bytes
         } else {
+            if self.has_shared_failure() {
+                return Ok(self.wait());
+            }
             let most = self.most();
             let options = &self.shared.options;
             let is_full = self.group_rows >= options.row_group_rows
                 || most.size >= options.row_group_bytes
-                || options.spill.is_some() && most.held >= self.spill_at;
+                || options.spill.is_some() && (most.held >= self.spill_at || self.held >= self.spill_at);
             if is_full || (self.is_finished && self.batch.is_none()) {
                 return Ok(self.wait());
             }
@@ -296,7 +299,7 @@ impl FileWriter {
         let are_all_here = self.check_shared()?;
         let rows = self.rows + self.batch.as_ref().map_or(0, |pending| u64_of(pending.taken));
         let Some(sharing) = &mut self.sharing else { return Ok(true) };
-        if !sharing.is_ending {
+        if !sharing.is_ending && sharing.failed.is_none() {
             sharing.is_ending = true;
             sharing.hand_out(Task::End(rows.saturating_sub(1)), Slack::default(), self.columns.len());
         } else if are_all_here {
@@ -325,10 +328,16 @@ impl FileWriter {
         self.sharing.as_ref().is_some_and(|sharing| !sharing.are_all_here())
     }
 
-    /// The bytes of the open row group at most, and those that are held.
+    /// Bytes that are held besides complete pages.
+    fn open(&self) -> u64 {
+        self.held.saturating_sub(self.held_pages)
+    }
+
+    /// The most bytes that the open row group has, and of those that are held besides complete pages: for more, pages are
+    /// ended.
     fn most(&self) -> Slack {
         let Some(sharing) = self.sharing.as_ref().filter(|sharing| !sharing.are_all_here()) else {
-            return Slack { size: self.group_bytes, held: self.held };
+            return Slack { size: self.group_bytes, held: self.open() };
         };
         let grown = sharing.tasks.iter().fold(sharing.slack, |sum, open| Slack {
             size: sum.size.saturating_add(open.growth.size),
@@ -336,7 +345,7 @@ impl FileWriter {
         });
         Slack {
             size: grown.size.saturating_add(self.group_bytes),
-            held: grown.held.saturating_add(self.held),
+            held: grown.held.saturating_add(self.open()),
         }
     }
 
@@ -345,6 +354,11 @@ impl FileWriter {
             sharing.is_waiting = true;
         }
         Some(Step::Yield)
+    }
+
+    /// Whether a column has failed: no more is handed out, but what is has to be done, because it may fail at an earlier row.
+    fn has_shared_failure(&self) -> bool {
+        self.sharing.as_ref().is_some_and(|sharing| sharing.failed.is_some())
     }
 
     /// Whether all columns are here, with nothing left to do.
