@@ -29,7 +29,7 @@ pub(crate) struct Sorting {
     sorter: Sorter,
     spill: Stoppable,
     /// Writes a run while the next rows are collected.
-    thread: Option<JoinHandle<Result<Box<RunWork>>>>,
+    thread: Option<JoinHandle<Result<RunWork>>>,
     /// Rows that were taken, and where they come from: a stretch for each piece, and after each gap in one.
     rows: u64,
     stretches: Vec<Stretch>,
@@ -137,7 +137,7 @@ impl Drop for Sorting {
 /// A sorter whose runs are written by a thread, one after the other.
 struct WithThread<'a> {
     sorter: &'a mut Sorter,
-    thread: &'a mut Option<JoinHandle<Result<Box<RunWork>>>>,
+    thread: &'a mut Option<JoinHandle<Result<RunWork>>>,
     spill: Stoppable,
 }
 
@@ -175,14 +175,14 @@ impl Machine for WithThread<'_> {
     }
 }
 
-fn write_run(mut work: Box<RunWork>, mut spill: Stoppable) -> Result<Box<RunWork>> {
+fn write_run(mut work: RunWork, mut spill: Stoppable) -> Result<RunWork> {
     let cancel = spill.cancel.clone();
     let mut sinks = ByteSinks::new().with(SPILL, &mut spill);
-    while drive_into_while(&mut *work, &mut sinks, || cancel.check())?.is_some() {}
+    while drive_into_while(&mut work, &mut sinks, || cancel.check())?.is_some() {}
     Ok(work)
 }
 
-fn joined(thread: JoinHandle<Result<Box<RunWork>>>) -> Result<Box<RunWork>> {
+fn joined(thread: JoinHandle<Result<RunWork>>) -> Result<RunWork> {
     thread.join().unwrap_or_else(|_| Err(Error::internal("a thread that sorts has panicked")))
 }
 

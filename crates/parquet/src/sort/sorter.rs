@@ -243,9 +243,9 @@ impl Sorter {
     }
 
     /// The run to be written, if there is one.
-    pub fn next_run(&mut self) -> Option<Box<RunWork>> {
+    pub fn next_run(&mut self) -> Option<RunWork> {
         match core::mem::replace(&mut self.outside, Outside::Away) {
-            Outside::Ready(work) => Some(work),
+            Outside::Ready(work) => Some(*work),
             other => {
                 self.outside = other;
                 None
@@ -258,7 +258,7 @@ impl Sorter {
     /// # Errors
     ///
     /// `Misuse` for a run that is not complete, or not of this sorter.
-    pub fn return_run(&mut self, work: Box<RunWork>) -> Result<()> {
+    pub fn return_run(&mut self, work: RunWork) -> Result<()> {
         match (&self.outside, work.run()) {
             (Outside::Away, Some(run)) if run.start == self.spilled => {
                 self.outside = Outside::None;

@@ -22,7 +22,6 @@ use super::page::{PageMaker, Ways};
 use super::part::{self, Cursor, PART_PRICE, Part};
 use super::sample::Sample;
 use super::statistics::{Bounds, BoundsOf, NUMBER_PRICE, STRING_PRICE};
-use super::work::Slack;
 use crate::batch::{ColumnBatch, Maxima, check_column};
 use crate::encoding::delta::encode::BLOCK_MAX;
 use crate::format::{Encoding, GeospatialStatistics};
@@ -87,6 +86,13 @@ pub(super) struct ColumnWriter {
     /// Of geometries.
     geospatial: Option<Box<GeospatialBuilder>>,
     pub(super) chunk: Chunk,
+}
+
+/// By how many bytes a column may grow, besides what it takes: as pages are made, and dictionaries.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Slack {
+    pub(super) size: u64,
+    pub(super) held: u64,
 }
 
 /// The page that is being filled.

@@ -20,12 +20,12 @@ use super::out::Out;
 use super::page::PageMaker;
 use super::part::Room as PartRoom;
 use super::released::Released;
+use super::sharing::Sharing;
 use super::work::{Columns, Strip};
 use crate::batch::{Batch, ColumnBatch};
 use crate::format::{ARROW_SCHEMA_KEY, MAGIC};
 use crate::going::Going;
 use crate::schema::Schema;
-use sharing::Sharing;
 
 /// Rows that all columns take before the next ones are begun, at least and at most. With many, what a column keeps stays in a core's
 /// caches: its dictionary above all.

@@ -63,6 +63,7 @@ mod page;
 mod part;
 pub(crate) mod released;
 mod sample;
+mod sharing;
 mod statistics;
 mod work;
 

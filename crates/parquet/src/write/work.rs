@@ -6,7 +6,7 @@ use alloc::format;
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Budget, Codecs, Error, Result, Segmented};
 
-use super::column::{ColumnWriter, Shared};
+use super::column::{ColumnWriter, Shared, Slack};
 use super::options::WriteOptions;
 use super::out::Out;
 use super::page::PageMaker;
@@ -187,13 +187,6 @@ pub(super) struct Sizes {
     pub(super) held: u64,
     pub(super) size: u64,
     pub(super) pages: u64,
-}
-
-/// By how many bytes a column may grow, besides what it takes: as pages are made, and dictionaries.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Slack {
-    pub(super) size: u64,
-    pub(super) held: u64,
 }
 
 impl Sizes {

@@ -6,72 +6,21 @@
 //! the slowest. Where it is not known, the decision waits for all columns. So it is the same as that of a writer that
 //! works alone, and so are the file's bytes.
 
-use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 
 use marquetry_base::cast::{u64_of, usize_of};
-use marquetry_base::{Budget, Error, Price, Result, Step};
+use marquetry_base::{Budget, Error, Result, Step};
 
 use super::{FileWriter, Room, State, strip_rows};
-use crate::write::part;
-use crate::write::work::{ColumnWork, ColumnWorker, Facts, Sizes, Slack, Strip, Task};
+use crate::write::column::Slack;
+use crate::write::part::{self, PART_PRICE};
+use crate::write::sharing::Sharing;
+use crate::write::work::{ColumnWork, ColumnWorker, Facts, Sizes, Strip, Task};
 
-/// The price of measuring a column of a batch, and of each of its entries.
-const MEASURE_PRICE: Price = Price::per_kilovalue(700);
+/// The cost of measuring a column of a batch, besides its entries.
 const COLUMN_UNITS: u64 = 120;
 /// Bytes by which a column grows besides its values and levels: headers of pages, a dictionary's first segments.
 const COLUMN_BYTES: u64 = 4 << 10;
-
-/// What is handed out, and what is not back.
-#[derive(Debug)]
-pub(super) struct Sharing {
-    /// Tasks that may be begun before another one is done.
-    ahead: usize,
-    /// Those that some column has not done, and the number of the first.
-    tasks: VecDeque<Open>,
-    first: u64,
-    /// Columns that are here and have work, and those that are elsewhere. The next one that is looked at.
-    ready: usize,
-    away: usize,
-    scan: usize,
-    /// Nothing can be done before work is returned.
-    is_waiting: bool,
-    /// The first error, by its task and its column.
-    failed: Option<(u64, usize, Error)>,
-    /// The sum over all columns.
-    slack: Slack,
-    /// What was taken to be the most once what is handed out is done: a check of [`Slack`].
-    expected: Option<Slack>,
-    /// The batch is measured up to this column.
-    measured: (usize, Slack),
-    /// The end of chunks is handed out.
-    is_ending: bool,
-}
-
-/// A task that some column has not done.
-#[derive(Debug)]
-struct Open {
-    task: Task,
-    /// Columns that have not done it.
-    left: usize,
-    /// By how much it makes columns grow, at most.
-    growth: Slack,
-}
-
-impl Sharing {
-    fn are_all_here(&self) -> bool {
-        self.away == 0 && self.ready == 0
-    }
-
-    fn end(&self) -> u64 {
-        self.first + u64_of(self.tasks.len())
-    }
-
-    fn hand_out(&mut self, task: Task, growth: Slack, columns: usize) {
-        self.tasks.push_back(Open { task, left: columns, growth });
-        self.ready = columns - self.away;
-    }
-}
 
 impl FileWriter {
     /// Lets the host have the work of columns done elsewhere: from now on the writer hands it out, and does none of it
@@ -94,20 +43,7 @@ impl FileWriter {
             return Err(Error::misuse("a writer that begins to share its work after it has rows"));
         }
         if !self.shared.schema.leaves().is_empty() {
-            self.sharing = Some(Sharing {
-                ahead,
-                tasks: VecDeque::new(),
-                first: 0,
-                ready: 0,
-                away: 0,
-                scan: 0,
-                is_waiting: false,
-                failed: None,
-                slack: Slack::default(),
-                expected: None,
-                measured: (0, Slack::default()),
-                is_ending: false,
-            });
+            self.sharing = Some(Sharing::new(ahead));
         }
         Ok(())
     }
@@ -262,7 +198,7 @@ impl FileWriter {
                 sharing.slack.held += slack.held;
             }
             let (bytes, entries) = part::measure(column);
-            budget.charge(MEASURE_PRICE, 0, entries);
+            budget.charge(PART_PRICE, 0, entries);
             budget.charge_units(COLUMN_UNITS);
             let asked = self.shared.options.of(sharing.measured.0);
             let growth = growth_of(bytes, u64_of(entries), asked.bloom.is_some());
