@@ -206,10 +206,17 @@ impl ColumnWriter {
         let undone = self.coding.as_ref().map_or(0, |coding| coding.undone_bytes_max());
         let open = self.size().saturating_sub(self.chunk.compressed_bytes);
         let held = self.held().saturating_sub(self.chunk.held);
-        let has_none = self.coding.as_ref().is_some_and(|coding| coding.dictionary.is_none());
-        let dictionary = if has_none { 0 } else { DICTIONARY_SLACK_BYTES };
+        let dictionary = if self.has_no_dictionary() { 0 } else { DICTIONARY_SLACK_BYTES };
+        // Only a codec adds to what is encoded for good; what is counted or chosen by may double.
+        let part =
+            if self.has_no_dictionary() && self.sample.is_none() && self.bloom.is_none() { 4 } else { 1 };
         let more = u64_of(undone) + SLACK_BYTES;
-        Slack { size: open + more, held: held + more + dictionary }
+        Slack { size: open / part + more, held: held / part + more + dictionary }
+    }
+
+    /// The rest of the chunk has no dictionary.
+    pub(super) fn has_no_dictionary(&self) -> bool {
+        self.coding.as_ref().is_some_and(|coding| coding.dictionary.is_none())
     }
 
     /// Sends the pages that need not wait for the end of their row group: those of its first unfinished column, if that

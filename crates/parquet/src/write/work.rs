@@ -177,8 +177,9 @@ pub(super) struct Place {
     column: Option<ColumnWriter>,
     /// The number of the task that is its next.
     pub(super) next: u64,
-    /// By how much it was last expected to grow by itself.
+    /// By how much it was last expected to grow by itself, and whether it may still have a dictionary.
     pub(super) slack: Slack,
+    pub(super) has_no_dictionary: bool,
 }
 
 /// What a column has, in bytes.
@@ -201,7 +202,12 @@ impl Columns {
     }
 
     pub(super) fn push(&mut self, column: ColumnWriter) {
-        self.0.push(Place { column: Some(column), next: 0, slack: Slack::default() });
+        self.0.push(Place {
+            column: Some(column),
+            next: 0,
+            slack: Slack::default(),
+            has_no_dictionary: false,
+        });
     }
 
     /// A column that is here.

@@ -90,7 +90,7 @@ impl FileWriter {
         let slack = column.slack();
         sharing.slack.size = sharing.slack.size.wrapping_add(slack.size.wrapping_sub(place.slack.size));
         sharing.slack.held = sharing.slack.held.wrapping_add(slack.held.wrapping_sub(place.slack.held));
-        place.slack = slack;
+        (place.slack, place.has_no_dictionary) = (slack, column.has_no_dictionary());
         let number_of_task = place.next;
         place.put(column);
         if let Err(error) = result {
@@ -201,7 +201,9 @@ impl FileWriter {
             budget.charge(PART_PRICE, 0, entries);
             budget.charge_units(COLUMN_UNITS);
             let asked = self.shared.options.of(sharing.measured.0);
-            let growth = growth_of(bytes, u64_of(entries), asked.bloom.is_some());
+            let place = self.columns.place(sharing.measured.0);
+            let tables = [asked.bloom.is_some(), place.is_none_or(|place| !place.has_no_dictionary)];
+            let growth = growth_of(bytes, u64_of(entries), tables);
             let measured = &mut sharing.measured;
             (measured.1.size, measured.1.held) =
                 (measured.1.size + growth.size, measured.1.held + growth.held);
@@ -311,11 +313,12 @@ impl FileWriter {
     }
 }
 
-/// By how much a column grows that takes values of so many bytes, and so many entries.
-fn growth_of(bytes: u64, entries: u64, has_bloom: bool) -> Slack {
+/// By how much a column grows that takes values of so many bytes, and so many entries, with a Bloom filter and a
+/// dictionary, if it has them.
+fn growth_of(bytes: u64, entries: u64, [has_bloom, has_dictionary]: [bool; 2]) -> Slack {
     // Encodings take at most twice the bytes of PLAIN, and levels a byte or two per entry.
     let size = 2 * bytes + 4 * entries + COLUMN_BYTES;
     // A dictionary has a table; a Bloom filter keeps hashes.
-    let tables = if has_bloom { 32 * entries } else { 16 * entries };
+    let tables = 16 * entries * (u64::from(has_bloom) + u64::from(has_dictionary));
     Slack { size, held: size + tables }
 }
