@@ -1,7 +1,6 @@
 //! Copying rows from a source to a destination.
 
 use std::sync::Arc;
-use std::thread;
 
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Error, ErrorKind, Result};
@@ -12,7 +11,7 @@ use marquetry_parquet::schema::{PhysicalType, Schema};
 use crate::digest::Digest;
 use crate::reading::{Reading, ReadingOptions, WAITING_BYTES_MAX};
 use crate::row_order::RowOrder;
-use crate::sorting::{MEMORY_BYTES, Sorting};
+use crate::sorting::{MEMORY_BYTES, Sorting, processors};
 use crate::subject::named;
 use crate::{Cancel, Destination, PieceOptions, Source, Table, Written};
 
@@ -237,8 +236,7 @@ fn sorted_by(wanted: &[SortingColumn], asked: &[SortingColumn]) -> Vec<SortingCo
 
 /// The threads that a copy may use.
 fn threads_of(options: &CopyOptions) -> usize {
-    let threads = options.threads.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
-    threads.max(1)
+    options.threads.unwrap_or_else(processors).max(1)
 }
 
 /// Bytes of batches that may wait between threads.

@@ -21,6 +21,11 @@ use crate::Cancel;
 /// The bytes of rows that a copy holds by default, most of them if they are sorted.
 pub const MEMORY_BYTES: u64 = 512 << 20;
 
+/// As many threads as there are processors.
+pub(crate) fn processors() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// The spill object, for rows beyond the memory limit.
 const SPILL: Object = Object(0);
 

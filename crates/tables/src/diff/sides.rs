@@ -16,7 +16,7 @@ use super::options::DiffOptions;
 use super::values::{are_comparable, compare, item};
 use crate::copy::unsorted;
 use crate::detached::detached_column;
-use crate::sorting::Sorting;
+use crate::sorting::{Sorting, processors};
 use crate::subject::named;
 use crate::{Reading, ReadingOptions, Source, Table};
 
@@ -127,7 +127,7 @@ impl Side {
         };
         // Both tables are sorted, and merged at the same time.
         let memory_bytes = (options.sort_memory_bytes / 2).max(1);
-        let sorting = Sorting::new(&table.schema, &by, memory_bytes, &options.cancel, None);
+        let sorting = Sorting::new(&table.schema, &by, memory_bytes, (processors(), &options.cancel), None);
         let mut sorting = sorting.map_err(wrong)?;
         while let Some((piece, batch)) = self.reading.next_batch()? {
             let rows = u64_of(batch.rows);
