@@ -129,7 +129,6 @@ fn options_that_are_for_something_else() {
     let said = |more: &[&str]| copy(&one, &to, more).err;
     assert!(said(&["--page-rows", "0"]).contains("must be a whole number, at least 1"));
     assert!(said(&["--page-bytes", "1.5M"]).contains("must be bytes, at least 1"));
-    copy(&one, &to, &["--sort-memory", "9"]).failed(2, &["--sort-memory has no effect"]);
     copy(&one, &to, &["--short-rows", "null"]).failed(2, &["--short-rows is for CSV, TSV and JSON lines"]);
     copy(&one, &to, &["--sort", "a, a desc"]).failed(2, &["--sort: the column a is named twice"]);
     copy(&one, &to, &["--encoding", "id"]).failed(2, &["a column, '=', and an encoding"]);

@@ -14,7 +14,7 @@ fn main() -> marquetry::Result<()> {
     let trips = marquetry::open(from)?;
     let mut options = CopyOptions::default();
     options.sort = SortBy::resolve(&SortBy::parse_list(&by)?, trips.schema())?;
-    options.sort_memory_bytes = 64 << 20;
+    options.memory_bytes = 64 << 20;
     options.verify = true;
     let mut file = NewParquetFile::new(to, ParquetOptions::default())?;
     let copied = copy(trips.source(), &mut file, &options, &mut |_| {})?;

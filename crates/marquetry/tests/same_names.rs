@@ -144,7 +144,10 @@ fn several_files_and_other_sources() {
 
     let [one, two] = [one, two].map(|path| Arc::clone(marquetry::open(path).unwrap().source()));
     let found = diff([&one, &two], &DiffOptions::default(), &mut |_| {}).unwrap();
-    assert_eq!((found.rows.compared, found.values.len(), &found.schema.only), (3, 0, &[vec!["s".to_owned()], vec![]]));
+    assert_eq!(
+        (found.rows.compared, found.values.len(), &found.schema.only),
+        (3, 0, &[vec!["s".to_owned()], vec![]])
+    );
 
     let batches = RecordBatchIterator::new([Ok(rows())], rows().schema());
     let incoming = Reader::of_record_batches("rows", batches).unwrap();

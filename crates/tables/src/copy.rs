@@ -9,11 +9,15 @@ use marquetry_parquet::format::SortingColumn;
 use marquetry_parquet::schema::{PhysicalType, Schema};
 
 use crate::digest::Digest;
-use crate::reading::{Reading, ReadingOptions};
+use crate::lanes::WAITING_BYTES_MAX;
+use crate::reading::{Reading, ReadingOptions, processors};
 use crate::row_order::RowOrder;
-use crate::sorting::{SORT_MEMORY_BYTES, Sorting};
+use crate::sorting::{MEMORY_BYTES, Sorting};
 use crate::subject::named;
 use crate::{Cancel, Destination, PieceOptions, Source, Table, Written};
+
+/// The part of all memory in which batches wait between threads, at most.
+const WAITING_PART: u64 = 8;
 
 /// How rows are copied.
 ///
@@ -34,14 +38,17 @@ pub struct CopyOptions {
     /// Sort the rows by these leaves of the source's schema. The sort is stable. If empty, rows keep the source's
     /// order.
     pub sort: Vec<SortingColumn>,
-    /// About how many bytes of rows are sorted in memory; more go to a temporary file beside the output.
-    pub sort_memory_bytes: u64,
+    /// About how many bytes of rows are in memory: sorted (more go to a temporary file beside the output), and, of an
+    /// eighth of these bytes or 64 MiB, on their way between threads. Pages that wait for their row group have a
+    /// bound of [their own](marquetry_parquet::write::WriteOptions::held_bytes_max).
+    pub memory_bytes: u64,
     /// Read the output back before it is committed, and compare it with the input: the rows and, if the source or
     /// [`sort`](CopyOptions::sort) states one, their order. A source whose rows are not in the order that it claims is
     /// an error then. (Otherwise the claim is dropped: no output of this crate states an order that its rows lack.) A
     /// Parquet file is read with the limits that it was written with: one that readers would refuse is an error, too.
     pub verify: bool,
-    /// Threads that read the source. `None`: one per processor. Their number changes neither the rows nor the first error.
+    /// Threads that read, sort and write. `None`: one per processor. Their number does not change what is written, nor
+    /// which error is returned.
     pub threads: Option<usize>,
     /// Cancels the copy. Rows that are in flight to a server are abandoned if it does not answer.
     pub cancel: Cancel,
@@ -52,7 +59,7 @@ impl Default for CopyOptions {
         CopyOptions {
             limit: None,
             sort: Vec::new(),
-            sort_memory_bytes: SORT_MEMORY_BYTES,
+            memory_bytes: MEMORY_BYTES,
             verify: false,
             threads: None,
             cancel: Cancel::new(),
@@ -77,7 +84,7 @@ pub struct Copied {
 }
 
 /// Copies the rows of a source to a destination. Memory is bounded, whatever the number of rows: some batches per
-/// thread, and [`CopyOptions::sort_memory_bytes`] if rows are sorted.
+/// thread, and [`CopyOptions::memory_bytes`] if rows are sorted.
 ///
 /// Pieces of the source are read in parallel, large ones by several threads. The destination is called only from the caller's
 /// thread, and gets rows in the source's order unless it [wants](crate::Wants) otherwise. After an error nothing of
@@ -120,6 +127,7 @@ pub fn copy(
     report: &mut dyn FnMut(&Copied),
 ) -> Result<Copied> {
     destination.cancelled_by(&options.cancel);
+    destination.set_threads(threads_of(options));
     let copied = copy_all(source, destination, options, report);
     if copied.is_err() {
         destination.settle();
@@ -148,26 +156,34 @@ fn copy_all(
     let mut sorting = match &*by {
         [] => None,
         by => {
-            let CopyOptions { sort_memory_bytes, cancel, .. } = options;
-            Some(Sorting::new(&table.schema, by, *sort_memory_bytes, cancel, wants.scratch.as_deref())?)
+            let (host, scratch) = ((threads_of(options), &options.cancel), wants.scratch.as_deref());
+            let memory_bytes = options.memory_bytes - waiting_bytes(options);
+            Some(Sorting::new(&table.schema, by, memory_bytes, host, scratch)?)
         }
     };
     let keep_dictionaries = wants.keep_dictionaries && sorting.is_none();
     let piece = PieceOptions { limit: options.limit, keep_dictionaries, ..PieceOptions::default() };
-    let reading = ReadingOptions { piece, threads: options.threads, cancel: options.cancel.clone() };
+    let waiting_bytes = Some(waiting_bytes(options));
+    let reading =
+        ReadingOptions { piece, threads: options.threads, waiting_bytes, cancel: options.cancel.clone() };
     let mut reading = Reading::new(Arc::clone(source), reading)?;
     let mut digest = options.verify.then(|| Digest::new(by.is_empty()));
     let claimed = if options.sort.is_empty() { &*table.order } else { &[] };
     let mut claim = options.verify.then(|| RowOrder::new(&table.schema, claimed)).transpose()?;
     let mut copied = Copied { rows_total: table.rows, ..Copied::default() };
     let mut of_piece = None;
-    while let Some((piece, batch)) = reading.next_batch()? {
+    loop {
+        let next = reading.next_batch();
+        let Some((piece, batch)) = next.map_err(|error| first(destination, &mut sorting, error))? else {
+            break;
+        };
         copied.rows += u64_of(batch.rows);
         if let Some(digest) = &mut digest {
             digest.add(&batch);
         }
         if let Some(claim) = &mut claim {
-            check_claim(claim, &batch).map_err(|error| named(error, reading.name_of(piece)))?;
+            check_claim(claim, &batch)
+                .map_err(|error| first(destination, &mut sorting, named(error, reading.name_of(piece))))?;
         }
         match &mut sorting {
             Some(sorting) => {
@@ -217,6 +233,28 @@ fn copy_all(
 fn sorted_by(wanted: &[SortingColumn], asked: &[SortingColumn]) -> Vec<SortingColumn> {
     let is_new = |column: &&SortingColumn| wanted.iter().all(|before| before.column != column.column);
     wanted.iter().chain(asked.iter().filter(is_new)).copied().collect()
+}
+
+/// The threads that a copy may use.
+fn threads_of(options: &CopyOptions) -> usize {
+    options.threads.unwrap_or_else(processors).max(1)
+}
+
+/// Bytes of batches that may wait between threads.
+fn waiting_bytes(options: &CopyOptions) -> u64 {
+    WAITING_BYTES_MAX.min(options.memory_bytes / WAITING_PART)
+}
+
+/// The error to report after the source has failed: that of earlier rows which cannot be written, if there is one.
+fn first(destination: &mut dyn Destination, sorting: &mut Option<Sorting>, error: Error) -> Error {
+    if error.kind() == ErrorKind::Cancelled {
+        return error;
+    }
+    let drained = match sorting {
+        Some(sorting) => sorting.drain(),
+        None => destination.drain(),
+    };
+    drained.map_or_else(|earlier| named(earlier, destination.name()), |()| error)
 }
 
 fn write(

@@ -12,9 +12,10 @@ use crate::{Cancel, Source, Table};
 ///
 /// [`copy`](crate::copy) calls, in this order:
 ///
-/// 1. [`cancelled_by`](Destination::cancelled_by) and [`begin`](Destination::begin), once;
+/// 1. [`cancelled_by`](Destination::cancelled_by), [`set_threads`](Destination::set_threads) and
+///    [`begin`](Destination::begin), once;
 /// 2. [`write`](Destination::write), once per batch, and before it [`rows_from`](Destination::rows_from), whenever
-///    the batch comes from another object than the one before it;
+///    the batch comes from another object than the one before it; or [`drain`](Destination::drain), if the source fails;
 /// 3. [`finish`](Destination::finish), once;
 /// 4. [`written`](Destination::written), if the output is verified;
 /// 5. [`commit`](Destination::commit), once; or, after an error or if the copy is cancelled,
@@ -64,6 +65,11 @@ pub trait Destination: Send {
     /// once it is set, with [`Cancelled`](marquetry_base::ErrorKind::Cancelled), whatever the other side does.
     fn cancelled_by(&mut self, _cancel: &Cancel) {}
 
+    /// Receives the number of threads that the copy may use, the caller's included. A destination whose work takes long
+    /// (it encodes, or compresses) spreads it over them; what it writes, and the error that it returns, do not depend
+    /// on their number.
+    fn set_threads(&mut self, _threads: usize) {}
+
     /// Receives the description of the table whose rows will come, and returns how it wants them.
     ///
     /// # Errors
@@ -80,9 +86,19 @@ pub trait Destination: Send {
     ///
     /// # Errors
     ///
-    /// The reason why it cannot. Rows are identified by their number in the object that they come from
+    /// The reason why it cannot; of these rows, or of earlier ones. Rows are identified by their number in the object that they come from
     /// ([`Place::row`](marquetry_base::Place), counted from [`Batch::first_row`]).
     fn write(&mut self, batch: Batch) -> Result<()>;
+
+    /// Finds out what is wrong with the rows that were taken, as far as a destination that works on them elsewhere would
+    /// report it later: a source that fails after them must not hide it.
+    ///
+    /// # Errors
+    ///
+    /// As [`write`](Destination::write), of earlier rows.
+    fn drain(&mut self) -> Result<()> {
+        Ok(())
+    }
 
     /// Writes what is left, after the last row.
     ///

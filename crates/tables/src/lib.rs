@@ -58,6 +58,6 @@ pub use names::ColumnPath;
 pub use project::project;
 pub use reading::{Reading, ReadingOptions};
 pub use sort_by::SortBy;
-pub use sorting::SORT_MEMORY_BYTES;
+pub use sorting::MEMORY_BYTES;
 pub use source::{Batches, Key, Piece, PieceOptions, Source, Table};
 pub use stage::{Guard, Stage};

@@ -12,6 +12,9 @@ use crate::source::open_piece;
 use crate::subject::named;
 use crate::{Batches, Cancel, Piece, PieceOptions, Source};
 
+/// At least this many batches may wait, however large their rows are; but none is made smaller than this for it.
+const WAITING_BATCHES: u64 = 8;
+const BATCH_BYTES_MIN: u64 = 256 << 10;
 /// Pieces started ahead of the one whose turn it is, per thread: for small pieces.
 const PIECES_AHEAD: usize = 4;
 /// With fewer rows than this, a thread is not worth its cost.
@@ -34,6 +37,8 @@ pub struct ReadingOptions {
     /// Threads that read. `None`: one per processor. 0: none; each batch is read when it is asked for. A piece that
     /// [can use several](Piece::splits) gets its part of them.
     pub threads: Option<usize>,
+    /// About how many bytes of batches wait to be taken. `None`: 64 MiB.
+    pub waiting_bytes: Option<u64>,
     /// Cancels the reading, of whatever it waits for: the pieces are opened with it
     /// ([`PieceOptions::cancel`]).
     pub cancel: Cancel,
@@ -86,9 +91,14 @@ impl Reading {
     ///
     /// [`Io`](marquetry_base::ErrorKind::Io) if no thread can be started.
     pub fn new(source: Arc<dyn Source>, options: ReadingOptions) -> Result<Reading> {
-        let ReadingOptions { piece: mut piece_options, threads, cancel } = options;
+        let ReadingOptions { piece: mut piece_options, threads, waiting_bytes, cancel } = options;
+        let waiting_bytes = waiting_bytes.unwrap_or(WAITING_BYTES_MAX);
         let pieces_end = cancel.child();
         piece_options.cancel = pieces_end.clone();
+        // So several threads may have a batch in hand, and one may wait for each of them. Batches do not depend on the number
+        // of threads, because what is written depends on them.
+        let batch_bytes = (waiting_bytes / WAITING_BATCHES).max(BATCH_BYTES_MIN);
+        piece_options.batch_bytes = Some(piece_options.batch_bytes.unwrap_or(u64::MAX).min(batch_bytes));
         let wanted = wanted_pieces(source.as_ref(), piece_options.limit);
         let left = piece_options.limit.unwrap_or(u64::MAX);
         let threads = threads.unwrap_or_else(processors);
@@ -106,10 +116,7 @@ impl Reading {
             });
         }
         let readers = threads.min(wanted);
-        // So each reader may have a batch in hand, and one may wait for each of them.
-        let batch_bytes = WAITING_BYTES_MAX / u64_of(2 * readers);
-        piece_options.batch_bytes = Some(piece_options.batch_bytes.unwrap_or(u64::MAX).min(batch_bytes));
-        let lanes = Arc::new(Lanes::new(wanted, threads, PIECES_AHEAD, WAITING_BYTES_MAX));
+        let lanes = Arc::new(Lanes::new(wanted, threads, PIECES_AHEAD, waiting_bytes));
         let shares: Arc<[usize]> = shares(&source.pieces()[..wanted], threads).into();
         for _ in 0..readers {
             let (source, reader, shares) = (Arc::clone(&source), Arc::clone(&lanes), Arc::clone(&shares));

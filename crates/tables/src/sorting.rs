@@ -2,23 +2,24 @@
 
 use std::ops::Range;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Bytes, Error, Object, Result};
+use marquetry_base::{Budget, Bytes, Error, Machine, Object, Result, Step};
 use marquetry_codecs::StandardCodecs;
 use marquetry_io::blocking::SpillFile;
 use marquetry_io::{ByteSink, ByteSinks, drive_into_while};
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::format::SortingColumn;
 use marquetry_parquet::schema::Schema;
-use marquetry_parquet::sort::{SortOptions, Sorted, Sorter};
+use marquetry_parquet::sort::{RunWork, SortOptions, Sorted, Sorter};
 use marquetry_parquet::write::Fed;
 
 use crate::Cancel;
 
-/// The bytes of rows that are sorted in memory by default.
-pub const SORT_MEMORY_BYTES: u64 = 512 << 20;
+/// The bytes of rows that a copy holds by default, most of them if they are sorted.
+pub const MEMORY_BYTES: u64 = 512 << 20;
 
 /// The spill object, for rows beyond the memory limit.
 const SPILL: Object = Object(0);
@@ -27,6 +28,8 @@ const SPILL: Object = Object(0);
 pub(crate) struct Sorting {
     sorter: Sorter,
     spill: Stoppable,
+    /// Writes a run while the next rows are collected.
+    thread: Option<JoinHandle<Result<RunWork>>>,
     /// Rows that were taken, and where they come from: a stretch for each piece, and after each gap in one.
     rows: u64,
     stretches: Vec<Stretch>,
@@ -41,7 +44,8 @@ struct Stretch {
 }
 
 impl Sorting {
-    /// Sorts by leaves of a schema. Rows beyond `memory_bytes` go to a nameless file beside `scratch`.
+    /// Sorts by leaves of a schema. Rows beyond `memory_bytes` go to a nameless file beside `scratch`. What comes of it
+    /// does not depend on the number of threads.
     ///
     /// # Errors
     ///
@@ -50,13 +54,19 @@ impl Sorting {
         schema: &Arc<Schema>,
         by: &[SortingColumn],
         memory_bytes: u64,
-        cancel: &Cancel,
+        (threads, cancel): (usize, &Cancel),
         scratch: Option<&Path>,
     ) -> Result<Sorting> {
         let sort = SortOptions { memory_bytes, ..SortOptions::default() };
-        let sorter = Sorter::new(Arc::clone(schema), by, Arc::new(StandardCodecs::default()), SPILL, sort)?;
-        let spill = Stoppable { file: SpillFile::create(scratch)?, cancel: cancel.clone() };
-        Ok(Sorting { sorter, spill, rows: 0, stretches: Vec::new() })
+        let codecs = Arc::new(StandardCodecs::default());
+        let mut sorter = Sorter::new(Arc::clone(schema), by, codecs, SPILL, sort)?;
+        if threads > 1 {
+            sorter.share();
+        }
+        let file = SpillFile::create(scratch)?;
+        let name = file.name().to_owned();
+        let spill = Stoppable { name, file: Arc::new(Mutex::new(file)), cancel: cancel.child() };
+        Ok(Sorting { sorter, spill, thread: None, rows: 0, stretches: Vec::new() })
     }
 
     /// Takes rows of a piece.
@@ -95,10 +105,19 @@ impl Sorting {
         }
     }
 
+    /// Finds out what is wrong with rows that were taken.
+    pub(crate) fn drain(&mut self) -> Result<()> {
+        if let Some(thread) = self.thread.take() {
+            self.sorter.return_run(joined(thread)?)?;
+        }
+        Ok(())
+    }
+
     fn drive(&mut self) -> Result<Option<Sorted>> {
-        let cancel = self.spill.cancel.clone();
+        let (cancel, spill) = (self.spill.cancel.clone(), self.spill.clone());
         let mut sinks = ByteSinks::new().with(SPILL, &mut self.spill);
-        drive_into_while(&mut self.sorter, &mut sinks, || cancel.check())
+        let mut machine = WithThread { sorter: &mut self.sorter, thread: &mut self.thread, spill };
+        drive_into_while(&mut machine, &mut sinks, || cancel.check())
     }
 
     /// The bytes that were spilled.
@@ -107,25 +126,92 @@ impl Sorting {
     }
 }
 
+impl Drop for Sorting {
+    fn drop(&mut self) {
+        self.spill.cancel.cancel();
+        // What it has to say, nobody wants to know any more.
+        let _ = self.drain();
+    }
+}
+
+/// A sorter whose runs are written by a thread, one after the other.
+struct WithThread<'a> {
+    sorter: &'a mut Sorter,
+    thread: &'a mut Option<JoinHandle<Result<RunWork>>>,
+    spill: Stoppable,
+}
+
+impl Machine for WithThread<'_> {
+    type Product = Sorted;
+
+    fn step(&mut self, budget: &mut Budget<'_>) -> Result<Step<Sorted>> {
+        let step = self.sorter.step(budget)?;
+        if let Some(work) = self.sorter.next_run() {
+            let spill = self.spill.clone();
+            let spawned = thread::Builder::new()
+                .name("marquetry-sorter".to_string())
+                .spawn(move || write_run(work, spill));
+            *self.thread =
+                Some(spawned.map_err(|error| {
+                    Error::io(format!("cannot start a thread: {error}")).caused_by(error)
+                })?);
+        } else if self.sorter.awaits_run() {
+            let thread = self.thread.take().ok_or_else(|| Error::internal("a run that nobody writes"))?;
+            self.sorter.return_run(joined(thread)?)?;
+        }
+        Ok(step)
+    }
+
+    fn supply(&mut self, object: Object, range: Range<u64>, bytes: Bytes) -> Result<()> {
+        self.sorter.supply(object, range, bytes)
+    }
+
+    fn supply_length(&mut self, object: Object, length: u64) -> Result<()> {
+        self.sorter.supply_length(object, length)
+    }
+
+    fn fail(&mut self, object: Object, range: Range<u64>, reason: Error) {
+        self.sorter.fail(object, range, reason);
+    }
+}
+
+fn write_run(mut work: RunWork, mut spill: Stoppable) -> Result<RunWork> {
+    let cancel = spill.cancel.clone();
+    let mut sinks = ByteSinks::new().with(SPILL, &mut spill);
+    while drive_into_while(&mut work, &mut sinks, || cancel.check())?.is_some() {}
+    Ok(work)
+}
+
+fn joined(thread: JoinHandle<Result<RunWork>>) -> Result<RunWork> {
+    thread.join().unwrap_or_else(|_| Err(Error::internal("a thread that sorts has panicked")))
+}
+
 /// The spill file. Operations on it may take long, and end if the work is cancelled.
+#[derive(Clone)]
 struct Stoppable {
-    file: SpillFile,
+    name: String,
+    file: Arc<Mutex<SpillFile>>,
     cancel: Cancel,
+}
+
+impl Stoppable {
+    fn file(&self) -> Result<MutexGuard<'_, SpillFile>> {
+        self.cancel.check()?;
+        Ok(self.file.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 impl ByteSink for Stoppable {
     fn name(&self) -> &str {
-        self.file.name()
+        &self.name
     }
 
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
-        self.cancel.check()?;
-        self.file.append(bytes)
+        self.file()?.append(bytes)
     }
 
     fn read(&mut self, range: Range<u64>) -> Result<Bytes> {
-        self.cancel.check()?;
-        self.file.read(range)
+        self.file()?.read(range)
     }
 }
 
@@ -172,7 +258,7 @@ mod tests {
         let source = Arc::new(Singles(Table::new("singles", Arc::clone(&schema)), pieces));
         let mut reading = Reading::new(source, ReadingOptions::default()).unwrap();
         let by = [SortingColumn { column: 0, descending: false, nulls_first: false }];
-        let mut sorting = Sorting::new(&schema, &by, SORT_MEMORY_BYTES, &Cancel::new(), None).unwrap();
+        let mut sorting = Sorting::new(&schema, &by, MEMORY_BYTES, (1, &Cancel::new()), None).unwrap();
         while let Some((piece, batch)) = reading.next_batch().unwrap() {
             sorting.push(batch, piece).unwrap();
         }

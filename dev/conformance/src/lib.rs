@@ -10,6 +10,7 @@
 //! * [`parquet_rs`]: what parquet-rs makes of a file's metadata, and of its values;
 //! * [`conformed`]: the same of several files as one table;
 //! * [`written`]: what machines write, collected;
+//! * [`shared`]: a writer whose columns' work others do;
 //! * [`features`]: what of the format a file uses, and the matrix of what is read;
 //! * [`files`]: where the files are that others made.
 #![forbid(unsafe_code)]
@@ -26,4 +27,5 @@ pub mod leaves;
 #[cfg(feature = "parquet-rs")]
 pub mod parquet_rs;
 pub mod records;
+pub mod shared;
 pub mod written;

@@ -10,9 +10,7 @@ use marquetry::io::blocking::allow_many_files;
 use marquetry::parquet::format::{Compression, Encoding};
 use marquetry::parquet::write::BloomOptions;
 use marquetry::tables::parquet::ParquetOptions;
-use marquetry::tables::{
-    Address, ColumnPath, CopyOptions, Destination, SORT_MEMORY_BYTES, SortBy, Written, copy,
-};
+use marquetry::tables::{Address, ColumnPath, CopyOptions, Destination, MEMORY_BYTES, SortBy, Written, copy};
 use marquetry::{DestinationOptions, OptionGroup, Target};
 
 use super::Copying;
@@ -91,9 +89,17 @@ pub(crate) struct FileArgs {
     #[arg(long, value_parser = parse_bytes::<NonZeroU64>, value_name = "BYTES", help_heading = "Parquet file")]
     file_bytes: Option<NonZeroU64>,
 
-    /// Approximate memory for sorting; more rows go to a temporary file beside the destination [default: 512M]
-    #[arg(long, value_parser = parse_bytes::<NonZeroU64>, value_name = "BYTES", help_heading = "Output")]
-    sort_memory: Option<NonZeroU64>,
+    /// Approximate memory for rows that are sorted or on their way between threads [default: 512M]
+    ///
+    /// Rows to be sorted that exceed it go to a temporary file beside the destination.
+    #[arg(
+        long,
+        alias = "sort-memory",
+        value_parser = parse_bytes::<NonZeroU64>,
+        value_name = "BYTES",
+        help_heading = "Output"
+    )]
+    memory: Option<NonZeroU64>,
 
     /// Verify the output: read it back and compare all rows with the input before moving it into place
     ///
@@ -156,7 +162,6 @@ impl FileArgs {
             (self.page_rows.is_some(), "--page-rows", &[Parquet]),
             (self.page_bytes.is_some(), "--page-bytes", &[Parquet]),
             (self.sort.is_some(), "--sort", &[Order]),
-            (self.sort_memory.is_some(), "--sort-memory", &[Order]),
             (self.verify, "--verify", &[Verify]),
             (self.overwrite, "--overwrite", &[Overwrite]),
             (self.partition_by.is_some(), "--partition-by", &[Directory]),
@@ -197,7 +202,7 @@ impl FileArgs {
         options.limit = copying.rows.limit;
         options.sort =
             SortBy::resolve(sort.as_deref().unwrap_or_default(), &source.table().schema).map_err(wrong)?;
-        options.sort_memory_bytes = self.sort_memory.map_or(SORT_MEMORY_BYTES, NonZeroU64::get);
+        options.memory_bytes = self.memory.map_or(MEMORY_BYTES, NonZeroU64::get);
         options.verify = self.verify;
         (options.threads, options.cancel) = (copying.threads.get(), copying.interrupted.cancel());
         let is_sorted = self.sort.is_some() || self.partition_by.is_some();
@@ -253,9 +258,6 @@ impl FileArgs {
     }
 
     fn parquet(&self) -> Outcome<ParquetOptions> {
-        if self.sort_memory.is_some() && self.sort.is_none() && self.partition_by.is_none() {
-            return Err(Failure::usage("--sort-memory has no effect without --sort"));
-        }
         if self.bloom_fpp.is_some() && self.bloom.is_none() {
             return Err(Failure::usage("--bloom-fpp has no effect without --bloom"));
         }

@@ -6,7 +6,7 @@
 //! bytes of their keys, and the picked rows are gathered column by column, a batch at a time.
 //!
 //! Rows that exceed the memory limit become a *run*, by the same merge: a Parquet file, PLAIN and LZ4, appended to one
-//! spill object. `BatchReader` reads runs back in small row groups, and the same tree merges them, in several passes if
+//! spill object. A run is half of what fits into memory, so that one can be written while the next is collected. `BatchReader` reads runs back in small row groups, and the same tree merges them, in several passes if
 //! there are too many. The sort is stable: pieces and runs are numbered in the order in which their rows arrived.
 //!
 //! Source: Knuth, *The Art of Computer Programming*, volume 3, 5.4.1, for runs and the loser
@@ -18,12 +18,14 @@ mod key;
 mod merge;
 mod pieces;
 mod producer;
+mod run;
 mod sorter;
 mod stored;
 
 use marquetry_base::Budget;
 
 pub use key::{KEY_BYTES_MAX, KEY_COLUMNS_MAX, Keys};
+pub use run::RunWork;
 pub use sorter::{SortOptions, Sorted, Sorter};
 
 /// Whether the rest of a budget pays for what is done in one go, or nothing of it is spent yet.

@@ -11,10 +11,10 @@ use marquetry_base::{
     Budget, Bytes, Codec, Codecs, Error, Failed, Limits, Machine, Object, Price, Result, Step, check_supply,
 };
 
-use super::is_paid_for;
 use super::key::Keys;
 use super::pieces::Piece;
 use super::producer::{Common, Producer, Run};
+use super::run::RunWork;
 use super::stored::{Stored, Storing};
 use crate::batch::Batch;
 use crate::batch::store::{rows_max, value_bytes};
@@ -34,8 +34,8 @@ use crate::write::{ColumnOptions, Fed, FileWriter, WriteOptions};
 /// Batches have all leaves of the schema, as [`FileWriter::feed`] takes them. In the output, flat columns are spaced
 /// and nested ones have levels.
 ///
-/// Rows are held until they take [`SortOptions::memory_bytes`]; then they are appended to the spill object as a run,
-/// and read back after the last row has arrived. If they never take as much, nothing is written.
+/// Rows are held until they take [`SortOptions::memory_bytes`]; then they are appended to the spill object in runs, each
+/// of half as many bytes, and read back after the last row has arrived. If they never take as much, nothing is written.
 pub struct Sorter {
     common: Common,
     options: SortOptions,
@@ -46,6 +46,15 @@ pub struct Sorter {
     stored: Vec<Stored>,
     pieces: Vec<Piece>,
     held: u64,
+    /// How much of that is half of the memory: the first run.
+    half: Option<Half>,
+    /// Runs are written elsewhere, and the one that is.
+    shares: bool,
+    outside: Outside,
+    /// Nothing can be done before it is.
+    is_waiting: bool,
+    /// Bytes of rows that are being written.
+    spilling: u64,
     /// Rows that are held, and the bytes of one, on the average, of those that were held last.
     held_rows: u64,
     row_bytes: u64,
@@ -95,16 +104,33 @@ enum State {
     Storing(Box<Storing>),
     /// The rows of the last batch are sorted, from this one on.
     Sorting(usize),
-    /// Rows are written as a run, whose first byte stands at `start`.
+    /// Rows are written as a run.
     Spilling {
-        producer: Box<Producer>,
-        writer: Box<FileWriter>,
-        start: u64,
+        work: Box<RunWork>,
         is_merged: bool,
     },
     /// Rows are handed out.
     Sending(Box<Producer>),
     End,
+}
+
+/// A part of what is held: the first batches, and the pieces of them.
+#[derive(Debug, Clone, Copy)]
+struct Half {
+    stored: usize,
+    pieces: usize,
+    held: u64,
+    rows: u64,
+}
+
+/// A run that is written elsewhere.
+#[derive(Default)]
+enum Outside {
+    #[default]
+    None,
+    /// It waits for the host.
+    Ready(Box<RunWork>),
+    Away,
 }
 
 /// Batches, and sorted pieces of them, that are held at once: each of them is looked at for each batch that is handed out.
@@ -151,6 +177,11 @@ impl Sorter {
             stored: Vec::new(),
             pieces: Vec::new(),
             held: 0,
+            half: None,
+            shares: false,
+            outside: Outside::None,
+            is_waiting: false,
+            spilling: 0,
             held_rows: 0,
             row_bytes: 1,
             rows: 0,
@@ -197,6 +228,52 @@ impl Sorter {
         self.spilled
     }
 
+    /// Lets the host have runs written elsewhere while more rows are collected: from now on the sorter hands out the
+    /// [work](RunWork). The rows come in the same order, and in the same batches.
+    ///
+    /// ```text
+    /// next_run()                   a run to be written, which any thread may do
+    /// return_run(work)             once it is done
+    /// awaits_run()                 after a step that returned Yield: only next_run and return_run lead on
+    /// ```
+    ///
+    /// Runs that are merged to longer ones are not shared.
+    pub fn share(&mut self) {
+        self.shares = true;
+    }
+
+    /// The run to be written, if there is one.
+    pub fn next_run(&mut self) -> Option<RunWork> {
+        match core::mem::replace(&mut self.outside, Outside::Away) {
+            Outside::Ready(work) => Some(*work),
+            other => {
+                self.outside = other;
+                None
+            }
+        }
+    }
+
+    /// Takes back what has written a run.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` for a run that is not complete, or not of this sorter.
+    pub fn return_run(&mut self, work: RunWork) -> Result<()> {
+        match (&self.outside, work.run()) {
+            (Outside::Away, Some(run)) if run.start == self.spilled => {
+                self.outside = Outside::None;
+                self.end_run(run, false);
+                Ok(())
+            }
+            _ => Err(Error::misuse("a run that is not complete, or of another sorter")),
+        }
+    }
+
+    /// Whether the last step ended because nothing can be done before a run is [returned](Sorter::return_run).
+    pub fn awaits_run(&self) -> bool {
+        self.is_waiting
+    }
+
     /// Runs that are in the spill object and not merged yet.
     pub fn runs(&self) -> usize {
         self.runs.len() + self.merged.len()
@@ -204,10 +281,11 @@ impl Sorter {
 
     /// The approximate bytes of the rows that it holds.
     pub fn held(&self) -> u64 {
-        self.held
+        self.held + self.spilling
     }
 
     fn advance(&mut self, budget: &mut Budget<'_>) -> Result<Step<Sorted>> {
+        self.is_waiting = false;
         loop {
             let answer = match &mut self.state {
                 State::Measuring { .. } => {
@@ -269,15 +347,29 @@ impl Sorter {
 
     /// Decides what is done next: nothing is half done.
     fn fill(&mut self) -> Result<Option<Step<Sorted>>> {
-        let is_full = self.held >= self.options.memory_bytes
+        let is_outside = !matches!(self.outside, Outside::None);
+        let is_spilling = is_outside || self.runs() > 0;
+        let memory = self.options.memory_bytes;
+        if self.half.is_none() && self.held >= memory / 2 {
+            let (stored, pieces) = (self.stored.len(), self.pieces.len());
+            self.half = Some(Half { stored, pieces, held: self.held, rows: self.held_rows });
+        }
+        // While a run is written, there is room for another.
+        let is_full = self.held >= if is_spilling { memory / 2 } else { memory }
             || self.stored.len() >= BATCHES_MAX
             || self.pieces.len() >= PIECES_MAX;
-        if is_full || (self.is_finished && self.fed.is_none() && self.runs() > 0 && !self.stored.is_empty()) {
-            self.begin_run()?;
+        let is_last = self.is_finished && self.fed.is_none();
+        if !self.stored.is_empty() && (is_full || is_last && is_spilling) {
+            if is_outside {
+                return Ok(self.wait());
+            }
+            self.begin_run(is_spilling)?;
         } else if let Some(batch) = self.fed.take() {
             self.state = State::Storing(Box::new(Storing::new(batch, true)));
         } else if !self.is_finished {
             return Ok(Some(Step::Ready(Sorted::Room)));
+        } else if is_outside {
+            return Ok(self.wait());
         } else if self.runs() == 0 {
             let producer =
                 Producer::of_memory(core::mem::take(&mut self.stored), core::mem::take(&mut self.pieces));
@@ -286,6 +378,11 @@ impl Sorter {
             self.merge()?;
         }
         Ok(None)
+    }
+
+    fn wait(&mut self) -> Option<Step<Sorted>> {
+        self.is_waiting = true;
+        Some(Step::Yield)
     }
 
     /// The batch can be held.
@@ -329,18 +426,45 @@ impl Sorter {
         })
     }
 
-    /// All that is held becomes a run.
-    fn begin_run(&mut self) -> Result<()> {
-        let producer =
-            Producer::of_memory(core::mem::take(&mut self.stored), core::mem::take(&mut self.pieces));
-        self.row_bytes = self.held.checked_div(self.held_rows).unwrap_or(0).max(1);
+    /// What is held becomes a run, all of it or the first half.
+    fn begin_run(&mut self, is_all: bool) -> Result<()> {
+        let (mut stored, mut pieces) = (core::mem::take(&mut self.stored), core::mem::take(&mut self.pieces));
+        let (mut held, mut rows) = (self.held, self.held_rows);
+        if let Some(half) = self.half.take().filter(|half| !is_all && half.stored < stored.len()) {
+            self.stored = stored.split_off(half.stored);
+            self.pieces = pieces.split_off(half.pieces);
+            let batches =
+                u32::try_from(half.stored).map_err(|_| Error::internal("too many batches to sort"))?;
+            self.pieces.iter_mut().for_each(|piece| piece.source -= batches);
+            (held, rows) = (half.held, half.rows);
+        }
+        self.row_bytes = held.checked_div(rows).unwrap_or(0).max(1);
+        (self.held, self.held_rows, self.spilling) = (self.held - held, self.held_rows - rows, held);
+        let producer = Producer::of_memory(stored, pieces);
+        if self.shares {
+            self.outside = Outside::Ready(Box::new(self.run(producer)?));
+            return Ok(());
+        }
         self.write(producer, false)
     }
 
+    fn run(&self, producer: Producer) -> Result<RunWork> {
+        Ok(RunWork::new(self.common.clone(), producer, self.writer()?, self.spilled))
+    }
+
     fn write(&mut self, producer: Producer, is_merged: bool) -> Result<()> {
-        let (producer, writer) = (Box::new(producer), Box::new(self.writer()?));
-        self.state = State::Spilling { producer, writer, start: self.spilled, is_merged };
+        self.state = State::Spilling { work: Box::new(self.run(producer)?), is_merged };
         Ok(())
+    }
+
+    /// A run is in the spill object.
+    fn end_run(&mut self, run: Run, is_merged: bool) {
+        (self.spilled, self.spilling) = (run.end, 0);
+        if is_merged {
+            self.merged.push(run);
+        } else {
+            self.runs.push_back(run);
+        }
     }
 
     /// Bytes of a row group of a run.
@@ -399,39 +523,15 @@ impl Sorter {
 
     /// Writes a run.
     fn spill(&mut self, budget: &mut Budget<'_>) -> Result<Option<Step<Sorted>>> {
-        let State::Spilling { producer, writer, start, is_merged } = &mut self.state else { return Ok(None) };
-        Ok(match writer.step(budget)? {
-            Step::Append(object, bytes) => {
-                self.spilled += u64_of(bytes.len());
-                Some(Step::Append(object, bytes))
-            }
-            Step::Yield => Some(Step::Yield),
-            Step::Need(_) => return Err(Error::internal("a run's writer that reads")),
-            Step::Ready(_) if !is_paid_for(1, budget) => Some(Step::Yield),
-            Step::Ready(_) => match producer.step(&self.common, budget)? {
-                Going::Done(Some(batch)) => match writer.feed(batch)? {
-                    Fed::Taken => None,
-                    Fed::Full(_) => return Err(Error::internal("a writer that asked for rows has no room")),
-                },
-                Going::Need(demand) => Some(Step::Need(demand)),
-                Going::Yield => Some(Step::Yield),
-                Going::Done(None) => {
-                    writer.finish();
-                    None
-                }
-            },
-            Step::Done => {
-                let run = *start..self.spilled;
-                if *is_merged {
-                    self.merged.push(run)
-                } else {
-                    self.runs.push_back(run)
-                }
-                (self.held, self.held_rows) = (0, 0);
-                self.state = State::Filling;
-                None
-            }
-        })
+        let State::Spilling { work, is_merged } = &mut self.state else { return Ok(None) };
+        let answer = work.advance(budget)?;
+        self.spilled = work.position();
+        let (Some(Step::Done), Some(run), is_merged) = (&answer, work.run(), *is_merged) else {
+            return Ok(answer.map(|step| step.map(|()| Sorted::Room)));
+        };
+        self.end_run(run, is_merged);
+        self.state = State::Filling;
+        Ok(None)
     }
 }
 
@@ -448,9 +548,8 @@ impl Machine for Sorter {
         }
         check_supply(&range, &bytes, Some(self.spilled))?;
         match &mut self.state {
-            State::Spilling { producer, .. } | State::Sending(producer) => {
-                producer.supply(object, &range, &bytes)
-            }
+            State::Spilling { work, .. } => work.supply(object, range, bytes),
+            State::Sending(producer) => producer.supply(object, &range, &bytes),
             _ => Ok(()),
         }
     }

@@ -123,6 +123,15 @@ impl Coding {
         put(&mut self.encoder, Slice::Indices(indices), false, budget)
     }
 
+    /// Bytes of values that may be encoded again, without the dictionary.
+    pub(super) fn undone_bytes_max(&self) -> usize {
+        if self.dictionary.is_some() && !self.has_pages || self.undone.is_some() {
+            self.plain_bytes
+        } else {
+            0
+        }
+    }
+
     /// Whether a dictionary was chosen, and left.
     pub(super) fn has_left_chosen(&self) -> bool {
         self.is_chosen && self.encoding != Encoding::RleDictionary

@@ -34,6 +34,11 @@ const HISTOGRAM_PRICE: Price = Price::per_kilovalue(1 << 10);
 /// The maximum cost of choosing an encoding: a sample of about a thousand values is encoded in several ways.
 const CHOICE_UNITS: u64 = 215_000;
 
+/// Bytes that a column grows by although it takes nothing: the headers of pages, and what a codec adds.
+const SLACK_BYTES: u64 = 4 << 10;
+/// Bytes that a dictionary allocates at once, at most, besides what doubles.
+const DICTIONARY_SLACK_BYTES: u64 = 128 << 10;
+
 /// What all columns use, one after the other.
 pub(super) struct Shared {
     pub(super) options: Arc<WriteOptions>,
@@ -81,6 +86,13 @@ pub(super) struct ColumnWriter {
     /// Of geometries.
     geospatial: Option<Box<GeospatialBuilder>>,
     pub(super) chunk: Chunk,
+}
+
+/// By how many bytes a column may grow, besides what it takes: as pages are made, and dictionaries.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Slack {
+    pub(super) size: u64,
+    pub(super) held: u64,
 }
 
 /// The page that is being filled.
@@ -188,10 +200,29 @@ impl ColumnWriter {
             + u64_of(sample + coding + self.repetition.bytes() + self.definition.bytes())
     }
 
+    /// By how much it may grow at most, besides what it takes: the open page and the dictionary as they are closed, and
+    /// encoded again.
+    pub(super) fn slack(&self) -> Slack {
+        let undone = self.coding.as_ref().map_or(0, |coding| coding.undone_bytes_max());
+        let open = self.size().saturating_sub(self.chunk.compressed_bytes);
+        let held = self.held().saturating_sub(self.chunk.held);
+        let dictionary = if self.has_no_dictionary() { 0 } else { DICTIONARY_SLACK_BYTES };
+        // Only a codec adds to what is encoded for good; what is counted or chosen by may double.
+        let part =
+            if self.has_no_dictionary() && self.sample.is_none() && self.bloom.is_none() { 4 } else { 1 };
+        let more = u64_of(undone) + SLACK_BYTES;
+        Slack { size: open / part + more, held: held / part + more + dictionary }
+    }
+
+    /// The rest of the chunk has no dictionary.
+    pub(super) fn has_no_dictionary(&self) -> bool {
+        self.coding.as_ref().is_some_and(|coding| coding.dictionary.is_none())
+    }
+
     /// Sends the pages that need not wait for the end of their row group: those of its first unfinished column, if that
     /// has no dictionary, or the dictionary's page is done. Before the first values, that is unknown. False if the budget
     /// is spent first.
-    fn send_pages(&mut self, out: &mut Out, budget: &mut Budget<'_>) -> bool {
+    pub(super) fn send_pages(&mut self, out: &mut Out, budget: &mut Budget<'_>) -> bool {
         let is_first_known = self.coding.as_ref().is_some_and(|coding| coding.dictionary.is_none());
         if is_first_known && matches!(self.closing, Closing::No) {
             // Spilled pages are read back when the row group ends; what follows them waits until then.

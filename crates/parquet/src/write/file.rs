@@ -1,5 +1,7 @@
 //! Batches in, a file out.
 
+mod sharing;
+
 use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -7,8 +9,7 @@ use core::ops::{Range, RangeInclusive};
 
 use marquetry_base::cast::u64_of;
 use marquetry_base::{
-    Budget, Bytes, Codecs, Demand, Error, Failed, Input, Machine, Object, Price, Result, Segmented, Step,
-    check_supply,
+    Budget, Bytes, Codecs, Demand, Error, Failed, Input, Machine, Object, Price, Result, Step, check_supply,
 };
 
 use super::column::{ColumnWriter, Shared};
@@ -19,6 +20,8 @@ use super::out::Out;
 use super::page::PageMaker;
 use super::part::Room as PartRoom;
 use super::released::Released;
+use super::sharing::Sharing;
+use super::work::{Columns, Strip};
 use crate::batch::{Batch, ColumnBatch};
 use crate::format::{ARROW_SCHEMA_KEY, MAGIC};
 use crate::going::Going;
@@ -63,7 +66,9 @@ const PAIR_PRICE: Price = Price::per_kilovalue(10 << 10);
 pub struct FileWriter {
     file: Object,
     shared: Shared,
-    columns: Segmented<ColumnWriter>,
+    columns: Columns,
+    /// If the columns' work is done elsewhere.
+    sharing: Option<Sharing>,
     state: State,
     batch: Option<Pending>,
     column: Option<ColumnBatch>,
@@ -105,7 +110,7 @@ pub struct Room;
 
 /// The batch that is being taken.
 struct Pending {
-    batch: Batch,
+    batch: Arc<Batch>,
     /// Rows that all columns have taken.
     taken: usize,
     /// Rows that they are to take together, and the column whose turn it is.
@@ -172,7 +177,8 @@ impl FileWriter {
         Ok(FileWriter {
             file,
             shared,
-            columns: Segmented::new(),
+            columns: Columns::default(),
+            sharing: None,
             state: State::Building(0),
             batch: None,
             column: None,
@@ -213,7 +219,7 @@ impl FileWriter {
             return Err(Error::misuse("rows, for a row group that is fed by columns"));
         }
         if batch.rows > 0 {
-            self.batch = Some(Pending { batch, taken: 0, until: 0, column: 0 });
+            self.batch = Some(Pending { batch: Arc::new(batch), taken: 0, until: 0, column: 0 });
         }
         Ok(Fed::Taken)
     }
@@ -283,6 +289,7 @@ impl FileWriter {
     }
 
     fn advance(&mut self, budget: &mut Budget<'_>) -> Result<Step<Room>> {
+        self.wait_no_more();
         loop {
             if let Some(bytes) = self.out.take() {
                 return Ok(Step::Append(self.file, bytes));
@@ -295,6 +302,7 @@ impl FileWriter {
             }
             let answer = match &mut self.state {
                 State::Building(_) => self.build(budget)?,
+                State::Rows if self.sharing.is_some() => self.share_rows(budget)?,
                 State::Rows => self.take_rows(budget)?,
                 State::Spilling { .. } => self.spill(budget)?,
                 State::Columns(_) => self.take_column(budget)?,
@@ -316,7 +324,7 @@ impl FileWriter {
                     }
                 },
                 State::Releasing => {
-                    if self.columns.pop().is_some() || self.ending.pop_key_value() {
+                    if self.columns.pop() || self.ending.pop_key_value() {
                         budget.charge_units(RELEASE_UNITS);
                     } else {
                         self.state = State::End;
@@ -363,17 +371,16 @@ impl FileWriter {
         Ok(None)
     }
 
-    fn take_rows(&mut self, budget: &mut Budget<'_>) -> Result<Option<Step<Room>>> {
+    /// Does what is due between two strips. `None` if that is to take the next one.
+    fn begin_strip(&mut self) -> Result<Option<Option<Step<Room>>>> {
         let options = &self.shared.options;
-        let is_between = self.batch.as_ref().is_none_or(|pending| pending.until == pending.taken);
-        if is_between
-            && self.group_rows > 0
-            && (self.group_rows >= options.row_group_rows || self.group_bytes >= options.row_group_bytes)
-        {
-            return Ok(self.begin_group());
+        let is_full =
+            self.group_rows >= options.row_group_rows || self.group_bytes >= options.row_group_bytes;
+        if self.group_rows > 0 && is_full {
+            return Ok(Some(self.begin_group()));
         }
-        let Some(pending) = &mut self.batch else {
-            return Ok(match self.is_finished {
+        if self.batch.is_none() {
+            return Ok(Some(match self.is_finished {
                 false => Some(Step::Ready(Room)),
                 true if self.group_rows > 0 => self.begin_group(),
                 true => {
@@ -381,48 +388,39 @@ impl FileWriter {
                     self.state = State::Index;
                     None
                 }
-            });
-        };
-        if is_between {
-            if options.spill.is_some() && self.held >= self.spill_at {
-                let with_open = self.held_pages < self.held_max() / SPILLED_PART;
-                self.state = State::Spilling { visited: 0, with_open, is_moving: false };
-                return Ok(None);
-            }
-            let rows = strip_rows(options, self.group_rows, self.group_bytes);
-            let rows = usize::try_from(rows).unwrap_or(usize::MAX);
-            pending.until = pending.taken + rows.min(pending.batch.rows - pending.taken);
+            }));
         }
+        if options.spill.is_some() && self.held >= self.spill_at {
+            self.state = State::Spilling { visited: 0, with_open: false, is_moving: false };
+            return Ok(Some(None));
+        }
+        Ok(None)
+    }
+
+    fn take_rows(&mut self, budget: &mut Budget<'_>) -> Result<Option<Step<Room>>> {
+        if self.batch.as_ref().is_none_or(|pending| pending.until == pending.taken) {
+            if let Some(answer) = self.begin_strip()? {
+                return Ok(answer);
+            }
+            if let Some(pending) = &mut self.batch {
+                let rows = strip_rows(&self.shared.options, self.group_rows, self.group_bytes);
+                let rows = usize::try_from(rows).unwrap_or(usize::MAX);
+                pending.until = pending.taken + rows.min(pending.batch.rows - pending.taken);
+            }
+        }
+        let Some(pending) = &mut self.batch else { return Ok(None) };
         while let Some(column) = self.columns.get_mut(pending.column) {
-            let batch = &pending.batch.columns[pending.column];
             let (held, size, pages) = (column.held(), column.size(), column.chunk.held);
             // Pages of the first column go ahead of those that wait for their row group.
             let out = (pending.column == 0).then_some(&mut self.out);
-            let taken = match batch.rows == pending.batch.rows {
-                true => column.advance(batch, pending.until, &mut self.shared, out, budget),
-                false => Err(Error::misuse(format!(
-                    "a column of {} rows, in a batch of {}",
-                    batch.rows, pending.batch.rows
-                ))),
-            };
-            let ended = taken.and_then(|is_taken| {
-                if is_taken && pending.until == pending.batch.rows {
-                    column.end_batch(batch)?;
-                }
-                Ok(is_taken)
-            });
+            let strip =
+                Strip { batch: Arc::clone(&pending.batch), until: pending.until, first_row: self.rows };
+            let taken = strip.take(pending.column, column, &mut self.shared, out, budget);
             self.held_pages = self.held_pages.wrapping_add(column.chunk.held.wrapping_sub(pages));
             let (held, size) = (column.held().wrapping_sub(held), column.size().wrapping_sub(size));
             self.held = self.held.wrapping_add(held);
             self.group_bytes = self.group_bytes.wrapping_add(size);
-            let (schema, number) = (&self.shared.schema, pending.column);
-            let row = self.rows + u64_of(column.row(batch));
-            let is_taken = ended.map_err(|error| {
-                error.at(|at| {
-                    at.column = Some(schema.leaf_path(number));
-                    at.row = Some(row);
-                })
-            })?;
+            let is_taken = taken?;
             // Not before: codecs do nothing where a budget is begun, and does not pay for what they do at least.
             budget.charge(COLUMN_PRICE, 0, 1);
             if !is_taken {
@@ -438,8 +436,8 @@ impl FileWriter {
             (pending.taken, pending.column) = (pending.until, 0);
             if pending.taken == pending.batch.rows {
                 self.rows += u64_of(pending.taken);
-                let batch = self.batch.take();
-                self.released.columns(batch.map(|pending| pending.batch.columns).unwrap_or_default());
+                let batch = self.batch.take().and_then(|pending| Arc::into_inner(pending.batch));
+                self.released.columns(batch.map(|batch| batch.columns).unwrap_or_default());
             }
         }
         Ok(None)
@@ -547,10 +545,14 @@ impl FileWriter {
         self.shared.group_rows_max = self.shared.options.row_group_rows;
         (self.group_rows, self.group_bytes, self.held, self.held_pages) = (0, 0, 0, 0);
         (self.spill_at, self.spill_next) = (self.held_max(), 0);
+        self.share_again();
         self.state = State::Rows;
     }
 
     fn end_group(&mut self, budget: &mut Budget<'_>) -> Result<Option<Step<Room>>> {
+        if !self.share_end()? {
+            return Ok(Some(Step::Yield));
+        }
         let ended = self.step_group(budget)?;
         Ok(match (ended, self.shared.options.spill) {
             (Going::Yield, _) if self.out.is_ready() => None,
@@ -580,12 +582,15 @@ impl FileWriter {
             .get_mut(number)
             .filter(|found| *visited < columns && (!*with_open || !is_enough || is_begun(found)));
         let Some(found) = found else {
-            if is_enough || *with_open {
+            // Pages are not ended for it as long as what is left fits: so it makes no difference to the file when others are moved.
+            if *with_open || self.held < self.spill_at {
+                if *with_open {
+                    // What cannot be moved stays, whatever the bound: dictionaries, and hashes. It is not tried again before there is more.
+                    let more = self.held.saturating_add((most / 2).max(1));
+                    self.spill_at = if is_enough { most } else { most.max(more) };
+                }
                 self.spill_out.seal();
                 self.state = State::Rows;
-                // What cannot be moved stays, whatever the bound: dictionaries, and hashes. It is not tried again before there is more.
-                let more = self.held.saturating_add((most / 2).max(1));
-                self.spill_at = if is_enough { most } else { most.max(more) };
             } else {
                 (*visited, *with_open) = (0, true);
             }

@@ -16,6 +16,7 @@ use super::long_rows::HeldOfAll;
 use super::options::WriteOptions;
 use super::out::Out;
 use super::statistics::BoundsOf;
+use super::work::Columns;
 use crate::batch::Maxima;
 use crate::bloom::Filter;
 use crate::format::write::{
@@ -117,7 +118,7 @@ impl GroupSteps {
     /// The codec's errors, and an error if memory cannot be allocated.
     pub(super) fn step(
         &mut self,
-        columns: &mut Segmented<ColumnWriter>,
+        columns: &mut Columns,
         shared: &mut Shared,
         out: &mut Out,
         spilled: &mut Input,

@@ -34,6 +34,9 @@
 //!    are kept while they take no more memory than the filter of all rows that the row group may have, then inserted
 //!    into that filter, which is folded at the end.
 //!
+//! The work of columns may be done elsewhere ([`FileWriter::share`]): each is handed out as [`ColumnWork`], and the writer
+//! decides what depends on all of them (`write/file/sharing.rs`). The file is the same.
+//!
 //! The file does not depend on how the work was split into steps. Thrift structures are written from the same types
 //! that they are read into; long strings are shared, not copied. Bounds are kept in the form in which they may be
 //! written (64 bytes of a string): truncation keeps the order, so nothing longer is ever compared.
@@ -60,8 +63,11 @@ mod page;
 mod part;
 pub(crate) mod released;
 mod sample;
+mod sharing;
 mod statistics;
+mod work;
 
 pub use file::{Fed, FileWriter, Room};
 pub use footer::FooterWriter;
 pub use options::{BloomOptions, ColumnOptions, PageVersion, WriteOptions};
+pub use work::{ColumnWork, ColumnWorker};

@@ -206,6 +206,16 @@ impl PageMaker {
         }
     }
 
+    /// The codecs that it uses.
+    pub(super) fn codecs(&self) -> Arc<dyn Codecs> {
+        Arc::clone(&self.codecs)
+    }
+
+    /// Makes the pages of another file from now on.
+    pub(super) fn adopt(&mut self, crc: bool, limits: Limits) {
+        (self.crc, self.limits) = (crc, limits);
+    }
+
     /// Begins a page: `plain`, then `input`, which is compressed. `kind` must be complete, except for whether a V2 page
     /// is compressed.
     ///

@@ -5,6 +5,7 @@ use core::ops::Range;
 use alloc::format;
 use alloc::vec::Vec;
 
+use marquetry_base::cast::u64_of;
 use marquetry_base::{Bitmap, Budget, Error, Price, Result};
 use marquetry_kernels::{bits, gather, levels as kernel};
 
@@ -116,6 +117,16 @@ impl Part {
     pub(super) fn begins_row(&self, column: &ColumnBatch, maxima: Maxima) -> bool {
         repetition_of(column, maxima).is_none_or(|levels| levels.get(self.entries.start) == Some(&0))
     }
+}
+
+/// The bytes of a column's values in PLAIN, about, and its entries.
+pub(super) fn measure(column: &ColumnBatch) -> (u64, usize) {
+    let entries = column.levels.as_ref().map_or(column.rows, |levels| levels.definition.len());
+    let values = column.values.len();
+    if values == 0 {
+        return (0, entries);
+    }
+    (u64_of(bytes_of_values(&column.values, 0..values)) + 4 * u64_of(values), entries.max(values))
 }
 
 /// The largest number of entries, up to `count`, that ends with a row; `count` if no row ends there.

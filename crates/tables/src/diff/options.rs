@@ -2,7 +2,7 @@
 
 use marquetry_base::Limits;
 
-use crate::sorting::SORT_MEMORY_BYTES;
+use crate::sorting::MEMORY_BYTES;
 use crate::{Cancel, ColumnPath};
 
 /// How two tables are compared.
@@ -37,7 +37,7 @@ impl Default for DiffOptions {
         DiffOptions {
             rows_shown: 3,
             key: Vec::new(),
-            sort_memory_bytes: SORT_MEMORY_BYTES,
+            sort_memory_bytes: MEMORY_BYTES,
             threads: None,
             limits: Limits::DEFAULT,
             cancel: Cancel::new(),

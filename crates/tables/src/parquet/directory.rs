@@ -60,6 +60,7 @@ pub struct NewParquetDirectory {
     options: DirectoryOptions,
     guard: Guard,
     cancel: Cancel,
+    threads: usize,
     open: Option<Open>,
 }
 
@@ -117,6 +118,7 @@ impl NewParquetDirectory {
             options,
             guard: Guard::default(),
             cancel: Cancel::new(),
+            threads: 1,
             open: None,
         })
     }
@@ -147,7 +149,7 @@ impl NewParquetDirectory {
             options.sorting_columns = order;
         }
         // Before a directory is made.
-        let shape = Shape::new(schema, options, faults, &self.cancel)?;
+        let shape = Shape::new(schema, options, faults, (self.threads, &self.cancel))?;
         let overwrite = self.options.parquet.overwrite;
         let directory = self.store.create_directory(&self.path, overwrite, &PARQUET_EXTENSIONS)?;
         let wants = Wants {
@@ -181,6 +183,10 @@ impl Destination for NewParquetDirectory {
         self.cancel = cancel.clone();
     }
 
+    fn set_threads(&mut self, threads: usize) {
+        self.threads = threads;
+    }
+
     fn begin(&mut self, table: &Table) -> Result<Wants> {
         self.guard.expect(Stage::New)?;
         let begun = self.begin_directory(table);
@@ -191,6 +197,12 @@ impl Destination for NewParquetDirectory {
         self.guard.expect(Stage::Begun)?;
         let written = self.open().and_then(|(open, options)| open.write(&batch, options));
         self.guard.then(Stage::Begun, written)
+    }
+
+    fn drain(&mut self) -> Result<()> {
+        self.guard.expect(Stage::Begun)?;
+        let drained = self.open().and_then(|(open, _)| open.drain());
+        self.guard.then(Stage::Begun, drained)
     }
 
     fn finish(&mut self) -> Result<Written> {
@@ -245,11 +257,13 @@ impl Open {
         while start < batch.rows {
             let mut end = batch.rows;
             if let Some(partitioning) = &self.partitioning {
-                let constants = partitioning.constants(batch, start)?;
+                let constants =
+                    partitioning.constants(batch, start).map_err(|error| first(&mut self.file, error))?;
                 end = (start + 1..end).find(|row| !partitioning.is_same(batch, start, *row)).unwrap_or(end);
                 // Different bits may have one name (a decimal with leading zeros): then they have files of their own.
                 if constants != self.constants {
-                    let below = partitioning.directory(batch, start)?;
+                    let below =
+                        partitioning.directory(batch, start).map_err(|error| first(&mut self.file, error))?;
                     self.end_file()?;
                     if below != self.below {
                         (self.below, self.number) = (below, 0);
@@ -280,11 +294,18 @@ impl Open {
             // Its number is that in one of the files.
             .map_err(Error::without_row)?;
             start = end;
-            if options.file_bytes.is_some_and(|most| file.size() >= most.get()) {
+            if let Some(most) = options.file_bytes
+                && file.has_reached(most.get()).map_err(Error::without_row)?
+            {
                 self.end_file()?;
             }
         }
         Ok(())
+    }
+
+    /// Waits until the rows so far are with their columns.
+    fn drain(&mut self) -> Result<()> {
+        self.file.as_mut().map_or(Ok(()), OpenFile::drain).map_err(Error::without_row)
     }
 
     /// Begins the next file of the directory at hand.
@@ -301,12 +322,20 @@ impl Open {
         let Some(mut file) = self.file.take() else { return Ok(()) };
         // (Its rows are numbered for themselves.)
         file.finish().map_err(Error::without_row)?;
-        let written = file.written();
+        let written = file.written()?;
         self.written.rows += written.rows;
         self.written.files += 1;
         self.written.bytes += written.bytes;
         self.written.row_groups += written.row_groups;
         self.kept.push(self.constants.clone());
         file.file.commit()
+    }
+}
+
+/// The error to report after rows were found to be at fault: that of earlier ones, if there is one.
+fn first(file: &mut Option<OpenObject>, error: Error) -> Error {
+    match file.as_mut().map_or(Ok(()), OpenFile::drain) {
+        Err(earlier) => earlier.without_row(),
+        Ok(()) => error,
     }
 }

@@ -39,6 +39,7 @@ pub struct NewParquetFile {
     options: ParquetOptions,
     guard: Guard,
     cancel: Cancel,
+    threads: usize,
     /// What is being written, and its schema.
     open: Option<(Box<OpenObject>, Arc<Schema>)>,
 }
@@ -77,6 +78,7 @@ impl NewParquetFile {
             options,
             guard: Guard::default(),
             cancel: Cancel::new(),
+            threads: 1,
             open: None,
         })
     }
@@ -88,7 +90,7 @@ impl NewParquetFile {
             options.sorting_columns.clone_from(&table.order);
         }
         // Before a file is made.
-        let shape = Shape::new(Arc::clone(&table.schema), options, faults, &self.cancel)?;
+        let shape = Shape::new(Arc::clone(&table.schema), options, faults, (self.threads, &self.cancel))?;
         let file = self.store.create(&self.path, self.options.overwrite)?;
         let scratch = file.scratch().map(Path::to_path_buf);
         let can_verify = file.readable().is_some();
@@ -114,6 +116,10 @@ impl Destination for NewParquetFile {
         self.cancel = cancel.clone();
     }
 
+    fn set_threads(&mut self, threads: usize) {
+        self.threads = threads;
+    }
+
     fn begin(&mut self, table: &Table) -> Result<Wants> {
         self.guard.expect(Stage::New)?;
         let begun = self.begin_file(table);
@@ -126,9 +132,15 @@ impl Destination for NewParquetFile {
         self.guard.then(Stage::Begun, written)
     }
 
+    fn drain(&mut self) -> Result<()> {
+        self.guard.expect(Stage::Begun)?;
+        let drained = self.open().and_then(OpenFile::drain);
+        self.guard.then(Stage::Begun, drained)
+    }
+
     fn finish(&mut self) -> Result<Written> {
         self.guard.expect(Stage::Begun)?;
-        let written = self.open().and_then(|open| open.finish().map(|()| open.written()));
+        let written = self.open().and_then(|open| open.finish().and_then(|()| open.written()));
         self.guard.then(Stage::Finished, written)
     }
 

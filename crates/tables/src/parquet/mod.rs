@@ -1,5 +1,6 @@
 //! Parquet files as destinations: one file, a directory of them, or any writer.
 
+mod crew;
 mod directory;
 mod file;
 mod open_file;

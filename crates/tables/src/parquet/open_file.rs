@@ -14,6 +14,7 @@ use marquetry_parquet::batch::Batch;
 use marquetry_parquet::schema::Schema;
 use marquetry_parquet::write::{Fed, FileWriter, WriteOptions};
 
+use super::crew::{Crew, CrewWriter};
 use crate::row_order::RowOrder;
 use crate::{Cancel, Written};
 
@@ -22,15 +23,15 @@ const FILE: Object = Object(0);
 pub(super) const SPILL: Object = Object(1);
 
 /// What all files of a destination have in common.
-#[derive(Debug)]
 pub(super) struct Shape {
     schema: Arc<Schema>,
     options: WriteOptions,
     cancel: Cancel,
+    crew: Arc<Crew>,
 }
 
 impl Shape {
-    /// Files with these columns. An order of their rows is stated as far as it can be checked.
+    /// Files with these columns, written by as many threads. An order of their rows is stated as far as it can be checked.
     ///
     /// # Errors
     ///
@@ -39,7 +40,7 @@ impl Shape {
         schema: Arc<Schema>,
         mut options: WriteOptions,
         mut faults: Faults,
-        cancel: &Cancel,
+        (threads, cancel): (usize, &Cancel),
     ) -> Result<Shape> {
         let order = faults.take(RowOrder::new(&schema, &options.sorting_columns));
         options.sorting_columns = order.map(|order| order.columns().collect()).unwrap_or_default();
@@ -49,7 +50,8 @@ impl Shape {
                 faults.take(options.of(leaf).check_leaf(&schema, leaf, &options.limits));
             }
         }
-        let shape = Shape { schema, options, cancel: cancel.clone() };
+        let crew = Arc::new(Crew::new(threads, cancel));
+        let shape = Shape { schema, options, cancel: cancel.clone(), crew };
         if faults.is_empty() {
             faults.take(shape.writer());
         }
@@ -70,7 +72,8 @@ impl Shape {
 pub(super) type OpenObject = OpenFile<Box<dyn NewObject>>;
 
 pub(super) struct OpenFile<S> {
-    writer: FileWriter,
+    writer: CrewWriter,
+    columns: usize,
     pub(super) file: S,
     spill: SpillFile,
     /// The order that the rows are said to have, while they have it.
@@ -84,9 +87,10 @@ impl<S: ByteSink> OpenFile<S> {
     /// A file of which nothing is written yet. What is too much for memory waits beside `scratch`, or in the system's
     /// temporary directory.
     pub(super) fn new(shape: &Shape, file: S, scratch: Option<&Path>) -> Result<OpenFile<S>> {
-        let (writer, spill) = (shape.writer()?, SpillFile::create(scratch)?);
+        let (writer, spill) = (shape.crew.begin(shape.writer()?)?, SpillFile::create(scratch)?);
         let order = Some(RowOrder::new(&shape.schema, &shape.options.sorting_columns)?);
-        Ok(OpenFile { writer, file, spill, order, rows: 0, bytes: 0, cancel: shape.cancel.clone() })
+        let (columns, cancel) = (shape.schema.leaves().len(), shape.cancel.clone());
+        Ok(OpenFile { writer, columns, file, spill, order, rows: 0, bytes: 0, cancel })
     }
 
     fn drive(&mut self) -> Result<bool> {
@@ -96,31 +100,49 @@ impl<S: ByteSink> OpenFile<S> {
         Ok(drive_into_while(&mut self.writer, &mut sinks, || self.cancel.check())?.is_some())
     }
 
-    /// Writes rows.
+    /// Writes rows. Columns may still be at work on them afterwards: what is wrong with them may be reported by any later
+    /// call.
     pub(super) fn write(&mut self, batch: Batch) -> Result<()> {
+        self.feed(batch).map_err(|error| self.first(error))
+    }
+
+    fn feed(&mut self, batch: Batch) -> Result<()> {
         self.rows += u64_of(batch.rows);
         if let Some(order) = &mut self.order
             && order.first_misplaced(&batch)?.is_some()
         {
-            self.writer.withdraw_order();
+            self.writer.with(FileWriter::withdraw_order)?;
             self.order = None;
         }
-        let Fed::Taken = self.writer.feed(batch)? else {
+        self.writer.expect(batch.rows.saturating_mul(self.columns))?;
+        let Fed::Taken = self.writer.with(|writer| writer.feed(batch))?? else {
             return Err(Error::internal("a writer that asked for rows has no room for them"));
         };
-        // All of the batch is written now: what is wrong with it is the caller's to know while it knows where it is from,
-        // and nothing of it is kept. The writer numbers rows as in its file, which is what its limits are about.
-        let is_about_file = |error: &Error| error.kind() == ErrorKind::LimitExceeded;
-        match self.drive().map_err(|error| if is_about_file(&error) { error } else { error.without_row() })? {
+        match self.drive().map_err(of_file)? {
             true => Ok(()),
             false => Err(Error::internal("a writer that ends before its rows")),
         }
     }
 
+    /// The error to report, after the caller or a call has failed with `error`: if earlier rows cannot be written, that
+    /// comes first, whatever the number of threads.
+    pub(super) fn first(&mut self, error: Error) -> Error {
+        match self.drain() {
+            Err(earlier) if error.kind() != ErrorKind::Cancelled => earlier,
+            _ => error,
+        }
+    }
+
+    /// Waits until the rows are with their columns, as they are at once where one thread does everything.
+    pub(super) fn drain(&mut self) -> Result<()> {
+        self.writer.settle()?;
+        self.drive().map(drop).map_err(of_file)
+    }
+
     /// Writes the end.
     pub(super) fn finish(&mut self) -> Result<()> {
-        self.writer.finish();
-        while self.drive()? {}
+        self.writer.with(FileWriter::finish)?;
+        while self.drive().map_err(of_file)? {}
         Ok(())
     }
 
@@ -129,16 +151,27 @@ impl<S: ByteSink> OpenFile<S> {
         self.rows
     }
 
-    /// Bytes that it has, about, while it is written.
-    pub(super) fn size(&self) -> u64 {
-        self.bytes + self.writer.held()
+    /// Whether it would have this many bytes, about, if it ended now.
+    pub(super) fn has_reached(&mut self, bytes: u64) -> Result<bool> {
+        let most = self.writer.with(|writer| writer.size())?;
+        if most < bytes {
+            return Ok(false);
+        }
+        self.drain()?;
+        Ok(self.writer.with(|writer| writer.size())? >= bytes)
     }
 
     /// What was written, at the end.
-    pub(super) fn written(&self) -> Written {
-        let row_groups = u64_of(self.writer.row_groups());
-        Written { rows: self.rows, files: 1, bytes: self.bytes, row_groups, ..Written::default() }
+    pub(super) fn written(&self) -> Result<Written> {
+        let row_groups = u64_of(self.writer.with(|writer| writer.row_groups())?);
+        Ok(Written { rows: self.rows, files: 1, bytes: self.bytes, row_groups, ..Written::default() })
     }
+}
+
+/// An error of the file. The writer numbers rows as in it, which is what its limits are about. Of the other errors, the
+/// caller knows what the rows are.
+fn of_file(error: Error) -> Error {
+    if error.kind() == ErrorKind::LimitExceeded { error } else { error.without_row() }
 }
 
 /// Counts what is appended.

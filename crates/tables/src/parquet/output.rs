@@ -47,6 +47,7 @@ pub struct ParquetOutput<W: Write> {
     options: ParquetOptions,
     guard: Guard,
     cancel: Cancel,
+    threads: usize,
     /// Until it is begun.
     writer: Option<Appending<W>>,
     open: Option<Box<OpenFile<Appending<W>>>>,
@@ -66,6 +67,7 @@ impl<W: Write> ParquetOutput<W> {
             options,
             guard: Guard::default(),
             cancel: Cancel::new(),
+            threads: 1,
             writer,
             open: None,
             name,
@@ -85,7 +87,7 @@ impl<W: Write> ParquetOutput<W> {
         if !table.order.is_empty() {
             options.sorting_columns.clone_from(&table.order);
         }
-        let shape = Shape::new(Arc::clone(&table.schema), options, faults, &self.cancel)?;
+        let shape = Shape::new(Arc::clone(&table.schema), options, faults, (self.threads, &self.cancel))?;
         let writer = self.writer.take().ok_or_else(|| Error::internal("a writer that is taken twice"))?;
         self.open = Some(Box::new(OpenFile::new(&shape, writer, None)?));
         Ok(Wants::default())
@@ -105,6 +107,10 @@ impl<W: Write + Send> Destination for ParquetOutput<W> {
         self.cancel = cancel.clone();
     }
 
+    fn set_threads(&mut self, threads: usize) {
+        self.threads = threads;
+    }
+
     fn begin(&mut self, table: &Table) -> Result<Wants> {
         self.guard.expect(Stage::New)?;
         let begun = self.begin_file(table);
@@ -117,12 +123,18 @@ impl<W: Write + Send> Destination for ParquetOutput<W> {
         self.guard.then(Stage::Begun, written)
     }
 
+    fn drain(&mut self) -> Result<()> {
+        self.guard.expect(Stage::Begun)?;
+        let drained = self.open().and_then(OpenFile::drain);
+        self.guard.then(Stage::Begun, drained)
+    }
+
     fn finish(&mut self) -> Result<Written> {
         self.guard.expect(Stage::Begun)?;
         let written = self.open().and_then(|open| {
             open.finish()?;
             open.file.0.flush().map_err(not_written)?;
-            Ok(Written { files: 0, ..open.written() })
+            Ok(Written { files: 0, ..open.written()? })
         });
         self.guard.then(Stage::Finished, written)
     }

@@ -39,8 +39,8 @@ use crate::subject::{name_of, named, renamed};
 use crate::{Batches, Cancel, PieceOptions};
 use compression::Compression;
 use rows::Blocks;
-use steps::{fed, unexpected};
 use start::format_by_start;
+use steps::{fed, unexpected};
 use stream::Stream;
 
 /// Bytes of a file, compressed or not, for which one thread is enough.

@@ -2,19 +2,24 @@
 
 use std::sync::Arc;
 
+use marquetry_base::cast::u64_of;
 use marquetry_base::{Bytes, Object, Result};
 use marquetry_codecs::StandardCodecs;
 use marquetry_conformance::canonical::{self, FILE};
 use marquetry_conformance::hostile::Manner;
 use marquetry_conformance::leaves::sums;
+use marquetry_conformance::shared::SharedWriter;
 use marquetry_conformance::written::{self, Written};
 use marquetry_parquet::batch::{Batch, Layout};
 use marquetry_parquet::format::Compression;
 use marquetry_parquet::read::{BatchReader, ReadOptions};
 use marquetry_parquet::schema::Schema;
-use marquetry_parquet::write::{ColumnOptions, Fed, FileWriter, PageVersion, WriteOptions};
+use marquetry_parquet::write::{ColumnOptions, Fed, FileWriter, PageVersion, Room, WriteOptions};
 
 use crate::given::{self, Flavour, SHAPES, TYPES};
+
+/// Units that a step of a shared writer, or of a worker after it, may charge beyond its budget: the choice of an encoding.
+const SLICE_UNITS_MAX: u64 = 215_000;
 
 /// Where pages are moved to.
 pub(crate) const SPILL: Object = Object(7);
@@ -29,23 +34,55 @@ pub(crate) fn batches(bytes: &Bytes, options: ReadOptions) -> Result<(Arc<Schema
     Ok((schema, batches))
 }
 
-/// Writes batches.
+/// Writes batches. By a host that is kind they are written twice: the second time, workers share the columns' work, and what
+/// comes of it is the same.
 pub(crate) fn write(
     schema: &Arc<Schema>,
     batches: &[Batch],
     options: WriteOptions,
     manner: Manner,
 ) -> Result<Written> {
-    let codecs = Arc::new(StandardCodecs::default());
-    let mut writer = FileWriter::new(FILE, Arc::clone(schema), codecs, options)?;
+    let writer = || {
+        let codecs = Arc::new(StandardCodecs::default());
+        FileWriter::new(FILE, Arc::clone(schema), codecs, options.clone())
+    };
+    let alone = written::write(&mut writer()?, manner, feeding(batches, |writer: &mut FileWriter| writer));
+    if manner.budget == u64::MAX {
+        for (workers, ahead, budget) in [(1, 0, u64::MAX), (3, 3, 10_000), (8, 20, 2_000_000)] {
+            let mut shared = SharedWriter::new(writer()?, workers, ahead, u64_of(ahead))?;
+            let manner = Manner { budget, ..manner };
+            let shared = written::write(
+                &mut shared,
+                manner,
+                feeding(batches, |shared: &mut SharedWriter| &mut shared.writer),
+            );
+            match (&alone, &shared) {
+                (Ok(alone), Ok(shared)) => {
+                    let units = shared.report.units_max;
+                    assert!(units <= budget.saturating_add(SLICE_UNITS_MAX), "a step of {units} units");
+                    let is_same = alone.object(FILE) == shared.object(FILE);
+                    assert!(is_same, "{workers} workers, {ahead} ahead: another file, of {options:?}");
+                }
+                (alone, shared) => assert_eq!(alone.as_ref().err(), shared.as_ref().err()),
+            }
+        }
+    }
+    alone
+}
+
+/// Feeds batches to a writer that is in a host.
+fn feeding<M>(
+    batches: &[Batch],
+    writer: impl Fn(&mut M) -> &mut FileWriter,
+) -> impl FnMut(&mut M, Room) -> Result<()> {
     let mut left = batches.iter();
-    written::write(&mut writer, manner, |writer, _room| {
+    move |host, _room| {
         match left.next() {
-            Some(batch) => assert_eq!(writer.feed(batch.clone())?, Fed::Taken),
-            None => writer.finish(),
+            Some(batch) => assert_eq!(writer(host).feed(batch.clone())?, Fed::Taken),
+            None => writer(host).finish(),
         }
         Ok(())
-    })
+    }
 }
 
 /// Reads a file, writes it with these options, reads that, and compares. The new file.
