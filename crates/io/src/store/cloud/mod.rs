@@ -195,7 +195,8 @@ impl Stores {
         }
         match self.looked_at(remote, path) {
             Ok(Some(opened)) => Ok(Found::Object { bytes: opened.version.bytes() }),
-            Ok(None) => Ok(Found::Object { bytes: source::length(remote)? }),
+            // It is read from its start to its end.
+            Ok(None) => Ok(Found::Stream),
             Err(error) if error.detail() == Some(Detail::NotFound) => {
                 let is_directory = remote.address.scheme != Scheme::Http && find::has_any(remote)?;
                 Ok(if is_directory { Found::Directory { is_empty: false } } else { Found::Nothing })
@@ -266,8 +267,7 @@ impl Store for Stores {
             let reader = Box::new(RemoteStream::new(RemoteSource::new(remote, opened)));
             return Ok(ObjectStream { reader, version });
         }
-        let (reader, version) = WholeStream::open(remote)?;
-        Ok(ObjectStream { reader: Box::new(reader), version: Some(version) })
+        Ok(ObjectStream { reader: Box::new(WholeStream::open(remote)?), version: None })
     }
 
     fn create(&self, path: &Path, replaces: bool) -> Result<Box<dyn NewObject>> {

@@ -77,7 +77,7 @@ pub(super) fn opened(remote: &Remote, asked: &Asked) -> Result<Option<Opened>> {
 /// The error for an object of which ranges are needed and cannot be read.
 pub(super) fn without_ranges(remote: &Remote) -> Error {
     remote.about(Error::io(
-        "the server sends only all of it, no ranges: text can be read so, and Parquet must be copied to a file first",
+        "the server sends only all of it and no ranges of it, which are needed here: copy it to a file first",
     ))
 }
 
@@ -102,17 +102,6 @@ async fn first_request(remote: &Remote) -> object_store::Result<Opened> {
     };
     let version = version_of(&got.meta);
     Ok(Opened { version, tail: got.bytes().await? })
-}
-
-/// The length of what can only be read from its start.
-///
-/// # Errors
-///
-/// `Io`.
-pub(super) fn length(remote: &Remote) -> Result<u64> {
-    let asked = remote.clone();
-    let meta = wait(&remote.cancelled, async move { asked.store.head(&asked.key).await })?;
-    meta.map(|meta| meta.size).map_err(|error| failed("read", &remote.address, &error))
 }
 
 /// An ETag, or, of servers that send none, the time of the last change.
@@ -415,7 +404,7 @@ impl WholeStream {
     /// # Errors
     ///
     /// `Io`.
-    pub(super) fn open(remote: Remote) -> Result<(WholeStream, ObjectVersion)> {
+    pub(super) fn open(remote: Remote) -> Result<WholeStream> {
         let asked = remote.clone();
         let got =
             wait(
@@ -423,8 +412,7 @@ impl WholeStream {
                 async move { asked.store.get_opts(&asked.key, GetOptions::default()).await },
             )?;
         let got = got.map_err(|error| failed("read", &remote.address, &error))?;
-        let version = version_of(&got.meta);
-        Ok((WholeStream { remote, body: Some(got.into_stream()), unread: Bytes::new() }, version))
+        Ok(WholeStream { remote, body: Some(got.into_stream()), unread: Bytes::new() })
     }
 }
 
