@@ -169,6 +169,7 @@ fn errors_are_one_line_with_the_address_and_no_secret() {
         .failed(3, &["s3://b/a.parquet: no connection to the server"]);
     run_with(&[], ["rows", "s3://b/a.parquet"])
         .failed(3, &["s3://b/a.parquet: no credentials: set AWS_ACCESS_KEY_ID"]);
+    run_with(&[], ["rows", "s3://b/*.parquet"]).failed(3, &["s3://b/*.parquet: no credentials"]);
     run_with(&[], ["rows", "az://b/a.parquet"])
         .failed(3, &["no credentials: set AZURE_STORAGE_ACCOUNT_NAME"]);
     // A server that refuses, and repeats what was signed.

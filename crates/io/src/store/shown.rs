@@ -1,6 +1,7 @@
 //! Addresses in messages.
 
-/// A path or an address for messages: without the query of an HTTP URL, which may be a signature, and without users and passwords.
+/// A path or an address for messages: without the query of an HTTP URL, which may be a signature, and without users and passwords,
+/// which stores of objects do not take in addresses. Other addresses are returned as they are.
 ///
 /// ```
 /// use marquetry_io::store::shown;
@@ -12,7 +13,11 @@
 /// ```
 pub fn shown(address: &str) -> String {
     let Some((scheme, rest)) = address.split_once("://") else { return address.to_owned() };
-    let is_http = ["http", "https"].iter().any(|http| scheme.eq_ignore_ascii_case(http));
+    let is_of = |schemes: &[&str]| schemes.iter().any(|known| scheme.eq_ignore_ascii_case(known));
+    let is_http = is_of(&["http", "https"]);
+    if !is_http && !is_of(&["s3", "gs", "az"]) {
+        return address.to_owned();
+    }
     let (rest, query) = match rest.find(['?', '#']) {
         Some(at) if is_http => (&rest[..at], "?…"),
         _ => (rest, ""),

@@ -112,7 +112,8 @@ impl Target {
         (self.kind.takes)(self.format).contains(&group)
     }
 
-    /// The destination. Nothing is created or connected to yet. Options that have no meaning are ignored.
+    /// The destination. Nothing is created yet, and no cluster is connected to; whether an object exists that would be
+    /// replaced, its store is asked. Options that have no meaning are ignored.
     ///
     /// # Errors
     ///

@@ -221,8 +221,10 @@ impl Store for Stores {
         }
         let connect = |address: &ObjectAddress| self.clients.connect(address, Use::Reading, &self.cancelled);
         let found = if find::is_pattern(&address.key) {
-            let root = connect(&address.with_key(&find::fixed(&address.key)))?;
-            find::matches(&root, &address.key, extensions)?
+            let root = connect(&address.with_key(&find::fixed(&address.key)));
+            let found = root.and_then(|root| find::matches(&root, &address.key, extensions));
+            // What is listed is not what was asked for.
+            found.map_err(|error| error.replaced(|place| place.object = Some(address.name.clone())))?
         } else {
             let remote = connect(&address)?;
             let is_directory =
