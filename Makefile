@@ -11,6 +11,8 @@ export PATH := $(HOME)/.cargo/bin:$(PATH):$(TOOLS)/bin
 # What the tests find their peers by. A test that lacks something is skipped, and on record: dev/testing, dev/skipped.sh.
 PEERS_PYTHON := $(CURDIR)/target/peers-venv/bin/python
 SPARK_PYTHON := $(CURDIR)/target/spark-venv/bin/python
+MOTO_PYTHON := $(CURDIR)/target/moto-venv/bin/python
+AZURITE := $(CURDIR)/target/azurite/node_modules/azurite/dist/src/blob/main.js
 # make test WITHOUT="peers cassandra corpus" leaves out what this machine cannot have; make soak WITHOUT="spark", too.
 # The words are those of dev/skipped.sh; in CI (CI=true) what is missing and not named fails.
 export WITHOUT ?=
@@ -18,12 +20,14 @@ export MARQUETRY_SKIPPED := $(CURDIR)/target/skipped.txt
 PEERS := $(filter-out $(WITHOUT),peers)
 CASSANDRA := $(filter-out $(WITHOUT),cassandra)
 CHROMIUM := $(filter-out $(WITHOUT),chromium)
+STORES := $(filter-out $(WITHOUT),s3 azure)
 SPARK := $(filter-out $(WITHOUT),spark)
 WITH_PEERS := $(if $(PEERS),MARQUETRY_PYTHON=$(PEERS_PYTHON))
 WITH_SPARK := $(if $(SPARK),MARQUETRY_SPARK=$(SPARK_PYTHON))
 WITH_CASSANDRA := $(if $(CASSANDRA),dev/cassandra.sh with target/test-cassandra --)
+WITH_STORES := $(if $(filter s3,$(STORES)),MARQUETRY_MOTO=$(MOTO_PYTHON)) $(if $(filter azure,$(STORES)),MARQUETRY_AZURITE=$(AZURITE))
 WITH_CORPUS := $(if $(filter corpus,$(WITHOUT)),MARQUETRY_CORPUS=$(CURDIR)/target/no-corpus)
-WITH_ALL := $(WITH_PEERS) $(WITH_CORPUS) $(WITH_CASSANDRA)
+WITH_ALL := $(WITH_PEERS) $(WITH_STORES) $(WITH_CORPUS) $(WITH_CASSANDRA)
 # In CI the versions of Cargo.lock are the only ones.
 LOCKED := $(if $(CI),--locked)
 
@@ -34,8 +38,8 @@ demo: ## three million real flights: a Parquet file becomes rows of a real Cassa
 	@dev/demo.sh
 
 # Lint is a part of CI's tests only: a newer toolchain's new warnings must not fail them on a user's machine.
-test: ## all tests, with the peers, a real Cassandra and a browser (WITHOUT="peers cassandra chromium" leaves these out)
-	@dev/setup.sh rust-dev $(PEERS) $(CASSANDRA) $(CHROMIUM)
+test: ## all tests, with the peers, a real Cassandra, servers of S3 and Azure and a browser (WITHOUT="peers cassandra s3 azure chromium" leaves these out)
+	@dev/setup.sh rust-dev $(PEERS) $(CASSANDRA) $(STORES) $(CHROMIUM)
 	@mkdir -p target && rm -f $(MARQUETRY_SKIPPED)
 	cargo test $(LOCKED) --workspace --no-run
 	$(WITH_ALL) cargo test $(LOCKED) --workspace
@@ -73,7 +77,7 @@ deny: ## dependencies: licences, sources, advisories (from the network); builds 
 	cargo deny check --hide-inclusion-graph
 
 soak: ## the long tests, those marked #[ignore], as make test builds them; then Miri, fuzz and deny
-	@dev/setup.sh rust-dev $(PEERS) $(CASSANDRA) $(SPARK)
+	@dev/setup.sh rust-dev $(PEERS) $(CASSANDRA) $(STORES) $(SPARK)
 	@mkdir -p target && rm -f $(MARQUETRY_SKIPPED)
 	cargo test $(LOCKED) --workspace --lib --bins --tests --no-run
 	$(WITH_SPARK) $(WITH_ALL) cargo test $(LOCKED) --workspace --lib --bins --tests -- --ignored

@@ -11,6 +11,8 @@
 #   spark      Apache Spark as dev/spark.txt has it, in target/spark-venv (760 MB), and Java
 #   cassandra  Java and Maven, and Cassandra's jars
 #   chromium   Chromium and ChromeDriver, which the picture of a file is tested in
+#   s3         moto, a server of S3, as dev/moto.txt has it, in target/moto-venv (140 MB)
+#   azure      Azurite, a server of Azure's blobs, in target/azurite (190 MB), and Node.js
 #   corpus     parquet-testing at a pinned commit, in target/corpus (16 MB)
 #   flights    the demo's file, target/demo/flights-3m.parquet
 #   deny       cargo-deny, built from source (minutes)
@@ -25,6 +27,10 @@ export PATH="$HOME/.cargo/bin:$PATH"
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/marquetry
 peers=target/peers-venv
 spark=target/spark-venv
+moto=target/moto-venv
+# MIT.
+azurite_package=azurite@3.37.0
+azurite=target/azurite
 # BSD-3-Clause; the npm package's own checksum is verified by npm, the file's here.
 flights_package=vega-datasets@3.2.1
 flights_sha256=dbeb920c90f59b6ccaff823dcc3d08f25a97fa1ce128d93f40be4e931f5900b0
@@ -41,7 +47,7 @@ main() {
   local part
   for part in "$@"; do
     case $part in
-      rust | rust-dev | lint | c++ | peers | spark | cassandra | chromium | corpus | flights | deny | semver) ;;
+      rust | rust-dev | lint | c++ | peers | spark | cassandra | chromium | s3 | azure | corpus | flights | deny | semver) ;;
       *) sed -n '2,/^set -e/{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}" >&2; fail "unknown part '$part'" ;;
     esac
   done
@@ -203,6 +209,30 @@ need_chromium() {
 }
 
 make_chromium() { :; }
+
+# --- servers of object stores, which tests start and stop
+
+need_s3() { need_venv "$moto" dev/moto.txt; }
+
+make_s3() { make_venv "$moto" dev/moto.txt 140; }
+
+need_azure() {
+  if azurite_is_there; then return; fi
+  have node || missing nodejs
+  have npm || missing npm
+}
+
+make_azure() {
+  if azurite_is_there; then return; fi
+  say "installing $azurite_package in $azurite (190 MB, once)"
+  rm -rf "$azurite"
+  mkdir -p "$azurite"
+  # What its packages would run when they are installed builds parts that the server of blobs has no use for.
+  quietly npm install --prefix "$azurite" --ignore-scripts --no-audit --no-fund "$azurite_package"
+  echo "$azurite_package" >"$azurite/installed.txt"
+}
+
+azurite_is_there() { have node && [ "$(cat "$azurite/installed.txt" 2>/dev/null)" = "$azurite_package" ]; }
 
 # --- corpus
 

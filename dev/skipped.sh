@@ -41,6 +41,8 @@ how() {
     spark) echo "Apache Spark; dev/setup.sh spark installs it, make soak does" ;;
     cassandra) echo "a Cassandra; dev/setup.sh cassandra installs it, make test does" ;;
     chromium) echo "Chromium and ChromeDriver; dev/setup.sh chromium installs them, make test does" ;;
+    s3) echo "moto, a server of S3; dev/setup.sh s3 installs it, make test does" ;;
+    azure) echo "Azurite, a server of Azure's blobs; dev/setup.sh azure installs it, make test does" ;;
     uring) echo "Linux's io_uring, which this system or its container does not allow; sysctl kernel.io_uring_disabled=0" ;;
     fifo) echo "mkfifo; apt-get install coreutils" ;;
     msrv) echo "the oldest supported Rust; rustup toolchain install $(sed -nE 's/^rust-version = "([0-9.]+)"/\1/p' "$(dirname "$0")/../Cargo.toml") --profile minimal" ;;

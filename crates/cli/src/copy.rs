@@ -42,6 +42,10 @@ are copied bit by bit. Their encoding is chosen from the data, column by column.
 CSV, TSV and JSON lines are written as `marquetry rows --help` says, compressed if the name ends in .gz, .bz2 or .zst. In CSV, null is nothing \
 and empty text is \"\"; nested columns are for JSON lines. TSV has no quotes: text with tabs or line ends, and empty text, are errors.
 
+Objects of stores (s3://, az://, gs://) appear when they are complete, too. Credentials are those of the environment, by \
+the names that each cloud's own tools use: AWS_ACCESS_KEY_ID, AZURE_STORAGE_ACCOUNT_NAME, GOOGLE_APPLICATION_CREDENTIALS and so on. \
+gs:// was never tried with a real server.
+
 A directory appears when all of its files are complete. With --overwrite it replaces an existing directory, if that contains only \
 Parquet files and directories such as year=2024.",
     after_help = "\
@@ -65,7 +69,8 @@ pub(crate) struct Copy {
     ///
     /// The destination is cql://[USER[:PASSWORD]@]HOST[:PORT][,HOST[:PORT]…]/KEYSPACE.TABLE, a path that ends
     /// in .parquet, .csv, .tsv or .jsonl (also before .gz, .bz2 and .zst), a path that ends in / or is a directory, or - for
-    /// standard output, with --to.
+    /// standard output, with --to. Paths can be those of object stores: s3://BUCKET/KEY, az://CONTAINER/KEY,
+    /// gs://BUCKET/KEY (not tried with a real server); sources can be https:// URLs, too.
     #[arg(value_name = "FILE… TO", required = true)]
     from_and_to: Vec<OsString>,
 
@@ -115,7 +120,8 @@ impl Copy {
         };
         let given = self.file.given().chain(self.rows.given()).chain(self.given());
         target::check(&target, given)?;
-        let options = self.options(&target)?;
+        let mut options = self.options(&target)?;
+        options.store = interrupted.stores();
         let summary = self.file.copy(&copying, &target, target.open(&options)?)?;
         // What goes to standard output is the rows.
         if self.quiet || *target.address() == Address::Standard {

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use marquetry::io::store::Stores;
 use marquetry::tables::Cancel;
 
 use crate::failure::{Exit, Failure, Outcome};
@@ -82,6 +83,12 @@ impl Interrupted {
     /// The same wish, as what works for long looks at it.
     pub(crate) fn cancel(&self) -> Cancel {
         Cancel::of_flag(Arc::clone(&self.0))
+    }
+
+    /// Local files and objects of stores, whose requests end when the program is asked to.
+    pub(crate) fn stores(&self) -> Arc<Stores> {
+        let asked = self.clone();
+        Arc::new(Stores::cancelled_by(move || asked.is_set()))
     }
 
     /// Whether it was asked to end.

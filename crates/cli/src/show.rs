@@ -9,13 +9,14 @@ mod text;
 mod why;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
 
 use marquetry::base::{Detail, Error, ErrorKind};
 use marquetry::describe::picture;
-use marquetry::io::files::{PARQUET_EXTENSIONS, is_collective};
-use marquetry::io::store::{Found, LocalFiles, Store};
+use marquetry::io::files::PARQUET_EXTENSIONS;
+use marquetry::io::store::{Found, LocalFiles, Store, Stores};
 use marquetry::tables::Address;
 use marquetry::tables::files::{self, ParquetFile, Survey};
 use marquetry::tables::text::{Column, Columns, columns_of};
@@ -53,7 +54,7 @@ Examples:
   marquetry show --json trips.parquet | jq '.columns[] | {path, compressed_bytes}'"
 )]
 pub(crate) struct Show {
-    /// Parquet files, directories, patterns ('trips/year=*/**/*.parquet')
+    /// Parquet files, directories, patterns ('trips/year=*/**/*.parquet'), also at s3://, az://, gs:// and https://
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 
@@ -118,9 +119,12 @@ pub(crate) struct Show {
 impl Show {
     pub(crate) fn run(&self, interrupted: Interrupted) -> Outcome {
         let mut addresses = self.files.iter().map(|path| Address::parse(path.as_path()));
-        if let Some(url) = addresses.find(|address| address.scheme().is_some()) {
-            return Err(Failure::usage(format!("{url}: only local files can be shown")));
+        if let Some(url) =
+            addresses.find(|address| address.object().is_none() && *address != Address::Standard)
+        {
+            return Err(Failure::usage(format!("{url}: only files and objects of stores can be shown")));
         }
+        let stores = interrupted.stores();
         let mut output = Output::new(interrupted);
         if self.schema {
             let text = TextArgs { from: self.from, form: self.form.clone(), ..TextArgs::default() };
@@ -135,21 +139,22 @@ impl Show {
             return Err(Failure::usage(format!("{option} is for --schema")));
         }
         if let Some(page) = &self.html {
-            return self.picture(page, &mut output);
+            return self.picture(page, stores, &mut output);
         }
         let is_plain = self.pages.is_none() && !self.json && !self.why;
-        if self.summary || (is_plain && self.files.iter().any(|path| is_collective(path))) {
-            return self.summary(&mut output);
+        if self.summary || (is_plain && self.files.iter().any(|path| stores.is_collective(path))) {
+            return self.summary(stores, &mut output);
         }
-        self.each(&mut output)
+        self.each(stores, &mut output)
     }
 
     /// All files together.
-    fn summary(&self, output: &mut Output) -> Outcome {
+    fn summary(&self, stores: Arc<Stores>, output: &mut Output) -> Outcome {
         // What can be shown of files is what Parquet files have.
         let text = TextArgs { from: Some(Format::Parquet), ..TextArgs::default() };
         let table = TableArgs { limits: self.limits, text, ..TableArgs::default() };
-        let options = table.options(output.interrupted())?;
+        let mut options = table.options(output.interrupted())?;
+        options.store = stores;
         let progress = Progress::of_files();
         let survey = Survey::read(&self.files, &options, |done, all| progress.files(done, all));
         progress.clear();
@@ -169,14 +174,15 @@ impl Show {
     }
 
     /// One file after the other. One that is broken does not hide the others.
-    fn each(&self, output: &mut Output) -> Outcome {
+    fn each(&self, stores: Arc<Stores>, output: &mut Output) -> Outcome {
+        let stores: Arc<dyn Store> = stores;
         let mut failures = Failures::new(self.limits.trust);
         let mut is_first = true;
         for path in &self.files {
-            let found = files::find(&LocalFiles, std::slice::from_ref(path), &PARQUET_EXTENSIONS);
+            let found = files::find(&*stores, std::slice::from_ref(path), &PARQUET_EXTENSIONS);
             for path in found.map_or_else(|error| failures.add(error.into()).map(|()| Vec::new()), Ok)? {
                 let start = output.text().len();
-                let shown = self.one(&path, is_first, output);
+                let shown = self.one((&stores, &path), is_first, output);
                 // What was found before an error is shown, too, where it is more than a line's end.
                 is_first &= output.text().len() == start;
                 output.flush()?;
@@ -188,7 +194,7 @@ impl Show {
         failures.end()
     }
 
-    fn one(&self, path: &Path, is_first: bool, output: &mut Output) -> Outcome {
+    fn one(&self, (stores, path): (&Arc<dyn Store>, &Path), is_first: bool, output: &mut Output) -> Outcome {
         let terminal = Terminal::of_stdout();
         let interrupted = output.interrupted().clone();
         let out = output.text();
@@ -197,7 +203,7 @@ impl Show {
                 out.push(b'\n');
             }
         };
-        let opened = ParquetFile::open(path, self.limits.limits());
+        let opened = ParquetFile::open_in(stores, path, self.limits.limits());
         // A Parquet file may have any name.
         let is_text = matches!(&opened, Err(error) if error.kind() == ErrorKind::Corrupt);
         let format = plain_text::format_of(path).filter(|_| is_text && !self.why && self.pages.is_none());
@@ -222,8 +228,9 @@ impl Show {
     }
 
     /// Draws the only file.
-    fn picture(&self, page: &Path, output: &mut Output) -> Outcome {
-        let [path] = &*files::find(&LocalFiles, &self.files, &PARQUET_EXTENSIONS)? else {
+    fn picture(&self, page: &Path, stores: Arc<Stores>, output: &mut Output) -> Outcome {
+        let stores: Arc<dyn Store> = stores;
+        let [path] = &*files::find(&*stores, &self.files, &PARQUET_EXTENSIONS)? else {
             return Err(Failure::usage("--html draws one file"));
         };
         let is_stdout = page.as_os_str() == "-";
@@ -231,7 +238,7 @@ impl Show {
             let error = Error::io("already exists").with(Detail::AlreadyExists);
             return Err(Failure::about(page.display(), &error));
         }
-        let file = ParquetFile::open(path, self.limits.limits()).map_err(not_parquet)?;
+        let file = ParquetFile::open_in(&stores, path, self.limits.limits()).map_err(not_parquet)?;
         let drawn = picture(&file, &output.interrupted().cancel())?;
         if is_stdout {
             output.text().extend_from_slice(&drawn.html);

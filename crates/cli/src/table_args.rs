@@ -172,6 +172,7 @@ impl TableArgs {
         };
         options.limits = self.limits.limits();
         options.cancel = interrupted.cancel();
+        options.store = interrupted.stores();
         options.extensions = text::extensions(self.text.from);
         if self.text.from != Some(Format::Parquet) {
             let text = self.text.format(&self.types()?, options.limits, interrupted)?;

@@ -91,7 +91,9 @@ mod tests {
         };
         assert!(said("-").contains("needs a format") && said("-").contains("marquetry cql"));
         assert!(said("sstable:data/ks/t").contains("SSTables"));
-        assert!(said("s3://bucket/key").contains("s3:// is not supported yet; supported are cql://"));
+        assert!(said("ftp://host/key").contains("ftp:// is not supported yet; supported are cql://"));
+        assert!(said("s3://bucket/key").contains("the name is neither that of a Parquet file"));
+        assert!(said("https://host/a.csv").contains("can only be read"));
         assert!(said("out.txt").contains("neither a table nor a Parquet file"));
         let takes = |text: &str, group| parse(OsStr::new(text), None).unwrap().takes(group);
         for directory in ["out/", "out.parquet/", "out.csv/", "."] {
@@ -100,6 +102,9 @@ mod tests {
         assert!(takes("a b.Parquet", OptionGroup::Parquet) && !takes("a b.Parquet", OptionGroup::Directory));
         for text in ["a.csv", "a.TSV.gz", "a.jsonl.zst", "a.ndjson"] {
             assert!(takes(text, OptionGroup::Text) && !takes(text, OptionGroup::Parquet), "{text}");
+        }
+        for object in ["s3://bucket/a.parquet", "gs://bucket/dir/", "az://box/a.csv.gz"] {
+            assert!(takes(object, OptionGroup::Overwrite) && !takes(object, OptionGroup::Verify), "{object}");
         }
         let secret = said("cql://me:tiger@host/");
         assert!(!secret.contains("tiger") && secret.contains("me:***@host"), "{secret}");

@@ -295,16 +295,16 @@ fn what_can_be_copied_where() {
         ("-", "standard output needs a format"),
         ("out.txt", "neither a table nor a Parquet file"),
         ("sstable:x", "SSTables"),
-        ("s3://b/k", "s3:// is not supported yet"),
+        ("ftp://b/k", "ftp:// is not supported yet"),
         ("cql://h/t", "without its keyspace"),
         ("cql://h", "/KEYSPACE.TABLE"),
     ] {
         run(["copy", &path, to, "--create", "--key", "a"]).failed(2, &[part]);
     }
     run(["copy", "cql://h/k.t", "--create", "--key", "a"]).failed(2, &["name the sources first"]);
-    run(["copy", "s3://b/k", "cql://h/k.t", "--create", "--key", "a"])
-        .failed(2, &["reading from s3:// is not supported yet; supported are local files"]);
-    run(["show", "s3://b/k"]).failed(2, &["s3://b/k: only local files can be shown"]);
+    run(["copy", "ftp://b/k", "cql://h/k.t", "--create", "--key", "a"])
+        .failed(2, &["reading from ftp:// is not supported yet; supported are local files, s3://"]);
+    run(["show", "ftp://b/k"]).failed(2, &["ftp://b/k: only files and objects of stores can be shown"]);
     run(["copy", &path, "cql://h/k.t", "--key", "a"]).failed(2, &["--create"]);
     run(["copy", &path, "cql://127.0.0.1:1/k.t", "--create", "--key", "a"])
         .failed(3, &["cannot connect", "127.0.0.1:1"]);

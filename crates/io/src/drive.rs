@@ -17,8 +17,8 @@ const JOINED_BYTES_MAX: u64 = 8 << 20;
 ///
 /// Ranges close to each other are joined into one read; each is supplied exactly as it was asked for. Ranges that are
 /// only worth fetching early ([`Priority::Soon`]) are read if they are within or next to what is needed now.
-/// Otherwise they are left: a blocking driver gains nothing from reading early, and the system's own read-ahead
-/// covers the rest.
+/// Otherwise they are left to the source ([`ByteSource::will_read`]): one that is far away fetches them meanwhile; of a
+/// local file, the system's own read-ahead covers the rest.
 ///
 /// Every step gets an unlimited budget, because nothing else wants the thread.
 ///
@@ -102,6 +102,7 @@ fn answer<M: Machine, S: ByteSource>(
     if !asked {
         return Err(Error::internal("a machine waits for nothing"));
     }
+    foresee(sources, demand, &reads);
     for read in reads {
         let source = match sources.get(read.object) {
             Ok(source) => source,
@@ -130,6 +131,22 @@ fn answer<M: Machine, S: ByteSource>(
         }
     }
     Ok(Ok(()))
+}
+
+/// Tells the sources what is read now and will be next: some fetch several ranges at a time.
+fn foresee<S: ByteSource>(sources: &ByteSources<S>, demand: &Demand, reads: &[Read]) {
+    let mut objects: Vec<Object> = reads.iter().map(|read| read.object).collect();
+    objects.dedup();
+    for object in objects {
+        let now = reads.iter().filter(|read| read.object == object).map(|read| read.range.clone());
+        let soon = demand.wants.iter().filter_map(|want| match want {
+            Want::Range(its, range, Priority::Soon) if *its == object => Some(range.clone()),
+            _ => None,
+        });
+        if let Ok(source) = sources.get(object) {
+            source.will_read(&mut now.chain(soon));
+        }
+    }
 }
 
 /// Joins the ranges that are needed now to reads, in order of position, and adds those worth fetching early that lie

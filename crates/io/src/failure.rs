@@ -18,6 +18,10 @@ use marquetry_base::{Detail, Error, ErrorKind};
 /// assert!(error.source().unwrap().is::<std::io::Error>());
 /// ```
 pub fn failed(done: &str, object: &str, cause: io::Error) -> Error {
+    // What one of this crate's readers reports.
+    if let Some(error) = cause.get_ref().and_then(|cause| cause.downcast_ref::<Error>()) {
+        return error.clone().at(|place| place.object = Some(object.to_owned()));
+    }
     let detail = match cause.kind() {
         io::ErrorKind::NotFound => Some(Detail::NotFound),
         io::ErrorKind::AlreadyExists => Some(Detail::AlreadyExists),

@@ -39,12 +39,7 @@ pub fn find(path: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>> {
             let mut found = BTreeSet::new();
             below(path, extensions, &mut found)?;
             if found.is_empty() {
-                let endings: Vec<String> = extensions.iter().map(|it| format!("*.{it}")).collect();
-                let (name, endings) = (path.display(), endings.join(", "));
-                let what =
-                    if *extensions == PARQUET_EXTENSIONS { "a Parquet file" } else { "a file of that kind" };
-                let message = format!("a directory without {what} ({endings})");
-                return Err(about(&name.to_string(), message).with(Detail::NotFound));
+                return Err(nothing_below(&path.display().to_string(), extensions));
             }
             found
         }
@@ -60,6 +55,14 @@ pub fn find(path: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>> {
     Ok(found.into_iter().collect())
 }
 
+/// The error for a directory without a file that has one of these extensions.
+pub(crate) fn nothing_below(directory: &str, extensions: &[&str]) -> Error {
+    let endings: Vec<String> = extensions.iter().map(|it| format!("*.{it}")).collect();
+    let what = if *extensions == PARQUET_EXTENSIONS { "a Parquet file" } else { "a file of that kind" };
+    let message = format!("a directory without {what} ({})", endings.join(", "));
+    about(directory, message).with(Detail::NotFound)
+}
+
 /// Whether a path is a pattern or a directory, so that its files are not named one by one.
 pub fn is_collective(path: &Path) -> bool {
     match fs::metadata(path) {
@@ -69,7 +72,7 @@ pub fn is_collective(path: &Path) -> bool {
 }
 
 /// Characters that make a pattern.
-const SPECIAL: [char; 4] = ['*', '?', '[', '{'];
+pub(crate) const SPECIAL: [char; 4] = ['*', '?', '[', '{'];
 
 fn is_pattern(path: &Path) -> bool {
     path.to_str().is_some_and(|path| path.contains(SPECIAL))
@@ -193,13 +196,13 @@ fn or_here(path: &Path) -> &Path {
     if path.as_os_str().is_empty() { Path::new(".") } else { path }
 }
 
-fn is_hidden(name: &OsStr) -> bool {
+pub(crate) fn is_hidden(name: &OsStr) -> bool {
     let name = name.as_encoded_bytes();
     name.starts_with(b".") || (name.starts_with(b"_") && !name.contains(&b'='))
 }
 
 /// Whether a name ends in a dot and one of these extensions (which may contain dots), with something before it.
-fn has_extension(path: &Path, extensions: &[&str]) -> bool {
+pub(crate) fn has_extension(path: &Path, extensions: &[&str]) -> bool {
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();
     extensions.iter().any(|known| {
         let Some((stem, ending)) = name.len().checked_sub(known.len()).map(|at| name.split_at(at)) else {

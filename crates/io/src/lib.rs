@@ -8,7 +8,8 @@
 //! * `uring::File` (feature `uring`): a local file, read by Linux's io_uring, on the thread that uses it.
 //!
 //! `files` (feature `files`, on by default) finds what a directory or a pattern names. A `store::Store` is where objects
-//! with paths are found, opened and created: the local file system is one.
+//! with paths are found, opened and created: the local file system is one, and `store::Stores` (feature `object-store`) has
+//! S3, Azure, Google Cloud Storage and HTTP servers beside it.
 //!
 //! Three drivers run a machine up to its next product. [`drive`] blocks in between. `tokio::drive` and `uring::drive`
 //! let other tasks of their thread run meanwhile, read ahead, and never keep the thread for longer than a step's

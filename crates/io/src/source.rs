@@ -30,6 +30,13 @@ pub trait ByteSource {
     /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io), also if the object ends before the range does;
     /// [`ErrorKind::LimitExceeded`](marquetry_base::ErrorKind::LimitExceeded) where the memory cannot be allocated.
     fn read(&self, range: Range<u64>) -> Result<Bytes>;
+
+    /// Says which ranges will be read, the most urgent first, so that a source whose reads wait for long can fetch
+    /// several at a time, and ahead. A hint: any range may be read, or not be read, and what fails is reported by the
+    /// read. Does nothing unless a source has a use for it.
+    fn will_read(&self, ranges: &mut dyn Iterator<Item = Range<u64>>) {
+        let _ = ranges;
+    }
 }
 
 impl<S: ByteSource + ?Sized> ByteSource for &S {
@@ -43,6 +50,10 @@ impl<S: ByteSource + ?Sized> ByteSource for &S {
 
     fn read(&self, range: Range<u64>) -> Result<Bytes> {
         (**self).read(range)
+    }
+
+    fn will_read(&self, ranges: &mut dyn Iterator<Item = Range<u64>>) {
+        (**self).will_read(ranges);
     }
 }
 
@@ -58,6 +69,10 @@ impl<S: ByteSource + ?Sized> ByteSource for Box<S> {
     fn read(&self, range: Range<u64>) -> Result<Bytes> {
         (**self).read(range)
     }
+
+    fn will_read(&self, ranges: &mut dyn Iterator<Item = Range<u64>>) {
+        (**self).will_read(ranges);
+    }
 }
 
 impl<S: ByteSource + ?Sized> ByteSource for Arc<S> {
@@ -71,6 +86,10 @@ impl<S: ByteSource + ?Sized> ByteSource for Arc<S> {
 
     fn read(&self, range: Range<u64>) -> Result<Bytes> {
         (**self).read(range)
+    }
+
+    fn will_read(&self, ranges: &mut dyn Iterator<Item = Range<u64>>) {
+        (**self).will_read(ranges);
     }
 }
 
@@ -92,6 +111,12 @@ impl ObjectVersion {
     /// The object's length.
     pub fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// What changes with the content.
+    #[cfg(feature = "object-store")]
+    pub(crate) fn tag(&self) -> &str {
+        &self.tag
     }
 }
 

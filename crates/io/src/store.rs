@@ -4,14 +4,20 @@ use std::fmt::Debug;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use marquetry_base::Result;
+use marquetry_base::{Error, Result};
 
 use crate::{ByteSink, ByteSource, ObjectVersion};
 
+#[cfg(feature = "object-store")]
+mod cloud;
 mod local;
+mod shown;
 mod spooled;
 
+#[cfg(feature = "object-store")]
+pub use cloud::Stores;
 pub use local::LocalFiles;
+pub use shown::shown;
 pub use spooled::Spooled;
 
 /// A place where objects have paths: found, opened, and created so that they appear whole.
@@ -62,6 +68,24 @@ pub trait Store: Debug + Send + Sync {
     ///
     /// `Io` if it cannot be opened, or can be read only from its start to its end.
     fn open(&self, path: &Path) -> Result<(Box<dyn ByteSource + Send>, ObjectVersion)>;
+
+    /// Opens an object that had this version when it was opened before.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::open`]; `Io` if it has another version by now. A store that would have to ask for that may leave it to
+    /// the first read.
+    fn reopen(&self, path: &Path, version: &ObjectVersion) -> Result<Box<dyn ByteSource + Send>> {
+        let (source, now) = self.open(path)?;
+        let message = match (version.bytes(), now.bytes()) {
+            _ if *version == now => return Ok(source),
+            (before, now) if before == now => "the file was changed while it was read".to_owned(),
+            (before, now) => {
+                format!("the file was changed while it was read: it had {before} bytes, and now has {now}")
+            }
+        };
+        Err(Error::io(message).at(|place| place.object = Some(source.name().to_owned())))
+    }
 
     /// Opens an object that is read from its start to its end. A read that waits fails soon after `is_cancelled`.
     ///

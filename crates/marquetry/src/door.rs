@@ -14,7 +14,7 @@ use crate::reader::Reader;
 use crate::writer::Writer;
 
 /// Opens a table: a Parquet file, a directory of them, a pattern (`trips/year=20*/**/*.parquet`), or CSV, TSV and JSON
-/// lines by their names. Everything that can be wrong before the first row is found here.
+/// lines by their names; with the feature `object-store` also those of `s3://`, `gs://`, `az://` and `https://`. Everything that can be wrong before the first row is found here.
 ///
 /// ```no_run
 /// # fn main() -> marquetry::Result<()> {

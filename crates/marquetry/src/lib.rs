@@ -35,7 +35,7 @@
 //! | [`codecs`] | Snappy, GZIP, Zstandard, LZ4 and more for the engine | no |
 //! | [`scylla`] | CQL types, literals and definitions, and Parquet values as CQL | no |
 //! | `arrow` (feature `arrow`) | batches as Arrow's record batches, without a copy where layouts agree | no |
-//! | `io` (feature `io`, on by default; `tokio`, `uring`) | drivers that read and write files for the machines | yes |
+//! | `io` (feature `io`, on by default; `tokio`, `uring`, `object-store`) | drivers that read and write files and objects for the machines | yes |
 //! | `tables` (feature `tables`, on by default) | sources and destinations of rows, and the copy between them | yes |
 //! | `describe` (feature `describe`) | pictures of files, and bounds as people read them | yes |
 //! | `cluster` (feature `cluster`) | tables of a live cluster: created and loaded | yes |

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use marquetry_io::store::Store;
 use marquetry_scylla::bridge::MappingOptions;
 use marquetry_scylla::cql::TableName;
 use marquetry_tables::CqlTextOptions;
@@ -27,6 +28,7 @@ pub struct SourceOptions {
 impl Default for SourceOptions {
     fn default() -> SourceOptions {
         let mut files = FilesOptions::default();
+        files.store = store();
         files.formats = vec![Arc::new(TextFormat::new(TextOptions::default())) as Arc<dyn FileFormat>];
         SourceOptions { files }
     }
@@ -52,9 +54,11 @@ impl From<FilesOptions> for SourceOptions {
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct DestinationOptions {
+    /// Where files are: in the local file system, and, with the feature `object-store`, in stores of objects.
+    pub store: Arc<dyn Store>,
     /// How directories are written, and, as [`DirectoryOptions::parquet`], each Parquet file.
     pub directory: DirectoryOptions,
     /// How CSV, TSV and JSON lines are written.
@@ -66,6 +70,28 @@ pub struct DestinationOptions {
     /// How a table of a live cluster is written.
     #[cfg(feature = "cluster")]
     pub cluster: marquetry_cluster::CqlOptions,
+}
+
+impl Default for DestinationOptions {
+    fn default() -> DestinationOptions {
+        DestinationOptions {
+            store: store(),
+            directory: DirectoryOptions::default(),
+            text: TextOutputOptions::default(),
+            table: None,
+            cql_text: CqlTextOptions::default(),
+            #[cfg(feature = "cluster")]
+            cluster: marquetry_cluster::CqlOptions::default(),
+        }
+    }
+}
+
+/// Where files are by default: wherever an address can say.
+pub(crate) fn store() -> Arc<dyn Store> {
+    #[cfg(feature = "object-store")]
+    return Arc::new(marquetry_io::store::Stores::new());
+    #[cfg(not(feature = "object-store"))]
+    return Arc::new(marquetry_io::store::LocalFiles);
 }
 
 impl DestinationOptions {

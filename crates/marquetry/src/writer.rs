@@ -9,6 +9,8 @@ use marquetry_parquet::schema::Schema;
 use marquetry_tables::parquet::{NewParquetFile, ParquetOptions};
 use marquetry_tables::{Destination, Table, Written};
 
+use crate::options::store;
+
 /// A Parquet file that is being written. Returned by [`create`](crate::create). It appears under its name when it is
 /// [finished](Writer::finish), complete and on disk; dropping it earlier removes it.
 ///
@@ -48,7 +50,7 @@ impl Writer {
     ///
     /// As [`create`](crate::create).
     pub fn with(path: impl AsRef<Path>, schema: Schema, options: ParquetOptions) -> Result<Writer> {
-        let mut file = NewParquetFile::new(path, options)?;
+        let mut file = NewParquetFile::new_in(store(), path, options)?;
         let schema = Arc::new(schema);
         let table = Table::new(file.name(), Arc::clone(&schema));
         file.begin(&table)?;

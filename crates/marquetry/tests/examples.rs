@@ -91,11 +91,11 @@ fn names_say_what_files_are() {
     names.iter().for_each(|name| assert_eq!(ids(name), first, "{name}"));
     let error = marquetry::copy(at("0.parquet"), at("1.csv")).unwrap_err();
     assert_eq!(error.detail(), Some(marquetry::base::Detail::AlreadyExists));
-    for address in ["s3://bucket/trips.parquet", "trips.xml", "-"] {
+    for address in ["ftp://host/trips.parquet", "https://host/trips.parquet", "trips.xml", "-"] {
         let error = marquetry::destination(address).err().unwrap();
         assert_eq!(error.kind(), marquetry::base::ErrorKind::Unsupported, "{error}");
     }
-    let error = marquetry::open("s3://bucket/trips.parquet").err().unwrap();
+    let error = marquetry::open("ftp://host/trips.parquet").err().unwrap();
     assert_eq!(error.kind(), marquetry::base::ErrorKind::Unsupported, "{error}");
 }
 

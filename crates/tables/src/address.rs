@@ -4,6 +4,8 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use marquetry_io::store::shown;
+
 /// The address of a table that rows are read from or written to. [`Display`](fmt::Display) shows no password.
 ///
 /// ```
@@ -34,6 +36,10 @@ pub enum Address {
 /// Schemes that need no slashes to be meant.
 const SCHEMES: [&str; 2] = ["cql", "sstable"];
 
+/// Schemes of object stores, and of servers whose objects are only read.
+const OBJECT_SCHEMES: [&str; 3] = ["s3", "gs", "az"];
+const HTTP_SCHEMES: [&str; 2] = ["http", "https"];
+
 impl Address {
     /// Parses an address. Anything that is not a URL is a path.
     pub fn parse(text: impl AsRef<OsStr>) -> Address {
@@ -61,19 +67,33 @@ impl Address {
         }
     }
 
-    /// Whether a path means a directory, existing or new: it is one, or ends in a slash.
+    /// Whether a path means a directory, existing or new: it is one, or ends in a slash. Of object stores, buckets and
+    /// what ends in a slash are directories.
     pub fn is_directory(&self) -> bool {
         match self {
             Address::Path(path) => path.as_os_str().as_encoded_bytes().ends_with(b"/") || path.is_dir(),
+            Address::Url { scheme, text } if OBJECT_SCHEMES.contains(&&**scheme) => {
+                text.ends_with('/') || text.matches('/').count() == 2
+            }
             _ => false,
         }
     }
 
-    /// Whether a path has an extension of Parquet files.
+    /// Whether a path, or the address of an object, has an extension of Parquet files.
     pub fn is_parquet(&self) -> bool {
+        self.object().is_some_and(|path| has_extension(path, &marquetry_io::files::PARQUET_EXTENSIONS))
+    }
+
+    /// The path of a file, or the address of an object as one: what a [`Store`](marquetry_io::store::Store) finds them by.
+    pub fn object(&self) -> Option<&Path> {
         match self {
-            Address::Path(path) => has_extension(path, &marquetry_io::files::PARQUET_EXTENSIONS),
-            _ => false,
+            Address::Path(path) => Some(path),
+            Address::Url { scheme, text }
+                if OBJECT_SCHEMES.contains(&&**scheme) || HTTP_SCHEMES.contains(&&**scheme) =>
+            {
+                Some(Path::new(text))
+            }
+            _ => None,
         }
     }
 }
@@ -88,7 +108,7 @@ impl fmt::Display for Address {
         match self {
             Address::Standard => f.write_str("-"),
             Address::Path(path) => f.write_str(&without_password(&path.to_string_lossy())),
-            Address::Url { text, .. } => f.write_str(&without_password(text)),
+            Address::Url { text, .. } => f.write_str(&shown(&without_password(text))),
         }
     }
 }
@@ -159,6 +179,15 @@ mod tests {
         for directory in ["out/", "out.parquet/", "."] {
             assert!(Address::parse(directory).is_directory(), "{directory}");
         }
+        for directory in ["s3://bucket", "gs://bucket/", "az://box/a.parquet/"] {
+            assert!(Address::parse(directory).is_directory(), "{directory}");
+        }
+        assert!(
+            !Address::parse("s3://bucket/a").is_directory() && !Address::parse("https://h/").is_directory()
+        );
+        assert!(Address::parse("S3://bucket/a.parquet").is_parquet());
+        assert_eq!(Address::parse("cql://host/ks.t").object(), None);
+        assert_eq!(Address::parse("https://h/a?b").object(), Some(Path::new("https://h/a?b")));
         assert!(Address::parse("a b.Parquet").is_parquet());
         assert!(!Address::parse("a.csv").is_parquet() && !Address::parse("a.parquet").is_directory());
     }
@@ -169,6 +198,7 @@ mod tests {
             ("cql://me:se/cr@et@host:9042/ks.t", "cql://me:***@host:9042/ks.t"),
             ("cql://me@host:9042/ks.t", "cql://me@host:9042/ks.t"),
             ("s3://bucket/a:b", "s3://bucket/a:b"),
+            ("https://host/a.csv?sig=secret", "https://host/a.csv?…"),
             // A slash forgotten, no scheme at all, a password of slashes.
             ("cql:/u:p@h", "cql:/u:***@h"),
             ("u:p@h/k.t", "u:***@h/k.t"),

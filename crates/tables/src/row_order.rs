@@ -388,7 +388,7 @@ mod tests {
             RowOrder::new(&schema, &all).map(|order| order.columns().map(|by| by.column).collect::<Vec<_>>())
         };
         assert_eq!(checked(&[0, 1, 2]).unwrap(), [0]);
-        assert_eq!(checked(&[2, 0]).unwrap(), []);
+        assert_eq!(checked(&[2, 0]).unwrap(), [0_u32; 0]);
         assert_eq!(checked(&[3]).unwrap_err().kind(), marquetry_base::ErrorKind::Misuse);
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use marquetry_base::{Detail, Error, Result};
-use marquetry_io::store::{Found, Store};
+use marquetry_io::store::{Found, Store, shown};
 
 /// Adds the object's name to an error, unless it has one.
 pub(crate) fn named(error: Error, name: &str) -> Error {
@@ -20,9 +20,9 @@ pub(crate) fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// What people call what is at a path: the path; what is not UTF-8 in it is replaced.
+/// What people call what is at a path: the path, without what nobody may see; what is not UTF-8 in it is replaced.
 pub(crate) fn name_of(path: &Path) -> String {
-    if is_stdin(path) { "standard input".to_string() } else { path.to_string_lossy().into_owned() }
+    if is_stdin(path) { "standard input".to_string() } else { shown(&path.to_string_lossy()) }
 }
 
 /// Checks that nothing is at the path of a new object. What cannot be looked at is left to the object's creation.

@@ -15,8 +15,10 @@
 #![deny(unsafe_code)]
 
 pub mod counting;
+pub mod http;
 pub mod memory;
 mod proxy;
+pub mod stores;
 
 pub use proxy::{Break, Proxy};
 
@@ -38,6 +40,10 @@ pub enum Need {
     Spark,
     /// A Cassandra, or what it takes to run one.
     Cassandra,
+    /// A server of S3, or what it takes to run one.
+    S3,
+    /// A server of Azure's blobs, or what it takes to run one.
+    Azure,
     /// Linux's io_uring, allowed.
     Uring,
     /// `mkfifo`.
@@ -57,6 +63,8 @@ impl Need {
             Need::Peers => "peers",
             Need::Spark => "spark",
             Need::Cassandra => "cassandra",
+            Need::S3 => "s3",
+            Need::Azure => "azure",
             Need::Uring => "uring",
             Need::Fifo => "fifo",
             Need::Chromium => "chromium",
@@ -192,6 +200,8 @@ mod tests {
             Need::Peers,
             Need::Spark,
             Need::Cassandra,
+            Need::S3,
+            Need::Azure,
             Need::Uring,
             Need::Fifo,
             Need::Chromium,

@@ -12,32 +12,32 @@ use marquetry_tables::{Address, Destination};
 use super::kind::{DestinationKind, OpenedSource, SourceKind, any};
 use crate::options::{DestinationOptions, OptionGroup, OutputFormat, SourceOptions};
 
-/// Files, directories and patterns, and standard input, which is a file to those that read text.
+/// Files, directories and patterns, and standard input, which is a file to those that read text; objects of stores, which can
+/// be part of the same table.
 pub(crate) const SOURCE: SourceKind = SourceKind {
-    spelled: "local files",
-    is_of: |address| matches!(address, Address::Path(_) | Address::Standard),
+    spelled: if cfg!(feature = "object-store") {
+        "local files, s3://, gs://, az:// and https://"
+    } else {
+        "local files"
+    },
+    is_of: |address| match address {
+        Address::Url { .. } => cfg!(feature = "object-store") && address.object().is_some(),
+        _ => true,
+    },
     open: open_files,
 };
 
 pub(crate) const PARQUET: DestinationKind = DestinationKind {
     spelled: "files that end in .parquet",
-    is_of: |address, format| {
-        let is_meant = match format {
-            Some(format) => format == OutputFormat::Parquet,
-            None => address.is_parquet(),
-        };
-        path(address).is_some() && is_meant && !address.is_directory()
-    },
+    is_of: |address, format| is_local(address) && is_parquet(address, format),
     check: any,
     takes: |_| &[OptionGroup::Parquet, OptionGroup::Order, OptionGroup::Verify, OptionGroup::Overwrite],
-    open: |address, _, options| {
-        Ok(Box::new(NewParquetFile::new(expect_path(address)?, options.directory.parquet.clone())?))
-    },
+    open: open_parquet,
 };
 
 pub(crate) const DIRECTORY: DestinationKind = DestinationKind {
     spelled: "directories that end in /",
-    is_of: |address, format| address.is_directory() && matches!(format, None | Some(OutputFormat::Parquet)),
+    is_of: |address, format| is_local(address) && is_directory(address, format),
     check: any,
     takes: |_| {
         &[
@@ -48,14 +48,12 @@ pub(crate) const DIRECTORY: DestinationKind = DestinationKind {
             OptionGroup::Overwrite,
         ]
     },
-    open: |address, _, options| {
-        Ok(Box::new(NewParquetDirectory::new(expect_path(address)?, options.directory.clone())?))
-    },
+    open: open_directory,
 };
 
 pub(crate) const TEXT: DestinationKind = DestinationKind {
     spelled: "text that ends in .csv, .tsv or .jsonl, also before .gz, .bz2 and .zst",
-    is_of: |address, format| text_format(address, format).is_some() && !address.is_directory(),
+    is_of: |address, format| is_local(address) && is_text(address, format),
     check: any,
     takes: |_| &[OptionGroup::Text, OptionGroup::Order, OptionGroup::Verify, OptionGroup::Overwrite],
     open: open_text,
@@ -73,13 +71,55 @@ fn open_files(addresses: &[Address], options: &SourceOptions) -> Result<OpenedSo
 /// The path that means standard input.
 const STDIN: &str = "-";
 
-fn open_text(
+fn is_local(address: &Address) -> bool {
+    matches!(address, Address::Path(_))
+}
+
+/// Whether an address means a Parquet file.
+pub(super) fn is_parquet(address: &Address, format: Option<OutputFormat>) -> bool {
+    let is_meant = match format {
+        Some(format) => format == OutputFormat::Parquet,
+        None => address.is_parquet(),
+    };
+    is_meant && !address.is_directory()
+}
+
+/// Whether an address means a directory of Parquet files.
+pub(super) fn is_directory(address: &Address, format: Option<OutputFormat>) -> bool {
+    address.is_directory() && matches!(format, None | Some(OutputFormat::Parquet))
+}
+
+/// Whether an address means a text.
+pub(super) fn is_text(address: &Address, format: Option<OutputFormat>) -> bool {
+    text_format(address, format).is_some() && !address.is_directory()
+}
+
+pub(super) fn open_parquet(
+    address: &Address,
+    _: Option<OutputFormat>,
+    options: &DestinationOptions,
+) -> Result<Box<dyn Destination>> {
+    let (store, path) = (Arc::clone(&options.store), expect_path(address)?);
+    Ok(Box::new(NewParquetFile::new_in(store, path, options.directory.parquet.clone())?))
+}
+
+pub(super) fn open_directory(
+    address: &Address,
+    _: Option<OutputFormat>,
+    options: &DestinationOptions,
+) -> Result<Box<dyn Destination>> {
+    let (store, path) = (Arc::clone(&options.store), expect_path(address)?);
+    Ok(Box::new(NewParquetDirectory::new_in(store, path, options.directory.clone())?))
+}
+
+pub(super) fn open_text(
     address: &Address,
     format: Option<OutputFormat>,
     options: &DestinationOptions,
 ) -> Result<Box<dyn Destination>> {
     let format = text_format(address, format).ok_or_else(|| Error::internal("text of no format"))?;
-    Ok(Box::new(NewTextFile::new(expect_path(address)?, format, options.text.clone())?))
+    let (store, path) = (Arc::clone(&options.store), expect_path(address)?);
+    Ok(Box::new(NewTextFile::new_in(store, path, format, options.text.clone())?))
 }
 
 fn text_format(address: &Address, format: Option<OutputFormat>) -> Option<Format> {
@@ -91,10 +131,7 @@ fn text_format(address: &Address, format: Option<OutputFormat>) -> Option<Format
 }
 
 fn path(address: &Address) -> Option<&Path> {
-    match address {
-        Address::Path(path) => Some(path),
-        _ => None,
-    }
+    address.object()
 }
 
 fn expect_path(address: &Address) -> Result<&Path> {

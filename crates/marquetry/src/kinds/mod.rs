@@ -5,6 +5,8 @@
 mod cql;
 mod files;
 mod kind;
+#[cfg(feature = "object-store")]
+mod objects;
 mod standard;
 
 use std::ffi::OsStr;
@@ -27,6 +29,12 @@ const DESTINATIONS: &[&DestinationKind] = &[
     &files::PARQUET,
     &files::DIRECTORY,
     &files::TEXT,
+    #[cfg(feature = "object-store")]
+    &objects::PARQUET,
+    #[cfg(feature = "object-store")]
+    &objects::DIRECTORY,
+    #[cfg(feature = "object-store")]
+    &objects::TEXT,
     &standard::OUTPUT,
 ];
 
@@ -57,6 +65,7 @@ fn unsupported(address: &Address) -> Error {
 /// | a path that ends in `/`, or is a directory | a directory of Parquet files | that, if it is Parquet |
 /// | a path that ends in `.parquet` | a Parquet file | a file of that format |
 /// | a path that ends in `.csv`, `.tsv`, `.jsonl`, also before `.gz`, `.bz2` and `.zst` | such a text | a file of that format |
+/// | `s3://…`, `gs://…`, `az://…` (feature `object-store`) | by their names, as paths | as paths |
 /// | `-` | | standard output |
 /// | `cql://HOST/KEYSPACE.TABLE` (feature `cluster`) | a table of a live cluster | |
 ///
@@ -103,7 +112,8 @@ impl Target {
         (self.kind.takes)(self.format).contains(&group)
     }
 
-    /// The destination. Nothing is created or connected to yet. Options that have no meaning are ignored.
+    /// The destination. Nothing is created yet, and no cluster is connected to; whether an object exists that would be
+    /// replaced, its store is asked. Options that have no meaning are ignored.
     ///
     /// # Errors
     ///
@@ -134,6 +144,13 @@ fn refused(address: &Address, format: Option<OutputFormat>) -> Error {
         }
         (Address::Url { scheme, .. }, Some(format)) if scheme == "cql" => {
             format!("a table of a cluster has no format, and {format:?} was asked for")
+        }
+        #[cfg(feature = "object-store")]
+        (Address::Url { .. }, None) if objects::is_writable(address) => {
+            "the name is neither that of a Parquet file, a text nor a directory".to_owned()
+        }
+        (Address::Url { scheme, .. }, _) if scheme == "http" || scheme == "https" => {
+            format!("objects of {scheme}:// can only be read")
         }
         (Address::Url { scheme, .. }, _) => format!("copying to {scheme}:// is not supported yet"),
         (_, Some(format)) => format!("copying to a path as {format:?} is not supported yet"),

@@ -348,9 +348,9 @@ impl DataFile {
     }
 
     /// The parts of it that can be read independently; all of it where its footer is not at hand.
-    pub(super) fn pieces(&self) -> Vec<Part> {
+    pub(super) fn pieces(&self, conform: &Conform) -> Vec<Part> {
         match &self.kind {
-            Kind::Parquet { opened: Some(file), .. } => file.pieces(),
+            Kind::Parquet { opened: Some(file), .. } => file.pieces(conform),
             Kind::Parquet { row_groups, .. } => {
                 vec![Part { groups: 0..*row_groups, rows: self.rows, bytes: self.bytes, splits: true }]
             }

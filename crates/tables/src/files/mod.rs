@@ -150,7 +150,7 @@ impl Files {
         }
         let (mut pieces, mut places) = (Vec::new(), Vec::new());
         for (number, file) in files.iter().enumerate() {
-            for Part { groups, rows, bytes, splits } in file.pieces() {
+            for Part { groups, rows, bytes, splits } in file.pieces(&conforms[file.schema]) {
                 // The files count: of a row group, the rows before it, too.
                 pieces.push(Piece { first_row: None, rows, bytes, splits, ..Piece::of(file.name()) });
                 places.push((number, groups));

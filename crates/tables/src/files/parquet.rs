@@ -172,15 +172,21 @@ impl ParquetFile {
         }
     }
 
-    /// Row groups that are worth reading by a thread of their own, one after the other.
-    pub(super) fn pieces(&self) -> Vec<Part> {
+    /// Row groups that are worth reading by a thread of their own, one after the other, if these columns are read.
+    pub(super) fn pieces(&self, conform: &Conform) -> Vec<Part> {
         let groups = &self.metadata.row_groups;
         let rows = u128::from(self.metadata.rows.max(1));
         let leaves = self.metadata.schema.leaves().len();
         let mut pieces: Vec<Part> = Vec::new();
         for (number, group) in groups.iter().enumerate() {
-            // As many bytes of the file as it has rows: chunks are many, and need not be looked at.
-            let bytes = u128::from(self.bytes()) * u128::from(group.rows) / rows;
+            let bytes = match conform.reads().len() < leaves {
+                // As many bytes of the file as it has rows: chunks are many, and need not be looked at.
+                false => u128::from(self.bytes()) * u128::from(group.rows) / rows,
+                true => {
+                    let chunks = conform.reads().iter().filter_map(|leaf| group.columns.get(*leaf));
+                    chunks.map(|chunk| u128::from(chunk.compressed_bytes)).sum()
+                }
+            };
             let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
             match pieces.last_mut() {
                 Some(Part { groups, rows: Some(rows), bytes: Some(all), .. })
@@ -196,6 +202,18 @@ impl ParquetFile {
             }
         }
         pieces
+    }
+
+    /// Where the column chunks begin that will be read, in that order, and as much of them as is read at a time.
+    pub(super) fn chunks(&self, groups: Range<usize>, conform: &Conform) -> impl Iterator<Item = Range<u64>> {
+        let read_bytes = ReadOptions::default().read_bytes;
+        groups.filter_map(|number| self.metadata.row_groups.get(number)).flat_map(move |group| {
+            let chunks = conform.reads().iter().filter_map(|leaf| group.columns.get(*leaf));
+            chunks.map(move |chunk| {
+                let start = chunk.first_page_offset();
+                start..start.saturating_add(chunk.compressed_bytes.min(read_bytes))
+            })
+        })
     }
 
     /// A reader of row groups as rows of another schema.
@@ -258,6 +276,10 @@ impl ParquetFile {
     /// Opens it again, for its pages.
     pub(super) fn sources(&self) -> Result<Sources> {
         let open = || {
+            if !is_stdin(&self.path) {
+                let source = self.store.reopen(&self.path, &self.version)?;
+                return Ok(ByteSources::new().with(FILE, source));
+            }
             let (sources, version) = sources(&*self.store, &self.path)?;
             check_version(&self.version, &version)?;
             Ok(sources)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Budget, Error, ErrorKind, Result};
-use marquetry_io::drive;
+use marquetry_io::{ByteSource, drive};
 use marquetry_parquet::batch::{Batch, Values};
 use marquetry_parquet::read::{Conform, ConformReader, Conformer};
 
@@ -57,7 +57,12 @@ impl Rows {
     fn one_by_one(&self) -> Result<How> {
         let (conform, constants) = (Arc::clone(&self.conform), self.constants.clone());
         let reader = self.file.reader(self.groups.clone(), conform, constants, &self.options)?;
-        Ok(How::OneByOne(Box::new(reader), self.file.sources()?))
+        let sources = self.file.sources()?;
+        if self.options.limit.is_none() {
+            let source = sources.get(ParquetFile::object())?;
+            source.will_read(&mut self.file.chunks(self.groups.clone(), &self.conform));
+        }
+        Ok(How::OneByOne(Box::new(reader), sources))
     }
 
     fn side_by_side(&self) -> Result<How> {

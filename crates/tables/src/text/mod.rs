@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use marquetry_base::{Budget, Error, Limits, Result, Step};
 use marquetry_io::ObjectVersion;
-use marquetry_io::store::Store;
+use marquetry_io::store::{Store, shown};
 use marquetry_parquet::schema::Schema;
 use marquetry_text::read::{Sample, Sampled, TextForm, TextSampler};
 
@@ -81,7 +81,10 @@ impl TextFormat {
         if self.format.is_some() || file.is_parquet() {
             return self.format;
         }
-        let by_name = || Format::by_name(file.path().file_name()?.to_str()?);
+        // The query of a URL is no part of its name.
+        let by_name = || {
+            shown(file.path().to_str()?).trim_end_matches("?…").rsplit('/').next().and_then(Format::by_name)
+        };
         by_name().or_else(|| format_by_start(file.start()?))
     }
 }

@@ -1,0 +1,83 @@
+//! Objects that were found together are opened one after the other: the next ones are asked for meanwhile.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use super::source::Asked;
+
+/// Objects that are asked for before they are opened.
+const AHEAD: usize = 16;
+
+/// Objects in the order in which they will be opened, as far as can be guessed.
+#[derive(Default)]
+pub(super) struct Ahead {
+    order: Vec<PathBuf>,
+    places: HashMap<PathBuf, usize>,
+    /// All before it were asked for.
+    next: usize,
+    asked: HashMap<PathBuf, Asked>,
+}
+
+impl Ahead {
+    /// Takes what was found.
+    pub(super) fn found(&mut self, paths: &[PathBuf]) {
+        if self.next >= self.order.len() {
+            *self = Ahead::default();
+        }
+        for path in paths {
+            self.places.insert(path.clone(), self.order.len());
+            self.order.push(path.clone());
+        }
+    }
+
+    /// The request for an object, if it was made; those for the next ones are.
+    pub(super) fn take(&mut self, path: &Path, ask: impl Fn(&Path) -> Option<Asked>) -> Option<Asked> {
+        let place = *self.places.get(path)?;
+        let end = (place + 1 + AHEAD).min(self.order.len());
+        self.next = self.next.max(place + 1);
+        while self.next < end {
+            let next = &self.order[self.next];
+            if let Some(asked) = ask(next) {
+                self.asked.insert(next.clone(), asked);
+            }
+            self.next += 1;
+        }
+        self.asked.remove(path)
+    }
+}
+
+impl std::fmt::Debug for Ahead {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} of {}", self.next, self.order.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::runtime::start;
+    use super::*;
+    use std::cell::RefCell;
+
+    #[test]
+    fn the_next_ones_are_asked_for_once() {
+        let paths: Vec<PathBuf> = (0..40).map(|number| PathBuf::from(number.to_string())).collect();
+        let asked = RefCell::new(Vec::new());
+        let ask = |path: &Path| {
+            asked.borrow_mut().push(path.to_path_buf());
+            start(std::future::pending()).ok()
+        };
+        let mut ahead = Ahead::default();
+        assert!(ahead.take(&paths[0], ask).is_none() && asked.borrow().is_empty());
+        ahead.found(&paths);
+        assert!(ahead.take(&paths[0], ask).is_none());
+        assert_eq!(asked.borrow()[..], paths[1..17]);
+        for path in &paths[1..] {
+            assert!(ahead.take(path, ask).is_some());
+        }
+        assert_eq!(asked.borrow()[..], paths[1..]);
+        assert!(ahead.asked.is_empty());
+        // What was opened is forgotten when others are found.
+        ahead.found(&paths[..1]);
+        assert_eq!(ahead.order.len(), 1);
+    }
+}
