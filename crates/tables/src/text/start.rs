@@ -1,9 +1,9 @@
 //! What a file without a telling name is, by its first bytes.
 
-use std::io::Cursor;
-use std::io::Read;
+use std::io::{Cursor, Read};
 
-use super::Format;
+use marquetry_text::Format;
+
 use super::compression::Compression;
 use super::stream::decompressing;
 
