@@ -60,6 +60,48 @@ impl Mixed {
         Mixed { table, pieces: vec![Piece::of("a piece")], batches, fails_at: None }
     }
 
+    /// Numbers and strings that compress well, of so many batches. From batch `dense_from` on they do so less.
+    fn compressible(batches: usize, dense_from: usize) -> Mixed {
+        let leaf = |name: &str, physical, logical| FieldDef::new(name, FieldType::Leaf(physical, logical));
+        let fields = [
+            leaf("when", PhysicalType::Int64, None).required(),
+            leaf("price", PhysicalType::Double, None).required(),
+            leaf("name", PhysicalType::ByteArray, Some(LogicalType::String)).required(),
+            leaf("note", PhysicalType::ByteArray, Some(LogicalType::String)).required(),
+        ];
+        let batch = |number: usize| {
+            let rows = number * BATCH_ROWS..(number + 1) * BATCH_ROWS;
+            let more =
+                |row: usize| if number < dense_from { String::new() } else { format!(" {:x}", mixed(row)) };
+            let names: Vec<String> =
+                rows.clone().map(|row| format!("a person named {}", row % 30_000)).collect();
+            let notes: Vec<String> = rows
+                .clone()
+                .map(|row| format!("ordered on day {} by {}{}", row / 900, row % 17, more(row)))
+                .collect();
+            let values: [Values; 4] = [
+                rows.clone().map(|row| (row * 1000 + row % 7) as i64).collect::<Vec<i64>>().into(),
+                rows.clone().map(|row| (row % 5000) as f64 / 4.0).collect::<Vec<f64>>().into(),
+                names.iter().map(String::as_str).collect(),
+                notes.iter().map(String::as_str).collect(),
+            ];
+            let columns = values.into_iter().enumerate().map(|(leaf, values)| ColumnBatch {
+                leaf,
+                rows: BATCH_ROWS,
+                nulls: 0,
+                validity: None,
+                values,
+                layout: Layout::Spaced,
+                levels: None,
+                provisional: false,
+            });
+            Batch { row_group: 0, first_row: rows.start as u64, rows: BATCH_ROWS, columns: columns.collect() }
+        };
+        let table = Table::new("compressible", Arc::new(Schema::of_fields(&fields).unwrap()));
+        let batches = (0..batches).map(batch).collect();
+        Mixed { table, pieces: vec![Piece::of("a piece")], batches, fails_at: None }
+    }
+
     fn batch(number: usize, long: &[(usize, usize)]) -> Batch {
         let rows = number * BATCH_ROWS..(number + 1) * BATCH_ROWS;
         let long = |column: usize| long.contains(&(number, column));
@@ -246,6 +288,40 @@ fn directories_do_not_depend_on_the_number_of_threads() {
         });
         assert!(made[0].len() >= least, "{}", made[0].len());
         assert!(made.iter().all(|other| *other == made[0]), "{options:?}");
+    }
+}
+
+/// Files have about the bytes that were asked for, though what is open of them is not compressed yet; the first one may
+/// be off by a half.
+#[test]
+fn files_have_the_bytes_that_were_asked_for() {
+    let half = 20;
+    for (codec, asked, dense_from) in [
+        (Codec::Snappy, 50_000, usize::MAX),
+        (Codec::Snappy, 90_000, usize::MAX),
+        (Codec::Zstd, 30_000, usize::MAX),
+        (Codec::Snappy, 90_000, half),
+    ] {
+        let source: Arc<dyn Source> = Arc::new(Mixed::compressible(2 * half, dense_from));
+        let mut options = DirectoryOptions::default();
+        options.parquet.write.column.compression = Compression::Codec(codec);
+        options.file_bytes = std::num::NonZeroU64::new(asked);
+        let made = THREADS.map(|threads| {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("all");
+            let mut directory = NewParquetDirectory::new(&path, options.clone()).unwrap();
+            copy(&source, &mut directory, &of_threads(threads), &mut |_| {}).unwrap();
+            files(&path)
+        });
+        let bytes: Vec<u64> = made[0].iter().map(|(_, bytes)| bytes.len() as u64).collect();
+        let share = |number: usize| bytes[number] as f64 / asked as f64;
+        assert!(bytes.len() > 3, "{bytes:?}");
+        assert!((0.5..=1.5).contains(&share(0)), "{asked}: {bytes:?}");
+        let off = (1..bytes.len() - 1).filter(|number| !(0.7..=1.1).contains(&share(*number))).count();
+        // Rows of another kind are a surprise to the file in which they begin, and that is a bad example for the next one.
+        assert!(off == 0 || off <= 2 && dense_from == half, "{asked}: {bytes:?}");
+        assert!((0..bytes.len()).all(|number| share(number) <= 5.0), "{asked}: {bytes:?}");
+        assert!(made.iter().all(|other| *other == made[0]), "{asked}");
     }
 }
 

@@ -4,11 +4,13 @@ use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use marquetry_base::cast::usize_of;
+use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_base::{Detail, Error, Faults, Result};
 use marquetry_io::files::PARQUET_EXTENSIONS;
 use marquetry_io::store::{Found, LocalFiles, NewObjects, Store};
 use marquetry_parquet::batch::{Batch, Values};
+use marquetry_parquet::schema::Schema;
+use marquetry_parquet::write::WriteOptions;
 
 use super::ParquetOptions;
 use super::open_file::{OpenFile, OpenObject, Shape};
@@ -30,7 +32,8 @@ pub struct DirectoryOptions {
     pub partition_by: Vec<ColumnPath>,
     /// The most rows of a file.
     pub file_rows: Option<NonZeroU64>,
-    /// The approximate bytes of a file.
+    /// The approximate bytes of a file; fewer than 4 KiB count as that. How well the rows compress is learned from the
+    /// first row group of the first file, which may therefore have several, and then from each file for the next one.
     pub file_bytes: Option<NonZeroU64>,
 }
 
@@ -68,6 +71,8 @@ pub struct NewParquetDirectory {
 struct Open {
     table: Table,
     shape: Shape,
+    /// Where files end that are to have a number of bytes.
+    sizing: Option<Sizing>,
     partitioning: Option<Partitioning>,
     directory: Box<dyn NewObjects>,
     /// The file at hand.
@@ -149,6 +154,11 @@ impl NewParquetDirectory {
             options.sorting_columns = order;
         }
         // Before a directory is made.
+        let sizing = self.options.file_bytes.map(|most| {
+            let sizing = Sizing::new(most, (&schema, &options), (self.threads, &self.cancel));
+            options.row_group_bytes = options.row_group_bytes.min(sizing.first_row_group_bytes());
+            sizing
+        });
         let shape = Shape::new(schema, options, faults, (self.threads, &self.cancel))?;
         let overwrite = self.options.parquet.overwrite;
         let directory = self.store.create_directory(&self.path, overwrite, &PARQUET_EXTENSIONS)?;
@@ -161,6 +171,7 @@ impl NewParquetDirectory {
         self.open = Some(Open {
             table: table.clone(),
             shape,
+            sizing,
             partitioning,
             directory,
             file: None,
@@ -286,6 +297,9 @@ impl Open {
                 let room = usize_of(most.get() - file.rows()).unwrap_or(usize::MAX);
                 end = end.min(start.saturating_add(room));
             }
+            if let Some(sizing) = &self.sizing {
+                end = end.min(start.saturating_add(sizing.room(file.rows())));
+            }
             let part = batch.slice(start..end);
             file.write(match &self.partitioning {
                 Some(partitioning) => partitioning.kept(part),
@@ -294,10 +308,13 @@ impl Open {
             // Its number is that in one of the files.
             .map_err(Error::without_row)?;
             start = end;
-            if let Some(most) = options.file_bytes
-                && file.has_reached(most.get()).map_err(Error::without_row)?
+            if let Some(sizing) = &mut self.sizing
+                && sizing.is_reached(file).map_err(Error::without_row)?
             {
-                self.end_file()?;
+                let written = self.end_file()?;
+                if let Some(sizing) = &mut self.sizing {
+                    sizing.learned = Some((written.rows, written.bytes));
+                }
             }
         }
         Ok(())
@@ -313,13 +330,16 @@ impl Open {
         let place = self.below.join(format!("part-{:05}.parquet", self.number));
         self.number += 1;
         let file = self.directory.create(&place)?;
+        if let Some(shape) = self.sizing.as_mut().and_then(Sizing::shape) {
+            self.shape = shape;
+        }
         self.file = Some(OpenFile::new(&self.shape, file, self.directory.scratch())?);
         Ok(())
     }
 
-    /// Ends the file at hand, if there is one.
-    fn end_file(&mut self) -> Result<()> {
-        let Some(mut file) = self.file.take() else { return Ok(()) };
+    /// Ends the file at hand, if there is one. Returns what was written of it.
+    fn end_file(&mut self) -> Result<Written> {
+        let Some(mut file) = self.file.take() else { return Ok(Written::default()) };
         // (Its rows are numbered for themselves.)
         file.finish().map_err(Error::without_row)?;
         let written = file.written()?;
@@ -328,7 +348,90 @@ impl Open {
         self.written.bytes += written.bytes;
         self.written.row_groups += written.row_groups;
         self.kept.push(self.constants.clone());
-        file.file.commit()
+        file.file.commit()?;
+        Ok(written)
+    }
+}
+
+/// Where files end that are to have a number of bytes.
+///
+/// What is open of a file counts as it is before compression, and its dictionaries as if no rows followed; a small file
+/// is open up to its end. So the rows of a file are those by which the one before it would have had the right size. Of
+/// the first file, the first row group is ended when it would be the whole file if nothing were compressed; its size
+/// says how many rows the file has. None of this depends on the number of threads.
+struct Sizing {
+    most: u64,
+    /// By how much a file may seem larger than it is: all that may be open.
+    slack: u64,
+    /// Rows, and the bytes that they took.
+    learned: Option<(u64, u64)>,
+    /// Files of which something is known.
+    shape: Option<Shape>,
+}
+
+/// Less is mostly the file's end.
+const FILE_BYTES_MIN: u64 = 4 << 10;
+/// Rows that are written at a time while nothing is learned. A row group ends with them, because the writer takes as many at
+/// a time, at least.
+const LEARNING_ROWS: usize = 8 << 10;
+
+impl Sizing {
+    /// Of files with these columns and options.
+    fn new(
+        most: NonZeroU64,
+        (schema, options): (&Arc<Schema>, &WriteOptions),
+        (threads, cancel): (usize, &Cancel),
+    ) -> Sizing {
+        let most = most.get().max(FILE_BYTES_MIN);
+        let open = u64_of(options.page_bytes).saturating_add(u64_of(options.dictionary_bytes));
+        let slack = open.saturating_mul(u64_of(schema.leaves().len()));
+        // What is wrong with them is wrong with those of the first file, too, and reported there.
+        let shape =
+            Shape::new(Arc::clone(schema), options.clone(), Faults::default(), (threads, cancel)).ok();
+        Sizing { most, slack, learned: None, shape }
+    }
+
+    /// The size of the first file's row groups: the first one ends before the file seems to have all its bytes.
+    fn first_row_group_bytes(&self) -> u64 {
+        self.most - self.most / 8
+    }
+
+    /// How files are to be written from now on, where that changes.
+    fn shape(&mut self) -> Option<Shape> {
+        self.learned.and_then(|_| self.shape.take())
+    }
+
+    /// The most rows to write before it is asked again whether the file ends.
+    fn room(&self, rows: u64) -> usize {
+        match self.rows() {
+            None => LEARNING_ROWS,
+            Some(all) if rows < all => usize_of(all - rows).unwrap_or(usize::MAX),
+            Some(_) => usize::MAX,
+        }
+    }
+
+    /// The rows of a file, by what is learned.
+    fn rows(&self) -> Option<u64> {
+        let (rows, bytes) = self.learned?;
+        let all = u128::from(rows) * u128::from(self.most) / u128::from(bytes.max(1));
+        Some(u64::try_from(all).unwrap_or(u64::MAX))
+    }
+
+    /// Whether a file ends with the rows that it has.
+    fn is_reached(&mut self, file: &mut OpenObject) -> Result<bool> {
+        if self.learned.is_none() {
+            if file.written()?.row_groups == 0 {
+                return file.has_reached(self.most);
+            }
+            let Written { rows, bytes, .. } = file.written()?;
+            self.learned = Some((rows, bytes));
+            // The rest would be a small row group.
+            return Ok(bytes >= self.most / 4 * 3);
+        }
+        // Rows may have become smaller, or larger.
+        let has_rows = self.rows().is_some_and(|rows| file.rows() >= rows);
+        Ok(has_rows && file.has_reached(self.most / 4 * 3)?
+            || file.has_reached(self.most.saturating_add(self.slack))?)
     }
 }
 
