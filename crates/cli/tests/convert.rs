@@ -4,25 +4,9 @@ mod common;
 
 use std::fs;
 
-use common::run;
-
-struct Folder(tempfile::TempDir);
+use common::{Folder, run};
 
 impl Folder {
-    fn new() -> Folder {
-        Folder(tempfile::tempdir().unwrap())
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.path().join(name).to_str().unwrap().to_string()
-    }
-
-    fn write(&self, name: &str, text: impl AsRef<[u8]>) -> String {
-        let path = self.path(name);
-        fs::write(&path, text).unwrap();
-        path
-    }
-
     /// The Parquet file that a text becomes.
     fn parquet(&self, from: &str, more: &[&str]) -> String {
         let to = format!("{from}.parquet");

@@ -5,24 +5,13 @@ mod common;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::{corpus, data, run};
+use common::{Folder, corpus, data, run};
 use serde_json::Value;
 
-/// A folder, and the path of something that shall be in it.
-struct Folder(tempfile::TempDir);
-
 impl Folder {
-    fn new() -> Folder {
-        Folder(tempfile::tempdir().unwrap())
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.path().join(name).to_str().expect("a path in UTF-8").to_string()
-    }
-
     /// All that is in it, hidden files too.
     fn names(&self) -> Vec<String> {
-        let mut names = below(self.0.path(), Path::new(""));
+        let mut names = below(self.root(), Path::new(""));
         names.sort();
         names
     }
@@ -67,7 +56,7 @@ fn sorted_as_duckdb_sorts() {
     let Some(python) = marquetry_testing::python() else { return };
     let folder = Folder::new();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers/sorted.py");
-    let status = std::process::Command::new(python).arg(script).arg(folder.0.path()).status();
+    let status = std::process::Command::new(python).arg(script).arg(folder.root()).status();
     assert!(status.is_ok_and(|status| status.success()));
     let table = folder.path("table.parquet");
     let long = folder.path("long.parquet");
@@ -251,7 +240,7 @@ mod ended {
                     .args(&arguments[1..])
                     .spawn()
                     .unwrap();
-                wait_until_begun(&mut child, folder.0.path());
+                wait_until_begun(&mut child, folder.root());
                 let killed = Command::new("kill").args(["-s", signal, &child.id().to_string()]).status();
                 assert!(killed.unwrap().success());
                 assert_eq!(child.wait().unwrap().code(), code, "{signal}");
@@ -275,7 +264,7 @@ mod ended {
                 .args(arguments)
                 .spawn()
                 .unwrap();
-            let listed = || fs::read_dir(folder.0.path()).unwrap().flatten().map(|it| it.file_name());
+            let listed = || fs::read_dir(folder.root()).unwrap().flatten().map(|it| it.file_name());
             while listed().next().is_none() {
                 assert_eq!(child.try_wait().unwrap(), None, "it is done already");
             }

@@ -7,27 +7,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::process::Stdio;
 
-use common::{Run, data, marquetry, run};
-
-/// A folder, and the path of a name in it.
-struct Folder(tempfile::TempDir);
-
-impl Folder {
-    fn new() -> Folder {
-        Folder(tempfile::tempdir().unwrap())
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.path().join(name).to_str().expect("a path in UTF-8").to_string()
-    }
-
-    fn write(&self, name: &str, text: impl AsRef<[u8]>) -> String {
-        let path = self.path(name);
-        fs::create_dir_all(std::path::Path::new(&path).parent().unwrap()).unwrap();
-        fs::write(&path, text).unwrap();
-        path
-    }
-}
+use common::{Folder, Run, data, marquetry, run};
 
 fn rows<const N: usize>(arguments: [&str; N]) -> Vec<String> {
     let arguments = ["rows", "--format", "jsonl"].into_iter().chain(arguments);

@@ -5,30 +5,23 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{corpus, data, run};
+use common::{Folder, corpus, data, run};
 use serde_json::Value;
-
-/// A folder with copies of files of `tests/data`, each at its place.
-struct Folder(tempfile::TempDir);
 
 impl Folder {
     fn of(files: &[(&str, &str)]) -> Folder {
-        let folder = Folder(tempfile::tempdir().expect("a temporary folder"));
+        let folder = Folder::new();
         for (place, file) in files {
-            let path = folder.0.path().join(place);
+            let path = folder.root().join(place);
             fs::create_dir_all(path.parent().expect("a parent")).expect("the folder is made");
             fs::copy(data(file), path).expect("the file is copied");
         }
         folder
     }
 
-    fn path(&self, below: &str) -> String {
-        self.0.path().join(below).to_str().expect("a path in UTF-8").to_string()
-    }
-
     /// A text without the folder's own name.
     fn without(&self, text: &str) -> String {
-        text.replace(self.0.path().to_str().expect("a path in UTF-8"), "DIR")
+        text.replace(self.root().to_str().expect("a path in UTF-8"), "DIR")
     }
 }
 

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use browser::Browser;
-use common::{data, run};
+use common::{Folder, data, run};
 use serde_json::Value;
 
 /// What the page says of the file: its data.
@@ -28,25 +28,15 @@ fn drawn(data: &Value) -> (u64, usize) {
     (bytes, pages)
 }
 
-struct Folder(tempfile::TempDir);
-
 impl Folder {
-    fn new() -> Folder {
-        Folder(tempfile::tempdir().expect("a temporary folder"))
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn text(&self, name: &str) -> String {
-        self.path(name).to_str().unwrap().to_string()
+    fn at(&self, name: &str) -> PathBuf {
+        self.root().join(name)
     }
 
     /// A Parquet file of a CSV file, and its page.
     fn draw(&self, csv: &str, options: &[&str]) -> (String, PathBuf) {
-        fs::write(self.path("a.csv"), csv).unwrap();
-        let (from, to, page) = (self.text("a.csv"), self.text("a.parquet"), self.path("a.html"));
+        fs::write(self.at("a.csv"), csv).unwrap();
+        let (from, to, page) = (self.path("a.csv"), self.path("a.parquet"), self.at("a.html"));
         run([&["copy", "--quiet", &from, &to, "--header", "yes"], options].concat()).succeeded();
         assert_eq!(run(["show", &to, "--html", page.to_str().unwrap()]).succeeded(), "");
         (to, page)
@@ -130,7 +120,7 @@ fn indexes_and_filters_are_drawn() {
 #[test]
 fn the_page_appears_complete_or_not_at_all() {
     let folder = Folder::new();
-    let (one, page) = (data("one.parquet"), folder.text("a.html"));
+    let (one, page) = (data("one.parquet"), folder.path("a.html"));
     run(["show", &one, "--html", &page]).succeeded();
     let first = fs::read(&page).unwrap();
     assert!(first.starts_with(b"<!doctype html>") && first.ends_with(b"</html>\n"));
@@ -138,11 +128,11 @@ fn the_page_appears_complete_or_not_at_all() {
     assert_eq!(fs::read(&page).unwrap(), first);
     run(["show", &data("types.parquet"), "--html", &page, "--overwrite"]).succeeded();
     assert_ne!(fs::read(&page).unwrap(), first);
-    run(["show", &one, "--html", &folder.text("no/a.html")]).failed(3, &["no/a.html: "]);
-    run(["show", &one, "--html", folder.0.path().to_str().unwrap()]).failed(1, &["already exists"]);
-    run(["show", &folder.text("missing.parquet"), "--html", &folder.text("b.html")]).failed(3, &["missing"]);
+    run(["show", &one, "--html", &folder.path("no/a.html")]).failed(3, &["no/a.html: "]);
+    run(["show", &one, "--html", folder.root().to_str().unwrap()]).failed(1, &["already exists"]);
+    run(["show", &folder.path("missing.parquet"), "--html", &folder.path("b.html")]).failed(3, &["missing"]);
     run(["show", &one, &one, "--html", &page]).failed(2, &["--html draws one file"]);
-    let names: Vec<_> = fs::read_dir(folder.0.path()).unwrap().map(|it| it.unwrap().file_name()).collect();
+    let names: Vec<_> = fs::read_dir(folder.root()).unwrap().map(|it| it.unwrap().file_name()).collect();
     assert_eq!(names, ["a.html"], "and nothing beside it");
 }
 

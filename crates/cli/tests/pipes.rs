@@ -9,28 +9,12 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Run, data, marquetry, run};
+use common::{Folder, Run, data, marquetry, run};
 
 /// How long a command may wait for what never comes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A folder of files and named pipes.
-struct Folder(tempfile::TempDir);
-
 impl Folder {
-    fn new() -> Folder {
-        Folder(tempfile::tempdir().unwrap())
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.path().join(name).to_str().expect("a path in UTF-8").to_string()
-    }
-
-    fn write(&self, name: &str, text: impl AsRef<[u8]>) -> String {
-        fs::write(self.path(name), text).unwrap();
-        self.path(name)
-    }
-
     /// A named pipe without a writer.
     fn fifo(&self, name: &str) -> String {
         let path = self.path(name);
@@ -206,7 +190,7 @@ fn signals_end_what_waits() {
             assert!(kill.unwrap().success());
             ended(child).failed(130, &["interrupted"]);
             drop(input);
-            assert_eq!(fs::read_dir(folder.0.path()).unwrap().count(), 1, "{arguments:?}");
+            assert_eq!(fs::read_dir(folder.root()).unwrap().count(), 1, "{arguments:?}");
         }
     }
 }

@@ -5,27 +5,8 @@ mod common;
 use std::fs;
 use std::process::{Command, Stdio};
 
-use common::{data, run};
+use common::{Folder, data, run};
 use serde_json::Value;
-
-struct Folder(tempfile::TempDir);
-
-impl Folder {
-    fn new() -> Folder {
-        Folder(tempfile::tempdir().expect("a temporary folder"))
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.path().join(name).to_str().unwrap().to_string()
-    }
-
-    fn write(&self, name: &str, text: impl AsRef<[u8]>) -> String {
-        let path = self.path(name);
-        fs::create_dir_all(std::path::Path::new(&path).parent().unwrap()).unwrap();
-        fs::write(&path, text).unwrap();
-        path
-    }
-}
 
 #[test]
 fn a_broken_file_does_not_hide_the_others() {

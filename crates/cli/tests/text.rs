@@ -7,26 +7,9 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use common::{Run, corpus, marquetry, run};
-
-/// A folder of texts, and of what becomes of them.
-struct Folder(tempfile::TempDir);
+use common::{Folder, Run, corpus, marquetry, run};
 
 impl Folder {
-    fn new() -> Folder {
-        Folder(tempfile::tempdir().unwrap())
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.path().join(name).to_str().expect("a path in UTF-8").to_string()
-    }
-
-    /// Writes a text; says where it is.
-    fn write(&self, name: &str, text: impl AsRef<[u8]>) -> String {
-        fs::write(self.path(name), text).unwrap();
-        self.path(name)
-    }
-
     /// Copies to a Parquet file; says what is in that: its types, and its rows as JSON lines.
     fn copied(&self, from: &str, more: &[&str]) -> (String, Vec<String>) {
         let to = self.path("to.parquet");
@@ -39,7 +22,7 @@ impl Folder {
     fn refused(&self, from: &str, more: &[&str], code: i32, parts: &[&str]) {
         let to = self.path("none.parquet");
         run([&["copy", from, &to, "--quiet"], more].concat()).failed(code, parts);
-        let left: Vec<_> = fs::read_dir(self.0.path()).unwrap().map(|it| it.unwrap().file_name()).collect();
+        let left: Vec<_> = fs::read_dir(self.root()).unwrap().map(|it| it.unwrap().file_name()).collect();
         let is_left = |name: &std::ffi::OsString| name.to_string_lossy().contains("none");
         assert!(!left.iter().any(is_left), "{left:?}");
     }
@@ -430,7 +413,7 @@ fn any_json_lines() {
     let folder = Folder::new();
     let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/peers/json_lines.py");
     let run_script = |what: &str| {
-        let arguments = [what, folder.0.path().to_str().unwrap(), &FILES.to_string()].map(str::to_owned);
+        let arguments = [what, folder.root().to_str().unwrap(), &FILES.to_string()].map(str::to_owned);
         let out = std::process::Command::new(&python).arg(&script).args(arguments).output().unwrap();
         assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     };
@@ -561,7 +544,7 @@ fn a_copy_that_is_interrupted_leaves_nothing() {
     assert!(killed.unwrap().success());
     assert_eq!(child.wait().unwrap().code(), Some(130));
     drop(input);
-    assert_eq!(fs::read_dir(folder.0.path()).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(folder.root()).unwrap().count(), 0);
 }
 
 /// Limits that nobody can lift are not said to be lifted by --trust; and one that can be is.

@@ -6,21 +6,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{corpus, data, marquetry, run};
-
-struct Folder(tempfile::TempDir);
+use common::{Folder, corpus, data, marquetry, run};
 
 impl Folder {
-    fn new() -> Folder {
-        Folder(tempfile::tempdir().unwrap())
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.path().join(name).to_str().unwrap().to_string()
-    }
-
     fn names(&self) -> Vec<String> {
-        let names = fs::read_dir(self.0.path()).unwrap().map(|it| it.unwrap().file_name());
+        let names = fs::read_dir(self.root()).unwrap().map(|it| it.unwrap().file_name());
         names.map(|name| name.to_string_lossy().into_owned()).collect()
     }
 }

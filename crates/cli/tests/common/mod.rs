@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test program uses a part")]
 
+use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -62,6 +63,32 @@ impl Run {
 /// Runs `marquetry` with arguments.
 pub(crate) fn run<A: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = A>) -> Run {
     Run::of(marquetry().args(arguments).output().expect("the command runs"))
+}
+
+/// A temporary folder.
+pub(crate) struct Folder(tempfile::TempDir);
+
+impl Folder {
+    pub(crate) fn new() -> Folder {
+        Folder(tempfile::tempdir().expect("a temporary folder"))
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// The path of a name in it.
+    pub(crate) fn path(&self, name: &str) -> String {
+        self.root().join(name).to_str().expect("a path in UTF-8").to_string()
+    }
+
+    /// Writes a file, and the folders that it is in; says where it is.
+    pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) -> String {
+        let path = self.root().join(name);
+        fs::create_dir_all(path.parent().expect("a parent")).expect("the folder is made");
+        fs::write(path, text).expect("the file is written");
+        self.path(name)
+    }
 }
 
 /// A file of `tests/data`, which `make.py` there writes.
