@@ -21,7 +21,7 @@ use crate::args::ThreadArgs;
 use crate::failure::{Failure, Outcome};
 use crate::numbers::{parse_bytes, parse_number};
 use crate::output::{Interrupted, Output};
-use crate::progress::{Goes, Progress, rows_wanted};
+use crate::progress::Progress;
 use crate::table::printable;
 use crate::table_args::TableArgs;
 use crate::text::{Format, TextArgs, extensions};
@@ -151,10 +151,10 @@ impl Diff {
         }
         // Rows are passed once, and once more if they are sorted.
         let times = if options.key.is_empty() { 1 } else { 2 };
-        let [rows_a, rows_b] = sources.each_ref().map(|source| rows_wanted(source.table(), None));
-        let progress =
-            Progress::new(rows_a.saturating_add(rows_b).saturating_mul(times), self.quiet, Goes::Elsewhere);
-        let found = diff(sources.each_ref(), &options, &mut |rows| progress.update(rows, 0))?;
+        let progress = Progress::of_diff(&sources.each_ref().map(|source| source.table()), times, self.quiet);
+        let bytes_read = options.bytes_read.clone();
+        let found =
+            diff(sources.each_ref(), &options, &mut |rows| progress.compared(rows, bytes_read.get()))?;
         progress.clear();
         let compared = Compared { sources, names, found, limits };
         let text = in_words(&compared)?;

@@ -1,17 +1,74 @@
 //! Progress on a terminal; silence everywhere else.
 
+use std::cell::Cell;
 use std::io::{self, IsTerminal};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use marquetry::tables::{Copied, CopyOptions, Table};
 
-use crate::numbers::size;
+use crate::numbers::{size, thousands};
 
 /// A bar on standard error, if a person can see one and nothing else is written there.
 pub(crate) struct Progress {
     bar: ProgressBar,
+    known: Known,
     /// Rows are read first, and then written.
     is_sorted: bool,
+    /// What the bar counts now.
+    counts: Cell<Option<Counts>>,
+}
+
+/// How much is to be done, as far as that is known before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Known {
+    Rows(u64),
+    /// Bytes of input. Of text nobody knows how many rows there are.
+    Bytes(u64),
+    Nothing,
+}
+
+impl Known {
+    /// Of tables that are read, of which each row is passed a number of times.
+    fn of(tables: &[&Table], limit: Option<u64>, times: u64) -> Known {
+        let sum = |of: &dyn Fn(&Table) -> Option<u64>| {
+            tables.iter().try_fold(0_u64, |sum, table| Some(sum.saturating_add(of(table)?)))
+        };
+        let rows = sum(&|table| Some(rows_wanted(table, limit)).filter(|rows| *rows != u64::MAX));
+        match (rows, sum(&|table| table.bytes)) {
+            (Some(rows), _) => Known::Rows(rows.saturating_mul(times)),
+            (None, Some(bytes)) => Known::Bytes(bytes),
+            (None, None) => Known::Nothing,
+        }
+    }
+}
+
+/// What is counted, and how much of it there is, if that is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Counts {
+    Rows(Option<u64>),
+    Bytes(u64),
+}
+
+impl Counts {
+    /// What tells most of a phase of a copy.
+    fn of(phase: Phase, known: Known, is_sorted: bool, copied: &Copied) -> Counts {
+        // By then all rows were read.
+        let all_are_read = phase == Phase::Verifying || (is_sorted && phase == Phase::Writing);
+        match known {
+            Known::Rows(rows) => Counts::Rows(Some(rows)),
+            _ if all_are_read => Counts::Rows(Some(copied.rows)),
+            Known::Bytes(bytes) => Counts::Bytes(bytes),
+            Known::Nothing => Counts::Rows(None),
+        }
+    }
+
+    fn template(self) -> &'static str {
+        match self {
+            Counts::Rows(Some(_)) => "{prefix}{wide_bar} {human_pos} of {human_len} rows  {msg}  ETA {eta}",
+            Counts::Bytes(_) => "{prefix}{wide_bar} {percent}%  {msg}  ETA {eta}",
+            Counts::Rows(None) => "{spinner} {prefix}{human_pos} rows  {msg}",
+        }
+    }
 }
 
 /// What a copy is doing, each for all of its rows.
@@ -52,27 +109,21 @@ pub(crate) enum Goes {
 }
 
 impl Progress {
-    /// A bar for `rows` rows, of which `u64::MAX` are any number; none for the quiet.
-    pub(crate) fn new(rows: u64, quiet: bool, goes: Goes) -> Progress {
+    fn new(known: Known, quiet: bool, goes: Goes) -> Progress {
         let hidden = quiet
             || !io::stderr().is_terminal()
             || (goes == Goes::ToStdout && io::stdout().is_terminal())
-            || rows == 0;
-        if hidden {
-            return Progress { bar: ProgressBar::hidden(), is_sorted: false };
-        }
-        // Of text nobody knows how many rows there are.
-        let known = (rows != u64::MAX).then_some(rows);
-        let bar = ProgressBar::with_draw_target(known, ProgressDrawTarget::stderr_with_hz(5));
-        let template = match known {
-            Some(_) => "{prefix}{wide_bar} {human_pos} of {human_len} rows  {msg}  ETA {eta}",
-            None => "{spinner} {prefix}{human_pos} rows  {msg}",
+            || known == Known::Rows(0);
+        let bar = match hidden {
+            true => ProgressBar::hidden(),
+            false => ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(5)),
         };
-        // A template that indicatif cannot read would be a bug of ours, not worth failing for.
-        bar.set_style(
-            ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()),
-        );
-        Progress { bar, is_sorted: false }
+        Progress { bar, known, is_sorted: false, counts: Cell::new(None) }
+    }
+
+    /// A bar for tables that are compared, each row of which is passed a number of times.
+    pub(crate) fn of_diff(tables: &[&Table], times: u64, quiet: bool) -> Progress {
+        Progress::new(Known::of(tables, None, times), quiet, Goes::Elsewhere)
     }
 
     /// A bar for a copy of a table, `is_sorted` or not.
@@ -83,22 +134,16 @@ impl Progress {
         quiet: bool,
         goes: Goes,
     ) -> Progress {
-        let mut progress = Progress::new(rows_wanted(table, options.limit), quiet, goes);
+        let mut progress = Progress::new(Known::of(&[table], options.limit, 1), quiet, goes);
         progress.is_sorted = is_sorted;
         progress
     }
 
     /// A bar for files, for work that prints nothing before its end.
     pub(crate) fn of_files() -> Progress {
-        if !io::stderr().is_terminal() {
-            return Progress { bar: ProgressBar::hidden(), is_sorted: false };
-        }
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(5));
-        let template = "{wide_bar} {human_pos} of {human_len} files  ETA {eta}";
-        bar.set_style(
-            ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()),
-        );
-        Progress { bar, is_sorted: false }
+        let progress = Progress::new(Known::Nothing, false, Goes::Elsewhere);
+        progress.set_style("{wide_bar} {human_pos} of {human_len} files  ETA {eta}");
+        progress
     }
 
     /// Files that are done, and all.
@@ -121,20 +166,47 @@ impl Progress {
             // The time that is left is that of this phase.
             self.bar.reset_eta();
         }
-        self.update(rows, copied.written.bytes);
+        let counts = Counts::of(phase, self.known, self.is_sorted, copied);
+        self.update(counts, rows, copied.bytes_read, copied.written.bytes);
     }
 
-    /// Rows done so far, and the bytes they became or came from, if they are counted.
-    pub(crate) fn update(&self, rows: u64, bytes: u64) {
+    /// Rows that were compared, and bytes that were read for that.
+    pub(crate) fn compared(&self, rows: u64, bytes_read: u64) {
         if self.bar.is_hidden() {
             return;
         }
-        self.bar.set_position(rows);
-        if bytes == 0 {
-            return;
+        let counts = Counts::of(Phase::Writing, self.known, false, &Copied::default());
+        self.update(counts, rows, bytes_read, 0);
+    }
+
+    /// Rows done so far, the bytes that they came from, and those they became, if they are counted.
+    fn update(&self, counts: Counts, rows: u64, bytes_read: u64, bytes: u64) {
+        if self.counts.replace(Some(counts)) != Some(counts) {
+            self.set_style(counts.template());
+            match counts {
+                Counts::Rows(Some(all)) | Counts::Bytes(all) => self.bar.set_length(all),
+                Counts::Rows(None) => {}
+            }
         }
-        let millis = u64::try_from(self.bar.elapsed().as_millis()).unwrap_or(u64::MAX).max(1);
-        self.bar.set_message(format!("{}/s", size(bytes.saturating_mul(1000) / millis)));
+        self.bar.set_position(match counts {
+            Counts::Rows(_) => rows,
+            Counts::Bytes(all) => bytes_read.min(all),
+        });
+        let mut message = Vec::new();
+        if let Counts::Bytes(_) = counts {
+            message.push(format!("{} rows", thousands(rows)));
+        }
+        if bytes > 0 {
+            let millis = u64::try_from(self.bar.elapsed().as_millis()).unwrap_or(u64::MAX).max(1);
+            message.push(format!("{}/s", size(bytes.saturating_mul(1000) / millis)));
+        }
+        self.bar.set_message(message.join("  "));
+    }
+
+    /// A template that indicatif cannot read would be a bug of ours, not worth failing for.
+    fn set_style(&self, template: &str) {
+        let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+        self.bar.set_style(style);
     }
 
     /// Takes the bar away.
@@ -157,6 +229,12 @@ impl Drop for Progress {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use indicatif::TermLike;
+
+    use marquetry::parquet::schema::{FieldDef, FieldType, PhysicalType, Schema};
+
     use super::*;
 
     #[test]
@@ -169,5 +247,91 @@ mod tests {
         assert_eq!(Phase::of(&copied, true), (Phase::Writing, 5));
         copied.verified = 2;
         assert_eq!(Phase::of(&copied, true), (Phase::Verifying, 2));
+    }
+    #[test]
+    fn what_is_counted_is_what_is_known() {
+        let schema = Schema::of_fields(&[FieldDef::new("a", FieldType::Leaf(PhysicalType::Int32, None))]);
+        let mut parquet = Table::new("a.parquet", Arc::new(schema.unwrap()));
+        (parquet.rows, parquet.bytes) = (Some(10), Some(100));
+        let mut text = parquet.clone();
+        (text.rows, text.bytes) = (None, Some(1000));
+        let mut pipe = text.clone();
+        pipe.bytes = None;
+        assert_eq!(Known::of(&[&parquet], Some(7), 1), Known::Rows(7));
+        assert_eq!(Known::of(&[&parquet, &parquet], None, 2), Known::Rows(40));
+        assert_eq!(Known::of(&[&text], None, 1), Known::Bytes(1000));
+        assert_eq!(Known::of(&[&text, &parquet], None, 2), Known::Bytes(1100));
+        assert_eq!(Known::of(&[&text], Some(7), 1), Known::Rows(7));
+        assert_eq!(Known::of(&[&pipe], None, 1), Known::Nothing);
+
+        let mut copied = Copied::default();
+        copied.rows = 70;
+        let of = |phase, known, is_sorted| Counts::of(phase, known, is_sorted, &copied);
+        assert_eq!(of(Phase::Writing, Known::Rows(7), false), Counts::Rows(Some(7)));
+        assert_eq!(of(Phase::Writing, Known::Bytes(9), false), Counts::Bytes(9));
+        assert_eq!(of(Phase::Sorting, Known::Bytes(9), true), Counts::Bytes(9));
+        // All rows were read by then.
+        assert_eq!(of(Phase::Writing, Known::Bytes(9), true), Counts::Rows(Some(70)));
+        assert_eq!(of(Phase::Verifying, Known::Nothing, false), Counts::Rows(Some(70)));
+        assert_eq!(of(Phase::Writing, Known::Nothing, false), Counts::Rows(None));
+    }
+
+    /// A terminal that keeps all that is drawn.
+    #[derive(Debug, Clone, Default)]
+    struct Drawn(Arc<Mutex<String>>);
+
+    impl TermLike for Drawn {
+        fn width(&self) -> u16 {
+            100
+        }
+
+        fn move_cursor_up(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn move_cursor_down(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn move_cursor_right(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn move_cursor_left(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn write_line(&self, text: &str) -> io::Result<()> {
+            self.write_str(text)
+        }
+
+        fn write_str(&self, text: &str) -> io::Result<()> {
+            self.0.lock().unwrap().push_str(text);
+            Ok(())
+        }
+
+        fn clear_line(&self) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn flush(&self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn bytes_are_shown_as_a_percentage_with_a_time() {
+        let progress = Progress::new(Known::Bytes(200), true, Goes::Elsewhere);
+        let drawn = Drawn::default();
+        progress.bar.set_draw_target(ProgressDrawTarget::term_like(Box::new(drawn.clone())));
+        let mut copied = Copied::default();
+        (copied.rows, copied.written.rows, copied.bytes_read) = (1500, 1500, 50);
+        progress.copied(&copied);
+        progress.bar.tick();
+        let line = drawn.0.lock().unwrap().clone();
+        assert!(
+            line.contains("writing ") && line.contains("25%  1,500 rows") && line.contains("ETA "),
+            "{line}"
+        );
     }
 }

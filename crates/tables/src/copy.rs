@@ -14,7 +14,7 @@ use crate::reading::{Reading, ReadingOptions, processors};
 use crate::row_order::RowOrder;
 use crate::sorting::{MEMORY_BYTES, Sorting};
 use crate::subject::named;
-use crate::{Cancel, Destination, PieceOptions, Source, Table, Written};
+use crate::{BytesRead, Cancel, Destination, PieceOptions, Source, Table, Written};
 
 /// The part of all memory in which batches wait between threads, at most.
 const WAITING_PART: u64 = 8;
@@ -75,6 +75,10 @@ pub struct Copied {
     pub rows: u64,
     /// Rows to be read, if known.
     pub rows_total: Option<u64>,
+    /// Bytes of the input that were read, as far as the source [counts](PieceOptions::bytes_read) them.
+    pub bytes_read: u64,
+    /// Bytes of all of the input, if known; with a limit, not all of it is read.
+    pub bytes_total: Option<u64>,
     /// What the destination wrote. Rows that are sorted are written after all were read.
     pub written: Written,
     /// Rows that were read back and compared, if the output is verified.
@@ -162,7 +166,13 @@ fn copy_all(
         }
     };
     let keep_dictionaries = wants.keep_dictionaries && sorting.is_none();
-    let piece = PieceOptions { limit: options.limit, keep_dictionaries, ..PieceOptions::default() };
+    let bytes_read = BytesRead::default();
+    let piece = PieceOptions {
+        limit: options.limit,
+        keep_dictionaries,
+        bytes_read: bytes_read.clone(),
+        ..PieceOptions::default()
+    };
     let waiting_bytes = Some(waiting_bytes(options));
     let reading =
         ReadingOptions { piece, threads: options.threads, waiting_bytes, cancel: options.cancel.clone() };
@@ -170,7 +180,7 @@ fn copy_all(
     let mut digest = options.verify.then(|| Digest::new(by.is_empty()));
     let claimed = if options.sort.is_empty() { &*table.order } else { &[] };
     let mut claim = options.verify.then(|| RowOrder::new(&table.schema, claimed)).transpose()?;
-    let mut copied = Copied { rows_total: table.rows, ..Copied::default() };
+    let mut copied = Copied { rows_total: table.rows, bytes_total: table.bytes, ..Copied::default() };
     let mut of_piece = None;
     loop {
         let next = reading.next_batch();
@@ -178,6 +188,7 @@ fn copy_all(
             break;
         };
         copied.rows += u64_of(batch.rows);
+        copied.bytes_read = bytes_read.get();
         if let Some(digest) = &mut digest {
             digest.add(&batch);
         }
@@ -201,6 +212,7 @@ fn copy_all(
         }
         report(&copied);
     }
+    copied.bytes_read = bytes_read.get();
     if let Some(sorting) = &mut sorting {
         destination.rows_from(&table.name);
         while let Some(batch) = sorting.next().map_err(|error| unsorted(error, sorting, &reading))? {

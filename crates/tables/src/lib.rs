@@ -18,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod bytes_read;
 mod cancel;
 mod convert;
 mod copy;
@@ -45,6 +46,7 @@ mod subject;
 pub mod text;
 
 pub use address::{Address, without_password};
+pub use bytes_read::BytesRead;
 pub use cancel::Cancel;
 pub use convert::{Rename, convert, rename};
 pub use copy::{Copied, CopyOptions, copy};

@@ -8,7 +8,7 @@ use marquetry_parquet::batch::Batch;
 use marquetry_parquet::format::{KeyValue, SortingColumn};
 use marquetry_parquet::schema::Schema;
 
-use crate::{Cancel, ColumnPath};
+use crate::{BytesRead, Cancel, ColumnPath};
 
 /// A table that rows are read from: files, a live table, a generator.
 ///
@@ -322,6 +322,9 @@ pub struct PieceOptions {
     /// within a small part of a second once it is set, with [`Cancelled`](marquetry_base::ErrorKind::Cancelled).
     /// Others need not: it is checked between batches. [`Reading`](crate::Reading) sets it.
     pub cancel: Cancel,
+    /// Where a source counts the bytes of its input as it reads them, so that it is known how much of [`Table::bytes`] is
+    /// done. Files do, Parquet files a piece at a time.
+    pub bytes_read: BytesRead,
 }
 
 impl PieceOptions {

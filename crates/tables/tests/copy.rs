@@ -11,6 +11,7 @@ use marquetry_tables::files::{Files, FilesOptions};
 use marquetry_tables::parquet::{
     DirectoryOptions, NewParquetDirectory, NewParquetFile, ParquetOptions, ParquetOutput,
 };
+use marquetry_tables::text::{TextFormat, TextOptions};
 use marquetry_tables::{
     Batches, Cancel, ColumnPath, Copied, CopyOptions, Destination, Piece, PieceOptions, Reading,
     ReadingOptions, SortBy, Source, Table, Wants, Written, copy, project,
@@ -584,4 +585,37 @@ fn equal_names_of_different_bytes_stay_what_they_are() {
     assert_eq!(copied.rows, 4);
     assert!(folder.path().join("d/d=0.1/part-00000.parquet").is_file());
     assert!(folder.path().join("d/d=0.2/part-00000.parquet").is_file());
+}
+
+/// How far a text is read is known by its bytes as they are stored, compressed or not.
+#[test]
+fn bytes_of_text_are_counted_as_they_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines: String = (0..800_000).map(|n| format!("{n},{}\n", n % 97)).collect();
+    let text = format!("a,b\n{lines}");
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut gzip, text.as_bytes()).unwrap();
+    let gzip = gzip.finish().unwrap();
+    std::fs::write(folder.path().join("1.csv"), &text).unwrap();
+    std::fs::write(folder.path().join("2.csv.gz"), &gzip).unwrap();
+    let mut options = FilesOptions::default();
+    options.formats = vec![Arc::new(TextFormat::new(TextOptions::default()))];
+    for (names, threads) in
+        [(&["1.csv"][..], 1), (&["2.csv.gz"], 1), (&["1.csv", "2.csv.gz"], 1), (&["1.csv", "2.csv.gz"], 3)]
+    {
+        let paths = names.iter().map(|name| folder.path().join(name));
+        let all: u64 = paths.clone().map(|path| std::fs::metadata(path).unwrap().len()).sum();
+        let source: Arc<dyn Source> = Arc::new(Files::open(paths, &options).unwrap());
+        let mut bytes = Vec::new();
+        let mut output = ParquetOutput::new(&mut bytes, ParquetOptions::default()).unwrap();
+        let mut copying = CopyOptions::default();
+        copying.threads = Some(threads);
+        let mut seen = Vec::new();
+        let copied =
+            copy(&source, &mut output, &copying, &mut |copied| seen.push(copied.bytes_read)).unwrap();
+        assert_eq!((copied.bytes_total, copied.bytes_read), (Some(all), all), "{names:?}");
+        assert!(seen.is_sorted() && seen[0] < all / 2, "{seen:?}");
+        let middle = seen.iter().filter(|bytes| (all / 4..all * 3 / 4).contains(bytes)).count();
+        assert!(middle > 0, "{names:?}: {seen:?}");
+    }
 }

@@ -3,7 +3,7 @@
 use marquetry_base::Limits;
 
 use crate::sorting::MEMORY_BYTES;
-use crate::{Cancel, ColumnPath};
+use crate::{BytesRead, Cancel, ColumnPath};
 
 /// How two tables are compared.
 ///
@@ -30,6 +30,8 @@ pub struct DiffOptions {
     pub limits: Limits,
     /// Cancels the comparison.
     pub cancel: Cancel,
+    /// Where the bytes are counted that were read of both tables: see [`PieceOptions::bytes_read`](crate::PieceOptions).
+    pub bytes_read: BytesRead,
 }
 
 impl Default for DiffOptions {
@@ -41,6 +43,7 @@ impl Default for DiffOptions {
             threads: None,
             limits: Limits::DEFAULT,
             cancel: Cancel::new(),
+            bytes_read: BytesRead::default(),
         }
     }
 }

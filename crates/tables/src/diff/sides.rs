@@ -100,7 +100,9 @@ impl Side {
         let threads = options.threads.unwrap_or_else(processors);
         // With a key, the tables are read one after the other.
         let threads = Some(if key.is_some() { threads } else { threads / 2 });
-        let reading = ReadingOptions { threads, cancel: options.cancel.clone(), ..ReadingOptions::default() };
+        let mut reading =
+            ReadingOptions { threads, cancel: options.cancel.clone(), ..ReadingOptions::default() };
+        reading.piece.bytes_read = options.bytes_read.clone();
         let reading = Reading::new(Arc::clone(source), reading)?;
         let key = key.map_or(Vec::new(), |key| key.leaves[side].clone());
         let mut side =

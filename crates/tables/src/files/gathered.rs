@@ -342,6 +342,11 @@ impl DataFile {
         }
     }
 
+    /// Whether it is a Parquet file; other formats count the bytes that they read themselves.
+    pub(super) fn is_parquet(&self) -> bool {
+        matches!(self.kind, Kind::Parquet { .. })
+    }
+
     /// The value of a column in its path, as unambiguous text. `None` for null.
     pub fn constant(&self, number: usize) -> Option<String> {
         self.constants.get(number)?.as_ref().map(constant_text)

@@ -25,6 +25,7 @@ use marquetry_parquet::format::{KeyValue, SortingColumn};
 use marquetry_parquet::read::Conform;
 use marquetry_parquet::schema::{Plan as _, Schema};
 
+use crate::bytes_read::CountedPiece;
 use crate::key_values::holds_for_any_columns;
 use crate::subject::named;
 use crate::{Batches, ColumnPath, Piece, PieceOptions, Source, Table};
@@ -199,7 +200,12 @@ impl Source for Files {
     fn open(&self, piece: usize, options: &PieceOptions) -> Result<Box<dyn Batches>> {
         let (number, groups) = &self.places[piece];
         let file = &self.gathered.files[*number];
-        file.open(groups, &self.gathered.schemas[file.schema], self.plan(file), options)
+        let batches = file.open(groups, &self.gathered.schemas[file.schema], self.plan(file), options)?;
+        if !file.is_parquet() {
+            return Ok(batches);
+        }
+        let bytes = self.pieces[piece].bytes.unwrap_or(0);
+        Ok(Box::new(CountedPiece { batches, bytes, bytes_read: options.bytes_read.clone() }))
     }
 
     fn project(&self, columns: &[ColumnPath]) -> Result<Option<Arc<dyn Source>>> {

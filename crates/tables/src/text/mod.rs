@@ -36,7 +36,7 @@ pub use rows::TextRows;
 
 use crate::files::{FileFormat, FormatFile, FoundFile};
 use crate::subject::{name_of, named, renamed};
-use crate::{Batches, Cancel, PieceOptions};
+use crate::{Batches, BytesRead, Cancel, PieceOptions};
 use compression::Compression;
 use rows::Blocks;
 use start::format_by_start;
@@ -210,7 +210,7 @@ impl TextFile {
                 let compression = Compression::by_name(path);
                 let stream = match opened {
                     Some(opened) => Stream::once(&name, opened.reader, compression, cancel)?,
-                    None => Stream::open(&**store, path, compression, &name, cancel)?,
+                    None => Stream::open(&**store, path, compression, &name, (cancel, &BytesRead::default()))?,
                 };
                 let stream = stream.prepared(&preparing);
                 if stream.version().is_none() && options.infer_bytes == u64::MAX && options.schema.is_none() {
@@ -282,7 +282,7 @@ impl TextFile {
     ) -> Result<TextFile> {
         let open = || {
             let cancel = Cancel::new();
-            let stream = Stream::open(&**store, path, compression, name, &cancel)?;
+            let stream = Stream::open(&**store, path, compression, name, (&cancel, &BytesRead::default()))?;
             let (sample, from) = From::sampled(stream, (store, path), compression, format, options, &cancel)?;
             let (name, form) = (name.to_owned(), sample.form()?);
             let (limits, preparing) = (options.limits, Preparing::default());
@@ -314,25 +314,32 @@ impl TextFile {
     /// and for leaves that the schema lacks.
     pub fn read(&self, leaves: Option<&[usize]>, options: &PieceOptions) -> Result<TextRows> {
         let open = || {
-            let stream = match &self.from {
-                From::Path(store, path, compression, version) => {
-                    let stream = Stream::open(&**store, path, *compression, &self.name, &self.cancel)?;
-                    if stream.version() != Some(version) {
-                        return Err(Error::io("it was changed while it was read"));
-                    }
-                    stream.prepared(&self.preparing)
-                }
-                From::Once(once) => {
-                    let mut once = once.lock().unwrap_or_else(PoisonError::into_inner);
-                    once.take().ok_or_else(|| Error::misuse(READ_ONCE))?
-                }
-            };
-            let blocks = Blocks::new(stream, &self.form, self.limits, self.block_bytes, self.cancel.clone());
+            let blocks = self.blocks(&self.cancel, &options.bytes_read)?;
             let threads = if self.splits() { options.threads } else { 1 };
             let options = PieceOptions { threads, ..options.clone() };
             TextRows::new(&self.name, &self.form, blocks, leaves, self.limits, &options)
         };
         open().map_err(|error| renamed(error, &self.name))
+    }
+}
+
+impl TextFile {
+    /// Its blocks from the start.
+    fn blocks(&self, cancel: &Cancel, bytes_read: &BytesRead) -> Result<Blocks> {
+        let stream = match &self.from {
+            From::Path(store, path, compression, version) => {
+                let stream = Stream::open(&**store, path, *compression, &self.name, (cancel, bytes_read))?;
+                if stream.version() != Some(version) {
+                    return Err(Error::io("it was changed while it was read"));
+                }
+                stream.prepared(&self.preparing)
+            }
+            From::Once(once) => {
+                let mut once = once.lock().unwrap_or_else(PoisonError::into_inner);
+                once.take().ok_or_else(|| Error::misuse(READ_ONCE))?
+            }
+        };
+        Ok(Blocks::new(stream, &self.form, self.limits, self.block_bytes, cancel.clone()))
     }
 }
 

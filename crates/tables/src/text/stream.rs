@@ -15,8 +15,9 @@ use zstd_safe::{DCtx, InBuffer, OutBuffer};
 
 use super::compression::{Compression, MAGIC_BYTES_MAX};
 use super::prepare::{Prepared, Preparing};
-use crate::Cancel;
+use crate::bytes_read::CountedReader;
 use crate::subject::is_stdin;
+use crate::{BytesRead, Cancel};
 
 /// Bytes that are read at a time.
 const READ_BYTES: usize = 256 << 10;
@@ -44,7 +45,7 @@ pub(super) struct Stream {
 
 impl Stream {
     /// Opens what a store has at a path: a file, a pipe, standard input; `name` is what errors call it. Reading ends early
-    /// if it is cancelled.
+    /// if it is cancelled. The bytes are counted before they are decompressed.
     ///
     /// # Errors
     ///
@@ -54,7 +55,7 @@ impl Stream {
         path: &Path,
         compression: Compression,
         name: &str,
-        cancel: &Cancel,
+        (cancel, bytes_read): (&Cancel, &BytesRead),
     ) -> Result<Stream> {
         let asked = cancel.clone();
         let is_cancelled = Box::new(move || asked.is_set());
@@ -62,6 +63,7 @@ impl Stream {
             true => ObjectStream { reader: Box::new(FileStream::stdin(is_cancelled)?), version: None },
             false => store.stream(path, is_cancelled)?,
         };
+        let reader = Box::new(CountedReader { reader, bytes_read: bytes_read.clone() });
         let stream = Stream::once(name, reader, compression, cancel)?;
         Ok(match version {
             Some(_) => Stream { version, kept: None, ..stream },
