@@ -168,3 +168,36 @@ fn names_and_numbers_of_other_tools_are_understood() {
         );
     }
 }
+
+#[test]
+fn a_null_key_is_reported_with_its_line() {
+    let folder = Folder::new();
+    let text = folder.write("a.csv", "id,v\n1,\"two\nlines\"\n\n,3\n4,\n");
+    let cql = |file: &str, more: &[&str]| run([&["cql", file, "--table", "t", "--key", "id"], more].concat());
+    cql(&text, &[]).failed(1, &["line 5: a column of the primary key is null (column id, row 1", "a.csv"]);
+    // Whatever is done with the columns on the way, and to the lines before.
+    cql(&text, &["--columns", "v,id", "--limit", "2"]).failed(1, &["line 5: "]);
+    cql(&text, &["--rename", "v=w", "--types", "v=text"]).failed(1, &["line 5: "]);
+    let noted = folder.write("b.csv", "a note\n# id\nid,v\n# 1,2\n1,2\n,2\n");
+    cql(&noted, &["--skip", "1", "--comment", "#"]).failed(1, &["line 6: "]);
+    let lines = folder.write("a.jsonl", "{\"id\":1}\n\n{\"id\":null,\"v\":2}\n");
+    cql(&lines, &["--schema", "id int, v int"]).failed(1, &["line 3: ", "a.jsonl"]);
+    // Far into a text of many blocks, by any number of threads.
+    let mut long = String::from("id,v\n");
+    for row in 0..300_000 {
+        long +=
+            &if row == 250_000 { format!(",\"{row}\"\n") } else { format!("{row},\"the row {row}\n\"\n") };
+    }
+    let long = folder.write("long.csv", long);
+    for threads in ["1", "3"] {
+        cql(&long, &["--threads", threads, "--quiet"])
+            .failed(1, &["line 500002: ", "row 250000", "long.csv"]);
+    }
+    // What can be read only once has rows.
+    let mut child = marquetry();
+    child
+        .args(["cql", "-", "--from", "csv", "--table", "t", "--key", "id"])
+        .stdin(File::open(&text).unwrap());
+    let run = Run::of(child.output().unwrap());
+    run.failed(1, &["a column of the primary key is null", "row 1"]);
+}

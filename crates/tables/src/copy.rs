@@ -14,7 +14,7 @@ use crate::reading::{Reading, ReadingOptions, processors};
 use crate::row_order::RowOrder;
 use crate::sorting::{MEMORY_BYTES, Sorting};
 use crate::subject::named;
-use crate::{BytesRead, Cancel, Destination, PieceOptions, Source, Table, Written};
+use crate::{BytesRead, Cancel, Destination, Piece, PieceOptions, Source, Table, Written};
 
 /// The part of all memory in which batches wait between threads, at most.
 const WAITING_PART: u64 = 8;
@@ -133,10 +133,26 @@ pub fn copy(
     destination.cancelled_by(&options.cancel);
     destination.set_threads(threads_of(options));
     let copied = copy_all(source, destination, options, report);
-    if copied.is_err() {
+    copied.map_err(|error| {
         destination.settle();
+        with_line(source.as_ref(), error, &options.cancel)
+    })
+}
+
+/// An error about a row of a text says the line, as those do that are found as the text is read.
+fn with_line(source: &dyn Source, error: Error, cancel: &Cancel) -> Error {
+    let place = error.place();
+    let (Some(row), Some(object), []) = (place.row, &place.object, error.parts()) else { return error };
+    let is_it =
+        |piece: &Piece| piece.name == *object || piece.name.is_empty() && source.table().name == *object;
+    let line = source.pieces().iter().position(is_it).and_then(|piece| source.line_of(piece, row, cancel));
+    match line {
+        Some(line) => {
+            let message = format!("line {line}: {}", error.message());
+            error.reworded(message)
+        }
+        None => error,
     }
-    copied
 }
 
 fn copy_all(

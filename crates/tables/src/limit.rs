@@ -9,7 +9,7 @@ use marquetry_parquet::batch::Batch;
 
 use crate::source::open_piece;
 use crate::subject::named;
-use crate::{Batches, ColumnPath, Piece, PieceOptions, Source, Table, project};
+use crate::{Batches, Cancel, ColumnPath, Piece, PieceOptions, Source, Table, project};
 
 /// The same table, of which only the first rows are read.
 ///
@@ -86,6 +86,12 @@ impl Source for Limited {
         let mut first = First { source, options, of: of.clone(), open: None, left };
         first.open_next()?;
         Ok(Box::new(first))
+    }
+
+    fn line_of(&self, piece: usize, row: u64, cancel: &Cancel) -> Option<u64> {
+        let of = &self.parts.get(piece)?.of;
+        // The rows of several pieces are numbered together.
+        if of.len() == 1 { self.source.line_of(of.start, row, cancel) } else { None }
     }
 
     fn project(&self, columns: &[ColumnPath]) -> Result<Option<Arc<dyn Source>>> {

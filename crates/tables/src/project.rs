@@ -11,7 +11,7 @@ use marquetry_parquet::schema::{Plan as _, Projection};
 use crate::key_values::holds_for_any_columns;
 use crate::source::open_piece;
 use crate::subject::named;
-use crate::{Batches, ColumnPath, Piece, PieceOptions, Source, Table};
+use crate::{Batches, Cancel, ColumnPath, Piece, PieceOptions, Source, Table};
 
 /// The same table, of which only these columns are read, in this order: by the source itself, where it can leave columns out.
 ///
@@ -82,6 +82,10 @@ impl Source for Projected {
             let (batches, leaves) = (open_piece(self.source.as_ref(), piece, options)?, leaves.to_vec());
             Ok(Box::new(Picked { batches, leaves }))
         })
+    }
+
+    fn line_of(&self, piece: usize, row: u64, cancel: &Cancel) -> Option<u64> {
+        self.source.line_of(piece, row, cancel)
     }
 }
 

@@ -88,6 +88,13 @@ pub trait Source: Send + Sync {
         let _ = columns;
         Ok(None)
     }
+
+    /// The line, counted from 1, of a row of a piece that is a text; the row is counted as in errors about it. It may take as
+    /// long as reading the piece up to there. `None` where rows have no lines or cannot be read again.
+    fn line_of(&self, piece: usize, row: u64, cancel: &Cancel) -> Option<u64> {
+        let _ = (piece, row, cancel);
+        None
+    }
 }
 
 /// The rows of a piece. Calls may block; one thread at a time uses it.

@@ -17,7 +17,7 @@ use marquetry_text::Types;
 use crate::key_values::holds_for_any_columns;
 use crate::source::open_piece;
 use crate::subject::named;
-use crate::{Batches, ColumnPath, Piece, PieceOptions, Source, Table, project};
+use crate::{Batches, Cancel, ColumnPath, Piece, PieceOptions, Source, Table, project};
 
 pub use rename::{Rename, rename};
 
@@ -115,6 +115,10 @@ impl Source for Converted {
         let batches = open_piece(self.source.as_ref(), piece, options)?;
         let (conversions, schema) = (Arc::clone(&self.conversions), Arc::clone(&self.table.schema));
         Ok(Box::new(Converting { batches, conversions, schema, name }))
+    }
+
+    fn line_of(&self, piece: usize, row: u64, cancel: &Cancel) -> Option<u64> {
+        self.source.line_of(piece, row, cancel)
     }
 
     /// Columns of which nothing is wanted are not read.

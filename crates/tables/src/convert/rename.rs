@@ -9,7 +9,7 @@ use marquetry_parquet::schema::Schema;
 use crate::key_values::holds_for_any_columns;
 use crate::source::open_piece;
 use crate::subject::named;
-use crate::{Batches, ColumnPath, Piece, PieceOptions, Source, Table};
+use crate::{Batches, Cancel, ColumnPath, Piece, PieceOptions, Source, Table};
 
 /// Other names of columns: `old=new, "an old name"="a new one"`.
 ///
@@ -165,6 +165,10 @@ impl Source for Renamed {
 
     fn open(&self, piece: usize, options: &PieceOptions) -> Result<Box<dyn Batches>> {
         open_piece(self.source.as_ref(), piece, options)
+    }
+
+    fn line_of(&self, piece: usize, row: u64, cancel: &Cancel) -> Option<u64> {
+        self.source.line_of(piece, row, cancel)
     }
 }
 

@@ -8,7 +8,7 @@ use marquetry_base::Result;
 use marquetry_io::store::{ObjectStream, Store};
 use marquetry_parquet::schema::Schema;
 
-use crate::{Batches, PieceOptions};
+use crate::{Batches, Cancel, PieceOptions};
 
 /// A format whose files are read wherever Parquet files are: CSV, or one of your own.
 pub trait FileFormat: Send + Sync {
@@ -112,6 +112,13 @@ pub trait FormatFile: Send + Sync {
     /// Whether several threads can read it at once: see [`PieceOptions::threads`].
     fn splits(&self) -> bool {
         false
+    }
+
+    /// The line, counted from 1, that a row begins in, counted from 0: for errors about a row that say where it is. It may
+    /// take as long as reading the file up to there. `None` for files without lines, what cannot be read again, and once
+    /// it is cancelled.
+    fn line_of(&self, _row: u64, _cancel: &Cancel) -> Option<u64> {
+        None
     }
 
     /// Opens it: batches of these leaves of its schema, in this order, and of no others.

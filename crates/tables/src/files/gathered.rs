@@ -26,7 +26,7 @@ use super::part::Part;
 use crate::project::Conformed;
 use crate::source::Numbered;
 use crate::subject::{name_of, named};
-use crate::{Batches, PieceOptions};
+use crate::{Batches, Cancel, PieceOptions};
 
 /// Bytes of footers that are kept: read, they take some times as much.
 const KEPT_FOOTERS_BYTES: u64 = 4 << 20;
@@ -339,6 +339,14 @@ impl DataFile {
         match &self.kind {
             Kind::Parquet { row_groups, .. } => Some(*row_groups),
             Kind::Other(_) => None,
+        }
+    }
+
+    /// The line of a row, if it is a text that can be read again.
+    pub(super) fn line_of(&self, row: u64, cancel: &Cancel) -> Option<u64> {
+        match &self.kind {
+            Kind::Parquet { .. } => None,
+            Kind::Other(file) => file.line_of(row, cancel),
         }
     }
 

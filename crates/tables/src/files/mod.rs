@@ -28,7 +28,7 @@ use marquetry_parquet::schema::{Plan as _, Schema};
 use crate::bytes_read::CountedPiece;
 use crate::key_values::holds_for_any_columns;
 use crate::subject::named;
-use crate::{Batches, ColumnPath, Piece, PieceOptions, Source, Table};
+use crate::{Batches, Cancel, ColumnPath, Piece, PieceOptions, Source, Table};
 
 pub use format::{FileFormat, FormatFile, FoundFile};
 pub use gathered::{DataFile, Gathered, find};
@@ -206,6 +206,11 @@ impl Source for Files {
         }
         let bytes = self.pieces[piece].bytes.unwrap_or(0);
         Ok(Box::new(CountedPiece { batches, bytes, bytes_read: options.bytes_read.clone() }))
+    }
+
+    fn line_of(&self, piece: usize, row: u64, cancel: &Cancel) -> Option<u64> {
+        let (number, _) = self.places.get(piece)?;
+        self.gathered.files.get(*number)?.line_of(row, cancel)
     }
 
     fn project(&self, columns: &[ColumnPath]) -> Result<Option<Arc<dyn Source>>> {

@@ -38,7 +38,7 @@ use crate::files::{FileFormat, FormatFile, FoundFile};
 use crate::subject::{name_of, named, renamed};
 use crate::{Batches, BytesRead, Cancel, PieceOptions};
 use compression::Compression;
-use rows::Blocks;
+use rows::{Blocks, line_of};
 use start::format_by_start;
 use steps::{fed, unexpected};
 use stream::Stream;
@@ -360,6 +360,13 @@ impl FormatFile for TextFile {
     fn bytes(&self) -> Option<u64> {
         let From::Path(.., version) = &self.from else { return None };
         Some(version.bytes())
+    }
+
+    /// Reads it again up to there.
+    fn line_of(&self, row: u64, cancel: &Cancel) -> Option<u64> {
+        let From::Path(..) = &self.from else { return None };
+        let blocks = self.blocks(cancel, &BytesRead::default()).ok()?;
+        line_of(row, &self.form, blocks, self.limits).ok()?
     }
 
     /// What can be read only once is opened once.

@@ -121,6 +121,39 @@ impl Drop for TextRows {
     }
 }
 
+/// The line, counted from 1, that a row begins in; `None` if there are not as many rows.
+///
+/// # Errors
+///
+/// What is wrong with the text before it.
+pub(super) fn line_of(row: u64, form: &TextForm, mut blocks: Blocks, limits: Limits) -> Result<Option<u64>> {
+    let parser = |batch_rows| {
+        let mut options = ReadOptions::default();
+        // The rows are the same whatever is read of them.
+        (options.batch_rows, options.leaves, options.limits) = (batch_rows, Some(vec![0]), limits);
+        Ok(Parser { reader: TextReader::new(form, options)?, is_open: false })
+    };
+    let (mut counting, mut one_by_one) = (parser(BATCH_ROWS)?, parser(1)?);
+    let mut left = row;
+    while let Some(block) = blocks.next()? {
+        // A block with a fault may have the row before that.
+        let rows = counting.rows_of(block.clone()).unwrap_or(u64::MAX);
+        if left >= rows {
+            left -= rows;
+            continue;
+        }
+        one_by_one.begin(block)?;
+        while one_by_one.next()?.is_some() {
+            if left == 0 {
+                return Ok(Some(one_by_one.reader.line()));
+            }
+            left -= 1;
+        }
+        return Ok(None);
+    }
+    Ok(None)
+}
+
 /// The blocks of a text, as it is read and decompressed.
 pub(super) struct Blocks {
     stream: Stream,
@@ -185,6 +218,16 @@ impl Parser {
             }
         }
         Ok(None)
+    }
+
+    /// The number of rows of a block.
+    fn rows_of(&mut self, block: Block) -> Result<u64> {
+        self.begin(block)?;
+        let mut rows = 0;
+        while let Some(batch) = self.next()? {
+            rows += u64_of(batch.rows);
+        }
+        Ok(rows)
     }
 
     /// The next rows of the text.

@@ -441,6 +441,16 @@ impl TextReader {
         Failed::run(self, |reader| &mut reader.failed, |reader| reader.advance(budget))
     }
 
+    /// The line, counted from 1, in which the first of the rows begins that were returned last: a row's own line if
+    /// [batches](ReadOptions::batch_rows) have one row. 0 before the first rows.
+    pub fn line(&self) -> u64 {
+        match &self.kind {
+            ReaderKind::Delimited(rows) => rows.line(),
+            ReaderKind::Planning(_) => 0,
+            ReaderKind::Lines(rows) => rows.line(),
+        }
+    }
+
     fn advance(&mut self, budget: &mut Budget<'_>) -> Result<Step<Read>> {
         if let ReaderKind::Planning(planner) = &mut self.kind {
             if !planner.step(budget)? {

@@ -120,6 +120,11 @@ impl Rows {
         };
     }
 
+    /// The line that the first row of the last batch begins in.
+    pub(crate) fn line(&self) -> u64 {
+        self.strips.first().map_or(0, |strip| strip.line)
+    }
+
     /// Goes on until a batch is ready, or there is room for bytes: `None`.
     pub(crate) fn step(&mut self, budget: &mut Budget<'_>) -> Result<Step<Option<Batch>>> {
         loop {

@@ -49,6 +49,8 @@ pub(crate) struct Rows {
     values: u64,
     values_max: u64,
     is_taking: bool,
+    /// The line of the first row of the batch.
+    first_line: u64,
 }
 
 /// An open object or array.
@@ -115,6 +117,7 @@ impl Rows {
             values: 0,
             values_max: (planner.limits.page_bytes / VALUE_BYTES).max(1),
             is_taking: false,
+            first_line: 0,
         })
     }
 
@@ -129,6 +132,11 @@ impl Rows {
     /// Begins again, at another place of the text, once all rows were handed out.
     pub(crate) fn restart(&mut self, start: Start) {
         self.lines.restart(start);
+    }
+
+    /// The line of the first row of the last batch.
+    pub(crate) fn line(&self) -> u64 {
+        self.first_line
     }
 
     /// Goes on until a batch is ready, or there is room for bytes: `None`.
@@ -153,6 +161,9 @@ impl Rows {
             } else {
                 match self.lines.next(budget)? {
                     Next::Line => {
+                        if self.shredder.rows() == 0 {
+                            self.first_line = self.lines.place.line();
+                        }
                         self.lines.begin(&mut self.tokens).map_err(|error| self.lines.numbered(error))?;
                         self.open.clear();
                         (self.values, self.is_in_line) = (0, true);
