@@ -4,13 +4,12 @@ use std::num::NonZeroUsize;
 
 use clap::{Args, ValueEnum};
 
-use marquetry::OptionGroup;
 use marquetry::base::Detail;
 use marquetry::parquet::print;
-use marquetry::parquet::schema::TimeUnit;
 use marquetry::scylla::bridge::{self, MappingOptions};
 use marquetry::scylla::cql::{KeySpec, Name};
 use marquetry::tables::ColumnPath;
+use marquetry::{OptionGroup, Target};
 
 use crate::failure::{Failure, Outcome};
 use crate::numbers::{parse_count, parse_number};
@@ -211,11 +210,11 @@ impl RowArgs {
         })
     }
 
-    /// These options for rows that become CQL: its timestamps have milliseconds, and so have those that are inferred from text,
-    /// unless something else is asked for.
-    pub(crate) fn for_cql(mut self) -> RowArgs {
+    /// These options for rows that go there: timestamps that are inferred from text have its unit, unless something else is
+    /// asked for.
+    pub(crate) fn going_to(mut self, target: &Target) -> RowArgs {
         if self.timestamps_as.is_none() {
-            self.table.text.timestamp_unit = Some(TimeUnit::Millis);
+            self.table.text.timestamp_unit = target.timestamp_unit();
         }
         self
     }

@@ -108,9 +108,7 @@ impl Copy {
         };
         let from: Vec<PathBuf> = from.iter().map(PathBuf::from).collect();
         let target = target::parse(to, self.to)?;
-        if target.takes(OptionGroup::Mapping) {
-            self.rows = self.rows.for_cql();
-        }
+        self.rows = self.rows.going_to(&target);
         let copying = Copying {
             from: &from,
             rows: &self.rows,

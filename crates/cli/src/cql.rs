@@ -7,6 +7,7 @@ use clap::Args;
 
 use marquetry::scylla::cql::TableName;
 use marquetry::tables::{CopyOptions, CqlParts, CqlText, CqlTextOptions, copy};
+use marquetry::{OutputFormat, Target};
 
 use crate::args::{RowArgs, ThreadArgs};
 use crate::failure::{Failure, Outcome};
@@ -87,7 +88,8 @@ impl Cql {
             (_, true) => CqlParts::Rows,
             _ => CqlParts::All,
         };
-        let (rows, threads) = (self.rows.for_cql(), self.threads);
+        let target = Target::parse("-", Some(OutputFormat::Cql))?;
+        let (rows, threads) = (self.rows.going_to(&target), self.threads);
         let options = Options { table, parts, rows, threads, quiet: self.quiet };
         print(&self.files, &options, interrupted)
     }

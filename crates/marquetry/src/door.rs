@@ -2,10 +2,12 @@
 
 use std::ffi::OsStr;
 use std::path::Path;
+use std::sync::Arc;
 
 use marquetry_base::Result;
 use marquetry_parquet::schema::Schema;
 use marquetry_tables::parquet::ParquetOptions;
+use marquetry_tables::text::{TextFormat, TextOptions};
 use marquetry_tables::{Address, Copied, CopyOptions, Destination};
 
 use crate::kinds::{self, Target};
@@ -96,13 +98,22 @@ pub fn create(path: impl AsRef<Path>, schema: Schema) -> Result<Writer> {
 ///
 /// As [`open`], [`destination`] and [`tables::copy`](marquetry_tables::copy).
 pub fn copy(from: impl AsRef<OsStr>, to: impl AsRef<OsStr>) -> Result<Copied> {
-    let mut options = SourceOptions::default();
-    if let Address::Path(path) = Address::parse(to.as_ref()) {
-        options.files.destination = Some(path);
-    }
-    let from = open_all([from], &options)?;
-    let mut to = destination(to)?;
+    let target = Target::parse(to, None)?;
+    let from = open_all([from], &options_for(&target))?;
+    let mut to = target.open(&DestinationOptions::default())?;
     marquetry_tables::copy(from.source(), to.as_mut(), &CopyOptions::default(), &mut |_| {})
+}
+
+/// How tables are read whose rows go there.
+fn options_for(target: &Target) -> SourceOptions {
+    let mut options = SourceOptions::default();
+    if let Address::Path(path) = target.address() {
+        options.files.destination = Some(path.clone());
+    }
+    let mut text = TextOptions::default();
+    text.timestamp_unit = target.timestamp_unit();
+    options.files.formats = vec![Arc::new(TextFormat::new(text))];
+    options
 }
 
 /// The destination that an address means, by default: a new Parquet file, a new directory of them, CSV, TSV or JSON
@@ -124,4 +135,31 @@ pub fn copy(from: impl AsRef<OsStr>, to: impl AsRef<OsStr>) -> Result<Copied> {
 /// As [`Target::parse`] and [`Target::open`].
 pub fn destination(address: impl AsRef<OsStr>) -> Result<Box<dyn Destination>> {
     Target::parse(address, None)?.open(&DestinationOptions::default())
+}
+
+#[cfg(test)]
+mod tests {
+    use marquetry_parquet::schema::{LogicalType, TimeUnit};
+
+    use super::*;
+    use crate::OutputFormat;
+
+    #[test]
+    fn times_of_text_have_the_unit_of_their_destination() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = folder.path().join("a.csv");
+        std::fs::write(&text, "id,at\n1,2024-02-29T10:00:00.5Z\n").unwrap();
+        let unit = |target: &Target| {
+            let opened = open_all([&text], &options_for(target)).unwrap();
+            let schema = opened.schema();
+            match schema.node_of(&schema.leaves()[1]).logical_type {
+                Some(LogicalType::Timestamp { unit, .. }) => unit,
+                ref other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(unit(&Target::parse("a.parquet", None).unwrap()), TimeUnit::Micros);
+        assert_eq!(unit(&Target::parse("-", Some(OutputFormat::Cql)).unwrap()), TimeUnit::Millis);
+        #[cfg(feature = "cluster")]
+        assert_eq!(unit(&Target::parse("cql://host/ks.t", None).unwrap()), TimeUnit::Millis);
+    }
 }

@@ -13,6 +13,7 @@ use std::ffi::OsStr;
 use std::fmt;
 
 use marquetry_base::{Detail, Error, Result};
+use marquetry_parquet::schema::TimeUnit;
 use marquetry_tables::{Address, Destination};
 
 use crate::options::{DestinationOptions, OptionGroup, OutputFormat, SourceOptions};
@@ -110,6 +111,24 @@ impl Target {
     /// Whether options of this group have a meaning.
     pub fn takes(&self, group: OptionGroup) -> bool {
         (self.kind.takes)(self.format).contains(&group)
+    }
+
+    /// The unit of timestamps that are inferred from text
+    /// ([`TextOptions::timestamp_unit`](marquetry_tables::text::TextOptions)) whose rows go there: milliseconds for CQL,
+    /// whose `timestamp` has them. `None` where any unit can be written.
+    ///
+    /// ```
+    /// use marquetry::schema::TimeUnit;
+    /// use marquetry::{OutputFormat, Target};
+    ///
+    /// # fn main() -> marquetry::Result<()> {
+    /// assert_eq!(Target::parse("-", Some(OutputFormat::Cql))?.timestamp_unit(), Some(TimeUnit::Millis));
+    /// assert_eq!(Target::parse("trips.parquet", None)?.timestamp_unit(), None);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn timestamp_unit(&self) -> Option<TimeUnit> {
+        self.takes(OptionGroup::Mapping).then_some(TimeUnit::Millis)
     }
 
     /// The destination. Nothing is created yet, and no cluster is connected to; whether an object exists that would be
