@@ -15,7 +15,7 @@ use clap::Args;
 use marquetry::base::Detail;
 use marquetry::io::files::find;
 use marquetry::tables::text::Format as TextFormat;
-use marquetry::tables::{Address, ColumnPath, DiffOptions, Source, diff, without_password};
+use marquetry::tables::{Address, ColumnPath, DiffOptions, Source, diff};
 
 use crate::args::ThreadArgs;
 use crate::failure::{Failure, Outcome};
@@ -140,7 +140,7 @@ impl Diff {
         };
         let [for_a, for_b] = self.tables();
         let sources = [open(&self.a, &for_a)?, open(&self.b, &for_b)?];
-        let names = [&self.a, &self.b].map(|path| printable(&without_password(&path.to_string_lossy())));
+        let names = [&self.a, &self.b].map(|path| printable(&Address::parse(path).to_string()));
         let limits = self.table.limits.limits();
         let mut options = DiffOptions::default();
         (options.rows_shown, options.cancel) = (self.show, interrupted.cancel());

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use marquetry::base::{Detail, Error, ErrorKind};
 
+use marquetry::io::store::shown;
 use marquetry::tables::without_password;
 
 use crate::hints;
@@ -340,7 +341,7 @@ fn shortened(line: &str) -> String {
     line.chars().take(kept).chain(" … ".chars()).chain(line.chars().skip(kept + over)).collect()
 }
 
-/// `text` without the passwords of addresses in it: those of `user:password@host` are replaced by `***`.
+/// `text` without the secrets of addresses in it: the passwords of `user:password@host`, and queries that are signatures.
 ///
 /// Arguments that look like addresses are known, so that a password with a space in it is found too; in the rest, an address
 /// ends at a space.
@@ -351,16 +352,25 @@ pub(crate) fn redact(text: &str) -> String {
 
 fn redact_with(text: &str, arguments: impl Iterator<Item = String>) -> String {
     let mut text = text.to_string();
-    for argument in arguments.filter(|argument| argument.contains('@')) {
+    for argument in arguments.filter(|argument| argument.contains(['@', '?'])) {
         // Of `--option=value`, clap repeats the value alone.
         let value = argument.split_once('=').map_or("", |(_, value)| value);
         for secret in [argument.as_str(), value] {
             if !secret.is_empty() {
-                text = text.replace(secret, &without_password(secret));
+                text = text.replace(secret, &without_secrets(secret));
             }
         }
     }
-    text.split_inclusive(char::is_whitespace).map(without_password).collect()
+    // What ends a word stays.
+    let word = |word: &str| {
+        let end = word.trim_end_matches(char::is_whitespace).len();
+        without_secrets(&word[..end]) + &word[end..]
+    };
+    text.split_inclusive(char::is_whitespace).map(word).collect()
+}
+
+fn without_secrets(address: &str) -> String {
+    shown(&without_password(address))
 }
 
 #[cfg(test)]
@@ -373,6 +383,7 @@ mod tests {
         assert_eq!(redact("a cql://u:p@h, b cql://v:q@i"), "a cql://u:***@h, b cql://v:***@i");
         assert_eq!(redact("cql://me@host:9042/ks.t"), "cql://me@host:9042/ks.t");
         assert_eq!(redact("s3://bucket/a:b"), "s3://bucket/a:b");
+        assert_eq!(redact("az://b/a?sv=1&sig=x y, https://h/a?sig=x"), "az://b/a?… y, https://h/a?…");
         assert_eq!(redact("file.parquet: no"), "file.parquet: no");
         // A slash forgotten, no scheme at all, a password of slashes.
         assert_eq!(redact("'cql:/u:p@h'"), "'cql:/u:***@h'");
@@ -382,6 +393,8 @@ mod tests {
         let argument = |text: &str| [text.to_string()].into_iter();
         let said = redact_with("bad 'cql://u:p q@h' x", argument("--format=cql://u:p q@h"));
         assert_eq!(said, "bad 'cql://u:***@h' x");
+        let said = redact_with("bad 'az://b/a?sig=x y' z", argument("az://b/a?sig=x y"));
+        assert_eq!(said, "bad 'az://b/a?…' z");
     }
 
     #[test]

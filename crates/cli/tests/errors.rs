@@ -416,3 +416,46 @@ fn a_page_beyond_a_limit() {
     let read = run(["rows", &path, "--limit", "2", "--trust"]);
     assert_eq!(read.succeeded().lines().take(3).collect::<Vec<_>>(), ["n", "0", "0"]);
 }
+
+#[test]
+fn secrets_of_addresses_are_not_printed() {
+    let file = data("one.parquet");
+    for address in [
+        "http://127.0.0.1:1/a.parquet?X-Amz-Signature=tiger",
+        "az://?sv=2024&sig=tiger",
+        "https://me:tiger@host/a.parquet",
+        "ftp://me:tiger@host/a.parquet?sig=tiger",
+        "cql://me:tiger@127.0.0.1:1/ks.t",
+        // Slips.
+        "https:/host/a.parquet?a=b&sig=tiger",
+        "host/a.csv?sig=tiger",
+        "no/dir?sig=tiger/",
+        "me:tiger@host/a.parquet",
+    ] {
+        for arguments in [
+            vec!["show", address],
+            vec!["show", address, "--summary"],
+            vec!["show", address, "--json"],
+            vec!["show", address, "--schema"],
+            vec!["show", address, "--html", "-"],
+            vec!["rows", address],
+            vec!["diff", &file, address],
+            vec!["diff", address, address, "--json"],
+            vec!["cql", address, "--table", "t", "--key", "a"],
+            vec!["copy", address, "-", "--to", "csv"],
+            vec!["copy", address, address],
+            vec!["copy", &file, "no-folder/x.parquet", address],
+            vec![address],
+            vec!["rows", &file, "--columns", address],
+        ] {
+            let ran = run(arguments.clone());
+            assert_ne!(ran.code, Some(0), "{arguments:?}");
+            assert!(
+                !ran.out.contains("tiger") && !ran.err.contains("tiger"),
+                "{arguments:?}: {}{}",
+                ran.out,
+                ran.err
+            );
+        }
+    }
+}

@@ -4,6 +4,8 @@ use std::io;
 
 use marquetry_base::{Detail, Error, ErrorKind};
 
+use crate::store::shown;
+
 /// What the system reports about an object, as an [`Error`]: what could not be done with it (`opened`, `read at byte 7`), where
 /// that is (the object's name), what exactly is wrong, where a program may act on it, and the system's error as its cause.
 ///
@@ -20,7 +22,7 @@ use marquetry_base::{Detail, Error, ErrorKind};
 pub fn failed(done: &str, object: &str, cause: io::Error) -> Error {
     // What one of this crate's readers reports.
     if let Some(error) = cause.get_ref().and_then(|cause| cause.downcast_ref::<Error>()) {
-        return error.clone().at(|place| place.object = Some(object.to_owned()));
+        return error.clone().at(|place| place.object = Some(shown(object)));
     }
     let detail = match cause.kind() {
         io::ErrorKind::NotFound => Some(Detail::NotFound),
@@ -35,7 +37,7 @@ pub fn failed(done: &str, object: &str, cause: io::Error) -> Error {
         (Some(Detail::PermissionDenied), None) => format!("it could not be {done}: permission denied"),
         _ => format!("it could not be {done}: {}", said(&cause)),
     };
-    let error = Error::io(message).at(|place| place.object = Some(object.to_owned())).caused_by(cause);
+    let error = Error::io(message).at(|place| place.object = Some(shown(object))).caused_by(cause);
     match detail {
         Some(detail) => error.with(detail),
         None => error,
@@ -54,7 +56,7 @@ pub fn said(cause: &io::Error) -> String {
 
 /// An error about an object that is not the system's.
 pub(crate) fn about(object: &str, message: impl Into<std::borrow::Cow<'static, str>>) -> Error {
-    Error::io(message).at(|place| place.object = Some(object.to_owned()))
+    Error::io(message).at(|place| place.object = Some(shown(object)))
 }
 
 /// Says which object an error is about, where there is only one and the error does not say so itself.

@@ -33,8 +33,9 @@ pub(crate) fn name_of(path: &Path) -> String {
 pub(crate) fn check_nothing_at(store: &dyn Store, path: &Path) -> Result<()> {
     match store.look(path) {
         Ok(Found::Nothing) | Err(_) => Ok(()),
-        Ok(_) => {
-            Err(named(Error::io("already exists").with(Detail::AlreadyExists), &path.display().to_string()))
-        }
+        Ok(_) => Err(named(
+            Error::io("already exists").with(Detail::AlreadyExists),
+            &shown(&path.to_string_lossy()),
+        )),
     }
 }

@@ -54,6 +54,33 @@ fn what_cannot_be_read_or_written_is_an_error_without_secrets() {
         assert!(!failed.err.contains("secret"), "{}", failed.err);
         failed.failed(3, &["?…: "]);
     }
+    // Nor does what is found out.
+    server.put("/ids.csv", b"id\n1\n".to_vec());
+    server.put("/other.csv", b"id\n2\n".to_vec());
+    let signed = |name: &str| format!("http://{}/{name}.csv?X-Amz-Signature=secret", server.at);
+    let (ids, other) = (signed("ids"), signed("other"));
+    let folder = Folder::new();
+    for arguments in [
+        vec!["diff", &ids, &other],
+        vec!["diff", &ids, &other, "--json"],
+        vec!["diff", &ids, &ids, "--key", "id"],
+        vec!["show", &ids],
+        vec!["show", &ids, "--json"],
+        vec!["copy", &ids, &folder.path("ids.parquet"), "--sort", "id"],
+        vec!["copy", &ids, "-", "--to", "jsonl"],
+        vec!["rows", &ids],
+        vec!["cql", &ids, "--table", "t", "--key", "(id)"],
+        vec!["show", &ids, "--summary"],
+    ] {
+        let ran = run(arguments.clone());
+        assert!(
+            !ran.out.contains("secret") && !ran.err.contains("secret"),
+            "{arguments:?}: {} {}",
+            ran.out,
+            ran.err
+        );
+        assert!(!ran.out.is_empty() || !ran.err.is_empty(), "{arguments:?}");
+    }
     let failed = run(["rows", "https://me:secret@host/a.csv"]);
     assert!(!failed.err.contains("secret"), "{}", failed.err);
     failed.failed(2, &["a user or a password"]);

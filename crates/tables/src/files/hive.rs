@@ -8,7 +8,7 @@ use marquetry_parquet::batch::Values;
 use marquetry_parquet::hive::{HiveType, Partition};
 use marquetry_parquet::schema::Column;
 
-use crate::subject::named;
+use crate::subject::{name_of, named};
 
 /// What directories such as `year=2024` mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -38,7 +38,7 @@ impl Partitions {
             return Ok(Partitions { columns: Vec::new(), values: vec![Vec::new(); paths.len()] });
         }
         let wrong = |path: &Path, why: String| {
-            named(Error::conversion(why).with(Detail::AdmittedBy(&["hive"])), &path.to_string_lossy())
+            named(Error::conversion(why).with(Detail::AdmittedBy(&["hive"])), &name_of(path))
         };
         let mut faults = Faults::default();
         // Of each column, the first file whose path has it.
@@ -71,10 +71,10 @@ impl Partitions {
                 let has = |number: usize| of_file.iter().any(|(known, _)| *known == number);
                 for missing in (0..names.len()).filter(|&number| !has(number)) {
                     let column = format!("{}=…", names[missing]);
-                    let with = paths[first[missing]].display();
+                    let with = name_of(&paths[first[missing]]);
                     let why = format!("the path has no {column:?}, which that of {with} has");
                     let error = Error::conversion(why).with(Detail::AdmittedBy(&["union", "hive"]));
-                    faults.add(named(error, &paths[short].to_string_lossy()));
+                    faults.add(named(error, &name_of(&paths[short])));
                 }
             }
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_base::{Detail, Error, Faults, Result};
 use marquetry_io::files::PARQUET_EXTENSIONS;
-use marquetry_io::store::{Found, LocalFiles, NewObjects, Store};
+use marquetry_io::store::{Found, LocalFiles, NewObjects, Store, shown};
 use marquetry_parquet::batch::{Batch, Values};
 use marquetry_parquet::schema::Schema;
 use marquetry_parquet::write::WriteOptions;
@@ -108,7 +108,7 @@ impl NewParquetDirectory {
         options: DirectoryOptions,
     ) -> Result<NewParquetDirectory> {
         let path = path.as_ref().to_path_buf();
-        let name = path.display().to_string();
+        let name = shown(&path.to_string_lossy());
         options.parquet.check()?;
         // What cannot be looked at is left to the directory's creation.
         let has_entries = matches!(store.look(&path), Ok(Found::Directory { is_empty: false }));
@@ -228,7 +228,7 @@ impl Destination for NewParquetDirectory {
         let names: Vec<&str> = open.partitioning.as_ref().map(Partitioning::names).unwrap_or_default();
         let Some(kept) = open.directory.kept() else { return Ok(None) };
         let files = kept.into_iter().zip(&open.kept).map(|((place, readable), constants)| {
-            (readable, self.path.join(place).display().to_string(), constants.clone())
+            (readable, shown(&self.path.join(place).to_string_lossy()), constants.clone())
         });
         let written = Files::of_written(
             &self.store,

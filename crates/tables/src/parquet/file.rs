@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use marquetry_base::{Error, Faults, Result};
-use marquetry_io::store::{LocalFiles, Store};
+use marquetry_io::store::{LocalFiles, Store, shown};
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::schema::Schema;
 
@@ -66,7 +66,7 @@ impl NewParquetFile {
         options: ParquetOptions,
     ) -> Result<NewParquetFile> {
         let path = path.as_ref().to_path_buf();
-        let name = path.display().to_string();
+        let name = shown(&path.to_string_lossy());
         options.check()?;
         if !options.overwrite {
             check_nothing_at(&*store, &path)?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Error, Limits, Result};
-use marquetry_io::store::{LocalFiles, NewObject, Store};
+use marquetry_io::store::{LocalFiles, NewObject, Store, shown};
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::schema::Schema;
 
@@ -103,7 +103,7 @@ impl NewTextFile {
         options: TextOutputOptions,
     ) -> Result<NewTextFile> {
         let path = path.as_ref().to_path_buf();
-        let name = path.display().to_string();
+        let name = shown(&path.to_string_lossy());
         if !options.overwrite {
             check_nothing_at(&*store, &path)?;
         }
