@@ -619,3 +619,21 @@ fn bytes_of_text_are_counted_as_they_are_read() {
         assert!(middle > 0, "{names:?}: {seen:?}");
     }
 }
+
+/// However little memory there is, a batch is held.
+#[test]
+fn rows_are_sorted_without_memory() {
+    let source: Arc<dyn Source> = Arc::new(Generated::new(3, 5000));
+    let by = SortBy::resolve(&SortBy::parse_list("n desc").unwrap(), &source.table().schema).unwrap();
+    let mut all = Vec::new();
+    for (memory_bytes, threads) in [(u64::MAX, 1), (0, 1), (0, 3), (1, 1)] {
+        let (mut options, mut bytes) = (CopyOptions::default(), Vec::new());
+        (options.sort, options.memory_bytes, options.threads) = (by.clone(), memory_bytes, Some(threads));
+        let mut output = ParquetOutput::new(&mut bytes, ParquetOptions::default()).unwrap();
+        let copied = copy(&source, &mut output, &options, &mut |_| {}).unwrap();
+        drop(output);
+        assert_eq!((copied.rows, copied.sorted_by_way_of == Some(0)), (15_000, memory_bytes == u64::MAX));
+        all.push(bytes);
+    }
+    assert!(all[1..].iter().all(|other| *other == all[1]));
+}

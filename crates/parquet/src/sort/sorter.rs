@@ -71,7 +71,8 @@ pub struct Sorter {
 /// How rows are sorted.
 #[derive(Debug, Clone)]
 pub struct SortOptions {
-    /// The approximate bytes of rows held before they are spilled; merging runs takes as much.
+    /// The approximate bytes of rows held before they are spilled; merging runs takes as much. However few they are, a batch
+    /// is held, and two runs are merged at once.
     pub memory_bytes: u64,
     /// How runs are compressed.
     pub compression: Compression,
@@ -146,6 +147,9 @@ const GROUP_TIMES: u64 = 4;
 /// Bytes of a page that are not values, about, and so of a row group for each column.
 const COLUMN_BYTES: u64 = 1 << 10;
 
+/// A batch that is held is more than the half of it: with less, a half without a batch would become a run, again and again.
+const MEMORY_BYTES_MIN: u64 = 2;
+
 /// Rows and bytes of a batch that is handed out, at most.
 const BATCH_ROWS: usize = 8192;
 const BATCH_BYTES: usize = 64 << 20;
@@ -168,6 +172,8 @@ impl Sorter {
         options: SortOptions,
     ) -> Result<Sorter> {
         let keys = Keys::new(&schema, by)?;
+        let memory_bytes = options.memory_bytes.max(MEMORY_BYTES_MIN);
+        let options = SortOptions { memory_bytes, ..options };
         Ok(Sorter {
             common: Common { schema, keys, codecs, spill, batch_rows: BATCH_ROWS },
             options,
