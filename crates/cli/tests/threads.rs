@@ -5,7 +5,7 @@ mod common;
 use std::fmt::Write as _;
 use std::fs;
 
-use common::run;
+use common::{Folder, run};
 
 #[test]
 fn what_is_written_does_not_depend_on_the_threads() {
@@ -51,4 +51,86 @@ fn what_is_written_does_not_depend_on_the_threads() {
     }
     let none = run(["rows", &csv, "--threads", "0"]);
     assert!(none.code == Some(2) && none.err.contains("must be a whole number, at least 1"), "{}", none.err);
+}
+
+const THREADS: [&str; 4] = ["1", "2", "3", "8"];
+
+/// JSON lines with numbers, nulls, strings few and many, and lists: more than one block of text.
+fn lines() -> String {
+    let mut text = String::new();
+    for row in 0_u64..90_000 {
+        let mixed = row.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
+        let score = if mixed % 9 == 0 { "null".to_owned() } else { format!("{}.5", mixed % 5000) };
+        let tags: Vec<String> = (0..mixed % 4).map(|tag| format!("\"tag {}\"", (mixed + tag) % 60)).collect();
+        let (name, tags) = (format!("{mixed:x} of {row}"), tags.join(","));
+        writeln!(text, "{{\"id\":{row},\"name\":\"{name}\",\"score\":{score},\"tags\":[{tags}]}}").unwrap();
+    }
+    text
+}
+
+#[test]
+fn copies_do_not_depend_on_the_threads() {
+    let folder = Folder::new();
+    let lines = folder.write("a.jsonl", lines());
+    let copied = |from: &str, to: &str, options: &[&str]| {
+        let made = THREADS.map(|threads| {
+            let to = folder.path(to);
+            run([&["copy", from, &to, "--overwrite", "--quiet", "--threads", threads], options].concat())
+                .succeeded();
+            fs::read(to).unwrap()
+        });
+        assert!(made.iter().all(|other| *other == made[0]), "{from} to {to}, {options:?}");
+        made[0].clone()
+    };
+    // Row groups that are read column by column, and one that is not worth it.
+    let groups = ["--row-group-rows", "40K"];
+    let parquet = folder.write("a.parquet", copied(&lines, "to.parquet", &groups));
+    let flat = folder.write("flat.csv", copied(&parquet, "to.csv", &["--columns", "id,name,score"]));
+    assert!(fs::read(&flat).unwrap().len() > 2 << 20, "more than one block");
+    assert_eq!(copied(&parquet, "to.jsonl", &[]), fs::read(&lines).unwrap());
+    for from in [&lines, &parquet, &flat] {
+        copied(from, "to.parquet", &["--sort", "score desc, id"]);
+        copied(from, "to.parquet", &["--codec", "zstd", "--row-group-rows", "33K"]);
+        let little = ["--sort", "name", "--memory", "2M", "--row-group-rows", "20K"];
+        copied(from, "to.parquet", &little);
+    }
+    copied(&parquet, "to.csv.gz", &["--columns", "name,score", "--verify"]);
+}
+
+#[test]
+fn the_first_error_does_not_depend_on_the_threads() {
+    let folder = Folder::new();
+    let lines = folder.write("a.jsonl", lines());
+    let failed = |from: &str, part: &str| {
+        let said = THREADS.map(|threads| {
+            let none = folder.path("none.parquet");
+            let run = run(["copy", from, &none, "--quiet", "--threads", threads]);
+            let said = run.err.clone();
+            run.failed(1, &[part]);
+            said
+        });
+        assert!(said.iter().all(|other| *other == said[0]), "{said:#?}");
+        said[0].clone()
+    };
+    let wrong = fs::read_to_string(&lines).unwrap();
+    let wrong =
+        wrong.replacen("{\"id\":30000,", "{\"id\":\"x\",", 1).replacen("{\"id\":80000,", "{\"id\":\"y\",", 1);
+    failed(&folder.write("wrong.jsonl", wrong), "line 30001: a string");
+    let whole = folder.path("a.parquet");
+    run(["copy", &lines, &whole, "--quiet", "--row-group-rows", "40K", "--codec", "uncompressed"])
+        .succeeded();
+    let whole = fs::read(whole).unwrap();
+    // Two bytes of two pages: of two row groups, of two columns of one row group, or of two pages of one column.
+    let mut found = Vec::new();
+    for (one, other) in [(10, 80), (11, 35), (20, 21), (30, 90), (33, 36)] {
+        let mut broken = whole.clone();
+        for part in [one, other] {
+            let at = whole.len() * part / 100;
+            broken[at] ^= 0x55;
+        }
+        let said = failed(&folder.write("broken.parquet", broken), "broken.parquet");
+        found.push(said);
+    }
+    found.dedup();
+    assert!(found.len() > 1, "{found:#?}");
 }

@@ -5,7 +5,10 @@ use core::ops::Range;
 
 use marquetry_base::Limits;
 
+use super::reader::row_bytes;
 use crate::batch::Layout;
+use crate::batch::store::rows_max;
+use crate::schema::Leaf;
 
 /// What a [`BatchReader`](super::BatchReader) reads, and how.
 #[derive(Debug, Clone)]
@@ -63,6 +66,20 @@ pub enum LargePages {
     /// [`provisional`](crate::batch::ColumnBatch::provisional). If the CRC is wrong, the reader fails at the end of the page, and the
     /// values were wrong, too. For hosts that want the first rows at once and can take them back.
     Provisional,
+}
+
+impl ReadOptions {
+    /// The most rows of a batch of these leaves: [`batch_rows`](ReadOptions::batch_rows), or fewer, by their types, for
+    /// [`batch_bytes`](ReadOptions::batch_bytes) and the size of an array. Readers of some leaves each that are given this as
+    /// their `batch_rows` return batches of as many rows as one reader of all of the leaves.
+    pub fn batch_rows_of<'a>(&self, leaves: impl IntoIterator<Item = &'a Leaf>) -> usize {
+        let (mut bytes, mut rows) = (0_usize, self.batch_rows);
+        for leaf in leaves {
+            bytes = bytes.saturating_add(row_bytes(leaf));
+            rows = rows.min(rows_max(leaf.physical_type));
+        }
+        rows.min(self.batch_bytes / bytes.max(1)).max(1)
+    }
 }
 
 /// The default of [`ReadOptions::window_bytes`]: no usual page is much larger, and the memory for it stays below 1 MiB.

@@ -44,6 +44,11 @@ const MEASURE_GROUP_PRICE: Price = Price::per_kilovalue(20 << 10);
 /// The part of all memory that a batch may take.
 const BATCH_SHARE: u64 = 4;
 
+/// Bytes of a row in a leaf, by its type.
+pub(super) fn row_bytes(leaf: &Leaf) -> usize {
+    value_bytes(leaf.physical_type) + bytes_beside(leaf)
+}
+
 /// Bytes of a row that a leaf takes beside its values: levels, validity, indices of a dictionary on the way.
 fn bytes_beside(leaf: &Leaf) -> usize {
     let levels = if leaf.is_flat() { 1 } else { 2 };
@@ -312,8 +317,7 @@ impl BatchReader {
             for number in (self.measured..end).map(|at| self.wanted.leaf(at)) {
                 let leaf = leaves.get(number);
                 let leaf = leaf.ok_or_else(|| Error::misuse(format!("leaf {number} of {}", leaves.len())))?;
-                let bytes = value_bytes(leaf.physical_type) + bytes_beside(leaf);
-                self.row_bytes = self.row_bytes.saturating_add(bytes);
+                self.row_bytes = self.row_bytes.saturating_add(row_bytes(leaf));
                 self.options.batch_rows = self.options.batch_rows.min(rows_max(leaf.physical_type));
             }
             self.measured = end;

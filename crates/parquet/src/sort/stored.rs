@@ -341,10 +341,11 @@ fn find_starts(
     Ok(true)
 }
 
-/// Bytes of memory of a column, without what strings point to.
+/// Bytes of a column, without what strings point to. What its buffers have room for beyond that does not count: it depends on
+/// what they held before, and with that where runs end would depend on the threads that the rows come from.
 fn held_by(column: &ColumnBatch) -> usize {
     fn of<T: Clone>(buffer: &Buffer<T>) -> usize {
-        buffer.clone().into_parts().0.capacity() * size_of::<T>()
+        size_of_val(&**buffer)
     }
     let fixed = |values: &FixedBytes| of(values.bytes());
     let values = match &column.values {

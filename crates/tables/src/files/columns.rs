@@ -21,8 +21,6 @@ use crate::lanes::{guarded, spawn};
 const PARTS_PER_THREAD: usize = 4;
 /// Batches of a part that wait for the others.
 const WAITING_BATCHES: usize = 2;
-/// Bytes of a row in a column, about, of which the rows of a batch follow. They are the same in all parts.
-const VALUE_BYTES: usize = 16;
 /// What a column chunk costs beside its bytes, in bytes.
 const CHUNK_BYTES: u64 = 4 << 10;
 /// Bytes of a chunk that are worth a read.
@@ -77,8 +75,9 @@ impl SideBySide {
         let groups = options.row_groups.clone().unwrap_or(0..file.metadata().row_groups.len());
         let parts = divided(&chunk_bytes(file, leaves, &groups), threads * PARTS_PER_THREAD);
         let mut options = options.clone();
-        options.batch_rows =
-            options.batch_rows.min(options.batch_bytes / (VALUE_BYTES * leaves.len()).max(1)).max(1);
+        // As many rows as one reader of all of them would return.
+        let all = file.metadata().schema.leaves();
+        options.batch_rows = options.batch_rows_of(leaves.iter().filter_map(|leaf| all.get(*leaf)));
         // What is read at a time is held: of all parts together it is what one reader asks for, while that is not little.
         let at_once = options.read_bytes / u64_of(parts.len().max(1));
         options.read_bytes = options.read_bytes.min(at_once.max(READ_BYTES_MIN));
