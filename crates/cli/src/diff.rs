@@ -135,7 +135,8 @@ impl Diff {
         let key = self.key.as_deref().map(ColumnPath::parse_list).transpose();
         let key = key.map_err(|error| error.with(Detail::Option("key")))?.unwrap_or_default();
         let open = |path: &PathBuf, table: &TableArgs| -> Outcome<Arc<dyn Source>> {
-            let columns = table.wanted()?.map(|columns| with_key(columns, &key));
+            let rename = table.renamed()?;
+            let columns = table.wanted()?.map(|columns| with_key(columns, &key, rename.names()));
             table.open_columns(std::slice::from_ref(path), columns, interrupted)
         };
         let [for_a, for_b] = self.tables();
@@ -181,8 +182,15 @@ fn output_of(is_json: bool) -> fn(&Compared) -> Outcome<String> {
 }
 
 /// The columns that are read: those that are asked for, and those of the key.
-fn with_key(mut columns: Vec<ColumnPath>, key: &[ColumnPath]) -> Vec<ColumnPath> {
+fn with_key(
+    mut columns: Vec<ColumnPath>,
+    key: &[ColumnPath],
+    renamed: &[(String, String)],
+) -> Vec<ColumnPath> {
     for path in key {
+        // Columns are chosen by the names that they have in the file.
+        let before = renamed.iter().find(|(_, new)| *new == path.dotted());
+        let path = &before.map_or_else(|| path.clone(), |(old, _)| ColumnPath::of([old]));
         let name = path.dotted();
         let is_read = |column: &ColumnPath| {
             name.strip_prefix(&column.dotted()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))

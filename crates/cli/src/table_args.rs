@@ -45,6 +45,8 @@ pub(crate) struct TableArgs {
     pub(crate) types: Vec<String>,
 
     /// Other names of columns: old=new,…
+    ///
+    /// A dot selects a field of a group, as in --columns: place.lat=latitude.
     #[arg(long, value_name = "OLD=NEW,…", help_heading = "Rows and columns")]
     pub(crate) rename: Vec<String>,
 
@@ -137,7 +139,7 @@ impl TableArgs {
         interrupted: &Interrupted,
     ) -> Outcome<Arc<dyn Source>> {
         let types = self.types()?;
-        let rename: Rename = parsed_list(&self.rename)?;
+        let rename = self.renamed()?;
         let mut options = self.options(interrupted)?;
         // What is converted may be needed by what is chosen.
         if types.is_empty() {
@@ -155,6 +157,11 @@ impl TableArgs {
             source = project(&source, &columns)?;
         }
         Ok(marquetry::tables::rename(&source, &rename)?)
+    }
+
+    /// The names that columns get.
+    pub(crate) fn renamed(&self) -> Outcome<Rename> {
+        parsed_list(&self.rename)
     }
 
     fn types(&self) -> Outcome<Types> {

@@ -145,6 +145,32 @@ fn columns_get_other_names() {
 }
 
 #[test]
+fn fields_get_other_names() {
+    let folder = Folder::new();
+    let line = r#"{"a.b":1,"a":{"b":2,"in":{"x":3},"tags":[{"y":4}]}}"#;
+    let from = folder.write("a.jsonl", format!("{line}\n"));
+    let rows = |from: &str, rename: &str| {
+        run(["rows", "--format", "jsonl", from, "--rename", rename]).succeeded().trim_end().to_string()
+    };
+    for from in [&from, &folder.parquet(&from, &[])] {
+        // A column is found before a field, and the longest name.
+        assert_eq!(rows(from, "a.b=c"), line.replace("a.b", "c"));
+        assert_eq!(rows(from, "a.in=out"), line.replace("\"in\"", "\"out\""));
+        assert_eq!(rows(from, "a.in.x=b, a=z"), line.replace("\"x\"", "\"b\"").replace("\"a\"", "\"z\""));
+        assert_eq!(
+            rows(from, "a.tags.y=b,a.tags=list"),
+            line.replace("\"y\"", "\"b\"").replace("tags", "list")
+        );
+        let wrong = |rename: &str, said: &str| {
+            run(["rows", from, "--rename", rename]).failed(2, &["--rename: ", said])
+        };
+        wrong("a.in=b", "two fields of \"a\" would be called \"b\"");
+        wrong("a.none=b", "there is no field \"none\"");
+        wrong("a.in=c,a.in=d", "gets two names");
+    }
+}
+
+#[test]
 fn a_schema_is_printed_edited_and_read_again() {
     let folder = Folder::new();
     let text = folder.write("a.csv", "id;a name\n1;x\n2;y\n");

@@ -4,7 +4,7 @@ mod common;
 
 use std::path::Path;
 
-use common::{corpus, data, run};
+use common::{Folder, corpus, data, run};
 
 #[test]
 fn a_copy_is_the_same_however_it_is_written() {
@@ -287,4 +287,17 @@ fn rows_by_other_writers_are_the_same() {
             assert!(told.starts_with("the same: 1,000 rows of 12 columns\n"), "{told}");
         }
     }
+}
+
+/// The key has the names that columns get, whatever columns are chosen by the names that they have.
+#[test]
+fn a_key_may_be_renamed() {
+    let folder = Folder::new();
+    let (a, b) =
+        (folder.write("a.csv", "k,v,w\n1,x,5\n2,y,6\n"), folder.write("b.csv", "k,v,w\n2,y,7\n1,x,8\n"));
+    for more in [&["--columns", "v"][..], &["--columns", "v,k"], &["--columns", "k"]] {
+        run([&["diff", &a, &b, "--rename", "k=id", "--key", "id"], more].concat()).succeeded();
+    }
+    run(["diff", &a, &b, "--rename", "k=id", "--key", "id"]).failed(1, &["differ"]);
+    run(["diff", &a, &b, "--rename", "k=id", "--key", "k"]).failed(2, &["--key: there is no column \"k\""]);
 }

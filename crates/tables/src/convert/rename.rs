@@ -11,7 +11,7 @@ use crate::source::open_piece;
 use crate::subject::named;
 use crate::{Batches, Cancel, ColumnPath, Piece, PieceOptions, Source, Table};
 
-/// Other names of columns: `old=new, "an old name"="a new one"`.
+/// Other names of columns, and of fields in them: `old=new, "an old name"="a new one", place.lat=latitude`.
 ///
 /// ```
 /// use marquetry_tables::Rename;
@@ -39,7 +39,8 @@ impl FromStr for Rename {
     type Err = Error;
 
     /// Parses `old=new` and further ones after commas. A name with a comma, an equals sign or a space at an end is put in
-    /// double quotes, which are doubled inside.
+    /// double quotes, which are doubled inside. An old name may lead to a field, with dots ([`ColumnPath`]); the new one is
+    /// that of the field alone.
     ///
     /// # Errors
     ///
@@ -90,7 +91,8 @@ fn name(rest: &mut &str) -> Result<String, &'static str> {
     }
 }
 
-/// The same table, some of whose columns have other names. A name that is not found exactly is looked up in lower case.
+/// The same table, some of whose columns, or fields of them, have other names. A name that is not found exactly is looked up in
+/// lower case.
 ///
 /// ```no_run
 /// use std::sync::Arc;
@@ -119,26 +121,30 @@ pub fn rename(source: &Arc<dyn Source>, names: &Rename) -> Result<Arc<dyn Source
     let mut faults = Faults::default();
     let mut renamed = Vec::new();
     for (old, new) in &names.0 {
-        let path = ColumnPath::of([old.as_str()]);
-        let found = path.leaves_or(&all.schema, "rename", &mut faults);
-        let is_of = |node: &usize| {
-            let leaves = all.schema.leaves_of(*node);
-            found.as_ref().is_some_and(|found| found.first().is_some_and(|leaf| leaves.contains(leaf)))
-        };
-        let Some(node) = all.schema.children(0).find(is_of) else { continue };
+        let Some(node) = node_of(&all.schema, old, &mut faults) else { continue };
         if renamed.contains(&node) {
             faults.add(Error::option("rename", format!("the column {old:?} gets two names")));
         }
         renamed.push(node);
         schema.set_name(node, new)?;
     }
-    let mut known: Vec<&str> = schema.children(0).map(|node| schema.nodes()[node].name.as_str()).collect();
-    known.sort_unstable();
-    for pair in known.windows(2) {
-        if let [one, other] = pair
-            && one == other
-        {
-            faults.add(Error::option("rename", format!("two columns would be called {one:?}")));
+    let mut parents: Vec<usize> = renamed.iter().map(|node| schema.nodes()[*node].parent).collect();
+    parents.sort_unstable();
+    parents.dedup();
+    for parent in parents {
+        let mut known: Vec<&str> =
+            schema.children(parent).map(|node| schema.nodes()[node].name.as_str()).collect();
+        known.sort_unstable();
+        for pair in known.windows(2) {
+            if let [one, other] = pair
+                && one == other
+            {
+                let what = match parent {
+                    0 => format!("two columns would be called {one:?}"),
+                    _ => format!("two fields of {:?} would be called {one:?}", schema.path(parent)),
+                };
+                faults.add(Error::option("rename", what));
+            }
         }
     }
     faults.into_result().map_err(|error| named(error, &all.name))?;
@@ -146,6 +152,30 @@ pub fn rename(source: &Arc<dyn Source>, names: &Rename) -> Result<Arc<dyn Source
     table.schema = Arc::new(schema);
     table.key_values.retain(holds_for_any_columns);
     Ok(Arc::new(Renamed { source: Arc::clone(source), table }))
+}
+
+/// The column with a name, or the field that a path leads to. What is wrong is a fault.
+fn node_of(schema: &Arc<Schema>, name: &str, faults: &mut Faults) -> Option<usize> {
+    let path = match ColumnPath::parse(name) {
+        Ok(path) if schema.child_of_root(name).is_none() => path,
+        _ => ColumnPath::of([name]),
+    };
+    let found = path.leaves_or(schema, "rename", faults)?;
+    let [.., last] = &*path.parts else { return None };
+    if path.parts.len() == 1 {
+        return schema.children(0).find(|node| schema.leaves_of(*node).any(|leaf| found.contains(&leaf)));
+    }
+    // The innermost group of these leaves with the last name: those of lists may have any.
+    let mut node = schema.leaves().get(*found.first()?)?.node;
+    while node != 0 && schema.leaves_of(node).len() <= found.len() {
+        let it = &schema.nodes()[node];
+        if schema.leaves_of(node).eq(found.iter().copied()) && it.name.eq_ignore_ascii_case(&last.text) {
+            return Some(node);
+        }
+        node = it.parent;
+    }
+    faults.add(Error::option("rename", format!("{name:?} leads to no field with this name")));
+    None
 }
 
 /// A table under other names.
