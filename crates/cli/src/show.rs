@@ -18,7 +18,7 @@ use marquetry::describe::picture;
 use marquetry::io::files::PARQUET_EXTENSIONS;
 use marquetry::io::store::{Found, LocalFiles, Store, Stores};
 use marquetry::tables::Address;
-use marquetry::tables::files::{self, ParquetFile, Survey};
+use marquetry::tables::files::{self, FilesOptions, ParquetFile, Survey};
 use marquetry::tables::text::{Column, Columns, columns_of};
 
 use crate::failure::{Failure, Failures, Outcome};
@@ -54,7 +54,8 @@ Examples:
   marquetry show --json trips.parquet | jq '.columns[] | {path, compressed_bytes}'"
 )]
 pub(crate) struct Show {
-    /// Parquet files, directories, patterns ('trips/year=*/**/*.parquet'), also at s3://, az://, gs:// and https://
+    /// Parquet files, directories, patterns ('trips/year=*/**/*.parquet'), also at s3://, az://, gs:// and https://;
+    /// '-' is standard input
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 
@@ -150,11 +151,7 @@ impl Show {
 
     /// All files together.
     fn summary(&self, stores: Arc<Stores>, output: &mut Output) -> Outcome {
-        // What can be shown of files is what Parquet files have.
-        let text = TextArgs { from: Some(Format::Parquet), ..TextArgs::default() };
-        let table = TableArgs { limits: self.limits, text, ..TableArgs::default() };
-        let mut options = table.options(output.interrupted())?;
-        options.store = stores;
+        let options = self.options(stores, output)?;
         let progress = Progress::of_files();
         let survey = Survey::read(&self.files, &options, |done, all| progress.files(done, all));
         progress.clear();
@@ -173,16 +170,26 @@ impl Show {
         failures.end()
     }
 
+    /// How files are found and opened.
+    fn options(&self, stores: Arc<Stores>, output: &Output) -> Outcome<FilesOptions> {
+        // What can be shown of files is what Parquet files have.
+        let text = TextArgs { from: Some(Format::Parquet), ..TextArgs::default() };
+        let table = TableArgs { limits: self.limits, text, ..TableArgs::default() };
+        let mut options = table.options(output.interrupted())?;
+        options.store = stores;
+        Ok(options)
+    }
+
     /// One file after the other. One that is broken does not hide the others.
     fn each(&self, stores: Arc<Stores>, output: &mut Output) -> Outcome {
-        let stores: Arc<dyn Store> = stores;
+        let options = self.options(stores, output)?;
         let mut failures = Failures::new(self.limits.trust);
         let mut is_first = true;
         for path in &self.files {
-            let found = files::find(&*stores, std::slice::from_ref(path), &PARQUET_EXTENSIONS);
+            let found = files::find(&*options.store, std::slice::from_ref(path), &PARQUET_EXTENSIONS);
             for path in found.map_or_else(|error| failures.add(error.into()).map(|()| Vec::new()), Ok)? {
                 let start = output.text().len();
-                let shown = self.one((&stores, &path), is_first, output);
+                let shown = self.one((&options, &path), is_first, output);
                 // What was found before an error is shown, too, where it is more than a line's end.
                 is_first &= output.text().len() == start;
                 output.flush()?;
@@ -194,7 +201,7 @@ impl Show {
         failures.end()
     }
 
-    fn one(&self, (stores, path): (&Arc<dyn Store>, &Path), is_first: bool, output: &mut Output) -> Outcome {
+    fn one(&self, (options, path): (&FilesOptions, &Path), is_first: bool, output: &mut Output) -> Outcome {
         let terminal = Terminal::of_stdout();
         let interrupted = output.interrupted().clone();
         let out = output.text();
@@ -203,9 +210,10 @@ impl Show {
                 out.push(b'\n');
             }
         };
-        let opened = ParquetFile::open_in(stores, path, self.limits.limits());
-        // A Parquet file may have any name.
-        let is_text = matches!(&opened, Err(error) if error.kind() == ErrorKind::Corrupt);
+        let opened = ParquetFile::open_any(path, options);
+        // A Parquet file may have any name. What came through a pipe cannot be read as text any more.
+        let is_stream = matches!(LocalFiles.look(path), Ok(Found::Stream));
+        let is_text = !is_stream && matches!(&opened, Err(error) if error.kind() == ErrorKind::Corrupt);
         let format = plain_text::format_of(path).filter(|_| is_text && !self.why && self.pages.is_none());
         if let Some(format) = format {
             separate(out);
@@ -229,8 +237,8 @@ impl Show {
 
     /// Draws the only file.
     fn picture(&self, page: &Path, stores: Arc<Stores>, output: &mut Output) -> Outcome {
-        let stores: Arc<dyn Store> = stores;
-        let [path] = &*files::find(&*stores, &self.files, &PARQUET_EXTENSIONS)? else {
+        let options = self.options(stores, output)?;
+        let [path] = &*files::find(&*options.store, &self.files, &PARQUET_EXTENSIONS)? else {
             return Err(Failure::usage("--html draws one file"));
         };
         let is_stdout = page.as_os_str() == "-";
@@ -238,7 +246,7 @@ impl Show {
             let error = Error::io("already exists").with(Detail::AlreadyExists);
             return Err(Failure::about(page.display(), &error));
         }
-        let file = ParquetFile::open_in(&stores, path, self.limits.limits()).map_err(not_parquet)?;
+        let file = ParquetFile::open_any(path, &options).map_err(not_parquet)?;
         let drawn = picture(&file, &output.interrupted().cancel())?;
         if is_stdout {
             output.text().extend_from_slice(&drawn.html);

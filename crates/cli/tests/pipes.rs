@@ -256,7 +256,26 @@ fn standard_input_that_is_a_parquet_file() {
     let nothing = folder.write("nothing", [0; 20]);
     with(&nothing, &["rows", "-"])
         .failed(1, &["standard input: ", "--from csv or --from jsonl says that it is text"]);
-    piped(&fs::read(&one).unwrap(), &["show", "-"])
-        .failed(3, &["standard input: it is a pipe", "write it to a file"]);
+    // From a pipe, too, of any kind, and in all ways.
+    let bytes = fs::read(&one).unwrap();
+    let shown = with(&one, &["show", "-"]).succeeded();
+    assert_eq!(piped(&bytes, &["show", "-"]).succeeded(), shown);
+    assert_eq!(
+        piped(&bytes, &["show", "/dev/stdin"]).succeeded(),
+        shown.replace("standard input", "/dev/stdin")
+    );
+    let fifo = folder.fed("a.pipe", bytes.clone());
+    assert_eq!(alone(&["show", &fifo]).succeeded(), shown.replace("standard input", &fifo));
+    let fifo = folder.fed("a.parquet", bytes.clone());
+    assert!(alone(&["show", "--json", &fifo]).succeeded().starts_with(&format!("{{\"file\":\"{fifo}\"")));
+    for more in [&["--why"][..], &["--pages", "a"], &["--html", "-"], &["--schema"]] {
+        piped(&bytes, &[&["show", "-"], more].concat()).succeeded();
+    }
+    for arguments in [vec!["show", "-"], vec!["show", "--html", "-", "-"]] {
+        piped(SMALL.as_bytes(), &arguments)
+            .failed(1, &["standard input: it does not begin as a Parquet file does"]);
+    }
+    let fifo = folder.fed("a.csv", SMALL);
+    alone(&["show", &fifo]).failed(1, &["a.csv: it does not begin as a Parquet file does"]);
     piped(b"", &["rows", "-", "--from", "parquet"]).failed(1, &["standard input: it is empty"]);
 }

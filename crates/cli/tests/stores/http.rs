@@ -47,13 +47,13 @@ fn what_cannot_be_read_or_written_is_an_error_without_secrets() {
     let url = format!("http://{}/types.parquet", server.at);
     // Read from its start, it waits in a file without a name.
     run(["diff", &file, &url]).succeeded();
-    run(["show", &url]).failed(3, &[&url, "no ranges of it"]);
+    assert!(run(["show", &url]).succeeded().contains(&url));
     let signed = format!("{url}?signature=secret");
-    for arguments in [vec!["show", &signed], vec!["rows", "http://127.0.0.1:1/a.csv?sig=secret"]] {
-        let failed = run(arguments);
-        assert!(!failed.err.contains("secret"), "{}", failed.err);
-        failed.failed(3, &["?…: "]);
-    }
+    let shown = run(["show", &signed]).succeeded();
+    assert!(shown.contains("types.parquet?…") && !shown.contains("secret"), "{shown}");
+    let failed = run(["rows", "http://127.0.0.1:1/a.csv?sig=secret"]);
+    assert!(!failed.err.contains("secret"), "{}", failed.err);
+    failed.failed(3, &["?…: "]);
     // Nor does what is found out.
     server.put("/ids.csv", b"id\n1\n".to_vec());
     server.put("/other.csv", b"id\n2\n".to_vec());

@@ -79,6 +79,11 @@ impl FoundFile {
         self.start.as_deref().is_some_and(|start| start.starts_with(b"PAR1") || start.starts_with(b"PARE"))
     }
 
+    /// Where it is read from, if it can be read only once.
+    pub(super) fn stream(&self) -> Option<&ObjectStream> {
+        self.stream.as_ref()
+    }
+
     /// Where it is read from, if it can be read only once; taken from here.
     pub fn take_stream(&mut self) -> Option<ObjectStream> {
         self.stream.take()

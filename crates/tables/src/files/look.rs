@@ -13,6 +13,7 @@ use marquetry_io::{ByteSource, failed};
 
 use super::format::FoundFile;
 use super::options::FilesOptions;
+use super::parquet::ParquetFile;
 use crate::subject::{is_stdin, name_of, named};
 
 /// Bytes of a file's start that are looked at: enough to tell text from what is not, compressed or not.
@@ -51,6 +52,29 @@ pub(super) fn look_at(
         });
     }
     Ok((looked, of_formats))
+}
+
+impl ParquetFile {
+    /// Opens a Parquet file wherever it is read from, as [`Files::open`](super::Files::open) does: what can be read only once
+    /// (a pipe, standard input, an object of a server without ranges) is kept in a file without a name. Of the options, those
+    /// that say where files are, the limits, and what cancels waiting are used.
+    ///
+    /// # Errors
+    ///
+    /// As [`ParquetFile::open`]; `Corrupt` for a pipe that does not begin as a Parquet file does.
+    pub fn open_any(path: &Path, options: &FilesOptions) -> Result<ParquetFile> {
+        let name = name_of(path);
+        let file = start_of(path, options).map_err(|error| named(error, &name))?;
+        if file.stream().is_some() && !file.is_parquet() {
+            return Err(named(Error::corrupt("it does not begin as a Parquet file does"), &name));
+        }
+        match parquet(name, file, options)? {
+            Looked::Parquet { name, store, path, .. } => {
+                ParquetFile::open_as(name, &store, &path, options.limits)
+            }
+            Looked::Other { .. } => Err(Error::internal("a format that nobody asked for")),
+        }
+    }
 }
 
 /// A file with its first bytes, unless its name tells enough.
