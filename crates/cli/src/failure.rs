@@ -154,6 +154,14 @@ impl Failure {
         }
     }
 
+    /// What is said of it, if anything, without secrets.
+    pub(crate) fn said(&self) -> Option<String> {
+        match self {
+            Failure::ClosedPipe | Failure::Interrupted => None,
+            Failure::Said(_, message) | Failure::AboveLimit(_, message) => Some(redact(message)),
+        }
+    }
+
     /// Says it on standard error and gives the exit code.
     pub(crate) fn report(&self, program: &str) -> ExitCode {
         let exit = match self {
@@ -363,7 +371,7 @@ fn redact_with(text: &str, arguments: impl Iterator<Item = String>) -> String {
     }
     // What ends a word stays.
     let word = |word: &str| {
-        let end = word.trim_end_matches(char::is_whitespace).len();
+        let end = word.trim_end_matches(|end: char| end.is_whitespace() || ":;,.)'\"".contains(end)).len();
         without_secrets(&word[..end]) + &word[end..]
     };
     text.split_inclusive(char::is_whitespace).map(word).collect()
@@ -385,6 +393,7 @@ mod tests {
         assert_eq!(redact("s3://bucket/a:b"), "s3://bucket/a:b");
         assert_eq!(redact("az://b/a?sv=1&sig=x y, https://h/a?sig=x"), "az://b/a?… y, https://h/a?…");
         assert_eq!(redact("file.parquet: no"), "file.parquet: no");
+        assert_eq!(redact("https://h/a?sig=x: no"), "https://h/a?…: no");
         // A slash forgotten, no scheme at all, a password of slashes.
         assert_eq!(redact("'cql:/u:p@h'"), "'cql:/u:***@h'");
         assert_eq!(redact("u:p@h/k.t: no"), "u:***@h/k.t: no");

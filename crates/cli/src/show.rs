@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
+use serde::Serialize;
 
 use marquetry::base::{Detail, Error, ErrorKind};
 use marquetry::describe::picture;
@@ -95,6 +96,7 @@ pub(crate) struct Show {
 
     /// JSON output with everything: one object per file, each on a line; with --summary one of all files
     ///
+    /// A file that cannot be read has an object with "error"; with --summary, "errors" has one for each of the first.
     /// Keys are stable. Sizes and offsets are bytes. A bound has its bytes in hexadecimal and, where its order is defined, its
     /// text.
     #[arg(long)]
@@ -155,16 +157,16 @@ impl Show {
         let progress = Progress::of_files();
         let survey = Survey::read(&self.files, &options, |done, all| progress.files(done, all));
         progress.clear();
-        let survey = survey.map_err(not_parquet)?;
-        if survey.files > 0 {
-            match self.json {
-                true => summary::print_json(&survey, output.text())?,
-                false => summary::print(&survey, Terminal::of_stdout(), output.text()),
-            }
-            output.flush()?;
+        let mut survey = survey.map_err(not_parquet)?;
+        let faults = std::mem::take(&mut survey.faults);
+        if self.json {
+            summary::print_json(&survey, faults.iter().map(error_json).collect(), output.text())?;
+        } else if survey.files > 0 {
+            summary::print(&survey, Terminal::of_stdout(), output.text());
         }
+        output.flush()?;
         let mut failures = Failures::new(self.limits.trust);
-        for error in survey.faults {
+        for error in faults {
             failures.add(not_parquet(error))?;
         }
         failures.end()
@@ -187,18 +189,33 @@ impl Show {
         let mut is_first = true;
         for path in &self.files {
             let found = files::find(&*options.store, std::slice::from_ref(path), &PARQUET_EXTENSIONS);
-            for path in found.map_or_else(|error| failures.add(error.into()).map(|()| Vec::new()), Ok)? {
+            let found = found.or_else(|error| self.failed(error.into(), path, (&mut failures, output)))?;
+            for path in found {
                 let start = output.text().len();
                 let shown = self.one((&options, &path), is_first, output);
                 // What was found before an error is shown, too, where it is more than a line's end.
                 is_first &= output.text().len() == start;
                 output.flush()?;
                 if let Err(failure) = shown {
-                    failures.add(failure)?;
+                    self.failed(failure, &path, (&mut failures, output))?;
                 }
             }
         }
         failures.end()
+    }
+
+    /// Keeps a failure of a file for the end. In JSON it has an object, too.
+    fn failed(
+        &self,
+        failure: Failure,
+        path: &Path,
+        (failures, output): (&mut Failures, &mut Output),
+    ) -> Outcome<Vec<PathBuf>> {
+        if let (true, Some(error)) = (self.json, failure.said()) {
+            json::write(&ErrorJson { file: Address::parse(path).to_string(), error }, output.text())?;
+            output.flush()?;
+        }
+        failures.add(failure).map(|()| Vec::new())
     }
 
     fn one(&self, (options, path): (&FilesOptions, &Path), is_first: bool, output: &mut Output) -> Outcome {
@@ -262,6 +279,18 @@ impl Show {
         let fault = drawn.faults.first().map(|error| Failure::about(file.name(), error));
         fault.map_or(Ok(()), Err)
     }
+}
+
+/// A file that cannot be shown, or not all of it.
+#[derive(Serialize)]
+struct ErrorJson {
+    file: String,
+    error: String,
+}
+
+fn error_json(error: &Error) -> ErrorJson {
+    let file = error.place().object.clone().unwrap_or_default();
+    ErrorJson { file, error: not_parquet(error.clone()).said().unwrap_or_default() }
 }
 
 /// Columns, each on a line, as `--schema-file` reads them.

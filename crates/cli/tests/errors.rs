@@ -15,6 +15,9 @@ fn file(name: &str, bytes: &[u8]) -> (tempfile::TempDir, String) {
     (folder, path)
 }
 
+/// The command that says the error in its output, too.
+const JSON: usize = 1;
+
 /// All commands that read a file, on this one.
 fn all_commands(path: &str) -> Vec<Run> {
     vec![
@@ -31,8 +34,14 @@ fn all_commands(path: &str) -> Vec<Run> {
 
 #[track_caller]
 fn all_fail(path: &str, code: i32, part: &str) {
-    for run in all_commands(path) {
-        assert_eq!(run.failed(code, &[path, part]), "", "nothing is printed before");
+    for (number, run) in all_commands(path).into_iter().enumerate() {
+        let out = run.failed(code, &[path, part]);
+        if number == JSON {
+            let object: serde_json::Value = serde_json::from_str(&out).unwrap();
+            assert!(object["error"].as_str().unwrap().contains(part), "{out}");
+        } else {
+            assert_eq!(out, "", "nothing is printed before");
+        }
     }
 }
 

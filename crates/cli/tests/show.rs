@@ -17,9 +17,24 @@ fn a_broken_file_does_not_hide_the_others() {
     let out = run(["show", &broken, &one, &types]).failed(1, &["broken.parquet: "]);
     assert!(out.starts_with(&format!("{one}\n")) && out.contains(&format!("\n\n{types}\n")), "{out}");
     let out = run(["show", "--json", &one, &broken, &types]).failed(1, &["broken.parquet: "]);
-    let names: Vec<Value> =
-        out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["file"].clone()).collect();
-    assert_eq!(names, [one.as_str(), types.as_str()]);
+    let objects: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let names: Vec<&Value> = objects.iter().map(|object| &object["file"]).collect();
+    assert_eq!(names, [one.as_str(), broken.as_str(), types.as_str()]);
+    let is_error =
+        |object: &Value| object["error"].as_str().is_some_and(|it| it.contains("broken.parquet: "));
+    assert!(objects[0]["error"].is_null() && is_error(&objects[1]), "{out}");
+    // Where no file can be read, too.
+    for path in [&broken, &missing, &folder.path("")] {
+        let said = if path == &missing { "missing.parquet: " } else { "broken.parquet: " };
+        let code = if path == &missing { 3 } else { 1 };
+        let alone = run(["show", "--json", path]).failed(code, &[said]);
+        let object: Value = serde_json::from_str(&alone).unwrap();
+        assert!(object["error"].as_str().unwrap().contains(said), "{alone}");
+        let summary = run(["show", "--json", "--summary", path]).failed(code, &[said]);
+        let summary: Value = serde_json::from_str(&summary).unwrap();
+        assert_eq!((&summary["files"], summary["errors"].as_array().unwrap().len()), (&Value::from(0), 1));
+        assert!(summary["errors"][0]["error"].as_str().unwrap().contains(said), "{summary}");
+    }
     let out = run(["show", "--pages", "a", &broken, &one]).failed(1, &["broken.parquet: "]);
     assert!(out.contains("column a: "), "{out}");
     run(["show", "--why", &broken, &one]).failed(1, &["broken.parquet: "]);
@@ -104,6 +119,7 @@ fn thousands_of_files_at_a_glance() {
     );
     assert_eq!(json["files_with_bloom_filters"], 1600);
     assert_eq!(json["files_not_read"], 1);
+    assert_eq!(json["errors"][0]["file"], broken.as_str());
     assert_eq!(
         json["schemas"].as_array().unwrap().iter().map(|it| it["files"].as_u64().unwrap()).sum::<u64>(),
         2000

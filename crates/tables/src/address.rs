@@ -107,7 +107,8 @@ impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Address::Standard => f.write_str("-"),
-            Address::Path(path) => f.write_str(&without_password(&path.to_string_lossy())),
+            // It may have been meant as a URL.
+            Address::Path(path) => f.write_str(&shown(&without_password(&path.to_string_lossy()))),
             Address::Url { text, .. } => f.write_str(&shown(&without_password(text))),
         }
     }
@@ -203,6 +204,7 @@ mod tests {
             ("cql:/u:p@h", "cql:/u:***@h"),
             ("u:p@h/k.t", "u:***@h/k.t"),
             ("cql://u:/p/@h", "cql://u:***@h"),
+            ("https:/host/a.csv?sig=secret", "https:/host/a.csv?…"),
         ] {
             assert_eq!(Address::parse(address).to_string(), shown);
             assert_eq!(format!("{:?}", Address::parse(address)), format!("{shown:?}"));

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use marquetry::parquet::schema::{Difference, DifferenceKind, NodeKind, Schema};
 
-use super::{json, text};
+use super::{ErrorJson, json, text};
 use crate::failure::Outcome;
 use crate::numbers::{plural, ratio, size, thousands};
 use crate::table::{Side, Table, printable};
@@ -204,8 +204,8 @@ fn files(survey: &Survey, terminal: Terminal, out: &mut Vec<u8>) {
 }
 
 /// The same for programs.
-pub(super) fn print_json(survey: &Survey, out: &mut Vec<u8>) -> Outcome {
-    json::write(&SummaryJson::of(survey), out)
+pub(super) fn print_json(survey: &Survey, errors: Vec<ErrorJson>, out: &mut Vec<u8>) -> Outcome {
+    json::write(&SummaryJson::of(survey, errors), out)
 }
 
 #[derive(Serialize)]
@@ -235,6 +235,8 @@ struct SummaryJson<'a> {
     files_with_page_index: u64,
     files_with_bloom_filters: u64,
     files_not_read: u64,
+    /// What is wrong with the first files that are not read, or cannot be joined.
+    errors: Vec<ErrorJson>,
 }
 
 #[derive(Serialize)]
@@ -273,7 +275,7 @@ struct SurveyedJson<'a> {
 }
 
 impl<'a> SummaryJson<'a> {
-    fn of(survey: &'a Survey) -> SummaryJson<'a> {
+    fn of(survey: &'a Survey, errors: Vec<ErrorJson>) -> SummaryJson<'a> {
         let unified = survey.unified.as_ref();
         let difference = |schema: &Schema, it: &Difference| DifferenceJson {
             path: path(schema, it.node),
@@ -322,6 +324,7 @@ impl<'a> SummaryJson<'a> {
             files_with_page_index: survey.with_page_index,
             files_with_bloom_filters: survey.with_bloom_filters,
             files_not_read: survey.broken,
+            errors,
         }
     }
 }
