@@ -20,6 +20,27 @@ pub enum Format {
     JsonLines,
 }
 
+/// The extensions of each format.
+const CSV: &[&str] = &["csv", "csv.gz", "csv.bz2", "csv.zst"];
+const TSV: &[&str] = &["tsv", "tab", "tsv.gz", "tsv.bz2", "tsv.zst"];
+const JSON_LINES: &[&str] =
+    &["jsonl", "ndjson", "jsonl.gz", "ndjson.gz", "jsonl.bz2", "ndjson.bz2", "jsonl.zst", "ndjson.zst"];
+
+/// Lists as one, of their length together.
+const fn joined<const LENGTH: usize>(lists: &[&[&'static str]]) -> [&'static str; LENGTH] {
+    let mut all = [""; LENGTH];
+    let (mut list, mut filled) = (0, 0);
+    while list < lists.len() {
+        let mut at = 0;
+        while at < lists[list].len() {
+            all[filled] = lists[list][at];
+            (at, filled) = (at + 1, filled + 1);
+        }
+        list += 1;
+    }
+    all
+}
+
 impl Format {
     /// The format that a file name's extension suggests, ignoring case: `.csv`, `.tsv`, `.tab`, `.jsonl`, `.ndjson`,
     /// also before `.gz`, `.bz2` and `.zst`.
@@ -45,41 +66,16 @@ impl Format {
     /// The file extensions of this format, without the dot, by which directories are searched for its files.
     pub fn extensions(self) -> &'static [&'static str] {
         match self {
-            Format::Csv => &["csv", "csv.gz", "csv.bz2", "csv.zst"],
-            Format::Tsv => &["tsv", "tab", "csv", "tsv.gz", "tsv.bz2", "tsv.zst"],
-            Format::JsonLines => &[
-                "jsonl",
-                "ndjson",
-                "jsonl.gz",
-                "ndjson.gz",
-                "jsonl.bz2",
-                "ndjson.bz2",
-                "jsonl.zst",
-                "ndjson.zst",
-            ],
+            Format::Csv => CSV,
+            // Tabs are often in files that are called CSV.
+            Format::Tsv => const { &joined::<{ TSV.len() + 1 }>(&[TSV, &["csv"]]) },
+            Format::JsonLines => JSON_LINES,
         }
     }
 
     /// The extensions that tell a text of any format.
-    pub const ALL_EXTENSIONS: [&'static str; 17] = [
-        "csv",
-        "csv.gz",
-        "csv.bz2",
-        "csv.zst",
-        "tsv",
-        "tab",
-        "tsv.gz",
-        "tsv.bz2",
-        "tsv.zst",
-        "jsonl",
-        "ndjson",
-        "jsonl.gz",
-        "ndjson.gz",
-        "jsonl.bz2",
-        "ndjson.bz2",
-        "jsonl.zst",
-        "ndjson.zst",
-    ];
+    pub const ALL_EXTENSIONS: [&'static str; CSV.len() + TSV.len() + JSON_LINES.len()] =
+        joined(&[CSV, TSV, JSON_LINES]);
 }
 
 /// What may enclose fields of delimited text.
