@@ -1,7 +1,7 @@
 #!/bin/sh
 # The benchmarks: `make bench`. Sets up what is missing, builds, makes the files, measures, and says where the results are.
 #
-#     dev/bench/run.sh [--quick] [--only-read | --only-nested | --only-write | --only-cql-text] [options of bench-read, such as: --without ours --only "arrow int64"]
+#     dev/bench/run.sh [--quick] [--only-read | --only-nested | --only-write | --only-cql-text | --only-whole] [options of bench-read, such as: --without ours --only "arrow int64"]
 #     dev/bench/run.sh [--quick] --only-stall [options of bench-stall, such as: --mib 1024 --only adversarial]
 #     dev/bench/run.sh [--quick] --only-stall-writing [WORDS of a case's name]
 #     dev/bench/run.sh [--quick] --only-prices [WORDS of a case's name]
@@ -24,6 +24,7 @@ read=yes
 nested=yes
 write=yes
 cql_text=yes
+whole=yes
 stall=no
 stall_writing=no
 prices=no
@@ -37,14 +38,15 @@ stall_scale=0.25
 while [ $# -gt 0 ]; do
     case "$1" in
         --quick) scale=0.05 stall_scale=0.01 mib=4 large_mib=8 thousands=20 page_mib=16 rounds=5 files="$out/files-quick" ;;
-        --only-read) nested=no write=no cql_text=no ;;
-        --only-nested) read=no write=no cql_text=no ;;
-        --only-write) read=no nested=no cql_text=no ;;
-        --only-cql-text) read=no nested=no write=no ;;
-        --only-stall) read=no nested=no write=no cql_text=no stall=yes ;;
-        --only-stall-writing) read=no nested=no write=no cql_text=no stall_writing=yes ;;
-        --only-prices) read=no nested=no write=no cql_text=no prices=yes ;;
-        --only-lateness) read=no nested=no write=no cql_text=no lateness=yes ;;
+        --only-read) nested=no write=no cql_text=no whole=no ;;
+        --only-nested) read=no write=no cql_text=no whole=no ;;
+        --only-write) read=no nested=no cql_text=no whole=no ;;
+        --only-cql-text) read=no nested=no write=no whole=no ;;
+        --only-whole) read=no nested=no write=no cql_text=no ;;
+        --only-stall) read=no nested=no write=no cql_text=no whole=no stall=yes ;;
+        --only-stall-writing) read=no nested=no write=no cql_text=no whole=no stall_writing=yes ;;
+        --only-prices) read=no nested=no write=no cql_text=no whole=no prices=yes ;;
+        --only-lateness) read=no nested=no write=no cql_text=no whole=no lateness=yes ;;
         -h | --help) sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 0 ;;
         *) break ;;
     esac
@@ -62,7 +64,7 @@ python="$venv/bin/python"
 mkdir -p "$out"
 
 marquetry=${MARQUETRY:-}
-if [ -z "$marquetry" ] && [ "$nested$cql_text" != nono ]; then
+if [ -z "$marquetry" ] && [ "$nested$cql_text$whole" != nonono ]; then
     say "building marquetry"
     cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-cli
     marquetry="$target/release/marquetry"
@@ -130,6 +132,18 @@ if [ "$cql_text" = yes ]; then
     cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench
     "$target/release/bench-cql-text" --marquetry "$marquetry" --files "$files" --out "$out"
     say "results: $out/cql_text.md, cql_text.json"
+fi
+
+if [ "$whole" = yes ]; then
+    say "making the tables in $files"
+    "$root/dev/setup.sh" flights
+    mkdir -p "$files"
+    "$python" "$bench/make_whole.py" "$files" --scale "$scale" --flights "$root/target/demo/flights-3m.parquet"
+    cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench --bin bench-whole
+    say "running whole programs"
+    "$target/release/bench-whole" --files "$files" --out "$out" --marquetry "$marquetry" --python "$python" \
+        --peers "$bench/peers_whole.py" "$@"
+    say "results: $out/whole.md, whole.svg, whole.json"
 fi
 
 if [ "$prices" = yes ]; then

@@ -4,7 +4,8 @@
 //! answer how long that took ([`protocol`]). Contestants take turns, so that what disturbs the machine disturbs all of them;
 //! [`stats`] turns their times into medians with confidence intervals, [`report`] into JSON and Markdown, [`chart`] into a picture.
 //! Where Marquetry's reader takes part is [`ours`]. [`stall`] times a reader's calls one by one, [`prices`] the work that a budget
-//! is charged for, both at the [`level`] of kernels that is asked for, with the [`allocator`] told what they need; [`lateness`] is what a timer sees of a reader on its thread.
+//! is charged for, both at the [`level`] of kernels that is asked for, with the [`allocator`] told what they need; [`lateness`] is what a timer sees of a reader on its thread;
+//! [`program`] watches whole programs.
 #![forbid(unsafe_code)]
 
 pub mod allocator;
@@ -14,6 +15,7 @@ pub mod lateness;
 pub mod level;
 pub mod ours;
 pub mod prices;
+pub mod program;
 pub mod protocol;
 pub mod report;
 pub mod stall;

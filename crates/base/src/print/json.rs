@@ -69,7 +69,7 @@ pub fn escape_harmful(out: &mut Vec<u8>, start: usize) {
 
 /// Whether text is ASCII of which nothing is to be escaped.
 #[inline]
-pub fn is_plain(text: &[u8]) -> bool {
+fn is_plain(text: &[u8]) -> bool {
     // No early end: so it is done many bytes at a time.
     text.iter().fold(true, |is_plain, &byte| {
         is_plain & (0x20..0x7f).contains(&byte) & (byte != b'"') & (byte != b'\\')
@@ -78,7 +78,7 @@ pub fn is_plain(text: &[u8]) -> bool {
 
 /// Appends [plain](is_plain) text, in quotes.
 #[inline]
-pub fn quoted(out: &mut Vec<u8>, text: &[u8]) {
+fn quoted(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
     out.extend_from_slice(text);
     out.push(b'"');

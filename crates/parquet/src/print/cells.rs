@@ -1,4 +1,4 @@
-//! A leaf's values as JSON. The form is chosen once per batch, not once per value, and each entry of a dictionary is
+//! A leaf's values as text of a form. How they are written is chosen once per batch, not once per value, and each entry of a dictionary is
 //! formatted once.
 
 use alloc::sync::Arc;
@@ -8,8 +8,9 @@ use marquetry_base::cast::usize_of_u32;
 use marquetry_base::print;
 
 use super::InvalidUtf8;
+use super::form::Form;
 use super::piece::{Piece, append};
-use super::value::{json, timestamp};
+use super::value::timestamp;
 use crate::batch::{ByteArrays, INLINE_BYTES_MAX, Value, Values};
 use crate::schema::{Meaning, TimeUnit};
 
@@ -21,7 +22,7 @@ pub(super) struct Cells<'a> {
     kind: Kind<'a>,
 }
 
-/// The frequent types; the others are written as [`json`] does.
+/// The frequent types; the others are written as [`Form::value`] does.
 #[derive(Debug, Clone, Copy)]
 enum Kind<'a> {
     Int32(&'a [i32]),
@@ -52,57 +53,71 @@ impl<'a> Cells<'a> {
         Cells { values, meaning, kind }
     }
 
-    /// Appends a value. `None` beyond the last, and if its text is invalid UTF-8 and that is an error.
+    /// Appends a value. `None` beyond the last, and in the cases of [`Form::value`].
     #[inline]
-    pub(super) fn write(&self, at: usize, invalid_utf8: InvalidUtf8, out: &mut Vec<u8>) -> Option<()> {
+    pub(super) fn write<F: Form>(
+        &self,
+        at: usize,
+        invalid_utf8: InvalidUtf8,
+        out: &mut Vec<u8>,
+    ) -> Option<()> {
         match self.kind {
             Kind::Int32(values) => print::integer(out, *values.get(at)?),
             Kind::Int64(values) => print::integer(out, *values.get(at)?),
             Kind::Double(values) => match *values.get(at)? {
                 value if value.is_finite() => print::double(out, value),
-                value => return json(out, self.meaning, Value::Double(value), invalid_utf8),
+                value => return F::value(out, self.meaning, Value::Double(value), invalid_utf8),
             },
             Kind::Date(values) => {
                 let days = i64::from(*values.get(at)?);
-                out.push(b'"');
+                quote::<F>(out);
                 print::date(out, days);
-                out.push(b'"');
+                quote::<F>(out);
             }
             Kind::Timestamp(values, unit, utc) => {
                 let units = *values.get(at)?;
-                out.push(b'"');
+                quote::<F>(out);
                 timestamp(out, units, unit, utc);
-                out.push(b'"');
+                quote::<F>(out);
             }
             Kind::Text(values) => {
                 let view = *values.views().get(at)?;
-                if !inline(out, view) {
-                    return text(out, values.get(at), invalid_utf8);
+                if !inline::<F>(out, view) {
+                    return text::<F>(out, values.get(at), invalid_utf8);
                 }
             }
             Kind::Other => {
-                return json(out, self.meaning, Value::of_values(self.values, at)?, invalid_utf8);
+                return F::value(out, self.meaning, Value::of_values(self.values, at)?, invalid_utf8);
             }
         }
         Some(())
     }
 }
 
-fn text(out: &mut Vec<u8>, bytes: &[u8], invalid_utf8: InvalidUtf8) -> Option<()> {
-    if print::json::is_plain(bytes) {
-        print::json::quoted(out, bytes);
+/// Appends a quotation mark where the form has words in them.
+#[inline]
+fn quote<F: Form>(out: &mut Vec<u8>) {
+    if F::IS_QUOTED {
+        out.push(b'"');
+    }
+}
+
+fn text<F: Form>(out: &mut Vec<u8>, bytes: &[u8], invalid_utf8: InvalidUtf8) -> Option<()> {
+    if F::is_plain(bytes) {
+        quote::<F>(out);
+        out.extend_from_slice(bytes);
+        quote::<F>(out);
         return Some(());
     }
     match core::str::from_utf8(bytes) {
-        Ok(text) => print::json::string(out, text),
-        Err(_) => print::json::string(out, &invalid_utf8.text(bytes)?),
+        Ok(text) => F::text(out, text),
+        Err(_) => F::text(out, &invalid_utf8.text(bytes)?),
     }
-    Some(())
 }
 
 /// Appends text that is stored in its view, if nothing in it needs escaping. Returns whether it did.
 #[inline]
-fn inline(out: &mut Vec<u8>, view: u128) -> bool {
+fn inline<F: Form>(out: &mut Vec<u8>, view: u128) -> bool {
     /// The same byte sixteen times.
     const fn each(byte: u8) -> u128 {
         u128::from_le_bytes([byte; 16])
@@ -112,19 +127,24 @@ fn inline(out: &mut Vec<u8>, view: u128) -> bool {
         bytes.wrapping_sub(each(1)) & each(0x80)
     }
     let [length, ..] = view.to_le_bytes();
-    if view & 0xffff_ffff > INLINE_BYTES_MAX as u128 {
+    if view & 0xffff_ffff > INLINE_BYTES_MAX as u128 || (!F::IS_QUOTED && length == 0) {
         return false;
     }
     // Bytes beyond the text's end become spaces.
     let bits = u32::from(length) * 8;
     let text = view >> 32 | each(b' ') << bits;
+    let [a, b, c] = F::SPECIAL;
     let special = text
         | has_zero(text & each(0xe0))
-        | has_zero(text ^ each(b'"'))
-        | has_zero(text ^ each(b'\\'))
-        | has_zero(text ^ each(0x7f));
+        | has_zero(text ^ each(a))
+        | has_zero(text ^ each(b))
+        | has_zero(text ^ each(c));
     if special & each(0x80) != 0 {
         return false;
+    }
+    if !F::IS_QUOTED {
+        append(out, &(view >> 32).to_le_bytes(), 0, usize::from(length));
+        return true;
     }
     let quoted = u128::from(b'"') | (view >> 32) << 8 | u128::from(b'"') << (bits + 8);
     append(out, &quoted.to_le_bytes(), 0, usize::from(length) + 2);
@@ -166,7 +186,7 @@ impl Memo {
 
     /// Appends `before` and an entry. `None` in the cases of [`Cells::write`].
     #[inline]
-    pub(super) fn write(
+    pub(super) fn write<F: Form>(
         &mut self,
         entries: &Cells<'_>,
         index: u32,
@@ -180,12 +200,12 @@ impl Memo {
                 append(out, &self.texts, usize_of_u32(start), usize_of_u32(length));
                 Some(())
             }
-            _ => self.first(entries, index, before, invalid_utf8, out),
+            _ => self.first::<F>(entries, index, before, invalid_utf8, out),
         }
     }
 
     #[inline(never)]
-    fn first(
+    fn first<F: Form>(
         &mut self,
         entries: &Cells<'_>,
         index: usize,
@@ -195,7 +215,7 @@ impl Memo {
     ) -> Option<()> {
         let start = out.len();
         before.write(out);
-        entries.write(index, invalid_utf8, out)?;
+        entries.write::<F>(index, invalid_utf8, out)?;
         let text = &out[start..];
         if let Some(place) = self.places.get_mut(index)
             && self.texts.len() + text.len() <= self.bytes_max / 2
@@ -210,7 +230,7 @@ impl Memo {
 
 #[cfg(test)]
 mod tests {
-    use super::super::piece;
+    use super::super::form::{CommaSeparated, Json, TabSeparated};
     use super::*;
     use alloc::string::String;
     use alloc::{format, vec};
@@ -219,20 +239,26 @@ mod tests {
     const SIGNED: Meaning = Meaning::Integer { bit_width: 64, is_signed: true };
     const UNSIGNED: Meaning = Meaning::Integer { bit_width: 32, is_signed: false };
 
-    /// As [`json`] writes it.
-    fn plainly(values: &Values, meaning: Meaning, at: usize) -> Option<String> {
+    /// As [`Form::value`] writes it.
+    fn plainly<F: Form>(values: &Values, meaning: Meaning, at: usize) -> Option<String> {
         let mut out = Vec::new();
-        json(&mut out, meaning, Value::of_values(values, at)?, InvalidUtf8::Error)?;
+        F::value(&mut out, meaning, Value::of_values(values, at)?, InvalidUtf8::Error)?;
         Some(String::from_utf8(out).unwrap())
     }
 
     fn check(values: &Values, meaning: Meaning) {
+        check_form::<Json>(values, meaning);
+        check_form::<CommaSeparated>(values, meaning);
+        check_form::<TabSeparated>(values, meaning);
+    }
+
+    fn check_form<F: Form>(values: &Values, meaning: Meaning) {
         let cells = Cells::new(values, meaning);
         for at in 0..=values.len() {
             let mut out = b"before".to_vec();
-            let found = cells.write(at, InvalidUtf8::Error, &mut out).map(|()| out.split_off(6));
+            let found = cells.write::<F>(at, InvalidUtf8::Error, &mut out).map(|()| out.split_off(6));
             let found = found.map(|text| String::from_utf8(text).unwrap());
-            assert_eq!(found, plainly(values, meaning, at), "{meaning:?} {at}");
+            assert_eq!(found, plainly::<F>(values, meaning, at), "{meaning:?} {at}");
         }
     }
 
@@ -288,12 +314,21 @@ mod tests {
         let values = Values::ByteArray(ByteArrays::new(views.into(), Arc::new(vec![Bytes::from(bytes)])));
         check(&values, Meaning::String);
         check(&values, Meaning::Bytes);
-        // From a dictionary, twice, because it is remembered the second time.
-        let Values::ByteArray(entries) = &values else { panic!() };
+        remembered::<Json>(&values);
+        remembered::<CommaSeparated>(&values);
+        remembered::<TabSeparated>(&values);
+    }
+
+    /// From a dictionary, twice, because it is remembered the second time.
+    fn remembered<F: Form>(values: &Values) {
+        let Values::ByteArray(entries) = values else { panic!() };
         let dictionary = Arc::new(Values::ByteArray(entries.clone()));
-        let (cells, before) = (Cells::new(&dictionary, Meaning::String), piece::field(0, "a"));
+        let (cells, before) = (Cells::new(&dictionary, Meaning::String), F::before(1, "a"));
+        let mut key = Vec::new();
+        before.write(&mut key);
+        let key = String::from_utf8(key).unwrap();
         let unprintable =
-            (0..entries.len()).filter(|&at| plainly(&dictionary, Meaning::String, at).is_none()).count();
+            (0..entries.len()).filter(|&at| plainly::<F>(&dictionary, Meaning::String, at).is_none()).count();
         // With room for all entries, for some, and for none.
         for columns in [1, 850, 1 << 20] {
             let mut memo = Memo::of(columns);
@@ -303,16 +338,18 @@ mod tests {
                 for at in 0..=entries.len() {
                     let mut out = b"before".to_vec();
                     let index = u32::try_from(at).unwrap();
-                    let found = memo.write(&cells, index, &before, InvalidUtf8::Error, &mut out);
+                    let found = memo.write::<F>(&cells, index, &before, InvalidUtf8::Error, &mut out);
                     let found = found.map(|()| String::from_utf8(out).unwrap());
-                    let expected = plainly(&dictionary, Meaning::String, at);
-                    assert_eq!(found, expected.map(|text| format!("before{{\"a\":{text}")), "{at}");
+                    let expected = plainly::<F>(&dictionary, Meaning::String, at);
+                    assert_eq!(found, expected.map(|text| format!("before{key}{text}")), "{at}");
                 }
             }
             assert_eq!(memo.places.len(), if columns < 1 << 20 { entries.len() } else { 0 });
             let missed = memo.places.iter().filter(|(_, length)| *length == 0).count();
             assert!(memo.texts.len() <= (64 << 20) / columns / 2);
-            assert_eq!(columns == 1, missed == unprintable, "{missed}");
+            // Without keys and quotes all of them fit.
+            let fits = columns == 1 || (columns == 850 && !F::IS_QUOTED);
+            assert_eq!(fits, missed == unprintable, "{missed}");
         }
     }
 

@@ -7,11 +7,12 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Error, Limits, Result, print};
+use marquetry_base::{Error, Limits, Result};
 
 use super::cells::{Cells, Memo};
+use super::form::{Form, Json};
 use super::nested::{self, NestedColumn, Unprintable, View};
-use super::piece::{self, Piece};
+use super::piece::Piece;
 use super::value::{Shown, json, value};
 use super::{InvalidUtf8, not_utf8};
 use crate::batch::{Array, Assembler, Batch, ColumnBatch, Layout, Value, Values};
@@ -23,8 +24,8 @@ use crate::schema::{Meaning, NodeKind, Schema};
 pub struct Columns {
     pub(super) schema: Arc<Schema>,
     fields: Vec<Field>,
-    /// The text before each value in JSON: `{"name":`.
-    keys: Vec<Piece>,
+    /// What stands before each value: in JSON `{"name":`.
+    befores: Vec<Piece>,
     invalid_utf8: InvalidUtf8,
     /// Of variants.
     limits: Limits,
@@ -49,6 +50,15 @@ impl Columns {
     ///
     /// Those of [`Shape::kind`](crate::schema::Shape::kind); `Unsupported` for what JSON has no form for: empty groups.
     pub fn new(schema: &Arc<Schema>, invalid_utf8: InvalidUtf8, limits: &Limits) -> Result<Columns> {
+        Columns::of_form::<Json>(schema, invalid_utf8, limits)
+    }
+
+    /// For [fields](BatchColumns::field) of a form.
+    pub(super) fn of_form<F: Form>(
+        schema: &Arc<Schema>,
+        invalid_utf8: InvalidUtf8,
+        limits: &Limits,
+    ) -> Result<Columns> {
         let schema = schema.with_unique_names().map_or_else(|| Arc::clone(schema), Arc::new);
         let count = schema.children(0).count();
         let field = |node: usize| match schema.nodes()[node].kind {
@@ -63,10 +73,10 @@ impl Columns {
                 Ok(Field::Nested(shape.leaves(), Box::new(assembler)))
             }
         };
-        let key = |(at, node): (usize, usize)| piece::field(at, &schema.nodes()[node].name);
+        let before = |(at, node): (usize, usize)| F::before(at, &schema.nodes()[node].name);
         Ok(Columns {
             fields: schema.children(0).map(field).collect::<Result<_>>()?,
-            keys: schema.children(0).enumerate().map(key).collect(),
+            befores: schema.children(0).enumerate().map(before).collect(),
             schema,
             invalid_utf8,
             limits: *limits,
@@ -125,7 +135,7 @@ impl Columns {
         arrays: &[Array],
         visit: impl FnOnce(&mut BatchColumns<'_>) -> R,
     ) -> Result<R> {
-        let Columns { schema, fields, keys, invalid_utf8, limits } = self;
+        let Columns { schema, fields, befores, invalid_utf8, limits } = self;
         let view = |array| {
             View::new(schema, array).map_err(|error: Error| {
                 error.at(|place| {
@@ -138,7 +148,7 @@ impl Columns {
         let columns = columns(batch, fields, &views, limits);
         Ok(visit(&mut BatchColumns {
             columns,
-            keys,
+            befores,
             schema,
             first_row: batch.first_row,
             rows: batch.rows,
@@ -187,7 +197,7 @@ fn columns<'a>(
 #[derive(Debug)]
 pub struct BatchColumns<'a> {
     columns: Vec<Column<'a>>,
-    keys: &'a [Piece],
+    befores: &'a [Piece],
     schema: &'a Schema,
     first_row: u64,
     rows: usize,
@@ -290,109 +300,43 @@ impl<'a> BatchColumns<'a> {
         written.map_err(|why| self.error(row, column, why))
     }
 
-    /// Appends a field of a JSON object: the text before the value, and the value.
+    /// Appends a field of a line: what stands before the value, and the value.
     #[inline]
-    pub(super) fn json_field(
+    pub(super) fn field<F: Form>(
         &mut self,
         row: usize,
         column: usize,
         out: &mut Vec<u8>,
     ) -> Result<(), Unprintable> {
-        let before = &self.keys[column];
+        let before = &self.befores[column];
         match &mut self.columns[column] {
-            Column::Flat { column, cursor, cells, memo, .. } => match place_of(column, row, cursor) {
+            Column::Flat { column, meaning, cursor, cells, memo } => match place_of(column, row, cursor) {
                 Some(place) => {
                     let written = match &column.values {
                         Values::Dictionary(indices, _) => indices
                             .get(place)
-                            .and_then(|&index| memo.write(cells, index, before, self.invalid_utf8, out)),
+                            .and_then(|&index| memo.write::<F>(cells, index, before, self.invalid_utf8, out)),
                         _ => {
                             before.write(out);
-                            cells.write(place, self.invalid_utf8, out)
+                            cells.write::<F>(place, self.invalid_utf8, out)
                         }
                     };
-                    written.ok_or(Unprintable::NotText(None))
+                    written.ok_or_else(|| why_not::<F>(column, place, *meaning))
                 }
                 None => {
                     before.write(out);
-                    out.extend_from_slice(b"null");
+                    out.extend_from_slice(F::NULL);
                     Ok(())
                 }
             },
             Column::Nested(column) => {
                 before.write(out);
-                column.write(row, self.invalid_utf8, out)
-            }
-        }
-    }
-
-    /// Appends a field of CSV. A null is empty.
-    #[inline]
-    pub(super) fn csv_field(
-        &mut self,
-        row: usize,
-        column: usize,
-        out: &mut Vec<u8>,
-    ) -> Result<(), Unprintable> {
-        if column > 0 {
-            out.push(b',');
-        }
-        match &mut self.columns[column] {
-            Column::Flat { column, meaning, cursor, .. } => {
-                let found = place_of(column, row, cursor).and_then(|at| Value::of_values(&column.values, at));
-                let Some(found) = found else { return Ok(()) };
-                let start = out.len();
-                match value(out, *meaning, found) {
-                    Shown::Boolean | Shown::Number | Shown::Word => {}
-                    Shown::Wkt if out[start..].contains(&b',') => {
-                        out.insert(start, b'"');
-                        out.push(b'"');
-                    }
-                    Shown::Wkt => {}
-                    Shown::Text(text) => print::csv_field(out, text),
-                    Shown::NotText(bytes) => {
-                        let text = self.invalid_utf8.text(bytes).ok_or(Unprintable::NotText(None))?;
-                        print::csv_field(out, &text);
-                    }
+                if column.is_null(row) {
+                    out.extend_from_slice(F::NULL);
+                    return Ok(());
                 }
+                F::nested(column, row, self.invalid_utf8, out)
             }
-            Column::Nested(column) if column.is_null(row) => {}
-            Column::Nested(column) => {
-                let mut json = Vec::new();
-                column.write(row, self.invalid_utf8, &mut json)?;
-                print::csv_field(out, &String::from_utf8_lossy(&json));
-            }
-        }
-        Ok(())
-    }
-
-    /// Appends a field of TSV. A null is nothing.
-    #[inline]
-    pub(super) fn tsv_field(
-        &mut self,
-        row: usize,
-        column: usize,
-        out: &mut Vec<u8>,
-    ) -> Result<(), Unprintable> {
-        if column > 0 {
-            out.push(b'\t');
-        }
-        match &mut self.columns[column] {
-            Column::Flat { column, meaning, cursor, .. } => {
-                let found = place_of(column, row, cursor).and_then(|at| Value::of_values(&column.values, at));
-                let Some(found) = found else { return Ok(()) };
-                match value(out, *meaning, found) {
-                    Shown::Boolean | Shown::Number | Shown::Word | Shown::Wkt => Ok(()),
-                    Shown::Text(text) => tsv_text(out, text),
-                    Shown::NotText(bytes) => {
-                        let text = self.invalid_utf8.text(bytes).ok_or(Unprintable::NotText(None))?;
-                        tsv_text(out, &text)
-                    }
-                }
-            }
-            Column::Nested(column) if column.is_null(row) => Ok(()),
-            // Its line ends and tabs are escaped.
-            Column::Nested(column) => column.write(row, self.invalid_utf8, out),
         }
     }
 
@@ -414,16 +358,13 @@ impl<'a> BatchColumns<'a> {
     }
 }
 
-/// Appends text without quotes.
-fn tsv_text(out: &mut Vec<u8>, text: &str) -> Result<(), Unprintable> {
-    if text.is_empty() {
-        return Err(Error::conversion("the text is empty, and TSV has no quotes to tell it from null").into());
+/// Why a value was not written.
+#[cold]
+fn why_not<F: Form>(column: &ColumnBatch, place: usize, meaning: Meaning) -> Unprintable {
+    match Value::of_values(&column.values, place).map(|found| value(&mut Vec::new(), meaning, found)) {
+        Some(Shown::Text(text)) => F::refusal(text),
+        _ => Unprintable::NotText(None),
     }
-    if text.contains(['\t', '\n', '\r']) {
-        return Err(Error::conversion("the text has a tab or a line end, and TSV has no quotes").into());
-    }
-    out.extend_from_slice(text.as_bytes());
-    Ok(())
 }
 
 /// The index of a row's value, or `None` for a null.

@@ -2,7 +2,6 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::fmt::Debug;
 use core::marker::PhantomData;
 use core::ops::Range;
 
@@ -11,6 +10,7 @@ use marquetry_base::{Detail, Error, ErrorKind, Failed, Limit, Limits, Result, pr
 
 use super::InvalidUtf8;
 use super::columns::{BatchColumns, Columns};
+use super::form::{CommaSeparated, Form, Json, TabSeparated};
 use super::nested::Unprintable;
 use crate::batch::{Array, Batch};
 use crate::schema::Schema;
@@ -23,7 +23,7 @@ use crate::schema::Schema;
 /// Only complete lines are appended, even if the next row fails. Errors are sticky: a row cannot be skipped. A row of
 /// about [`Limits::value_bytes`] or more, which readers of text refuse, is an error.
 #[derive(Debug)]
-pub struct JsonLines(Lines<JsonFormat>);
+pub struct JsonLines(Lines<Json>);
 
 /// Rows as comma-separated values (RFC 4180, with `
 /// ` as the line end). Text is quoted if it must be, and if it is empty, to distinguish it from null; nested columns
@@ -31,14 +31,14 @@ pub struct JsonLines(Lines<JsonFormat>);
 ///
 /// It is used like [`JsonLines`], after [`header`](Csv::header).
 #[derive(Debug)]
-pub struct Csv(Lines<CsvFormat>);
+pub struct Csv(Lines<CommaSeparated>);
 
 /// Rows as tab-separated values, without quotes and escapes. So text with a tab or a line end, and empty text, which nothing would tell
 /// from null, are errors; nested columns are JSON.
 ///
 /// It is used as [`JsonLines`] is, after [`header`](Tsv::header).
 #[derive(Debug)]
-pub struct Tsv(Lines<TsvFormat>);
+pub struct Tsv(Lines<TabSeparated>);
 
 impl JsonLines {
     /// For batches of all leaves of `schema`.
@@ -166,75 +166,6 @@ pub const WIDE_COLUMNS: usize = 1000;
 /// Rows of such a table that are printed together. With only 8, each page of memory was still a miss in the TLB.
 pub const LINES_TOGETHER: usize = 64;
 
-/// A form of lines.
-trait Format: Debug {
-    const LINE_END: &'static [u8];
-
-    /// The line of a row without columns.
-    const EMPTY_LINE: &'static [u8];
-
-    fn field(
-        columns: &mut BatchColumns<'_>,
-        row: usize,
-        column: usize,
-        out: &mut Vec<u8>,
-    ) -> Result<(), Unprintable>;
-}
-
-#[derive(Debug)]
-enum JsonFormat {}
-
-impl Format for JsonFormat {
-    const LINE_END: &'static [u8] = b"}\n";
-    const EMPTY_LINE: &'static [u8] = b"{}\n";
-
-    #[inline]
-    fn field(
-        columns: &mut BatchColumns<'_>,
-        row: usize,
-        column: usize,
-        out: &mut Vec<u8>,
-    ) -> Result<(), Unprintable> {
-        columns.json_field(row, column, out)
-    }
-}
-
-#[derive(Debug)]
-enum CsvFormat {}
-
-impl Format for CsvFormat {
-    const LINE_END: &'static [u8] = b"\n";
-    const EMPTY_LINE: &'static [u8] = b"\n";
-
-    #[inline]
-    fn field(
-        columns: &mut BatchColumns<'_>,
-        row: usize,
-        column: usize,
-        out: &mut Vec<u8>,
-    ) -> Result<(), Unprintable> {
-        columns.csv_field(row, column, out)
-    }
-}
-
-#[derive(Debug)]
-enum TsvFormat {}
-
-impl Format for TsvFormat {
-    const LINE_END: &'static [u8] = b"\n";
-    const EMPTY_LINE: &'static [u8] = b"\n";
-
-    #[inline]
-    fn field(
-        columns: &mut BatchColumns<'_>,
-        row: usize,
-        column: usize,
-        out: &mut Vec<u8>,
-    ) -> Result<(), Unprintable> {
-        columns.tsv_field(row, column, out)
-    }
-}
-
 #[derive(Debug)]
 struct Lines<F> {
     columns: Columns,
@@ -244,7 +175,7 @@ struct Lines<F> {
     /// Lines that are printed together; kept to reuse their memory.
     together: Vec<Vec<u8>>,
     failed: Failed,
-    format: PhantomData<F>,
+    form: PhantomData<F>,
 }
 
 #[derive(Debug)]
@@ -255,12 +186,12 @@ struct Fed {
     next: usize,
 }
 
-impl<F: Format> Lines<F> {
+impl<F: Form> Lines<F> {
     fn new(schema: &Arc<Schema>, invalid_utf8: InvalidUtf8, limits: &Limits) -> Result<Lines<F>> {
-        let columns = Columns::new(schema, invalid_utf8, limits)?;
+        let columns = Columns::of_form::<F>(schema, invalid_utf8, limits)?;
         let row_bytes = usize_of(limits.value_bytes.saturating_sub(ROW_MARGIN_BYTES)).unwrap_or(usize::MAX);
         let (together, failed) = (Vec::new(), Failed::default());
-        Ok(Lines { columns, fed: None, row_bytes, together, failed, format: PhantomData })
+        Ok(Lines { columns, fed: None, row_bytes, together, failed, form: PhantomData })
     }
 
     fn feed(&mut self, batch: Batch) -> Result<()> {
@@ -300,7 +231,7 @@ impl<F: Format> Lines<F> {
 }
 
 /// Appends a row's line, or nothing if it cannot be printed.
-fn line<F: Format>(
+fn line<F: Form>(
     columns: &mut BatchColumns<'_>,
     row: usize,
     row_bytes: usize,
@@ -312,7 +243,7 @@ fn line<F: Format>(
         return Ok(());
     }
     for column in 0..columns.len() {
-        let written = F::field(columns, row, column, out);
+        let written = columns.field::<F>(row, column, out);
         let written = written.and_then(|()| check_row(out.len() - start, row_bytes));
         if let Err(why) = written {
             out.truncate(start);
@@ -338,7 +269,7 @@ fn check_row(bytes: usize, row_bytes: usize) -> Result<(), Unprintable> {
 
 /// Appends the lines of some rows, up to the first that cannot be printed. It goes column by column, so that what a
 /// column needs stays in the cache.
-fn lines_together<F: Format>(
+fn lines_together<F: Form>(
     columns: &mut BatchColumns<'_>,
     rows: Range<usize>,
     (lines, row_bytes): (&mut Vec<Vec<u8>>, usize),
@@ -349,7 +280,7 @@ fn lines_together<F: Format>(
     let mut wrong: Option<(usize, usize, Unprintable)> = None;
     for column in 0..columns.len() {
         for (row, line) in rows.clone().zip(&mut *lines) {
-            let written = F::field(columns, row, column, line);
+            let written = columns.field::<F>(row, column, line);
             if let Err(why) = written.and_then(|()| check_row(line.len(), row_bytes))
                 && wrong.as_ref().is_none_or(|(first, ..)| row < *first)
             {

@@ -23,6 +23,7 @@
 
 mod cells;
 mod columns;
+mod form;
 mod lines;
 mod nested;
 mod piece;

@@ -9,6 +9,7 @@ use marquetry_base::{Bitmap, Error, Limits, print};
 
 use super::InvalidUtf8;
 use super::cells::Cells;
+use super::form::Json;
 use super::piece::{self, Piece};
 use crate::batch::{Array, ArrayKind};
 use crate::schema::{LogicalType, NodeKind, Schema, Shape, ShapeKind};
@@ -171,7 +172,7 @@ impl<'a> Variants<'a> {
         match &view.kind {
             // An array has as many values as slots.
             Kind::Leaf(cells) => {
-                cells.write(slot, invalid_utf8, out).ok_or(Unprintable::NotText(Some(view.node)))
+                cells.write::<Json>(slot, invalid_utf8, out).ok_or(Unprintable::NotText(Some(view.node)))
             }
             Kind::Struct(fields) => {
                 for (before, field) in fields {

@@ -53,3 +53,8 @@ pub(super) fn field(number: usize, name: &str) -> Piece {
     text.push(b':');
     Piece::new(text)
 }
+
+/// The separator before a column's field, but for the first.
+pub(super) fn separator(column: usize, separator: u8) -> Piece {
+    Piece::new(if column == 0 { Vec::new() } else { alloc::vec![separator] })
+}

@@ -198,8 +198,8 @@ impl<W: Write> Lines<W> {
         let printer = made.map_err(|error| error.at(|place| place.object = Some(table.name.clone())))?;
         self.written.bytes += u64_of(self.out.text().len());
         self.printer = Some(printer);
-        // What a dictionary holds is written as JSON once.
-        Ok(Wants { keep_dictionaries: self.format == Format::JsonLines, ..Wants::default() })
+        // What a dictionary holds is made into text once.
+        Ok(Wants { keep_dictionaries: true, ..Wants::default() })
     }
 
     pub(super) fn write(&mut self, batch: Batch) -> Result<()> {

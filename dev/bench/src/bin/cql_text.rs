@@ -7,8 +7,9 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use marquetry_bench::program::{self, Run};
 use marquetry_bench::report::{Better, Report, Row};
 use marquetry_bench::{clock, stats};
 use serde_json::{Value, json};
@@ -21,9 +22,6 @@ const SPEED_BAR: f64 = 300.0;
 /// Memory counts as constant if ten times the rows take at most this much more of it, and as much again as an allocator's mood.
 const MEMORY_GROWTH_MAX: f64 = 1.1;
 const MEMORY_SLACK_MIB: f64 = 4.0;
-
-/// How often the child is looked at; a peak that comes and goes within a millisecond before its end may be missed.
-const WATCH_INTERVAL: Duration = Duration::from_millis(1);
 
 fn main() -> ExitCode {
     match Options::parse().and_then(|options| run(&options)) {
@@ -97,14 +95,6 @@ struct Measured {
     runs: Vec<Run>,
 }
 
-/// One run of the program.
-#[derive(Clone, Copy, Debug)]
-struct Run {
-    wall_s: f64,
-    cpu_s: f64,
-    peak_mib: f64,
-}
-
 fn command(options: &Options, file: &Path) -> Command {
     let mut command = Command::new(&options.marquetry);
     command.arg("cql").arg(file).args(["--table", "bench.trips", "--key", "id"]).stdin(Stdio::null());
@@ -115,7 +105,7 @@ fn measure(options: &Options, file: &Path, rows: u64) -> Result<Measured, String
     let text_bytes = count(command(options, file), rows)?;
     let mut runs = Vec::new();
     for _ in 0..options.rounds {
-        let run = watch(command(options, file))?;
+        let run = program::watch(command(options, file))?;
         eprintln!(
             "{rows} rows: {text_bytes} bytes in {:.3} s (CPU {:.3} s), at most {:.1} MiB",
             run.wall_s, run.cpu_s, run.peak_mib
@@ -145,32 +135,6 @@ fn count(mut command: Command, rows: u64) -> Result<u64, String> {
         return Err(format!("{command:?}: {status}, {inserts} rows printed, not {rows}"));
     }
     Ok(bytes)
-}
-
-/// Runs the program to its end, its output going nowhere.
-fn watch(mut command: Command) -> Result<Run, String> {
-    let start = Instant::now();
-    let mut child = command.stdout(Stdio::null()).spawn().map_err(|error| format!("{command:?}: {error}"))?;
-    let process = PathBuf::from(format!("/proc/{}", child.id()));
-    let mut peak_kib = 0;
-    // A process that has ended keeps its times, but not its memory, until it is waited for.
-    let (wall, cpu) = loop {
-        let stat = std::fs::read_to_string(process.join("stat"))
-            .map_err(|error| format!("its /proc/…/stat: {error}"))?;
-        let (state, cpu) = clock::process_state(&stat).ok_or_else(|| format!("not understood: {stat}"))?;
-        if state == 'Z' {
-            break (start.elapsed(), cpu);
-        }
-        let status = std::fs::read_to_string(process.join("status")).unwrap_or_default();
-        peak_kib = peak_kib.max(clock::peak_memory_kib(&status).unwrap_or(0));
-        std::thread::sleep(WATCH_INTERVAL);
-    };
-    let status = child.wait().map_err(|error| error.to_string())?;
-    if !status.success() {
-        return Err(format!("{command:?}: {status}"));
-    }
-    let peak_mib = f64::from(u32::try_from(peak_kib).map_err(|error| error.to_string())?) / 1024.0;
-    Ok(Run { wall_s: wall.as_secs_f64(), cpu_s: cpu.as_secs_f64(), peak_mib })
 }
 
 fn report(options: &Options, listing: &Value, small: &Measured, large: &Measured) -> Report {

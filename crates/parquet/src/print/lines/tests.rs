@@ -135,7 +135,7 @@ fn lines_in_pieces() {
 /// Wide tables are printed in another way; the lines are the same, and so is the first that cannot be printed.
 #[test]
 fn lines_together_are_the_same() {
-    fn check<F: Format>() {
+    fn check<F: Form>() {
         for bad_row in [None, Some(40), Some(64), Some(199)] {
             let batch = batch(bad_row);
             let (mut one, mut other) = (Vec::new(), Vec::new());
@@ -165,8 +165,8 @@ fn lines_together_are_the_same() {
             }
         }
     }
-    check::<JsonFormat>();
-    check::<CsvFormat>();
+    check::<Json>();
+    check::<CommaSeparated>();
 }
 
 #[test]
