@@ -39,19 +39,40 @@ impl<W: Write> Gather<W> {
         if self.gathered.len() < GATHERED_BYTES { Ok(()) } else { self.flush() }
     }
 
+    /// Appends complete units; what is large is not copied first.
+    ///
+    /// # Errors
+    ///
+    /// As [`Gather::end_unit`].
+    pub(crate) fn units(&mut self, text: &[u8]) -> Result<()> {
+        if text.len() < GATHERED_BYTES / 2 {
+            self.gathered.extend_from_slice(text);
+            return self.end_unit();
+        }
+        self.flush()?;
+        self.write(|writer| writer.write_all(text))
+    }
+
     /// Writes what was gathered.
     ///
     /// # Errors
     ///
     /// As [`Gather::end_unit`].
     pub(crate) fn flush(&mut self) -> Result<()> {
-        let Some(writer) = self.writer.as_mut().filter(|_| !self.gathered.is_empty() && !self.has_failed)
-        else {
+        if self.gathered.is_empty() {
             return Ok(());
-        };
-        let written = writer.write_all(&self.gathered).and_then(|()| writer.flush());
+        }
+        let gathered = std::mem::take(&mut self.gathered);
+        let written = self.write(|writer| writer.write_all(&gathered));
+        self.gathered = gathered;
         self.gathered.clear();
-        written.map_err(|error| {
+        written
+    }
+
+    /// Writes, unless it has failed before.
+    fn write(&mut self, write: impl FnOnce(&mut W) -> std::io::Result<()>) -> Result<()> {
+        let Some(writer) = self.writer.as_mut().filter(|_| !self.has_failed) else { return Ok(()) };
+        write(writer).and_then(|()| writer.flush()).map_err(|error| {
             self.has_failed = true;
             not_written(error)
         })

@@ -8,6 +8,7 @@ mod fit;
 mod new_file;
 mod output;
 mod prepare;
+mod printing;
 mod rows;
 mod start;
 mod steps;

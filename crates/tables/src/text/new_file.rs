@@ -57,6 +57,7 @@ pub struct NewTextFile {
     name: String,
     format: Format,
     options: TextOutputOptions,
+    threads: usize,
     guard: Guard,
     state: State,
 }
@@ -107,7 +108,8 @@ impl NewTextFile {
         if !options.overwrite {
             check_nothing_at(&*store, &path)?;
         }
-        Ok(NewTextFile { store, path, name, format, options, guard: Guard::default(), state: State::New })
+        let (guard, state) = (Guard::default(), State::New);
+        Ok(NewTextFile { store, path, name, format, options, threads: 1, guard, state })
     }
 
     fn begin_file(&mut self, table: &Table) -> Result<Wants> {
@@ -119,6 +121,7 @@ impl NewTextFile {
         let is_readable = object.readable().is_some();
         let to = Compressor::new(compression, Appending { object, bytes: 0 }).map_err(not_written)?;
         let mut lines = Lines::new(to, self.format, self.options.clone());
+        lines.set_threads(self.threads);
         let wants = lines.begin(table)?;
         self.state = State::Open(Box::new(lines), Arc::clone(&table.schema));
         let can_verify = is_readable && fit::readable(&table.schema, self.format).is_some();
@@ -133,6 +136,7 @@ impl NewTextFile {
     }
 
     fn close(&mut self) -> Result<Written> {
+        self.drain()?;
         let State::Open(lines, schema) = std::mem::replace(&mut self.state, State::Ended) else {
             return Err(Error::internal("a file that is not open"));
         };
@@ -148,6 +152,16 @@ impl Destination for NewTextFile {
         &self.name
     }
 
+    fn set_threads(&mut self, threads: usize) {
+        self.threads = threads;
+    }
+
+    fn rows_from(&mut self, object: &str) {
+        if let State::Open(lines, _) = &mut self.state {
+            lines.rows_from(object);
+        }
+    }
+
     fn begin(&mut self, table: &Table) -> Result<Wants> {
         self.guard.expect(Stage::New)?;
         let begun = self.begin_file(table);
@@ -158,6 +172,13 @@ impl Destination for NewTextFile {
         self.guard.expect(Stage::Begun)?;
         let written = self.write_rows(batch);
         self.guard.then(Stage::Begun, written)
+    }
+
+    fn drain(&mut self) -> Result<()> {
+        match &mut self.state {
+            State::Open(lines, _) => lines.drain(),
+            _ => Ok(()),
+        }
     }
 
     fn finish(&mut self) -> Result<Written> {

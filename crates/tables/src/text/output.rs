@@ -1,16 +1,18 @@
 //! Rows as text, to any writer.
 
 use std::io::Write;
+use std::sync::Arc;
 
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Error, Limits, Result};
 use marquetry_parquet::batch::{Batch, Values};
 use marquetry_parquet::print::{Csv, InvalidUtf8, JsonLines, Tsv};
 use marquetry_parquet::scalar::{float_of_half, int96_nanos, int96_of_nanos};
-use marquetry_parquet::schema::Meaning;
+use marquetry_parquet::schema::{Meaning, Schema};
 
 use super::Format;
 use super::fit;
+use super::printing::{Print, Printing, Taken};
 use crate::gather::Gather;
 use crate::stage::{Guard, Stage};
 use crate::{Destination, Table, Wants, Written};
@@ -43,8 +45,8 @@ pub struct TextOutputOptions {
 /// writers put everything in quotes, so that quotes around such a name would tell readers nothing.
 ///
 /// It is written in pieces of some 128 KiB, each of which ends with a complete line; memory is bounded, whatever the
-/// number of rows. Text cannot be taken back: after an error, or if dropped before it is finished, the output is the
-/// lines of all rows before the faulty one.
+/// number of rows. Text cannot be taken back: after an error the output is the lines of all rows before the faulty one;
+/// if dropped before it is finished, those of some rows, from the first.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -95,6 +97,14 @@ impl<W: Write + Send> Destination for TextOutput<W> {
         &self.name
     }
 
+    fn set_threads(&mut self, threads: usize) {
+        self.lines.set_threads(threads);
+    }
+
+    fn rows_from(&mut self, object: &str) {
+        self.lines.rows_from(object);
+    }
+
     /// Writes the names of the columns, if the format has a line for them.
     ///
     /// # Errors
@@ -120,9 +130,13 @@ impl<W: Write + Send> Destination for TextOutput<W> {
         self.guard.then(Stage::Begun, written)
     }
 
+    fn drain(&mut self) -> Result<()> {
+        self.lines.drain()
+    }
+
     fn finish(&mut self) -> Result<Written> {
         self.guard.expect(Stage::Begun)?;
-        let flushed = self.lines.out.flush();
+        let flushed = self.lines.drain().and_then(|()| self.lines.out.flush());
         self.guard.then(Stage::Finished, flushed)?;
         Ok(self.lines.written)
     }
@@ -143,8 +157,13 @@ impl<W: Write + Send> Destination for TextOutput<W> {
 pub(super) struct Lines<W: Write> {
     format: Format,
     options: TextOutputOptions,
-    /// `None` before `begin`.
+    /// `None` before `begin`. It prints on the caller's thread, until there is enough to do for several.
     printer: Option<Printer>,
+    threads: usize,
+    printing: Option<Printing>,
+    /// The object that the rows come from.
+    subject: Arc<str>,
+    schema: Option<Arc<Schema>>,
     out: Gather<W>,
     written: Written,
     has_odd_bits: bool,
@@ -154,11 +173,34 @@ pub(super) struct Lines<W: Write> {
 
 /// Bytes of lines that are printed between two looks at how much was gathered.
 const LINES_BYTES: usize = 64 << 10;
+/// Batches of fewer values than this are not worth another thread.
+const FEW_VALUES: usize = 8 << 10;
 
 impl<W: Write> Lines<W> {
     pub(super) fn new(writer: W, format: Format, options: TextOutputOptions) -> Lines<W> {
-        let (out, written) = (Gather::new(writer), Written::default());
-        Lines { format, options, printer: None, out, written, has_odd_bits: false, meanings: Vec::new() }
+        Lines {
+            format,
+            options,
+            printer: None,
+            threads: 1,
+            printing: None,
+            subject: Arc::from(""),
+            schema: None,
+            out: Gather::new(writer),
+            written: Written::default(),
+            has_odd_bits: false,
+            meanings: Vec::new(),
+        }
+    }
+
+    /// Prints on so many threads. The text is the same.
+    pub(super) fn set_threads(&mut self, threads: usize) {
+        self.threads = threads;
+    }
+
+    /// Says where the next rows come from.
+    pub(super) fn rows_from(&mut self, object: &str) {
+        self.subject = Arc::from(object);
     }
 
     /// Rows so far.
@@ -181,21 +223,10 @@ impl<W: Write> Lines<W> {
         fit::check(table, self.format, *nested_as_json)?;
         let (schema, out) = (&table.schema, self.out.text());
         self.meanings = schema.leaves().iter().map(|leaf| schema.meaning_of(leaf)).collect();
-        let made = match self.format {
-            Format::Csv => Csv::new(schema, *invalid_utf8, limits).map(|csv| {
-                csv.header(out);
-                Printer::Csv(Box::new(csv))
-            }),
-            Format::Tsv => Tsv::new(schema, *invalid_utf8, limits).map(|tsv| {
-                tsv.header(out);
-                Printer::Tsv(Box::new(tsv))
-            }),
-            Format::JsonLines => {
-                JsonLines::new(schema, *invalid_utf8, limits).map(|lines| Printer::Json(Box::new(lines)))
-            }
-            other => Err(Error::unsupported(format!("writing text as {other:?}"))),
-        };
-        let printer = made.map_err(|error| error.at(|place| place.object = Some(table.name.clone())))?;
+        let printer = Printer::new(self.format, schema, *invalid_utf8, limits)
+            .map_err(|error| error.at(|place| place.object = Some(table.name.clone())))?;
+        printer.header(out);
+        self.schema = Some(Arc::clone(schema));
         self.written.bytes += u64_of(self.out.text().len());
         self.printer = Some(printer);
         // What a dictionary holds is made into text once.
@@ -210,6 +241,10 @@ impl<W: Write> Lines<W> {
         let meanings = self.meanings.iter().zip(&batch.columns);
         self.has_odd_bits |=
             meanings.into_iter().any(|(meaning, column)| has_odd_bits(*meaning, &column.values));
+        let is_large = batch.rows.saturating_mul(batch.columns.len()) >= FEW_VALUES;
+        if self.printing.is_some() || (self.threads > 1 && is_large) {
+            return self.hand_over(batch);
+        }
         printer.feed(batch)?;
         loop {
             let text = self.out.text();
@@ -223,6 +258,43 @@ impl<W: Write> Lines<W> {
             }
         }
     }
+
+    /// Writes the lines of all rows that were taken.
+    pub(super) fn drain(&mut self) -> Result<()> {
+        while self.take_lines()? {}
+        Ok(())
+    }
+
+    /// Has a batch printed by one of the threads.
+    fn hand_over(&mut self, batch: Batch) -> Result<()> {
+        if self.printing.is_none() {
+            let schema = self.schema.as_ref().ok_or_else(|| Error::internal("lines without a schema"))?;
+            let TextOutputOptions { invalid_utf8, limits, .. } = &self.options;
+            let printers =
+                (0..self.threads).map(|_| Printer::new(self.format, schema, *invalid_utf8, limits));
+            self.printing = Some(Printing::start(printers.collect::<Result<Vec<_>>>()?)?);
+        }
+        while self.printing.as_ref().is_some_and(Printing::is_full) {
+            self.take_lines()?;
+        }
+        let subject = Arc::clone(&self.subject);
+        self.printing.as_mut().map_or(Ok(()), |printing| printing.put(batch, &subject))
+    }
+
+    /// Writes the next lines that threads have printed. False if there are none left.
+    fn take_lines(&mut self) -> Result<bool> {
+        let Some(printing) = &mut self.printing else { return Ok(false) };
+        match printing.take()? {
+            Taken::Lines(lines) => {
+                self.written.bytes += u64_of(lines.len());
+                self.out.units(&lines)?;
+                printing.reuse(lines);
+            }
+            Taken::End(rows) => self.written.rows += u64_of(rows),
+            Taken::Nothing => return Ok(false),
+        }
+        Ok(true)
+    }
 }
 
 /// The engine's machine for a format.
@@ -234,6 +306,33 @@ enum Printer {
 }
 
 impl Printer {
+    fn new(
+        format: Format,
+        schema: &Arc<Schema>,
+        invalid_utf8: InvalidUtf8,
+        limits: &Limits,
+    ) -> Result<Printer> {
+        match format {
+            Format::Csv => Csv::new(schema, invalid_utf8, limits).map(|csv| Printer::Csv(Box::new(csv))),
+            Format::Tsv => Tsv::new(schema, invalid_utf8, limits).map(|tsv| Printer::Tsv(Box::new(tsv))),
+            Format::JsonLines => {
+                JsonLines::new(schema, invalid_utf8, limits).map(|lines| Printer::Json(Box::new(lines)))
+            }
+            other => Err(Error::unsupported(format!("writing text as {other:?}"))),
+        }
+    }
+
+    /// Appends the line of names, if the format has one.
+    fn header(&self, out: &mut Vec<u8>) {
+        match self {
+            Printer::Csv(csv) => csv.header(out),
+            Printer::Tsv(tsv) => tsv.header(out),
+            Printer::Json(_) => {}
+        }
+    }
+}
+
+impl Print for Printer {
     fn feed(&mut self, batch: Batch) -> Result<()> {
         match self {
             Printer::Csv(lines) => lines.feed(batch),
