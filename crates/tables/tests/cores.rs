@@ -12,6 +12,7 @@ use marquetry_parquet::write::{BloomOptions, PageVersion};
 use marquetry_tables::parquet::{
     DirectoryOptions, NewParquetDirectory, NewParquetFile, ParquetOptions, ParquetOutput,
 };
+use marquetry_tables::text::{Format, TextOutput, TextOutputOptions};
 use marquetry_tables::{
     Batches, Cancel, ColumnPath, CopyOptions, Destination, Piece, PieceOptions, SortBy, Source, Table, copy,
 };
@@ -434,4 +435,40 @@ fn a_few_rows() {
         bytes
     };
     assert_eq!(write(1), write(8));
+}
+
+/// The lines, and after an error those of all rows before the faulty one.
+#[test]
+fn text_does_not_depend_on_the_number_of_threads() {
+    for format in [Format::JsonLines, Format::Csv] {
+        for (long, fails_at, row) in [
+            (vec![], None, None),
+            (vec![(3, FEW), (5, MANY)], None, Some(3 * BATCH_ROWS + 7)),
+            (vec![(4, MANY)], Some(5), Some(4 * BATCH_ROWS + 7)),
+            (vec![(5, MANY)], Some(5), None),
+        ] {
+            let source = Arc::new(Mixed { fails_at, ..Mixed::with_long(7, &long) }) as Arc<dyn Source>;
+            let printed = THREADS.map(|threads| {
+                let mut options = TextOutputOptions::default();
+                options.nested_as_json = true;
+                // A reader may count a little more than the row, so the writer does, too.
+                options.limits.value_bytes = 8_500;
+                let mut text = Vec::new();
+                let mut output = TextOutput::new(&mut text, format, options);
+                let copied = copy(&source, &mut output, &of_threads(threads), &mut |_| {});
+                drop(output);
+                (copied.map_err(|error| (error.kind(), error.place().row, error.to_string())), text)
+            });
+            let (first, text) = &printed[0];
+            assert_eq!(first.is_err(), !long.is_empty() || fails_at.is_some());
+            let found = first.as_ref().err().map(|(kind, row, _)| (*kind == ErrorKind::LimitExceeded, *row));
+            assert_eq!(found.unwrap_or_default(), (row.is_some(), row.map(|row| row as u64)), "{first:?}");
+            let rows = row.unwrap_or(fails_at.unwrap_or(7) * BATCH_ROWS);
+            let lines = rows + usize::from(format == Format::Csv);
+            assert_eq!(text.iter().filter(|byte| **byte == b'\n').count(), lines, "{format:?}");
+            for (threads, other) in THREADS.iter().zip(&printed) {
+                assert!(other == &printed[0], "{format:?} by {threads}: {:?}", other.0);
+            }
+        }
+    }
 }

@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 use marquetry_base::print::json;
 
 /// Appends `length` bytes of `text`, from `start` on. It is faster if 32 bytes can be copied, and the surplus cut off
-/// again.
-#[inline]
+/// again. A call would cost as much as the copy.
+#[inline(always)]
 pub(super) fn append(out: &mut Vec<u8>, text: &[u8], start: usize, length: usize) {
     match text.get(start..).and_then(<[u8]>::first_chunk::<32>) {
         Some(chunk) if length <= chunk.len() => {

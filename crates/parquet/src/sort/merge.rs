@@ -35,6 +35,8 @@ pub(super) struct Merge {
     /// The length of the prefix that all keys share; what follows distinguishes them. Zero for a merge whose pieces
     /// are added later.
     skip: usize,
+    /// No key is longer than its prefix, so that rows of equal heads are equal.
+    are_heads_whole: bool,
     /// The number of cursors that were measured for that, and that are in the tree.
     measured: usize,
     built: usize,
@@ -63,13 +65,16 @@ impl Merge {
     /// A merge of this many pieces, which [`Merge::replace`] adds later.
     pub(super) fn of_empty(pieces: usize) -> Merge {
         let cursors = (0..pieces).map(|_| Cursor::default()).collect();
-        Merge { tree: LoserTree::new(pieces), cursors, skip: 0, measured: pieces, built: 0 }
+        let tree = LoserTree::new(pieces);
+        Merge { tree, cursors, skip: 0, are_heads_whole: true, measured: pieces, built: 0 }
     }
 
     /// A merge of pieces; each ends with its last row.
     pub(super) fn of(pieces: Vec<Piece>) -> Merge {
         let cursors: Vec<Cursor> = pieces.into_iter().map(|piece| Cursor { piece, at: 0 }).collect();
-        Merge { tree: LoserTree::new(cursors.len()), cursors, skip: usize::MAX, measured: 0, built: 0 }
+        let are_heads_whole = cursors.iter().all(|cursor| cursor.piece.is_whole());
+        let tree = LoserTree::new(cursors.len());
+        Merge { tree, cursors, skip: usize::MAX, are_heads_whole, measured: 0, built: 0 }
     }
 
     /// Pieces.
@@ -79,6 +84,7 @@ impl Merge {
 
     /// Replaces a piece that is exhausted or missing. Once the merge has begun, [`Merge::go_on`] must follow.
     pub(super) fn replace(&mut self, cursor: usize, piece: Piece) {
+        self.are_heads_whole &= piece.is_whole();
         if let Some(found) = self.cursors.get_mut(cursor) {
             *found = Cursor { piece, at: 0 };
         }
@@ -86,9 +92,9 @@ impl Merge {
 
     /// Takes the replacement of an exhausted piece into account, or its end.
     pub(super) fn go_on(&mut self, cursor: usize, budget: &mut Budget<'_>) {
-        let cursors = &self.cursors;
-        let head = cursors.get(cursor).map_or(Prefix::MAX, |found| found.piece.head(found.at, self.skip));
-        self.tree.replay(cursor, head, |a, b| is_less_beyond(cursors, a, b, budget));
+        let head =
+            self.cursors.get(cursor).map_or(Prefix::MAX, |found| found.piece.head(found.at, self.skip));
+        self.replay(cursor, head, budget);
         budget.charge(COMPARE_PRICE, 0, self.tree.depth());
     }
 
@@ -176,13 +182,24 @@ impl Merge {
                 return Some(Picked::Exhausted(winner));
             }
             let head = cursor.piece.head(cursor.at, self.skip);
-            let cursors = &self.cursors;
-            self.tree.replay(winner, head, |a, b| is_less_beyond(cursors, a, b, budget));
+            self.replay(winner, head, budget);
             if budget.left() == 0 {
                 break;
             }
         }
         None
+    }
+
+    /// Has the next row of a piece, or its end, take the place of the winner.
+    #[inline]
+    fn replay(&mut self, cursor: usize, head: Prefix, budget: &mut Budget<'_>) {
+        let cursors = &self.cursors;
+        // The end of a piece has the greatest head, and comes after a row that has it, too. Matches are among lesser ones.
+        if self.are_heads_whole && head < Prefix::MAX {
+            self.tree.replay(cursor, head, |a, b| a < b);
+        } else {
+            self.tree.replay(cursor, head, |a, b| is_less_beyond(cursors, a, b, budget));
+        }
     }
 
     /// Removes the last piece, so that many are released one by one.

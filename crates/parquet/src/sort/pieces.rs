@@ -124,6 +124,11 @@ impl Piece {
         self.entries.len()
     }
 
+    /// Whether no key is longer than its prefix.
+    pub(super) fn is_whole(&self) -> bool {
+        self.tail_ends.is_empty()
+    }
+
     /// The row of the batch that is the `at`-th.
     pub(super) fn row(&self, at: usize) -> u32 {
         self.entries.get(at).map_or(0, |entry| entry.row)

@@ -30,7 +30,7 @@ struct Bars {
 struct Task {
     name: &'static str,
     title: &'static str,
-    /// The destination's name; a directory's has no extension.
+    /// The destination's name; a directory's ends in a slash.
     out: &'static str,
     /// Which column of the listing it is about.
     column: Option<&'static str>,
@@ -84,7 +84,7 @@ const TASKS: [Task; 6] = [
     Task {
         name: "partition",
         title: "partition",
-        out: "out",
+        out: "out/",
         column: Some("partition"),
         options: &["--partition-by"],
         bars: STREAM,

@@ -11,7 +11,7 @@ use marquetry_conformance::written::{self, Written};
 use marquetry_parquet::batch::{Batch, ByteArrays, ColumnBatch, Layout, Levels, Values};
 use marquetry_parquet::format::{ColumnOrder, Compression, SortingColumn};
 use marquetry_parquet::prune::Order;
-use marquetry_parquet::schema::{PhysicalType, Schema};
+use marquetry_parquet::schema::{FieldDef, FieldType, PhysicalType, Schema};
 use marquetry_parquet::sort::{SortOptions, Sorted, Sorter};
 use marquetry_parquet::write::Fed;
 
@@ -388,4 +388,25 @@ fn a_run_that_is_broken() {
     };
     assert_eq!(error.kind(), ErrorKind::Corrupt);
     assert_eq!(sorter.step(&mut Budget::default()), Err(error));
+}
+
+/// Keys of nothing but the greatest bytes are as great as the end of what is merged, and come before it.
+#[test]
+fn greatest_keys_come_before_the_end() {
+    let leaf = |name: &str| FieldDef::new(name, FieldType::Leaf(PhysicalType::Int64, None)).required();
+    let schema = Arc::new(Schema::of_fields(&["a", "b", "id"].map(leaf)).unwrap());
+    let batch = |number: i64| {
+        let ids: Vec<i64> = (0..1500).map(|row| number * 1500 + row).collect();
+        // Every fourth row has a lesser key.
+        let key: Vec<i64> = ids.iter().map(|id| if id % 4 == 0 { *id } else { i64::MAX }).collect();
+        Batch::of_values([key.clone().into(), key.into(), ids.into()]).unwrap()
+    };
+    let given: Vec<Batch> = (0..5).map(batch).collect();
+    let by = [0, 1].map(|column| SortingColumn { column, descending: false, nulls_first: false });
+    let expected = expected(&schema, &given, &by);
+    for memory_bytes in [u64::MAX, 100_000] {
+        let options = SortOptions { memory_bytes, ..SortOptions::default() };
+        let (_, sorted) = sort(&schema, &given, &by, options, Manner::KIND).unwrap();
+        assert!(rows(&schema, &sorted) == expected, "with {memory_bytes} bytes");
+    }
 }
