@@ -229,9 +229,7 @@ impl Drop for Progress {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex};
-
-    use indicatif::TermLike;
+    use std::sync::Arc;
 
     use marquetry::parquet::schema::{FieldDef, FieldType, PhysicalType, Schema};
 
@@ -276,62 +274,14 @@ mod tests {
         assert_eq!(of(Phase::Writing, Known::Nothing, false), Counts::Rows(None));
     }
 
-    /// A terminal that keeps all that is drawn.
-    #[derive(Debug, Clone, Default)]
-    struct Drawn(Arc<Mutex<String>>);
-
-    impl TermLike for Drawn {
-        fn width(&self) -> u16 {
-            100
-        }
-
-        fn move_cursor_up(&self, _: usize) -> io::Result<()> {
-            Ok(())
-        }
-
-        fn move_cursor_down(&self, _: usize) -> io::Result<()> {
-            Ok(())
-        }
-
-        fn move_cursor_right(&self, _: usize) -> io::Result<()> {
-            Ok(())
-        }
-
-        fn move_cursor_left(&self, _: usize) -> io::Result<()> {
-            Ok(())
-        }
-
-        fn write_line(&self, text: &str) -> io::Result<()> {
-            self.write_str(text)
-        }
-
-        fn write_str(&self, text: &str) -> io::Result<()> {
-            self.0.lock().unwrap().push_str(text);
-            Ok(())
-        }
-
-        fn clear_line(&self) -> io::Result<()> {
-            Ok(())
-        }
-
-        fn flush(&self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
     #[test]
-    fn bytes_are_shown_as_a_percentage_with_a_time() {
+    fn bytes_are_counted_beside_the_rows() {
         let progress = Progress::new(Known::Bytes(200), true, Goes::Elsewhere);
-        let drawn = Drawn::default();
-        progress.bar.set_draw_target(ProgressDrawTarget::term_like(Box::new(drawn.clone())));
-        let mut copied = Copied::default();
-        (copied.rows, copied.written.rows, copied.bytes_read) = (1500, 1500, 50);
-        progress.copied(&copied);
-        progress.bar.tick();
-        let line = drawn.0.lock().unwrap().clone();
-        assert!(
-            line.contains("writing ") && line.contains("25%  1,500 rows") && line.contains("ETA "),
-            "{line}"
-        );
+        progress.update(Counts::Bytes(200), 1500, 50, 0);
+        let shown = (progress.bar.position(), progress.bar.length(), progress.bar.message());
+        assert_eq!(shown, (50, Some(200), "1,500 rows".to_string()));
+        progress.update(Counts::Rows(Some(3000)), 1500, 200, 0);
+        let shown = (progress.bar.position(), progress.bar.length(), progress.bar.message());
+        assert_eq!(shown, (1500, Some(3000), String::new()));
     }
 }

@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use serde::Serialize;
 
 use marquetry::base::{Detail, Error, ErrorKind};
 use marquetry::describe::picture;
@@ -160,7 +159,7 @@ impl Show {
         let mut survey = survey.map_err(not_parquet)?;
         let faults = std::mem::take(&mut survey.faults);
         if self.json {
-            summary::print_json(&survey, faults.iter().map(error_json).collect(), output.text())?;
+            summary::print_json(&survey, &faults, output.text())?;
         } else if survey.files > 0 {
             summary::print(&survey, Terminal::of_stdout(), output.text());
         }
@@ -212,7 +211,7 @@ impl Show {
         (failures, output): (&mut Failures, &mut Output),
     ) -> Outcome<Vec<PathBuf>> {
         if let (true, Some(error)) = (self.json, failure.said()) {
-            json::write(&ErrorJson { file: Address::parse(path).to_string(), error }, output.text())?;
+            json::error(Address::parse(path).to_string(), error, output.text())?;
             output.flush()?;
         }
         failures.add(failure).map(|()| Vec::new())
@@ -279,18 +278,6 @@ impl Show {
         let fault = drawn.faults.first().map(|error| Failure::about(file.name(), error));
         fault.map_or(Ok(()), Err)
     }
-}
-
-/// A file that cannot be shown, or not all of it.
-#[derive(Serialize)]
-struct ErrorJson {
-    file: String,
-    error: String,
-}
-
-fn error_json(error: &Error) -> ErrorJson {
-    let file = error.place().object.clone().unwrap_or_default();
-    ErrorJson { file, error: not_parquet(error.clone()).said().unwrap_or_default() }
 }
 
 /// Columns, each on a line, as `--schema-file` reads them.

@@ -146,7 +146,7 @@ impl From<PathBuf> for Address {
 }
 
 /// An address with its password, which may contain a slash or an @, replaced by `***`.
-pub fn without_password(address: &str) -> String {
+fn without_password(address: &str) -> String {
     let Some(at_sign) = address.rfind('@') else { return address.to_string() };
     // After the scheme's colon stands a slash, even if one was forgotten; after the user's may stand one too, but then the
     // scheme's came before.
@@ -158,6 +158,35 @@ pub fn without_password(address: &str) -> String {
         Some(colon) => format!("{}***{}", &address[..=start + colon], &address[at_sign..]),
         None => address.to_string(),
     }
+}
+
+/// A text without the secrets of addresses in it: passwords, and queries that are signatures.
+///
+/// An address ends at a space, except for those that are known to be in the text, such as a program's arguments: a password
+/// may have a space in it.
+///
+/// ```
+/// use marquetry_tables::without_secrets;
+///
+/// let said = without_secrets("cql://me:secret@host/ks.t: no such host; https://host/a?sig=1f: not found", []);
+/// assert_eq!(said, "cql://me:***@host/ks.t: no such host; https://host/a?…: not found");
+/// ```
+pub fn without_secrets(text: &str, known: impl IntoIterator<Item = String>) -> String {
+    let hidden = |address: &str| shown(&without_password(address));
+    let mut text = text.to_string();
+    for address in known.into_iter().filter(|address| address.contains(['@', '?'])) {
+        // Of `--option=value`, the value alone may be repeated.
+        let value = address.split_once('=').map_or("", |(_, value)| value);
+        for secret in [address.as_str(), value].into_iter().filter(|secret| !secret.is_empty()) {
+            text = text.replace(secret, &hidden(secret));
+        }
+    }
+    let word = |word: &str| {
+        // What ends a word is no part of the address.
+        let end = word.trim_end_matches(|end: char| end.is_whitespace() || ":;,.)'\"".contains(end)).len();
+        hidden(&word[..end]) + &word[end..]
+    };
+    text.split_inclusive(char::is_whitespace).map(word).collect()
 }
 
 #[cfg(test)]
@@ -209,5 +238,26 @@ mod tests {
             assert_eq!(Address::parse(address).to_string(), shown);
             assert_eq!(format!("{:?}", Address::parse(address)), format!("{shown:?}"));
         }
+    }
+    #[test]
+    fn secrets_are_not_said() {
+        let redact = |text: &str| without_secrets(text, []);
+        assert_eq!(redact("cql://me:se/cr@et@host:9042/ks.t is gone"), "cql://me:***@host:9042/ks.t is gone");
+        assert_eq!(redact("a cql://u:p@h, b cql://v:q@i"), "a cql://u:***@h, b cql://v:***@i");
+        assert_eq!(redact("cql://me@host:9042/ks.t"), "cql://me@host:9042/ks.t");
+        assert_eq!(redact("s3://bucket/a:b"), "s3://bucket/a:b");
+        assert_eq!(redact("az://b/a?sv=1&sig=x y, https://h/a?sig=x"), "az://b/a?… y, https://h/a?…");
+        assert_eq!(redact("file.parquet: no"), "file.parquet: no");
+        assert_eq!(redact("https://h/a?sig=x: no"), "https://h/a?…: no");
+        // A slash forgotten, no scheme at all, a password of slashes.
+        assert_eq!(redact("'cql:/u:p@h'"), "'cql:/u:***@h'");
+        assert_eq!(redact("u:p@h/k.t: no"), "u:***@h/k.t: no");
+        assert_eq!(redact("cql://u:/p/@h"), "cql://u:***@h");
+        // A space ends an address, unless the address is known.
+        let argument = |text: &str| [text.to_string()];
+        let said = without_secrets("bad 'cql://u:p q@h' x", argument("--format=cql://u:p q@h"));
+        assert_eq!(said, "bad 'cql://u:***@h' x");
+        let said = without_secrets("bad 'az://b/a?sig=x y' z", argument("az://b/a?sig=x y"));
+        assert_eq!(said, "bad 'az://b/a?…' z");
     }
 }

@@ -4,11 +4,7 @@ use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use marquetry_base::Result;
 use marquetry_base::cast::u64_of;
-use marquetry_parquet::batch::Batch;
-
-use crate::Batches;
 
 /// Counts the bytes that were read of the input, as it is stored: those of a compressed text before it is decompressed. All
 /// clones are one counter. For [`PieceOptions::bytes_read`](crate::PieceOptions).
@@ -46,23 +42,5 @@ impl<R: Read> Read for CountedReader<R> {
         let read = self.reader.read(out)?;
         self.bytes_read.add(u64_of(read));
         Ok(read)
-    }
-}
-
-/// Counts a piece when its rows are read.
-pub(crate) struct CountedPiece {
-    pub(crate) batches: Box<dyn Batches>,
-    /// Its bytes, until they are counted.
-    pub(crate) bytes: u64,
-    pub(crate) bytes_read: BytesRead,
-}
-
-impl Batches for CountedPiece {
-    fn next(&mut self) -> Result<Option<Batch>> {
-        let next = self.batches.next()?;
-        if next.is_none() {
-            self.bytes_read.add(std::mem::take(&mut self.bytes));
-        }
-        Ok(next)
     }
 }

@@ -45,7 +45,7 @@ mod stage;
 mod subject;
 pub mod text;
 
-pub use address::{Address, without_password};
+pub use address::{Address, without_secrets};
 pub use bytes_read::BytesRead;
 pub use cancel::Cancel;
 pub use convert::{Rename, convert, rename};

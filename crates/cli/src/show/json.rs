@@ -27,6 +27,17 @@ pub(super) fn write(value: &impl Serialize, out: &mut Vec<u8>) -> Outcome {
     Ok(())
 }
 
+/// A file that cannot be shown, or not all of it.
+#[derive(Serialize)]
+pub(super) struct ErrorJson {
+    pub(super) file: String,
+    pub(super) error: String,
+}
+
+pub(super) fn error(file: String, error: String, out: &mut Vec<u8>) -> Outcome {
+    write(&ErrorJson { file, error }, out)
+}
+
 #[derive(Serialize)]
 struct FileJson<'a> {
     file: &'a str,

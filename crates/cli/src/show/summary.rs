@@ -4,12 +4,14 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
+use marquetry::base::Error;
 use marquetry::parquet::schema::{Difference, DifferenceKind, NodeKind, Schema};
 
-use super::{ErrorJson, json, text};
+use super::{json, text};
 use crate::failure::Outcome;
 use crate::numbers::{plural, ratio, size, thousands};
 use crate::table::{Side, Table, printable};
+use crate::table_args::not_parquet;
 use crate::terminal::Terminal;
 use marquetry::tables::files::{Survey, SurveyedFile, Tally};
 
@@ -204,8 +206,12 @@ fn files(survey: &Survey, terminal: Terminal, out: &mut Vec<u8>) {
 }
 
 /// The same for programs.
-pub(super) fn print_json(survey: &Survey, errors: Vec<ErrorJson>, out: &mut Vec<u8>) -> Outcome {
-    json::write(&SummaryJson::of(survey, errors), out)
+pub(super) fn print_json(survey: &Survey, faults: &[Error], out: &mut Vec<u8>) -> Outcome {
+    let error = |error: &Error| json::ErrorJson {
+        file: error.place().object.clone().unwrap_or_default(),
+        error: not_parquet(error.clone()).said().unwrap_or_default(),
+    };
+    json::write(&SummaryJson::of(survey, faults.iter().map(error).collect()), out)
 }
 
 #[derive(Serialize)]
@@ -236,7 +242,7 @@ struct SummaryJson<'a> {
     files_with_bloom_filters: u64,
     files_not_read: u64,
     /// What is wrong with the first files that are not read, or cannot be joined.
-    errors: Vec<ErrorJson>,
+    errors: Vec<json::ErrorJson>,
 }
 
 #[derive(Serialize)]
@@ -275,7 +281,7 @@ struct SurveyedJson<'a> {
 }
 
 impl<'a> SummaryJson<'a> {
-    fn of(survey: &'a Survey, errors: Vec<ErrorJson>) -> SummaryJson<'a> {
+    fn of(survey: &'a Survey, errors: Vec<json::ErrorJson>) -> SummaryJson<'a> {
         let unified = survey.unified.as_ref();
         let difference = |schema: &Schema, it: &Difference| DifferenceJson {
             path: path(schema, it.node),

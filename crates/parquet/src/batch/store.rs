@@ -9,7 +9,7 @@ use marquetry_base::{Budget, Buffer, Error, Pool, Release, Result, release_all};
 use marquetry_kernels::{Plain, spread};
 
 use crate::growing::{COPY_PRICE, ROOM_PRICE, ROOM_SLICE_BYTES};
-use crate::schema::PhysicalType;
+use crate::schema::{Leaf, PhysicalType};
 
 /// Maximum bytes of one array: allocators of hosts that never wait dislike a contiguous MiB. Only a row that needs more
 /// gets more.
@@ -24,6 +24,20 @@ pub(crate) fn value_bytes(physical_type: PhysicalType) -> usize {
         PhysicalType::Boolean => 1,
         PhysicalType::ByteArray => size_of::<u128>(),
         _ => physical_type.width().unwrap_or(0),
+    }
+}
+
+/// Bytes of a row in a leaf, by its type.
+pub(crate) fn row_bytes(leaf: &Leaf) -> usize {
+    value_bytes(leaf.physical_type) + bytes_beside(leaf)
+}
+
+/// Bytes of a row that a leaf takes beside its values: levels, validity, indices of a dictionary on the way.
+fn bytes_beside(leaf: &Leaf) -> usize {
+    let levels = if leaf.is_flat() { 1 } else { 2 };
+    match leaf.physical_type {
+        PhysicalType::Int96 | PhysicalType::FixedLenByteArray(_) => levels + size_of::<u32>(),
+        _ => levels,
     }
 }
 

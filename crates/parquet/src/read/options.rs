@@ -5,9 +5,8 @@ use core::ops::Range;
 
 use marquetry_base::Limits;
 
-use super::reader::row_bytes;
 use crate::batch::Layout;
-use crate::batch::store::rows_max;
+use crate::batch::store::{row_bytes, rows_max};
 use crate::schema::Leaf;
 
 /// What a [`BatchReader`](super::BatchReader) reads, and how.

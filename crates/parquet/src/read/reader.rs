@@ -16,13 +16,12 @@ use super::column::{ColumnReader, Target};
 use super::decompressors::Decompressors;
 use super::selected::Selected;
 use super::{Conform, ReadOptions};
-use crate::batch::store::{rows_max, value_bytes};
+use crate::batch::store::{row_bytes, rows_max};
 use crate::batch::{Batch, RowSelection};
 use crate::format::{FileMetaData, OffsetIndex};
 use crate::going::Going;
 use crate::growing::release_in_step;
 use crate::memory::Memory;
-use crate::schema::{Leaf, PhysicalType};
 
 /// Columns behind the one that waits whose bytes are asked for with it.
 const LOOK_AHEAD_COLUMNS: usize = 64;
@@ -43,20 +42,6 @@ const MEASURE_GROUP_PRICE: Price = Price::per_kilovalue(20 << 10);
 
 /// The part of all memory that a batch may take.
 const BATCH_SHARE: u64 = 4;
-
-/// Bytes of a row in a leaf, by its type.
-pub(super) fn row_bytes(leaf: &Leaf) -> usize {
-    value_bytes(leaf.physical_type) + bytes_beside(leaf)
-}
-
-/// Bytes of a row that a leaf takes beside its values: levels, validity, indices of a dictionary on the way.
-fn bytes_beside(leaf: &Leaf) -> usize {
-    let levels = if leaf.is_flat() { 1 } else { 2 };
-    match leaf.physical_type {
-        PhysicalType::Int96 | PhysicalType::FixedLenByteArray(_) => levels + size_of::<u32>(),
-        _ => levels,
-    }
-}
 
 /// The leaves that a reader reads.
 pub(super) enum Wanted {

@@ -20,15 +20,14 @@ use std::sync::Arc;
 use marquetry_base::cast::{u64_of, usize_of_u32};
 use marquetry_base::{Limits, Result};
 use marquetry_io::store::Store;
-use marquetry_parquet::batch::Values;
+use marquetry_parquet::batch::{Batch, Values};
 use marquetry_parquet::format::{KeyValue, SortingColumn};
 use marquetry_parquet::read::Conform;
 use marquetry_parquet::schema::{Plan as _, Schema};
 
-use crate::bytes_read::CountedPiece;
 use crate::key_values::holds_for_any_columns;
 use crate::subject::named;
-use crate::{Batches, Cancel, ColumnPath, Piece, PieceOptions, Source, Table};
+use crate::{Batches, BytesRead, Cancel, ColumnPath, Piece, PieceOptions, Source, Table};
 
 pub use format::{FileFormat, FormatFile, FoundFile};
 pub use gathered::{DataFile, Gathered, find};
@@ -215,5 +214,23 @@ impl Source for Files {
 
     fn project(&self, columns: &[ColumnPath]) -> Result<Option<Arc<dyn Source>>> {
         Ok(Some(Arc::new(self.with_columns(columns.to_vec())?)))
+    }
+}
+
+/// Counts a piece when its rows are read.
+struct CountedPiece {
+    batches: Box<dyn Batches>,
+    /// Its bytes, until they are counted.
+    bytes: u64,
+    bytes_read: BytesRead,
+}
+
+impl Batches for CountedPiece {
+    fn next(&mut self) -> Result<Option<Batch>> {
+        let next = self.batches.next()?;
+        if next.is_none() {
+            self.bytes_read.add(std::mem::take(&mut self.bytes));
+        }
+        Ok(next)
     }
 }
