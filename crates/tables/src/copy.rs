@@ -13,7 +13,7 @@ use crate::lanes::WAITING_BYTES_MAX;
 use crate::reading::{Reading, ReadingOptions, processors};
 use crate::row_order::RowOrder;
 use crate::sorting::{MEMORY_BYTES, Sorting};
-use crate::subject::named;
+use crate::subject::{named, of_rows};
 use crate::{BytesRead, Cancel, Destination, Piece, PieceOptions, Source, Table, Written};
 
 /// The part of all memory in which batches wait between threads, at most.
@@ -292,11 +292,7 @@ fn write(
     written: &mut Written,
 ) -> Result<()> {
     let rows = u64_of(batch.rows);
-    destination.write(batch).map_err(|error| match error.kind() {
-        // Faults of rows concern the source, faults of writing the destination.
-        ErrorKind::Conversion | ErrorKind::Corrupt => named(error, subject),
-        _ => named(error, destination.name()),
-    })?;
+    destination.write(batch).map_err(|error| named(of_rows(error, subject), destination.name()))?;
     written.rows += rows;
     if let Some(counted) = destination.progress() {
         *written = counted;

@@ -2,12 +2,20 @@
 
 use std::path::Path;
 
-use marquetry_base::{Detail, Error, Result};
+use marquetry_base::{Detail, Error, ErrorKind, Result};
 use marquetry_io::store::{Found, Store, shown};
 
 /// Adds the object's name to an error, unless it has one.
 pub(crate) fn named(error: Error, name: &str) -> Error {
     error.at(|place| place.object = (!name.is_empty()).then(|| name.to_string()))
+}
+
+/// Names the object that rows come from in an error about them; other errors of writing are the destination's.
+pub(crate) fn of_rows(error: Error, subject: &str) -> Error {
+    match error.kind() {
+        ErrorKind::Conversion | ErrorKind::Corrupt => named(error, subject),
+        _ => error,
+    }
 }
 
 /// Names the object of an error anew: what is written is read again by a path that nobody else knows.

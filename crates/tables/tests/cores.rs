@@ -471,7 +471,12 @@ fn text_does_not_depend_on_the_number_of_threads() {
             assert_eq!(text.iter().filter(|byte| **byte == b'\n').count(), lines, "{format:?}");
             for (threads, other) in THREADS.iter().zip(&printed) {
                 assert_eq!(&other.0, first, "{format:?} by {threads}");
-                assert!(&other.1 == text, "{format:?} by {threads}: {} and {} bytes", other.1.len(), text.len());
+                assert!(
+                    &other.1 == text,
+                    "{format:?} by {threads}: {} and {} bytes",
+                    other.1.len(),
+                    text.len()
+                );
             }
         }
     }

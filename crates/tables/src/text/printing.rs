@@ -10,7 +10,7 @@ use marquetry_base::{Error, Result};
 use marquetry_parquet::batch::Batch;
 
 use crate::gather::GATHERED_BYTES;
-use crate::subject::named;
+use crate::subject::of_rows;
 
 /// The most bytes of lines that wait to be written, over all threads, and of one thread: those of a batch of long rows, so
 /// that each thread can print one while another's is written.
@@ -117,7 +117,7 @@ impl Printing {
             Printed::End(ended) => {
                 let (subject, rows) = (Arc::clone(&open.subject), open.rows);
                 self.open.pop_front();
-                ended.map_err(|error| named(error, &subject))?;
+                ended.map_err(|error| of_rows(error, &subject))?;
                 Ok(Taken::End(rows))
             }
         }
