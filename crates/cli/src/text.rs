@@ -78,7 +78,7 @@ pub(crate) struct FormArgs {
     #[arg(long, value_name = "N", value_parser = parse_number::<u64>, default_value_t, hide_default_value = true, help_heading = "CSV and JSON lines")]
     pub(crate) skip: u64,
 
-    /// Character that begins lines that are comments, which are skipped
+    /// Character that begins lines that are comments, which are skipped, except inside quotes
     #[arg(long, value_name = "CHARACTER", value_parser = character, help_heading = "CSV and JSON lines")]
     pub(crate) comment: Option<u8>,
 
@@ -250,12 +250,12 @@ impl TextArgs {
         }
         options.limits = limits;
         options.trim = self.form.trim;
+        options.comment = self.form.comment;
         options.timestamp_unit = self.timestamp_unit;
         options.decimal = self.form.decimal.unwrap_or(options.decimal);
         options.timestamp_format = self.form.timestamp_format.as_deref().map(str::parse).transpose()?;
         let mut format = TextFormat::new(options);
         format.preparing.skip_lines = self.form.skip;
-        format.preparing.comment = self.form.comment;
         format.preparing.encoding = self.form.text_encoding.as_deref().map(str::parse).transpose()?;
         format.format = self.from.and_then(Format::of_text);
         format.cancel = interrupted.cancel();

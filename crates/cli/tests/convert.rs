@@ -195,8 +195,10 @@ fn lines_are_skipped_and_errors_count_them() {
         .failed(1, &["line 9: \"x\" is not an int"]);
     let options = ["--skip", "2", "--comment", "#", "--limit", "2"];
     assert_eq!(rows(&text, &options), "{\"id\":\"1\",\"name\":\"a\"}\n{\"id\":\"3\",\"name\":\"x\\n#y\"}\n");
-    // A column alone, in which empty lines would be nulls.
-    let one = folder.write("one.csv", "#c\nid\n1\n#c\n2\n\n");
+    // A column alone, in which an empty line is a null, and a comment is not.
+    let one = folder.write("empty.csv", "#c\nid\n1\n#c\n\n2\n");
+    assert_eq!(rows(&one, &["--comment", "#"]), "{\"id\":1}\n{\"id\":null}\n{\"id\":2}\n");
+    let one = folder.write("one.csv", "#c\nid\n1\n#c\n2\n");
     assert_eq!(rows(&one, &["--comment", "#"]), "{\"id\":1}\n{\"id\":2}\n");
     let packed = folder.path("packed.csv.gz");
     run(["copy", &one, &packed, "--quiet", "--comment", "#"]).succeeded();
@@ -206,6 +208,26 @@ fn lines_are_skipped_and_errors_count_them() {
     let lines = folder.write("a.jsonl", "// x\n{\"a\":1}\n// y\n{\"a\":\n");
     run(["rows", &lines, "--comment", "/"]).failed(1, &["line 4"]);
     assert_eq!(run(["rows", &one, "--comment", "##"]).code, Some(2));
+}
+
+/// What is quoted depends on the delimiter, whichever that is.
+#[test]
+fn no_comment_is_in_quotes() {
+    let folder = Folder::new();
+    for delimiter in ["^", "~", "_", "a", "\u{1}", ","] {
+        let text = folder.write("a.csv", format!("k{delimiter}v\nx{delimiter}\"1\n#2\n3\"\n#4\n"));
+        let options = ["--delimiter", delimiter, "--comment", "#"];
+        assert_eq!(rows(&text, &options), "{\"k\":\"x\",\"v\":\"1\\n#2\\n3\"}\n", "{delimiter:?}");
+    }
+    // A quote that is text, and a space before it that is no delimiter.
+    let text = folder.write("b.csv", "k,v\n1,approx \"5\n#note\n2,x\n");
+    let expected = "{\"k\":1,\"v\":\"approx \\\"5\"}\n{\"k\":2,\"v\":\"x\"}\n";
+    assert_eq!(rows(&text, &["--comment", "#"]), expected);
+    let copy = folder.parquet(&text, &["--comment", "#"]);
+    assert_eq!(rows(&copy, &[]), expected);
+    run(["rows", &text, "--comment", ",", "--delimiter", ","]).failed(2, &["comment"]);
+    let lines = folder.write("c.jsonl", "{\"a\":1}\n");
+    run(["rows", &lines, "--comment", "{"]).failed(2, &["comment"]);
 }
 
 #[test]

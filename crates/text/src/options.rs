@@ -126,6 +126,9 @@ pub struct TextOptions {
     pub header: Header,
     /// The texts that mean null in delimited text, unless quoted. If there are none: the empty text.
     pub nulls: Vec<String>,
+    /// A line that begins with this ASCII character is no row, in any format, unless it begins inside quotes. It is counted
+    /// in errors.
+    pub comment: Option<u8>,
     /// Rows of delimited text may have fewer fields than the first: the others are null.
     pub short_rows: bool,
     /// The decimal mark of numbers in delimited text: an ASCII character. With a comma, `1.5` is no number.
@@ -157,6 +160,7 @@ impl Default for TextOptions {
             quote: Quote::default(),
             header: Header::default(),
             nulls: Vec::new(),
+            comment: None,
             short_rows: false,
             decimal: POINT,
             timestamp_format: None,
@@ -187,6 +191,12 @@ impl TextOptions {
     pub fn check(&self, format: Format) -> Result<()> {
         let is_character = |byte: u8| matches!(byte, 1..=9 | 11 | 12 | 14..=127);
         let needed = "it must be one ASCII character, and not a line end";
+        if self.comment.is_some_and(|comment| !is_character(comment)) {
+            return Err(Error::option("comment", needed));
+        }
+        if self.comment == Some(b'{') && format == Format::JsonLines {
+            return Err(Error::option("comment", "every line of JSON begins with it"));
+        }
         let Some((delimiter, quote)) = self.separators(format) else { return Ok(()) };
         if delimiter.is_some_and(|delimiter| !is_character(delimiter)) {
             return Err(Error::option("delimiter", needed));
@@ -196,6 +206,9 @@ impl TextOptions {
         }
         if delimiter.is_some() && delimiter == quote {
             return Err(Error::option("delimiter", "it is the same character as the quote"));
+        }
+        if self.comment.is_some() && (self.comment == delimiter || self.comment == quote) {
+            return Err(Error::option("comment", "it is the same character as the delimiter or the quote"));
         }
         if !matches!(self.decimal, b'!'..=b'~')
             || matches!(self.decimal, b'0'..=b'9' | b'-' | b'+' | b'e' | b'E')
@@ -209,11 +222,6 @@ impl TextOptions {
             return Err(Error::option("decimal", "it is the same character as the quote or the delimiter"));
         }
         Ok(())
-    }
-
-    /// The quote around fields of a format, if it has one.
-    pub fn quote_of(&self, format: Format) -> Option<u8> {
-        self.separators(format).and_then(|(_, quote)| quote)
     }
 
     /// The delimiter between fields, if known, and the quote around them. `None` for JSON lines.

@@ -206,7 +206,7 @@ impl TextFile {
             let opened = file.take_stream();
             let path = file.path();
             let name = name_of(path);
-            let preparing = preparing.clone().quoted_by(options.quote_of(format));
+            let preparing = preparing.clone();
             let open = || {
                 let compression = Compression::by_name(path);
                 let stream = match opened {

@@ -15,7 +15,6 @@ use marquetry_base::{Error, Result};
 /// let mut preparing = Preparing::default();
 /// preparing.encoding = Some("windows-1252".parse()?);
 /// preparing.skip_lines = 2;
-/// preparing.comment = Some(b'#');
 /// # Ok::<(), marquetry_base::Error>(())
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -23,12 +22,8 @@ use marquetry_base::{Error, Result};
 pub struct Preparing {
     /// The encoding of the text. `None`: UTF-8. A byte order mark of UTF-8 or UTF-16 is believed, whatever is given.
     pub encoding: Option<Encoding>,
-    /// Lines before the header that are left out. They are counted in errors.
+    /// Lines before the header that are left out, whatever is in them. They are counted in errors.
     pub skip_lines: u64,
-    /// Lines that begin with this ASCII character are left out, except inside quotes. They are counted in errors.
-    pub comment: Option<u8>,
-    /// The quote, inside of which nothing is a comment.
-    quote: Option<u8>,
 }
 
 /// An encoding of text, by one of the names of the WHATWG's Encoding Standard: `windows-1252`, `utf-16le`, `latin1`.
@@ -59,11 +54,6 @@ impl fmt::Display for Encoding {
 }
 
 impl Preparing {
-    /// For a text with this quote around fields, if it has one.
-    pub(super) fn quoted_by(self, quote: Option<u8>) -> Preparing {
-        Preparing { quote, ..self }
-    }
-
     /// Whether there is nothing to do.
     pub(super) fn is_nothing(&self) -> bool {
         self.encoding.is_none_or(|encoding| encoding.0 == UTF_8) && !self.leaves_out()
@@ -71,7 +61,7 @@ impl Preparing {
 
     /// Whether lines may be left out, which then are empty.
     pub(super) fn leaves_out(&self) -> bool {
-        self.skip_lines > 0 || self.comment.is_some()
+        self.skip_lines > 0
     }
 }
 
@@ -90,7 +80,8 @@ impl Prepared {
             line: 1,
             encoding,
         });
-        Prepared { decoding, lines: preparing.leaves_out().then(|| Lines::new(preparing)), is_over: false }
+        let lines = preparing.leaves_out().then_some(Lines { skip: preparing.skip_lines, bytes: 0 });
+        Prepared { decoding, lines, is_over: false }
     }
 
     /// The next part, prepared; nothing may be left of it. `None` is the text's end, after which there is `None`.
@@ -142,37 +133,13 @@ impl Decoding {
     }
 }
 
-/// Leaves out what is in some lines, but for their ends.
+/// Leaves out what is in the first lines, but for their ends.
 struct Lines {
     skip: u64,
-    comment: Option<u8>,
-    quote: Option<u8>,
-    is_quoted: bool,
-    /// The part of the text begins a line; of another one, whether that is left out.
-    is_start: bool,
-    is_left_out: bool,
-    /// The byte before, and whether it was a closing quote: another one goes on.
-    before: u8,
-    is_closed: bool,
     bytes: u64,
 }
 
 impl Lines {
-    fn new(preparing: &Preparing) -> Lines {
-        let Preparing { skip_lines: skip, comment, quote, .. } = *preparing;
-        Lines {
-            skip,
-            comment,
-            quote,
-            is_quoted: false,
-            is_start: true,
-            is_left_out: false,
-            before: b'\n',
-            is_closed: false,
-            bytes: 0,
-        }
-    }
-
     fn filter(&mut self, text: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(text.len());
         let mut rest = text;
@@ -181,50 +148,16 @@ impl Lines {
             rest = &rest[BYTE_ORDER_MARK.len()..];
         }
         self.bytes += u64_of(text.len());
-        while let Some(first) = rest.first() {
-            if self.is_start {
-                let is_comment = !self.is_quoted && self.comment == Some(*first);
-                self.is_left_out = self.skip > 0 || is_comment;
-                self.is_start = false;
+        while self.skip > 0 && !rest.is_empty() {
+            let end = rest.iter().position(|byte| *byte == b'\n').map(|at| at + 1);
+            if end.is_some() {
+                out.push(b'\n');
+                self.skip -= 1;
             }
-            let end = rest.iter().position(|byte| *byte == b'\n').map_or(rest.len(), |at| at + 1);
-            let (line, after) = rest.split_at(end);
-            let is_ended = line.ends_with(b"\n");
-            match self.is_left_out {
-                true => out.extend_from_slice(if is_ended { b"\n" } else { b"" }),
-                false => {
-                    self.see_quotes(line);
-                    out.extend_from_slice(line);
-                }
-            }
-            if is_ended {
-                self.skip = self.skip.saturating_sub(1);
-                self.is_start = true;
-                if self.is_left_out {
-                    self.before = b'\n';
-                }
-            }
-            rest = after;
+            rest = &rest[end.unwrap_or(rest.len())..];
         }
+        out.extend_from_slice(rest);
         out
-    }
-
-    /// A quote opens at a field's start: after a delimiter, whichever that is, or a line end.
-    fn see_quotes(&mut self, line: &[u8]) {
-        let (Some(quote), Some(_)) = (self.quote, self.comment) else { return };
-        for byte in line {
-            if *byte == quote {
-                let is_opening =
-                    self.is_closed || matches!(self.before, b'\n' | b'\t' | b' '..=b'/' | b':'..=b'@' | b'|');
-                (self.is_quoted, self.is_closed) = match self.is_quoted {
-                    true => (false, true),
-                    false => (is_opening, false),
-                };
-            } else {
-                self.is_closed = false;
-            }
-            self.before = *byte;
-        }
     }
 }
 
@@ -253,25 +186,15 @@ mod tests {
         at_once
     }
 
-    fn lines(skip_lines: u64, comment: Option<u8>, text: &str) -> String {
-        let preparing = Preparing { skip_lines, comment, quote: Some(b'"'), ..Preparing::default() };
-        String::from_utf8(left(&preparing, text.as_bytes()).unwrap()).unwrap()
-    }
-
     #[test]
     fn lines_that_are_left_out_stay_as_ends() {
-        assert_eq!(lines(2, None, "a\r\nb\nc\nd"), "\n\nc\nd");
-        assert_eq!(lines(5, None, "a\nb"), "\n");
-        assert_eq!(lines(0, Some(b'#'), "#x\na,#b\n#\n # c\n#"), "\na,#b\n\n # c\n");
-        assert_eq!(lines(1, Some(b'#'), "# \"\n# x\na"), "\n\na");
-    }
-
-    #[test]
-    fn inside_quotes_nothing_is_a_comment() {
-        let text = "a,\"x\n#not one\n\"\"\n#nor this\n\",b\n#one\nc\n";
-        assert_eq!(lines(0, Some(b'#'), text), text.replace("#one", ""));
-        let inches = "5\" pipe\n#one\n";
-        assert_eq!(lines(0, Some(b'#'), inches), "5\" pipe\n\n");
+        let lines = |skip_lines: u64, text: &str| {
+            let preparing = Preparing { skip_lines, ..Preparing::default() };
+            String::from_utf8(left(&preparing, text.as_bytes()).unwrap()).unwrap()
+        };
+        assert_eq!(lines(2, "a\r\nb\nc\nd"), "\n\nc\nd");
+        assert_eq!(lines(5, "a\nb"), "\n");
+        assert_eq!(lines(1, "\"a\n\"b\n"), "\n\"b\n");
     }
 
     #[test]

@@ -49,7 +49,7 @@ use crate::{Columns, Format, TextOptions};
 
 pub use split::{Block, Split, SplitOptions, TextSplitter};
 
-use split::Rule;
+use split::{Quotes, Rule};
 
 /// Examines the first rows of a text to infer the names and types of its columns.
 ///
@@ -181,7 +181,10 @@ impl TextSampler {
             Format::Csv | Format::Tsv => {
                 SamplerKind::Delimited(Box::new(delimited::Sampler::new(format, options)?))
             }
-            Format::JsonLines => SamplerKind::Lines(Box::new(lines::Sampler::new(options))),
+            Format::JsonLines => {
+                options.check(format)?;
+                SamplerKind::Lines(Box::new(lines::Sampler::new(options)))
+            }
         };
         Ok(TextSampler { kind, is_done: false, failed: Failed::default() })
     }
@@ -319,19 +322,17 @@ impl TextForm {
 }
 
 impl TextForm {
-    /// What ends rows, and whether lines of nothing may come before the header. All that a form knows of quotes must be
-    /// here: where it disagrees with the reader of rows, a block ends within a row.
-    fn splits(&self) -> (Rule, bool) {
+    /// What ends rows. All that a form knows of quotes and comments must be here: where it disagrees with the reader of
+    /// rows, a block ends within a row.
+    fn splits(&self) -> Rule {
         match &self.kind {
             FormKind::Delimited(form) => {
-                let (dialect, has_blank_lines) = form.splits();
-                let rule = match dialect.quote {
-                    None => Rule::LineFeed,
-                    Some(quote) => Rule::Unquoted { delimiter: dialect.delimiter, quote },
-                };
-                (rule, has_blank_lines)
+                let (dialect, has_header, has_empty_rows) = form.splits();
+                let quotes = dialect.quote.map(|quote| Quotes { delimiter: dialect.delimiter, quote });
+                Rule { quotes, comment: dialect.comment, has_header, has_empty_rows }
             }
-            FormKind::Lines(_) => (Rule::LineFeed, false),
+            // Comments, too, are lines.
+            FormKind::Lines(_) => Rule::default(),
         }
     }
 }
@@ -339,8 +340,7 @@ impl TextForm {
 impl TextSplitter {
     /// A splitter of a text of this form.
     pub fn new(form: &TextForm, options: SplitOptions) -> TextSplitter {
-        let (rule, has_blank_lines) = form.splits();
-        TextSplitter::of(rule, has_blank_lines, form.piece_bytes(), &options)
+        TextSplitter::of(form.splits(), form.piece_bytes(), &options)
     }
 }
 

@@ -8,7 +8,8 @@ use marquetry_base::{Budget, Bytes, Error, Failed, Limits, Price, Result, Step};
 use marquetry_parquet::write::Fed;
 
 use super::delimited::BYTE_ORDER_MARK;
-use super::place::Start;
+use super::place::{Start, at_line};
+use super::window::too_long;
 use crate::TextOptions;
 
 /// The price of looking for quotes and line ends: per byte, and per stop at one of them.
@@ -26,7 +27,7 @@ const SPLIT_SLICE_STOPS: usize = 2 << 10;
 /// step(budget) -> Ready(Split::Room) | Ready(Split::Block(block)) | Yield | Done | error
 /// ```
 ///
-/// Only line ends and quotes are looked at; what is wrong in a row is found by the block's reader. Where blocks end
+/// Only line ends, quotes and comments are looked at; what is wrong in a row is found by the block's reader. Where blocks end
 /// depends on the text alone. Blocks share what is fed: it should come in pieces of some KiB.
 ///
 /// ```
@@ -73,6 +74,9 @@ pub struct TextSplitter {
     taken: usize,
     is_finished: bool,
     is_over: bool,
+    /// Maximum bytes of a row; and the error after a block that is too long.
+    row_bytes: u64,
+    too_long: Option<Error>,
     /// The block that is being filled, and its bytes.
     block: Block,
     bytes: u64,
@@ -125,20 +129,33 @@ impl Block {
     }
 }
 
-/// What ends a row.
+/// What ends a row: a line feed that is not in quotes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Rule {
+    /// `None`: every line feed ends one.
+    pub(super) quotes: Option<Quotes>,
+    /// A line that begins with it is no row.
+    pub(super) comment: Option<u8>,
+    /// The first row is a header.
+    pub(super) has_header: bool,
+    /// An empty line is a row.
+    pub(super) has_empty_rows: bool,
+}
+
+/// What begins and ends a quoted field.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Rule {
-    /// Every line feed.
-    LineFeed,
-    /// A line feed that is not in quotes.
-    Unquoted { delimiter: u8, quote: u8 },
+pub(super) struct Quotes {
+    pub(super) delimiter: u8,
+    pub(super) quote: u8,
 }
 
 /// What the next byte is part of: as the scanner of delimited text has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Lines of nothing before the header; the flag is set after a carriage return.
+    /// What comes before the header; the flag is set after a carriage return that begins a line.
     Blank { is_returned: bool },
+    /// A comment; the flag says whether it comes before the header.
+    Comment { is_before_header: bool },
     /// No quotes.
     Plain,
     /// A quoted field.
@@ -148,22 +165,16 @@ enum State {
 }
 
 impl TextSplitter {
-    /// A splitter of a text whose rows end by this rule, and are read in pieces of so many bytes. Lines of nothing may
-    /// come before its header.
-    pub(super) fn of(
-        rule: Rule,
-        has_blank_lines: bool,
-        piece_bytes: usize,
-        options: &SplitOptions,
-    ) -> TextSplitter {
+    /// A splitter of a text whose rows end by this rule, and are read in pieces of so many bytes.
+    pub(super) fn of(rule: Rule, piece_bytes: usize, options: &SplitOptions) -> TextSplitter {
         // Two pieces of a reader's window, less what it takes over of a row from the first.
         let suitable = 2 * piece_bytes - piece_bytes / 8;
         let block_bytes = u64_of(options.block_bytes.unwrap_or(suitable));
         let row_bytes = TextOptions { limits: options.limits, ..TextOptions::default() }.row_bytes();
         // A reader notices when a piece that is beyond the limit is full.
         let bytes_max = block_bytes.saturating_add(row_bytes).saturating_add(2 * u64_of(piece_bytes));
-        let state = if has_blank_lines { State::Blank { is_returned: false } } else { State::Plain };
-        let place = Start { is_after_header: !has_blank_lines, ..Start::default() };
+        let state = if rule.has_header { State::Blank { is_returned: false } } else { State::Plain };
+        let place = Start { is_after_header: !rule.has_header, ..Start::default() };
         TextSplitter {
             rule,
             block_bytes,
@@ -173,6 +184,8 @@ impl TextSplitter {
             taken: 0,
             is_finished: false,
             is_over: false,
+            row_bytes,
+            too_long: None,
             block: Block { start: place, ..Block::default() },
             bytes: 0,
             place,
@@ -183,7 +196,7 @@ impl TextSplitter {
         }
     }
 
-    /// Passes the next bytes, if there is room. Bytes after a row that is too long are dropped.
+    /// Passes the next bytes, if there is room.
     ///
     /// # Errors
     ///
@@ -213,13 +226,17 @@ impl TextSplitter {
     ///
     /// # Errors
     ///
-    /// Only if memory cannot be allocated; then the same again.
+    /// `LimitExceeded` after a block with a row that is too long, with the line in which the block begins (its reader
+    /// finds that of the row), or if memory cannot be allocated; then the same again.
     pub fn step(&mut self, budget: &mut Budget<'_>) -> Result<Step<Split>> {
         Failed::run(self, |splitter| &mut splitter.failed, |splitter| splitter.advance(budget))
     }
 
     fn advance(&mut self, budget: &mut Budget<'_>) -> Result<Step<Split>> {
         loop {
+            if let Some(error) = self.too_long.take() {
+                return Err(error);
+            }
             if self.is_over {
                 return Ok(Step::Done);
             }
@@ -241,7 +258,10 @@ impl TextSplitter {
             self.bytes += u64_of(length);
             self.at += length;
             budget.charge(SPLIT_PRICE, length, stops);
-            self.is_over = self.bytes > self.bytes_max;
+            if self.bytes > self.bytes_max {
+                self.is_over = true;
+                self.too_long = Some(at_line(self.block.start.lines + 1, too_long(self.row_bytes)));
+            }
             if is_end || self.is_over {
                 return Ok(Step::Ready(Split::Block(self.cut())));
             }
@@ -257,17 +277,19 @@ impl TextSplitter {
         while scanned.length < text.len() && scanned.stops < SPLIT_SLICE_STOPS && !scanned.is_end {
             let rest = &text[scanned.length..];
             let free = free.saturating_sub(scanned.length);
-            match (self.mark, self.state, self.rule) {
+            match (self.mark, self.state, self.rule.quotes) {
                 (Some(matched), ..) => scanned.length += self.look_for_mark(matched, rest[0]),
                 (None, State::Blank { is_returned }, _) => {
                     scanned.stops += 1;
                     self.blank(is_returned, rest[0], free, &mut scanned);
                 }
-                (None, _, Rule::LineFeed) => line_feed(rest, free, &mut scanned),
-                (None, State::Plain, Rule::Unquoted { delimiter, quote }) => {
-                    self.plain(rest, free, (delimiter, quote), &mut scanned);
+                (None, State::Comment { is_before_header }, _) => {
+                    scanned.stops += 1;
+                    self.comment(is_before_header, rest, free, &mut scanned);
                 }
-                (None, State::Quoted, Rule::Unquoted { quote, .. }) => {
+                (None, _, None) => line_feed(rest, free, &mut scanned),
+                (None, State::Plain, Some(quotes)) => self.plain(rest, free, quotes, &mut scanned),
+                (None, State::Quoted, Some(Quotes { quote, .. })) => {
                     scanned.stops += 1;
                     match memchr::memchr(quote, rest) {
                         Some(at) => {
@@ -278,7 +300,7 @@ impl TextSplitter {
                     }
                     self.before = text[scanned.length - 1];
                 }
-                (None, State::Closed, Rule::Unquoted { quote, .. }) => {
+                (None, State::Closed, Some(Quotes { quote, .. })) => {
                     // What else follows is a delimiter, a line end, or wrong.
                     self.state = if rest[0] == quote { State::Quoted } else { State::Plain };
                     scanned.length += usize::from(rest[0] == quote);
@@ -305,6 +327,12 @@ impl TextSplitter {
     /// Looks at a byte before the header.
     fn blank(&mut self, is_returned: bool, byte: u8, free: usize, scanned: &mut Scanned) {
         match (is_returned, byte) {
+            (false, byte) if self.rule.comment == Some(byte) => {
+                self.state = State::Comment { is_before_header: true };
+                return;
+            }
+            // What is empty is the header.
+            _ if self.rule.has_empty_rows => return self.begin_rows(),
             (_, b'\n') => {
                 self.state = State::Blank { is_returned: false };
                 scanned.is_end = free == 0;
@@ -325,18 +353,56 @@ impl TextSplitter {
         self.place.is_after_header = true;
     }
 
-    /// Looks at what is not in quotes, up to a quote that begins a field.
-    fn plain(&mut self, text: &[u8], free: usize, (delimiter, quote): (u8, u8), scanned: &mut Scanned) {
+    /// Looks at a comment.
+    fn comment(&mut self, is_before_header: bool, text: &[u8], free: usize, scanned: &mut Scanned) {
+        let Some(found) = memchr::memchr(b'\n', text) else {
+            scanned.length += text.len();
+            return;
+        };
+        scanned.length += found + 1;
+        scanned.is_end = found >= free;
+        self.before = b'\n';
+        self.state = if is_before_header { State::Blank { is_returned: false } } else { State::Plain };
+    }
+
+    /// Looks at what is not in quotes, up to a comment, or a quote that begins a field.
+    fn plain(
+        &mut self,
+        text: &[u8],
+        free: usize,
+        Quotes { delimiter, quote }: Quotes,
+        scanned: &mut Scanned,
+    ) {
+        // Without comments, quotes are looked for twice.
+        let comment = self.rule.comment.unwrap_or(quote);
         let mut at = 0;
         loop {
             let found = if at < free {
                 let end = free.min(text.len());
-                memchr::memchr(quote, &text[at..end]).map_or(end, |found| at + found)
+                let part = &text[at..end];
+                let found = match self.rule.comment {
+                    None => memchr::memchr(quote, part),
+                    Some(comment) => memchr::memchr2(quote, comment, part),
+                };
+                found.map_or(end, |found| at + found)
             } else {
-                memchr::memchr2(quote, b'\n', &text[at..]).map_or(text.len(), |found| at + found)
+                memchr::memchr3(quote, comment, b'\n', &text[at..]).map_or(text.len(), |found| at + found)
             };
             let before = found.checked_sub(1).map_or(self.before, |last| text[last]);
             match text.get(found) {
+                Some(byte) if self.rule.comment == Some(*byte) => {
+                    scanned.stops += 1;
+                    at = found;
+                    // Any other is text.
+                    if before == b'\n' {
+                        self.state = State::Comment { is_before_header: false };
+                        break;
+                    }
+                    at += 1;
+                    if scanned.stops >= SPLIT_SLICE_STOPS {
+                        break;
+                    }
+                }
                 Some(byte) if *byte == quote => {
                     scanned.stops += 1;
                     at = found + 1;
@@ -345,7 +411,7 @@ impl TextSplitter {
                     if begins {
                         self.state = State::Quoted;
                     }
-                    if begins || scanned.stops == SPLIT_SLICE_STOPS {
+                    if begins || scanned.stops >= SPLIT_SLICE_STOPS {
                         break;
                     }
                 }

@@ -38,6 +38,8 @@ pub struct Text {
     format: Format,
     schema: Option<&'static str>,
     header: Header,
+    /// Whether lines that begin with `#` are comments.
+    has_comments: bool,
     timed: Timed,
 }
 
@@ -50,13 +52,15 @@ enum Timed {
 
 fn rows(price: &'static str, name: &str, amount: usize, schema: &'static str, text: String) -> Case {
     let format = if text.starts_with('{') { Format::JsonLines } else { Format::Csv };
-    let text_of = Text { format, schema: Some(schema), header: Header::No, timed: Timed::Rows };
+    let has_comments = text.starts_with('#');
+    let text_of =
+        Text { format, schema: Some(schema), header: Header::No, has_comments, timed: Timed::Rows };
     Case::new(price, name, amount, Bytes::from(text)).work(Work::Text(text_of))
 }
 
 fn sample(price: &'static str, name: &str, amount: usize, header: Header, text: String) -> Case {
     let format = if text.starts_with('{') { Format::JsonLines } else { Format::Csv };
-    let text_of = Text { format, schema: None, header, timed: Timed::Sample };
+    let text_of = Text { format, schema: None, header, has_comments: false, timed: Timed::Sample };
     Case::new(price, name, amount, Bytes::from(text)).work(Work::Text(text_of))
 }
 
@@ -97,6 +101,8 @@ fn delimited(count: usize) -> Vec<Case> {
         bytes(CHECK, "4-byte characters", long("😀𝄞", 4000)),
         bytes(SCAN, "rows of 4,000 bytes", long("x", 4000)),
         values(SCAN, "fields of nothing", TEXTS, &|_| String::new()),
+        rows(SCAN, "comments of nothing", count, "a text", format!("{}a\n", "#\n".repeat(count))),
+        rows(SCAN, "comments and rows of nothing", count, "a text", "#\n\n".repeat(count)),
         values(ROOM, "all null", DECIMALS, &|_| String::new()),
         values(PARSE, "bigint, 1 digit", BIGINTS, &|random| random.below(10).to_string()),
         values(PARSE, "bigint, 19 digits", BIGINTS, &|random| {
@@ -195,7 +201,9 @@ fn lines(count: usize) -> Vec<Case> {
 
 fn splits(count: usize) -> Vec<Case> {
     let case = |name, header, text: String| {
-        let text_of = Text { format: Format::Csv, schema: None, header, timed: Timed::Split };
+        let has_comments = text.starts_with('#');
+        let text_of =
+            Text { format: Format::Csv, schema: None, header, has_comments, timed: Timed::Split };
         Case::new(SPLIT, name, text.len(), Bytes::from(text)).work(Work::Text(text_of)).bytes()
     };
     let row = |field: &str| format!("{field},{field},{field}\n");
@@ -206,6 +214,8 @@ fn splits(count: usize) -> Vec<Case> {
         case("split, quoted fields of nothing", Header::No, table("\"\"")),
         case("split, nothing but quotes", Header::No, table(&"\"".repeat(202))),
         case("split, quotes that are text", Header::No, table(&format!("x{}", "\"".repeat(200)))),
+        case("split, comments of nothing", Header::No, format!("{}a,b\n", "#\n".repeat(count))),
+        case("split, comments that are none", Header::No, format!("#\n{}", table(&"#".repeat(50)).replace("\n", "\nx"))),
         case("split, line ends", Header::No, format!("a,b\n{}", "\n".repeat(count))),
         case(
             "split, lines of nothing before the header",
@@ -239,6 +249,7 @@ pub(super) fn read(case: &Case, of: Text, batch_rows: usize, timer: &mut Timer<'
     options.schema = of.schema.map(str::parse).transpose()?;
     options.header = of.header;
     options.delimiter = Some(b',');
+    options.comment = of.has_comments.then_some(b'#');
     options.infer_bytes = u64::MAX;
     timer.is_on = of.timed == Timed::Sample;
     let mut sampler = TextSampler::new(of.format, &options)?;

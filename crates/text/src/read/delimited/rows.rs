@@ -11,7 +11,7 @@ use marquetry_parquet::write::Fed;
 use super::super::place::{Place, Start, at_line, line_ends, shown};
 use super::super::window::{Filled, PIECE_BYTES, Window};
 use super::column::{Fill, Filling, Source, Store};
-use super::scan::{Dialect, SCAN_PRICE, Scanned, Scanner, Strip, Wrong};
+use super::scan::{Dialect, Scanned, Scanner, Strip, Wrong};
 use super::{BYTE_ORDER_MARK, Form};
 
 /// Bytes of a piece per column of a wide table, and the maximum: so that several rows of it are processed together.
@@ -67,10 +67,9 @@ impl Form {
         self.fields.saturating_mul(COLUMN_BYTES).clamp(PIECE_BYTES, WIDE_PIECE_BYTES_MAX)
     }
 
-    /// What decides where rows end, and whether lines of nothing may come before the header.
-    pub(crate) fn splits(&self) -> (Dialect, bool) {
-        // In a text of one column they are rows.
-        (self.dialect, self.has_header && self.fields != 1)
+    /// What decides where rows end, whether there is a header, and whether an empty line is a row.
+    pub(crate) fn splits(&self) -> (Dialect, bool, bool) {
+        (self.dialect, self.has_header, self.fields == 1 && !self.dialect.skips_empty)
     }
 }
 
@@ -170,9 +169,10 @@ impl Rows {
                 } else if self.wrong.is_some() || scanned == Scanned::End {
                     self.state = State::Checking(0);
                 } else if self.is_exhausted() {
-                    // It may be preceded by empty lines.
-                    let row = self.scanner.row();
-                    if !self.window.is_whole() || self.place.count(&self.window.bytes(), row, budget) {
+                    // It may be preceded by empty lines and comments.
+                    let (row, text, offset) =
+                        (self.scanner.row(), self.window.bytes(), self.window.offset());
+                    if !self.window.is_whole() || self.place.check(&text, row, offset, budget)? {
                         self.next_piece()?;
                     }
                 }
@@ -200,7 +200,7 @@ impl Rows {
         let strip = &mut self.strips[self.open];
         let (at, fields, rows) = (self.scanner.at(), strip.fields(), strip.rows());
         let scanned = self.scanner.scan(self.window.view(), rows.saturating_add(rows_max), strip);
-        budget.charge(SCAN_PRICE, self.scanner.at() - at, strip.fields().saturating_sub(fields));
+        self.scanner.charge(at, strip.fields().saturating_sub(fields), budget);
         self.found += strip.rows() - rows;
         scanned.unwrap_or_else(|wrong| {
             self.wrong = Some(wrong);

@@ -14,7 +14,7 @@ use marquetry_parquet::write::Fed;
 
 use super::super::place::{Place, at_line, shown};
 use super::super::window::{Filled, PIECE_BYTES, Window};
-use super::scan::{Dialect, Field, SCAN_PRICE, Scanned, Scanner, Strip, unquote};
+use super::scan::{Dialect, Field, Scanned, Scanner, Strip, unquote};
 use super::style::{REWRITE_TIMES, Rewrite, Style};
 use super::{BYTE_ORDER_MARK, Form, FormColumn};
 use crate::columns::NAME_BYTES_MAX;
@@ -132,6 +132,7 @@ impl Sampler {
         let dialect = Dialect {
             delimiter: delimiter.unwrap_or(DELIMITERS[0]),
             quote,
+            comment: options.comment,
             may_be_short: options.short_rows,
             is_trimmed: options.trim,
             skips_empty: options.skip_empty,
@@ -315,8 +316,10 @@ impl Sampler {
                 State::First
             }
             None => {
-                let delimiters =
-                    DELIMITERS.into_iter().filter(|delimiter| *delimiter != self.options.decimal);
+                let (decimal, comment) = (self.options.decimal, self.options.comment);
+                let delimiters = DELIMITERS
+                    .into_iter()
+                    .filter(|delimiter| *delimiter != decimal && Some(*delimiter) != comment);
                 let guess = |delimiter| Guess {
                     delimiter,
                     scanner: scanner(delimiter),
@@ -343,7 +346,7 @@ impl Sampler {
             let (at, fields) = (guess.scanner.at(), guess.strip.fields());
             let scanned = guess.scanner.scan(view, GUESS_ROWS - guess.rows, &mut guess.strip);
             let found = guess.strip.fields().saturating_sub(fields);
-            budget.charge(SCAN_PRICE, guess.scanner.at() - at, found);
+            guess.scanner.charge(at, found, budget);
             guess.rows += guess.strip.rows();
             guess.strip.keep_row(0);
             guess.is_wrong = scanned.is_err();
@@ -379,7 +382,7 @@ impl Sampler {
         let (at, fields) = (self.scanner.at(), self.strip.fields());
         let scanned = self.scanner.scan(self.window.view(), rows_max, &mut self.strip);
         let found = self.strip.fields().saturating_sub(fields);
-        budget.charge(SCAN_PRICE, self.scanner.at() - at, found);
+        self.scanner.charge(at, found, budget);
         scanned.map_err(|wrong| {
             // For a row that began in an earlier piece, nothing is left to count.
             let text = self.window.bytes();

@@ -8,12 +8,14 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use marquetry_base::cast::{u64_of, usize_of_u32};
-use marquetry_base::{Detail, Error, Price};
+use marquetry_base::{Budget, Detail, Error, Price};
 
 use super::super::window::{View, too_long};
 
 /// The price of splitting: per byte, and per field that is found.
 pub(crate) const SCAN_PRICE: Price = Price { kib: 1 << 10, kilovalue: 2 << 10 };
+/// What a comment costs besides its bytes, in fields.
+const COMMENT_FIELDS: usize = 8;
 /// Bytes that are scanned in one slice.
 pub(crate) const SCAN_SLICE_BYTES: usize = 16 << 10;
 /// Maximum fields of a row: one with more probably lacks its line ends.
@@ -28,6 +30,8 @@ const STRIP_BYTES: usize = 64 << 10;
 pub(crate) struct Dialect {
     pub(crate) delimiter: u8,
     pub(crate) quote: Option<u8>,
+    /// A line that begins with it is no row, unless it begins inside quotes.
+    pub(crate) comment: Option<u8>,
     /// Rows may have fewer fields than earlier ones: the others are missing.
     pub(crate) may_be_short: bool,
     /// Spaces and tabs around fields without quotes are no part of them.
@@ -85,6 +89,8 @@ pub(crate) struct Scanner {
     state: State,
     /// Fields of this row beyond the maximum, whose positions are not kept.
     dropped: usize,
+    /// Comments that were found, until they are [charged](Scanner::charge).
+    comments: usize,
 }
 
 /// What the next byte is part of.
@@ -98,6 +104,8 @@ enum State {
     Closed,
     /// It follows that, and a carriage return.
     Returned,
+    /// A comment.
+    Comment,
 }
 
 /// What [`Scanner::scan`] found.
@@ -114,7 +122,8 @@ pub(crate) enum Scanned {
 impl Scanner {
     /// A scanner that begins at `at`, for rows of `columns` fields; for 0, of as many as the first row has.
     pub(crate) fn new(dialect: Dialect, columns: usize, at: usize, row_bytes: u64) -> Scanner {
-        Scanner { dialect, row_bytes, columns, at, row: at, field: at, state: State::Plain, dropped: 0 }
+        let state = State::Plain;
+        Scanner { dialect, row_bytes, columns, at, row: at, field: at, state, dropped: 0, comments: 0 }
     }
 
     /// Fields of a row; 0 before the first.
@@ -132,7 +141,13 @@ impl Scanner {
         self.at
     }
 
-    /// Where the incomplete row begins.
+    /// Charges what was scanned: the bytes from `from` on, and so many fields.
+    pub(crate) fn charge(&mut self, from: usize, fields: usize, budget: &mut Budget<'_>) {
+        let comments = core::mem::take(&mut self.comments);
+        budget.charge(SCAN_PRICE, self.at - from, fields + COMMENT_FIELDS * comments);
+    }
+
+    /// Where the incomplete row begins; in a comment, a place before which nothing is needed any more.
     pub(crate) fn row(&self) -> usize {
         self.row
     }
@@ -186,6 +201,7 @@ impl Scanner {
                     }
                 }
                 State::Closed | State::Returned => self.closed(view)?,
+                State::Comment => self.comment(view, until),
             }
         }
         let fields = strip.ends.len() - self.first(strip);
@@ -198,6 +214,9 @@ impl Scanner {
         }
         if self.state == State::Quoted {
             return Err(self.wrong("a quote that is not closed"));
+        }
+        if self.state == State::Comment {
+            (self.row, self.field) = (end, end);
         }
         if self.row < end {
             let is_return = self.row + 1 == end && view.byte(self.row) == Some(b'\r');
@@ -218,7 +237,11 @@ impl Scanner {
         strip: &mut Strip,
     ) -> Result<bool, Wrong> {
         let (text, base) = (view.text, view.base);
-        let Dialect { delimiter, quote, .. } = self.dialect;
+        let Dialect { delimiter, quote, comment, .. } = self.dialect;
+        if self.at == self.row && comment.is_some() && view.byte(self.at) == comment {
+            self.state = State::Comment;
+            return Ok(false);
+        }
         let pattern = |byte: u8| u64::from(byte) * ONES;
         let (delimiters, line_ends) = (pattern(delimiter), pattern(b'\n'));
         let quotes = pattern(quote.unwrap_or(b'\n'));
@@ -259,6 +282,10 @@ impl Scanner {
                         self.at = self.row;
                         return Ok(true);
                     }
+                    if comment.is_some() && text.get(at + 1).copied() == comment {
+                        (self.at, self.state) = (self.row, State::Comment);
+                        return Ok(false);
+                    }
                 } else if place == self.field {
                     (self.at, self.state) = (place + 1, State::Quoted);
                     return Ok(false);
@@ -268,6 +295,26 @@ impl Scanner {
         }
         self.at = base + block.min(text.len());
         Ok(false)
+    }
+
+    /// Scans a comment. It takes no memory: what was scanned of it is not needed any more.
+    fn comment(&mut self, view: View<'_>, until: usize) {
+        match memchr::memchr(b'\n', &view.text[self.at - view.base..until - view.base]) {
+            Some(length) => {
+                self.comments += 1;
+                self.at += length + 1;
+                self.state = State::Plain;
+                self.row = self.at;
+            }
+            None => {
+                self.at = until;
+                // The text is checked up to there: to no place inside a character, which has at most four bytes.
+                let mut last = (self.row.max(until.saturating_sub(4))..until).rev();
+                let first = last.find(|at| !matches!(view.byte(*at), Some(0x80..=0xbf)));
+                self.row = first.filter(|at| matches!(view.byte(*at), Some(0xc0..))).unwrap_or(until);
+            }
+        }
+        self.field = self.row;
     }
 
     /// Scans what follows a quote in a quoted field.
@@ -461,7 +508,7 @@ fn low(place: usize) -> u32 {
 mod tests {
     use alloc::string::{String, ToString};
 
-    use marquetry_base::{Budget, Bytes};
+    use marquetry_base::Bytes;
 
     use super::super::super::window::{Filled, Window};
     use super::*;
@@ -469,6 +516,7 @@ mod tests {
     const CSV: Dialect = Dialect {
         delimiter: b',',
         quote: Some(b'"'),
+        comment: None,
         may_be_short: false,
         is_trimmed: false,
         skips_empty: false,
@@ -573,6 +621,19 @@ mod tests {
         check(tsv, "a\tb\tc\n\t\n\r\nd", &["a|b|c", "||-", "d|-|-"]);
         let wrong = read(csv, "a,b\n1\n1,2,3\n", 100).unwrap_err();
         assert_eq!(wrong, "3 fields, where the rows before have 2");
+    }
+
+    #[test]
+    fn comments() {
+        let csv = Dialect { comment: Some(b'#'), ..CSV };
+        check(csv, "#x\n#\n\na,b\r\n#\"\n1,#2\n#3,é\n #,4\n#", &["a|b", "1|#2", " #|4"]);
+        check(csv, "a,\"x\n#y\n\"\n#\"\n\"#\",\"\"\"\n#\"\n", &["a|<x\n#y\n>", "<#>|<\"\n#>"]);
+        check(csv, "a\n#\n\n1\n#", &["a", "", "1"]);
+        check(csv, "#é\n", &[]);
+        check(Dialect { delimiter: b'#', comment: Some(b','), ..CSV }, "a#\"\n,b\"\n,c\n", &["a|<\n,b>"]);
+        check(Dialect { comment: Some(b'#'), ..TSV }, "a\t\"\n#b\t\n\tc\n", &["a|\"", "|c"]);
+        check(csv, &format!("a,b\n#{}\n1,2\n", "é".repeat(20_000)), &["a|b", "1|2"]);
+        check(csv, &format!("{}a,b\n", "#\n".repeat(10_000)), &["a|b"]);
     }
 
     #[test]

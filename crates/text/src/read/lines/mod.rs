@@ -37,6 +37,8 @@ struct Lines {
     searched: usize,
     end: Option<usize>,
     place: Place,
+    /// A line that begins with it is no row.
+    comment: Option<u8>,
 }
 
 /// What [`Lines::next`] found.
@@ -52,7 +54,7 @@ enum Next {
 }
 
 impl Lines {
-    fn new(row_bytes: u64) -> Lines {
+    fn new(row_bytes: u64, comment: Option<u8>) -> Lines {
         Lines {
             window: Window::new(PIECE_BYTES, row_bytes),
             text: Bytes::new(),
@@ -61,6 +63,7 @@ impl Lines {
             searched: 0,
             end: None,
             place: Place::default(),
+            comment,
         }
     }
 
@@ -77,7 +80,7 @@ impl Lines {
         self.window.feed(bytes)
     }
 
-    /// Finds the next line, and checks that it is UTF-8.
+    /// Finds the next line that is no comment, and checks that it is UTF-8.
     ///
     /// # Errors
     ///
@@ -94,7 +97,15 @@ impl Lines {
                 if !self.place.check(&self.text, end, self.window.offset(), budget)? {
                     return Ok(Next::Yield);
                 }
-                return Ok(Next::Line);
+                let first = self.text.get(self.start).copied();
+                if self.start == end || self.comment.is_none() || first != self.comment {
+                    return Ok(Next::Line);
+                }
+                self.end_line();
+                if budget.is_spent() {
+                    return Ok(Next::Yield);
+                }
+                continue;
             }
             match self.window.fill(budget)? {
                 Filled::Ready => {}

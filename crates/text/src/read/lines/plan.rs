@@ -24,6 +24,8 @@ pub(crate) struct Form {
     pub(crate) is_given: bool,
     /// Otherwise, those that were: ranges of fields, numbered as they are in the columns, each before those in it.
     pub(crate) given: Vec<Range<usize>>,
+    /// A line that begins with it is no row.
+    pub(crate) comment: Option<u8>,
 }
 
 /// What a value becomes: one for each field of the shredder's program.
@@ -108,7 +110,7 @@ impl Planner {
     ) -> Planner {
         let options = ShredOptions { batch_rows, layout: Layout::Spaced, ..ShredOptions::default() };
         Planner {
-            lines: Lines::new(row_bytes),
+            lines: Lines::new(row_bytes, form.comment),
             form,
             reads,
             limits,
@@ -199,7 +201,7 @@ impl Planner {
         let made = self.made.take().ok_or_else(|| Error::internal("rows that are not planned"))?;
         let reads = core::mem::take(&mut self.reads);
         let is_all = reads.iter().copied().eq(0..self.leaves);
-        Ok((core::mem::replace(&mut self.lines, Lines::new(0)), made, (!is_all).then_some(reads)))
+        Ok((core::mem::replace(&mut self.lines, Lines::new(0, None)), made, (!is_all).then_some(reads)))
     }
 }
 

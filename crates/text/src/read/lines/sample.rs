@@ -46,6 +46,7 @@ pub(crate) struct Sample {
     schema: Option<Columns>,
     types: Types,
     timestamp_unit: Option<TimeUnit>,
+    comment: Option<u8>,
 }
 
 /// What values have in common.
@@ -107,10 +108,10 @@ struct Open {
 impl Sampler {
     pub(crate) fn new(options: &TextOptions) -> Sampler {
         let (schema, types) = (options.schema.clone(), options.types.clone());
-        let timestamp_unit = options.timestamp_unit;
-        let sample = Sample { nodes: alloc::vec![Node::Nothing], schema, types, timestamp_unit };
+        let (timestamp_unit, comment) = (options.timestamp_unit, options.comment);
+        let sample = Sample { nodes: alloc::vec![Node::Nothing], schema, types, timestamp_unit, comment };
         Sampler {
-            lines: Lines::new(options.row_bytes()),
+            lines: Lines::new(options.row_bytes(), comment),
             infer_bytes: options.infer_bytes,
             // Given columns need no examination.
             is_over: sample.schema.is_some(),
@@ -520,12 +521,15 @@ impl Sample {
     ///
     /// `Corrupt` if there are no rows, or a struct without fields.
     pub(crate) fn form(&self) -> Result<Form> {
+        let comment = self.comment;
         match (&self.schema, self.nodes.first()) {
-            (Some(schema), _) => Ok(Form { columns: schema.clone(), is_given: true, given: Vec::new() }),
+            (Some(schema), _) => {
+                Ok(Form { columns: schema.clone(), is_given: true, given: Vec::new(), comment })
+            }
             (None, Some(Node::Object(fields))) => {
                 let mut numbered = Numbered::default();
                 let columns = self.fields(fields, &mut numbered)?.into();
-                Ok(Form { columns, is_given: false, given: numbered.given })
+                Ok(Form { columns, is_given: false, given: numbered.given, comment })
             }
             (None, _) => {
                 let error = Error::corrupt("it has no rows, so its columns are not known");

@@ -61,11 +61,30 @@ fn whole(text: &[u8], form: &TextForm) -> Rows {
 
 /// Splits a text that comes in pieces.
 fn blocks(text: &[u8], form: &TextForm, piece: usize, options: SplitOptions) -> Vec<Block> {
+    let (blocks, error) = split(text, form, piece, options);
+    assert_eq!(error, None);
+    blocks
+}
+
+/// The same, and the error that ends it.
+fn split(
+    text: &[u8],
+    form: &TextForm,
+    piece: usize,
+    options: SplitOptions,
+) -> (Vec<Block>, Option<Error>) {
     let mut splitter = TextSplitter::new(form, options);
     let (mut pieces, mut blocks) = (text.chunks(piece), Vec::new());
     loop {
         let mut budget = Budget::new(if piece == 1 { 0 } else { 100_000 });
-        let step = splitter.step(&mut budget).unwrap();
+        let step = match splitter.step(&mut budget) {
+            Ok(step) => step,
+            Err(error) => {
+                let again = splitter.step(&mut Budget::unlimited()).err();
+                assert_eq!(again.as_ref(), Some(&error), "it stays");
+                return (blocks, Some(error));
+            }
+        };
         assert!(budget.spent() < 175_000, "{}", budget.spent());
         match step {
             Step::Ready(Split::Room) => match pieces.next() {
@@ -73,7 +92,7 @@ fn blocks(text: &[u8], form: &TextForm, piece: usize, options: SplitOptions) -> 
                 None => splitter.finish(),
             },
             Step::Ready(Split::Block(block)) => blocks.push(block),
-            Step::Done => return blocks,
+            Step::Done => return (blocks, None),
             _ => {}
         }
     }
@@ -127,16 +146,24 @@ fn blocks_have_the_rows_of_the_text() {
     let mut read = 0;
     for turn in 0..3000 {
         let mut options = TextOptions::default();
-        let delimiter = [b',', b';', b'\t', b'x'][random(&mut state, 4)];
+        let delimiter = [b',', b';', b'\t', b'x', b'^', 1][random(&mut state, 6)];
         let quote = [Some(b'"'), Some(b'\''), None][random(&mut state, 3)];
         (options.delimiter, options.short_rows) = (Some(delimiter), true);
         options.quote = quote.map_or(Quote::None, Quote::Character);
+        let comment = [None, Some(b'#'), Some(b'a')][random(&mut state, 3)];
+        options.comment = comment;
         options.header = if turn % 2 == 0 { Header::Yes } else { Header::No };
         let quote = quote.unwrap_or(b'"');
         // Fields with a line end, of which one begins a row and one does not; and quotes that are text.
         let first = [b'\n', quote, b'n', b'\n', quote, quote, delimiter, b'\n', quote, delimiter];
         let second = [delimiter, quote, quote, quote, b'\r', b'\n', delimiter, quote, b'\n'];
-        let parts: [&[u8]; 12] = [
+        // Comments, and what looks like some inside of quotes.
+        let comment = comment.unwrap_or(b'a');
+        let third = [b'\n', comment, quote, b'\n', delimiter, quote, b'\n', comment, delimiter, quote, b'\n'];
+        let fourth = [comment, delimiter, quote, b'\n'];
+        let parts: [&[u8]; 14] = [
+            &third,
+            &fourth,
             b"a",
             b"\n",
             b"\r\n",
@@ -151,7 +178,8 @@ fn blocks_have_the_rows_of_the_text() {
             "é".as_bytes(),
         ];
         let mut text = Vec::new();
-        for start in [&b"\xef\xbb\xbf"[..], b"\n\r\n", b"h", &[delimiter, b'j'], b"\n"] {
+        let start = [comment, quote, b'\n'];
+        for start in [&b"\xef\xbb\xbf"[..], &start, b"\n\r\n", b"h", &[delimiter, b'j'], b"\n"] {
             if random(&mut state, 3) == 0 || start == b"h" {
                 text.extend_from_slice(start);
             }
@@ -224,7 +252,20 @@ fn json_lines_are_split_at_every_line_feed() {
     check(&wrong, &form);
 }
 
-/// A row that is too long is one block, and ends the text: its reader finds that it is too long.
+/// The empty first line of a text of one column is its header, and comments are before it.
+#[test]
+fn a_header_after_comments() {
+    let (mut options, schema) = (TextOptions::default(), "h text");
+    (options.header, options.comment) = (Header::Yes, Some(b'#'));
+    options.schema = Some(schema.parse().unwrap());
+    let form = form(b"#c\nh\n#c\nb\n", Format::Csv, &options).unwrap();
+    let text = b"#c\n#\"c\nh\n#c\n\nb\n#";
+    assert_eq!(whole(text, &form).0, [None, Some(b"b".to_vec())]);
+    check(text, &form);
+}
+
+/// A row that is too long is one block: its reader finds that it is too long. If that has other limits, the text still
+/// does not end as if there was nothing more.
 #[test]
 fn a_row_that_is_too_long() {
     let mut options = SplitOptions::default();
@@ -235,7 +276,10 @@ fn a_row_that_is_too_long() {
             form(&start.as_bytes()[..start.rfind('\n').unwrap()], format, &TextOptions::default()).unwrap();
         let mut text = start.as_bytes().to_vec();
         text.resize(5 << 20, b'x');
-        let blocks = blocks(&text, &form, 10_000, options.clone());
+        let (blocks, error) = split(&text, &form, 10_000, options.clone());
+        let error = error.unwrap();
+        assert_eq!(error.kind(), marquetry_base::ErrorKind::LimitExceeded, "{error}");
+        assert!(error.message().starts_with("line 1: "), "{error}");
         assert_eq!(blocks.len(), 1);
         assert!(blocks[0].bytes() < 3 << 20);
         let mut read = ReadOptions::default();
