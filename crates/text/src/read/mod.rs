@@ -79,7 +79,7 @@ enum SamplerKind {
 /// What a [`TextSampler`] returns.
 #[derive(Debug, Clone)]
 pub enum Sampled {
-    /// It has room for bytes; at the text's end, [finish](TextSampler::finish) it.
+    /// It takes more bytes; at the text's end, [finish](TextSampler::finish) it.
     Room,
     /// The result.
     Sample(Sample),
@@ -164,7 +164,7 @@ enum ReaderKind {
 /// What a [`TextReader`] returns.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Read {
-    /// It has room for bytes; at the text's end, [finish](TextReader::finish) it.
+    /// It takes more bytes; at the text's end, [finish](TextReader::finish) it.
     Room,
     /// The next rows.
     Rows(Batch),

@@ -109,7 +109,7 @@ impl Default for SplitOptions {
 /// What a [`TextSplitter`] returns.
 #[derive(Debug, Clone)]
 pub enum Split {
-    /// It has room for bytes; at the text's end, [finish](TextSplitter::finish) it.
+    /// It takes more bytes; at the text's end, [finish](TextSplitter::finish) it.
     Room,
     /// The next block.
     Block(Block),
@@ -347,7 +347,7 @@ impl TextSplitter {
         scanned.length += 1;
     }
 
-    /// A row begins that is not a line of nothing.
+    /// The header begins.
     fn begin_rows(&mut self) {
         self.state = State::Plain;
         self.place.is_after_header = true;

@@ -48,7 +48,7 @@ pub(super) struct Window {
 pub(super) enum Filled {
     /// The last piece is full, or the text has ended.
     Ready,
-    /// It has room for bytes.
+    /// It takes more bytes.
     Room,
     /// The budget is spent.
     Yield,

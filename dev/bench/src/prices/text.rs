@@ -53,8 +53,7 @@ enum Timed {
 fn rows(price: &'static str, name: &str, amount: usize, schema: &'static str, text: String) -> Case {
     let format = if text.starts_with('{') { Format::JsonLines } else { Format::Csv };
     let has_comments = text.starts_with('#');
-    let text_of =
-        Text { format, schema: Some(schema), header: Header::No, has_comments, timed: Timed::Rows };
+    let text_of = Text { format, schema: Some(schema), header: Header::No, has_comments, timed: Timed::Rows };
     Case::new(price, name, amount, Bytes::from(text)).work(Work::Text(text_of))
 }
 
@@ -177,7 +176,7 @@ fn lines(count: usize) -> Vec<Case> {
     let double = |random: &mut Random| (random.next() as f64 / 1e18).to_string();
     let text = |random: &mut Random| format!("\"{:08}\"", random.below(1_000_000));
     vec![
-        rows(SEARCH, "lines of nothing", count, "a text", format!("{{}}{}{{}}", "\n".repeat(count))),
+        rows(SEARCH, "empty lines", count, "a text", format!("{{}}{}{{}}", "\n".repeat(count))),
         rows(SEARCH, "objects of nothing", count, "a text", "{}\n".repeat(count)),
         rows(READ, "bigint", count, BIGINTS, table(&integer)),
         rows(READ, "double", count, DOUBLES, table(&double)),
@@ -202,8 +201,7 @@ fn lines(count: usize) -> Vec<Case> {
 fn splits(count: usize) -> Vec<Case> {
     let case = |name, header, text: String| {
         let has_comments = text.starts_with('#');
-        let text_of =
-            Text { format: Format::Csv, schema: None, header, has_comments, timed: Timed::Split };
+        let text_of = Text { format: Format::Csv, schema: None, header, has_comments, timed: Timed::Split };
         Case::new(SPLIT, name, text.len(), Bytes::from(text)).work(Work::Text(text_of)).bytes()
     };
     let row = |field: &str| format!("{field},{field},{field}\n");
@@ -215,13 +213,13 @@ fn splits(count: usize) -> Vec<Case> {
         case("split, nothing but quotes", Header::No, table(&"\"".repeat(202))),
         case("split, quotes that are text", Header::No, table(&format!("x{}", "\"".repeat(200)))),
         case("split, comments of nothing", Header::No, format!("{}a,b\n", "#\n".repeat(count))),
-        case("split, comments that are none", Header::No, format!("#\n{}", table(&"#".repeat(50)).replace("\n", "\nx"))),
-        case("split, line ends", Header::No, format!("a,b\n{}", "\n".repeat(count))),
         case(
-            "split, lines of nothing before the header",
-            Header::Yes,
-            format!("{}a,b\n", "\n".repeat(count)),
+            "split, comments that are none",
+            Header::No,
+            format!("#\n{}", table(&"#".repeat(50)).replace("\n", "\nx")),
         ),
+        case("split, line ends", Header::No, format!("a,b\n{}", "\n".repeat(count))),
+        case("split, empty lines before the header", Header::Yes, format!("{}a,b\n", "\n".repeat(count))),
     ]
 }
 

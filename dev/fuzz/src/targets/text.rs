@@ -70,7 +70,7 @@ fn expected(dialect: &Dialect, text: &[u8], columns: usize) -> Rows {
         return None;
     }
     if let (0, Some(first)) = (columns, rows.first()) {
-        // Once it is known that rows have one field, lines of nothing before the first are rows, too.
+        // Once it is known that rows have one field, empty lines before the first are rows, too.
         rows = naive(dialect, text, first.len()).ok()?;
     }
     // Nothing of which no columns are told; what is no text at all.

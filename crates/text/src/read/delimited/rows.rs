@@ -124,7 +124,7 @@ impl Rows {
         self.strips.first().map_or(0, |strip| strip.line)
     }
 
-    /// Goes on until a batch is ready, or there is room for bytes: `None`.
+    /// Goes on until a batch is ready, or more bytes are needed: `None`.
     pub(crate) fn step(&mut self, budget: &mut Budget<'_>) -> Result<Step<Option<Batch>>> {
         loop {
             if self.state == State::End {
@@ -170,8 +170,7 @@ impl Rows {
                     self.state = State::Checking(0);
                 } else if self.is_exhausted() {
                     // It may be preceded by empty lines and comments.
-                    let (row, text, offset) =
-                        (self.scanner.row(), self.window.bytes(), self.window.offset());
+                    let (row, text, offset) = (self.scanner.row(), self.window.bytes(), self.window.offset());
                     if !self.window.is_whole() || self.place.check(&text, row, offset, budget)? {
                         self.next_piece()?;
                     }

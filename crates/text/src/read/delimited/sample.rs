@@ -184,7 +184,7 @@ impl Sampler {
         }
     }
 
-    /// Goes on until enough of the text was seen, or there is room for bytes: `None`.
+    /// Goes on until enough of the text was seen, or more bytes are needed: `None`.
     pub(crate) fn step(&mut self, budget: &mut Budget<'_>) -> Result<Step<Option<Sample>>> {
         loop {
             if matches!(self.state, State::End) {

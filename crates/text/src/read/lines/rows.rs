@@ -139,7 +139,7 @@ impl Rows {
         self.first_line
     }
 
-    /// Goes on until a batch is ready, or there is room for bytes: `None`.
+    /// Goes on until a batch is ready, or more bytes are needed: `None`.
     pub(crate) fn step(&mut self, budget: &mut Budget<'_>) -> Result<Step<Option<Batch>>> {
         loop {
             if self.is_taking {

@@ -67,12 +67,7 @@ fn blocks(text: &[u8], form: &TextForm, piece: usize, options: SplitOptions) -> 
 }
 
 /// The same, and the error that ends it.
-fn split(
-    text: &[u8],
-    form: &TextForm,
-    piece: usize,
-    options: SplitOptions,
-) -> (Vec<Block>, Option<Error>) {
+fn split(text: &[u8], form: &TextForm, piece: usize, options: SplitOptions) -> (Vec<Block>, Option<Error>) {
     let mut splitter = TextSplitter::new(form, options);
     let (mut pieces, mut blocks) = (text.chunks(piece), Vec::new());
     loop {
