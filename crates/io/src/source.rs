@@ -113,12 +113,29 @@ impl ObjectVersion {
         self.bytes
     }
 
+    /// Checks that an object with this version still has it.
+    ///
+    /// # Errors
+    ///
+    /// `Io` if it has another one now.
+    pub fn expect(&self, now: &ObjectVersion) -> Result<()> {
+        let message = match (self.bytes, now.bytes) {
+            _ if self == now => return Ok(()),
+            (before, now) if before == now => CHANGED.to_owned(),
+            (before, now) => format!("{CHANGED}: it had {before} bytes, and now has {now}"),
+        };
+        Err(Error::io(message))
+    }
+
     /// What changes with the content.
     #[cfg(feature = "object-store")]
     pub(crate) fn tag(&self) -> &str {
         &self.tag
     }
 }
+
+/// What is wrong with an object that is another one by now.
+pub(crate) const CHANGED: &str = "it was changed while it was read";
 
 /// Which source each of a machine's objects has.
 #[derive(Debug, Clone)]

@@ -3,8 +3,9 @@
 use std::fmt::Debug;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use marquetry_base::{Error, Result};
+use marquetry_base::Result;
 
 use crate::{ByteSink, ByteSource, ObjectVersion};
 
@@ -46,6 +47,13 @@ pub use spooled::Spooled;
 /// # }
 /// ```
 pub trait Store: Debug + Send + Sync {
+    /// The same store, of which what waits fails soon after `is_cancelled`, too: its calls, and what they open or create.
+    /// `None` if they do not wait for long, as those of a file system.
+    fn cancellable(&self, is_cancelled: IsCancelled) -> Option<Arc<dyn Store>> {
+        let _ = is_cancelled;
+        None
+    }
+
     /// What a path leads to.
     ///
     /// # Errors
@@ -77,14 +85,9 @@ pub trait Store: Debug + Send + Sync {
     /// the first read.
     fn reopen(&self, path: &Path, version: &ObjectVersion) -> Result<Box<dyn ByteSource + Send>> {
         let (source, now) = self.open(path)?;
-        let message = match (version.bytes(), now.bytes()) {
-            _ if *version == now => return Ok(source),
-            (before, now) if before == now => "the file was changed while it was read".to_owned(),
-            (before, now) => {
-                format!("the file was changed while it was read: it had {before} bytes, and now has {now}")
-            }
-        };
-        Err(Error::io(message).at(|place| place.object = Some(source.name().to_owned())))
+        let expected = version.expect(&now);
+        expected.map_err(|error| error.at(|place| place.object = Some(source.name().to_owned())))?;
+        Ok(source)
     }
 
     /// Opens an object that is read from its start to its end. A read that waits fails soon after `is_cancelled`.
@@ -115,6 +118,9 @@ pub trait Store: Debug + Send + Sync {
         extensions: &'static [&'static str],
     ) -> Result<Box<dyn NewObjects>>;
 }
+
+/// Whether what waits should not wait any more.
+pub type IsCancelled = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// What a path leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -53,6 +53,8 @@ pub enum Act {
     Silent,
     /// Passes the answer back up to its middle, and then cuts the connection.
     Half,
+    /// Passes it on, and cuts the connection instead of passing the answer back.
+    Lose,
 }
 
 /// A proxy before a server of HTTP, which runs as long as the process.
@@ -130,7 +132,7 @@ impl State {
                     break;
                 }
                 Act::Status(status) => Response { status, headers: BTreeMap::new(), body: Vec::new() },
-                Act::Pass | Act::Half => {
+                Act::Pass | Act::Half | Act::Lose => {
                     let headers = asked.headers.iter().filter(|(name, _)| {
                         !matches!(&***name, "connection" | "content-length" | "transfer-encoding" | "expect")
                     });
@@ -138,6 +140,9 @@ impl State {
                     ask(&self.server, &asked.method, &asked.target, &headers, &asked.body)
                 }
             };
+            if act == Act::Lose {
+                break;
+            }
             thread::sleep(self.delay);
             {
                 let mut seen = self.seen();

@@ -55,6 +55,23 @@ fn errors() {
     run(&server.at, ["rows", "az://errors/a.parquet"]).failed(3, &["not found"]);
 }
 
+/// What the store did is done, even if its answer never arrives.
+#[test]
+fn a_lost_answer_to_the_last_request() {
+    let Some(server) = azure() else { return };
+    server.create_container("lost");
+    for (file, to) in
+        [(data("types.parquet"), "az://lost/small.parquet"), (numbers(20), "az://lost/large.parquet")]
+    {
+        let proxy = HttpProxy::start(&server.at, Duration::ZERO, |asked| {
+            let is_last = asked.target.contains("comp=blocklist") || !asked.target.contains("comp=");
+            if asked.method == "PUT" && is_last { Act::Lose } else { Act::Pass }
+        });
+        run(&proxy.at, ["copy", &file, to]).succeeded();
+        run(&server.at, ["diff", &file, to]).succeeded();
+    }
+}
+
 /// Azure knows no ranges from an object's end, so its length is a round of its own.
 #[test]
 fn one_column_of_a_hundred_takes_three_rounds() {

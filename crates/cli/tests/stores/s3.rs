@@ -111,6 +111,52 @@ fn patterns_directories_and_partitions() {
     bucket.run(["rows", "@/none/"]).failed(3, &["s3://tree/none/: a directory without"]);
 }
 
+/// What consoles create for a folder is no object of the table, and hinders nobody.
+#[test]
+fn objects_that_stand_for_folders() {
+    let Some(bucket) = Bucket::new("folders") else { return };
+    let folder = Folder::new();
+    let csv = folder.write("trips.csv", "year,id\n2023,1\n2024,2\n");
+    for marker in ["trips/", "trips/year=2024/", "trips/year=2025/"] {
+        assert_eq!(bucket.server.ask("PUT", &format!("/folders/{marker}"), b"").status, 200);
+    }
+    bucket.run(["rows", "@/trips/"]).failed(3, &["s3://folders/trips/: a directory without"]);
+    bucket.run(["copy", &csv, "@/trips/", "--partition-by", "year"]).succeeded();
+    let rows = |from: &str| bucket.run(["rows", from, "--columns", "id", "--format", "csv"]).succeeded();
+    for from in ["@/trips/", "@/trips", "@/trips/year=*", "@/trips/*"] {
+        assert_eq!(rows(from), "id\n1\n2\n", "{from}");
+    }
+    bucket.run(["copy", &csv, "@/trips/", "--partition-by", "year"]).failed(1, &["is not empty"]);
+    bucket.run(["copy", &csv, "@/trips/", "--partition-by", "year", "--overwrite"]).succeeded();
+    assert_eq!(rows("@/trips/"), "id\n1\n2\n");
+    // What has bytes is something else.
+    assert_eq!(bucket.server.ask("PUT", "/folders/trips/notes", b"x").status, 200);
+    bucket
+        .run(["copy", &csv, "@/trips/", "--partition-by", "year", "--overwrite"])
+        .failed(1, &["it contains notes"]);
+}
+
+/// However many files a directory has: each is asked for once, many side by side.
+#[test]
+fn a_hundred_files_are_asked_for_once_each() {
+    let Some(bucket) = Bucket::new("many") else { return };
+    let folder = Folder::new();
+    let ids: String = (0..100).map(|id| format!("{id}\n")).collect();
+    let csv = folder.write("ids.csv", &format!("id\n{ids}"));
+    bucket.run(["copy", &csv, "@/ids/", "--file-rows", "1"]).succeeded();
+    let proxy = HttpProxy::start(&bucket.server.at, Duration::from_millis(20), |_| Act::Pass);
+    let behind = bucket.behind(&proxy);
+    for from in ["@/ids/", "@/ids/*.parquet"] {
+        let (before, asked) = (proxy.seen().rounds, proxy.seen().requests.len());
+        let rows = behind.run(["rows", from, "--limit", "1", "--format", "csv"]).succeeded();
+        assert_eq!(rows, "id\n0\n");
+        let seen = proxy.seen();
+        let requests = &seen.requests[asked..];
+        assert!(requests.len() <= 110, "{}: {requests:#?}", requests.len());
+        assert!(seen.rounds - before <= 30, "{} rounds", seen.rounds - before);
+    }
+}
+
 #[test]
 fn a_directory_is_replaced_as_a_whole_or_not_at_all() {
     let Some(bucket) = Bucket::new("replaced") else { return };

@@ -98,7 +98,7 @@ impl SideBySide {
         let parts = parts.into_iter().map(|places| (places, None)).collect();
         let columns = SideBySide { shared: Arc::clone(&shared), parts, cancel: cancel.clone() };
         for _ in 0..threads {
-            let (shared, sources) = (Arc::clone(&shared), file.sources()?);
+            let (shared, sources) = (Arc::clone(&shared), file.sources(cancel)?);
             spawn("marquetry-columns", move || shared.work(&sources))?;
         }
         Ok(columns)

@@ -207,6 +207,8 @@ impl Gathered {
     ///
     /// As [`find`] and [`ParquetFile::open`]; `Conversion` for paths that do not fit together.
     pub fn read(paths: &[PathBuf], options: &FilesOptions) -> Result<Gathered> {
+        let store = options.cancel.of_store(&options.store);
+        let options = &FilesOptions { store, ..options.clone() };
         let found = find_all(paths, options)?;
         let Partitions { columns, values } = Partitions::of(&found, options.hive, options.union)?;
         let (looked, of_formats) = look_at(&found, options)?;

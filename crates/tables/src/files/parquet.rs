@@ -14,8 +14,8 @@ use marquetry_parquet::format::FileMetaData;
 use marquetry_parquet::read::{Conform, ConformReader, FooterReader, ReadOptions};
 
 use super::part::Part;
-use crate::PieceOptions;
 use crate::subject::{is_stdin, name_of, renamed};
+use crate::{Cancel, PieceOptions};
 
 /// The only object of each machine here.
 pub(super) const FILE: Object = Object(0);
@@ -146,7 +146,7 @@ impl ParquetFile {
         mut machine: M,
         mut each: impl FnMut(M::Product) -> Result<(), E>,
     ) -> Result<(), E> {
-        let sources = self.sources()?;
+        let sources = self.sources(&Cancel::new())?;
         while let Some(product) = drive(&mut machine, &sources).map_err(|error| self.named(error))? {
             each(product)?;
         }
@@ -163,7 +163,7 @@ impl ParquetFile {
         mut machine: M,
         mut is_wanted: impl FnMut(&M::Product) -> bool,
     ) -> Result<Option<M::Product>> {
-        let sources = self.sources()?;
+        let sources = self.sources(&Cancel::new())?;
         loop {
             match drive(&mut machine, &sources).map_err(|error| self.named(error))? {
                 Some(product) if !is_wanted(&product) => {}
@@ -269,19 +269,19 @@ impl ParquetFile {
         version: &ObjectVersion,
     ) -> Result<ParquetFile> {
         let opened = ParquetFile::open_as(name.to_owned(), store, path, limits)?;
-        check_version(version, &opened.version).map_err(|error| opened.named(error))?;
+        version.expect(&opened.version).map_err(|error| opened.named(error))?;
         Ok(opened)
     }
 
-    /// Opens it again, for its pages.
-    pub(super) fn sources(&self) -> Result<Sources> {
+    /// Opens it again, for its pages. What waits for them ends when `cancel` is set.
+    pub(super) fn sources(&self, cancel: &Cancel) -> Result<Sources> {
         let open = || {
             if !is_stdin(&self.path) {
-                let source = self.store.reopen(&self.path, &self.version)?;
+                let source = cancel.of_store(&self.store).reopen(&self.path, &self.version)?;
                 return Ok(ByteSources::new().with(FILE, source));
             }
             let (sources, version) = sources(&*self.store, &self.path)?;
-            check_version(&self.version, &version)?;
+            self.version.expect(&version)?;
             Ok(sources)
         };
         open().map_err(|error| self.named(error))
@@ -304,17 +304,6 @@ fn sources(store: &dyn Store, path: &Path) -> Result<(Sources, ObjectVersion)> {
         store.open(path)?
     };
     Ok((ByteSources::new().with(FILE, source), version))
-}
-
-/// Checks that an object is still what it was.
-fn check_version(before: &ObjectVersion, now: &ObjectVersion) -> Result<()> {
-    match (before.bytes(), now.bytes()) {
-        _ if before == now => Ok(()),
-        (before, now) if before == now => Err(Error::io("the file was changed while it was read")),
-        (before, now) => Err(Error::io(format!(
-            "the file was changed while it was read: it had {before} bytes, and now has {now}"
-        ))),
-    }
 }
 
 /// The mistakes that people make with paths, in their words.

@@ -57,7 +57,7 @@ impl Rows {
     fn one_by_one(&self) -> Result<How> {
         let (conform, constants) = (Arc::clone(&self.conform), self.constants.clone());
         let reader = self.file.reader(self.groups.clone(), conform, constants, &self.options)?;
-        let sources = self.file.sources()?;
+        let sources = self.file.sources(&self.options.cancel)?;
         if self.options.limit.is_none() {
             let source = sources.get(ParquetFile::object())?;
             source.will_read(&mut self.file.chunks(self.groups.clone(), &self.conform));

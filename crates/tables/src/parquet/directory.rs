@@ -161,7 +161,8 @@ impl NewParquetDirectory {
         });
         let shape = Shape::new(schema, options, faults, (self.threads, &self.cancel))?;
         let overwrite = self.options.parquet.overwrite;
-        let directory = self.store.create_directory(&self.path, overwrite, &PARQUET_EXTENSIONS)?;
+        let store = self.cancel.of_store(&self.store);
+        let directory = store.create_directory(&self.path, overwrite, &PARQUET_EXTENSIONS)?;
         let wants = Wants {
             order: partitioning.as_ref().map(Partitioning::order).unwrap_or_default(),
             scratch: directory.scratch().map(Path::to_path_buf),

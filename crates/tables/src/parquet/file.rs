@@ -91,7 +91,7 @@ impl NewParquetFile {
         }
         // Before a file is made.
         let shape = Shape::new(Arc::clone(&table.schema), options, faults, (self.threads, &self.cancel))?;
-        let file = self.store.create(&self.path, self.options.overwrite)?;
+        let file = self.cancel.of_store(&self.store).create(&self.path, self.options.overwrite)?;
         let scratch = file.scratch().map(Path::to_path_buf);
         let can_verify = file.readable().is_some();
         let open = Box::new(OpenFile::new(&shape, file, scratch.as_deref())?);

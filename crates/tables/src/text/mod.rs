@@ -315,7 +315,7 @@ impl TextFile {
     /// and for leaves that the schema lacks.
     pub fn read(&self, leaves: Option<&[usize]>, options: &PieceOptions) -> Result<TextRows> {
         let open = || {
-            let blocks = self.blocks(&self.cancel, &options.bytes_read)?;
+            let blocks = self.blocks(&self.cancel.or(&options.cancel), &options.bytes_read)?;
             let threads = if self.splits() { options.threads } else { 1 };
             let options = PieceOptions { threads, ..options.clone() };
             TextRows::new(&self.name, &self.form, blocks, leaves, self.limits, &options)
@@ -330,8 +330,9 @@ impl TextFile {
         let stream = match &self.from {
             From::Path(store, path, compression, version) => {
                 let stream = Stream::open(&**store, path, *compression, &self.name, (cancel, bytes_read))?;
-                if stream.version() != Some(version) {
-                    return Err(Error::io("it was changed while it was read"));
+                match stream.version() {
+                    Some(now) => version.expect(now)?,
+                    None => return Err(Error::io("it was a file before, and can be read only once now")),
                 }
                 stream.prepared(&self.preparing)
             }

@@ -17,7 +17,7 @@ use super::{Format, Header, TextFile, TextOptions};
 use crate::gather::not_written;
 use crate::stage::{Guard, Stage};
 use crate::subject::check_nothing_at;
-use crate::{Batches, Destination, Piece, PieceOptions, Source, Table, Wants, Written};
+use crate::{Batches, Cancel, Destination, Piece, PieceOptions, Source, Table, Wants, Written};
 
 /// A new CSV, TSV or JSON lines file, which appears under its name when it is complete and on disk. It is compressed if
 /// its name ends in `.gz` or `.zst`. Values are written as [`TextOutput`](super::TextOutput) writes them.
@@ -59,6 +59,7 @@ pub struct NewTextFile {
     options: TextOutputOptions,
     threads: usize,
     guard: Guard,
+    cancel: Cancel,
     state: State,
 }
 
@@ -108,15 +109,15 @@ impl NewTextFile {
         if !options.overwrite {
             check_nothing_at(&*store, &path)?;
         }
-        let (guard, state) = (Guard::default(), State::New);
-        Ok(NewTextFile { store, path, name, format, options, threads: 1, guard, state })
+        let (guard, cancel, state) = (Guard::default(), Cancel::new(), State::New);
+        Ok(NewTextFile { store, path, name, format, options, threads: 1, guard, cancel, state })
     }
 
     fn begin_file(&mut self, table: &Table) -> Result<Wants> {
         // Before a file is made.
         fit::check(table, self.format, self.options.nested_as_json)?;
         let compression = Compression::by_name(&self.path);
-        let object = self.store.create(&self.path, self.options.overwrite)?;
+        let object = self.cancel.of_store(&self.store).create(&self.path, self.options.overwrite)?;
         let scratch = object.scratch().map(Path::to_path_buf);
         let is_readable = object.readable().is_some();
         let to = Compressor::new(compression, Appending { object, bytes: 0 }).map_err(not_written)?;
@@ -150,6 +151,10 @@ impl NewTextFile {
 impl Destination for NewTextFile {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn cancelled_by(&mut self, cancel: &Cancel) {
+        self.cancel = cancel.clone();
     }
 
     fn set_threads(&mut self, threads: usize) {

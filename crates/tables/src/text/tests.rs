@@ -39,7 +39,8 @@ fn a_file_that_changed_since_it_was_opened() {
     assert_eq!((rows(&file).unwrap(), rows(&file).unwrap()), (1, 1));
     fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(b"2\n").unwrap();
     let error = rows(&file).unwrap_err();
-    assert_eq!((error.kind(), error.message()), (ErrorKind::Io, "it was changed while it was read"));
+    let message = "it was changed while it was read: it had 4 bytes, and now has 6";
+    assert_eq!((error.kind(), error.message()), (ErrorKind::Io, message));
     assert_eq!(error.place().object.as_deref(), path.to_str());
     assert_eq!(rows(&opened(&path)).unwrap(), 2);
 }

@@ -2,9 +2,13 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
+use super::find::Listed;
 use super::source::Asked;
 
+/// How long a listing tells what is there.
+const LISTED: Duration = Duration::from_secs(10);
 /// Objects that are asked for before they are opened.
 const AHEAD: usize = 16;
 
@@ -16,18 +20,28 @@ pub(super) struct Ahead {
     /// All before it were asked for.
     next: usize,
     asked: HashMap<PathBuf, Asked>,
+    /// What was not looked at yet of what was listed: its lengths, and when.
+    listed: HashMap<PathBuf, (u64, Instant)>,
 }
 
 impl Ahead {
     /// Takes what was found.
-    pub(super) fn found(&mut self, paths: &[PathBuf]) {
+    pub(super) fn found(&mut self, found: &Listed) {
         if self.next >= self.order.len() {
             *self = Ahead::default();
         }
-        for path in paths {
+        let now = Instant::now();
+        for (path, bytes) in found {
             self.places.insert(path.clone(), self.order.len());
             self.order.push(path.clone());
+            self.listed.insert(path.clone(), (*bytes, now));
         }
+    }
+
+    /// The length of an object that was listed a moment ago, once: who looks at it again wants to know what is there now.
+    pub(super) fn look(&mut self, path: &Path) -> Option<u64> {
+        let (bytes, when) = self.listed.remove(path)?;
+        (when.elapsed() < LISTED).then_some(bytes)
     }
 
     /// The request for an object, if it was made; those for the next ones are.
@@ -60,7 +74,8 @@ mod tests {
 
     #[test]
     fn the_next_ones_are_asked_for_once() {
-        let paths: Vec<PathBuf> = (0..40).map(|number| PathBuf::from(number.to_string())).collect();
+        let paths: Vec<PathBuf> = (10..50).map(|number| PathBuf::from(number.to_string())).collect();
+        let listed = |paths: &[PathBuf]| paths.iter().map(|path| (path.clone(), 7)).collect::<Listed>();
         let asked = RefCell::new(Vec::new());
         let ask = |path: &Path| {
             asked.borrow_mut().push(path.to_path_buf());
@@ -68,7 +83,8 @@ mod tests {
         };
         let mut ahead = Ahead::default();
         assert!(ahead.take(&paths[0], ask).is_none() && asked.borrow().is_empty());
-        ahead.found(&paths);
+        ahead.found(&listed(&paths));
+        assert_eq!((ahead.look(&paths[3]), ahead.look(&paths[3])), (Some(7), None));
         assert!(ahead.take(&paths[0], ask).is_none());
         assert_eq!(asked.borrow()[..], paths[1..17]);
         for path in &paths[1..] {
@@ -77,7 +93,7 @@ mod tests {
         assert_eq!(asked.borrow()[..], paths[1..]);
         assert!(ahead.asked.is_empty());
         // What was opened is forgotten when others are found.
-        ahead.found(&paths[..1]);
+        ahead.found(&listed(&paths[..1]));
         assert_eq!(ahead.order.len(), 1);
     }
 }

@@ -14,6 +14,7 @@ use object_store::path::Path as Key;
 use object_store::{BackoffConfig, ClientOptions, CredentialProvider, ObjectStore, RetryConfig};
 
 use super::address::{ObjectAddress, Scheme};
+use super::allowance::Allowance;
 use super::failure::{credentials, failed};
 use super::profile::profile;
 use super::runtime::{Cancelled, wait};
@@ -42,6 +43,7 @@ pub(super) enum Use {
 #[derive(Debug, Default)]
 pub(super) struct Clients {
     made: Mutex<BTreeMap<ClientId, Arc<dyn ObjectStore>>>,
+    allowance: Allowance,
 }
 
 /// The kind of a store, the bucket, and what it is used for.
@@ -54,6 +56,8 @@ pub(super) struct Remote {
     pub(super) store: Arc<dyn ObjectStore>,
     pub(super) key: Key,
     pub(super) cancelled: Cancelled,
+    /// What it shares with all other objects.
+    pub(super) allowance: Allowance,
 }
 
 impl Clients {
@@ -85,7 +89,7 @@ impl Clients {
                 store
             }
         };
-        Ok(Remote { address, store, key, cancelled })
+        Ok(Remote { address, store, key, cancelled, allowance: self.allowance.clone() })
     }
 }
 

@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use marquetry_base::{Bytes, Detail, Error, Result};
-use object_store::ObjectStoreExt;
 use object_store::path::Path as Key;
+use object_store::{MultipartUpload, ObjectStoreExt};
 
 use super::connect::Remote;
 use super::failure::failed;
-use super::find::{has_any, list};
+use super::find::{has_any, is_hive_name, list};
 use super::runtime::{Cancelled, wait};
-use super::upload::{Upload, not_readable};
+use super::upload::{Missed, Upload, not_readable, remove};
 use crate::ByteSink;
 use crate::files::has_extension;
 use crate::store::{NewObject, NewObjects};
@@ -36,11 +36,31 @@ pub(super) struct NewRemoteDirectory {
     kept: Arc<Mutex<Kept>>,
 }
 
-/// Objects that are complete, and appear with the directory.
+/// Objects that are complete, and appear with the directory. Dropped before, their uploads are removed.
 #[derive(Default)]
 struct Kept {
     uploads: Vec<(Key, Upload)>,
     waiting_bytes: u64,
+    /// Uploads of objects that were dropped before they were complete.
+    given_up: Vec<Box<dyn MultipartUpload>>,
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        let kept = self.uploads.iter_mut().filter_map(|(_, upload)| upload.give_up());
+        remove(kept.chain(self.given_up.drain(..)));
+    }
+}
+
+/// What became of objects that were to appear.
+#[derive(Default)]
+struct Named {
+    appeared: Vec<Key>,
+    /// The first error.
+    error: Option<Error>,
+    /// Objects that may have appeared, or not, and uploads that may be left.
+    unknown: usize,
+    left: usize,
 }
 
 impl NewRemoteDirectory {
@@ -68,7 +88,7 @@ impl NewRemoteDirectory {
                 false => Ok(Vec::new()),
             };
         }
-        let there = list(&self.directory)?;
+        let there: Vec<Key> = list(&self.directory)?.into_iter().map(|(key, _)| key).collect();
         match there.iter().find(|key| !self.is_of_table(key)) {
             Some(other) => {
                 let above = self.directory.key.as_ref().len() + usize::from(!self.directory.key.is_root());
@@ -84,26 +104,24 @@ impl NewRemoteDirectory {
     fn is_of_table(&self, key: &Key) -> bool {
         let names: Vec<&str> = key.as_ref().split('/').skip(self.directory.key.parts_count()).collect();
         let Some((name, directories)) = names.split_last() else { return false };
-        has_extension(Path::new(name), self.extensions)
-            && directories.iter().all(|name| name.find('=').is_some_and(|at| at > 0))
+        has_extension(Path::new(name), self.extensions) && directories.iter().all(|name| is_hive_name(name))
     }
 
-    /// Gives the objects their names. Those that appeared, and the first error.
-    fn name_all(&self, uploads: Vec<(Key, Upload)>) -> (Vec<Key>, Result<()>) {
-        let mut appeared = Vec::with_capacity(uploads.len());
-        let mut named = Ok(());
+    /// Gives the objects their names, until one fails.
+    fn name_all(&self, uploads: Vec<(Key, Upload)>) -> Named {
+        let mut named = Named::default();
         let mut uploads = uploads.into_iter();
-        while named.is_ok() {
+        while named.error.is_none() {
             let some: Vec<(Key, Upload)> = uploads.by_ref().take(AT_A_TIME).collect();
             if some.is_empty() {
                 break;
             }
-            let done: Vec<(Key, Result<()>)> = std::thread::scope(|scope| {
+            let done: Vec<(Key, Result<(), Missed>)> = std::thread::scope(|scope| {
                 let threads: Vec<_> = some
                     .into_iter()
                     .map(|(key, upload)| (key, scope.spawn(move || upload.appear())))
                     .collect();
-                let died = || Err(Error::internal("a thread that names an object died"));
+                let died = || Err(Error::internal("a thread that names an object died").into());
                 threads
                     .into_iter()
                     .map(|(key, thread)| (key, thread.join().unwrap_or_else(|_| died())))
@@ -111,22 +129,16 @@ impl NewRemoteDirectory {
             });
             for (key, done) in done {
                 match done {
-                    Ok(()) => appeared.push(key),
-                    Err(error) => named = named.and(Err(error)),
+                    Ok(()) => named.appeared.push(key),
+                    Err(Missed { error, may_be_there }) => {
+                        named.error.get_or_insert(error);
+                        named.unknown += usize::from(may_be_there);
+                    }
                 }
             }
         }
-        // What is left is removed, many at a time.
-        let mut left: Vec<(Key, Upload)> = uploads.collect();
-        while !left.is_empty() {
-            let some = left.split_off(left.len().saturating_sub(AT_A_TIME));
-            std::thread::scope(|scope| {
-                for upload in some {
-                    scope.spawn(move || drop(upload));
-                }
-            });
-        }
-        (appeared, named)
+        named.left = remove(uploads.filter_map(|(_, mut upload)| upload.give_up()));
+        named
     }
 
     /// Deletes objects. How many are left, and why.
@@ -171,7 +183,8 @@ impl NewObjects for NewRemoteDirectory {
                 .about(Error::misuse(format!("a name that no object can have: {}", place.display())))
         })?;
         let upload = Upload::new(self.directory.with_key(key.clone()), self.replaces);
-        Ok(Box::new(Member { key, upload, kept: Arc::clone(&self.kept) }))
+        let name = upload.name().to_owned();
+        Ok(Box::new(Member { key, upload: Some(upload), name, kept: Arc::clone(&self.kept) }))
     }
 
     fn kept(&self) -> Option<Vec<(PathBuf, PathBuf)>> {
@@ -183,27 +196,31 @@ impl NewObjects for NewRemoteDirectory {
     }
 
     fn commit(self: Box<Self>) -> Result<()> {
-        let kept = std::mem::take(&mut *locked(&self.kept));
+        let mut kept = std::mem::take(&mut *locked(&self.kept));
         if Arc::strong_count(&self.kept) > 1 {
             return Err(Error::misuse("a directory of which an object is being written"));
         }
         // Others may have come meanwhile.
         let replaced = self.replaced()?;
         let all = kept.uploads.len();
-        let (appeared, named) = self.name_all(kept.uploads);
-        if let Err(error) = named {
+        let Named { appeared, error, unknown, left } = self.name_all(std::mem::take(&mut kept.uploads));
+        if let Some(error) = error {
             let number = appeared.len();
-            let left = match self.replaces {
+            let there = match self.replaces {
                 true => number,
                 false => self.delete(appeared).map_or(0, |(left, _)| left),
             };
-            return Err(match left {
-                0 => error,
-                left => {
-                    let message = format!("{}; {left} of {all} objects are there", error.message());
-                    error.reworded(message)
-                }
-            });
+            let mut message = error.message().to_owned();
+            if there > 0 || unknown > 0 {
+                message += &format!("; {there} of {all} objects are there");
+            }
+            if unknown > 0 {
+                message += &format!(", and {unknown} more may be");
+            }
+            if left > 0 {
+                message += &format!("; {left} incomplete uploads could not be removed");
+            }
+            return Err(error.reworded(message));
         }
         let new: BTreeSet<Key> = appeared.into_iter().collect();
         let old: Vec<Key> = replaced.into_iter().filter(|key| !new.contains(key)).collect();
@@ -223,21 +240,29 @@ impl NewObjects for NewRemoteDirectory {
 /// An object of a directory.
 struct Member {
     key: Key,
-    upload: Upload,
+    /// Until it is complete.
+    upload: Option<Upload>,
+    name: String,
     kept: Arc<Mutex<Kept>>,
+}
+
+impl Member {
+    fn upload(&mut self) -> Result<&mut Upload> {
+        self.upload.as_mut().ok_or_else(|| Error::internal("an object that is complete is written"))
+    }
 }
 
 impl ByteSink for Member {
     fn name(&self) -> &str {
-        self.upload.name()
+        &self.name
     }
 
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
-        self.upload.append(bytes)
+        self.upload()?.append(bytes)
     }
 
     fn read(&mut self, _: Range<u64>) -> Result<Bytes> {
-        Err(not_readable(self.upload.name()))
+        Err(not_readable(&self.name))
     }
 }
 
@@ -250,16 +275,25 @@ impl NewObject for Member {
         None
     }
 
-    fn commit(self: Box<Self>) -> Result<()> {
-        let Member { key, mut upload, kept } = *self;
+    fn commit(mut self: Box<Self>) -> Result<()> {
+        let kept = Arc::clone(&self.kept);
+        let upload = self.upload()?;
         let waiting_bytes = locked(&kept).waiting_bytes.saturating_add(upload.held());
         if upload.is_multipart() || waiting_bytes > WAITING_BYTES {
             upload.complete_parts()?;
         }
         let mut kept = locked(&kept);
         kept.waiting_bytes += upload.held();
-        kept.uploads.push((key, upload));
+        kept.uploads.extend(self.upload.take().map(|upload| (self.key.clone(), upload)));
         Ok(())
+    }
+}
+
+impl Drop for Member {
+    /// Its upload is removed with the others.
+    fn drop(&mut self) {
+        let given_up = self.upload.as_mut().and_then(Upload::give_up);
+        locked(&self.kept).given_up.extend(given_up);
     }
 }
 

@@ -6,6 +6,7 @@ use marquetry_base::{Detail, Error};
 use object_store::client::{HttpError, HttpErrorKind};
 
 use super::address::{ObjectAddress, Scheme};
+use crate::source::CHANGED;
 use crate::store::shown;
 
 /// The most characters of what a server says.
@@ -28,7 +29,7 @@ pub(super) fn failed(done: &str, address: &ObjectAddress, error: &object_store::
             let what = format!("{}; {}", with("access denied"), credentials(address.scheme));
             Error::io(what).with(Detail::PermissionDenied)
         }
-        Store::Precondition { .. } => changed(),
+        Store::Precondition { .. } => Error::io(CHANGED),
         _ => match (http(error), message) {
             (Some(HttpErrorKind::Connect), _) => {
                 Error::io(format!("no connection to the server: {}", first(&texts)))
@@ -39,11 +40,6 @@ pub(super) fn failed(done: &str, address: &ObjectAddress, error: &object_store::
         },
     };
     error.at(|place| place.object = Some(address.name.clone()))
-}
-
-/// The error for an object that is another one by now.
-pub(super) fn changed() -> Error {
-    Error::io("it was changed while it was read")
 }
 
 /// Whether a server answered, even if only to refuse.

@@ -1,6 +1,6 @@
 //! Objects named by a directory or a pattern.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use futures_util::TryStreamExt;
@@ -14,37 +14,72 @@ use super::runtime::wait;
 use crate::failure::about;
 use crate::files::{SPECIAL, has_extension, is_hidden, nothing_below};
 
-/// All objects below a key. The key itself is none of them.
+/// All objects below a key, and their lengths, except those that stand for directories. The key itself is none of them.
 ///
 /// # Errors
 ///
 /// `Io`.
-pub(super) fn list(below: &Remote) -> Result<Vec<Key>> {
+pub(super) fn list(below: &Remote) -> Result<Vec<(Key, u64)>> {
     let asked = below.clone();
     let listed = wait(&below.cancelled, async move {
         let found = asked.store.list(Some(&asked.key));
-        found.map_ok(|meta| meta.location).try_collect().await
+        found.map_ok(|meta| (meta.location, meta.size)).try_collect().await
     })?;
-    listed.map_err(|error| failed("listed", &below.address, &error))
+    let listed: Vec<(Key, u64)> = listed.map_err(|error| failed("listed", &below.address, &error))?;
+    Ok(without_markers(&below.key, listed))
 }
 
-/// Whether there is an object below a key.
+/// Whether there is an object below a key that does not stand for a directory.
 ///
 /// # Errors
 ///
 /// `Io`.
 pub(super) fn has_any(below: &Remote) -> Result<bool> {
     let asked = below.clone();
-    let first = wait(&below.cancelled, async move { asked.store.list(Some(&asked.key)).try_next().await })?;
+    let first = wait(&below.cancelled, async move {
+        let found = asked.store.list(Some(&asked.key));
+        let key = asked.key.clone();
+        // One that has objects below it is followed by these.
+        let found =
+            found.try_filter(move |meta| std::future::ready(!is_marker(&key, &meta.location, meta.size)));
+        std::pin::pin!(found).try_next().await
+    })?;
     first.map(|first| first.is_some()).map_err(|error| failed("listed", &below.address, &error))
 }
+
+/// Objects without those that stand for directories. Consoles and other programs create such objects: without bytes, and
+/// with a slash at the end of the key, which is cut off here. So a key is that of a directory if it is the one that is
+/// listed, if others are below it, or if its name is one of Hive's.
+fn without_markers(listed: &Key, objects: Vec<(Key, u64)>) -> Vec<(Key, u64)> {
+    let keys: BTreeSet<&str> = objects.iter().map(|(key, _)| key.as_ref()).collect();
+    let has_below = |key: &Key| {
+        let below = format!("{key}/");
+        keys.range(&*below..).next().is_some_and(|next| next.starts_with(&*below))
+    };
+    let is_object =
+        |(key, bytes): &(Key, u64)| !is_marker(listed, key, *bytes) && (*bytes > 0 || !has_below(key));
+    let is_object: Vec<bool> = objects.iter().map(is_object).collect();
+    objects.into_iter().zip(is_object).filter(|(_, is_object)| *is_object).map(|(object, _)| object).collect()
+}
+
+fn is_marker(listed: &Key, key: &Key, bytes: u64) -> bool {
+    bytes == 0 && (key == listed || key.filename().is_some_and(is_hive_name))
+}
+
+/// Whether a directory has a name as Hive's: `year=2024`.
+pub(super) fn is_hive_name(name: &str) -> bool {
+    name.find('=').is_some_and(|at| at > 0)
+}
+
+/// Objects by their paths, with their lengths.
+pub(super) type Listed = BTreeMap<PathBuf, u64>;
 
 /// The objects below a directory whose names end in one of `extensions`.
 ///
 /// # Errors
 ///
 /// `Io`, also if there are none.
-pub(super) fn below(directory: &Remote, extensions: &[&str]) -> Result<Vec<PathBuf>> {
+pub(super) fn below(directory: &Remote, extensions: &[&str]) -> Result<Listed> {
     let found = matching(directory, &[], extensions)?;
     if found.is_empty() {
         return Err(nothing_below(directory.name(), extensions));
@@ -68,7 +103,7 @@ pub(super) fn fixed(pattern: &str) -> String {
 /// # Errors
 ///
 /// `Io`, also if there are none; `Misuse` for an invalid pattern.
-pub(super) fn matches(root: &Remote, pattern: &str, extensions: &[&str]) -> Result<Vec<PathBuf>> {
+pub(super) fn matches(root: &Remote, pattern: &str, extensions: &[&str]) -> Result<Listed> {
     let whole = root.address.with_key(pattern);
     let wrong = |why: &str| {
         let error = Error::misuse(format!("not a pattern: {why}"));
@@ -78,10 +113,10 @@ pub(super) fn matches(root: &Remote, pattern: &str, extensions: &[&str]) -> Resu
     let names = names.skip(root.key.parts_count());
     let steps: Vec<Step> =
         names.map(|name| Step::parse(name).map_err(|why| wrong(&why))).collect::<Result<_>>()?;
-    let found = matching(root, &steps, extensions)?;
+    let mut found = matching(root, &steps, extensions)?;
     // What is there is meant.
-    if found.iter().any(|path| path == Path::new(&whole.name)) {
-        return Ok(vec![PathBuf::from(whole.name)]);
+    if let Some(it) = found.remove_entry(Path::new(&whole.name)) {
+        return Ok(Listed::from([it]));
     }
     if found.is_empty() {
         return Err(about(&whole.name, "no object matches").with(Detail::NotFound));
@@ -89,16 +124,16 @@ pub(super) fn matches(root: &Remote, pattern: &str, extensions: &[&str]) -> Resu
     Ok(found)
 }
 
-fn matching(root: &Remote, steps: &[Step], extensions: &[&str]) -> Result<Vec<PathBuf>> {
-    let mut found = BTreeSet::new();
-    for key in list(root)? {
+fn matching(root: &Remote, steps: &[Step], extensions: &[&str]) -> Result<Listed> {
+    let mut found = Listed::new();
+    for (key, bytes) in list(root)? {
         let names: Vec<&str> = key.as_ref().split('/').skip(root.key.parts_count()).collect();
         let literal = steps.iter().map(|step| step.spelled.as_str());
         if !names.is_empty() && (literal.eq(names.iter().copied()) || is_matched(steps, &names, extensions)) {
-            found.insert(PathBuf::from(root.address.with_key(key.as_ref()).name));
+            found.insert(PathBuf::from(root.address.with_key(key.as_ref()).name), bytes);
         }
     }
-    Ok(found.into_iter().collect())
+    Ok(found)
 }
 
 /// A name of a pattern.
@@ -209,6 +244,18 @@ mod tests {
         assert_eq!(find("q?.parquet"), "q1.parquet");
         assert_eq!(find("z*"), "");
         assert!(Step::parse("{a").is_err() && Step::parse("[z-a]").is_err());
+    }
+
+    #[test]
+    fn objects_that_stand_for_directories() {
+        let objects = ["t", "t/y=1", "t/sub", "t/sub/a.parquet", "t/sub-b", "t/_SUCCESS"];
+        let left = |bytes: u64| {
+            let objects = objects.iter().map(|key| (Key::from(*key), bytes)).collect();
+            let left = without_markers(&Key::from("t"), objects);
+            left.iter().map(|(key, _)| key.to_string()).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(left(0), "t/sub/a.parquet t/sub-b t/_SUCCESS");
+        assert_eq!(left(1), objects.join(" "));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod address;
 mod ahead;
+mod allowance;
 mod connect;
 mod directory;
 mod failure;
@@ -13,13 +14,13 @@ mod upload;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use marquetry_base::{Detail, Error, Result};
 use object_store::path::Path as Key;
 
-use super::{Found, LocalFiles, NewObject, NewObjects, ObjectStream, Store};
+use super::{Found, IsCancelled, LocalFiles, NewObject, NewObjects, ObjectStream, Store};
 use crate::{ByteSource, ObjectVersion};
 
 use address::{ObjectAddress, Scheme};
@@ -43,13 +44,14 @@ const LOOKED_MAX: usize = 64;
 ///   `AZURE_STORAGE_ACCOUNT_NAME`, `AZURE_STORAGE_ACCOUNT_KEY`; `GOOGLE_APPLICATION_CREDENTIALS`; or of the machine's own service.
 ///   `AWS_SKIP_SIGNATURE=true` (`AZURE_…`, `GOOGLE_…`) reads public data. HTTP without TLS needs an address that says `http://`.
 /// * A key is taken as it is written; nothing in it is decoded. What ends in a slash is a directory; so is what is no object
-///   and has objects below it. Patterns are those of [`files::find`](crate::files::find); all objects below what precedes
+///   and has objects below it. Objects without bytes that stand for directories are none. Patterns are those of [`files::find`](crate::files::find); all objects below what precedes
 ///   the first of `*?[{` are listed.
 /// * Whatever is read is of the version that was opened (its ETag); an object that was changed since is an error.
 /// * An object that is written appears when it is committed: small ones by one request, others by a multipart upload, which is
 ///   removed if anything fails. That no other object is replaced is a condition of the request for small ones, and is looked
-///   for right before the last request of others. A process that is killed leaves an incomplete upload, which stores list and
-///   remove by rules of theirs.
+///   for right before the last request of others. Each object has a random token in its metadata (`marquetry`), by which it
+///   is known if the answer to the last request is lost. A process that is killed leaves an incomplete upload, which stores
+///   list and remove by rules of theirs.
 /// * The objects of a directory appear one after the other, when all are uploaded; see
 ///   [`create_directory`](Store::create_directory). If one cannot, those that appeared are deleted again, unless they
 ///   replaced others. What they replace and does not have the name of one is deleted last.
@@ -68,8 +70,14 @@ const LOOKED_MAX: usize = 64;
 /// ```
 #[derive(Debug)]
 pub struct Stores {
-    clients: Clients,
+    shared: Arc<Shared>,
     cancelled: Cancelled,
+}
+
+/// What stores have in common that differ in what cancels them.
+#[derive(Debug, Default)]
+struct Shared {
+    clients: Clients,
     /// What was looked at, and may be opened next.
     looked: Mutex<HashMap<PathBuf, Looked>>,
     /// What was found, and will be opened.
@@ -94,12 +102,7 @@ impl Default for Stores {
 impl Stores {
     /// Local files, and objects as the environment describes their stores.
     pub fn new() -> Stores {
-        Stores {
-            clients: Clients::default(),
-            cancelled: Cancelled::never(),
-            looked: Mutex::default(),
-            ahead: Mutex::default(),
-        }
+        Stores { shared: Arc::default(), cancelled: Cancelled::never() }
     }
 
     /// The same, whose requests fail soon after `is_cancelled`.
@@ -126,7 +129,9 @@ impl Stores {
     /// An object that is read. `None` for a path of the local file system.
     fn remote(&self, path: &Path) -> Result<Option<Remote>> {
         let address = ObjectAddress::parse(path)?;
-        address.map(|address| self.clients.connect(&address, Use::Reading, &self.cancelled)).transpose()
+        address
+            .map(|address| self.shared.clients.connect(&address, Use::Reading, &self.cancelled))
+            .transpose()
     }
 
     /// An object that is written.
@@ -136,7 +141,7 @@ impl Stores {
             let error = Error::unsupported("objects of HTTP servers can only be read").with(Detail::Address);
             return Err(error.at(|place| place.object = Some(address.name)));
         }
-        self.clients.connect(&address, Use::Writing, &self.cancelled).map(Some)
+        self.shared.clients.connect(&address, Use::Writing, &self.cancelled).map(Some)
     }
 
     /// Opens an object, or takes what was just found of it. `None` if its server reads no ranges.
@@ -159,14 +164,17 @@ impl Stores {
     /// Asks for an object's version and end.
     fn ask(&self, remote: &Remote, path: &Path, is_taken: bool) -> Result<Option<Opened>> {
         let ask = |next: &Path| source::ask(&self.remote(next).ok()??).ok();
-        let asked = self.ahead.lock().unwrap_or_else(PoisonError::into_inner).take(path, ask);
+        let asked = self.ahead().take(path, ask);
         let asked = asked.map_or_else(|| source::ask(remote), Ok)?;
         let opened = source::opened(remote, &asked)?;
-        let mut all = self.looked();
-        if all.len() >= LOOKED_MAX {
-            all.clear();
-        }
         if let Some(opened) = &opened {
+            let mut all = self.looked();
+            while all.len() >= LOOKED_MAX
+                && let Some(oldest) = all.iter().min_by_key(|(_, looked)| looked.when)
+            {
+                let oldest = oldest.0.clone();
+                all.remove(&oldest);
+            }
             let looked = Looked { when: Instant::now(), opened: opened.clone(), is_taken };
             all.insert(path.to_path_buf(), looked);
         }
@@ -175,14 +183,19 @@ impl Stores {
 
     /// What was found a moment ago.
     fn looked(&self) -> MutexGuard<'_, HashMap<PathBuf, Looked>> {
-        let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut looked = self.shared.looked.lock().unwrap_or_else(PoisonError::into_inner);
         looked.retain(|_, looked| looked.when.elapsed() < LOOKED);
         looked
+    }
+
+    fn ahead(&self) -> MutexGuard<'_, Ahead> {
+        self.shared.ahead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Forgets what was found of an object that will be another one.
     fn forget(&self, path: &Path) {
         self.looked().remove(path);
+        self.ahead().look(path);
     }
 
     fn look_at(&self, remote: &Remote, path: &Path) -> Result<Found> {
@@ -192,6 +205,9 @@ impl Stores {
                 false if remote.key.is_root() => Found::Directory { is_empty: true },
                 false => Found::Nothing,
             });
+        }
+        if let Some(bytes) = self.ahead().look(path) {
+            return Ok(Found::Object { bytes });
         }
         match self.looked_at(remote, path) {
             Ok(Some(opened)) => Ok(Found::Object { bytes: opened.version.bytes() }),
@@ -207,6 +223,11 @@ impl Stores {
 }
 
 impl Store for Stores {
+    fn cancellable(&self, is_cancelled: IsCancelled) -> Option<Arc<dyn Store>> {
+        let cancelled = self.cancelled.or(move || is_cancelled());
+        Some(Arc::new(Stores { shared: Arc::clone(&self.shared), cancelled }))
+    }
+
     fn look(&self, path: &Path) -> Result<Found> {
         match self.remote(path)? {
             Some(remote) => self.look_at(&remote, path),
@@ -219,7 +240,8 @@ impl Store for Stores {
         if address.scheme == Scheme::Http {
             return Ok(vec![path.to_path_buf()]);
         }
-        let connect = |address: &ObjectAddress| self.clients.connect(address, Use::Reading, &self.cancelled);
+        let connect =
+            |address: &ObjectAddress| self.shared.clients.connect(address, Use::Reading, &self.cancelled);
         let found = if find::is_pattern(&address.key) {
             let root = connect(&address.with_key(&find::fixed(&address.key)));
             let found = root.and_then(|root| find::matches(&root, &address.key, extensions));
@@ -234,8 +256,8 @@ impl Store for Stores {
             }
             find::below(&remote, extensions)?
         };
-        self.ahead.lock().unwrap_or_else(PoisonError::into_inner).found(&found);
-        Ok(found)
+        self.ahead().found(&found);
+        Ok(found.into_keys().collect())
     }
 
     fn open(&self, path: &Path) -> Result<(Box<dyn ByteSource + Send>, ObjectVersion)> {
@@ -260,10 +282,9 @@ impl Store for Stores {
 
     fn stream(&self, path: &Path, is_cancelled: Box<dyn Fn() -> bool + Send>) -> Result<ObjectStream> {
         let Some(mut remote) = self.remote(path)? else { return LocalFiles.stream(path, is_cancelled) };
-        let (before, is_cancelled) = (remote.cancelled.clone(), Mutex::new(is_cancelled));
-        remote.cancelled = Cancelled::by(move || {
-            before.is_set() || is_cancelled.lock().unwrap_or_else(PoisonError::into_inner)()
-        });
+        let is_cancelled = Mutex::new(is_cancelled);
+        let is_cancelled = move || is_cancelled.lock().unwrap_or_else(PoisonError::into_inner)();
+        remote.cancelled = remote.cancelled.or(is_cancelled);
         if let Some(opened) = self.opened(&remote, path)? {
             let version = Some(opened.version.clone());
             let reader = Box::new(RemoteStream::new(RemoteSource::new(remote, opened)));

@@ -31,6 +31,12 @@ impl Cancelled {
         Cancelled::by(|| false)
     }
 
+    /// Set if this is, or `is_cancelled`.
+    pub(super) fn or(&self, is_cancelled: impl Fn() -> bool + Send + Sync + 'static) -> Cancelled {
+        let before = self.clone();
+        Cancelled::by(move || before.is_set() || is_cancelled())
+    }
+
     pub(super) fn is_set(&self) -> bool {
         (self.0)()
     }
@@ -91,6 +97,11 @@ impl<T> Pending<T> {
                 }
             }
         }
+    }
+
+    /// The answer, if it comes in this time.
+    pub(super) fn wait_at_most(&self, time: Duration) -> Option<T> {
+        self.answer.recv_timeout(time).ok()
     }
 
     /// The answer, if it is there.

@@ -12,15 +12,17 @@ use marquetry_base::{Bytes, Error, Result};
 use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStoreExt};
 
 use super::address::Scheme;
+use super::allowance::{Asking, Held};
 use super::connect::Remote;
-use super::failure::{changed, failed, is_answered};
+use super::failure::{failed, is_answered};
 use super::runtime::{Pending, start, wait};
 use crate::source::beyond_end;
 use crate::{ByteSource, ObjectVersion};
 
 /// The most bytes of a request: what fails is asked for again, and a longer range takes several, side by side.
 const PIECE_BYTES: u64 = 8 << 20;
-/// Bytes that are fetched, or wait to be read, ahead of who reads.
+/// Bytes that are fetched, or wait to be read, ahead of who reads an object. All objects together have an
+/// [allowance](super::allowance).
 const AHEAD_BYTES: u64 = 32 << 20;
 /// Bytes that are held when what was fetched ahead gives way to what is needed at once.
 const HELD_BYTES: u64 = 2 * AHEAD_BYTES;
@@ -123,7 +125,7 @@ impl RemoteSource {
         let mut fetches = Fetches::default();
         if !tail.is_empty() {
             let range = version.bytes().saturating_sub(u64_of(tail.len()))..version.bytes();
-            fetches.pieces.push(Piece { range, state: State::Here(tail), used: 0 });
+            fetches.pieces.push(Piece { range, state: State::Here(tail), used: 0, _held: None });
         }
         RemoteSource { remote, version, fetches: Mutex::new(fetches) }
     }
@@ -133,32 +135,37 @@ impl RemoteSource {
     }
 
     /// Starts a request.
-    fn request(&self, range: Range<u64>) -> Result<Piece> {
+    fn request(&self, range: Range<u64>, (held, asking): (Held, Asking)) -> Result<Piece> {
         let (remote, version, asked) = (self.remote.clone(), self.version.clone(), range.clone());
-        let pending = start(async move { fetch(&remote, &version, asked).await })?;
-        Ok(Piece { range, state: State::Flying(pending), used: 0 })
+        let pending = start(async move {
+            let _asking = asking;
+            fetch(&remote, &version, asked).await
+        })?;
+        Ok(Piece { range, state: State::Flying(pending), used: 0, _held: Some(held) })
     }
 
-    /// Starts requests for what will be read, as long as there is room.
+    /// Starts requests for what will be read, as long as this object and all together may have more.
     fn request_ahead(&self, fetches: &mut Fetches) -> Result<()> {
         while let Some(range) = fetches.plan.front()
             && fetches.flying() < REQUESTS
             && fetches.held() + (range.end - range.start) <= AHEAD_BYTES
+            && let Some(taken) = self.remote.allowance.take_ahead(range.end - range.start)
         {
-            let piece = self.request(range.clone())?;
+            let piece = self.request(range.clone(), taken)?;
             fetches.plan.pop_front();
             fetches.pieces.push(piece);
         }
         Ok(())
     }
 
-    /// Starts requests for what is missing of a range that is waited for, whether or not there is room.
+    /// Starts requests for the parts of a range that are missing and needed at once, whatever else is fetched.
     fn request_now(&self, fetches: &mut Fetches, range: &Range<u64>) -> Result<()> {
         for hole in holes(range, fetches.pieces.iter().map(|piece| &piece.range)) {
             fetches.make_room(range, hole.end - hole.start);
             for range in pieces_of(hole) {
                 fetches.forget_plan(&range);
-                fetches.pieces.push(self.request(range)?);
+                let taken = self.remote.allowance.take_now(range.end - range.start);
+                fetches.pieces.push(self.request(range, taken)?);
             }
         }
         Ok(())
@@ -211,6 +218,8 @@ struct Piece {
     state: State,
     /// Bytes that were read: each is, once, with few exceptions.
     used: u64,
+    /// What it takes of the bytes that all objects share.
+    _held: Option<Held>,
 }
 
 enum State {
@@ -322,9 +331,7 @@ async fn fetch(remote: &Remote, version: &ObjectVersion, range: Range<u64>) -> R
     };
     let cannot = |error| failed("read", &remote.address, &error);
     let got = remote.store.get_opts(&remote.key, options).await.map_err(cannot)?;
-    if version_of(&got.meta) != *version {
-        return Err(remote.about(changed()));
-    }
+    version.expect(&version_of(&got.meta)).map_err(|error| remote.about(error))?;
     let bytes = got.bytes().await.map_err(cannot)?;
     if u64_of(bytes.len()) != range.end - range.start {
         let message = format!("the server gave {} bytes for {range:?}", bytes.len());
@@ -396,6 +403,8 @@ pub(super) struct WholeStream {
     remote: Remote,
     body: Option<BoxStream<'static, object_store::Result<Bytes>>>,
     unread: Bytes,
+    /// Why it cannot be read on: then it does not end as if it was complete.
+    error: Option<Error>,
 }
 
 impl WholeStream {
@@ -412,21 +421,22 @@ impl WholeStream {
                 async move { asked.store.get_opts(&asked.key, GetOptions::default()).await },
             )?;
         let got = got.map_err(|error| failed("read", &remote.address, &error))?;
-        Ok(WholeStream { remote, body: Some(got.into_stream()), unread: Bytes::new() })
+        Ok(WholeStream { remote, body: Some(got.into_stream()), unread: Bytes::new(), error: None })
     }
 }
 
 impl Read for WholeStream {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         while self.unread.is_empty() {
+            if let Some(error) = &self.error {
+                return Err(io::Error::other(error.clone()));
+            }
             let Some(mut body) = self.body.take() else { return Ok(0) };
-            let next = wait(&self.remote.cancelled, async move { (body.next().await, body) });
-            match next.map_err(io::Error::other)? {
-                (Some(Ok(bytes)), body) => (self.unread, self.body) = (bytes, Some(body)),
-                (Some(Err(error)), _) => {
-                    return Err(io::Error::other(failed("read", &self.remote.address, &error)));
-                }
-                (None, _) => {}
+            match wait(&self.remote.cancelled, async move { (body.next().await, body) }) {
+                Ok((Some(Ok(bytes)), body)) => (self.unread, self.body) = (bytes, Some(body)),
+                Ok((Some(Err(error)), _)) => self.error = Some(failed("read", &self.remote.address, &error)),
+                Ok((None, _)) => {}
+                Err(error) => self.error = Some(error),
             }
         }
         Ok(pass(&mut self.unread, out))

@@ -1,13 +1,25 @@
 //! Objects that are written: in parts, which appear together, or with one request if they are small.
+//!
+//! The answer to the last request may be lost, and then the client's next try is refused, because the object is there
+//! already. So each object has a token of its own among its metadata, by which it is known.
 
 use std::collections::VecDeque;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use futures_util::StreamExt;
+use futures_util::stream;
 use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_base::{Bytes, Detail, Error, Result};
-use object_store::{MultipartUpload, ObjectStoreExt, PutMode, PutPayload};
+use object_store::{
+    Attribute, Attributes, GetOptions, MultipartUpload, ObjectStore, ObjectStoreExt, PutMode,
+    PutMultipartOptions, PutOptions, PutPayload,
+};
 
 use super::connect::Remote;
 use super::failure::failed;
@@ -21,8 +33,16 @@ const PART_BYTES: u64 = 8 << 20;
 const PARTS_ALIKE: u32 = 1250;
 /// Bytes of parts that are sent at a time: their memory. A part may be longer.
 const FLYING_BYTES: u64 = 32 << 20;
-/// How long the removal of what was uploaded may take.
+/// How long the removal of what was uploaded may take, of all uploads that are removed together.
 const REMOVAL: Duration = Duration::from_secs(20);
+/// Uploads that are removed at a time.
+const REMOVALS_AT_A_TIME: usize = 8;
+/// How long an upload that is cancelled while it begins is waited for: what has begun must be removed.
+const BEGINNING: Duration = Duration::from_secs(5);
+/// How long it may take to find out whether an object appeared.
+const LOOKING: Duration = Duration::from_secs(20);
+/// The name of the token among an object's metadata.
+const TOKEN: &str = "marquetry";
 
 type PartSent = Pending<object_store::Result<()>>;
 
@@ -30,6 +50,8 @@ type PartSent = Pending<object_store::Result<()>>;
 pub(super) struct Upload {
     remote: Remote,
     replaces: bool,
+    /// What no other object has among its metadata.
+    token: String,
     /// Of the next part.
     buffer: Vec<u8>,
     /// Once there is more than one part.
@@ -37,6 +59,31 @@ pub(super) struct Upload {
     parts: u32,
     flying: VecDeque<(u64, PartSent)>,
     has_failed: bool,
+    /// It was cancelled while it began, and no answer came: maybe nobody can remove it.
+    is_lost: bool,
+}
+
+/// Why an object did not appear.
+pub(super) struct Missed {
+    pub(super) error: Error,
+    /// It may have appeared: the store could not be asked.
+    pub(super) may_be_there: bool,
+}
+
+impl From<Error> for Missed {
+    fn from(error: Error) -> Missed {
+        Missed { error, may_be_there: false }
+    }
+}
+
+/// What has an object's key.
+enum There {
+    /// The object that was written.
+    Ours,
+    /// Another one, or nothing.
+    Other,
+    /// The store did not answer.
+    Unknown,
 }
 
 impl Upload {
@@ -45,11 +92,13 @@ impl Upload {
         Upload {
             remote,
             replaces,
+            token: token(),
             buffer: Vec::new(),
             multipart: None,
             parts: 0,
             flying: VecDeque::new(),
             has_failed: false,
+            is_lost: false,
         }
     }
 
@@ -107,61 +156,131 @@ impl Upload {
     /// # Errors
     ///
     /// `Io`, with [`Detail::AlreadyExists`] if another object is there by now and it does not replace that.
-    pub(super) fn appear(mut self) -> Result<()> {
+    pub(super) fn appear(mut self) -> Result<(), Missed> {
         if self.is_multipart() {
             self.complete_parts()?;
         }
+        let mut may_be_there = false;
         self.or_abort(|upload| {
-            let (remote, mode) = (upload.remote.clone(), upload.mode());
-            let done = match upload.multipart.take() {
-                None => {
-                    let payload = PutPayload::from(std::mem::take(&mut upload.buffer));
-                    put(&remote, payload, mode)?
+            let Err(error) = upload.last_request()? else { return Ok(()) };
+            let failed = failed("written", &upload.remote.address, &error);
+            match upload.there() {
+                There::Ours => {
+                    // The answer was lost. Nothing is left to be removed.
+                    upload.multipart = None;
+                    Ok(())
                 }
-                Some(mut multipart) => {
-                    // Stores have no condition for this request, so it is looked for right before.
-                    if mode == PutMode::Create
-                        && let Err(error) = expect_nothing(&remote)
-                    {
-                        upload.multipart = Some(multipart);
-                        return Err(error);
-                    }
-                    let (done, multipart) = wait(&Cancelled::never(), async move {
-                        let done = multipart.complete().await.map(drop);
-                        (done, multipart)
-                    })?;
-                    // What failed is removed.
-                    upload.multipart = done.is_err().then_some(multipart);
-                    done
+                There::Unknown if !is_refused(&error) => {
+                    may_be_there = true;
+                    let left = "whether it is there could not be found out, so it may be";
+                    let message = format!("{}; {left}", failed.message());
+                    Err(failed.reworded(message))
                 }
-            };
-            done.map_err(|error| failed("written", &upload.remote.address, &error))
+                There::Other | There::Unknown => Err(failed),
+            }
         })
+        .map_err(|error| Missed { error, may_be_there })
     }
 
-    fn mode(&self) -> PutMode {
-        if self.replaces { PutMode::Overwrite } else { PutMode::Create }
+    /// Makes the request with which it appears.
+    fn last_request(&mut self) -> Result<object_store::Result<()>> {
+        let Some(mut multipart) = self.multipart.take() else {
+            let payload = PutPayload::from(std::mem::take(&mut self.buffer));
+            return self.put(payload);
+        };
+        // Stores have no condition for this request, so it is looked for right before.
+        if !self.replaces
+            && let Err(error) = expect_nothing(&self.remote)
+        {
+            self.multipart = Some(multipart);
+            return Err(error);
+        }
+        let (done, multipart) = wait(&Cancelled::never(), async move {
+            let done = multipart.complete().await.map(drop);
+            (done, multipart)
+        })?;
+        // What failed is removed.
+        self.multipart = done.is_err().then_some(multipart);
+        Ok(done)
+    }
+
+    /// Writes it by one request.
+    fn put(&self, payload: PutPayload) -> Result<object_store::Result<()>> {
+        let once = |payload: PutPayload, mode: PutMode| {
+            let (asked, attributes) = (self.remote.clone(), self.attributes());
+            wait(&Cancelled::never(), async move {
+                let options = PutOptions { mode, attributes, ..PutOptions::default() };
+                asked.store.put_opts(&asked.key, payload, options).await.map(drop)
+            })
+        };
+        let mode = if self.replaces { PutMode::Overwrite } else { PutMode::Create };
+        match once(payload.clone(), mode)? {
+            // A store without conditions (AWS_CONDITIONAL_PUT=disabled).
+            Err(object_store::Error::NotImplemented { .. }) => {
+                expect_nothing(&self.remote)?;
+                once(payload, PutMode::Overwrite)
+            }
+            done => Ok(done),
+        }
+    }
+
+    /// What has its key by now.
+    fn there(&self) -> There {
+        let (asked, token) = (self.remote.clone(), self.token.clone());
+        let looked = wait(&Cancelled::never(), async move {
+            let options = GetOptions { head: true, ..GetOptions::default() };
+            let got = tokio::time::timeout(LOOKING, asked.store.get_opts(&asked.key, options)).await;
+            match got {
+                Ok(Ok(got)) => match got.attributes.get(&Attribute::Metadata(TOKEN.into())) {
+                    Some(found) if **found == *token => There::Ours,
+                    _ => There::Other,
+                },
+                Ok(Err(object_store::Error::NotFound { .. })) => There::Other,
+                Ok(Err(_)) | Err(_) => There::Unknown,
+            }
+        });
+        looked.unwrap_or(There::Unknown)
+    }
+
+    fn attributes(&self) -> Attributes {
+        Attributes::from_iter([(Attribute::Metadata(TOKEN.into()), self.token.clone())])
     }
 
     /// Sends what is held as a part, once there is room for it.
     fn send_part(&mut self) -> Result<()> {
-        let remote = self.remote.clone();
-        let cannot = |error| failed("written", &remote.address, &error);
         let bytes = self.held();
         self.wait_for_parts(FLYING_BYTES.saturating_sub(bytes))?;
         let multipart = match &mut self.multipart {
             Some(multipart) => multipart,
             None => {
-                let asked = remote.clone();
-                let begun =
-                    wait(&remote.cancelled, async move { asked.store.put_multipart(&asked.key).await })?;
-                self.multipart.insert(begun.map_err(cannot)?)
+                let begun = self.begin()?;
+                self.multipart.insert(begun)
             }
         };
         let payload = PutPayload::from(std::mem::take(&mut self.buffer));
         self.flying.push_back((bytes, start(multipart.put_part(payload))?));
         self.parts += 1;
         Ok(())
+    }
+
+    /// Begins an upload of parts. Cancelled, it still waits for the answer, for a short time: without it nobody could
+    /// remove what has begun.
+    fn begin(&mut self) -> Result<Box<dyn MultipartUpload>> {
+        let (asked, attributes) = (self.remote.clone(), self.attributes());
+        let begun = start(async move {
+            let options = PutMultipartOptions { attributes, ..PutMultipartOptions::default() };
+            asked.store.put_multipart_opts(&asked.key, options).await
+        })?;
+        match begun.wait(&self.remote.cancelled) {
+            Ok(begun) => begun.map_err(|error| failed("written", &self.remote.address, &error)),
+            Err(cancelled) => {
+                match begun.wait_at_most(BEGINNING) {
+                    Some(begun) => self.multipart = begun.ok(),
+                    None => self.is_lost = true,
+                }
+                Err(cancelled)
+            }
+        }
     }
 
     /// Waits until at most so many bytes are being sent.
@@ -199,15 +318,39 @@ impl Upload {
 
     /// Removes what was uploaded. False if that may be left.
     fn abort(&mut self) -> bool {
+        remove(self.give_up()) == 0 && !self.is_lost
+    }
+
+    /// Gives it up, and hands out what must be [removed](remove) of it.
+    pub(super) fn give_up(&mut self) -> Option<Box<dyn MultipartUpload>> {
         // What is being sent is not sent on.
         self.flying.clear();
         self.buffer = Vec::new();
-        let Some(mut multipart) = self.multipart.take() else { return true };
-        let removed =
-            wait(&Cancelled::never(), async move { tokio::time::timeout(REMOVAL, multipart.abort()).await });
-        // What is not there need not be removed.
-        matches!(removed, Ok(Ok(Ok(()) | Err(object_store::Error::NotFound { .. }))))
+        self.multipart.take()
     }
+}
+
+/// Removes uploads, several at a time. Returns how many may be left.
+pub(super) fn remove(uploads: impl IntoIterator<Item = Box<dyn MultipartUpload>>) -> usize {
+    let uploads: Vec<_> = uploads.into_iter().collect();
+    let all = uploads.len();
+    if all == 0 {
+        return 0;
+    }
+    let removed = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&removed);
+    let work = stream::iter(uploads).for_each_concurrent(REMOVALS_AT_A_TIME, move |mut upload| {
+        let counted = Arc::clone(&counted);
+        async move {
+            // What is not there need not be removed.
+            if let Ok(()) | Err(object_store::Error::NotFound { .. }) = upload.abort().await {
+                counted.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    });
+    // What is left is counted.
+    let _ = wait(&Cancelled::never(), async move { tokio::time::timeout(REMOVAL, work).await });
+    all - removed.load(Ordering::Relaxed)
 }
 
 impl Drop for Upload {
@@ -221,22 +364,20 @@ fn part_bytes(before: u32) -> u64 {
     PART_BYTES << (before / PARTS_ALIKE).min(8)
 }
 
-/// Writes an object by one request.
-fn put(remote: &Remote, payload: PutPayload, mode: PutMode) -> Result<object_store::Result<()>> {
-    let once = |payload: PutPayload, mode: PutMode| {
-        let asked = remote.clone();
-        wait(&Cancelled::never(), async move {
-            asked.store.put_opts(&asked.key, payload, mode.into()).await.map(drop)
-        })
-    };
-    match once(payload.clone(), mode)? {
-        // A store without conditions (AWS_CONDITIONAL_PUT=disabled).
-        Err(object_store::Error::NotImplemented { .. }) => {
-            expect_nothing(remote)?;
-            once(payload, PutMode::Overwrite)
-        }
-        done => Ok(done),
-    }
+/// 128 bits that no other object has.
+fn token() -> String {
+    // The keys of each hasher are random.
+    let random = || RandomState::new().hash_one(std::process::id());
+    format!("{:016x}{:016x}", random(), random())
+}
+
+/// Whether a store refused a request, whatever came before.
+fn is_refused(error: &object_store::Error) -> bool {
+    use object_store::Error as Store;
+    matches!(
+        error,
+        Store::PermissionDenied { .. } | Store::Unauthenticated { .. } | Store::AlreadyExists { .. }
+    )
 }
 
 /// Fails if there is an object.
@@ -288,7 +429,7 @@ impl NewObject for NewRemoteObject {
     }
 
     fn commit(self: Box<Self>) -> Result<()> {
-        self.0.appear()
+        self.0.appear().map_err(|missed| missed.error)
     }
 }
 
@@ -301,6 +442,12 @@ pub(super) fn not_readable(name: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tokens_differ() {
+        let tokens: std::collections::BTreeSet<String> = (0..100).map(|_| token()).collect();
+        assert!(tokens.len() == 100 && tokens.iter().all(|token| token.len() == 32));
+    }
 
     #[test]
     fn ten_thousand_parts_suffice() {

@@ -5,6 +5,7 @@ use object_store::path::Path as Key;
 use object_store::{ObjectStore, ObjectStoreExt};
 
 use super::super::address::ObjectAddress;
+use super::super::allowance::Allowance;
 use super::super::runtime::Cancelled;
 use super::*;
 
@@ -15,7 +16,8 @@ fn object(length: usize) -> (Remote, Vec<u8>) {
     let key = Key::from("a");
     put(&store, &key, &bytes);
     let address = ObjectAddress::parse(std::path::Path::new("s3://bucket/a")).unwrap().unwrap();
-    (Remote { address, store, key, cancelled: Cancelled::never() }, bytes)
+    let (cancelled, allowance) = (Cancelled::never(), Allowance::default());
+    (Remote { address, store, key, cancelled, allowance }, bytes)
 }
 
 fn put(store: &Arc<dyn ObjectStore>, key: &Key, bytes: &[u8]) {
@@ -29,6 +31,19 @@ fn open(remote: &Remote) -> Opened {
 
 fn source(remote: &Remote) -> RemoteSource {
     RemoteSource::new(remote.clone(), open(remote))
+}
+
+/// What fails is no end, however often it is read on.
+#[test]
+fn a_stream_that_fails_does_not_end() {
+    let (remote, _) = object(10);
+    let gone = object_store::Error::NotFound { path: "a".to_owned(), source: "gone".into() };
+    let body = futures_util::stream::iter([Ok(Bytes::from_static(b"abc")), Err(gone)]).boxed();
+    let mut stream = WholeStream { remote, body: Some(body), unread: Bytes::new(), error: None };
+    let mut bytes = Vec::new();
+    assert!(stream.read_to_end(&mut bytes).is_err());
+    assert_eq!(bytes, b"abc");
+    assert!(stream.read(&mut [0; 8]).is_err() && stream.read_to_end(&mut bytes).is_err());
 }
 
 #[test]
@@ -54,6 +69,27 @@ fn an_object_that_changes_is_an_error_and_no_mixture() {
     let again = RemoteSource::new(remote.clone(), Opened::again(again.version));
     assert!(again.read(10..20).unwrap_err().message().contains("changed"));
     assert_eq!(source(&remote).read(10..20).unwrap(), vec![7; 10]);
+}
+
+/// What one object may fetch ahead depends on what others hold. What is read at once does not.
+#[test]
+fn objects_share_an_allowance() {
+    let (mut remote, bytes) = object(20 << 20);
+    remote.allowance = Allowance::of(PIECE_BYTES + 1000, 2);
+    let (one, other) = (source(&remote), source(&remote));
+    let all = || vec![0..u64_of(bytes.len())].into_iter();
+    // (The last bytes came when it was opened.)
+    let ahead = |of: &RemoteSource| of.fetches().pieces.len() - 1;
+    one.will_read(&mut all());
+    other.will_read(&mut all());
+    assert_eq!((ahead(&one), ahead(&other)), (1, 0));
+    assert!(other.read(5..10).unwrap() == bytes[5..10]);
+    assert!(other.read(9 << 20..10 << 20).unwrap() == bytes[9 << 20..10 << 20]);
+    // What they held is there for others.
+    drop((one, other));
+    let third = source(&remote);
+    third.will_read(&mut all());
+    assert_eq!(ahead(&third), 1);
 }
 
 #[test]
