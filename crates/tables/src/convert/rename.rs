@@ -6,10 +6,11 @@ use std::sync::Arc;
 use marquetry_base::{Error, Faults, Result};
 use marquetry_parquet::schema::Schema;
 
+use super::plan::child_of;
 use crate::key_values::holds_for_any_columns;
 use crate::source::open_piece;
 use crate::subject::named;
-use crate::{Batches, Cancel, ColumnPath, Piece, PieceOptions, Source, Table};
+use crate::{Batches, Cancel, ColumnPath, Piece, PieceOptions, Source, Table, project};
 
 /// Other names of columns, and of fields in them: `old=new, "an old name"="a new one", place.lat=latitude`.
 ///
@@ -119,13 +120,14 @@ pub fn rename(source: &Arc<dyn Source>, names: &Rename) -> Result<Arc<dyn Source
     let all = source.table();
     let mut schema = Schema::clone(&all.schema);
     let mut faults = Faults::default();
-    let mut renamed = Vec::new();
+    let (mut renamed, mut pairs) = (Vec::new(), Vec::new());
     for (old, new) in &names.0 {
         let Some(node) = node_of(&all.schema, old, &mut faults) else { continue };
         if renamed.contains(&node) {
             faults.add(Error::option("rename", format!("the column {old:?} gets two names")));
         }
         renamed.push(node);
+        pairs.push((all.schema.nodes()[node].name.clone(), new.clone()));
         schema.set_name(node, new)?;
     }
     let mut parents: Vec<usize> = renamed.iter().map(|node| schema.nodes()[*node].parent).collect();
@@ -151,7 +153,7 @@ pub fn rename(source: &Arc<dyn Source>, names: &Rename) -> Result<Arc<dyn Source
     let mut table = all.clone();
     table.schema = Arc::new(schema);
     table.key_values.retain(holds_for_any_columns);
-    Ok(Arc::new(Renamed { source: Arc::clone(source), table }))
+    Ok(Arc::new(Renamed { source: Arc::clone(source), table, names: pairs }))
 }
 
 /// The column with a name, or the field that a path leads to. What is wrong is a fault.
@@ -182,6 +184,22 @@ fn node_of(schema: &Arc<Schema>, name: &str, faults: &mut Faults) -> Option<usiz
 struct Renamed {
     source: Arc<dyn Source>,
     table: Table,
+    /// The old names, as the source has them, and the new ones.
+    names: Vec<(String, String)>,
+}
+
+impl Renamed {
+    /// A column as the source calls it.
+    fn old(&self, column: &ColumnPath) -> Option<ColumnPath> {
+        let schema = &self.table.schema;
+        let (node, used) = child_of(schema, 0, &column.parts)?;
+        let new = &schema.nodes()[node].name;
+        let old = self.names.iter().find(|(_, name)| name == new).map_or(new, |(old, _)| old);
+        let mut path = ColumnPath::of([old.as_str()]);
+        path.parts.extend_from_slice(column.parts.get(used..)?);
+        path.text.clone_from(&column.text);
+        Some(path)
+    }
 }
 
 impl Source for Renamed {
@@ -199,6 +217,16 @@ impl Source for Renamed {
 
     fn line_of(&self, piece: usize, row: u64, cancel: &Cancel) -> Option<u64> {
         self.source.line_of(piece, row, cancel)
+    }
+
+    /// By the source, under the old names. What it lacks is reported under the new ones.
+    fn project(&self, columns: &[ColumnPath]) -> Result<Option<Arc<dyn Source>>> {
+        let old: Option<Vec<ColumnPath>> = columns.iter().map(|column| self.old(column)).collect();
+        let is_there = |column: &ColumnPath| column.leaves(&self.table.schema).is_ok();
+        let Some(old) = old.filter(|_| columns.iter().all(is_there)) else { return Ok(None) };
+        let narrow = project(&self.source, &old)?;
+        let has = |(old, _): &&(String, String)| narrow.table().schema.child_of_root(old).is_some();
+        rename(&narrow, &Rename::of(self.names.iter().filter(has).cloned())).map(Some)
     }
 }
 
