@@ -115,7 +115,7 @@ column fare: 2 rows differ
     assert!(told.ends_with(expected), "{told}");
     assert!(told.contains("schemas:\n  the columns are in another order\n"), "{told}");
     // The key is read, whatever columns are compared; null equals null.
-    let told = run(["diff", &a, &b, "--key", "day,id,fare", "--columns", "fare", "--sort-memory", "1"]);
+    let told = run(["diff", &a, &b, "--key", "day,id,fare", "--columns", "fare", "--memory", "1"]);
     let told = told.failed(1, &["differ"]);
     assert!(told.contains("rows: 4 compared, 0 differ, 1 only in A, 1 only in B\n"), "{told}");
     run(["diff", &a, &b, "--key", "days"]).failed(2, &["--key", "there is no column \"days\""]);
@@ -204,6 +204,62 @@ fn text_is_compared_with_its_parquet_copy() {
     }
     let refused = run([&["diff", &parquet, &parquet][..], &short].concat());
     refused.failed(2, &["--short-rows is for CSV, TSV and JSON lines"]);
+}
+
+/// Options of text are for both sides, whatever these are called.
+#[test]
+fn options_of_text_are_for_either_side() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    std::fs::create_dir(path("csvs")).unwrap();
+    std::fs::create_dir(path("parquets")).unwrap();
+    std::fs::write(path("a.csv"), "id,n\n1,NA\n2,5\n").unwrap();
+    for copy in ["b.txt", "csvs/a.csv"] {
+        std::fs::copy(path("a.csv"), path(copy)).unwrap();
+    }
+    let null = ["--null", "NA"];
+    run([&["copy", &path("a.csv"), &path("parquets/a.parquet")][..], &null].concat()).succeeded();
+    std::fs::copy(path("parquets/a.parquet"), path("odd.csv")).unwrap();
+    let sides = ["a.csv", "b.txt", "csvs", "parquets", "parquets/a.parquet", "odd.csv"];
+    for (one, other) in sides.iter().flat_map(|one| sides.map(|other| (path(one), path(&other)))) {
+        if !one.contains("par") && !one.contains("odd") || !other.contains("par") && !other.contains("odd") {
+            for arguments in [&null[..], &["--null", "NA", "--from", "csv"]] {
+                let out = run([&["diff", &one, &other][..], arguments].concat()).succeeded();
+                assert_eq!(out, "the same: 2 rows of 2 columns\n", "{one} {other} {arguments:?}");
+            }
+        }
+    }
+    // Without the option nothing is null, on either side.
+    run(["diff", &path("b.txt"), &path("csvs")]).succeeded();
+    run(["diff", &path("b.txt"), &path("parquets")]).failed(1, &["differ"]);
+    run(["diff", &path("parquets"), &path("parquets"), "--from", "csv"])
+        .failed(2, &["--from is for CSV, TSV and JSON lines", "begins as Parquet files do"]);
+}
+
+/// --rename, --columns and --key speak of the same names.
+#[test]
+fn renamed_columns_are_chosen_and_keys() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    std::fs::write(path("old.csv"), "nr,fare,place\n1,2.5,x\n2,3.5,y\n").unwrap();
+    std::fs::write(path("new.csv"), "id,price,place\n2,3.5,q\n1,2.5,z\n").unwrap();
+    run(["copy", &path("new.csv"), &path("new.parquet")]).succeeded();
+    for new in ["new.csv", "new.parquet"] {
+        let diff = ["diff", &path("old.csv"), &path(new), "--rename", "nr=id,fare=price"];
+        let told = run([&diff[..], &["--columns", "price", "--key", "id"]].concat()).succeeded();
+        assert!(told.starts_with("the same: 2 rows of 2 columns\n"), "{told}");
+        let told = run([&diff[..], &["--key", "id"]].concat()).failed(1, &["differ"]);
+        assert!(told.contains("column place: 2 rows differ"), "{told}");
+        run([&diff[..], &["--columns", "fare"]].concat()).failed(2, &["there is no column \"fare\""]);
+    }
+    run(["diff", &path("old.csv"), &path("new.csv"), "--rename", "no=id"])
+        .failed(2, &["--rename: there is no column \"no\""]);
+    // A name that both tables have.
+    let same = ["diff", &path("old.csv"), &path("old.csv"), "--rename", "nr=id", "--columns", "id,place"];
+    run(same).succeeded();
+    let one =
+        run(["rows", &path("old.csv"), "--rename", "fare=price", "--columns", "price", "--format", "csv"]);
+    assert_eq!(one.succeeded(), "price\n2.5\n3.5\n");
 }
 
 /// Of a long value there is the part around the first difference, and where that is.

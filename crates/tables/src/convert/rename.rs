@@ -120,14 +120,14 @@ pub fn rename(source: &Arc<dyn Source>, names: &Rename) -> Result<Arc<dyn Source
     let all = source.table();
     let mut schema = Schema::clone(&all.schema);
     let mut faults = Faults::default();
-    let (mut renamed, mut pairs) = (Vec::new(), Vec::new());
+    let (mut renamed, mut by_node) = (Vec::new(), Vec::new());
     for (old, new) in &names.0 {
         let Some(node) = node_of(&all.schema, old, &mut faults) else { continue };
         if renamed.contains(&node) {
             faults.add(Error::option("rename", format!("the column {old:?} gets two names")));
         }
         renamed.push(node);
-        pairs.push((all.schema.nodes()[node].name.clone(), new.clone()));
+        by_node.push((node, (old.clone(), new.clone())));
         schema.set_name(node, new)?;
     }
     let mut parents: Vec<usize> = renamed.iter().map(|node| schema.nodes()[*node].parent).collect();
@@ -153,7 +153,7 @@ pub fn rename(source: &Arc<dyn Source>, names: &Rename) -> Result<Arc<dyn Source
     let mut table = all.clone();
     table.schema = Arc::new(schema);
     table.key_values.retain(holds_for_any_columns);
-    Ok(Arc::new(Renamed { source: Arc::clone(source), table, names: pairs }))
+    Ok(Arc::new(Renamed { source: Arc::clone(source), table, names: by_node }))
 }
 
 /// The column with a name, or the field that a path leads to. What is wrong is a fault.
@@ -184,21 +184,27 @@ fn node_of(schema: &Arc<Schema>, name: &str, faults: &mut Faults) -> Option<usiz
 struct Renamed {
     source: Arc<dyn Source>,
     table: Table,
-    /// The old names, as the source has them, and the new ones.
-    names: Vec<(String, String)>,
+    /// The old and the new names, by the nodes that have them.
+    names: Vec<(usize, (String, String))>,
 }
 
 impl Renamed {
-    /// A column as the source calls it.
+    /// A column as the source calls it; all of it if fields in it have other names, too.
     fn old(&self, column: &ColumnPath) -> Option<ColumnPath> {
-        let schema = &self.table.schema;
-        let (node, used) = child_of(schema, 0, &column.parts)?;
-        let new = &schema.nodes()[node].name;
-        let old = self.names.iter().find(|(_, name)| name == new).map_or(new, |(old, _)| old);
-        let mut path = ColumnPath::of([old.as_str()]);
-        path.parts.extend_from_slice(column.parts.get(used..)?);
+        let (node, used) = child_of(&self.table.schema, 0, &column.parts)?;
+        let mut path = ColumnPath::of([&*self.source.table().schema.nodes().get(node)?.name]);
         path.text.clone_from(&column.text);
+        if !self.names.iter().any(|(renamed, _)| *renamed != node && self.column_of(*renamed) == node) {
+            path.parts.extend_from_slice(column.parts.get(used..)?);
+        }
         Some(path)
+    }
+
+    /// The column that a node is in.
+    fn column_of(&self, node: usize) -> usize {
+        let parent =
+            |node: &usize| self.table.schema.nodes().get(*node).map(|it| it.parent).filter(|it| *it != 0);
+        std::iter::successors(Some(node), parent).last().unwrap_or(node)
     }
 }
 
@@ -224,9 +230,18 @@ impl Source for Renamed {
         let old: Option<Vec<ColumnPath>> = columns.iter().map(|column| self.old(column)).collect();
         let is_there = |column: &ColumnPath| column.leaves(&self.table.schema).is_ok();
         let Some(old) = old.filter(|_| columns.iter().all(is_there)) else { return Ok(None) };
-        let narrow = project(&self.source, &old)?;
-        let has = |(old, _): &&(String, String)| narrow.table().schema.child_of_root(old).is_some();
-        rename(&narrow, &Rename::of(self.names.iter().filter(has).cloned())).map(Some)
+        let (all, narrow) = (&self.source.table().schema, project(&self.source, &old)?);
+        if narrow.table().schema == *all {
+            return Ok(None);
+        }
+        let has = |(node, _): &&(usize, (String, String))| {
+            let column = &all.nodes()[self.column_of(*node)].name;
+            narrow.table().schema.child_of_root(column).is_some()
+        };
+        let names = self.names.iter().filter(has).map(|(_, names)| names.clone());
+        let renamed = rename(&narrow, &Rename::of(names))?;
+        // What was needed to find the names is left out.
+        project(&renamed, columns).map(Some)
     }
 }
 
