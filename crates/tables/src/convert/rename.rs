@@ -227,9 +227,17 @@ impl Source for Renamed {
 
     /// By the source, under the old names. What it lacks is reported under the new ones.
     fn project(&self, columns: &[ColumnPath]) -> Result<Option<Arc<dyn Source>>> {
-        let old: Option<Vec<ColumnPath>> = columns.iter().map(|column| self.old(column)).collect();
         let is_there = |column: &ColumnPath| column.leaves(&self.table.schema).is_ok();
-        let Some(old) = old.filter(|_| columns.iter().all(is_there)) else { return Ok(None) };
+        if !columns.iter().all(is_there) {
+            return Ok(None);
+        }
+        let mut old: Vec<ColumnPath> = Vec::with_capacity(columns.len());
+        for column in columns {
+            let Some(path) = self.old(column) else { return Ok(None) };
+            if !old.iter().any(|known| known.parts == path.parts) {
+                old.push(path);
+            }
+        }
         let (all, narrow) = (&self.source.table().schema, project(&self.source, &old)?);
         if narrow.table().schema == *all {
             return Ok(None);

@@ -425,6 +425,16 @@ fn columns_are_chosen_by_their_new_names_and_left_out_by_the_source() {
     assert_eq!([schema.leaf_path(0), schema.leaf_path(1)], ["place.y", "a"]);
     let batch = chosen.open(0, &PieceOptions::default()).unwrap().next().unwrap().unwrap();
     assert_eq!([&batch.columns[0].values, &batch.columns[1].values], [&numbers(30), &numbers(10)]);
+    // Fields with other names, too.
+    let names =
+        Rename::of([("p.q.x", "z"), ("a", "b"), ("b", "a")].map(|(old, new)| (old.into(), new.into())));
+    let fields = rename(&all, &names).unwrap();
+    let chosen = project(&fields, &ColumnPath::parse_list("p.q.z, b").unwrap()).unwrap();
+    assert_eq!([0, 1].map(|leaf| chosen.table().schema.leaf_path(leaf)), ["p.q.z", "b"]);
+    let batch = chosen.open(0, &PieceOptions::default()).unwrap().next().unwrap().unwrap();
+    assert_eq!([&batch.columns[0].values, &batch.columns[1].values], [&numbers(20), &numbers(0)]);
+    let both = project(&fields, &ColumnPath::parse_list("p.q.y, p.q.z").unwrap()).unwrap();
+    assert_eq!(both.table().schema.leaves().len(), 2);
     let error = project(&renamed, &ColumnPath::parse_list("p").unwrap()).err().unwrap().to_string();
     assert!(error.contains("there is no column \"p\"; its columns are b, a, place"), "{error}");
 }
