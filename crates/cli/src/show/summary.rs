@@ -8,10 +8,9 @@ use marquetry::base::Error;
 use marquetry::parquet::schema::{Difference, DifferenceKind, NodeKind, Schema};
 
 use super::{json, text};
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::numbers::{plural, ratio, size, thousands};
 use crate::table::{Side, Table, printable};
-use crate::table_args::not_parquet;
 use crate::terminal::Terminal;
 use marquetry::tables::files::{Survey, SurveyedFile, Tally};
 
@@ -227,7 +226,7 @@ fn files(survey: &Survey, terminal: Terminal, out: &mut Vec<u8>) {
 pub(super) fn print_json(survey: &Survey, faults: &[Error], out: &mut Vec<u8>) -> Outcome {
     let error = |error: &Error| json::ErrorJson {
         file: error.place().object.clone().unwrap_or_default(),
-        error: not_parquet(error.clone()).said().unwrap_or_default(),
+        error: Failure::from(error.clone()).said().unwrap_or_default(),
     };
     json::write(&SummaryJson::of(survey, faults.iter().map(error).collect()), out)
 }
