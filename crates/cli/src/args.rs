@@ -87,9 +87,9 @@ pub(crate) struct RowArgs {
 /// How much of the machine a command takes.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct ThreadArgs {
-    /// Number of threads that read and parse [default: one per processor]
+    /// Number of threads [default: one per processor]
     ///
-    /// Large row groups, CSV and JSON lines are shared among them. Output and errors do not depend on their number.
+    /// They read, parse, sort, encode and compress. Large row groups, CSV and JSON lines are shared among them. Output and errors do not depend on their number.
     #[arg(
         long,
         value_parser = parse_count::<NonZeroUsize>,

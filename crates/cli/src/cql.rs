@@ -22,7 +22,7 @@ use crate::text::{Format, TextArgs};
     long_about = "Print Parquet files as CQL for ScyllaDB and Cassandra: CREATE TABLE, then one INSERT per row. Lists, maps and groups become lists, \
 maps and user-defined types, for which CREATE TYPE comes first.
 
-Several files become one table: see --union and --hive. A directory means all Parquet files below it (*.parquet, *.parq, *.pq), \
+Several files become one table: see --union and --hive. A directory means all Parquet files below it (*.parquet, *.parq, *.pq), or all CSV, TSV and JSON lines if there are none, \
 sorted by name, bytewise; names that begin with a dot or an underscore are skipped. Everything that can be wrong before \
 the first row (names, types, the key, a file that differs) is reported before the first line is printed. After a later error, \
 the output so far is complete statements, and the exit code reports the error.",

@@ -4,18 +4,13 @@ mod compared;
 mod json;
 mod lines;
 
-use std::fs::{self, File};
-use std::io::Read;
 use std::num::NonZeroU64;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 
 use clap::Args;
 
 use marquetry::base::Detail;
-use marquetry::io::files::find;
-use marquetry::tables::text::Format as TextFormat;
-use marquetry::tables::{Address, ColumnPath, DiffOptions, Source, diff};
+use marquetry::tables::{Address, ColumnPath, DiffOptions, diff};
 
 use crate::args::ThreadArgs;
 use crate::failure::{Failure, Outcome};
@@ -24,7 +19,6 @@ use crate::output::{Interrupted, Output};
 use crate::progress::Progress;
 use crate::table::printable;
 use crate::table_args::TableArgs;
-use crate::text::{Format, TextArgs, extensions};
 use compared::Compared;
 
 /// Compare two tables by value and print their differences
@@ -34,7 +28,7 @@ use compared::Compared;
 
 Columns are matched by name, whatever their order. Their types may differ, if their values can be compared exactly: integers with \
 integers, decimals and floats; decimals of any scale; floats of any width; times of any unit, in UTC or local, and INT96; text \
-with text, bytes with text, UUIDs with their text. All NaNs are equal, and 0 equals -0. VARIANT columns are compared as JSON. How \
+with text, bytes with text, UUIDs with their text. All NaNs are equal, and 0 equals -0. A VARIANT is compared as JSON. How \
 files are written (encodings, codecs, pages, row groups) makes no difference.
 
 Schemas that differ in types, nullability, field ids, the spelling of lists, or the order of columns are reported, but only count \
@@ -46,7 +40,7 @@ rows is printed, and the values of the first ones.
 The exit code is 0 if the rows are equal, 1 if there is a difference, and 3 if a table cannot be read, even if the reason is that it \
 is corrupt.
 
-The options of CSV and JSON lines are for the table that is text by its name. With --from, they are for both, except a table of Parquet files (by their first bytes) beside one that is text.",
+The options of CSV and JSON lines are for both tables, or for the one that is text. A --rename of a column that only one table has is for that one.",
     after_help = "\
 Examples:
   marquetry diff trips.parquet copy.parquet
@@ -75,12 +69,13 @@ pub(crate) struct Diff {
     /// Approximate memory for sorting by the key; more rows go to temporary files [default: 512M]
     #[arg(
         long,
+        alias = "sort-memory",
         value_parser = parse_bytes::<NonZeroU64>,
         value_name = "BYTES",
         requires = "key",
         help_heading = "Comparison"
     )]
-    sort_memory: Option<NonZeroU64>,
+    memory: Option<NonZeroU64>,
 
     /// Exit code 1 for schemas that differ, even if the rows are equal
     #[arg(long, help_heading = "Comparison")]
@@ -134,21 +129,15 @@ impl Diff {
     ) -> Outcome<(Compared, String)> {
         let key = self.key.as_deref().map(ColumnPath::parse_list).transpose();
         let key = key.map_err(|error| error.with(Detail::Option("key")))?.unwrap_or_default();
-        let open = |path: &PathBuf, table: &TableArgs| -> Outcome<Arc<dyn Source>> {
-            let rename = table.renamed()?;
-            let columns = table.wanted()?.map(|columns| with_key(columns, &key, rename.names()));
-            table.open_columns(std::slice::from_ref(path), columns, interrupted)
-        };
-        let [for_a, for_b] = self.tables();
-        let sources = [open(&self.a, &for_a)?, open(&self.b, &for_b)?];
+        let sources = self.table.open_pair([&self.a, &self.b], &key, interrupted)?;
         let names = [&self.a, &self.b].map(|path| printable(&Address::parse(path).to_string()));
         let limits = self.table.limits.limits();
         let mut options = DiffOptions::default();
         (options.rows_shown, options.cancel) = (self.show, interrupted.cancel());
         options.threads = self.threads.get();
         (options.key, options.limits) = (key, limits);
-        if let Some(bytes) = self.sort_memory {
-            options.sort_memory_bytes = bytes.get();
+        if let Some(bytes) = self.memory {
+            options.memory_bytes = bytes.get();
         }
         // Rows are passed once, and once more if they are sorted.
         let times = if options.key.is_empty() { 1 } else { 2 };
@@ -161,69 +150,9 @@ impl Diff {
         let text = in_words(&compared)?;
         Ok((compared, text))
     }
-
-    /// How each table is read: as asked, but without the options of text if only the other one is text.
-    fn tables(&self) -> [TableArgs; 2] {
-        let from = self.table.text.from;
-        let are_parquet = [&self.a, &self.b].map(|path| is_parquet(path, from));
-        are_parquet.map(|is_parquet| {
-            let mut table = self.table.clone();
-            if is_parquet && are_parquet.contains(&false) {
-                table.text = TextArgs::default();
-            }
-            table
-        })
-    }
 }
 
 /// The form of the output.
 fn output_of(is_json: bool) -> fn(&Compared) -> Outcome<String> {
     if is_json { json::write } else { lines::write }
-}
-
-/// The columns that are read: those that are asked for, and those of the key.
-fn with_key(
-    mut columns: Vec<ColumnPath>,
-    key: &[ColumnPath],
-    renamed: &[(String, String)],
-) -> Vec<ColumnPath> {
-    for path in key {
-        // Columns are chosen by the names that they have in the file.
-        let before = renamed.iter().find(|(_, new)| *new == path.dotted());
-        let path = &before.map_or_else(|| path.clone(), |(old, _)| ColumnPath::of([old]));
-        let name = path.dotted();
-        let is_read = |column: &ColumnPath| {
-            name.strip_prefix(&column.dotted()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-        };
-        if !columns.iter().any(is_read) {
-            columns.push(path.clone());
-        }
-    }
-    columns
-}
-
-/// Whether a table is of Parquet files: unless their names say that they are text, or, with a format that is to be read
-/// whatever the names are, if they begin as Parquet files do. The first file of several decides.
-fn is_parquet(path: &Path, from: Option<Format>) -> bool {
-    let by_name =
-        |path: &Path| path.file_name().and_then(|name| TextFormat::by_name(name.to_str()?)).is_none();
-    let found = find(path, extensions(from)).ok().and_then(|found| found.into_iter().next());
-    let Some(first) = found else {
-        // Of what is elsewhere there is the name. Where there is no file, opening it says so.
-        return Address::parse(path).scheme().is_none() || (from.is_none() && by_name(path));
-    };
-    match from {
-        None => by_name(&first),
-        Some(_) => begins_as_parquet(&first),
-    }
-}
-
-/// Whether a file begins as Parquet files do, encrypted ones too. What can be read only once is not looked into.
-fn begins_as_parquet(path: &Path) -> bool {
-    if !fs::metadata(path).is_ok_and(|found| found.is_file()) {
-        return false;
-    }
-    let mut magic = [0; 4];
-    let read = File::open(path).and_then(|mut file| file.read_exact(&mut magic));
-    read.is_ok() && matches!(&magic, b"PAR1" | b"PARE")
 }

@@ -28,7 +28,7 @@ pub(crate) enum Failure {
 }
 
 /// The exit codes, as `--help` documents them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
     /// The data or the server refused.
     Refused = 1,
@@ -161,6 +161,14 @@ impl Failure {
         }
     }
 
+    fn exit(&self) -> Exit {
+        match self {
+            Failure::Said(exit, _) | Failure::AboveLimit(exit, _) => *exit,
+            Failure::Interrupted => Exit::Interrupted,
+            Failure::ClosedPipe => Exit::Refused,
+        }
+    }
+
     /// Says it on standard error and gives the exit code.
     pub(crate) fn report(&self, program: &str) -> ExitCode {
         let exit = match self {
@@ -183,6 +191,8 @@ pub(crate) struct Failures {
     failures: Vec<Failure>,
     /// Those that are only counted.
     more: u64,
+    /// The greatest exit code of all.
+    exit: Exit,
     is_trusting: bool,
 }
 
@@ -192,41 +202,57 @@ impl Failures {
 
     /// None yet, of a command whose limits are lifted (`--trust`), or not.
     pub(crate) fn new(is_trusting: bool) -> Failures {
-        Failures { failures: Vec::new(), more: 0, is_trusting }
+        Failures { failures: Vec::new(), more: 0, exit: Exit::Refused, is_trusting }
     }
 
-    /// Keeps a failure for the end, unless it ends everything: nobody reads the output, the user interrupts, a bug.
+    /// Keeps a failure for the end, unless it ends everything: nobody reads the output, the user interrupts, a bug. Then those
+    /// that were kept are reported before it.
     pub(crate) fn add(&mut self, failure: Failure) -> Outcome {
         match failure {
-            Failure::ClosedPipe | Failure::Interrupted | Failure::Said(Exit::Bug | Exit::Usage, _) => {
-                Err(failure)
-            }
-            _ if self.failures.len() < Failures::REPORTED_MAX => {
-                self.failures.push(failure);
-                Ok(())
-            }
+            Failure::ClosedPipe => Err(failure),
+            Failure::Interrupted | Failure::Said(Exit::Bug | Exit::Usage, _) => Err(self.reported(failure)),
             _ => {
-                self.more += 1;
+                self.exit = self.exit.max(failure.exit());
+                match self.failures.len() < Failures::REPORTED_MAX {
+                    true => self.failures.push(failure),
+                    false => self.more += 1,
+                }
                 Ok(())
             }
+        }
+    }
+
+    /// As [`add`](Failures::add) of what ends everything, whatever it is: output that cannot be written.
+    pub(crate) fn end_with(&mut self, failure: Failure) -> Failure {
+        match failure {
+            Failure::ClosedPipe => failure,
+            _ => self.reported(failure),
         }
     }
 
     /// Fails if there was a failure: reports all of them, each on its line. The exit code is the greatest.
     pub(crate) fn end(mut self) -> Outcome {
-        let code = |failure: &Failure| match failure {
-            Failure::Said(exit, _) => *exit as u8,
-            _ => Exit::Refused as u8,
-        };
-        self.failures.sort_by_key(code);
-        let Some(mut last) = self.failures.pop() else { return Ok(()) };
-        for failure in self.failures {
+        if self.more > 0 {
+            let more = std::mem::take(&mut self.more);
+            let last =
+                self.failures.pop().map(|last| last.and(format!("and {more} more files cannot be read")));
+            self.failures.extend(last);
+        }
+        match self.failures.pop() {
+            Some(last) => Err(self.reported(last)),
+            None => Ok(()),
+        }
+    }
+
+    /// Reports what was kept; the last failure remains to be reported, with the greatest exit code.
+    fn reported(&mut self, last: Failure) -> Failure {
+        for failure in self.failures.drain(..) {
             failure.of_command(self.is_trusting).report("marquetry");
         }
-        if self.more > 0 {
-            last = last.and(format!("and {} more files cannot be read", self.more));
+        match last.of_command(self.is_trusting) {
+            Failure::Said(exit, message) => Failure::Said(exit.max(self.exit), message),
+            other => other,
         }
-        Err(last)
     }
 }
 
@@ -357,6 +383,27 @@ pub(crate) fn redact(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_greatest_exit_code_is_that_of_all_failures() {
+        let exit_of = |failures: Failures| failures.end().err().map(|failure| failure.exit());
+        assert_eq!(exit_of(Failures::new(false)), None);
+        let mut many = Failures::new(false);
+        for _ in 0..=Failures::REPORTED_MAX {
+            many.add(Failure::refused("corrupt")).unwrap();
+        }
+        // It is only counted, and counts.
+        many.add(Failure::unreachable("none")).unwrap();
+        let Some(Failure::Said(exit, text)) = many.end().err() else { panic!() };
+        assert_eq!((exit, text.as_str()), (Exit::Unreachable, "corrupt; and 2 more files cannot be read"));
+        // What ends everything does not make less of what came before.
+        let mut ended = Failures::new(false);
+        ended.add(Failure::unreachable("none")).unwrap();
+        let ending = ended.add(Failure::usage("no such thing")).unwrap_err();
+        assert_eq!(ending.exit(), Exit::Unreachable);
+        assert!(ended.failures.is_empty(), "reported");
+        assert_eq!(Failures::new(false).end_with(Failure::Interrupted).exit(), Exit::Interrupted);
+    }
 
     #[test]
     fn notes_of_the_system_are_left_out() {

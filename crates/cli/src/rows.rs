@@ -36,7 +36,7 @@ const TABLE_BLOCK_ROWS: usize = 1000;
     long_about = "Print rows of Parquet files: as a table for people, or as JSON lines or CSV for other programs.
 
 Several files are printed as one table: see --union and --hive. A directory means all Parquet files below it \
-(*.parquet, *.parq, *.pq), sorted by name, bytewise; names that begin with a dot or an underscore are skipped.",
+(*.parquet, *.parq, *.pq), or all CSV, TSV and JSON lines if there are none, sorted by name, bytewise; names that begin with a dot or an underscore are skipped.",
     after_long_help = "\
 How values are written:
   integers, floats   all digits; of floats, as few as read back to the same bits

@@ -13,18 +13,17 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use marquetry::base::{Detail, Error, ErrorKind};
+use marquetry::base::{Detail, Error};
 use marquetry::describe::picture;
-use marquetry::io::files::PARQUET_EXTENSIONS;
 use marquetry::io::store::{Found, LocalFiles, Store, Stores};
 use marquetry::tables::Address;
-use marquetry::tables::files::{self, FilesOptions, ParquetFile, Survey};
+use marquetry::tables::files::{self, AnyFile, FilesOptions, ParquetFile, Survey};
 use marquetry::tables::text::{Column, Columns, columns_of};
 
 use crate::failure::{Failure, Failures, Outcome};
 use crate::output::{Interrupted, Output};
 use crate::progress::Progress;
-use crate::table_args::{LimitArgs, TableArgs, not_parquet};
+use crate::table_args::{LimitArgs, TableArgs};
 use crate::terminal::Terminal;
 use crate::text::{FormArgs, Format, TextArgs};
 
@@ -41,8 +40,8 @@ A bound that the writer truncated ends in an ellipsis. With --pages, the page in
 For a directory or a pattern, and with --summary for any files, it describes the files together: rows, sizes, writers, codecs, \
 the columns in their paths, their schemas joined by name, their differences, the smallest and the largest, and the first on a line each.
 
-Of files that are CSV, TSV or JSON lines by their names, the inferred columns are shown. A file that is broken is reported at the \
-end, after the others.",
+Of CSV, TSV and JSON lines, compressed or not, the inferred columns are shown. As everywhere, a file is what its name or, without a \
+telling one, its first bytes say. A file that is broken is reported at the end, after the others.",
     after_help = "\
 Examples:
   marquetry show trips.parquet
@@ -54,15 +53,16 @@ Examples:
   marquetry show --json trips.parquet | jq '.columns[] | {path, compressed_bytes}'"
 )]
 pub(crate) struct Show {
-    /// Parquet files, directories, patterns ('trips/year=*/**/*.parquet'), also at s3://, az://, gs:// and https://;
-    /// '-' is standard input
+    /// Parquet files, CSV or JSON lines, directories, patterns ('trips/year=*/**/*.parquet'), also at s3://, az://, gs:// and
+    /// https://; '-' is standard input
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 
     /// Summary of all files together; the default for directories and patterns
     ///
     /// It reads the footers of thousands of files on all cores: totals, writers, codecs, the schemas and how they differ, the
-    /// smallest and the largest file, those without rows, and what cannot be read.
+    /// smallest and the largest file, those without rows, and what cannot be read. Rows of text are not counted, and its schemas
+    /// are inferred from each file by itself.
     #[arg(long, conflicts_with_all = ["pages", "why"])]
     summary: bool,
 
@@ -82,8 +82,8 @@ pub(crate) struct Show {
     #[arg(long, conflicts_with_all = ["pages", "json", "summary", "why"])]
     schema: bool,
 
-    /// Input format for --schema, whatever the files' names
-    #[arg(long, value_enum, value_name = "FORMAT", requires = "schema", help_heading = "CSV and JSON lines")]
+    /// Input format, whatever the files' names; Parquet files are still found by their first bytes
+    #[arg(long, value_enum, value_name = "FORMAT", help_heading = "CSV and JSON lines")]
     from: Option<Format>,
 
     #[command(flatten)]
@@ -156,7 +156,7 @@ impl Show {
         let progress = Progress::of_files();
         let survey = Survey::read(&self.files, &options, |done, all| progress.files(done, all));
         progress.clear();
-        let mut survey = survey.map_err(not_parquet)?;
+        let mut survey = survey?;
         let faults = std::mem::take(&mut survey.faults);
         if self.json {
             summary::print_json(&survey, &faults, output.text())?;
@@ -166,15 +166,14 @@ impl Show {
         output.flush()?;
         let mut failures = Failures::new(self.limits.trust);
         for error in faults {
-            failures.add(not_parquet(error))?;
+            failures.add(error.into())?;
         }
         failures.end()
     }
 
     /// How files are found and opened.
     fn options(&self, stores: Arc<Stores>, output: &Output) -> Outcome<FilesOptions> {
-        // What can be shown of files is what Parquet files have.
-        let text = TextArgs { from: Some(Format::Parquet), ..TextArgs::default() };
+        let text = TextArgs { from: self.from, ..TextArgs::default() };
         let table = TableArgs { limits: self.limits, text, ..TableArgs::default() };
         let mut options = table.options(output.interrupted())?;
         options.store = stores;
@@ -187,17 +186,18 @@ impl Show {
         let mut failures = Failures::new(self.limits.trust);
         let mut is_first = true;
         for path in &self.files {
-            let found = files::find(&*options.store, std::slice::from_ref(path), &PARQUET_EXTENSIONS);
+            let found = files::find(std::slice::from_ref(path), &options);
             let found = found.or_else(|error| self.failed(error.into(), path, (&mut failures, output)))?;
             for path in found {
                 let start = output.text().len();
                 let shown = self.one((&options, &path), is_first, output);
                 // What was found before an error is shown, too, where it is more than a line's end.
                 is_first &= output.text().len() == start;
-                output.flush()?;
+                let flushed = output.flush();
                 if let Err(failure) = shown {
                     self.failed(failure, &path, (&mut failures, output))?;
                 }
+                flushed.map_err(|failure| failures.end_with(failure))?;
             }
         }
         failures.end()
@@ -210,32 +210,29 @@ impl Show {
         path: &Path,
         (failures, output): (&mut Failures, &mut Output),
     ) -> Outcome<Vec<PathBuf>> {
+        let mut flushed = Ok(());
         if let (true, Some(error)) = (self.json, failure.said()) {
             json::error(Address::parse(path).to_string(), error, output.text())?;
-            output.flush()?;
+            flushed = output.flush();
         }
-        failures.add(failure).map(|()| Vec::new())
+        failures.add(failure)?;
+        flushed.map(|()| Vec::new()).map_err(|failure| failures.end_with(failure))
     }
 
     fn one(&self, (options, path): (&FilesOptions, &Path), is_first: bool, output: &mut Output) -> Outcome {
         let terminal = Terminal::of_stdout();
-        let interrupted = output.interrupted().clone();
         let out = output.text();
         let separate = |out: &mut Vec<u8>| {
             if !is_first && !self.json {
                 out.push(b'\n');
             }
         };
-        let opened = ParquetFile::open_any(path, options);
-        // A Parquet file may have any name. What came through a pipe cannot be read as text any more.
-        let is_stream = matches!(LocalFiles.look(path), Ok(Found::Stream));
-        let is_text = !is_stream && matches!(&opened, Err(error) if error.kind() == ErrorKind::Corrupt);
-        let format = plain_text::format_of(path).filter(|_| is_text && !self.why && self.pages.is_none());
-        if let Some(format) = format {
+        let opened = AnyFile::open(path, options)?;
+        if let (AnyFile::Other(file), false, None) = (&opened, self.why, &self.pages) {
             separate(out);
-            return plain_text::print(path, format, (self.json, terminal), self.limits, &interrupted, out);
+            return plain_text::print(&**file, (self.json, terminal), out);
         }
-        let file = opened.map_err(not_parquet)?;
+        let file = expect_parquet(opened)?;
         separate(out);
         match (&self.pages, self.json) {
             _ if self.why => why::print(&file, terminal, out),
@@ -254,7 +251,7 @@ impl Show {
     /// Draws the only file.
     fn picture(&self, page: &Path, stores: Arc<Stores>, output: &mut Output) -> Outcome {
         let options = self.options(stores, output)?;
-        let [path] = &*files::find(&*options.store, &self.files, &PARQUET_EXTENSIONS)? else {
+        let [path] = &*files::find(&self.files, &options)? else {
             return Err(Failure::usage("--html draws one file"));
         };
         let is_stdout = page.as_os_str() == "-";
@@ -262,7 +259,7 @@ impl Show {
             let error = Error::io("already exists").with(Detail::AlreadyExists);
             return Err(Failure::about(page.display(), &error));
         }
-        let file = ParquetFile::open_any(path, &options).map_err(not_parquet)?;
+        let file = expect_parquet(AnyFile::open(path, &options)?)?;
         let drawn = picture(&file, &output.interrupted().cancel())?;
         if is_stdout {
             output.text().extend_from_slice(&drawn.html);
@@ -277,6 +274,18 @@ impl Show {
         }
         let fault = drawn.faults.first().map(|error| Failure::about(file.name(), error));
         fault.map_or(Ok(()), Err)
+    }
+}
+
+/// What only a Parquet file has is wanted.
+fn expect_parquet(file: AnyFile) -> Outcome<ParquetFile> {
+    match file {
+        AnyFile::Parquet(file) => Ok(file),
+        other => {
+            let (name, format) = (other.name(), other.format());
+            let why = format!("{name}: not a Parquet file, but {format}: `marquetry rows` prints it");
+            Err(Failure::refused(why))
+        }
     }
 }
 

@@ -1,17 +1,17 @@
 //! The options that select files and read them as one table.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 
-use marquetry::base::{Detail, Error, ErrorKind, Limits};
+use marquetry::base::{Detail, Error, Limits};
 use marquetry::tables::files::{self, FileFormat, FilesOptions};
 use marquetry::tables::text::Types;
-use marquetry::tables::{ColumnPath, Rename, Source, convert, project};
-use marquetry::{OptionGroup, SourceOptions};
+use marquetry::tables::{Address, ColumnPath, Rename, Source, convert, project};
+use marquetry::{OptionGroup, Reader, SourceOptions};
 
 use crate::failure::{Failure, Outcome, plain};
 use crate::output::Interrupted;
@@ -40,13 +40,14 @@ pub(crate) struct TableArgs {
     /// Text is read as these types, and the other columns' types are inferred; 'o=text' keeps the JSON of a field that no one
     /// type holds. Columns of other files are converted: numbers, if nothing is lost but digits of a float; times to other
     /// units, if nothing is lost; text as it is read; anything to text. A value that does not fit is an error with its row.
-    /// Columns are named as in --columns, by the names in the file.
+    /// Columns are named as in --columns, by the names in the file, whatever --rename says.
     #[arg(long, value_name = "COLUMN=TYPE,…", help_heading = "Rows and columns")]
     pub(crate) types: Vec<String>,
 
     /// Other names of columns: old=new,…
     ///
-    /// A dot selects a field of a group, as in --columns: place.lat=latitude.
+    /// A dot selects a field of a group, as in --columns: place.lat=latitude. All other options (--columns, --key, --sort and so
+    /// on) use the new names; only --types and --schema, which describe the file, use those in it.
     #[arg(long, value_name = "OLD=NEW,…", help_heading = "Rows and columns")]
     pub(crate) rename: Vec<String>,
 
@@ -108,59 +109,94 @@ impl LimitArgs {
 impl TableArgs {
     /// Opens files as one table. Everything that can be wrong before the first row is found here.
     pub(crate) fn open(&self, paths: &[PathBuf], interrupted: &Interrupted) -> Outcome<Arc<dyn Source>> {
-        self.open_columns(paths, self.wanted()?, interrupted)
+        self.open_for(&Address::Standard, paths, interrupted)
     }
 
-    /// The same for what will be copied to a file or a directory, which is not read even if it is among the files.
+    /// The same for what will be copied to an address. What is there is not read, even if it is among the files.
     pub(crate) fn open_for(
         &self,
-        destination: Option<&Path>,
+        destination: &Address,
         paths: &[PathBuf],
         interrupted: &Interrupted,
     ) -> Outcome<Arc<dyn Source>> {
-        self.open_with(destination, paths, self.wanted()?, interrupted)
-    }
-
-    /// As [`TableArgs::open`], with these columns instead of those that are named.
-    pub(crate) fn open_columns(
-        &self,
-        paths: &[PathBuf],
-        columns: Option<Vec<ColumnPath>>,
-        interrupted: &Interrupted,
-    ) -> Outcome<Arc<dyn Source>> {
-        self.open_with(None, paths, columns, interrupted)
-    }
-
-    fn open_with(
-        &self,
-        destination: Option<&Path>,
-        paths: &[PathBuf],
-        mut columns: Option<Vec<ColumnPath>>,
-        interrupted: &Interrupted,
-    ) -> Outcome<Arc<dyn Source>> {
-        let types = self.types()?;
-        let rename = self.renamed()?;
         let mut options = self.options(interrupted)?;
-        // What is converted may be needed by what is chosen.
-        if types.is_empty() {
-            options.columns = columns.take();
+        options.destination = Some(destination.clone());
+        let opened = self.opened(paths, options)?;
+        self.expect_text(&[&opened])?;
+        self.shaped(&opened, &self.renamed()?, self.wanted()?)
+    }
+
+    /// Opens two tables that are compared, with these columns besides those that are asked for. Options of text are for
+    /// either that is text.
+    pub(crate) fn open_pair(
+        &self,
+        paths: [&PathBuf; 2],
+        more: &[ColumnPath],
+        interrupted: &Interrupted,
+    ) -> Outcome<[Arc<dyn Source>; 2]> {
+        let open = |path: &PathBuf| self.opened(std::slice::from_ref(path), self.options(interrupted)?);
+        let [a, b] = [open(paths[0])?, open(paths[1])?];
+        self.expect_text(&[&a, &b])?;
+        let wanted = self.wanted()?.map(|columns| with_columns(columns, more));
+        let rename = self.renamed()?;
+        let has = |table: &Reader, name: &str| {
+            let is_there = |path: ColumnPath| path.leaves(table.schema()).is_ok();
+            is_there(ColumnPath::of([name])) || ColumnPath::parse(name).is_ok_and(is_there)
+        };
+        let shaped = |table: &Reader| {
+            // What only one table calls so is renamed there.
+            let is_here = |(old, _): &&(String, String)| has(table, old) || !(has(&a, old) || has(&b, old));
+            let rename = Rename::of(rename.names().iter().filter(is_here).cloned());
+            self.shaped(table, &rename, wanted.clone())
+        };
+        Ok([shaped(&a)?, shaped(&b)?])
+    }
+
+    /// Opens files as they are; of the columns those that are wanted, if nothing else is needed to find them.
+    fn opened(&self, paths: &[PathBuf], mut options: FilesOptions) -> Outcome<Reader> {
+        if self.types.is_empty() && self.rename.is_empty() {
+            options.columns = self.wanted()?;
         }
-        options.destination = destination.map(Path::to_path_buf);
-        let opened = marquetry::open_all(paths, &SourceOptions::from(options))?;
-        if let (false, Some(option)) = (opened.takes(OptionGroup::Text), self.text.given()) {
-            return Err(Failure::usage(format!(
+        Ok(marquetry::open_all(paths, &SourceOptions::from(options))?)
+    }
+
+    /// Fails if there are options of text, but no table is text.
+    fn expect_text(&self, tables: &[&Reader]) -> Outcome {
+        if tables.iter().any(|table| table.takes(OptionGroup::Text)) {
+            return Ok(());
+        }
+        match (self.text.given(), self.text.from) {
+            (Some(option), None | Some(Format::Parquet)) => Err(Failure::usage(format!(
                 "{option} is for CSV, TSV and JSON lines; --from says that the files are such"
-            )));
+            ))),
+            (option, Some(from)) if from != Format::Parquet => {
+                let option = option.unwrap_or("--from");
+                Err(Failure::usage(format!(
+                    "{option} is for CSV, TSV and JSON lines, and {} begins as Parquet files do",
+                    tables.first().map_or("it", |table| &table.table().name)
+                )))
+            }
+            _ => Ok(()),
         }
-        let mut source = convert(opened.source(), &types)?;
-        if let Some(columns) = columns {
-            source = project(&source, &columns)?;
-        }
-        Ok(marquetry::tables::rename(&source, &rename)?)
+    }
+
+    /// A table with the types, the names and then the columns that are asked for.
+    fn shaped(
+        &self,
+        table: &Reader,
+        rename: &Rename,
+        columns: Option<Vec<ColumnPath>>,
+    ) -> Outcome<Arc<dyn Source>> {
+        let source = convert(table.source(), &self.types()?)?;
+        let source = marquetry::tables::rename(&source, rename)?;
+        Ok(match columns {
+            Some(columns) => project(&source, &columns)?,
+            None => source,
+        })
     }
 
     /// The names that columns get.
-    pub(crate) fn renamed(&self) -> Outcome<Rename> {
+    fn renamed(&self) -> Outcome<Rename> {
         parsed_list(&self.rename)
     }
 
@@ -210,19 +246,24 @@ impl TableArgs {
     }
 }
 
+/// These columns, and those of the others that they do not include.
+fn with_columns(mut columns: Vec<ColumnPath>, others: &[ColumnPath]) -> Vec<ColumnPath> {
+    for path in others {
+        let name = path.dotted();
+        let is_read = |column: &ColumnPath| {
+            name.strip_prefix(&column.dotted()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        if !columns.iter().any(is_read) {
+            columns.push(path.clone());
+        }
+    }
+    columns
+}
+
 /// What an option that can be given several times says.
 fn parsed_list<T: Default + FromStr<Err = Error>>(given: &[String]) -> Outcome<T> {
     if given.is_empty() {
         return Ok(T::default());
     }
     given.join(",").parse().map_err(Failure::from)
-}
-
-/// An error about files that must be Parquet files: of one that is text by its name it says which command reads that.
-pub(crate) fn not_parquet(error: Error) -> Failure {
-    let name = error.place().object.as_deref().unwrap_or_default();
-    let is_text =
-        error.kind() == ErrorKind::Corrupt && marquetry::tables::text::Format::by_name(name).is_some();
-    let failure = Failure::from(error);
-    if is_text { failure.and("it is text by its name: `marquetry rows` prints it") } else { failure }
 }

@@ -16,7 +16,7 @@ use crate::output::Interrupted;
 /// How text is read.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct TextArgs {
-    /// Input format, whatever the files' names and first bytes
+    /// Input format, whatever the files' names and first bytes; Parquet files beside text are still found by theirs
     ///
     /// By default, names that end in .csv, .tsv, .tab, .jsonl and .ndjson are text, compressed or not (.csv.gz,
     /// .jsonl.zst, .tsv.bz2). Files with other names, pipes and standard input are what they begin as: Parquet, JSON lines

@@ -129,7 +129,7 @@ fn columns_get_other_names() {
         "--rename",
         "fare=price,day=\"the day\"",
         "--columns",
-        "day,fare",
+        "the day,price",
         "--types",
         "fare=decimal(3,2)",
     ])

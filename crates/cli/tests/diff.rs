@@ -115,7 +115,7 @@ column fare: 2 rows differ
     assert!(told.ends_with(expected), "{told}");
     assert!(told.contains("schemas:\n  the columns are in another order\n"), "{told}");
     // The key is read, whatever columns are compared; null equals null.
-    let told = run(["diff", &a, &b, "--key", "day,id,fare", "--columns", "fare", "--sort-memory", "1"]);
+    let told = run(["diff", &a, &b, "--key", "day,id,fare", "--columns", "fare", "--memory", "1"]);
     let told = told.failed(1, &["differ"]);
     assert!(told.contains("rows: 4 compared, 0 differ, 1 only in A, 1 only in B\n"), "{told}");
     run(["diff", &a, &b, "--key", "days"]).failed(2, &["--key", "there is no column \"days\""]);
@@ -206,6 +206,64 @@ fn text_is_compared_with_its_parquet_copy() {
     refused.failed(2, &["--short-rows is for CSV, TSV and JSON lines"]);
 }
 
+/// Options of text are for both sides, whatever these are called.
+#[test]
+fn options_of_text_are_for_either_side() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    std::fs::create_dir(path("csvs")).unwrap();
+    std::fs::create_dir(path("parquets")).unwrap();
+    std::fs::write(path("a.csv"), "id,n\n1,NA\n2,5\n").unwrap();
+    for copy in ["b.txt", "csvs/a.csv"] {
+        std::fs::copy(path("a.csv"), path(copy)).unwrap();
+    }
+    let null = ["--null", "NA"];
+    run([&["copy", &path("a.csv"), &path("parquets/a.parquet")][..], &null].concat()).succeeded();
+    std::fs::copy(path("parquets/a.parquet"), path("odd.csv")).unwrap();
+    let (text, parquet) = (["a.csv", "b.txt", "csvs"], ["parquets", "parquets/a.parquet", "odd.csv"]);
+    for one in text {
+        for other in text.into_iter().chain(parquet) {
+            for arguments in [&null[..], &["--null", "NA", "--from", "csv"]] {
+                for [a, b] in [[one, other], [other, one]] {
+                    let out = run([&["diff", &path(a), &path(b)][..], arguments].concat()).succeeded();
+                    assert_eq!(out, "the same: 2 rows of 2 columns\n", "{a} {b} {arguments:?}");
+                }
+            }
+        }
+    }
+    // Without the option nothing is null, on either side.
+    run(["diff", &path("b.txt"), &path("csvs")]).succeeded();
+    run(["diff", &path("b.txt"), &path("parquets")]).failed(1, &["differ"]);
+    run(["diff", &path("parquets"), &path("parquets"), "--from", "csv"])
+        .failed(2, &["--from is for CSV, TSV and JSON lines", "begins as Parquet files do"]);
+}
+
+/// --rename, --columns and --key speak of the same names.
+#[test]
+fn renamed_columns_are_chosen_and_keys() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    std::fs::write(path("old.csv"), "nr,fare,place\n1,2.5,x\n2,3.5,y\n").unwrap();
+    std::fs::write(path("new.csv"), "id,price,place\n2,3.5,q\n1,2.5,z\n").unwrap();
+    run(["copy", &path("new.csv"), &path("new.parquet")]).succeeded();
+    for new in ["new.csv", "new.parquet"] {
+        let diff = ["diff", &path("old.csv"), &path(new), "--rename", "nr=id,fare=price"];
+        let told = run([&diff[..], &["--columns", "price", "--key", "id"]].concat()).succeeded();
+        assert!(told.starts_with("the same: 2 rows of 2 columns\n"), "{told}");
+        let told = run([&diff[..], &["--key", "id"]].concat()).failed(1, &["differ"]);
+        assert!(told.contains("column place: 2 rows differ"), "{told}");
+        run([&diff[..], &["--columns", "fare"]].concat()).failed(2, &["there is no column \"fare\""]);
+    }
+    run(["diff", &path("old.csv"), &path("new.csv"), "--rename", "no=id"])
+        .failed(2, &["--rename: there is no column \"no\""]);
+    // A name that both tables have.
+    let same = ["diff", &path("old.csv"), &path("old.csv"), "--rename", "nr=id", "--columns", "id,place"];
+    run(same).succeeded();
+    let one =
+        run(["rows", &path("old.csv"), "--rename", "fare=price", "--columns", "price", "--format", "csv"]);
+    assert_eq!(one.succeeded(), "price\n2.5\n3.5\n");
+}
+
 /// Of a long value there is the part around the first difference, and where that is.
 #[test]
 fn long_values_are_cut() {
@@ -289,13 +347,13 @@ fn rows_by_other_writers_are_the_same() {
     }
 }
 
-/// The key has the names that columns get, whatever columns are chosen by the names that they have.
+/// The key has the names that columns get, as the columns have that are chosen.
 #[test]
 fn a_key_may_be_renamed() {
     let folder = Folder::new();
     let (a, b) =
         (folder.write("a.csv", "k,v,w\n1,x,5\n2,y,6\n"), folder.write("b.csv", "k,v,w\n2,y,7\n1,x,8\n"));
-    for more in [&["--columns", "v"][..], &["--columns", "v,k"], &["--columns", "k"]] {
+    for more in [&["--columns", "v"][..], &["--columns", "v,id"], &["--columns", "id"]] {
         run([&["diff", &a, &b, "--rename", "k=id", "--key", "id"], more].concat()).succeeded();
     }
     run(["diff", &a, &b, "--rename", "k=id", "--key", "id"]).failed(1, &["differ"]);

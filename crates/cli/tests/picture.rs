@@ -38,7 +38,7 @@ impl Folder {
         fs::write(self.at("a.csv"), csv).unwrap();
         let (from, to, page) = (self.path("a.csv"), self.path("a.parquet"), self.at("a.html"));
         run([&["copy", "--quiet", &from, &to, "--header", "yes"], options].concat()).succeeded();
-        assert_eq!(run(["show", &to, "--html", page.to_str().unwrap()]).succeeded(), "");
+        assert_eq!(run(["show", &to, "--html", page.to_str().unwrap(), "--overwrite"]).succeeded(), "");
         (to, page)
     }
 }
@@ -171,6 +171,11 @@ fn wide_files_are_drawn() {
     let data = data_of(&text);
     assert_eq!((&data["notes"]["groups_of_band"], &data["notes"]["columns_merged"]), (&1.into(), &0.into()));
     assert_eq!(data["cells"].as_array().unwrap().len(), 10_000);
+    // Indexes without their chunks, but every page with its bounds.
+    assert_eq!(
+        (&data["notes"]["single_indexes_max"], &data["notes"]["indexed_pages_max"]),
+        (&2000.into(), &Value::Null)
+    );
     let Some(browser) = Browser::start() else { return };
     browser.open(&page);
     let shown = browser.run(
@@ -179,6 +184,12 @@ fn wide_files_are_drawn() {
     assert_eq!((&shown["groups"], &shown["chunks"]), (&"10".into(), &"10000".into()));
     assert_eq!(shown["bytes"], fs::metadata(&file).unwrap().len().to_string());
     assert!(shown["rows"].as_u64().unwrap() < 60, "the table is virtual: {shown}");
+    let notes = browser.run("return document.getElementById('notes').textContent");
+    let notes = notes.as_str().unwrap();
+    assert!(
+        notes.starts_with("Indexes and Bloom filters are drawn together") && notes.contains("2,000"),
+        "{notes}"
+    );
     // The last column by name comes into view where one scrolls to the end.
     browser.run("const s = document.getElementById('scroll'); const o = document.getElementById('order'); o.value = 'name'; o.dispatchEvent(new Event('change')); s.scrollTop = s.scrollHeight");
     browser.press("#map", "+");
@@ -214,6 +225,34 @@ fn very_wide_files_are_drawn_together() {
         "{notes:?}"
     );
     assert!(notes[1].starts_with("Pages of 60,000 column chunks"), "{notes:?}");
+    assert_eq!(browser.console(), Vec::<String>::new());
+}
+
+/// Of too many pages the bounds are left out, and the page says so.
+#[test]
+fn bounds_of_many_pages_are_left_out() {
+    let folder = Folder::new();
+    let (_, page) = folder.draw(&wide_csv(130, 200), &["--page-rows", "1"]);
+    let data = data_of(&fs::read_to_string(&page).unwrap());
+    let pages = data["file"]["pages"].as_u64().unwrap();
+    assert!((25_001..=100_000).contains(&pages), "{pages} pages");
+    let notes = &data["notes"];
+    assert_eq!((&notes["indexed_pages_max"], &notes["single_indexes_max"]), (&25_000.into(), &Value::Null));
+    let is_indexed = |extent: &&Value| extent[0] == 1 && extent.as_array().unwrap().len() > 9;
+    assert_eq!(data["extents"].as_array().unwrap().iter().filter(is_indexed).count(), 0);
+    let (_, page) = folder.draw(&wide_csv(13, 200), &["--page-rows", "1", "--overwrite"]);
+    let data = data_of(&fs::read_to_string(&page).unwrap());
+    assert_eq!(data["notes"]["indexed_pages_max"], Value::Null);
+    assert!(data["extents"].as_array().unwrap().iter().filter(is_indexed).count() > 2000);
+    let (_, page) = folder.draw(&wide_csv(130, 200), &["--page-rows", "1", "--overwrite"]);
+    let Some(browser) = Browser::start() else { return };
+    browser.open(&page);
+    let said = browser.run("return document.getElementById('notes').textContent");
+    let said = said.as_str().unwrap();
+    assert!(
+        said.starts_with("The rows and bounds of pages are left out") && said.contains("25,000"),
+        "{said}"
+    );
     assert_eq!(browser.console(), Vec::<String>::new());
 }
 

@@ -263,7 +263,13 @@ fn what_is_no_table_is_refused_and_leaves_nothing() {
         2,
         &["--delimiter is for CSV, TSV and JSON lines"],
     );
-    folder.refused(&common::data("one.parquet"), &["--from", "csv"], 1, &["UTF-8"]);
+    let parquet = common::data("one.parquet");
+    folder.refused(
+        &parquet,
+        &["--from", "csv"],
+        2,
+        &["--from is for CSV", "one.parquet begins as Parquet files do"],
+    );
 }
 
 /// A value that is not what the first rows suggested: the place is told, and what can be done; and that helps.

@@ -15,8 +15,8 @@ use crate::options::{DestinationOptions, SourceOptions};
 use crate::reader::Reader;
 use crate::writer::Writer;
 
-/// Opens a table: a Parquet file, a directory of them, a pattern (`trips/year=20*/**/*.parquet`), or CSV, TSV and JSON
-/// lines by their names; with the feature `object-store` also those of `s3://`, `gs://`, `az://` and `https://`. Everything that can be wrong before the first row is found here.
+/// Opens a table: a Parquet file, CSV, TSV or JSON lines, compressed or not, a directory of them, or a pattern
+/// (`trips/year=20*/**/*.parquet`). A file is what its name or, without a telling one, its first bytes say. With the feature `object-store` also those of `s3://`, `gs://`, `az://` and `https://`. Everything that can be wrong before the first row is found here.
 ///
 /// ```no_run
 /// # fn main() -> marquetry::Result<()> {
@@ -107,9 +107,7 @@ pub fn copy(from: impl AsRef<OsStr>, to: impl AsRef<OsStr>) -> Result<Copied> {
 /// How tables are read whose rows go there.
 fn options_for(target: &Target) -> SourceOptions {
     let mut options = SourceOptions::default();
-    if let Address::Path(path) = target.address() {
-        options.files.destination = Some(path.clone());
-    }
+    options.files.destination = Some(target.address().clone());
     let mut text = TextOptions::default();
     text.timestamp_unit = target.timestamp_unit();
     options.files.formats = vec![Arc::new(TextFormat::new(text))];

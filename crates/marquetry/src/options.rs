@@ -21,7 +21,8 @@ use marquetry_tables::text::{Format, TextFormat, TextOptions, TextOutputOptions}
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct SourceOptions {
-    /// How files are found and read as one table: text by its names, unless [`FilesOptions::formats`] says otherwise.
+    /// How files are found and read as one table. Files are Parquet or text, by their names or first bytes, unless
+    /// [`FilesOptions::formats`] says otherwise.
     pub files: FilesOptions,
 }
 

@@ -299,8 +299,8 @@ fn what_is_found_is_what_a_comparison_in_memory_finds() {
         let other = table("other", &b, &kinds[1], &other_order, random);
         let mut options = DiffOptions::default();
         options.key = order[..key].iter().map(|column| ColumnPath::of([format!("c{column}")])).collect();
-        options.sort_memory_bytes = if random.one_in(2) { 1 } else { 1 << 20 };
-        let is_spilling = options.sort_memory_bytes == 1 && key > 0 && a.len() + b.len() > 0;
+        options.memory_bytes = if random.one_in(2) { 1 } else { 1 << 20 };
+        let is_spilling = options.memory_bytes == 1 && key > 0 && a.len() + b.len() > 0;
         let differences = diff([&one, &other], &options, &mut |_| {}).unwrap();
         let mut expected = Expected::of([&a, &b], key);
         expected.columns.resize(columns, 0);
@@ -335,7 +335,7 @@ fn sorting_by_key_is_in_bounded_memory() {
     let other = table("other", &other, &[Kind::DecimalBytes(20), Kind::Double], &order, random);
     let mut options = DiffOptions::default();
     options.key = ColumnPath::parse_list("c0").unwrap();
-    options.sort_memory_bytes = 256 << 10;
+    options.memory_bytes = 256 << 10;
     let found = diff([&one, &other], &options, &mut |_| {}).unwrap();
     assert_eq!((found.rows.compared, found.rows.changed, found.rows.only), (60_000, 1, [0, 0]));
     // Far more than is held.
@@ -396,6 +396,56 @@ fn nested_columns_are_compared_by_what_their_levels_mean() {
 }
 
 /// What differs in schemas is reported apart from values, and only counts where values cannot be compared.
+/// A VARIANT is compared as JSON, and what is beside it by value.
+#[test]
+fn a_variant_is_a_value_of_its_own() {
+    let leaf =
+        |name: &str, physical, logical| FieldDef::new(name, FieldType::Leaf(physical, logical)).required();
+    let number = |scale: Option<i32>| {
+        let decimal = scale.map(|scale| LogicalType::Decimal { scale, precision: 9 });
+        leaf("n", PhysicalType::Int32, decimal)
+    };
+    let bytes = |name: &str| leaf(name, PhysicalType::ByteArray, None);
+    let group = |name: &str, fields: Vec<FieldDef>, logical| {
+        FieldDef::new(name, FieldType::Struct(fields, logical)).required()
+    };
+    let variant = || {
+        let version = Some(LogicalType::Variant { version: None });
+        group("v", vec![bytes("metadata"), bytes("value")], version)
+    };
+    // Metadata without names; values are integers of one byte, and of two.
+    let variants = |values: [&[u8]; 3]| -> [Values; 2] {
+        [[&[1_u8, 0, 0][..]; 3].into_iter().collect(), values.into_iter().collect()]
+    };
+    let short: [&[u8]; 3] = [&[0x0c, 7], &[0x0c, 8], &[0x0c, 9]];
+    let long: [&[u8]; 3] = [&[0x10, 7, 0], &[0x10, 8, 0], &[0x10, 1, 0]];
+    let source = |name: &str, n: FieldDef, numbers: [i32; 3], v: FieldDef, values: [Values; 2]| {
+        let [metadata, value] = values;
+        let batch = Batch::of_values([numbers.to_vec().into(), metadata, value]).unwrap();
+        Memory::source(name, &[group("s", vec![n, v], None)], vec![batch])
+    };
+    let a = source("a", number(None), [1, 2, 3], variant(), variants(short));
+    // 1.0, 2.5, 3.0
+    let b = source("b", number(Some(1)), [10, 25, 30], variant(), variants(long));
+    let differences = diff([&a, &b], &DiffOptions::default(), &mut |_| {}).unwrap();
+    let rows = |differences: &Differences| -> Vec<u64> {
+        let shown = differences.values.iter().flat_map(|column| &column.shown);
+        shown.map(|row| if let RowId::Number(row) = row.id { row } else { panic!() }).collect()
+    };
+    assert_eq!(rows(&differences), [1, 2], "the second differs in n, the third in v");
+    assert!(differences.schema.incomparable.is_empty());
+    // Beside anything else it cannot be compared, and the rest is all the same.
+    let plain = group("v", vec![bytes("metadata"), bytes("value")], None);
+    let c = source("c", number(Some(1)), [10, 20, 31], plain, variants(short));
+    let differences = diff([&a, &c], &DiffOptions::default(), &mut |_| {}).unwrap();
+    assert_eq!(rows(&differences), [2]);
+    let [(path, kinds)] = &differences.schema.incomparable[..] else { panic!() };
+    assert_eq!(
+        (path.as_str(), kinds[0].as_str(), kinds[1].as_str()),
+        ("s.v", "required VARIANT", "required group")
+    );
+}
+
 #[test]
 fn schemas_are_compared_apart() {
     let long = |name: &str| FieldDef::new(name, FieldType::Leaf(PhysicalType::Int64, None));

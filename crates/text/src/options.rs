@@ -73,6 +73,15 @@ impl Format {
         }
     }
 
+    /// What people call it: `CSV`, `TSV`, `JSON lines`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Csv => "CSV",
+            Format::Tsv => "TSV",
+            Format::JsonLines => "JSON lines",
+        }
+    }
+
     /// The extensions that tell a text of any format.
     pub const ALL_EXTENSIONS: [&'static str; CSV.len() + TSV.len() + JSON_LINES.len()] =
         joined(&[CSV, TSV, JSON_LINES]);

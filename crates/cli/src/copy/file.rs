@@ -193,11 +193,7 @@ impl FileArgs {
         allow_many_files();
         let wrong = |error: Error| error.with(Detail::Option("sort"));
         let sort = self.sort.as_deref().map(SortBy::parse_list).transpose().map_err(wrong)?;
-        let to = match target.address() {
-            Address::Path(path) => Some(path.as_path()),
-            _ => None,
-        };
-        let source = copying.rows.table.open_for(to, copying.from, copying.interrupted)?;
+        let source = copying.rows.table.open_for(target.address(), copying.from, copying.interrupted)?;
         let mut options = CopyOptions::default();
         options.limit = copying.rows.limit;
         options.sort =

@@ -8,10 +8,9 @@ use marquetry::base::Error;
 use marquetry::parquet::schema::{Difference, DifferenceKind, NodeKind, Schema};
 
 use super::{json, text};
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::numbers::{plural, ratio, size, thousands};
 use crate::table::{Side, Table, printable};
-use crate::table_args::not_parquet;
 use crate::terminal::Terminal;
 use marquetry::tables::files::{Survey, SurveyedFile, Tally};
 
@@ -47,7 +46,17 @@ fn heading(survey: &Survey, terminal: Terminal, out: &mut Vec<u8>) {
         // Writing to memory does not fail.
         let _ = writeln!(text, "  {name:<11} {value}");
     };
-    fact("rows", format!("{} in {}", thousands(survey.rows), count(survey.row_groups, "row group")));
+    let is_text = survey.writers.counts.is_empty();
+    if is_text || survey.formats.counts.len() > 1 {
+        fact("format", tallied(&survey.formats, "", "file").join(", "));
+    }
+    if !is_text {
+        fact("rows", format!("{} in {}", thousands(survey.rows), count(survey.row_groups, "row group")));
+    }
+    if survey.uncounted > 0 {
+        let what = format!("those of {} are not counted", count(survey.uncounted, "text"));
+        fact(if is_text { "rows" } else { "" }, what);
+    }
     fact("size", text::size_exact(survey.bytes));
     if survey.compressed_bytes > 0 {
         let (compressed, uncompressed) = (survey.compressed_bytes, survey.uncompressed_bytes);
@@ -78,7 +87,9 @@ fn heading(survey: &Survey, terminal: Terminal, out: &mut Vec<u8>) {
     for (number, writer) in tallied(&survey.writers, "(not told)", "file").into_iter().enumerate() {
         fact(if number == 0 { "written by" } else { "" }, writer);
     }
-    fact("codecs", tallied(&survey.codecs, "", "column chunk").join(", "));
+    if !is_text {
+        fact("codecs", tallied(&survey.codecs, "", "column chunk").join(", "));
+    }
     let indexes = [("page index", survey.with_page_index), ("Bloom filters", survey.with_bloom_filters)];
     let indexes: Vec<String> = indexes
         .iter()
@@ -90,10 +101,9 @@ fn heading(survey: &Survey, terminal: Terminal, out: &mut Vec<u8>) {
     }
     for (name, file) in [("smallest", &survey.smallest), ("largest", &survey.largest)] {
         if let Some(file) = file.as_ref().filter(|_| survey.files > 1) {
-            fact(
-                name,
-                format!("{}, {} rows: {}", size(file.bytes), thousands(file.rows), printable(&file.name)),
-            );
+            let facts = file.bytes.map(size).into_iter().chain(file.rows.map(rows_of));
+            let facts = facts.collect::<Vec<_>>().join(", ");
+            fact(name, format!("{facts}: {}", printable(&file.name)));
         }
     }
     if let Some(first) = &survey.empty_first {
@@ -103,6 +113,10 @@ fn heading(survey: &Survey, terminal: Terminal, out: &mut Vec<u8>) {
         fact("not read", count(survey.broken, "file"));
     }
     out.extend_from_slice(text.as_bytes());
+}
+
+fn rows_of(rows: u64) -> String {
+    format!("{} rows", thousands(rows))
 }
 
 /// Names with their counts, the most frequent first.
@@ -155,7 +169,10 @@ fn described(survey: &Survey, difference: &Difference) -> String {
             format!("{one} in {}, {other} in {}: widened", name(first), name(second))
         }
         DifferenceKind::Clash { one: (first, one), other: (second, other) } => {
-            format!("{one} in {}, {other} in {}: no type holds both", name(first), name(second))
+            // Text that is read as one table has types that are inferred from all of it.
+            let is_text = survey.writers.counts.is_empty();
+            let what = if is_text { "inferred together as one table" } else { "no type holds both" };
+            format!("{one} in {}, {other} in {}: {what}", name(first), name(second))
         }
         DifferenceKind::Twice { source } => format!("twice in {}", name(source)),
         DifferenceKind::Broken { source, error } => {
@@ -191,9 +208,9 @@ fn files(survey: &Survey, terminal: Terminal, out: &mut Vec<u8>) {
     for file in &survey.first {
         table.push(vec![
             printable(&file.name),
-            thousands(file.rows),
-            file.row_groups.to_string(),
-            size(file.bytes),
+            file.rows.map(thousands).unwrap_or_default(),
+            file.row_groups.map(|groups| groups.to_string()).unwrap_or_default(),
+            file.bytes.map(size).unwrap_or_default(),
         ]);
     }
     text::print_table(&table, terminal, out);
@@ -209,7 +226,7 @@ fn files(survey: &Survey, terminal: Terminal, out: &mut Vec<u8>) {
 pub(super) fn print_json(survey: &Survey, faults: &[Error], out: &mut Vec<u8>) -> Outcome {
     let error = |error: &Error| json::ErrorJson {
         file: error.place().object.clone().unwrap_or_default(),
-        error: not_parquet(error.clone()).said().unwrap_or_default(),
+        error: Failure::from(error.clone()).said().unwrap_or_default(),
     };
     json::write(&SummaryJson::of(survey, faults.iter().map(error).collect()), out)
 }
@@ -217,7 +234,11 @@ pub(super) fn print_json(survey: &Survey, faults: &[Error], out: &mut Vec<u8>) -
 #[derive(Serialize)]
 struct SummaryJson<'a> {
     files: u64,
+    /// Files by format.
+    formats: Vec<CountJson<'a>>,
     rows: u64,
+    /// Files of text, whose rows are not counted.
+    files_not_counted: u64,
     bytes: u64,
     row_groups: u64,
     column_chunks: u64,
@@ -275,9 +296,9 @@ struct PartitionJson<'a> {
 #[derive(Serialize)]
 struct SurveyedJson<'a> {
     file: &'a str,
-    rows: u64,
-    bytes: u64,
-    row_groups: u64,
+    rows: Option<u64>,
+    bytes: Option<u64>,
+    row_groups: Option<u64>,
 }
 
 impl<'a> SummaryJson<'a> {
@@ -289,7 +310,9 @@ impl<'a> SummaryJson<'a> {
         };
         SummaryJson {
             files: survey.files,
+            formats: counts(&survey.formats),
             rows: survey.rows,
+            files_not_counted: survey.uncounted,
             bytes: survey.bytes,
             row_groups: survey.row_groups,
             column_chunks: survey.column_chunks,

@@ -178,6 +178,41 @@ fn a_directory_is_replaced_as_a_whole_or_not_at_all() {
 }
 
 #[test]
+fn a_copy_does_not_read_what_it_replaces() {
+    let Some(bucket) = Bucket::new("self") else { return };
+    let folder = Folder::new();
+    let csv = folder.write("a.csv", "id\n1\n2\n");
+    bucket.run(["copy", &csv, "@/t/a.parquet"]).succeeded();
+    let rows = |from: &str| bucket.run(["rows", from, "--format", "csv"]).succeeded().lines().skip(1).count();
+    for from in ["@/t/", "@/t/*.parquet", "S3://self/t/"] {
+        bucket.run(["copy", from, "@/t/all.parquet", "--overwrite"]).succeeded();
+        assert_eq!(rows("@/t/all.parquet"), 2, "{from}");
+    }
+    for _ in 0..2 {
+        bucket.run(["copy", "@/t/", "@/t/out/", "--overwrite"]).succeeded();
+        assert_eq!(rows("@/t/out/"), 4, "a.parquet and all.parquet");
+    }
+    // Named itself, an object is replaced by what is made of it.
+    bucket.run(["copy", "@/t/out/", "@/t/out/", "--overwrite"]).succeeded();
+    assert_eq!(rows("@/t/out/"), 4);
+    bucket
+        .run(["copy", "@/t/out/", "@/t/out/part-00000.parquet", "--overwrite"])
+        .failed(3, &["s3://self/t/out/: no file but the destination itself"]);
+}
+
+/// By the first bytes of an object, which may have any name.
+#[test]
+fn an_object_of_parquet_is_compared_with_text() {
+    let Some(bucket) = Bucket::new("beside") else { return };
+    let folder = Folder::new();
+    let (csv, odd) = (folder.write("a.csv", "id,n\n1,NA\n2,5\n"), folder.write("a.dat", "id,n\n1,NA\n2,5\n"));
+    bucket.run(["copy", &csv, "@/a.parquet", "--null", "NA"]).succeeded();
+    bucket.run(["diff", &csv, "@/a.parquet", "--null", "NA"]).succeeded();
+    bucket.run(["diff", &odd, "@/a.parquet", "--null", "NA", "--from", "csv"]).succeeded();
+    bucket.run(["diff", "@/a.parquet", "@/a.parquet", "--null", "NA"]).failed(2, &["--null is for CSV"]);
+}
+
+#[test]
 fn an_object_is_replaced_only_on_request() {
     let Some(bucket) = Bucket::new("again") else { return };
     let (file, other) = (data("types.parquet"), data("nested.parquet"));

@@ -166,6 +166,28 @@ impl Projection {
         Ok(())
     }
 
+    /// Adds a field, by its node, with everything in it and as much of its column as leads to it.
+    ///
+    /// # Errors
+    ///
+    /// [`PathError::Twice`].
+    pub fn add_field(&mut self, node: usize) -> Result<(), PathError> {
+        let mut column = node;
+        while let Some(parent) = self.schema.nodes.get(column).map(|node| node.parent).filter(|it| *it != 0) {
+            column = parent;
+        }
+        if column == node {
+            return self.add_column(node);
+        }
+        let leaves = self.schema.leaves_of(node);
+        if self.whole.has(column) || self.leaves.has_all(leaves.clone()) {
+            return Err(PathError::Twice);
+        }
+        self.leaves.insert(leaves);
+        self.choose(column);
+        Ok(())
+    }
+
     fn choose(&mut self, column: usize) {
         if !self.known.has(column) {
             self.known.insert(column..column + 1);

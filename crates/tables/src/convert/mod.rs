@@ -10,6 +10,7 @@ use std::sync::Arc;
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Bitmap, Error, Result};
 use marquetry_parquet::batch::{Batch, ColumnBatch, Layout, Value, Values};
+use marquetry_parquet::format::SortingColumn;
 use marquetry_parquet::print::{self, Shown};
 use marquetry_parquet::schema::{Leaf, Schema};
 use marquetry_text::Types;
@@ -21,7 +22,7 @@ use crate::{Batches, Cancel, ColumnPath, Piece, PieceOptions, Source, Table, pro
 
 pub use rename::{Rename, rename};
 
-use plan::Conversion;
+use plan::{Conversion, OrderKept};
 use values::Slots;
 
 /// The same table, some of whose columns have other types. What is nested stays nested; the types of its leaves change.
@@ -82,14 +83,26 @@ fn with_conversions(
     }
     table.schema = Arc::new(schema);
     table.key_values.retain(holds_for_any_columns);
-    // The order goes on up to the first column whose values may be ordered in another way.
-    let stays = |column: u32| {
-        let conversion = usize::try_from(column).ok().and_then(|leaf| conversions.get(&leaf));
-        conversion.is_none_or(Conversion::keeps_order)
-    };
-    let kept = table.order.iter().take_while(|by| stays(by.column)).count();
-    table.order.truncate(kept);
+    table.order = order_kept(&table.order, &conversions);
     Ok(Arc::new(Converted { source: Arc::clone(source), table, conversions: Arc::new(conversions) }))
+}
+
+/// The order of rows that were in this order: up to the first column whose values may be in another one, or equal where they
+/// were not.
+fn order_kept(order: &[SortingColumn], conversions: &BTreeMap<usize, Conversion>) -> Vec<SortingColumn> {
+    let mut kept = Vec::new();
+    for by in order {
+        let conversion = usize::try_from(by.column).ok().and_then(|leaf| conversions.get(&leaf));
+        match conversion.map_or(OrderKept::Strict, Conversion::order_kept) {
+            OrderKept::Strict => kept.push(*by),
+            OrderKept::Monotone => {
+                kept.push(*by);
+                break;
+            }
+            OrderKept::Nothing => break,
+        }
+    }
+    kept
 }
 
 /// A table some of whose columns are converted as they come.
@@ -154,26 +167,32 @@ impl Batches for Converting {
     fn next(&mut self) -> Result<Option<Batch>> {
         let Some(mut batch) = self.batches.next()? else { return Ok(None) };
         let first_row = batch.first_row;
+        // Of the first row that has one, whichever column is converted first; in it, of the first column.
+        let mut first: Option<(usize, Error)> = None;
         for (leaf, conversion) in &*self.conversions {
             let Some(column) = batch.columns.get_mut(*leaf) else {
                 return Err(Error::internal("a batch without a column of its schema"));
             };
-            column.values = match converted(column, conversion) {
-                Ok(values) => values,
+            match converted(column, conversion) {
+                Ok(values) => column.values = values,
                 Err(at) => {
                     let leaf_type =
                         self.schema.leaves().get(*leaf).ok_or_else(|| Error::internal("no leaf"))?;
-                    let error = conversion.misfit(&shown(column, conversion, at));
-                    let row = first_row + u64_of(row_of(column, leaf_type, at));
-                    let error = error.at(|place| {
-                        place.row = Some(row);
-                        place.column = Some(self.schema.path(leaf_type.node));
-                    });
-                    return Err(named(error, &self.name));
+                    let row = row_of(column, leaf_type, at);
+                    if first.as_ref().is_none_or(|(first, _)| row < *first) {
+                        let error = conversion.misfit(&shown(column, conversion, at)).at(|place| {
+                            place.row = Some(first_row + u64_of(row));
+                            place.column = Some(self.schema.path(leaf_type.node));
+                        });
+                        first = Some((row, error));
+                    }
                 }
-            };
+            }
         }
-        Ok(Some(batch))
+        match first {
+            Some((_, error)) => Err(named(error, &self.name)),
+            None => Ok(Some(batch)),
+        }
     }
 }
 
@@ -183,25 +202,33 @@ fn converted(column: &ColumnBatch, conversion: &Conversion) -> Result<Values, us
     let Values::Dictionary(indices, dictionary) = &column.values else {
         return conversion.of(&column.values, Slots { count: column.values.len(), present });
     };
-    // Entries that no row has may be anything.
-    let mut used = vec![0_u8; dictionary.len().div_ceil(8)];
-    for (row, index) in indices.iter().enumerate() {
-        let entry = usize::try_from(*index).unwrap_or(usize::MAX);
-        if present.is_none_or(|present| present.get(row))
-            && let Some(bits) = used.get_mut(entry / 8)
-        {
-            *bits |= 1 << (entry % 8);
+    // Entries that none of the first values has may be anything.
+    let of_first = |count: usize| {
+        let mut used = vec![0_u8; dictionary.len().div_ceil(8)];
+        for (at, index) in indices.iter().enumerate().take(count) {
+            let entry = usize::try_from(*index).unwrap_or(usize::MAX);
+            if present.is_none_or(|present| present.get(at))
+                && let Some(bits) = used.get_mut(entry / 8)
+            {
+                *bits |= 1 << (entry % 8);
+            }
         }
-    }
-    let used = Bitmap::new(used.into(), 0, dictionary.len());
-    let slots = Slots { count: dictionary.len(), present: Some(&used) };
-    match conversion.of(dictionary, slots) {
+        let used = Bitmap::new(used.into(), 0, dictionary.len());
+        conversion.of(dictionary, Slots { count: dictionary.len(), present: Some(&used) })
+    };
+    match of_first(indices.len()) {
         Ok(values) => Ok(Values::Dictionary(indices.clone(), Arc::new(values))),
-        Err(entry) => {
-            let is_it = |(row, index): &(usize, &u32)| {
-                usize::try_from(**index) == Ok(entry) && present.is_none_or(|present| present.get(*row))
-            };
-            Err(indices.iter().enumerate().find(is_it).map_or(0, |(row, _)| row))
+        // That is the first entry. The first value is the last of the fewest that do not fit.
+        Err(_) => {
+            let (mut fit, mut do_not) = (0, indices.len());
+            while do_not - fit > 1 {
+                let middle = fit + (do_not - fit) / 2;
+                match of_first(middle) {
+                    Ok(_) => fit = middle,
+                    Err(_) => do_not = middle,
+                }
+            }
+            Err(do_not.saturating_sub(1))
         }
     }
 }

@@ -39,10 +39,38 @@ pub(super) enum How {
     Text,
 }
 
+/// What remains of the order of a column's values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OrderKept {
+    /// All of it: different values stay different.
+    Strict,
+    /// Different values may become equal, so rows that are now equal need not be in order by later columns.
+    Monotone,
+    /// Nothing is known.
+    Nothing,
+}
+
 impl Conversion {
-    /// Whether ordered values stay ordered.
-    pub(super) fn keeps_order(&self) -> bool {
-        matches!(self.how, How::Number | How::Units { .. })
+    /// What remains of the order of the values.
+    pub(super) fn order_kept(&self) -> OrderKept {
+        let digits = |meaning: Meaning| match meaning {
+            Meaning::Float16 => Some(11),
+            Meaning::Float => Some(24),
+            Meaning::Double => Some(53),
+            _ => None,
+        };
+        let digits_wanted = match self.to {
+            Scalar::Float16 => 11,
+            Scalar::Float => 24,
+            Scalar::Double => 53,
+            // As integers, −0 is 0, and some writers order these.
+            _ => 0,
+        };
+        match (self.how, digits(self.from)) {
+            (How::Number, Some(digits)) if digits > digits_wanted => OrderKept::Monotone,
+            (How::Number | How::Units { .. }, _) => OrderKept::Strict,
+            _ => OrderKept::Nothing,
+        }
     }
 
     /// The error for a value.
@@ -124,7 +152,7 @@ fn missing(path: &[PathPart], node: Option<usize>) -> PathError {
 }
 
 /// The child of a group that a path begins with, and how many of the path's parts name it: the longest name wins.
-fn child_of(schema: &Schema, group: usize, path: &[PathPart]) -> Option<(usize, usize)> {
+pub(super) fn child_of(schema: &Schema, group: usize, path: &[PathPart]) -> Option<(usize, usize)> {
     let parts = path.iter().take_while(|part| !part.is_whole).count().max(1).min(path.len());
     let by_name = |name: &str| schema.children(group).find(|child| schema.nodes()[*child].name == name);
     (1..=parts).rev().find_map(|used| {

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use marquetry_base::{Error, Faults, Result};
 use marquetry_parquet::schema::Schema;
 
+use super::plan::child_of;
 use crate::key_values::holds_for_any_columns;
 use crate::source::open_piece;
 use crate::subject::named;
-use crate::{Batches, Cancel, ColumnPath, Piece, PieceOptions, Source, Table};
+use crate::{Batches, Cancel, ColumnPath, Piece, PieceOptions, Source, Table, project};
 
 /// Other names of columns, and of fields in them: `old=new, "an old name"="a new one", place.lat=latitude`.
 ///
@@ -119,13 +120,14 @@ pub fn rename(source: &Arc<dyn Source>, names: &Rename) -> Result<Arc<dyn Source
     let all = source.table();
     let mut schema = Schema::clone(&all.schema);
     let mut faults = Faults::default();
-    let mut renamed = Vec::new();
+    let (mut renamed, mut by_node) = (Vec::new(), Vec::new());
     for (old, new) in &names.0 {
         let Some(node) = node_of(&all.schema, old, &mut faults) else { continue };
         if renamed.contains(&node) {
             faults.add(Error::option("rename", format!("the column {old:?} gets two names")));
         }
         renamed.push(node);
+        by_node.push((node, (old.clone(), new.clone())));
         schema.set_name(node, new)?;
     }
     let mut parents: Vec<usize> = renamed.iter().map(|node| schema.nodes()[*node].parent).collect();
@@ -151,7 +153,7 @@ pub fn rename(source: &Arc<dyn Source>, names: &Rename) -> Result<Arc<dyn Source
     let mut table = all.clone();
     table.schema = Arc::new(schema);
     table.key_values.retain(holds_for_any_columns);
-    Ok(Arc::new(Renamed { source: Arc::clone(source), table }))
+    Ok(Arc::new(Renamed { source: Arc::clone(source), table, names: by_node }))
 }
 
 /// The column with a name, or the field that a path leads to. What is wrong is a fault.
@@ -182,6 +184,28 @@ fn node_of(schema: &Arc<Schema>, name: &str, faults: &mut Faults) -> Option<usiz
 struct Renamed {
     source: Arc<dyn Source>,
     table: Table,
+    /// The old and the new names, by the nodes that have them.
+    names: Vec<(usize, (String, String))>,
+}
+
+impl Renamed {
+    /// A column as the source calls it; all of it if fields in it have other names, too.
+    fn old(&self, column: &ColumnPath) -> Option<ColumnPath> {
+        let (node, used) = child_of(&self.table.schema, 0, &column.parts)?;
+        let mut path = ColumnPath::of([&*self.source.table().schema.nodes().get(node)?.name]);
+        path.text.clone_from(&column.text);
+        if !self.names.iter().any(|(renamed, _)| *renamed != node && self.column_of(*renamed) == node) {
+            path.parts.extend_from_slice(column.parts.get(used..)?);
+        }
+        Some(path)
+    }
+
+    /// The column that a node is in.
+    fn column_of(&self, node: usize) -> usize {
+        let parent =
+            |node: &usize| self.table.schema.nodes().get(*node).map(|it| it.parent).filter(|it| *it != 0);
+        std::iter::successors(Some(node), parent).last().unwrap_or(node)
+    }
 }
 
 impl Source for Renamed {
@@ -199,6 +223,33 @@ impl Source for Renamed {
 
     fn line_of(&self, piece: usize, row: u64, cancel: &Cancel) -> Option<u64> {
         self.source.line_of(piece, row, cancel)
+    }
+
+    /// By the source, under the old names. What it lacks is reported under the new ones.
+    fn project(&self, columns: &[ColumnPath]) -> Result<Option<Arc<dyn Source>>> {
+        let is_there = |column: &ColumnPath| column.leaves(&self.table.schema).is_ok();
+        if !columns.iter().all(is_there) {
+            return Ok(None);
+        }
+        let mut old: Vec<ColumnPath> = Vec::with_capacity(columns.len());
+        for column in columns {
+            let Some(path) = self.old(column) else { return Ok(None) };
+            if !old.iter().any(|known| known.parts == path.parts) {
+                old.push(path);
+            }
+        }
+        let (all, narrow) = (&self.source.table().schema, project(&self.source, &old)?);
+        if narrow.table().schema == *all {
+            return Ok(None);
+        }
+        let has = |(node, _): &&(usize, (String, String))| {
+            let column = &all.nodes()[self.column_of(*node)].name;
+            narrow.table().schema.child_of_root(column).is_some()
+        };
+        let names = self.names.iter().filter(has).map(|(_, names)| names.clone());
+        let renamed = rename(&narrow, &Rename::of(names))?;
+        // What was needed to find the names is left out.
+        project(&renamed, columns).map(Some)
     }
 }
 

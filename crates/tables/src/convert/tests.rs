@@ -5,6 +5,7 @@ use marquetry_parquet::schema::{FieldDef, FieldType, LogicalType, Meaning, Physi
 use marquetry_text::{ColumnType, Scalar};
 
 use super::*;
+use crate::row_order::RowOrder;
 use crate::{Reading, ReadingOptions};
 
 /// A table of these batches.
@@ -292,6 +293,74 @@ fn dictionaries_stay_and_unused_entries_may_be_anything() {
 }
 
 #[test]
+fn the_error_is_that_of_the_first_row() {
+    // An entry's place in the dictionary means nothing.
+    let dictionary: Values = ["x", "1", "y"].into_iter().collect();
+    let of = |indices: Vec<u32>| Values::Dictionary(indices.into(), Arc::new(dictionary.clone()));
+    let error = converted_to(Scalar::Text, of(vec![1, 0, 1, 2, 0]), "int").unwrap_err();
+    assert_eq!(
+        (error.message(), error.place().row),
+        ("\"y\" does not fit an int", Some(3)),
+        "the second is null"
+    );
+    // Nor does which column is converted first; in a row, the first column's.
+    let field = |name: &str| FieldDef::new(name, Scalar::Text.field_type()).required();
+    let error_of = |a: [&str; 3], b: [&str; 3]| {
+        let schema = Arc::new(Schema::of_fields(&[field("a"), field("b")]).unwrap());
+        let batch = Batch::of_values([a, b].map(|values| values.into_iter().collect::<Values>())).unwrap();
+        let source: Arc<dyn Source> =
+            Arc::new(Given(Table::new("t", schema), vec![Piece::of("")], vec![batch]));
+        let converted = convert(&source, &"a=int, b=int".parse().unwrap()).unwrap();
+        let error = converted.open(0, &PieceOptions::default()).unwrap().next().unwrap_err();
+        (error.place().row.unwrap(), error.place().column.clone().unwrap())
+    };
+    assert_eq!(error_of(["1", "2", "x"], ["1", "y", "z"]), (1, "b".to_string()));
+    assert_eq!(error_of(["1", "x", "3"], ["1", "y", "z"]), (1, "a".to_string()));
+}
+
+#[test]
+fn an_order_goes_on_while_different_values_stay_different() {
+    let field = |name: &str, word: &str| FieldDef::new(name, scalar_of(word).field_type()).required();
+    let kept = |from: [&str; 2], types: &str| {
+        let schema = Schema::of_fields(&[field("a", from[0]), field("b", from[1])]).unwrap();
+        let mut table = Table::new("t", Arc::new(schema));
+        let by = |column| SortingColumn { column, descending: false, nulls_first: false };
+        table.order = vec![by(0), by(1)];
+        let source: Arc<dyn Source> = Arc::new(Given(table, vec![], vec![]));
+        convert(&source, &types.parse().unwrap()).unwrap().table().order.len()
+    };
+    // Two doubles may be rounded to one float: then b begins again among equal ones.
+    assert_eq!(kept(["double", "int"], "a=float"), 1);
+    assert_eq!(kept(["float", "int"], "a=float16"), 1);
+    assert_eq!(kept(["double", "double"], "b=float"), 2, "nothing follows");
+    assert_eq!(kept(["double", "int"], "a=bigint"), 1, "-0 and 0");
+    assert_eq!(kept(["float", "int"], "a=double"), 2);
+    assert_eq!(kept(["bigint", "int"], "a=float"), 2, "integers are held exactly");
+    assert_eq!(kept(["timestamp(6)", "int"], "a=date"), 2);
+    assert_eq!(kept(["int", "int"], "a=text"), 0, "10 is before 9");
+    assert_eq!(kept(["decimal(9, 2)", "int"], "a=double"), 0);
+}
+
+/// What is copied from such a table is in the order that it says.
+#[test]
+fn rows_that_become_equal_are_not_in_order_by_later_columns() {
+    let field = |name: &str, word: &str| FieldDef::new(name, scalar_of(word).field_type()).required();
+    let schema = Schema::of_fields(&[field("a", "double"), field("b", "int")]).unwrap();
+    let mut table = Table::new("t", Arc::new(schema));
+    let by = |column| SortingColumn { column, descending: false, nulls_first: false };
+    table.order = vec![by(0), by(1)];
+    let doubles = Values::Double(vec![1.0, 1.000_000_000_1].into());
+    let batch = Batch::of_values([doubles, Values::Int32(vec![5, 1].into())]).unwrap();
+    let source: Arc<dyn Source> = Arc::new(Given(table, vec![Piece::of("")], vec![batch]));
+    let converted = convert(&source, &"a=float".parse().unwrap()).unwrap();
+    let batch = converted.open(0, &PieceOptions::default()).unwrap().next().unwrap().unwrap();
+    assert_eq!(batch.columns[0].values, Values::Float(vec![1.0, 1.0].into()));
+    let table = converted.table();
+    let mut order = RowOrder::new(&table.schema, &table.order).unwrap();
+    assert_eq!(order.first_misplaced(&batch).unwrap(), None);
+}
+
+#[test]
 fn odd_forms_are_read() {
     // A decimal in bytes of any length, and an INT96 with more than a day's nanoseconds.
     let logical = LogicalType::Decimal { scale: 2, precision: 30 };
@@ -313,6 +382,61 @@ fn odd_forms_are_read() {
         (error.message(), error.place().object.as_deref()),
         ("2.55 does not fit a decimal(2, 2)", Some("t"))
     );
+}
+
+/// A source of two columns that leaves out what is not wanted, and says what it was asked for.
+struct Asked(Given, std::sync::Mutex<Vec<String>>);
+
+impl Source for Asked {
+    fn table(&self) -> &Table {
+        self.0.table()
+    }
+
+    fn pieces(&self) -> &[Piece] {
+        self.0.pieces()
+    }
+
+    fn open(&self, piece: usize, options: &PieceOptions) -> Result<Box<dyn Batches>> {
+        self.0.open(piece, options)
+    }
+
+    fn project(&self, columns: &[ColumnPath]) -> Result<Option<Arc<dyn Source>>> {
+        self.1.lock().unwrap().extend(columns.iter().map(ColumnPath::dotted));
+        Ok(None)
+    }
+}
+
+#[test]
+fn columns_are_chosen_by_their_new_names_and_left_out_by_the_source() {
+    let field = |name: &str| FieldDef::new(name, Scalar::Integer(32).field_type()).required();
+    let place = FieldDef::new("p.q", FieldType::Struct(vec![field("x"), field("y")], None)).required();
+    let schema = Arc::new(Schema::of_fields(&[field("a"), field("b"), place]).unwrap());
+    let numbers = |from: i32| Values::Int32(vec![from, from + 1].into());
+    let batch = Batch::of_values([numbers(0), numbers(10), numbers(20), numbers(30)]).unwrap();
+    let source = Arc::new(Asked(
+        Given(Table::new("t", schema), vec![Piece::of("p")], vec![batch]),
+        std::sync::Mutex::default(),
+    ));
+    let all: Arc<dyn Source> = source.clone();
+    let renamed = rename(&all, &"a=b, b=a, p.q=place".parse().unwrap()).unwrap();
+    let chosen = project(&renamed, &ColumnPath::parse_list("place.y, a").unwrap()).unwrap();
+    assert_eq!(*source.1.lock().unwrap(), ["p.q.y", "b"]);
+    let schema = &chosen.table().schema;
+    assert_eq!([schema.leaf_path(0), schema.leaf_path(1)], ["place.y", "a"]);
+    let batch = chosen.open(0, &PieceOptions::default()).unwrap().next().unwrap().unwrap();
+    assert_eq!([&batch.columns[0].values, &batch.columns[1].values], [&numbers(30), &numbers(10)]);
+    // Fields with other names, too.
+    let names =
+        Rename::of([("p.q.x", "z"), ("a", "b"), ("b", "a")].map(|(old, new)| (old.into(), new.into())));
+    let fields = rename(&all, &names).unwrap();
+    let chosen = project(&fields, &ColumnPath::parse_list("p.q.z, b").unwrap()).unwrap();
+    assert_eq!([0, 1].map(|leaf| chosen.table().schema.leaf_path(leaf)), ["p.q.z", "b"]);
+    let batch = chosen.open(0, &PieceOptions::default()).unwrap().next().unwrap().unwrap();
+    assert_eq!([&batch.columns[0].values, &batch.columns[1].values], [&numbers(20), &numbers(0)]);
+    let both = project(&fields, &ColumnPath::parse_list("p.q.y, p.q.z").unwrap()).unwrap();
+    assert_eq!(both.table().schema.leaves().len(), 2);
+    let error = project(&renamed, &ColumnPath::parse_list("p").unwrap()).err().unwrap().to_string();
+    assert!(error.contains("there is no column \"p\"; its columns are b, a, place"), "{error}");
 }
 
 #[test]

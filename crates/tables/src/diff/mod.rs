@@ -17,7 +17,7 @@ use marquetry_parquet::schema::Schema;
 use crate::Source;
 pub use found::{ColumnDifference, Differences, DifferentRow, RowDifferences, RowId, SchemaDifferences};
 pub use options::DiffOptions;
-use schemas::ColumnPair;
+use schemas::{ColumnPair, VariantPair};
 use sides::{Key, Matched, Side};
 use text::Texts;
 
@@ -27,8 +27,8 @@ use text::Texts;
 ///   exactly: integers with all integers, decimals and floats; decimals of any scale; floats of any width; times of any unit,
 ///   adjusted to UTC or not, and INT96; text with text; bytes with text and all else that is held in bytes; UUIDs with
 ///   their text. Nullability, and the spelling of lists and maps, make no difference to values.
-/// * All NaNs are equal, and 0 equals −0. Lists, and the entries of maps, are compared in order; VARIANT columns as the JSON that
-///   they stand for.
+/// * All NaNs are equal, and 0 equals −0. Lists, and the entries of maps, are compared in order; a VARIANT, wherever it is, as the
+///   JSON that it stands for.
 /// * Rows are compared in order, or by [key](DiffOptions::key): then both tables are sorted, in bounded memory. Of several rows with
 ///   the same key, the first is compared with the first, and so on. Null keys equal each other.
 /// * How files are written (encodings, codecs, pages, row groups) makes no difference.
@@ -126,8 +126,8 @@ pub fn diff(
 /// A column that both tables have, and how it differs so far.
 struct Column {
     pair: ColumnPair,
-    /// Of a column that is compared as JSON.
-    texts: Option<[Texts; 2]>,
+    /// The JSON of each VARIANT in it.
+    texts: Vec<[Texts; 2]>,
     difference: ColumnDifference,
 }
 
@@ -135,15 +135,19 @@ impl Column {
     fn new(pair: ColumnPair, tables: [(&Arc<Schema>, &str); 2], options: &DiffOptions) -> Result<Column> {
         let difference =
             ColumnDifference { name: pair.name.clone(), column: pair.column, rows: 0, shown: Vec::new() };
-        let texts = |side: usize| Texts::new(tables[side], pair.nodes[side], &options.limits);
-        let texts = if pair.has_variant { Some([texts(0)?, texts(1)?]) } else { None };
+        let mut texts = Vec::with_capacity(pair.variants.len());
+        for VariantPair { nodes, .. } in &pair.variants {
+            let text = |side: usize| Texts::new(tables[side], nodes[side], &options.limits);
+            texts.push([text(0)?, text(1)?]);
+        }
         Ok(Column { pair, texts, difference })
     }
 
     /// Marks the rows, among those of the first table that were looked at, whose values differ.
     fn mark(&mut self, sides: &[Side; 2], matched: &Matched, marks: &mut [bool]) -> Result<()> {
-        if let Some([a, b]) = &mut self.texts {
-            let [in_a, in_b] = &self.pair.leaves;
+        for (VariantPair { leaves: [in_a, in_b], .. }, [a, b]) in
+            self.pair.variants.iter().zip(&mut self.texts)
+        {
             a.print(&sides[0].part(in_a.clone(), matched.rows[0].clone())?)?;
             b.print(&sides[1].part(in_b.clone(), matched.rows[1].clone())?)?;
             for run in &matched.runs {
@@ -153,7 +157,6 @@ impl Column {
                     }
                 }
             }
-            return Ok(());
         }
         for pair in &self.pair.pairs {
             let a = sides[0].leaf(pair.leaves[0], matched.rows[0].clone())?;

@@ -22,8 +22,8 @@ pub struct DiffOptions {
     /// The columns by which rows are matched, whatever their order, none of them nested. Empty: rows are matched in order.
     pub key: Vec<ColumnPath>,
     /// The approximate bytes of rows held while both tables are sorted by the key; more rows go to temporary files.
-    pub sort_memory_bytes: u64,
-    /// Threads that read: half of them each table, or all of them one table after the other if there is a key. `None`: one
+    pub memory_bytes: u64,
+    /// Threads that read, and sort: half of them read each table, or all of them one table after the other if there is a key. `None`: one
     /// per processor. Without one of its own, a table is read by the thread that compares.
     pub threads: Option<usize>,
     /// Limits of variants, whose JSON is compared.
@@ -39,7 +39,7 @@ impl Default for DiffOptions {
         DiffOptions {
             rows_shown: 3,
             key: Vec::new(),
-            sort_memory_bytes: MEMORY_BYTES,
+            memory_bytes: MEMORY_BYTES,
             threads: None,
             limits: Limits::DEFAULT,
             cancel: Cancel::new(),

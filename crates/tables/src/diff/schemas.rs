@@ -23,13 +23,19 @@ pub(super) struct ColumnPair {
     pub(super) name: String,
     /// Its index among the columns of each table.
     pub(super) column: [usize; 2],
-    /// Its node in each schema, and the leaves below that.
-    pub(super) nodes: [usize; 2],
+    /// Its leaves in each schema.
     pub(super) leaves: [Range<usize>; 2],
     /// The leaves that are compared.
     pub(super) pairs: Vec<LeafPair>,
-    /// A VARIANT is in it: the JSON that the column stands for is compared, because equal variants may have different bytes.
-    pub(super) has_variant: bool,
+    /// The VARIANTs that are compared: by the JSON that they stand for, because equal variants may have different bytes.
+    pub(super) variants: Vec<VariantPair>,
+}
+
+/// A VARIANT of the first table, and that of the second that it is compared with.
+pub(super) struct VariantPair {
+    /// Its node in each schema, and the leaves below that.
+    pub(super) nodes: [usize; 2],
+    pub(super) leaves: [Range<usize>; 2],
 }
 
 /// Finds the columns that two tables share.
@@ -53,10 +59,9 @@ pub(super) fn pair([a, b]: [&Table; 2]) -> Result<Paired> {
         paired.push(ColumnPair {
             name,
             column,
-            nodes,
             leaves: [in_a.leaves(), in_b.leaves()],
             pairs: std::mem::take(&mut pairing.pairs),
-            has_variant: std::mem::take(&mut pairing.has_variant),
+            variants: std::mem::take(&mut pairing.variants),
         });
     }
     Ok(Paired { differences: pairing.found, columns: paired })
@@ -72,7 +77,7 @@ struct Pairing<'a> {
     levels: [Vec<u16>; 2],
     /// Of the column at hand.
     pairs: Vec<LeafPair>,
-    has_variant: bool,
+    variants: Vec<VariantPair>,
 }
 
 impl Pairing<'_> {
@@ -113,13 +118,14 @@ impl Pairing<'_> {
         let texts = describe(shapes, &kinds);
         let outside = (self.steps, [0, 1].map(|side: usize| self.levels[side].len()));
         self.step(shapes.map(|shape| shape.is_nullable));
-        let is_variant = shapes.map(is_variant);
         let is_paired = match kinds {
             [ShapeKind::Leaf, ShapeKind::Leaf] => self.leaf(shapes)?,
-            _ if is_variant[0] || is_variant[1] => {
-                self.has_variant = true;
-                is_variant[0] && is_variant[1]
+            _ if shapes.iter().all(|shape| is_variant(*shape)) => {
+                let (nodes, leaves) = (shapes.map(|shape| shape.node), shapes.map(|shape| shape.leaves()));
+                self.variants.push(VariantPair { nodes, leaves });
+                true
             }
+            _ if shapes.iter().any(|shape| is_variant(*shape)) => false,
             [ShapeKind::Struct(in_a), ShapeKind::Struct(in_b)] => {
                 for both in self.matched(path, [in_a, in_b]) {
                     let name = &both[0].schema().nodes()[both[0].node].name;

@@ -97,7 +97,7 @@ impl Side {
         options: &DiffOptions,
         report: &mut dyn FnMut(u64),
     ) -> Result<Side> {
-        let threads = options.threads.unwrap_or_else(processors);
+        let threads = threads_of(options);
         // With a key, the tables are read one after the other.
         let threads = Some(if key.is_some() { threads } else { threads / 2 });
         let mut reading =
@@ -132,8 +132,9 @@ impl Side {
             _ => named(error, &table.name),
         };
         // Both tables are sorted, and merged at the same time.
-        let memory_bytes = (options.sort_memory_bytes / 2).max(1);
-        let sorting = Sorting::new(&table.schema, &by, memory_bytes, (processors(), &options.cancel), None);
+        let memory_bytes = (options.memory_bytes / 2).max(1);
+        let sorting =
+            Sorting::new(&table.schema, &by, memory_bytes, (threads_of(options), &options.cancel), None);
         let mut sorting = sorting.map_err(wrong)?;
         while let Some((piece, batch)) = self.reading.next_batch()? {
             let rows = u64_of(batch.rows);
@@ -260,6 +261,10 @@ impl Side {
         self.at += 1;
         Ok(())
     }
+}
+
+fn threads_of(options: &DiffOptions) -> usize {
+    options.threads.unwrap_or_else(processors)
 }
 
 /// Compares a row of two columns: nulls are equal, and greater than all values.

@@ -1,4 +1,4 @@
-//! The JSON that a column stands for, to compare columns with variants.
+//! The JSON that a VARIANT stands for, by which it is compared.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use marquetry_parquet::schema::{Plan as _, Projection, Schema};
 
 use crate::subject::named;
 
-/// The rows of a column as JSON, a batch at a time.
+/// A field in each row as JSON, with what is around it, a batch at a time.
 pub(super) struct Texts {
     columns: Columns,
     table: String,
@@ -19,7 +19,7 @@ pub(super) struct Texts {
 }
 
 impl Texts {
-    /// Of a child of the root, by its node.
+    /// Of a field, by its node.
     ///
     /// # Errors
     ///
@@ -28,13 +28,13 @@ impl Texts {
         let failed = |error: Error| named(error, table);
         let mut only = Projection::new(Arc::clone(schema));
         // It is the only one.
-        let _ = only.add_column(node);
+        let _ = only.add_field(node);
         let schema = only.plan().at_once().map_err(failed)?;
         let columns = Columns::new(&schema.into(), InvalidUtf8::Bytes, limits).map_err(failed)?;
         Ok(Texts { columns, table: table.to_string(), text: Vec::new(), ends: Vec::new() })
     }
 
-    /// Prints a batch of the column alone.
+    /// Prints a batch of the field's leaves alone.
     pub(super) fn print(&mut self, batch: &Batch) -> Result<()> {
         let Texts { columns, text, ends, .. } = self;
         text.clear();

@@ -69,7 +69,7 @@ impl FoundFile {
     }
 
     /// Its first bytes, at most a few KiB, if somebody looked at them: nobody does where the name says that it is a Parquet
-    /// file.
+    /// file, unless a format takes it all the same.
     pub fn start(&self) -> Option<&[u8]> {
         self.start.as_deref()
     }
@@ -77,11 +77,6 @@ impl FoundFile {
     /// Whether it starts as Parquet files do.
     pub fn is_parquet(&self) -> bool {
         self.start.as_deref().is_some_and(|start| start.starts_with(b"PAR1") || start.starts_with(b"PARE"))
-    }
-
-    /// Where it is read from, if it can be read only once.
-    pub(super) fn stream(&self) -> Option<&ObjectStream> {
-        self.stream.as_ref()
     }
 
     /// Where it is read from, if it can be read only once; taken from here.
@@ -100,6 +95,9 @@ impl fmt::Debug for FoundFile {
 pub trait FormatFile: Send + Sync {
     /// What people call it.
     fn name(&self) -> &str;
+
+    /// What its format is called: `CSV`.
+    fn format(&self) -> &str;
 
     /// What its rows are.
     fn schema(&self) -> &Arc<Schema>;

@@ -8,21 +8,24 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use marquetry_base::{Detail, Error, ErrorKind, Limits, Result, Segmented};
+use marquetry_base::{Detail, Error, Limits, Result, Segmented};
 use marquetry_io::ObjectVersion;
+use marquetry_io::files::PARQUET_EXTENSIONS;
 use marquetry_io::store::Store;
 use marquetry_parquet::batch::Values;
 use marquetry_parquet::format::{FileMetaData, KeyValue};
 use marquetry_parquet::read::Conform;
 use marquetry_parquet::schema::{Column, Plan as _, Schema, Unified, Union};
 
-use super::format::FormatFile;
+use super::any::AnyFile;
+use super::format::{FormatFile, FoundFile};
 use super::hive::Partitions;
-use super::look::{Looked, look_at};
+use super::look::{LikelyParquet, Looked, look};
 use super::options::FilesOptions;
 use super::parquet::ParquetFile;
 use super::parquet_rows::ParquetRows;
 use super::part::Part;
+use super::replaced::Replaced;
 use crate::project::Conformed;
 use crate::source::Numbered;
 use crate::subject::{name_of, named};
@@ -135,40 +138,33 @@ impl fmt::Debug for Kind {
 
 /// A file that was opened, and its values of the columns in the paths.
 pub(super) struct Opened {
-    pub(super) file: OpenedFile,
+    pub(super) file: AnyFile,
     pub(super) constants: Vec<Option<Values>>,
 }
 
-pub(super) enum OpenedFile {
-    Parquet(ParquetFile),
-    Other(Box<dyn FormatFile>),
-}
-
-/// The files of a store that paths name, path by path; in directories, those whose names end in one of `extensions`.
+/// The files that paths name, path by path: in directories, those with one of the options'
+/// [`extensions`](FilesOptions::extensions). A directory without a Parquet file is searched for files of the other formats.
 ///
 /// # Errors
 ///
 /// `Io` for a directory or a pattern without a file, or one that cannot be read.
-pub fn find(store: &dyn Store, paths: &[PathBuf], extensions: &[&str]) -> Result<Vec<PathBuf>> {
-    let mut all = Vec::with_capacity(paths.len());
-    for path in paths {
-        all.extend(store.find(path, extensions)?);
-    }
-    Ok(all)
-}
-
-/// The files that paths name. A directory without a Parquet file is searched for files of the other formats.
-fn find_all(paths: &[PathBuf], options: &FilesOptions) -> Result<Vec<PathBuf>> {
+pub fn find(paths: &[PathBuf], options: &FilesOptions) -> Result<Vec<PathBuf>> {
     let others: Vec<&str> = options.formats.iter().flat_map(|format| format.extensions()).copied().collect();
     let mut all = Vec::with_capacity(paths.len());
     for path in paths {
-        let found = find_in(path, options.extensions, options);
-        let is_found = match &found {
-            Ok(found) => !found.is_empty(),
-            Err(error) => error.detail() != Some(Detail::NotFound) || others.is_empty(),
-        };
-        // What is not there in any format is missing as it was.
-        let found = if is_found { found? } else { find_in(path, &others, options).or(found)? };
+        let mut found = find_in(path, options.extensions, options);
+        // Parquet files are found whatever the format of the others is said to be.
+        for extensions in [&others[..], &PARQUET_EXTENSIONS] {
+            let is_missing = match &found {
+                Ok(found) => found.is_empty(),
+                Err(error) => error.detail() == Some(Detail::NotFound),
+            };
+            if is_missing && !extensions.is_empty() && extensions != options.extensions {
+                // What is not there in any format is missing as it was.
+                found = find_in(path, extensions, options).or(found);
+            }
+        }
+        let found = found?;
         if found.is_empty() {
             let error = Error::io("no file but the destination itself").with(Detail::NotFound);
             return Err(named(error, &name_of(path)));
@@ -181,23 +177,12 @@ fn find_all(paths: &[PathBuf], options: &FilesOptions) -> Result<Vec<PathBuf>> {
 /// The files that a path names, but for what is to be written, unless that is named itself.
 fn find_in(path: &Path, extensions: &[&str], options: &FilesOptions) -> Result<Vec<PathBuf>> {
     let mut found = options.store.find(path, extensions)?;
-    if let Some(destination) = options.destination.as_deref().map(resolved)
-        // What is named itself is replaced by what is made of it.
-        && !resolved(path).starts_with(&destination)
-    {
-        found.retain(|file| !resolved(file).starts_with(&destination));
+    // What is named itself is replaced by what is made of it.
+    let replaced = options.destination.as_ref().and_then(Replaced::at).filter(|replaced| !replaced.has(path));
+    if let Some(replaced) = replaced {
+        found.retain(|file| !replaced.has(file));
     }
     Ok(found)
-}
-
-/// A path without links, `.` and `..`, as far as it leads to something in the local file system.
-fn resolved(path: &Path) -> PathBuf {
-    let of_parent = || {
-        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let parent = parent.unwrap_or(Path::new(".")).canonicalize().ok()?;
-        Some(parent.join(path.file_name()?))
-    };
-    path.canonicalize().ok().or_else(of_parent).unwrap_or_else(|| path.to_path_buf())
 }
 
 impl Gathered {
@@ -209,27 +194,34 @@ impl Gathered {
     pub fn read(paths: &[PathBuf], options: &FilesOptions) -> Result<Gathered> {
         let store = options.cancel.of_store(&options.store);
         let options = &FilesOptions { store, ..options.clone() };
-        let found = find_all(paths, options)?;
+        let found = find(paths, options)?;
         let Partitions { columns, values } = Partitions::of(&found, options.hive, options.union)?;
-        let (looked, of_formats) = look_at(&found, options)?;
+        // Each format gets all of its files at once.
+        let mut of_formats: Vec<Vec<FoundFile>> = options.formats.iter().map(|_| Vec::new()).collect();
+        let mut looked = Vec::with_capacity(found.len());
+        for path in &found {
+            looked.push(match look(path, options)? {
+                Looked::Parquet(file) => Ok(file),
+                Looked::Other { format, file } => {
+                    if let Some(files) = of_formats.get_mut(format) {
+                        files.push(file);
+                    }
+                    Err(format)
+                }
+            });
+        }
         let mut others: Vec<std::vec::IntoIter<Box<dyn FormatFile>>> = Vec::new();
         for (format, files) in options.formats.iter().zip(of_formats) {
             let opened = if files.is_empty() { Vec::new() } else { format.open(&options.store, files)? };
             others.push(opened.into_iter());
         }
-        let open = |(looked, constants): (Looked, _)| {
+        let open = |(looked, constants): (Result<LikelyParquet, usize>, _)| {
             options.cancel.check()?;
             let file = match looked {
-                Looked::Parquet { name, store, path, is_likely } => {
-                    let file = ParquetFile::open_as(name, &store, &path, options.limits);
-                    OpenedFile::Parquet(file.map_err(|error| match error.kind() {
-                        ErrorKind::Corrupt if !is_likely => error.with(Detail::AdmittedBy(&["formats"])),
-                        _ => error,
-                    })?)
-                }
-                Looked::Other { format } => {
+                Ok(file) => AnyFile::Parquet(file.open(options.limits)?),
+                Err(format) => {
                     let file = others.get_mut(format).and_then(Iterator::next);
-                    OpenedFile::Other(file.ok_or_else(|| Error::internal("a file that was not opened"))?)
+                    AnyFile::Other(file.ok_or_else(|| Error::internal("a file that was not opened"))?)
                 }
             };
             Ok(Opened { file, constants })
@@ -251,8 +243,8 @@ impl Gathered {
         for (number, opened) in opened.enumerate() {
             let Opened { file, constants } = opened?;
             let what = match &file {
-                OpenedFile::Parquet(file) => Described::Footer(Arc::clone(file.metadata())),
-                OpenedFile::Other(file) => Described::Schema(Arc::clone(file.schema())),
+                AnyFile::Parquet(file) => Described::Footer(Arc::clone(file.metadata())),
+                AnyFile::Other(file) => Described::Schema(Arc::clone(file.schema())),
             };
             let said = match &what {
                 Described::Footer(metadata) => Some(&metadata.key_values),
@@ -276,7 +268,7 @@ impl Gathered {
             };
             let is_first = schemas[schema].file == number;
             files.push(match file {
-                OpenedFile::Parquet(file) => {
+                AnyFile::Parquet(file) => {
                     let metadata = file.metadata();
                     kept_bytes = kept_bytes.saturating_add(metadata.footer_bytes);
                     let row_groups = metadata.row_groups.len();
@@ -289,7 +281,7 @@ impl Gathered {
                     let kind = Kind::Parquet { store, path, version, limits, row_groups, opened };
                     DataFile { name, rows, bytes, schema, constants, kind }
                 }
-                OpenedFile::Other(file) => {
+                AnyFile::Other(file) => {
                     let (name, rows, bytes) = (file.name().to_string(), file.rows(), file.bytes());
                     DataFile { name, rows, bytes, schema, constants, kind: Kind::Other(file) }
                 }

@@ -1,11 +1,11 @@
-//! What the files are that were found: Parquet files, or of another format.
+//! What a file is that was found: a Parquet file, or one of another format.
 
 use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Detail, Error, Result};
+use marquetry_base::{Detail, Error, ErrorKind, Limits, Result};
 use marquetry_io::blocking::{File, FileStream};
 use marquetry_io::files::PARQUET_EXTENSIONS;
 use marquetry_io::store::{Found, ObjectStream, Spooled, Store};
@@ -21,59 +21,42 @@ const START_BYTES: usize = 4 << 10;
 
 /// A file, and what it is.
 pub(super) enum Looked {
-    /// A Parquet file, at a path of a store. Unless it `is_likely`, it begins as none.
-    Parquet { name: String, store: Arc<dyn Store>, path: PathBuf, is_likely: bool },
+    /// A Parquet file.
+    Parquet(LikelyParquet),
     /// A file of one of the formats, by its number.
-    Other { format: usize },
+    Other { format: usize, file: FoundFile },
 }
 
-/// Says of each file what it is, and gives each format its files.
+/// A file at a path of a store that no other format takes. Unless it `is_likely`, it begins as no Parquet file does.
+pub(super) struct LikelyParquet {
+    name: String,
+    store: Arc<dyn Store>,
+    path: PathBuf,
+    is_likely: bool,
+}
+
+impl LikelyParquet {
+    pub(super) fn open(self, limits: Limits) -> Result<ParquetFile> {
+        let LikelyParquet { name, store, path, is_likely } = self;
+        ParquetFile::open_as(name, &store, &path, limits).map_err(|error| match error.kind() {
+            ErrorKind::Corrupt if !is_likely => error.with(Detail::AdmittedBy(&["formats"])),
+            _ => error,
+        })
+    }
+}
+
+/// What a file is.
 ///
 /// What a name says is believed if it is a Parquet file's; otherwise the first bytes decide. What can be read only once (a pipe) is
 /// opened here: a format reads it on, and a Parquet file is first written to a file without a name, because it is read
 /// from its end.
-pub(super) fn look_at(
-    found: &[PathBuf],
-    options: &FilesOptions,
-) -> Result<(Vec<Looked>, Vec<Vec<FoundFile>>)> {
-    let mut looked = Vec::with_capacity(found.len());
-    let mut of_formats: Vec<Vec<FoundFile>> = options.formats.iter().map(|_| Vec::new()).collect();
-    for path in found {
-        options.cancel.check()?;
-        let name = name_of(path);
-        let file = start_of(path, options).map_err(|error| named(error, &name))?;
-        let format = options.formats.iter().position(|format| format.is_of(&file));
-        looked.push(match format.and_then(|format| Some((format, of_formats.get_mut(format)?))) {
-            Some((format, files)) => {
-                files.push(file);
-                Looked::Other { format }
-            }
-            None => parquet(name, file, options)?,
-        });
-    }
-    Ok((looked, of_formats))
-}
-
-impl ParquetFile {
-    /// Opens a Parquet file wherever it is read from, as [`Files::open`](super::Files::open) does: what can be read only once
-    /// (a pipe, standard input, an object of a server without ranges) is kept in a file without a name. Of the options, those
-    /// that say where files are, the limits, and what cancels waiting are used.
-    ///
-    /// # Errors
-    ///
-    /// As [`ParquetFile::open`]; `Corrupt` for a pipe that does not begin as a Parquet file does.
-    pub fn open_any(path: &Path, options: &FilesOptions) -> Result<ParquetFile> {
-        let name = name_of(path);
-        let file = start_of(path, options).map_err(|error| named(error, &name))?;
-        if file.stream().is_some() && !file.is_parquet() {
-            return Err(named(Error::corrupt("it does not begin as a Parquet file does"), &name));
-        }
-        match parquet(name, file, options)? {
-            Looked::Parquet { name, store, path, .. } => {
-                ParquetFile::open_as(name, &store, &path, options.limits)
-            }
-            Looked::Other { .. } => Err(Error::internal("a format that nobody asked for")),
-        }
+pub(super) fn look(path: &Path, options: &FilesOptions) -> Result<Looked> {
+    options.cancel.check()?;
+    let name = name_of(path);
+    let file = start_of(path, options).map_err(|error| named(error, &name))?;
+    match options.formats.iter().position(|format| format.is_of(&file)) {
+        Some(format) => Ok(Looked::Other { format, file }),
+        None => parquet(name, file, options).map(Looked::Parquet),
     }
 }
 
@@ -91,7 +74,9 @@ fn start_of(path: &Path, options: &FilesOptions) -> Result<FoundFile> {
         };
     }
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-    if PARQUET_EXTENSIONS.iter().any(|known| known.eq_ignore_ascii_case(ending)) {
+    let is_parquet = PARQUET_EXTENSIONS.iter().any(|known| known.eq_ignore_ascii_case(ending));
+    // Where a format takes files whatever their names, only the first bytes tell.
+    if is_parquet && !options.formats.iter().any(|format| format.is_of(&file)) {
         // A pipe may have such a name, too: the file's opening would say so.
         if !matches!(options.store.look(path), Ok(Found::Stream)) {
             return Ok(file);
@@ -134,11 +119,11 @@ fn not_read(path: &Path, options: &FilesOptions, error: io::Error) -> Error {
 }
 
 /// What no format takes is a Parquet file, or an error.
-fn parquet(name: String, mut file: FoundFile, options: &FilesOptions) -> Result<Looked> {
+fn parquet(name: String, mut file: FoundFile, options: &FilesOptions) -> Result<LikelyParquet> {
     let path = file.path().to_path_buf();
     let Some(stream) = file.take_stream() else {
         let is_likely = file.start().is_none() || file.is_parquet();
-        return Ok(Looked::Parquet { name, store: Arc::clone(&options.store), path, is_likely });
+        return Ok(LikelyParquet { name, store: Arc::clone(&options.store), path, is_likely });
     };
     if !file.is_parquet() {
         let what = match file.start() {
@@ -150,7 +135,7 @@ fn parquet(name: String, mut file: FoundFile, options: &FilesOptions) -> Result<
     let kept = Spooled::read(&name, stream.reader);
     let kept = kept.map_err(|error| options.cancel.check().err().unwrap_or(error))?;
     // By another path than standard input's, which is opened by its descriptor.
-    Ok(Looked::Parquet {
+    Ok(LikelyParquet {
         name: name.clone(),
         store: Arc::new(kept),
         path: PathBuf::from(name),

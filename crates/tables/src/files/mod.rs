@@ -1,5 +1,6 @@
 //! Many files as one table: found, their footers read, their schemas joined, their columns chosen.
 
+mod any;
 mod choose;
 mod columns;
 mod format;
@@ -11,6 +12,7 @@ mod options;
 mod parquet;
 mod parquet_rows;
 mod part;
+mod replaced;
 mod survey;
 
 use std::ops::Range;
@@ -29,6 +31,7 @@ use crate::key_values::holds_for_any_columns;
 use crate::subject::named;
 use crate::{Batches, BytesRead, Cancel, ColumnPath, Piece, PieceOptions, Source, Table};
 
+pub use any::AnyFile;
 pub use format::{FileFormat, FormatFile, FoundFile};
 pub use gathered::{DataFile, Gathered, find};
 pub use hive::Hive;
@@ -37,7 +40,7 @@ pub use options::FilesOptions;
 pub use parquet::ParquetFile;
 pub use survey::{Survey, SurveyedFile, SurveyedSchema, Tally};
 
-use gathered::{FileSchema, Opened, OpenedFile, Plan};
+use gathered::{FileSchema, Opened, Plan};
 use part::Part;
 
 /// Files read as one table: Parquet files, directories of them, and patterns.
@@ -95,7 +98,7 @@ impl Files {
     ) -> Result<Files> {
         let opened = files.map(|(path, name, constants)| {
             let file = ParquetFile::open_as(name, store, &path, limits)?;
-            Ok(Opened { file: OpenedFile::Parquet(file), constants })
+            Ok(Opened { file: AnyFile::Parquet(file), constants })
         });
         let gathered = Gathered::of(opened, Vec::new())?;
         let (numbers, options) = ((0..constants.len()).collect(), FilesOptions::default());

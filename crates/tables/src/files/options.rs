@@ -1,6 +1,5 @@
 //! How files are read as one table.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use marquetry_base::Limits;
@@ -9,7 +8,7 @@ use marquetry_io::store::{LocalFiles, Store};
 
 use super::format::FileFormat;
 use super::hive::Hive;
-use crate::{Cancel, ColumnPath};
+use crate::{Address, Cancel, ColumnPath};
 
 /// How files are read as one table.
 ///
@@ -47,7 +46,7 @@ pub struct FilesOptions {
     pub formats: Vec<Arc<dyn FileFormat>>,
     /// Where the rows will be written: what is there is no part of a directory or a pattern that is read, even if it is found
     /// there.
-    pub destination: Option<PathBuf>,
+    pub destination: Option<Address>,
     /// Limits on sizes in the files.
     pub limits: Limits,
     /// Cancels what may take long, such as reading the footers of thousands of files.

@@ -1,4 +1,4 @@
-//! Thousands of Parquet files at a glance, of which no footer is kept.
+//! Thousands of files at a glance, of which no footer is kept.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -11,6 +11,7 @@ use marquetry_base::{Error, ErrorKind, Result};
 use marquetry_parquet::format::{Compression, FileMetaData};
 use marquetry_parquet::schema::{Column, Plan as _, Schema, Unified, Union};
 
+use super::any::{AnyFile, PARQUET};
 use super::gathered::{constant_text, find, fingerprint};
 use super::hive::Partitions;
 use super::options::FilesOptions;
@@ -30,7 +31,7 @@ const FOOTERS_AT_ONCE: usize = 4;
 /// Threads; more only wait for the disk.
 const THREADS_MAX: usize = 16;
 
-/// What many Parquet files have in common, and which are odd. Its memory does not grow with the footers, only with the names of
+/// What many files have in common, and which are odd. Its memory does not grow with the footers, only with the names of
 /// the files.
 ///
 /// ```no_run
@@ -49,10 +50,14 @@ const THREADS_MAX: usize = 16;
 pub struct Survey {
     /// Files that were read.
     pub files: u64,
-    /// Rows of all of them.
+    /// Rows of all of them, but for the [`uncounted`](Survey::uncounted).
     pub rows: u64,
+    /// Files whose rows are not known before they are read, as those of text.
+    pub uncounted: u64,
     /// Bytes of all of them.
     pub bytes: u64,
+    /// Files by their formats.
+    pub formats: Tally,
     /// Row groups of all of them.
     pub row_groups: u64,
     /// Column chunks of all of them.
@@ -63,11 +68,11 @@ pub struct Survey {
     pub uncompressed_bytes: u64,
     /// Bytes of the footers.
     pub footer_bytes: u64,
-    /// Files by the writer that they name; the empty name is that of files that name none.
+    /// Parquet files by the writer that they name; the empty name is that of files that name none.
     pub writers: Tally,
     /// Column chunks by codec.
     pub codecs: Tally,
-    /// The schemas that the files have, in the order in which they were met.
+    /// The schemas that the files have, in the order in which they were met. Those of text are inferred, of each file by itself.
     pub schemas: Vec<SurveyedSchema>,
     /// Files whose schemas are not among these, because they are too many.
     pub files_of_other_schemas: u64,
@@ -123,19 +128,20 @@ pub struct SurveyedSchema {
 pub struct SurveyedFile {
     /// Its path.
     pub name: String,
-    /// Its rows.
-    pub rows: u64,
-    /// Its length in bytes.
-    pub bytes: u64,
-    /// Its row groups.
-    pub row_groups: u64,
+    /// Its rows, if known.
+    pub rows: Option<u64>,
+    /// Its length in bytes, if known.
+    pub bytes: Option<u64>,
+    /// Its row groups, if it is a Parquet file.
+    pub row_groups: Option<u64>,
 }
 
 /// What is kept of a footer until it is added up.
 struct Digest {
     file: SurveyedFile,
     schema: Arc<Schema>,
-    writer: String,
+    format: String,
+    writer: Option<String>,
     codecs: Vec<(Compression, u64)>,
     sums: [u64; 4],
     has_page_index: bool,
@@ -143,7 +149,8 @@ struct Digest {
 }
 
 impl Survey {
-    /// Finds Parquet files and reads their footers, on all cores. `progress` is called with the files that are done, and all.
+    /// Finds files and reads their footers, on all cores; of text, the first rows. `progress` is called with the files that
+    /// are done, and all.
     ///
     /// A file that cannot be read is counted, and its error kept, as is that of a path without files; the others are read.
     ///
@@ -158,7 +165,7 @@ impl Survey {
         let mut survey = Survey::default();
         let mut found = Vec::new();
         for path in paths {
-            let of_path = find(&*options.store, std::slice::from_ref(path), options.extensions);
+            let of_path = find(std::slice::from_ref(path), options);
             found.extend(of_path.unwrap_or_else(|error| {
                 survey.fault(error);
                 Vec::new()
@@ -220,19 +227,23 @@ impl Survey {
     }
 
     fn add(&mut self, digest: Digest, numbers: &mut HashMap<u64, Vec<usize>>) {
-        let Digest { file, schema, writer, codecs, sums, has_page_index, has_filters } = digest;
+        let Digest { file, schema, format, writer, codecs, sums, has_page_index, has_filters } = digest;
         let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
         add(&mut self.files, 1);
-        add(&mut self.rows, file.rows);
-        add(&mut self.bytes, file.bytes);
-        add(&mut self.row_groups, file.row_groups);
+        add(&mut self.rows, file.rows.unwrap_or(0));
+        add(&mut self.uncounted, u64::from(file.rows.is_none()));
+        add(&mut self.bytes, file.bytes.unwrap_or(0));
+        add(&mut self.row_groups, file.row_groups.unwrap_or(0));
         add(&mut self.column_chunks, sums[0]);
         add(&mut self.compressed_bytes, sums[1]);
         add(&mut self.uncompressed_bytes, sums[2]);
         add(&mut self.footer_bytes, sums[3]);
         add(&mut self.with_page_index, u64::from(has_page_index));
         add(&mut self.with_bloom_filters, u64::from(has_filters));
-        self.writers.add(writer, 1);
+        self.formats.add(format, 1);
+        if let Some(writer) = writer {
+            self.writers.add(writer, 1);
+        }
         for (codec, chunks) in codecs {
             self.codecs.add(codec.to_string(), chunks);
         }
@@ -246,7 +257,7 @@ impl Survey {
             }
             None => add(&mut self.files_of_other_schemas, 1),
         }
-        if file.rows == 0 {
+        if file.rows == Some(0) {
             add(&mut self.empty, 1);
             self.empty_first.get_or_insert_with(|| file.name.clone());
         }
@@ -290,7 +301,7 @@ fn digests(paths: &[PathBuf], threads: usize, options: &FilesOptions) -> Vec<Res
             let digest = options
                 .cancel
                 .check()
-                .and_then(|()| ParquetFile::open_in(&options.store, path, options.limits))
+                .and_then(|()| AnyFile::open(path, options))
                 .map(|file| Digest::of(&file));
             read.push((number, digest));
         }
@@ -314,7 +325,28 @@ fn digests(paths: &[PathBuf], threads: usize, options: &FilesOptions) -> Vec<Res
 }
 
 impl Digest {
-    fn of(file: &ParquetFile) -> Digest {
+    fn of(file: &AnyFile) -> Digest {
+        match file {
+            AnyFile::Parquet(file) => Digest::of_parquet(file),
+            AnyFile::Other(other) => Digest {
+                file: SurveyedFile {
+                    name: other.name().to_string(),
+                    rows: other.rows(),
+                    bytes: other.bytes(),
+                    row_groups: None,
+                },
+                schema: Arc::clone(other.schema()),
+                format: other.format().to_string(),
+                writer: None,
+                codecs: Vec::new(),
+                sums: [0; 4],
+                has_page_index: false,
+                has_filters: false,
+            },
+        }
+    }
+
+    fn of_parquet(file: &ParquetFile) -> Digest {
         let metadata: &FileMetaData = file.metadata();
         let mut codecs: Vec<(Compression, u64)> = Vec::new();
         let (mut chunks, mut compressed, mut uncompressed) = (0_u64, 0_u64, 0_u64);
@@ -333,12 +365,13 @@ impl Digest {
         Digest {
             file: SurveyedFile {
                 name: file.name().to_string(),
-                rows: metadata.rows,
-                bytes: file.bytes(),
-                row_groups: u64_of(metadata.row_groups.len()),
+                rows: Some(metadata.rows),
+                bytes: Some(file.bytes()),
+                row_groups: Some(u64_of(metadata.row_groups.len())),
             },
             schema: Arc::clone(&metadata.schema),
-            writer: metadata.created_by.clone().unwrap_or_default(),
+            format: PARQUET.to_string(),
+            writer: Some(metadata.created_by.clone().unwrap_or_default()),
             codecs,
             sums: [chunks, compressed, uncompressed, metadata.footer_bytes],
             has_page_index: has_page_index && chunks > 0,

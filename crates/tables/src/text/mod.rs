@@ -58,11 +58,13 @@ const SMALL_BYTES: u64 = 1 << 20;
 /// assert!(text.is_of(&FoundFile::named("trips.log").starting_with(b"id,day\n1,2024-02-29\n".to_vec())));
 /// text.format = Some(Format::JsonLines);
 /// assert!(text.is_of(&FoundFile::named("trips.log")));
+/// assert!(!text.is_of(&FoundFile::named("trips.log").starting_with(b"PAR1".to_vec())));
 /// ```
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct TextFormat {
-    /// What files are, whatever their names end in. `None`: what their names say, or else their first bytes.
+    /// What files are, whatever their names end in, unless they begin as Parquet files do. `None`: what their names say, or
+    /// else their first bytes.
     pub format: Option<Format>,
     /// How they are read.
     pub options: TextOptions,
@@ -79,7 +81,10 @@ impl TextFormat {
     }
 
     fn format_of(&self, file: &FoundFile) -> Option<Format> {
-        if self.format.is_some() || file.is_parquet() {
+        if file.is_parquet() {
+            return None;
+        }
+        if self.format.is_some() {
             return self.format;
         }
         // The query of a URL is no part of its name.
@@ -135,6 +140,7 @@ impl FileFormat for TextFormat {
 /// ```
 pub struct TextFile {
     name: String,
+    format: Format,
     form: TextForm,
     limits: Limits,
     preparing: Preparing,
@@ -221,7 +227,7 @@ impl TextFile {
                 From::sampled(stream, (store, path), compression, format, options, cancel)
             };
             match open() {
-                Ok((sample, from)) => Ok((name, preparing, sample, from)),
+                Ok((sample, from)) => Ok((name, format, preparing, sample, from)),
                 Err(error) => Err(named(error, &name)),
             }
         });
@@ -229,7 +235,7 @@ impl TextFile {
         // What the texts that are like each other have in common.
         let mut joined: Vec<Sample> = Vec::new();
         let mut groups = Vec::with_capacity(sampled.len());
-        for (name, _, sample, _) in &sampled {
+        for (name, _, _, sample, _) in &sampled {
             let known = joined.iter().position(|joined| joined.is_like(sample));
             groups.push(known.unwrap_or(joined.len()));
             match known.and_then(|known| joined.get_mut(known)) {
@@ -237,11 +243,12 @@ impl TextFile {
                 None => joined.push(sample.clone()),
             }
         }
-        let opened = sampled.into_iter().zip(groups).map(|((name, preparing, sample, from), group)| {
-            let form = sample.form_as(&joined[group]).map_err(|error| named(error, &name))?;
-            let (limits, cancel) = (options.limits, cancel.clone());
-            Ok(TextFile { name, form, limits, preparing, cancel, from, block_bytes: None })
-        });
+        let opened =
+            sampled.into_iter().zip(groups).map(|((name, format, preparing, sample, from), group)| {
+                let form = sample.form_as(&joined[group]).map_err(|error| named(error, &name))?;
+                let (limits, cancel) = (options.limits, cancel.clone());
+                Ok(TextFile { name, format, form, limits, preparing, cancel, from, block_bytes: None })
+            });
         opened.collect()
     }
 
@@ -267,7 +274,7 @@ impl TextFile {
         match open() {
             Ok((form, from)) => {
                 let (limits, cancel, preparing) = (options.limits, cancel.clone(), Preparing::default());
-                Ok(TextFile { name, form, limits, preparing, cancel, from, block_bytes: None })
+                Ok(TextFile { name, format, form, limits, preparing, cancel, from, block_bytes: None })
             }
             Err(error) => Err(named(error, &name)),
         }
@@ -287,7 +294,7 @@ impl TextFile {
             let (sample, from) = From::sampled(stream, (store, path), compression, format, options, &cancel)?;
             let (name, form) = (name.to_owned(), sample.form()?);
             let (limits, preparing) = (options.limits, Preparing::default());
-            Ok(TextFile { name, form, limits, preparing, cancel, from, block_bytes: None })
+            Ok(TextFile { name, format, form, limits, preparing, cancel, from, block_bytes: None })
         };
         open().map_err(|error| renamed(error, name))
     }
@@ -348,6 +355,10 @@ impl TextFile {
 impl FormatFile for TextFile {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn format(&self) -> &str {
+        self.format.name()
     }
 
     fn schema(&self) -> &Arc<Schema> {

@@ -210,6 +210,10 @@ struct Notes {
     columns_single: usize,
     columns_merged: usize,
     pages_max: u64,
+    /// The pages of which the page index is shown, at most, if it is left out because there are more.
+    indexed_pages_max: Option<usize>,
+    /// The column chunks whose indexes and filters are drawn singly, at most, if they are drawn together.
+    single_indexes_max: Option<usize>,
     overlapping_bytes: u64,
     /// Column chunks whose data is in another file.
     elsewhere: usize,
@@ -218,14 +222,20 @@ struct Notes {
 
 impl Notes {
     fn of(metadata: &FileMetaData, cells: &Cells, map: &FileMap) -> Notes {
-        let chunks = metadata.row_groups.iter().flat_map(|group| &group.columns);
+        let chunks = || metadata.row_groups.iter().flat_map(|group| &group.columns);
+        let pages = map.extents.iter().filter(|extent| matches!(extent.kind, ExtentKind::Page(_))).count();
+        let has_indexes = chunks().any(|chunk| chunk.offset_index.is_some());
+        let has_any =
+            has_indexes || chunks().any(|chunk| chunk.column_index.is_some() || chunk.bloom_filter.is_some());
         Notes {
             groups_of_band: cells.groups_of_band,
             columns_single: cells.leaves.len(),
             columns_merged: cells.column_of.len() - cells.leaves.len(),
             pages_max: PAGES_MAX,
+            indexed_pages_max: (has_indexes && pages > INDEXED_PAGES_MAX).then_some(INDEXED_PAGES_MAX),
+            single_indexes_max: (has_any && !are_indexes_single(metadata)).then_some(SINGLE_INDEXES_MAX),
             overlapping_bytes: map.overlapping_bytes,
-            elsewhere: chunks.filter(|chunk| chunk.file_path.is_some()).count(),
+            elsewhere: chunks().filter(|chunk| chunk.file_path.is_some()).count(),
             faults: map.faults.iter().map(|error| printable(&error.to_string())).collect(),
         }
     }
@@ -419,6 +429,11 @@ impl Sums {
     }
 }
 
+/// Whether indexes and filters are drawn with the column chunks that they belong to.
+fn are_indexes_single(metadata: &FileMetaData) -> bool {
+    metadata.row_groups.len().saturating_mul(metadata.schema.leaves().len()) <= SINGLE_INDEXES_MAX
+}
+
 /// What an extent belongs to: a cell, or a band (-2 - band), or nothing (-1).
 type Owner = i64;
 
@@ -430,8 +445,7 @@ fn extents(
     (map, index): (&FileMap, &HashMap<u64, IndexedPage>),
     encodings: &mut Names,
 ) -> Vec<Value> {
-    let chunks = metadata.row_groups.len().saturating_mul(metadata.schema.leaves().len());
-    let are_indexes_single = chunks <= SINGLE_INDEXES_MAX;
+    let are_indexes_single = are_indexes_single(metadata);
     let mut drawn: Vec<Value> = Vec::with_capacity(map.extents.len());
     // What is drawn together: its kind, its owner, its bytes, its parts.
     let mut open: Option<(u8, Owner, u64, u64)> = None;
@@ -516,5 +530,29 @@ fn kind_number(extent: &Extent) -> u8 {
         ExtentKind::Footer => 9,
         ExtentKind::Tail => 10,
         _ => 11,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::super::cells::CELLS_MAX;
+    use super::*;
+
+    /// What people read of these numbers is what they are.
+    #[test]
+    fn the_documentation_has_the_numbers() {
+        let thousands = |number: u64| format!("{},{:03}", number / 1000, number % 1000);
+        let (cells, pages) = (thousands(u64_of(CELLS_MAX)), thousands(PAGES_MAX));
+        for path in ["../../README.md", "../cli/src/show.rs", "src/describe/picture.rs"] {
+            let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();
+            let words: Vec<&str> = text.split_whitespace().filter(|word| *word != "///").collect();
+            let text = words.join(" ");
+            for said in [format!("{cells} column chunks"), format!("{pages} pages are drawn singly")] {
+                assert!(text.contains(&said), "no {said:?} in {path}");
+            }
+        }
     }
 }

@@ -149,11 +149,13 @@ function listen(id, view) {
 
 // What is not drawn as it is in the file.
 function notes() {
-  const { groups_of_band: together, columns_single: single, columns_merged: merged, pages_max: most, overlapping_bytes: overlap, elsewhere, faults } = data.notes;
+  const { groups_of_band: together, columns_single: single, columns_merged: merged, pages_max: most, indexed_pages_max: indexed, single_indexes_max: indexes, overlapping_bytes: overlap, elsewhere, faults } = data.notes;
   const all = [];
   if (together > 1) all.push(`Row groups are drawn together, ${count(together)} at a time, because there are ${count(file.row_groups)}.`);
   if (merged) all.push(`The ${count(single)} largest columns are drawn singly; ${plural(merged, 'smaller column')} are drawn as one.`);
   if (file.chunks_unlisted) all.push(`Pages of ${plural(file.chunks_unlisted, 'column chunk')} are not drawn singly: at most ${count(most)} pages are, and none if column chunks are drawn together.`);
+  if (indexed) all.push(`The rows and bounds of pages are left out: they are shown of at most ${count(indexed)} pages.`);
+  if (indexes) all.push(`Indexes and Bloom filters are drawn together, whatever column chunk they belong to: they are drawn singly in files of at most ${count(indexes)} column chunks.`);
   if (overlap) all.push(`The footer gives ${size(overlap)} to more than one part, or puts them outside the file.`);
   if (elsewhere) all.push(`${plural(elsewhere, 'column chunk')} in other files: not drawn.`);
   return all.concat(faults.map((fault) => `Broken: ${fault}`));
