@@ -10,8 +10,8 @@ use marquetry_base::cast::u64_of;
 use marquetry_base::{Error, Limits, Result};
 
 use super::cells::{Cells, Memo};
-use super::form::{Form, Json};
-use super::nested::{self, NestedColumn, Unprintable, View};
+use super::form::{Form, Json, Unprintable};
+use super::nested::{self, NestedColumn, View};
 use super::piece::Piece;
 use super::value::{Shown, json, value};
 use super::{InvalidUtf8, not_utf8};
@@ -335,7 +335,7 @@ impl<'a> BatchColumns<'a> {
                     out.extend_from_slice(F::NULL);
                     return Ok(());
                 }
-                F::nested(column, row, self.invalid_utf8, out)
+                F::nested(out, |out| column.write(row, self.invalid_utf8, out))
             }
         }
     }

@@ -1,5 +1,6 @@
 //! The forms of a line: what stands between its fields, and how values are quoted and escaped.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::Debug;
@@ -7,11 +8,25 @@ use core::fmt::Debug;
 use marquetry_base::{Error, print};
 
 use super::InvalidUtf8;
-use super::nested::{NestedColumn, Unprintable};
 use super::piece::{self, Piece};
 use super::value::{Shown, value};
 use crate::batch::Value;
 use crate::schema::Meaning;
+
+/// Why a value cannot be printed.
+#[derive(Debug, PartialEq)]
+pub(super) enum Unprintable {
+    /// Text that is not UTF-8, in the column itself or in a node below it.
+    NotText(Option<usize>),
+    /// An error of the engine. Boxed, because values are many and errors few.
+    Engine(Box<Error>),
+}
+
+impl From<Error> for Unprintable {
+    fn from(error: Error) -> Unprintable {
+        Unprintable::Engine(Box::new(error))
+    }
+}
 
 /// A form of lines.
 pub(super) trait Form: Debug {
@@ -38,13 +53,13 @@ pub(super) trait Form: Debug {
     /// Mends the text of a geometry, which was appended at `start`.
     fn wkt(out: &mut Vec<u8>, start: usize);
 
-    /// Appends what a row of a nested column holds, which is not null.
+    /// Appends a value of a nested column, which is printed as JSON.
     fn nested(
-        column: &mut NestedColumn<'_>,
-        row: usize,
-        invalid_utf8: InvalidUtf8,
         out: &mut Vec<u8>,
-    ) -> Result<(), Unprintable>;
+        print: impl FnOnce(&mut Vec<u8>) -> Result<(), Unprintable>,
+    ) -> Result<(), Unprintable> {
+        print(out)
+    }
 
     /// Appends a value. `None` if its text is invalid UTF-8 and that is an error, or refused.
     #[inline]
@@ -100,15 +115,6 @@ impl Form for Json {
         out.insert(start, b'"');
         out.push(b'"');
     }
-
-    fn nested(
-        column: &mut NestedColumn<'_>,
-        row: usize,
-        invalid_utf8: InvalidUtf8,
-        out: &mut Vec<u8>,
-    ) -> Result<(), Unprintable> {
-        column.write(row, invalid_utf8, out)
-    }
 }
 
 /// Comma-separated values. A null is empty.
@@ -139,19 +145,17 @@ impl Form for CommaSeparated {
     }
 
     fn nested(
-        column: &mut NestedColumn<'_>,
-        row: usize,
-        invalid_utf8: InvalidUtf8,
         out: &mut Vec<u8>,
+        print: impl FnOnce(&mut Vec<u8>) -> Result<(), Unprintable>,
     ) -> Result<(), Unprintable> {
         let mut json = Vec::new();
-        column.write(row, invalid_utf8, &mut json)?;
+        print(&mut json)?;
         print::csv_field(out, &String::from_utf8_lossy(&json));
         Ok(())
     }
 }
 
-/// Tab-separated values, without quotes and escapes. A null is empty.
+/// Tab-separated values, without quotes and escapes; JSON in them escapes tabs and line ends. A null is empty.
 #[derive(Debug)]
 pub(super) enum TabSeparated {}
 
@@ -184,14 +188,4 @@ impl Form for TabSeparated {
     }
 
     fn wkt(_: &mut Vec<u8>, _: usize) {}
-
-    fn nested(
-        column: &mut NestedColumn<'_>,
-        row: usize,
-        invalid_utf8: InvalidUtf8,
-        out: &mut Vec<u8>,
-    ) -> Result<(), Unprintable> {
-        // JSON's line ends and tabs are escaped.
-        column.write(row, invalid_utf8, out)
-    }
 }

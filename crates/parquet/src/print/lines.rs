@@ -10,8 +10,7 @@ use marquetry_base::{Detail, Error, ErrorKind, Failed, Limit, Limits, Result, pr
 
 use super::InvalidUtf8;
 use super::columns::{BatchColumns, Columns};
-use super::form::{CommaSeparated, Form, Json, TabSeparated};
-use super::nested::Unprintable;
+use super::form::{CommaSeparated, Form, Json, TabSeparated, Unprintable};
 use crate::batch::{Array, Batch};
 use crate::schema::Schema;
 

@@ -9,26 +9,11 @@ use marquetry_base::{Bitmap, Error, Limits, print};
 
 use super::InvalidUtf8;
 use super::cells::Cells;
-use super::form::Json;
+use super::form::{Json, Unprintable};
 use super::piece::{self, Piece};
 use crate::batch::{Array, ArrayKind};
 use crate::schema::{LogicalType, NodeKind, Schema, Shape, ShapeKind};
 use crate::variant::{Reassembler, ShreddedCell, Variant, VariantColumns};
-
-/// Why a value cannot be printed.
-#[derive(Debug, PartialEq)]
-pub(super) enum Unprintable {
-    /// Text that is not UTF-8, in the column itself or in a node below it.
-    NotText(Option<usize>),
-    /// An error of the engine. Boxed, because values are many and errors few.
-    Engine(Box<Error>),
-}
-
-impl From<Error> for Unprintable {
-    fn from(error: Error) -> Unprintable {
-        Unprintable::Engine(Box::new(error))
-    }
-}
 
 /// The shape of a column, a child of the root, with all its leaves, if JSON has a form for it.
 ///
