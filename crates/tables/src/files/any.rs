@@ -45,6 +45,8 @@ impl AnyFile {
     ///
     /// As [`Files::open`](super::Files::open) of this file alone.
     pub fn open(path: &Path, options: &FilesOptions) -> Result<AnyFile> {
+        let store = options.cancel.of_store(&options.store);
+        let options = &FilesOptions { store, ..options.clone() };
         match look(path, options)? {
             Looked::Parquet(file) => file.open(options.limits).map(AnyFile::Parquet),
             Looked::Other { format, file } => {
