@@ -77,7 +77,7 @@ fn objects_share_an_allowance() {
     let (mut remote, bytes) = object(20 << 20);
     remote.allowance = Allowance::of(PIECE_BYTES + 1000, 2);
     let (one, other) = (source(&remote), source(&remote));
-    let all = || vec![0..u64_of(bytes.len())].into_iter();
+    let all = || std::iter::once(0..u64_of(bytes.len()));
     // (The last bytes came when it was opened.)
     let ahead = |of: &RemoteSource| of.fetches().pieces.len() - 1;
     one.will_read(&mut all());
