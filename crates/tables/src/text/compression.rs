@@ -50,9 +50,9 @@ const ZSTD_LEVEL: i32 = 3;
 /// Compresses what is written to it.
 pub(super) enum Compressor<W: Write> {
     None(W),
-    Gzip(GzEncoder<W>),
-    Bzip2(BzEncoder<W>),
-    Zstd(Zstd<W>),
+    Gzip(Even<GzEncoder<W>>),
+    Bzip2(Even<BzEncoder<W>>),
+    Zstd(Even<Zstd<W>>),
 }
 
 impl<W: Write> Compressor<W> {
@@ -62,9 +62,13 @@ impl<W: Write> Compressor<W> {
     pub(super) fn new(compression: Compression, to: W) -> io::Result<Compressor<W>> {
         Ok(match compression {
             Compression::None => Compressor::None(to),
-            Compression::Gzip => Compressor::Gzip(GzEncoder::new(to, flate2::Compression::new(GZIP_LEVEL))),
-            Compression::Bzip2 => Compressor::Bzip2(BzEncoder::new(to, bzip2::Compression::best())),
-            Compression::Zstd => Compressor::Zstd(Zstd::new(to)?),
+            Compression::Gzip => {
+                Compressor::Gzip(Even::new(GzEncoder::new(to, flate2::Compression::new(GZIP_LEVEL))))
+            }
+            Compression::Bzip2 => {
+                Compressor::Bzip2(Even::new(BzEncoder::new(to, bzip2::Compression::best())))
+            }
+            Compression::Zstd => Compressor::Zstd(Even::new(Zstd::new(to)?)),
         })
     }
 
@@ -76,9 +80,9 @@ impl<W: Write> Compressor<W> {
     pub(super) fn finish(self) -> io::Result<W> {
         match self {
             Compressor::None(to) => Ok(to),
-            Compressor::Gzip(encoder) => encoder.finish(),
-            Compressor::Bzip2(encoder) => encoder.finish(),
-            Compressor::Zstd(encoder) => encoder.finish(),
+            Compressor::Gzip(encoder) => encoder.into_inner()?.finish(),
+            Compressor::Bzip2(encoder) => encoder.into_inner()?.finish(),
+            Compressor::Zstd(encoder) => encoder.into_inner()?.finish(),
         }
     }
 }
@@ -99,6 +103,44 @@ impl<W: Write> Write for Compressor<W> {
             Compressor::None(to) => to.flush(),
             Compressor::Gzip(_) | Compressor::Bzip2(_) | Compressor::Zstd(_) => Ok(()),
         }
+    }
+}
+
+/// Writes in pieces of one length, whatever the lengths of what is written to it: what a compressor makes of a text depends
+/// on them.
+pub(super) struct Even<W> {
+    to: W,
+    piece: Vec<u8>,
+}
+
+/// The length of a piece.
+const PIECE_BYTES: usize = 64 << 10;
+
+impl<W: Write> Even<W> {
+    fn new(to: W) -> Even<W> {
+        Even { to, piece: Vec::with_capacity(PIECE_BYTES) }
+    }
+
+    /// Writes the last piece, and returns what it was written to.
+    fn into_inner(mut self) -> io::Result<W> {
+        self.to.write_all(&self.piece)?;
+        Ok(self.to)
+    }
+}
+
+impl<W: Write> Write for Even<W> {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        let taken = text.len().min(PIECE_BYTES - self.piece.len());
+        self.piece.extend_from_slice(&text[..taken]);
+        if self.piece.len() == PIECE_BYTES {
+            self.to.write_all(&self.piece)?;
+            self.piece.clear();
+        }
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
