@@ -143,6 +143,10 @@ pub fn copy(
 fn with_line(source: &dyn Source, error: Error, cancel: &Cancel) -> Error {
     let place = error.place();
     let (Some(row), Some(object), []) = (place.row, &place.object, error.parts()) else { return error };
+    // A server or a disk that fails has nothing to do with the text.
+    if error.kind() == ErrorKind::Io {
+        return error;
+    }
     let is_it =
         |piece: &Piece| piece.name == *object || piece.name.is_empty() && source.table().name == *object;
     let line = source.pieces().iter().position(is_it).and_then(|piece| source.line_of(piece, row, cancel));
