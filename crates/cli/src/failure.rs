@@ -46,11 +46,12 @@ pub(crate) enum Exit {
 pub(crate) const EXIT_HELP: &str = "\
 Exit codes:
   0    done (also when the reader of the output went away, as with | head)
-  1    the data or the server refused: a corrupt file, a value that cannot be converted,
-       a destination that already exists; of diff only: the rows differ
+  1    the data or the server refused: a corrupt file, a value that cannot be
+       converted, a destination that already exists; of diff only: the rows
+       differ
   2    the command line is wrong
-  3    input could not be read, output not written, or a server not reached; of diff
-       also: corrupt data
+  3    input could not be read, output not written, or a server not reached;
+       of diff also: corrupt data
   4    a bug in marquetry
   130  interrupted; what was printed before is whole";
 
@@ -310,6 +311,8 @@ fn advice(error: &Error) -> Vec<&'static str> {
 fn hints_of(error: &Error) -> Vec<&'static str> {
     let options = match error.detail() {
         Some(Detail::AdmittedBy(options)) => options,
+        // Of a text; that of a value is not the file's encoding.
+        Some(Detail::NotUtf8) if error.kind() == ErrorKind::Corrupt => &["text_encoding"],
         // What else exists already (a table, its types) is never replaced.
         Some(Detail::AlreadyExists) if error.kind() == ErrorKind::Io => &["overwrite"],
         _ => return Vec::new(),

@@ -12,6 +12,7 @@ pub(crate) fn of_option(option: &str) -> Option<&'static str> {
         "overwrite" => "--overwrite replaces it",
         "schema" => "--schema gives the columns and their types",
         "short_rows" => "--short-rows null takes missing fields for null",
+        "text_encoding" => "--text-encoding latin1, utf-16, … reads text in another encoding",
         "types" => "--types COLUMN=TYPE gives its type",
         "union" => "--union reads it as null where it is missing, as the wider type where types differ",
         _ => return None,

@@ -86,8 +86,9 @@ pub(crate) fn ratio(uncompressed: u64, compressed: u64) -> String {
 }
 
 /// `1 row`, `2 rows`.
-pub(crate) fn plural(count: usize, one: &str) -> String {
-    format!("{} {one}{}", thousands(u64_of(count)), if count == 1 { "" } else { "s" })
+pub(crate) fn plural(count: impl TryInto<u64>, one: &str) -> String {
+    let count = count.try_into().unwrap_or(u64::MAX);
+    format!("{} {one}{}", thousands(count), if count == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

@@ -194,7 +194,7 @@ impl Progress {
         });
         let mut message = Vec::new();
         if let Counts::Bytes(_) = counts {
-            message.push(format!("{} rows", thousands(rows)));
+            message.push(plural(rows, "row"));
         }
         if bytes > 0 {
             let millis = u64::try_from(self.bar.elapsed().as_millis()).unwrap_or(u64::MAX).max(1);

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 
 use marquetry::base::cast::u64_of;
 use marquetry::base::print::without_zeros;
-use marquetry::base::{Detail, Error, Limits, Result};
+use marquetry::base::{Detail, Error, ErrorKind, Limits, Result};
 use marquetry::parquet::batch::Batch;
 use marquetry::parquet::print::{self, BatchColumns, Columns, Shown};
 use marquetry::parquet::schema::{Meaning, Plan as _, Projection};
@@ -177,16 +177,13 @@ impl RowsCommand {
             _ if is_of_nothing => {
                 let at_least = if all.is_none() && done == wanted { "at least " } else { "" };
                 let rows = all.unwrap_or(done);
-                format!(
-                    "{at_least}{} row{} without columns",
-                    thousands(rows),
-                    if rows == 1 { "" } else { "s" }
-                )
+                format!("{at_least}{} without columns", plural(rows, "row"))
             }
             Some(all) if done < all => {
-                format!("{} of {} rows; --limit N shows more", thousands(done), thousands(all))
+                format!("{} of {}; --limit N shows more", thousands(done), plural(all, "row"))
             }
             // Of text nobody knows how much more there is.
+            None if done == wanted && done == 1 => "the first row; --limit N shows more".to_string(),
             None if done == wanted => format!("the first {} rows; --limit N shows more", thousands(done)),
             _ => String::new(),
         };
@@ -209,7 +206,8 @@ fn notice(mut line: String, columns_left_out: usize, out: &mut Vec<u8>) {
 
 /// The failure that an error is which came up while values were printed.
 fn failure(file: &str, error: &Error) -> Failure {
-    if error.detail() != Some(Detail::NotUtf8) {
+    // A value's, not those of a file of text.
+    if error.detail() != Some(Detail::NotUtf8) || error.kind() != ErrorKind::Conversion {
         return Failure::about(file, error);
     }
     let place = error.place();

@@ -130,7 +130,7 @@ pub(crate) enum Header {
     /// --schema, if it has those names (an error if it has some of them, and others)
     #[default]
     Auto,
-    /// It does; a second column x is renamed x_2, and a column without a name gets column and its number
+    /// It does; a second column x is called x#2, and a column without a name gets column and its number
     Yes,
     /// It is data; columns are named column1, column2, …
     No,

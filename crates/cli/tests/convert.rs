@@ -234,7 +234,11 @@ fn no_comment_is_in_quotes() {
 fn other_encodings() {
     let folder = Folder::new();
     let latin = folder.write("a.csv", b"name,n\ncaf\xe9,1\n\x80,2\n");
-    run(["rows", &latin]).failed(1, &["line 2", "UTF-8"]);
+    let said = run(["rows", &latin, "--format", "jsonl"]).failed(1, &["line 2", "UTF-8", "--text-encoding"]);
+    assert!(!said.contains("--invalid-utf8"), "{said}");
+    // Which is how it is text, whatever its name.
+    let text = folder.write("a.txt", b"name,n\ncaf\xe9,1\n");
+    assert_eq!(rows(&text, &["--text-encoding", "latin1"]), "{\"name\":\"caf\u{e9}\",\"n\":1}\n");
     assert_eq!(
         rows(&latin, &["--text-encoding", "windows-1252"]),
         "{\"name\":\"café\",\"n\":1}\n{\"name\":\"€\",\"n\":2}\n"

@@ -108,6 +108,10 @@ fn a_directory_of_text_is_a_table() {
     folder.write("trips/year=2023/a.csv", "id\n1\n");
     folder.write("trips/year=2024/b.csv", "id\n2\n");
     folder.write("trips/README", "no table");
+    // Texts with the same columns are inferred together, in whatever order these are.
+    folder.write("mixed/1.csv", "id,v\n1,a\n");
+    folder.write("mixed/2.csv", "v,id\nq,2.5\n");
+    assert_eq!(rows([&folder.path("mixed")]), [r#"{"id":1.0,"v":"a"}"#, r#"{"id":2.5,"v":"q"}"#]);
     let trips = folder.path("trips");
     assert_eq!(rows([&trips]), [r#"{"id":1,"year":2023}"#, r#"{"id":2,"year":2024}"#]);
     // A Parquet file in it, and it is a directory of Parquet files, as it always was.

@@ -212,7 +212,7 @@ fn what_is_no_table_is_refused_and_leaves_nothing() {
     refused(&text("behind.csv", b"a,b\n1,\"x\"y\n"), &["line 2: text after a closing quote"]);
     refused(
         &text("bytes.csv", b"a,b\n1,x\n2,\xff\n"),
-        &["line 3: bytes that are not UTF-8", "byte 10", "iconv"],
+        &["line 3: bytes that are not UTF-8", "byte 10", "--text-encoding"],
     );
     refused(&text("returns.csv", b"a,b\r1,2\r3,4\r"), &["line 1: carriage returns", "tr "]);
     refused(&text("one_return.csv", b"a,\"b\rb\"\r1,2\r\n3,4\n"), &["line 1: "]);

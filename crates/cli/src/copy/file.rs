@@ -211,7 +211,7 @@ impl FileArgs {
             let failure = match destination.progress() {
                 // What a live table has stays there.
                 Some(Written { rows, .. }) if is_live => {
-                    Failure::from(error).and(format_args!("{} rows had been loaded", thousands(rows)))
+                    Failure::from(error).and(format_args!("{} had been loaded", plural(rows, "row")))
                 }
                 _ => Failure::from(error),
             };

@@ -116,7 +116,7 @@ fn heading(survey: &Survey, terminal: Terminal, out: &mut Vec<u8>) {
 }
 
 fn rows_of(rows: u64) -> String {
-    format!("{} rows", thousands(rows))
+    plural(rows, "row")
 }
 
 /// Names with their counts, the most frequent first.

@@ -35,7 +35,7 @@ pub(super) fn print(file: &ParquetFile, terminal: Terminal, out: &mut Vec<u8>) -
     out.extend_from_slice(format!("{}\n", terminal.bold(&printable(file.name()))).as_bytes());
     out.extend_from_slice(PREFACE.as_bytes());
     for (number, group) in metadata.row_groups.iter().enumerate().take(ROW_GROUPS_SHOWN) {
-        section(&format!("Row group {number}: {} rows", thousands(group.rows)), terminal, out);
+        section(&format!("Row group {number}: {}", plural(group.rows, "row")), terminal, out);
         let mut table = Table::new([
             ("column", Side::Left),
             ("size", Side::Right),

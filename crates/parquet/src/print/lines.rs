@@ -83,10 +83,15 @@ impl Csv {
     pub fn header(&self, out: &mut Vec<u8>) {
         let schema = &self.0.columns.schema;
         for (at, node) in schema.children(0).enumerate() {
+            let name = &schema.nodes()[node].name;
             if at > 0 {
                 out.push(b',');
+            } else if name.starts_with(BYTE_ORDER_MARK) {
+                // Without quotes, readers would take it for that of the file.
+                out.extend([b"\"", name.replace('"', "\"\"").as_bytes(), b"\""].concat());
+                continue;
             }
-            print::csv_field(out, &schema.nodes()[node].name);
+            print::csv_field(out, name);
         }
         out.push(b'\n');
     }
@@ -115,14 +120,22 @@ impl Tsv {
     ///
     /// # Errors
     ///
-    /// As [`Columns::new`]; `Conversion` for names of columns with tabs or line ends.
+    /// As [`Columns::new`]; `Conversion` for names of columns that no line of TSV holds: with tabs or line ends, a first one
+    /// that begins with a byte order mark, or a single one that is empty.
     pub fn new(schema: &Arc<Schema>, invalid_utf8: InvalidUtf8, limits: &Limits) -> Result<Tsv> {
-        for node in schema.children(0) {
+        let count = schema.children(0).count();
+        for (at, node) in schema.children(0).enumerate() {
             let name = &schema.nodes()[node].name;
-            if name.contains(['\t', '\n', '\r']) {
-                let error = Error::conversion("TSV has no quotes, and this name has a tab or a line end");
-                return Err(error.at(|place| place.column = Some(name.clone())));
-            }
+            let what = if name.contains(['\t', '\n', '\r']) {
+                "TSV has no quotes, and this name has a tab or a line end"
+            } else if at == 0 && name.starts_with(BYTE_ORDER_MARK) {
+                "TSV has no quotes, and this name begins as a file's byte order mark does"
+            } else if count == 1 && name.is_empty() {
+                "TSV has no quotes, and the only column has no name: nothing would tell its line from none"
+            } else {
+                continue;
+            };
+            return Err(Error::conversion(what).at(|place| place.column = Some(name.clone())));
         }
         Ok(Tsv(Lines::new(schema, invalid_utf8, limits)?))
     }
@@ -157,6 +170,8 @@ impl Tsv {
         self.0.write(out, bytes)
     }
 }
+
+const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// A wider table is printed column by column, some rows at a time: otherwise each of its values is a cache miss. With
 /// fewer columns, row by row is a seventh faster.

@@ -91,7 +91,7 @@ impl TextFormat {
         let by_name = || {
             shown(file.path().to_str()?).trim_end_matches("?…").rsplit('/').next().and_then(Format::by_name)
         };
-        by_name().or_else(|| format_by_start(file.start()?))
+        by_name().or_else(|| format_by_start(file.start()?, self.preparing.encoding))
     }
 }
 

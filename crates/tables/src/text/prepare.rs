@@ -47,6 +47,16 @@ impl FromStr for Encoding {
     }
 }
 
+impl Encoding {
+    /// The first bytes of a text as far as they are whole characters, without a byte order mark. `None` if they are in another encoding.
+    pub(super) fn decode_start(self, start: &[u8]) -> Option<String> {
+        let mut text = String::with_capacity(start.len().saturating_mul(3).saturating_add(16));
+        let mut decoder = self.0.new_decoder();
+        let (result, _) = decoder.decode_to_string_without_replacement(start, &mut text, false);
+        matches!(result, DecoderResult::InputEmpty).then_some(text)
+    }
+}
+
 impl fmt::Display for Encoding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.name().to_ascii_lowercase())

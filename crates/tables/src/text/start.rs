@@ -5,15 +5,21 @@ use std::io::{Cursor, Read};
 use marquetry_text::Format;
 
 use super::compression::Compression;
+use super::prepare::Encoding;
 use super::stream::decompressing;
 
 /// Bytes of text that are looked at.
 const TEXT_BYTES: usize = 4 << 10;
 
 /// The format of a text with these first bytes, compressed or not: JSON lines if it begins with a brace or a bracket, CSV (which
-/// finds its delimiter by itself) if it is any other text. `None` for what is no text in UTF-8, and for nothing.
-pub(super) fn format_by_start(start: &[u8]) -> Option<Format> {
+/// finds its delimiter by itself) if it is any other text. `None` for what is no text in its encoding (UTF-8, unless another is
+/// given), and for nothing.
+pub(super) fn format_by_start(start: &[u8], encoding: Option<Encoding>) -> Option<Format> {
     let text = decompressed(start);
+    let text = match encoding {
+        Some(encoding) => encoding.decode_start(&text)?.into_bytes(),
+        None => text,
+    };
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&text);
     let text = match str::from_utf8(text) {
         Ok(text) => text,
@@ -59,15 +65,19 @@ mod tests {
 
     #[test]
     fn text_is_known_by_its_first_bytes() {
-        assert_eq!(format_by_start(b"{\"id\":1}\n"), Some(Format::JsonLines));
-        assert_eq!(format_by_start(b"\xef\xbb\xbf \n{\"id\":"), Some(Format::JsonLines));
-        assert_eq!(format_by_start(b"id,day\r\n1,2024-02-29\r\n"), Some(Format::Csv));
-        assert_eq!(format_by_start("name\nZ\u{fc}rich".as_bytes()), Some(Format::Csv));
-        assert_eq!(format_by_start(&"\u{fc}".repeat(9).as_bytes()[..17]), Some(Format::Csv), "cut off");
+        assert_eq!(format_by_start(b"{\"id\":1}\n", None), Some(Format::JsonLines));
+        assert_eq!(format_by_start(b"\xef\xbb\xbf \n{\"id\":", None), Some(Format::JsonLines));
+        assert_eq!(format_by_start(b"id,day\r\n1,2024-02-29\r\n", None), Some(Format::Csv));
+        assert_eq!(format_by_start("name\nZ\u{fc}rich".as_bytes(), None), Some(Format::Csv));
+        assert_eq!(format_by_start(&"\u{fc}".repeat(9).as_bytes()[..17], None), Some(Format::Csv), "cut off");
+        let latin1: Encoding = "latin1".parse().unwrap();
+        assert_eq!(format_by_start(b"name;place\nM\xfcller;K\xf6ln\n", Some(latin1)), Some(Format::Csv));
+        let utf16: Encoding = "utf-16le".parse().unwrap();
+        assert_eq!(format_by_start(b"\xff\xfe{\0\"\0i\0d", Some(utf16)), Some(Format::JsonLines));
         for other in
             [&b""[..], b"  \n", b"PAR1\x15\x04", b"\x89PNG\r\n\x1a\n", b"a,b\n\0", b"\xff\xfea\0", b"a\xffb"]
         {
-            assert_eq!(format_by_start(other), None, "{other:?}");
+            assert_eq!(format_by_start(other, None), None, "{other:?}");
         }
     }
 
@@ -80,8 +90,8 @@ mod tests {
         bzip2.write_all(&line).unwrap();
         for compressed in [gzip.finish().unwrap(), bzip2.finish().unwrap()] {
             let cut = &compressed[..compressed.len().min(4096)];
-            assert_eq!(format_by_start(cut), Some(Format::JsonLines));
+            assert_eq!(format_by_start(cut, None), Some(Format::JsonLines));
         }
-        assert_eq!(format_by_start(b"\x1f\x8b\x08"), None, "gzip of nothing that is known");
+        assert_eq!(format_by_start(b"\x1f\x8b\x08", None), None, "gzip of nothing that is known");
     }
 }

@@ -239,7 +239,7 @@ impl TextSampler {
 
 impl Sample {
     /// Whether the column types of another text can be joined with these: both are delimited text with the same names,
-    /// or both are JSON lines.
+    /// in any order, or both are JSON lines.
     pub fn is_like(&self, other: &Sample) -> bool {
         match (&self.0, &other.0) {
             (SampleKind::Delimited(one), SampleKind::Delimited(other)) => one.is_like(other),

@@ -97,7 +97,7 @@ impl Place {
 }
 
 /// No encoding is guessed: the same bytes are valid text in several.
-const NOT_UTF8: &str = "bytes that are not UTF-8 (if it is Latin-1, `iconv -f LATIN1 -t UTF-8` converts it)";
+const NOT_UTF8: &str = "bytes that are not UTF-8";
 
 /// Line feeds.
 pub(super) fn line_ends(text: &[u8]) -> u64 {

@@ -558,6 +558,11 @@ fn samples_are_joined() {
     one.join(&other).unwrap();
     assert_eq!(one.form().unwrap().columns().to_string(), "a double, b text");
     assert_eq!(other.form_as(&one).unwrap().columns().to_string(), "a double, b text");
+    let turned = sample("b,a\n1,true\n", Format::Csv);
+    one.join(&turned).unwrap();
+    assert_eq!(one.form().unwrap().columns().to_string(), "a text, b text");
+    assert_eq!(turned.form_as(&one).unwrap().columns().to_string(), "b text, a text");
+    assert!(!turned.is_like(&sample("b,a,c\n1,1,1\n", Format::Csv)));
     let mut lines = sample("{\"a\":1,\"s\":{\"x\":null}}\n", Format::JsonLines);
     lines
         .join(&sample("{\"b\":[true],\"s\":{\"x\":1.5,\"y\":{\"z\":\"\"}},\"a\":2.5}\n", Format::JsonLines))

@@ -81,10 +81,10 @@ impl NewRemoteDirectory {
 
     /// The objects that are there, and are replaced.
     fn replaced(&self) -> Result<Vec<Key>> {
-        let refused = |what: String| self.directory.about(Error::io(what).with(Detail::AlreadyExists));
+        let refused = |what: String| self.directory.about(Error::io(what));
         if !self.replaces {
             return match has_any(&self.directory)? {
-                true => Err(refused("the directory is not empty".to_owned())),
+                true => Err(refused("the directory is not empty".to_owned()).with(Detail::AlreadyExists)),
                 false => Ok(Vec::new()),
             };
         }

@@ -199,10 +199,19 @@ fn lines_of_tsv_have_no_quotes() {
         assert_eq!(error.kind(), marquetry_base::ErrorKind::Conversion);
         assert_eq!((error.place().row, error.place().column.as_deref()), (Some(1), Some("n,\"ame")));
     }
-    let named =
-        Schema::of_fields(&[FieldDef::new("a\tb", FieldType::Leaf(PhysicalType::Int32, None))]).unwrap();
-    let error = Tsv::new(&named.into(), InvalidUtf8::Error, &Limits::DEFAULT).unwrap_err();
-    assert_eq!(error.kind(), marquetry_base::ErrorKind::Conversion);
+    let named = |name: &str| {
+        let field = FieldDef::new(name, FieldType::Leaf(PhysicalType::Int32, None));
+        Arc::new(Schema::of_fields(&[field]).unwrap())
+    };
+    for name in ["a\tb", "", "\u{feff}a"] {
+        let error = Tsv::new(&named(name), InvalidUtf8::Error, &Limits::DEFAULT).unwrap_err();
+        assert_eq!(error.kind(), marquetry_base::ErrorKind::Conversion);
+    }
+    for (name, header) in [("", "\"\"\n"), ("\u{feff}a\"", "\"\u{feff}a\"\"\"\n")] {
+        let mut out = Vec::new();
+        Csv::new(&named(name), InvalidUtf8::Error, &Limits::DEFAULT).unwrap().header(&mut out);
+        assert_eq!(out, header.as_bytes());
+    }
 }
 
 #[test]

@@ -624,14 +624,31 @@ impl Naming {
 }
 
 impl Sample {
-    /// Whether another text has the same columns, whatever their types.
+    /// Whether another text has the same columns, in any order, whatever their types.
     pub(crate) fn is_like(&self, other: &Sample) -> bool {
-        self.names == other.names && self.schema == other.schema
+        self.schema == other.schema && self.places_in(other).is_some()
+    }
+
+    /// Where each column is in another text; `None` unless both have the same.
+    fn places_in(&self, other: &Sample) -> Option<Vec<usize>> {
+        if self.names == other.names {
+            return Some((0..self.names.len()).collect());
+        }
+        let places: BTreeMap<&str, usize> = other.names.iter().map(|name| &**name).zip(0..).collect();
+        let are_as_many = self.names.len() == other.names.len();
+        self.names
+            .iter()
+            .map(|name| places.get(&**name).copied())
+            .collect::<Option<_>>()
+            .filter(|_| are_as_many)
     }
 
     /// Adds the values of another text with the same columns.
     pub(crate) fn join(&mut self, other: &Sample) {
-        self.kinds.iter_mut().zip(&other.kinds).for_each(|(kinds, more)| *kinds = kinds.join(*more));
+        let places = self.places_in(other).unwrap_or_default();
+        for (kinds, place) in self.kinds.iter_mut().zip(places) {
+            *kinds = other.kinds.get(place).map_or(*kinds, |more| kinds.join(*more));
+        }
     }
 
     /// The form of the text, with the column types of another sample, or those that were given.
@@ -643,19 +660,20 @@ impl Sample {
         let columns = match &self.schema {
             None => {
                 let mut faults = Faults::default();
-                let columns =
-                    self.names.iter().zip(&types.kinds).enumerate().map(|(field, (name, kinds))| {
-                        let given = faults.take(self.types.scalar_of(name)).flatten();
-                        let (scalar, is_given) =
-                            (given.unwrap_or_else(|| kinds.scalar_in(self.timestamp_unit)), given.is_some());
-                        FormColumn {
-                            name: Arc::clone(name),
-                            scalar,
-                            is_given,
-                            rewrite: self.rewrite_of(scalar),
-                            field,
-                        }
-                    });
+                let places = self.places_in(types).unwrap_or_default();
+                let kinds = places.into_iter().filter_map(|place| types.kinds.get(place));
+                let columns = self.names.iter().zip(kinds).enumerate().map(|(field, (name, kinds))| {
+                    let given = faults.take(self.types.scalar_of(name)).flatten();
+                    let (scalar, is_given) =
+                        (given.unwrap_or_else(|| kinds.scalar_in(self.timestamp_unit)), given.is_some());
+                    FormColumn {
+                        name: Arc::clone(name),
+                        scalar,
+                        is_given,
+                        rewrite: self.rewrite_of(scalar),
+                        field,
+                    }
+                });
                 let columns = columns.collect();
                 faults.into_result()?;
                 columns
