@@ -5,6 +5,7 @@ mod copying;
 mod file;
 
 use std::ffi::OsString;
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
 use clap::Args;
@@ -46,7 +47,7 @@ Objects of stores (s3://, az://, gs://) appear when they are complete, too. Cred
 the names that each cloud's own tools use: AWS_ACCESS_KEY_ID, AZURE_STORAGE_ACCOUNT_NAME, GOOGLE_APPLICATION_CREDENTIALS and so on. \
 gs:// was never tried with a real server.
 
-A directory appears when all of its files are complete. With --overwrite it replaces an existing directory, if that contains only \
+A directory holds Parquet files only, and appears when all of them are complete. With --overwrite it replaces an existing directory, if that contains only \
 Parquet files and directories such as year=2024.",
     after_help = "\
 Passwords: rather than in the address, where other users of this machine can see it, put the password in the environment variable \
@@ -107,7 +108,15 @@ impl Copy {
             ));
         };
         let from: Vec<PathBuf> = from.iter().map(PathBuf::from).collect();
-        let target = target::parse(to, self.to)?;
+        let mut given = self.file.given();
+        let wants_directory = given.any(|(_, groups)| groups.contains(&OptionGroup::Directory));
+        let target = target::parse(to, self.to, wants_directory)?;
+        let is_standard = *target.address() == Address::Standard;
+        if is_standard && self.to == Some(To::Parquet) && io::stdout().is_terminal() {
+            return Err(Failure::usage(
+                "standard output is a terminal, and Parquet is not text: redirect it or give a file",
+            ));
+        }
         self.rows = self.rows.going_to(&target);
         let copying = Copying {
             from: &from,
@@ -122,7 +131,7 @@ impl Copy {
         options.store = interrupted.stores();
         let summary = self.file.copy(&copying, &target, target.open(&options)?)?;
         // What goes to standard output is the rows.
-        if self.quiet || *target.address() == Address::Standard {
+        if self.quiet || is_standard {
             return Ok(());
         }
         let mut output = Output::new(interrupted);

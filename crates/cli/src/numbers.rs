@@ -2,8 +2,6 @@
 
 use std::num::NonZeroU64;
 
-use marquetry::base::cast::u64_of;
-
 /// A count with its thousands apart: `3,000,000`.
 pub(crate) fn thousands(count: impl TryInto<u64>) -> String {
     let digits = count.try_into().unwrap_or(u64::MAX).to_string();

@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use marquetry::tables::{Copied, CopyOptions, Table};
 
-use crate::numbers::{size, thousands};
+use crate::numbers::{plural, size};
 
 /// A bar on standard error, if a person can see one and nothing else is written there.
 pub(crate) struct Progress {

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 
 use clap::ValueEnum;
 
+use marquetry::base::ErrorKind;
 use marquetry::tables::Address;
 use marquetry::{OptionGroup, OutputFormat, Target};
 
@@ -39,18 +40,41 @@ impl From<To> for OutputFormat {
     }
 }
 
-/// Reads the address of a table, or the name of a file or of a directory.
-pub(crate) fn parse(to: &OsStr, format: Option<To>) -> Outcome<Target> {
+/// Reads the address of a table, or the name of a file or of a directory, which options may be given for.
+pub(crate) fn parse(to: &OsStr, format: Option<To>, wants_directory: bool) -> Outcome<Target> {
     Target::parse(to, format.map(OutputFormat::from)).map_err(|error| {
         // Neither holds a password.
         let address = error.place().object.clone().unwrap_or_default();
-        let hint = match (Address::parse(to), format) {
-            (Address::Standard, None) => "; --to says which, and `marquetry cql` prints CQL",
-            (Address::Path(_), None) => "; the last argument is where to copy to",
-            _ => "",
+        let why = match error.kind() {
+            ErrorKind::Unsupported => refused(&Address::parse(to), format, wants_directory),
+            _ => error.message().to_string(),
         };
-        Failure::usage(format!("{address}: {}{hint}", error.message()))
+        Failure::usage(format!("{address}: {why}"))
     })
+}
+
+/// Why rows cannot be copied there, and what to do, in the words of the command line.
+fn refused(address: &Address, format: Option<To>, wants_directory: bool) -> String {
+    match (address, address.scheme().unwrap_or_default(), format) {
+        (Address::Standard, ..) => {
+            "standard output needs a format: --to parquet, csv, tsv, jsonl or cql; `marquetry cql` prints CQL".into()
+        }
+        (_, "cql", _) => "a table of a cluster has no format: leave --to out".into(),
+        (_, "sstable", _) => "copying to SSTables is not supported yet".into(),
+        (_, scheme @ ("http" | "https"), _) => format!("objects of {scheme}:// can only be read"),
+        _ if address.object().is_none() => format!(
+            "copying to {}:// is not supported; rows go to files, s3://, gs://, az://, tables of cql:// and standard output (-)",
+            address.scheme().unwrap_or_default()
+        ),
+        (.., Some(To::Cql)) => "CQL is printed to standard output only: - --to cql".into(),
+        (.., Some(_)) => {
+            "a directory of many files holds Parquet only: leave --to out, or name one file, such as trips.csv".into()
+        }
+        _ if wants_directory => "end the name in / for a directory".into(),
+        _ => "the last argument is where to copy to, and must say what to write: a name that ends in .parquet, .csv, .tsv or .jsonl \
+(--to FORMAT says it of others), a DIRECTORY/, or cql://HOST/KEYSPACE.TABLE"
+            .into(),
+    }
 }
 
 /// Fails if an option is given that has no meaning for this kind of destination.
@@ -85,17 +109,22 @@ mod tests {
 
     #[test]
     fn what_cannot_be_copied_to_is_said() {
-        let said = |text: &str| match parse(OsStr::new(text), None) {
+        let said = |text: &str| match parse(OsStr::new(text), None, false) {
             Err(Failure::Said(_, message)) => message,
             other => panic!("{other:?}"),
         };
         assert!(said("-").contains("needs a format") && said("-").contains("marquetry cql"));
         assert!(said("sstable:data/ks/t").contains("SSTables"));
-        assert!(said("ftp://host/key").contains("ftp:// is not supported yet; supported are cql://"));
-        assert!(said("s3://bucket/key").contains("the name is neither that of a Parquet file"));
+        assert!(said("ftp://host/key").contains("copying to ftp:// is not supported; rows go to files"));
         assert!(said("https://host/a.csv").contains("can only be read"));
-        assert!(said("out.txt").contains("neither a table nor a Parquet file"));
-        let takes = |text: &str, group| parse(OsStr::new(text), None).unwrap().takes(group);
+        for name in ["out.txt", "s3://bucket/key"] {
+            assert!(
+                said(name).contains("a name that ends in .parquet") && said(name).len() < 250,
+                "{}",
+                said(name)
+            );
+        }
+        let takes = |text: &str, group| parse(OsStr::new(text), None, false).unwrap().takes(group);
         for directory in ["out/", "out.parquet/", "out.csv/", "."] {
             assert!(takes(directory, OptionGroup::Directory), "{directory}");
         }
@@ -125,10 +154,10 @@ mod tests {
     #[test]
     fn a_format_is_for_files_and_standard_output() {
         for format in [To::Parquet, To::Csv, To::Tsv, To::Jsonl, To::Cql] {
-            assert!(parse(OsStr::new("-"), Some(format)).is_ok());
-            assert!(parse(OsStr::new("cql://h/k.t"), Some(format)).is_err());
-            assert_eq!(parse(OsStr::new("out.txt"), Some(format)).is_ok(), format != To::Cql);
-            assert_eq!(parse(OsStr::new("out/"), Some(format)).is_ok(), format == To::Parquet);
+            assert!(parse(OsStr::new("-"), Some(format), false).is_ok());
+            assert!(parse(OsStr::new("cql://h/k.t"), Some(format), false).is_err());
+            assert_eq!(parse(OsStr::new("out.txt"), Some(format), false).is_ok(), format != To::Cql);
+            assert_eq!(parse(OsStr::new("out/"), Some(format), false).is_ok(), format == To::Parquet);
         }
     }
 }

@@ -302,13 +302,19 @@ fn what_can_be_copied_where() {
     let path = data("one.parquet");
     for (to, part) in [
         ("-", "standard output needs a format"),
-        ("out.txt", "neither a table nor a Parquet file"),
+        ("out.txt", "a name that ends in .parquet"),
         ("sstable:x", "SSTables"),
-        ("ftp://b/k", "ftp:// is not supported yet"),
+        ("ftp://b/k", "copying to ftp:// is not supported; "),
         ("cql://h/t", "without its keyspace"),
         ("cql://h", "/KEYSPACE.TABLE"),
     ] {
         run(["copy", &path, to, "--create", "--key", "a"]).failed(2, &[part]);
+    }
+    run(["copy", &path, "out/", "--to", "csv", "--file-rows", "9"])
+        .failed(2, &["holds Parquet only", "leave --to out"]);
+    for option in [["--partition-by", "a"], ["--file-rows", "9"], ["--file-bytes", "9K"]] {
+        run([&["copy", &path, "out"], &option[..]].concat())
+            .failed(2, &["out: end the name in / for a directory"]);
     }
     run(["copy", "cql://h/k.t", "--create", "--key", "a"]).failed(2, &["name the sources first"]);
     run(["copy", "ftp://b/k", "cql://h/k.t", "--create", "--key", "a"])
@@ -410,6 +416,9 @@ fn versions_and_completions() {
     for part in ["Exit codes:", "130  interrupted", "parquet", "show", "rows", "cql", "copy"] {
         assert!(help.contains(part), "{part}");
     }
+    let codes = help.lines().skip_while(|line| *line != "Exit codes:");
+    let long: Vec<&str> = codes.filter(|line| line.len() > 79).collect();
+    assert!(long.iter().all(|line| line.starts_with("Rows, row groups")), "{long:?}");
     for command in ["show", "rows", "cql", "copy", "completions"] {
         let help = run([command, "--help"]).succeeded();
         assert!(help.contains("Examples:"), "{command}");

@@ -31,7 +31,7 @@ fn summary_of(rows: u64, what: &str, elapsed: Duration, more: &str) -> String {
     let more = (!more.is_empty()).then(|| more.to_string());
     let notes: Vec<String> = rate.into_iter().chain(more).collect();
     let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join(", ")) };
-    let rows = plural(usize::try_from(rows).unwrap_or(usize::MAX), "row");
+    let rows = plural(rows, "row");
     format!("{rows} {what} in {}.{} s{notes}\n", millis / 1000, millis / 100 % 10)
 }
 

@@ -235,12 +235,12 @@ impl FileArgs {
         }
         let mut what = format!("written to {}: ", printable(name));
         if target.takes(OptionGroup::Directory) {
-            let files = plural(usize::try_from(written.files).unwrap_or(usize::MAX), "file");
+            let files = plural(written.files, "file");
             what.push_str(&format!("{files}, "));
         }
         what.push_str(&size(written.bytes));
         if target.takes(OptionGroup::Parquet) {
-            let groups = plural(usize::try_from(written.row_groups).unwrap_or(usize::MAX), "row group");
+            let groups = plural(written.row_groups, "row group");
             what.push_str(&format!(" in {groups}"));
         }
         what.push(',');

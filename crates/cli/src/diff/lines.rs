@@ -21,7 +21,8 @@ pub(super) fn write(compared: &Compared) -> Outcome<String> {
     let found = &compared.found;
     if found.are_rows_equal() {
         let columns = compared.sources[0].table().schema.children(0).count();
-        text += &format!("the same: {} of {}\n", rows_of(found.rows.compared), plural(columns, "column"));
+        text +=
+            &format!("the same: {} of {}\n", plural(found.rows.compared, "row"), plural(columns, "column"));
         // A and B are only spoken of if something differs.
         if found.schema.is_none() && found.rows.repeated_keys == [0, 0] {
             return Ok(text);
@@ -46,7 +47,7 @@ pub(super) fn write(compared: &Compared) -> Outcome<String> {
 fn tables(compared: &Compared, text: &mut String) {
     for (side, letter) in ["A", "B"].into_iter().enumerate() {
         let columns = plural(compared.sources[side].table().schema.children(0).count(), "column");
-        let rows = rows_of(compared.found.rows.total[side]);
+        let rows = plural(compared.found.rows.total[side], "row");
         *text += &format!("{letter}: {}, {rows} of {columns}\n", compared.names[side]);
     }
 }
@@ -97,15 +98,10 @@ fn rows(compared: &Compared, text: &mut String) -> Outcome {
         }
         let repeated = rows.repeated_keys[side];
         if repeated > 0 {
-            *text += &format!("  {} in {letter} with the key of a row before\n", rows_of(repeated));
+            *text += &format!("  {} in {letter} with the key of a row before\n", plural(repeated, "row"));
         }
     }
     Ok(())
-}
-
-/// `1 row`, `2 rows`.
-fn rows_of(count: u64) -> String {
-    format!("{} row{}", thousands(count), if count == 1 { "" } else { "s" })
 }
 
 /// A column, and its values in the first rows that differ.

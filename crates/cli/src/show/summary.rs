@@ -39,7 +39,7 @@ pub(super) fn print(survey: &Survey, terminal: Terminal, out: &mut Vec<u8>) {
 }
 
 fn heading(survey: &Survey, terminal: Terminal, out: &mut Vec<u8>) {
-    let count = |count: u64, one: &str| plural(usize::try_from(count).unwrap_or(usize::MAX), one);
+    let count = |count: u64, one: &str| plural(count, one);
     let mut text = terminal.bold(&count(survey.files, "file"));
     text.push('\n');
     let mut fact = |name: &str, value: String| {
@@ -123,7 +123,7 @@ fn rows_of(rows: u64) -> String {
 fn tallied(tally: &Tally, unnamed: &str, of: &str) -> Vec<String> {
     let mut counts: Vec<&(String, u64)> = tally.counts.iter().collect();
     counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let count = |count: u64| plural(usize::try_from(count).unwrap_or(usize::MAX), of);
+    let count = |count: u64| plural(count, of);
     let mut all: Vec<String> = Vec::new();
     for (name, number) in counts.iter().take(VARIANTS_SHOWN) {
         let name = if name.is_empty() { unnamed.to_string() } else { printable(name) };
