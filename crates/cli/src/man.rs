@@ -76,11 +76,10 @@ fn sections(text: &str) -> Roff {
             Some("Exit codes") => Some("EXIT STATUS"),
             _ => None,
         };
-        match (own, are_notes) {
-            (Some(own), _) => _ = roff.control("SH", [own]),
-            (None, false) => _ = roff.control("SH", ["NOTES"]),
-            (None, true) if title.is_none() => _ = roff.control("PP", []),
-            _ => {}
+        if own.is_some() || !are_notes {
+            roff.control("SH", [own.unwrap_or("NOTES")]);
+        } else if title.is_none() {
+            roff.control("PP", []);
         }
         are_notes = own.is_none();
         let Some(title) = title else {

@@ -14,13 +14,12 @@ use std::sync::Arc;
 use clap::Args;
 
 use marquetry::base::{Detail, Error};
-use marquetry::describe::picture;
+use marquetry::describe::{declaration, picture};
 use marquetry::io::store::{Found, LocalFiles, Store, Stores};
 use marquetry::tables::Address;
 use marquetry::tables::files::{self, AnyFile, FilesOptions, ParquetFile, Survey};
-use marquetry::tables::text::{Column, Columns, columns_of};
 
-use crate::failure::{Failure, Failures, Outcome};
+use crate::failure::{Failure, Failures, Outcome, say};
 use crate::output::{Interrupted, Output};
 use crate::progress::Progress;
 use crate::table_args::{LimitArgs, TableArgs};
@@ -78,7 +77,8 @@ pub(crate) struct Show {
 
     /// Columns and their types in the words that --schema and --types take, one per line
     ///
-    /// Of CSV and JSON lines: what is inferred. Saved and edited, --schema-file reads it again.
+    /// Of CSV and JSON lines: what is inferred. Saved and edited, --schema-file reads it again. Columns of types without a word
+    /// (nulls, geometries, VARIANT) are left out, with a note on standard error.
     #[arg(long, conflicts_with_all = ["pages", "json", "summary", "why"])]
     schema: bool,
 
@@ -133,8 +133,15 @@ impl Show {
             let types = self.types.clone();
             let table = TableArgs { limits: self.limits, text, types, ..TableArgs::default() };
             let source = table.open(&self.files, output.interrupted())?;
-            let columns = columns_of(source.table())?;
-            output.text().extend_from_slice(schema_text(&columns).as_bytes());
+            let declared = declaration(source.table())?;
+            let (name, wordless) = (&source.table().name, declared.wordless.join(", "));
+            if declared.columns.as_slice().is_empty() && !declared.wordless.is_empty() {
+                return Err(Failure::refused(format!("{name}: types without a word: {wordless}")));
+            }
+            if !declared.wordless.is_empty() {
+                say("marquetry", &format!("note: {name}: columns are left out: types without a word: {wordless}"));
+            }
+            output.text().extend_from_slice(declared.to_string().as_bytes());
             return output.flush();
         }
         if let Some(option) = self.form.given() {
@@ -287,10 +294,4 @@ fn expect_parquet(file: AnyFile) -> Outcome<ParquetFile> {
             Err(Failure::refused(why))
         }
     }
-}
-
-/// Columns, each on a line, as `--schema-file` reads them.
-fn schema_text(columns: &Columns) -> String {
-    let one = |column: &Column| Columns::from(vec![column.clone()]).to_string();
-    columns.as_slice().iter().map(one).collect::<Vec<_>>().join(",\n") + "\n"
 }

@@ -391,6 +391,26 @@ fn every_type_goes_through_text_and_back() {
 }
 
 #[test]
+fn columns_without_a_word_are_left_out_with_a_note() {
+    use marquetry::schema::{FieldDef, FieldType, LogicalType, PhysicalType, Schema};
+    let folder = Folder::new();
+    let leaf = |name, logical| FieldDef::new(name, FieldType::Leaf(PhysicalType::Int32, logical));
+    let null = |name| leaf(name, Some(LogicalType::Unknown));
+    let write = |name: &str, fields: &[FieldDef]| {
+        let path = folder.path(name);
+        marquetry::create(&path, Schema::of_fields(fields).unwrap()).unwrap().finish().unwrap();
+        path
+    };
+    let place = FieldDef::new("place", FieldType::Struct(vec![leaf("lat", None), null("what")], None));
+    let some = write("some.parquet", &[leaf("id", None), null("none"), place, leaf("n", None)]);
+    let shown = run(["show", &some, "--schema"]);
+    assert_eq!((shown.code, &*shown.out), (Some(0), "id int,\nn int\n"));
+    assert!(shown.err.contains("types without a word: none, place.what\n"), "{}", shown.err);
+    let none = write("none.parquet", &[null("none")]);
+    run(["show", &none, "--schema"]).failed(1, &["none.parquet: types without a word: none"]);
+}
+
+#[test]
 fn nested_columns_and_maps_go_through_json_lines_and_back() {
     let folder = Folder::new();
     let schema_text = "m map<text, int>, u map<uint32, list<float16>>, s struct<a interval, b map<date, struct<x time(3)>>>";

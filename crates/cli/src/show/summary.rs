@@ -39,8 +39,7 @@ pub(super) fn print(survey: &Survey, terminal: Terminal, out: &mut Vec<u8>) {
 }
 
 fn heading(survey: &Survey, terminal: Terminal, out: &mut Vec<u8>) {
-    let count = |count: u64, one: &str| plural(count, one);
-    let mut text = terminal.bold(&count(survey.files, "file"));
+    let mut text = terminal.bold(&plural(survey.files, "file"));
     text.push('\n');
     let mut fact = |name: &str, value: String| {
         // Writing to memory does not fail.
@@ -51,10 +50,10 @@ fn heading(survey: &Survey, terminal: Terminal, out: &mut Vec<u8>) {
         fact("format", tallied(&survey.formats, "", "file").join(", "));
     }
     if !is_text {
-        fact("rows", format!("{} in {}", thousands(survey.rows), count(survey.row_groups, "row group")));
+        fact("rows", format!("{} in {}", thousands(survey.rows), plural(survey.row_groups, "row group")));
     }
     if survey.uncounted > 0 {
-        let what = format!("those of {} are not counted", count(survey.uncounted, "text"));
+        let what = format!("those of {} are not counted", plural(survey.uncounted, "text"));
         fact(if is_text { "rows" } else { "" }, what);
     }
     fact("size", text::size_exact(survey.bytes));
@@ -73,7 +72,7 @@ fn heading(survey: &Survey, terminal: Terminal, out: &mut Vec<u8>) {
     if survey.files_of_other_schemas > 0 {
         fact(
             "",
-            format!("and those of {}, which are not joined", count(survey.files_of_other_schemas, "file")),
+            format!("and those of {}, which are not joined", plural(survey.files_of_other_schemas, "file")),
         );
     }
     for (column, values) in &survey.partitions {
@@ -81,7 +80,7 @@ fn heading(survey: &Survey, terminal: Terminal, out: &mut Vec<u8>) {
             Some(logical) => format!("{} {logical}", column.physical_type),
             None => column.physical_type.to_string(),
         };
-        let known = count(*values, "value");
+        let known = plural(*values, "value");
         fact("partition", format!("{} ({kind}, {known})", printable(&column.name)));
     }
     for (number, writer) in tallied(&survey.writers, "(not told)", "file").into_iter().enumerate() {
@@ -94,45 +93,40 @@ fn heading(survey: &Survey, terminal: Terminal, out: &mut Vec<u8>) {
     let indexes: Vec<String> = indexes
         .iter()
         .filter(|(_, files)| *files > 0)
-        .map(|(what, files)| format!("{what} in {}", count(*files, "file")))
+        .map(|(what, files)| format!("{what} in {}", plural(*files, "file")))
         .collect();
     if !indexes.is_empty() {
         fact("indexes", indexes.join(", "));
     }
     for (name, file) in [("smallest", &survey.smallest), ("largest", &survey.largest)] {
         if let Some(file) = file.as_ref().filter(|_| survey.files > 1) {
-            let facts = file.bytes.map(size).into_iter().chain(file.rows.map(rows_of));
+            let facts = file.bytes.map(size).into_iter().chain(file.rows.map(|rows| plural(rows, "row")));
             let facts = facts.collect::<Vec<_>>().join(", ");
             fact(name, format!("{facts}: {}", printable(&file.name)));
         }
     }
     if let Some(first) = &survey.empty_first {
-        fact("no rows", format!("{}, the first is {}", count(survey.empty, "file"), printable(first)));
+        fact("no rows", format!("{}, the first is {}", plural(survey.empty, "file"), printable(first)));
     }
     if survey.broken > 0 {
-        fact("not read", count(survey.broken, "file"));
+        fact("not read", plural(survey.broken, "file"));
     }
     out.extend_from_slice(text.as_bytes());
-}
-
-fn rows_of(rows: u64) -> String {
-    plural(rows, "row")
 }
 
 /// Names with their counts, the most frequent first.
 fn tallied(tally: &Tally, unnamed: &str, of: &str) -> Vec<String> {
     let mut counts: Vec<&(String, u64)> = tally.counts.iter().collect();
     counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let count = |count: u64| plural(count, of);
     let mut all: Vec<String> = Vec::new();
     for (name, number) in counts.iter().take(VARIANTS_SHOWN) {
         let name = if name.is_empty() { unnamed.to_string() } else { printable(name) };
-        all.push(format!("{name} ({})", count(*number)));
+        all.push(format!("{name} ({})", plural(*number, of)));
     }
     let rest = counts.iter().skip(VARIANTS_SHOWN).map(|(_, number)| number);
     let rest = rest.fold(tally.others, |sum, number| sum.saturating_add(*number));
     if rest > 0 {
-        all.push(format!("others ({})", count(rest)));
+        all.push(format!("others ({})", plural(rest, of)));
     }
     all
 }

@@ -1,9 +1,11 @@
-//! Files described: what their statistics say of a column's values, and pictures of files.
+//! Files described: what their statistics say of a column's values, pictures of files, and their columns in words.
 
 mod bounds;
+mod declaration;
 mod picture;
 
 pub use bounds::ColumnStatistics;
+pub use declaration::{Declaration, declaration};
 pub use picture::{Picture, picture};
 
 use marquetry_parquet::format::Encoding;
