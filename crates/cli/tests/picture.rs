@@ -315,6 +315,41 @@ fn a_browser_draws_what_the_footer_says() {
 }
 
 #[test]
+fn a_row_group_with_gaps_is_one() {
+    let folder = Folder::new();
+    let (file, page) = folder.draw(&hostile_csv(200), &["--row-group-rows", "50"]);
+    let html = fs::read_to_string(&page).unwrap();
+    // As if eight bytes of padding followed each page.
+    let mut padded = data_of(&html);
+    let mut padding = 0;
+    let mut extents = Vec::new();
+    for extent in padded["extents"].as_array().unwrap() {
+        extents.push(extent.clone());
+        if (1..=4).contains(&extent[0].as_u64().unwrap()) {
+            extents.push(serde_json::json!([11, 8, -1, 1]));
+            padding += 8;
+        }
+    }
+    padded["extents"] = extents.into();
+    padded["file"]["bytes"] = (fs::metadata(file).unwrap().len() + padding).into();
+    let start = html.find("id=\"data\">").unwrap() + "id=\"data\">".len();
+    let end = start + html[start..].find("</script>").unwrap();
+    let data = padded.to_string().replace('<', "\\u003c");
+    fs::write(&page, format!("{}{data}{}", &html[..start], &html[end..])).unwrap();
+    let Some(browser) = Browser::start() else { return };
+    browser.open(&page);
+    browser.point("#map", (0.02, 0.2), true);
+    for number in 0..4 {
+        let said = browser.run("return document.querySelector('#details').textContent");
+        assert!(said.as_str().unwrap().starts_with(&format!("row group {number}")), "{said}");
+        // The arrow to the right: over the gap between two row groups, which is in neither.
+        browser.press("#map", "\u{e014}");
+        browser.press("#map", "\u{e014}");
+    }
+    assert_eq!(browser.console(), Vec::<String>::new());
+}
+
+#[test]
 fn the_picture_answers() {
     const RIGHT: &str = "\u{e014}";
     const UP: &str = "\u{e013}";

@@ -185,7 +185,7 @@ function uses() {
   const sums = new Map();
   for (const extent of extents) {
     const encoding = extent.kind === DATA || extent.kind === DATA_V2 ? extent.encoding : extent.kind === CHUNK && extent.cell ? mainEncoding(extent.cell) : null;
-    const name = encoding != null ? data.encodings[encoding].replace('PLAIN_DICTIONARY', 'RLE_DICTIONARY') : extent.kind === MAGIC || extent.kind === TAIL ? 'footer' : extent.kind === CHUNK ? 'data' : KINDS[extent.kind];
+    const name = encoding != null ? data.encodings[encoding] : extent.kind === MAGIC || extent.kind === TAIL ? 'footer' : extent.kind === CHUNK ? 'data' : KINDS[extent.kind];
     const sum = sums.get(name) || { bytes: 0, parts: 0, first: extent, colour: extentColour(extent) };
     if (extent.kind === FOOTER) Object.assign(sum, { first: extent, colour: extentColour(extent) });
     sum.bytes += extent.bytes;

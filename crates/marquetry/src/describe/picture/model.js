@@ -75,17 +75,23 @@ for (const extent of extents) {
     runs.push({ key, offset: extent.offset, bytes: extent.bytes, first: extent.id, last: extent.id, extent });
   }
 }
-// The top level: row groups, and regions between them.
+// The top level: row groups, with what lies between their parts (gaps, filters), and regions between them.
 const regions = [];
+let block = null;
 for (const run of runs) {
   const { extent } = run;
   const key = isData(extent) ? `b${extent.band}` : `k${extent.kind}`;
+  if (isData(extent) && block && block.key === key) {
+    while (regions[regions.length - 1] !== block) regions.pop();
+  }
   const last = regions[regions.length - 1];
   if (last && last.key === key) {
-    last.bytes += run.bytes;
+    last.bytes = run.offset + run.bytes - last.offset;
     last.last = run.last;
   } else {
-    regions.push({ key, offset: run.offset, bytes: run.bytes, first: run.first, last: run.last, extent });
+    const region = { key, offset: run.offset, bytes: run.bytes, first: run.first, last: run.last, extent };
+    regions.push(region);
+    if (isData(extent)) block = region;
   }
 }
 
@@ -98,7 +104,8 @@ function size(bytes) {
   return unit === 0 ? `${bytes} B` : `${(Math.floor((bytes * 10) / scale) / 10).toFixed(1)} ${units[unit]}`;
 }
 function exact(bytes) { return bytes < 1000 ? size(bytes) : `${size(bytes)} (${count(bytes)})`; }
-function ratio(raw, bytes) { return bytes > 0 ? `${(raw / bytes).toFixed(raw / bytes < 10 ? 2 : 1)} ×` : '–'; }
+// Hundredths, rounded down, as `marquetry show` has them.
+function ratio(raw, bytes) { return bytes > 0 ? `${(Math.floor((raw * 100) / bytes) / 100).toFixed(2)} ×` : '–'; }
 function percent(part, all) {
   if (!all) return '–';
   const share = (100 * part) / all;
