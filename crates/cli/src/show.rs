@@ -139,7 +139,7 @@ impl Show {
                 return Err(Failure::refused(format!("{name}: types without a word: {wordless}")));
             }
             if !declared.wordless.is_empty() {
-                say("marquetry", &format!("note: {name}: columns are left out: types without a word: {wordless}"));
+                say("marquetry", &format!("note: {name}: left out: types without a word: {wordless}"));
             }
             output.text().extend_from_slice(declared.to_string().as_bytes());
             return output.flush();
