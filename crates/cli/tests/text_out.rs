@@ -135,7 +135,7 @@ fn options_without_a_meaning_are_refused() {
     }
     run(["copy", &one, "-", "--to", "csv", "--overwrite"]).failed(2, &["--overwrite is for writing"]);
     let directory = folder.path("out/");
-    run(["copy", &one, &directory, "--to", "csv"]).failed(2, &["not supported yet"]);
+    run(["copy", &one, &directory, "--to", "csv"]).failed(2, &["holds Parquet only"]);
     let table = "cql://h/k.t";
     run(["copy", &one, table, "--to", "csv"]).failed(2, &["has no format"]);
     run(["copy", &one, table, "--overwrite"]).failed(2, &["--overwrite is for writing Parquet files"]);
