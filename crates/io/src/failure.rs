@@ -4,7 +4,7 @@ use std::io;
 
 use marquetry_base::{Detail, Error, ErrorKind};
 
-use crate::store::shown;
+use crate::shown::shown;
 
 /// What the system reports about an object, as an [`Error`]: what could not be done with it (`opened`, `read at byte 7`), where
 /// that is (the object's name), what exactly is wrong, where a program may act on it, and the system's error as its cause.

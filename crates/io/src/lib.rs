@@ -46,6 +46,7 @@ pub mod memory;
 mod objects;
 #[cfg(any(feature = "tokio", feature = "uring"))]
 mod schedule;
+mod shown;
 mod sink;
 mod source;
 #[cfg(all(feature = "blocking", feature = "files"))]
@@ -63,6 +64,7 @@ pub use drive::drive;
 pub use failure::{failed, said};
 #[cfg(any(feature = "tokio", feature = "uring"))]
 pub use schedule::ReadAhead;
+pub use shown::shown;
 pub use sink::{ByteSink, ByteSinks, drive_into, drive_into_while};
 pub use source::{ByteSource, ByteSources, ObjectVersion};
 

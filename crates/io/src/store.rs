@@ -12,13 +12,11 @@ use crate::{ByteSink, ByteSource, ObjectVersion};
 #[cfg(feature = "object-store")]
 mod cloud;
 mod local;
-mod shown;
 mod spooled;
 
 #[cfg(feature = "object-store")]
 pub use cloud::Stores;
 pub use local::LocalFiles;
-pub use shown::shown;
 pub use spooled::Spooled;
 
 /// A place where objects have paths: found, opened, and created so that they appear whole.

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use marquetry_io::store::shown;
+use marquetry_io::shown;
 
 /// The address of a table that rows are read from or written to. [`Display`](fmt::Display) shows no password.
 ///

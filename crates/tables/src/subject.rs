@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use marquetry_base::{Detail, Error, ErrorKind, Result};
-use marquetry_io::store::{Found, Store, shown};
+use marquetry_io::shown;
+use marquetry_io::store::{Found, Store};
 
 /// Adds the object's name to an error, unless it has one.
 pub(crate) fn named(error: Error, name: &str) -> Error {

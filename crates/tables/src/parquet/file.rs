@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use marquetry_base::{Error, Faults, Result};
-use marquetry_io::store::{LocalFiles, Store, shown};
+use marquetry_io::shown;
+use marquetry_io::store::{LocalFiles, Store};
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::schema::Schema;
 

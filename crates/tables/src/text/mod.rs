@@ -21,7 +21,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use marquetry_base::{Budget, Error, Limits, Result, Step};
 use marquetry_io::ObjectVersion;
-use marquetry_io::store::{Store, shown};
+use marquetry_io::shown;
+use marquetry_io::store::Store;
 use marquetry_parquet::schema::Schema;
 use marquetry_text::read::{Sample, Sampled, TextForm, TextSampler};
 

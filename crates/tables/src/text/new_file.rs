@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Error, Limits, Result};
-use marquetry_io::store::{LocalFiles, NewObject, Store, shown};
+use marquetry_io::shown;
+use marquetry_io::store::{LocalFiles, NewObject, Store};
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::schema::Schema;
 

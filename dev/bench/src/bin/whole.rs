@@ -254,9 +254,8 @@ impl<'a> Case<'a> {
         let mut contestants = CONTESTANTS.to_vec();
         // pyarrow writes no JSON.
         let is_unable = |key: &str| key == "pyarrow" && self.task.name == "parquet-jsonl";
-        contestants.retain(|(key, _)| {
-            !is_unable(key) && !self.options.without.iter().any(|without| without == key)
-        });
+        contestants
+            .retain(|(key, _)| !is_unable(key) && !self.options.without.iter().any(|without| without == key));
         for (key, _) in &contestants {
             self.once(key)?;
             program::watch(self.python("check", &self.folder.join(self.task.out)))

@@ -29,6 +29,8 @@ const GROUPS: &[Group] = &[
     ("Writing a column", "write", "time: one column: ", |_| true),
     ("Writing a table", "write", "time: tables", |_| true),
     ("Size of what is written", "write", "size: ", |_| true),
+    ("Whole programs, on all cores", "whole", "Wall clock: ", |_| true),
+    ("Memory of whole programs", "whole", "Peak memory: ", |_| true),
 ];
 
 fn is_plain(case: &str) -> bool {
@@ -93,8 +95,10 @@ pub fn left_out(name: &str, results: &Value) -> Vec<String> {
     let groups = || GROUPS.iter().filter(|group| group.1 == name);
     let is_counted =
         |case: &str| groups().any(|(_, _, prefix, belongs)| case.strip_prefix(prefix).is_some_and(belongs));
-    let cases = results["rows"].as_array().into_iter().flatten().filter_map(|row| row["case"].as_str());
-    cases
+    // Ours beside ours is compared with no peer.
+    let compared = results["rows"].as_array().into_iter().flatten().filter(|row| !row["ratio"].is_null());
+    compared
+        .filter_map(|row| row["case"].as_str())
         .filter(|case| !is_counted(case))
         .map(|case| format!("{name}: {case} is in no line of README"))
         .collect()
@@ -190,6 +194,11 @@ mod tests {
                 case("time: tables, encodings chosen: gdelt", 0.8),
                 case("size: one column: int32", 0.95),
             ] }),
+            "whole" => json!({ "rows": [
+                case("Wall clock: flights: sort", 2.5),
+                case("Peak memory: flights: sort", 0.5),
+                { "case": "Two threads: flights: sort", "ours": 0.7 },
+            ] }),
             "stall" => json!({ "rows": [
                 { "case": "longest call: a", "ours": 390.0, "peers": { "x": 700.0, "y": null } },
                 { "case": "longest call: b", "ours": 10.0, "peers": { "x": 210_000.0 } },
@@ -218,6 +227,15 @@ mod tests {
             section.contains("by 1.6 to 1.6 *seconds*") && section.contains("1.2 GB a second"),
             "{section}"
         );
+    }
+
+    #[test]
+    fn what_no_line_counts_is_found() {
+        for name in ["read", "nested", "write", "whole"] {
+            assert_eq!(left_out(name, &results(name).unwrap()), [""; 0]);
+        }
+        let other = json!({ "rows": [{ "case": "Disk: flights", "ratio": 1.0 }] });
+        assert_eq!(left_out("whole", &other).len(), 1);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use marquetry_base::{Error, Result};
 
-use crate::store::shown;
+use crate::shown::shown;
 
 /// The kinds of stores, by the schemes of their addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

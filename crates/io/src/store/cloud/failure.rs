@@ -6,8 +6,8 @@ use marquetry_base::{Detail, Error};
 use object_store::client::{HttpError, HttpErrorKind};
 
 use super::address::{ObjectAddress, Scheme};
+use crate::shown::shown;
 use crate::source::CHANGED;
-use crate::store::shown;
 
 /// The most characters of what a server says.
 const SAID_MAX: usize = 200;

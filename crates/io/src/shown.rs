@@ -18,7 +18,7 @@ const SECRETS: [&str; 9] = [
 /// parameter that is a secret by its name. All else stays as it is.
 ///
 /// ```
-/// use marquetry_io::store::shown;
+/// use marquetry_io::shown;
 ///
 /// assert_eq!(shown("https://host/a.csv?X-Amz-Signature=1f"), "https://host/a.csv?…");
 /// assert_eq!(shown("https://me:secret@host/a.csv"), "https://***@host/a.csv");
