@@ -35,10 +35,20 @@ def duckdb(task, source, out, column):
     connection.execute(f"COPY ({query}) TO '{out}' ({options[task]})")
 
 
+def texts(source):
+    """The columns of a CSV that are text: codes such as 010 are numbers for Polars and pyarrow, unless they are told."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = pq.read_schema(source.replace(".csv", ".parquet"))
+    return [field.name for field in schema if pa.types.is_string(field.type)]
+
+
 def polars(task, source, out, column):
     import polars as pl
 
-    frame = pl.scan_csv(source, try_parse_dates=True) if task == "csv-parquet" else pl.scan_parquet(source)
+    overrides = dict.fromkeys(texts(source), pl.String) if task == "csv-parquet" else None
+    frame = pl.scan_csv(source, try_parse_dates=True, schema_overrides=overrides) if task == "csv-parquet" else pl.scan_parquet(source)
     if task == "csv-parquet":
         frame.sink_parquet(out, compression="snappy")
     elif task == "parquet-csv":
@@ -69,7 +79,8 @@ def pyarrow(task, source, out, column):
         ds.write_dataset(ds.dataset(source), out, format="parquet", file_options=options, partitioning=partitioning)
         return
     if task == "csv-parquet":
-        batches = pa.csv.open_csv(source)
+        types = dict.fromkeys(texts(source), pa.string())
+        batches = pa.csv.open_csv(source, convert_options=pa.csv.ConvertOptions(column_types=types))
     else:
         batches = ds.dataset(source).scanner(batch_size=1 << 17)
         batches = pa.RecordBatchReader.from_batches(batches.projected_schema, batches.to_batches())

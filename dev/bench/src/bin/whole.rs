@@ -389,7 +389,13 @@ fn report(options: &Options, listing: &Value, rows: Vec<Row>) -> Result<Report, 
         .collect();
     let rows_of =
         |table: &Value| format!("{} of {} rows", table["name"].as_str().unwrap_or("?"), table["rows"]);
-    let tables: Vec<String> = listing["tables"].as_array().into_iter().flatten().map(rows_of).collect();
+    let is_in = |table: &&Value| {
+        table["name"]
+            .as_str()
+            .is_some_and(|name| rows.iter().any(|row| row.case.starts_with(&format!("{name}: "))))
+    };
+    let tables = listing["tables"].as_array().into_iter().flatten();
+    let tables: Vec<String> = tables.filter(is_in).map(rows_of).collect();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let mut notes = vec![
         format!(
