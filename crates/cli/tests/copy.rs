@@ -361,7 +361,11 @@ fn exit_codes_tell_a_lost_server_from_a_refused_row() {
     std::fs::write(&path, format!("k,c\n1,{}\n", "x".repeat(70_000))).unwrap();
     run(["copy", path.to_str().unwrap(), &refusing, "--create", "--key", "k, c"]).failed(
         1,
-        &["long.csv: line 2: the cluster rejected a row, sent 1 time: ", "(row 0)", "; 0 rows had been loaded"],
+        &[
+            "long.csv: line 2: the cluster rejected a row, sent 1 time: ",
+            "(row 0)",
+            "; 0 rows had been loaded",
+        ],
     );
     server.rows("DROP KEYSPACE marquetry_cli_codes");
 }
