@@ -321,7 +321,7 @@ impl<'a> BatchColumns<'a> {
                             cells.write::<F>(place, self.invalid_utf8, out)
                         }
                     };
-                    written.ok_or_else(|| why_not::<F>(column, place, *meaning))
+                    written.ok_or_else(|| why_not::<F>(column, place, *meaning, self.invalid_utf8))
                 }
                 None => {
                     before.write(out);
@@ -360,9 +360,17 @@ impl<'a> BatchColumns<'a> {
 
 /// Why a value was not written.
 #[cold]
-fn why_not<F: Form>(column: &ColumnBatch, place: usize, meaning: Meaning) -> Unprintable {
+fn why_not<F: Form>(
+    column: &ColumnBatch,
+    place: usize,
+    meaning: Meaning,
+    invalid_utf8: InvalidUtf8,
+) -> Unprintable {
     match Value::of_values(&column.values, place).map(|found| value(&mut Vec::new(), meaning, found)) {
         Some(Shown::Text(text)) => F::refusal(text),
+        Some(Shown::NotText(bytes)) => {
+            invalid_utf8.text(bytes).map_or(Unprintable::NotText(None), |text| F::refusal(&text))
+        }
         _ => Unprintable::NotText(None),
     }
 }

@@ -199,6 +199,13 @@ fn lines_of_tsv_have_no_quotes() {
         assert_eq!(error.kind(), marquetry_base::ErrorKind::Conversion);
         assert_eq!((error.place().row, error.place().column.as_deref()), (Some(1), Some("n,\"ame")));
     }
+    // What is refused of text that was made valid is said of it, too.
+    let mut replacing = Tsv::new(&schema, InvalidUtf8::Replace, &Limits::DEFAULT).unwrap();
+    replacing.feed(batch(&[b"\xff", b"\xff\t"])).unwrap();
+    let mut out = Vec::new();
+    let error = replacing.write(&mut out, usize::MAX).unwrap_err();
+    assert_eq!(out, "0\t\u{fffd}\n".as_bytes());
+    assert!(error.message().contains("a tab or a line end"), "{error}");
     let named = |name: &str| {
         let field = FieldDef::new(name, FieldType::Leaf(PhysicalType::Int32, None));
         Arc::new(Schema::of_fields(&[field]).unwrap())
