@@ -27,7 +27,7 @@ YEAR = 366 * 24 * 3600 * 1_000_000
 
 
 def flights(path, scale):
-    """The demo's flights, several times over, and a carrier of few values to partition by."""
+    """The demo's flights, several times over, and the hour of each to partition by."""
     once = pq.read_table(path)
     once = once.slice(0, int(once.num_rows * scale))
     copies = []

@@ -21,7 +21,7 @@ def duckdb(task, source, out, column):
     import duckdb
 
     connection = duckdb.connect()
-    # Without it, DuckDB keeps all rows of a piece in memory to write them in their order; the others keep the order as well.
+    # In the order of the input, which is DuckDB's default and what the others do, too.
     read = f"read_csv('{source}')" if task == "csv-parquet" else f"read_parquet('{source}')"
     query = f"SELECT * FROM {read}" + (f" ORDER BY {column}" if task == "sort" else "")
     options = {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::stats::Interval;
+use crate::stats::{self, Interval};
 
 /// A benchmark's whole result.
 #[derive(Clone, Debug)]
@@ -55,6 +55,44 @@ pub struct Row {
 }
 
 impl Row {
+    /// A row of what is better the lower it is: medians of the samples of each contestant, of whom we are called `ours`, and a bar that is
+    /// so many times the best peer's.
+    pub fn of_samples(
+        group: String,
+        case: String,
+        (unit, bar): (&'static str, f64),
+        names: &[&str],
+        samples: &[Vec<f64>],
+    ) -> Row {
+        let medians: Vec<f64> = samples.iter().map(|samples| stats::median(samples)).collect();
+        let ours = names.iter().position(|name| *name == "ours");
+        let others = (0..names.len()).filter(|index| Some(*index) != ours);
+        let best = others.clone().min_by(|a, b| medians[*a].total_cmp(&medians[*b]));
+        let ratio = ours.zip(best).map(|(ours, best)| {
+            (medians[ours] / medians[best], stats::ratio_interval(&samples[ours], &samples[best]))
+        });
+        Row {
+            group,
+            case,
+            unit,
+            better: Better::Lower,
+            ours: ours.map(|ours| medians[ours]),
+            peers: others.map(|index| (names[index].to_owned(), medians[index])).collect(),
+            bar: best.map_or(f64::NAN, |best| bar * medians[best]),
+            ratio,
+            more: json!({}),
+        }
+    }
+
+    /// Says it on standard error, while the next one is measured.
+    pub fn tell(&self) {
+        let ours = self.ours.map(|ours| ("ours", ours));
+        let all = ours.into_iter().chain(self.peers.iter().map(|(name, value)| (name.as_str(), *value)));
+        let values: Vec<String> = all.map(|(name, value)| format!("{name} {value:.2}")).collect();
+        let ratio = self.ratio.map_or(String::new(), |(ratio, _)| format!("; {ratio:.2} × the best"));
+        eprintln!("{}, {}: {} {}{ratio}", self.group, self.case, values.join(", "), self.unit);
+    }
+
     /// Whether our value meets the bar; nothing if we did not take part.
     pub fn holds(&self) -> Option<bool> {
         self.ours.map(|ours| match self.better {

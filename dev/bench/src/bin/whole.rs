@@ -274,16 +274,16 @@ impl<'a> Case<'a> {
         let memory: Vec<Vec<f64>> =
             runs.iter().map(|runs| runs.iter().map(|run| run.peak_mib).collect()).collect();
         let rows = [
-            self.judge("Wall clock", ("s", self.task.bars.time), &names, &times),
-            self.judge("Peak memory", ("MiB", self.task.bars.memory), &names, &memory),
+            Row::of_samples("Wall clock".into(), self.title(), ("s", self.task.bars.time), &names, &times),
+            Row::of_samples(
+                "Peak memory".into(),
+                self.title(),
+                ("MiB", self.task.bars.memory),
+                &names,
+                &memory,
+            ),
         ];
-        for row in &rows {
-            let ours = row.ours.map(|ours| ("ours", ours));
-            let all = ours.into_iter().chain(row.peers.iter().map(|(name, value)| (name.as_str(), *value)));
-            let values: Vec<String> = all.map(|(name, value)| format!("{name} {value:.2}")).collect();
-            let ratio = row.ratio.map_or(String::new(), |(ratio, _)| format!("; {ratio:.2} × the best"));
-            eprintln!("{}, {}: {} {}{ratio}", self.name, row.group, values.join(", "), row.unit);
-        }
+        rows.iter().for_each(Row::tell);
         Ok(rows)
     }
 
@@ -293,31 +293,9 @@ impl<'a> Case<'a> {
         program::watch(self.command(contestant, self.folder))
     }
 
-    fn judge(
-        &self,
-        group: &str,
-        (unit, bar): (&'static str, f64),
-        names: &[&str],
-        samples: &[Vec<f64>],
-    ) -> Row {
-        let medians: Vec<f64> = samples.iter().map(|samples| stats::median(samples)).collect();
-        let ours = names.iter().position(|name| *name == "ours");
-        let others = (0..names.len()).filter(|index| Some(*index) != ours);
-        let best = others.clone().min_by(|a, b| medians[*a].total_cmp(&medians[*b]));
-        let ratio = ours.zip(best).map(|(ours, best)| {
-            (medians[ours] / medians[best], stats::ratio_interval(&samples[ours], &samples[best]))
-        });
-        Row {
-            group: group.to_owned(),
-            case: format!("{}: {}", self.name.split(' ').next().unwrap_or_default(), self.task.title),
-            unit,
-            better: Better::Lower,
-            ours: ours.map(|ours| medians[ours]),
-            peers: others.map(|index| (names[index].to_owned(), medians[index])).collect(),
-            bar: best.map_or(f64::NAN, |best| bar * medians[best]),
-            ratio,
-            more: json!({}),
-        }
+    /// Its name in the report.
+    fn title(&self) -> String {
+        format!("{}: {}", self.name.split(' ').next().unwrap_or_default(), self.task.title)
     }
 
     /// One program on two threads, beside two programs on one thread each that run at the same time: all on the same two CPUs.
@@ -349,7 +327,7 @@ impl<'a> Case<'a> {
         }
         let row = Row {
             group: "Two threads beside two programs of one thread".to_owned(),
-            case: format!("{}: {}", self.name.split(' ').next().unwrap_or_default(), self.task.title),
+            case: self.title(),
             unit: "of their speed",
             better: Better::Higher,
             ours: Some(stats::median(&ratios)),

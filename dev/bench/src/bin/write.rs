@@ -6,8 +6,8 @@ use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use marquetry_bench::protocol::{Contestant, Time};
-use marquetry_bench::report::{Better, Report, Row};
-use marquetry_bench::{chart, clock, stats};
+use marquetry_bench::report::{Report, Row};
+use marquetry_bench::{chart, clock};
 use serde_json::{Value, json};
 
 const USAGE: &str =
@@ -185,44 +185,11 @@ fn compare(
     let sizes: Vec<Vec<f64>> = bytes.iter().map(|bytes| vec![*bytes as f64 / 1e6]).collect();
     let group = case["group"].as_str().unwrap_or_default();
     let rows = [
-        judge(&format!("time: {group}"), name, ("ms", BAR), &names, &samples),
-        judge(&format!("size: {group}"), name, ("MB", SIZE_BAR), &names, &sizes),
+        Row::of_samples(format!("time: {group}"), name.to_owned(), ("ms", BAR), &names, &samples),
+        Row::of_samples(format!("size: {group}"), name.to_owned(), ("MB", SIZE_BAR), &names, &sizes),
     ];
-    for row in &rows {
-        let ours = row.ours.map(|ours| ("ours", ours));
-        let all = ours.into_iter().chain(row.peers.iter().map(|(name, value)| (name.as_str(), *value)));
-        let values: Vec<String> = all.map(|(name, value)| format!("{name} {value:.1}")).collect();
-        let ratio = row.ratio.map_or(String::new(), |(ratio, _)| format!("; {ratio:.2} × the best"));
-        eprintln!("{}, {}: {} {}{ratio}", row.group, row.case, values.join(", "), row.unit);
-    }
+    rows.iter().for_each(Row::tell);
     Ok(rows)
-}
-
-fn judge(
-    group: &str,
-    name: &str,
-    (unit, bar): (&'static str, f64),
-    names: &[&str],
-    samples: &[Vec<f64>],
-) -> Row {
-    let medians: Vec<f64> = samples.iter().map(|samples| stats::median(samples)).collect();
-    let ours = names.iter().position(|name| *name == "ours");
-    let others = (0..names.len()).filter(|index| Some(*index) != ours);
-    let best = others.clone().min_by(|a, b| medians[*a].total_cmp(&medians[*b]));
-    let ratio = ours.zip(best).map(|(ours, best)| {
-        (medians[ours] / medians[best], stats::ratio_interval(&samples[ours], &samples[best]))
-    });
-    Row {
-        group: group.to_owned(),
-        case: name.to_owned(),
-        unit,
-        better: Better::Lower,
-        ours: ours.map(|ours| medians[ours]),
-        peers: others.map(|index| (names[index].to_owned(), medians[index])).collect(),
-        bar: best.map_or(f64::NAN, |best| bar * medians[best]),
-        ratio,
-        more: json!({}),
-    }
 }
 
 fn milliseconds(time: Duration) -> f64 {
