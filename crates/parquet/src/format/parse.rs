@@ -135,7 +135,7 @@ const COLUMN_METADATA_FIELDS: Fields = &[
     (17, Wanted::Struct(more::GEOSPATIAL_FIELDS)),
 ];
 /// The known fields of `Statistics`.
-pub(super) const STATISTICS_FIELDS: Fields = &[
+const STATISTICS_FIELDS: Fields = &[
     (1, Wanted::Bytes),
     (2, Wanted::Bytes),
     (3, Wanted::Scalar),
@@ -631,12 +631,16 @@ fn column_metadata(reader: &mut Reader<'_>, chunk: &mut ColumnChunk) -> Thrift<(
     Ok(())
 }
 
+/// A count of statistics. Invalid ones are treated as unknown: statistics are hints, and old writers left garbage in them.
+pub(super) fn hint(count: i64) -> Option<u64> {
+    u64::try_from(count).ok()
+}
+
 /// Reads `Statistics`.
-pub(super) fn statistics(reader: &mut Reader<'_>) -> Thrift<Statistics> {
+fn statistics(reader: &mut Reader<'_>) -> Thrift<Statistics> {
     let mut statistics = Statistics::default();
-    // Invalid counts are treated as unknown: statistics are hints, and old writers left garbage in them.
     let count = |reader: &mut Reader<'_>, field| -> Thrift<Option<u64>> {
-        Ok(u64::try_from(reader.expect(field, Kind::I64, Reader::i64)?).ok())
+        Ok(hint(reader.expect(field, Kind::I64, Reader::i64)?))
     };
     reader.structure(|reader, field| {
         match field.id {

@@ -459,7 +459,7 @@ fn statistics_in_header(scale: &Scale) -> Adversary {
     let statistics = bound(&[0x58]).then(bound(&[0x18])).bytes(vec![0, 0, 0]);
     let pages = Computed::new().bytes(header).then(statistics).bytes(body);
     let file = file(Column::required("a", craft::INT64), UNCOMPRESSED, 1024, 0, pages);
-    Adversary::new(file, Expected::Rows(1024, Some(long))).holding(4 * bytes)
+    Adversary::new(file, Expected::Rows(1024, Some(long)))
 }
 
 fn unknown_in_header(bytes: u64) -> Adversary {

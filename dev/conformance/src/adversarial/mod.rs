@@ -132,7 +132,7 @@ pub const IN_ONE_PIECE: &[(&str, &str)] = &[
     ("dictionary/one_string", "a value, which is one slice"),
     ("row/", "an array of a batch, which is one slice"),
     ("footer/key_value", "a string of the metadata"),
-    ("statistics", "a bound, which is one string"),
+    ("footer/statistics", "a bound, which is one string"),
 ];
 
 /// What of a file is larger than 1 MiB in one piece, by need.

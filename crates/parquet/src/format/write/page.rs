@@ -2,7 +2,6 @@
 
 use alloc::vec::Vec;
 
-use super::chunk::statistics_fields;
 use crate::format::{PageHeader, PageKind};
 use crate::thrift::Writer;
 
@@ -30,8 +29,8 @@ pub(crate) fn write_page_header(header: &PageHeader) -> Vec<u8> {
                 fields.i32(2, page.encoding.number());
                 fields.i32(3, page.definition_encoding.number());
                 fields.i32(4, page.repetition_encoding.number());
-                if let Some(statistics) = &page.statistics {
-                    fields.structure(5, |fields| statistics_fields(fields, statistics));
+                if let Some(nulls) = page.nulls {
+                    fields.structure(5, |fields| fields.u64(3, nulls));
                 }
             }),
             PageKind::Dictionary(page) => fields.structure(7, |fields| {
@@ -49,9 +48,6 @@ pub(crate) fn write_page_header(header: &PageHeader) -> Vec<u8> {
                 fields.u32(5, page.definition_bytes);
                 fields.u32(6, page.repetition_bytes);
                 fields.bool(7, page.is_compressed);
-                if let Some(statistics) = &page.statistics {
-                    fields.structure(8, |fields| statistics_fields(fields, statistics));
-                }
             }),
             PageKind::Other(_) => {}
         }
@@ -62,31 +58,18 @@ pub(crate) fn write_page_header(header: &PageHeader) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::{DataPageHeader, DataPageHeaderV2, DictionaryPageHeader, Encoding, Statistics};
-    use alloc::boxed::Box;
-    use alloc::vec;
+    use crate::format::{DataPageHeader, DataPageHeaderV2, DictionaryPageHeader, Encoding};
 
     #[test]
     fn headers_are_read_back() {
-        let statistics = Statistics {
-            min_value: Some(vec![1, 2].into()),
-            max_value: Some(vec![9; 5000].into()),
-            deprecated_min: Some(vec![3].into()),
-            deprecated_max: Some(vec![4].into()),
-            null_count: Some(7),
-            distinct_count: Some(3),
-            nan_count: Some(0),
-            is_min_value_exact: Some(true),
-            is_max_value_exact: Some(false),
-        };
-        for statistics in [None, Some(Box::new(statistics))] {
+        for nulls in [None, Some(7)] {
             let kinds = [
                 PageKind::Data(DataPageHeader {
                     values: 5,
                     encoding: Encoding::RleDictionary,
                     definition_encoding: Encoding::Rle,
                     repetition_encoding: Encoding::BitPacked,
-                    statistics: statistics.clone(),
+                    nulls,
                 }),
                 PageKind::DataV2(DataPageHeaderV2 {
                     values: u32::MAX >> 1,
@@ -96,7 +79,6 @@ mod tests {
                     definition_bytes: 10,
                     repetition_bytes: 0,
                     is_compressed: false,
-                    statistics,
                 }),
                 PageKind::Dictionary(DictionaryPageHeader {
                     values: 9,

@@ -144,7 +144,6 @@ impl ColumnWriter {
                 definition_bytes: count(definition.len())?,
                 repetition_bytes: count(repetition.len())?,
                 is_compressed: true,
-                statistics: None,
             })
         };
         let is_compressed = options.compression != Compression::Uncompressed;
@@ -168,7 +167,7 @@ impl ColumnWriter {
                     encoding,
                     definition_encoding: Encoding::Rle,
                     repetition_encoding: Encoding::Rle,
-                    statistics: None,
+                    nulls: None,
                 });
                 (Body::default(), levels, kind)
             }
