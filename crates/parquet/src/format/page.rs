@@ -1,8 +1,11 @@
 //! Page headers (`PageHeader`).
 
+use alloc::boxed::Box;
+
 use marquetry_base::{Error, Limits, Result};
 
-use super::{Encoding, parse};
+use super::parse;
+use super::{Encoding, Statistics};
 use crate::thrift::{Fields, Kind, Reader, Skim, Stop, Thrift, Wanted, first_fault};
 
 /// A page's header.
@@ -42,9 +45,8 @@ pub struct DataPageHeader {
     pub definition_encoding: Encoding,
     /// The repetition levels' encoding.
     pub repetition_encoding: Encoding,
-    /// Nulls, as its statistics count them. Their bounds are left out, however long they are: those of the column index
-    /// are the ones that the format wants readers to use.
-    pub nulls: Option<u64>,
+    /// Counts, and bounds that are not longer than 4 KiB: those of the column index are the ones that readers should use.
+    pub statistics: Option<Box<Statistics>>,
 }
 
 /// `DataPageHeaderV2`.
@@ -64,6 +66,8 @@ pub struct DataPageHeaderV2 {
     pub repetition_bytes: u32,
     /// Whether the values are compressed, in a chunk that has a codec.
     pub is_compressed: bool,
+    /// Counts, and bounds that are not longer than 4 KiB: those of the column index are the ones that readers should use.
+    pub statistics: Option<Box<Statistics>>,
 }
 
 /// `DictionaryPageHeader`.
@@ -94,10 +98,8 @@ const DATA_FIELDS: Fields = &[
     (2, Wanted::Scalar),
     (3, Wanted::Scalar),
     (4, Wanted::Scalar),
-    (5, Wanted::Struct(STATISTICS_FIELDS)),
+    (5, Wanted::Struct(parse::SHORT_STATISTICS_FIELDS)),
 ];
-/// Of `Statistics`, the number of nulls.
-const STATISTICS_FIELDS: Fields = &[(3, Wanted::Scalar)];
 const DICTIONARY_FIELDS: Fields = &[(1, Wanted::Scalar), (2, Wanted::Scalar), (3, Wanted::Scalar)];
 const DATA_V2_FIELDS: Fields = &[
     (1, Wanted::Scalar),
@@ -107,6 +109,7 @@ const DATA_V2_FIELDS: Fields = &[
     (5, Wanted::Scalar),
     (6, Wanted::Scalar),
     (7, Wanted::Scalar),
+    (8, Wanted::Struct(parse::SHORT_STATISTICS_FIELDS)),
 ];
 
 impl PageHeader {
@@ -184,7 +187,7 @@ fn read_page_header(reader: &mut Reader<'_>) -> Thrift<PageHeader> {
 }
 
 fn read_data(reader: &mut Reader<'_>) -> Thrift<DataPageHeader> {
-    let (mut values, mut encoding, mut definition, mut repetition, mut nulls) =
+    let (mut values, mut encoding, mut definition, mut repetition, mut statistics) =
         (None, None, None, None, None);
     reader.structure(|reader, field| {
         match field.id {
@@ -192,7 +195,7 @@ fn read_data(reader: &mut Reader<'_>) -> Thrift<DataPageHeader> {
             2 => encoding = Some(reader.expect(field, Kind::I32, parse::encoding)?),
             3 => definition = Some(reader.expect(field, Kind::I32, parse::encoding)?),
             4 => repetition = Some(reader.expect(field, Kind::I32, parse::encoding)?),
-            5 => nulls = reader.expect(field, Kind::Struct, read_nulls)?,
+            5 => statistics = Some(Box::new(reader.expect(field, Kind::Struct, parse::short_statistics)?)),
             _ => return Ok(false),
         }
         Ok(true)
@@ -204,26 +207,13 @@ fn read_data(reader: &mut Reader<'_>) -> Thrift<DataPageHeader> {
         // Required by the format; writers of flat required columns have left them out.
         definition_encoding: definition.unwrap_or(Encoding::Rle),
         repetition_encoding: repetition.unwrap_or(Encoding::Rle),
-        nulls,
+        statistics,
     })
-}
-
-/// Reads the number of nulls of `Statistics`.
-fn read_nulls(reader: &mut Reader<'_>) -> Thrift<Option<u64>> {
-    let mut nulls = None;
-    reader.structure(|reader, field| {
-        let is_known = field.id == 3;
-        if is_known {
-            nulls = parse::hint(reader.expect(field, Kind::I64, Reader::i64)?);
-        }
-        Ok(is_known)
-    })?;
-    Ok(nulls)
 }
 
 fn read_data_v2(reader: &mut Reader<'_>) -> Thrift<DataPageHeaderV2> {
     let (mut values, mut nulls, mut rows, mut encoding) = (None, None, None, None);
-    let (mut definition, mut repetition, mut is_compressed) = (None, None, true);
+    let (mut definition, mut repetition, mut is_compressed, mut statistics) = (None, None, true, None);
     reader.structure(|reader, field| {
         match field.id {
             1 => values = Some(reader.expect(field, Kind::I32, count)?),
@@ -233,6 +223,7 @@ fn read_data_v2(reader: &mut Reader<'_>) -> Thrift<DataPageHeaderV2> {
             5 => definition = Some(reader.expect(field, Kind::I32, count)?),
             6 => repetition = Some(reader.expect(field, Kind::I32, count)?),
             7 => is_compressed = reader.bool(field)?,
+            8 => statistics = Some(Box::new(reader.expect(field, Kind::Struct, parse::short_statistics)?)),
             _ => return Ok(false),
         }
         Ok(true)
@@ -248,6 +239,7 @@ fn read_data_v2(reader: &mut Reader<'_>) -> Thrift<DataPageHeaderV2> {
         repetition_bytes: repetition
             .ok_or_else(|| missing("a V2 data page without its repetition levels' length"))?,
         is_compressed,
+        statistics,
     })
 }
 

@@ -134,18 +134,23 @@ const COLUMN_METADATA_FIELDS: Fields = &[
     (16, Wanted::Struct(more::SIZE_FIELDS)),
     (17, Wanted::Struct(more::GEOSPATIAL_FIELDS)),
 ];
-/// The known fields of `Statistics`.
-const STATISTICS_FIELDS: Fields = &[
-    (1, Wanted::Bytes),
-    (2, Wanted::Bytes),
-    (3, Wanted::Scalar),
-    (4, Wanted::Scalar),
-    (5, Wanted::Bytes),
-    (6, Wanted::Bytes),
-    (7, Wanted::Scalar),
-    (8, Wanted::Scalar),
-    (9, Wanted::Scalar),
-];
+/// The known fields of `Statistics`, with bounds of any length, and with short ones.
+const STATISTICS_FIELDS: Fields = &statistics_fields(Wanted::Bytes);
+pub(super) const SHORT_STATISTICS_FIELDS: Fields = &statistics_fields(Wanted::Short);
+
+const fn statistics_fields(bound: Wanted) -> [(i16, Wanted); 9] {
+    [
+        (1, bound),
+        (2, bound),
+        (3, Wanted::Scalar),
+        (4, Wanted::Scalar),
+        (5, bound),
+        (6, bound),
+        (7, Wanted::Scalar),
+        (8, Wanted::Scalar),
+        (9, Wanted::Scalar),
+    ]
+}
 
 impl Release for FooterParser {
     fn release(&mut self, budget: &mut Budget<'_>) -> bool {
@@ -631,25 +636,33 @@ fn column_metadata(reader: &mut Reader<'_>, chunk: &mut ColumnChunk) -> Thrift<(
     Ok(())
 }
 
-/// A count of statistics. Invalid ones are treated as unknown: statistics are hints, and old writers left garbage in them.
-pub(super) fn hint(count: i64) -> Option<u64> {
-    u64::try_from(count).ok()
-}
-
 /// Reads `Statistics`.
 fn statistics(reader: &mut Reader<'_>) -> Thrift<Statistics> {
+    statistics_with(reader, |reader| reader.bytes().map(Some))
+}
+
+/// Reads `Statistics`, but not long bounds.
+pub(super) fn short_statistics(reader: &mut Reader<'_>) -> Thrift<Statistics> {
+    statistics_with(reader, |reader| reader.short_bytes())
+}
+
+fn statistics_with(
+    reader: &mut Reader<'_>,
+    bound: fn(&mut Reader<'_>) -> Thrift<Option<Bytes>>,
+) -> Thrift<Statistics> {
     let mut statistics = Statistics::default();
+    // Invalid counts are treated as unknown: statistics are hints, and old writers left garbage in them.
     let count = |reader: &mut Reader<'_>, field| -> Thrift<Option<u64>> {
-        Ok(hint(reader.expect(field, Kind::I64, Reader::i64)?))
+        Ok(u64::try_from(reader.expect(field, Kind::I64, Reader::i64)?).ok())
     };
     reader.structure(|reader, field| {
         match field.id {
-            1 => statistics.deprecated_max = Some(reader.expect(field, Kind::Binary, Reader::bytes)?),
-            2 => statistics.deprecated_min = Some(reader.expect(field, Kind::Binary, Reader::bytes)?),
+            1 => statistics.deprecated_max = reader.expect(field, Kind::Binary, bound)?,
+            2 => statistics.deprecated_min = reader.expect(field, Kind::Binary, bound)?,
             3 => statistics.null_count = count(reader, field)?,
             4 => statistics.distinct_count = count(reader, field)?,
-            5 => statistics.max_value = Some(reader.expect(field, Kind::Binary, Reader::bytes)?),
-            6 => statistics.min_value = Some(reader.expect(field, Kind::Binary, Reader::bytes)?),
+            5 => statistics.max_value = reader.expect(field, Kind::Binary, bound)?,
+            6 => statistics.min_value = reader.expect(field, Kind::Binary, bound)?,
             7 => statistics.is_max_value_exact = Some(reader.bool(field)?),
             8 => statistics.is_min_value_exact = Some(reader.bool(field)?),
             9 => statistics.nan_count = count(reader, field)?,

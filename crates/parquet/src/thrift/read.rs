@@ -9,6 +9,8 @@ use alloc::vec::Vec;
 use marquetry_base::cast::usize_of;
 use marquetry_base::{Bytes, Error};
 
+use super::skim::SHORT_BYTES_MAX;
+
 /// Why reading stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stop {
@@ -267,6 +269,12 @@ impl<'a> Reader<'a> {
         }
         self.at = before;
         Ok(Bytes::copy_from_slice(self.binary()?))
+    }
+
+    /// A string of bytes, owned; `None` for one that is longer than [`SHORT_BYTES_MAX`].
+    pub(crate) fn short_bytes(&mut self) -> Thrift<Option<Bytes>> {
+        let bytes = self.binary()?;
+        Ok((bytes.len() <= SHORT_BYTES_MAX).then(|| Bytes::copy_from_slice(bytes)))
     }
 
     /// A string of characters.

@@ -24,6 +24,8 @@ pub(crate) enum Wanted {
     Scalar,
     /// A string of bytes, which may be long.
     Bytes,
+    /// A string of at most [`SHORT_BYTES_MAX`] bytes.
+    Short,
     /// A list of scalars.
     Scalars,
     /// A list of structures, and the fields of each.
@@ -49,6 +51,8 @@ pub(crate) const READ_PRICE: Price = Price::per_kib(3 << 10);
 const SKIM_PRICE: Price = Price { kib: 2 << 10, kilovalue: 8 << 10 };
 /// Shorter strings are copied: a shared one holds everything that the host supplied with it.
 const SHARED_BYTES_MIN: u64 = 64 << 10;
+/// Bytes of a string where only a short one is wanted, at most. Of a longer one, the digest has a byte more than that.
+pub(crate) const SHORT_BYTES_MAX: usize = 4 << 10;
 /// Shorter strings are in the digest.
 const BESIDE_BYTES_MIN: u64 = 256;
 /// Tokens between two looks at the budget.
@@ -83,8 +87,8 @@ enum Expects {
     Value(Kind, Wanted),
     /// This many bytes that are not needed.
     Skip(u64),
-    /// This many bytes for the digest.
-    Keep(u64),
+    /// This many bytes for the digest, and then so many that are not needed.
+    Keep(u64, u64),
     /// This many bytes of a string beside it, after those so far.
     Beside(u64, Vec<u8>),
     /// This many more bytes of a long string, after these.
@@ -178,7 +182,8 @@ impl Skim {
     pub(crate) fn wants(&self) -> u64 {
         match &self.expects {
             Expects::Join(_) | Expects::Nothing => 0,
-            Expects::Skip(left) | Expects::Keep(left) => *left,
+            Expects::Skip(left) => *left,
+            Expects::Keep(left, rest) => left.saturating_add(*rest),
             Expects::Beside(left, _) | Expects::Pieces(left, _) => *left,
             _ => 1,
         }
@@ -239,19 +244,22 @@ impl Skim {
                         break;
                     }
                 }
-                Expects::Keep(wanted) => {
+                Expects::Keep(wanted, rest) => {
                     // More than a digest may have is refused when the first part of it has arrived.
                     let kept = whole(wanted).min(WHOLE_BYTES_MAX);
                     self.digest.extend_from_slice(&piece[*at..*at + kept]);
                     *at += kept;
                     if wanted > u64_of(kept) {
-                        self.expects = Expects::Keep(wanted - u64_of(kept));
+                        self.expects = Expects::Keep(wanted - u64_of(kept), rest);
                         if kept == left {
                             break;
                         } else {
                             done += 1
                         }
                         continue;
+                    }
+                    if rest > 0 {
+                        self.expects = Expects::Skip(rest);
                     }
                 }
                 Expects::Beside(wanted, mut string) => {
@@ -375,7 +383,7 @@ impl Skim {
         let fits = match wanted {
             None | Some(Wanted::Nothing) => false,
             Some(Wanted::Scalar) => !matches!(kind, Kind::List | Kind::Set | Kind::Map | Kind::Struct),
-            Some(Wanted::Bytes) => kind == Kind::Binary,
+            Some(Wanted::Bytes | Wanted::Short) => kind == Kind::Binary,
             Some(Wanted::Scalars | Wanted::Structs(_) | Wanted::Head) => kind == Kind::List,
             Some(Wanted::Struct(_)) => kind == Kind::Struct,
         };
@@ -399,7 +407,7 @@ impl Skim {
         self.check_depth()?;
         if let Some(bytes) = kind.element_bytes() {
             let bytes = u64_of(bytes);
-            self.expects = if is_kept { Expects::Keep(bytes) } else { Expects::Skip(bytes) };
+            self.expects = if is_kept { Expects::Keep(bytes, 0) } else { Expects::Skip(bytes) };
             return Ok(true);
         }
         match kind {
@@ -421,9 +429,13 @@ impl Skim {
                         Expects::Pieces(length, Box::new(Joining::new(bytes)))
                     }
                     Wanted::Bytes if length >= BESIDE_BYTES_MIN => Expects::Beside(length, Vec::new()),
-                    _ => {
-                        varint(&mut self.digest, length << 1);
-                        Expects::Keep(length)
+                    wanted => {
+                        let kept = match wanted {
+                            Wanted::Short => length.min(u64_of(SHORT_BYTES_MAX + 1)),
+                            _ => length,
+                        };
+                        varint(&mut self.digest, kept << 1);
+                        Expects::Keep(kept, length - kept)
                     }
                 };
             }

@@ -305,8 +305,11 @@ fn gap(start: u64, end: u64) -> Extent {
 impl MappedPage {
     fn of(page: &PageInfo) -> MappedPage {
         let header: &PageHeader = &page.header;
+        let nulls_of = |statistics: &Option<Box<marquetry_parquet::format::Statistics>>| {
+            statistics.as_ref().and_then(|known| known.null_count)
+        };
         let (kind, nulls, encoding) = match &header.kind {
-            PageKind::Data(data) => (MappedPageKind::Data, data.nulls, Some(data.encoding)),
+            PageKind::Data(data) => (MappedPageKind::Data, nulls_of(&data.statistics), Some(data.encoding)),
             PageKind::DataV2(data) => {
                 (MappedPageKind::DataV2, Some(u64::from(data.nulls)), Some(data.encoding))
             }

@@ -100,7 +100,7 @@ fn write_key_value(writer: &mut Writer, pair: &KeyValue) {
     });
 }
 
-fn statistics_fields(fields: &mut FieldWriter<'_>, statistics: &Statistics) {
+pub(super) fn statistics_fields(fields: &mut FieldWriter<'_>, statistics: &Statistics) {
     if let Some(max) = &statistics.deprecated_max {
         fields.shared(1, max);
     }

@@ -144,6 +144,7 @@ impl ColumnWriter {
                 definition_bytes: count(definition.len())?,
                 repetition_bytes: count(repetition.len())?,
                 is_compressed: true,
+                statistics: None,
             })
         };
         let is_compressed = options.compression != Compression::Uncompressed;
@@ -167,7 +168,7 @@ impl ColumnWriter {
                     encoding,
                     definition_encoding: Encoding::Rle,
                     repetition_encoding: Encoding::Rle,
-                    nulls: None,
+                    statistics: None,
                 });
                 (Body::default(), levels, kind)
             }
