@@ -3,6 +3,7 @@
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use marquetry_base::cast::{bits_u32, bits_u64, low_u32, u64_of, usize_of_u32};
 use marquetry_base::twos_complement::shortest;
@@ -103,6 +104,70 @@ impl Keys {
         self.columns.is_empty()
     }
 
+    /// The keys of rows that are not longer than 16 bytes, as numbers of which the first bytes are the most significant, and zeros follow the
+    /// last one: where all columns are numbers, this is faster than [`append`](Keys::append). `None` for others.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse`, as [`append`](Keys::append).
+    pub(super) fn prefixes(&self, columns: &[ColumnBatch], rows: Range<usize>) -> Result<Option<Vec<u128>>> {
+        let width = |key: &KeyColumn| Some(usize::from(key.is_optional) + key.number_bytes()?);
+        let bytes = self.columns.iter().try_fold(0, |bytes, key| Some(bytes + width(key)?));
+        if bytes.is_none_or(|bytes| bytes > size_of::<u128>()) {
+            return Ok(None);
+        }
+        // With the first bit that is free of each.
+        let mut all: Vec<(u128, u32)> = alloc::vec![(0, u128::BITS); rows.len()];
+        let push = |(key, free): &mut (u128, u32), number: u64, bits: u32| {
+            *free -= bits;
+            *key |= u128::from(number) << *free;
+        };
+        for key in &self.columns {
+            let column = key.column_of(columns, rows.end)?;
+            let mut number_at = |at: usize, row: usize, number: u64, bits: u32| {
+                let Some(to) = all.get_mut(at) else { return };
+                if key.is_optional {
+                    if column.is_null(row) {
+                        push(to, (if key.nulls_first { NULL_FIRST } else { NULL_LAST }).into(), 8);
+                        return;
+                    }
+                    push(to, VALUE.into(), 8);
+                }
+                push(
+                    to,
+                    if key.descending { !number & (u64::MAX >> (u64::BITS - bits)) } else { number },
+                    bits,
+                );
+            };
+            macro_rules! numbers {
+                ($values:expr, $of:expr) => {{
+                    let values = $values.get(rows.clone()).ok_or_else(|| key.misfit())?;
+                    for (at, value) in values.iter().enumerate() {
+                        let bytes = $of(*value);
+                        let bits = 8 * u32::try_from(bytes.len()).unwrap_or(8);
+                        let mut whole = [0; 8];
+                        whole[8 - bytes.len()..].copy_from_slice(&bytes);
+                        number_at(at, rows.start + at, u64::from_be_bytes(whole), bits);
+                    }
+                }};
+            }
+            match (&column.values, key.order) {
+                (Values::Int32(values), Order::Signed32) => numbers!(values, signed32),
+                (Values::Int32(values), Order::Unsigned32) => {
+                    numbers!(values, |value| bits_u32(value).to_be_bytes());
+                }
+                (Values::Int64(values), Order::Signed64) => numbers!(values, signed64),
+                (Values::Int64(values), Order::Unsigned64) => {
+                    numbers!(values, |value| bits_u64(value).to_be_bytes());
+                }
+                (Values::Float(values), Order::Float) => numbers!(values, float),
+                (Values::Double(values), Order::Double) => numbers!(values, double),
+                _ => return Err(key.misfit()),
+            }
+        }
+        Ok(Some(all.into_iter().map(|(key, _)| key).collect()))
+    }
+
     /// Appends the key of a row of a batch that has all leaves of the schema, in order. Rows are ordered as their keys
     /// are, bytewise. No key is a prefix of another.
     ///
@@ -113,12 +178,7 @@ impl Keys {
     pub fn append(&self, columns: &[ColumnBatch], row: usize, out: &mut Vec<u8>) -> Result<()> {
         let start = out.len();
         for key in &self.columns {
-            let column = columns
-                .get(key.leaf)
-                .filter(|column| {
-                    row < column.rows && (column.validity.is_none() || column.layout == Layout::Spaced)
-                })
-                .ok_or_else(|| key.misfit())?;
+            let column = key.column_of(columns, row + 1)?;
             if key.is_optional {
                 if column.is_null(row) {
                     out.push(if key.nulls_first { NULL_FIRST } else { NULL_LAST });
@@ -140,6 +200,23 @@ impl Keys {
 }
 
 impl KeyColumn {
+    /// Its column of a batch, which has so many rows at least, with a value for each.
+    fn column_of<'a>(&self, columns: &'a [ColumnBatch], rows: usize) -> Result<&'a ColumnBatch> {
+        let has_rows = |column: &&ColumnBatch| {
+            rows <= column.rows && (column.validity.is_none() || column.layout == Layout::Spaced)
+        };
+        columns.get(self.leaf).filter(has_rows).ok_or_else(|| self.misfit())
+    }
+
+    /// Bytes of its values, if they are numbers.
+    fn number_bytes(&self) -> Option<usize> {
+        match self.order {
+            Order::Signed32 | Order::Unsigned32 | Order::Float => Some(4),
+            Order::Signed64 | Order::Unsigned64 | Order::Double => Some(8),
+            _ => None,
+        }
+    }
+
     fn append_value(&self, values: &Values, index: usize, out: &mut Vec<u8>) -> Result<()> {
         match (values, self.order) {
             (Values::Dictionary(indices, values), _) if !matches!(**values, Values::Dictionary(..)) => {
@@ -482,4 +559,60 @@ mod tests {
     }
 
     use alloc::string::ToString;
+
+    #[test]
+    fn keys_of_numbers_are_prefixes() {
+        let nulls = |values: Values, every: usize| {
+            let rows = values.len();
+            ColumnBatch {
+                leaf: 0,
+                rows,
+                nulls: rows.div_ceil(every),
+                validity: Some((0..rows).map(|row| row % every != 0).collect()),
+                values,
+                layout: Layout::Spaced,
+                levels: None,
+                provisional: false,
+            }
+        };
+        let columns = [
+            nulls(Values::Int32(vec![7, -7, i32::MIN, i32::MAX, 0, -1].into()), 3),
+            nulls(Values::Double(vec![0.5, -0.5, f64::NAN, -0.0, 0.0, f64::INFINITY].into()), 4),
+            nulls(Values::Int64(vec![1, -1, i64::MIN, i64::MAX, 0, 1 << 40].into()), 2),
+        ];
+        let orders = [Order::Signed32, Order::Double, Order::Unsigned64];
+        let key_column = |leaf: usize, descending, nulls_first| KeyColumn {
+            leaf,
+            is_optional: true,
+            descending,
+            nulls_first,
+            ..column(orders[leaf])
+        };
+        for (leaves, is_short) in [
+            (&[0, 1][..], true),
+            (&[1, 0], true),
+            (&[2], true),
+            (&[0], true),
+            (&[1, 2], false),
+            (&[0, 2, 1], false),
+        ] {
+            for (descending, nulls_first) in [(false, false), (false, true), (true, false), (true, true)] {
+                let of = |leaf: &usize| key_column(*leaf, descending, nulls_first);
+                let keys = Keys { columns: leaves.iter().map(of).collect() };
+                let Some(prefixes) = keys.prefixes(&columns, 1..6).unwrap() else {
+                    assert!(!is_short, "{leaves:?}");
+                    continue;
+                };
+                assert!(is_short && prefixes.len() == 5, "{leaves:?}");
+                for (row, prefix) in (1..).zip(prefixes) {
+                    let mut key = Vec::new();
+                    keys.append(&columns, row, &mut key).unwrap();
+                    key.resize(16, 0);
+                    assert_eq!(key, prefix.to_be_bytes(), "{leaves:?}, {row}");
+                }
+            }
+        }
+        let keys = Keys { columns: vec![key_column(0, false, false)] };
+        assert!(keys.prefixes(&columns, 0..7).is_err() && keys.prefixes(&columns[1..], 0..1).is_err());
+    }
 }

@@ -14,6 +14,10 @@ use crate::prune::compare_bytes;
 /// Maximum rows of a piece, and values of their keys: a piece is created and sorted in one go.
 const PIECE_ROWS: usize = 1024;
 const PIECE_VALUES: usize = 4096;
+/// Maximum rows of a piece that is sorted already: the next ones of each source are at hand, and should stay in the cache.
+const SORTED_ROWS: usize = 256;
+/// Bytes of a prefix that may differ for rows to be sorted byte by byte: each takes a pass over all of them.
+const DIGITS_MAX: usize = 6;
 /// Bytes of keys beyond their prefixes after which a piece ends.
 const TAIL_BYTES: usize = 32 << 10;
 /// The cost of a piece, approximately: if the budget has less left, the piece waits for the next one.
@@ -59,8 +63,7 @@ impl Piece {
         super::is_paid_for(PIECE_UNITS, budget)
     }
 
-    /// Creates a piece of the rows from `rows.start` on, as many as fit, in one go. Rows that are sorted already keep
-    /// their order.
+    /// Creates a piece of the rows from `rows.start` on, as many as fit, in one go, and sorts it.
     ///
     /// # Errors
     ///
@@ -70,16 +73,50 @@ impl Piece {
         columns: &[ColumnBatch],
         source: u32,
         rows: Range<usize>,
-        is_sorted: bool,
+        budget: &mut Budget<'_>,
+    ) -> Result<Piece> {
+        let mut piece = Piece::of(keys, columns, source, (rows, PIECE_ROWS), budget)?;
+        piece.sort(budget);
+        Ok(piece)
+    }
+
+    /// The same for rows that are in order.
+    ///
+    /// # Errors
+    ///
+    /// As [`Piece::new`].
+    pub(super) fn of_sorted(
+        keys: &Keys,
+        columns: &[ColumnBatch],
+        source: u32,
+        rows: Range<usize>,
+        budget: &mut Budget<'_>,
+    ) -> Result<Piece> {
+        Piece::of(keys, columns, source, (rows, SORTED_ROWS), budget)
+    }
+
+    fn of(
+        keys: &Keys,
+        columns: &[ColumnBatch],
+        source: u32,
+        (rows, rows_max): (Range<usize>, usize),
         budget: &mut Budget<'_>,
     ) -> Result<Piece> {
         let number =
             |row: usize| u32::try_from(row).map_err(|_| Error::misuse("a batch of more than 2^32 rows"));
-        let most = PIECE_ROWS.min(PIECE_VALUES / keys.len()).max(1);
+        let most = rows_max.min(PIECE_VALUES / keys.len()).max(1);
         let mut piece = Piece { source, first: number(rows.start)?, ..Piece::default() };
         piece.entries.reserve_exact(most.min(rows.len()));
+        let end = rows.end.min(rows.start.saturating_add(most));
+        if let Some(prefixes) = keys.prefixes(columns, rows.start..end)? {
+            for (row, prefix) in (piece.first..).zip(prefixes) {
+                piece.entries.push(Entry { prefix: halves(prefix), row });
+            }
+            budget.charge(KEY_PRICE, 0, piece.len() * (1 + keys.len()));
+            return Ok(piece);
+        }
         let (mut key, mut bytes) = (Vec::new(), 0);
-        for row in rows.take(most) {
+        for row in rows.start..end {
             key.clear();
             keys.append(columns, row, &mut key)
                 .map_err(|error| error.at(|place| place.row = Some(u64_of(row))))?;
@@ -99,23 +136,25 @@ impl Piece {
             }
         }
         budget.charge(KEY_PRICE, bytes, piece.len() * (1 + keys.len()));
-        if !is_sorted {
-            piece.sort(budget);
-        }
         Ok(piece)
     }
 
     fn sort(&mut self, budget: &mut Budget<'_>) {
         let mut entries = core::mem::take(&mut self.entries);
-        let compare = |a: &Entry, b: &Entry| {
-            let order = a.prefix.cmp(&b.prefix);
-            order
-                .then_with(|| compare_bytes(self.tail_of(a.row), self.tail_of(b.row)))
-                .then(a.row.cmp(&b.row))
-        };
-        entries.sort_unstable_by(compare);
         let rounds = usize_of_u32(entries.len().max(2).ilog2()) + 1;
         budget.charge(SORT_PRICE, self.tails.len() * rounds, entries.len() * rounds);
+        let by_tail = |a: &Entry, b: &Entry| {
+            compare_bytes(self.tail_of(a.row), self.tail_of(b.row)).then(a.row.cmp(&b.row))
+        };
+        if sort_by_digits(&mut entries) {
+            if !self.is_whole() {
+                entries
+                    .chunk_by_mut(|a, b| a.prefix == b.prefix)
+                    .for_each(|equal| equal.sort_unstable_by(by_tail));
+            }
+        } else {
+            entries.sort_unstable_by(|a, b| a.prefix.cmp(&b.prefix).then_with(|| by_tail(a, b)));
+        }
         self.entries = entries;
     }
 
@@ -186,6 +225,36 @@ impl Piece {
     }
 }
 
+/// Sorts by prefix, a byte after the other, from the last one that differs: rows of equal prefixes stay as they are. False,
+/// and nothing is done, if so many bytes differ that comparisons are faster.
+fn sort_by_digits(entries: &mut Vec<Entry>) -> bool {
+    let Some(least) = entries.iter().map(|entry| joined(entry.prefix)).min() else { return true };
+    // Beyond the least one: numbers around zero differ in all bytes, their distances in the last ones.
+    let beyond = |entry: &Entry| joined(entry.prefix) - least;
+    let differ = entries.iter().fold(0, |differ, entry| differ | beyond(entry));
+    let digits = (0..Prefix::BITS).step_by(8).filter(|shift| (differ >> shift) & 0xff != 0);
+    if digits.clone().count() > DIGITS_MAX {
+        return false;
+    }
+    let mut sorted = entries.clone();
+    for shift in digits {
+        let digit = |entry: &Entry| usize::from((beyond(entry) >> shift).to_le_bytes()[0]);
+        let mut places = [0_usize; 256];
+        entries.iter().for_each(|entry| places[digit(entry)] += 1);
+        let mut end = 0;
+        for place in &mut places {
+            end += core::mem::replace(place, end);
+        }
+        for entry in &*entries {
+            let place = &mut places[digit(entry)];
+            sorted[*place] = *entry;
+            *place += 1;
+        }
+        core::mem::swap(entries, &mut sorted);
+    }
+    true
+}
+
 /// The prefix of a key, padded with zeros if the key is shorter, and the rest. No key is a prefix of another, so
 /// padding makes no two keys equal.
 fn split(key: &[u8]) -> ([u64; 2], &[u8]) {
@@ -200,6 +269,11 @@ fn split(key: &[u8]) -> ([u64; 2], &[u8]) {
 
 fn joined([high, low]: [u64; 2]) -> Prefix {
     Prefix::from(high) << 64 | Prefix::from(low)
+}
+
+fn halves(prefix: Prefix) -> [u64; 2] {
+    let [high, low]: [[u8; 8]; 2] = bytemuck::cast(prefix.to_be_bytes());
+    [high, low].map(u64::from_be_bytes)
 }
 
 /// Compares the rests of two keys whose prefixes are equal.
@@ -247,7 +321,7 @@ mod tests {
             (0..3000).map(|n| format!("a key that is longer than its prefix {}", n * 37 % 50)).collect();
         let column = [strings(&all)];
         let mut budget = Budget::new(0);
-        let mut piece = Piece::new(&keys(), &column, 3, 10..3000, false, &mut budget).unwrap();
+        let mut piece = Piece::new(&keys(), &column, 3, 10..3000, &mut budget).unwrap();
         let rows: Vec<usize> = (0..piece.len()).map(|at| usize_of_u32(piece.row(at))).collect();
         let mut expected: Vec<usize> = (10..10 + piece.len()).collect();
         expected.sort_by_key(|row| &all[*row]);
@@ -261,7 +335,7 @@ mod tests {
     #[test]
     fn heads_behind_what_is_common() {
         let all: Vec<String> = ["x".repeat(20) + "abc", "x".repeat(20) + "abd" + &"y".repeat(40)].to_vec();
-        let piece = Piece::new(&keys(), &[strings(&all)], 0, 0..2, true, &mut Budget::unlimited()).unwrap();
+        let piece = Piece::of_sorted(&keys(), &[strings(&all)], 0, 0..2, &mut Budget::unlimited()).unwrap();
         // The byte before each value, and the equal bytes.
         assert_eq!(piece.common(0, &piece, 1), 1 + 22);
         assert_eq!(piece.common(1, &piece, 1), 1 + 63 + 2);
@@ -280,7 +354,7 @@ mod tests {
     #[test]
     fn what_is_sorted_stays() {
         let all: Vec<String> = ["b", "a"].map(String::from).to_vec();
-        let piece = Piece::new(&keys(), &[strings(&all)], 0, 0..2, true, &mut Budget::unlimited()).unwrap();
+        let piece = Piece::of_sorted(&keys(), &[strings(&all)], 0, 0..2, &mut Budget::unlimited()).unwrap();
         assert_eq!((piece.row(0), piece.row(1), piece.tail(1)), (0, 1, &[][..]));
     }
 
@@ -288,7 +362,7 @@ mod tests {
     fn a_piece_ends_behind_a_long_key() {
         let all: Vec<String> = (0..10).map(|n| format!("{}{}", "x".repeat(60_000), 9 - n)).collect();
         let mut budget = Budget::new(0);
-        let piece = Piece::new(&keys(), &[strings(&all)], 0, 0..10, false, &mut budget).unwrap();
+        let piece = Piece::new(&keys(), &[strings(&all)], 0, 0..10, &mut budget).unwrap();
         assert_eq!((piece.len(), piece.row(0)), (1, 0));
         assert!(budget.spent() < 250_000, "{budget:?}");
     }

@@ -32,20 +32,23 @@ pub(super) struct Common {
     pub(super) keys: Keys,
     pub(super) codecs: Arc<dyn Codecs>,
     pub(super) spill: Object,
-    /// Maximum rows of a batch that is returned.
-    pub(super) batch_rows: usize,
 }
 
 /// Sorted rows in the spill object: a Parquet file of these bytes.
 pub(super) type Run = Range<u64>;
 
+/// Rows in memory, in order: batches, one after the other.
+pub(super) type Block = Vec<Stored>;
+
 /// Merges what is sorted in parts.
 pub(super) struct Producer {
-    /// Batches that rows are picked from: for runs, the current one of each.
+    /// Batches that rows are picked from: those in memory, and the current one of each run.
     stored: Vec<Stored>,
-    /// Empty if all rows are in memory.
-    runs: Vec<RunReader>,
+    /// What the merge's pieces come from. Empty if it has them all.
+    sources: Vec<Source>,
     merge: Merge,
+    /// Maximum rows of a batch that is returned.
+    batch_rows: usize,
     picks: Vec<Pick>,
     stage: Stage,
     /// What follows once the picked rows are gathered.
@@ -57,14 +60,14 @@ pub(super) struct Producer {
 
 #[derive(Debug)]
 enum Stage {
-    /// Reads the first rows of runs, from this one on.
+    /// Gets the first rows of sources, from this one on.
     Starting(usize),
     /// The first rows are compared.
     Building,
     Picking,
     Measuring(Measuring),
     Gathering(Box<Gathering>, usize),
-    /// More of a run is read.
+    /// The next rows of a source are got.
     Refilling(usize),
     /// Releases memory.
     Clearing,
@@ -78,29 +81,51 @@ enum Then {
     Clearing,
 }
 
+/// Sorted rows, a piece of which takes part in the merge.
+enum Source {
+    /// A block: its batches that are left, and the first row that is in no piece yet.
+    Memory { stored: Range<usize>, next_row: usize },
+    /// A run, whose current batch is this one.
+    Run { reader: Box<RunReader>, stored: usize },
+}
+
 impl Producer {
-    /// For rows in memory: their batches, and sorted pieces of them.
-    pub(super) fn of_memory(stored: Vec<Stored>, pieces: Vec<Piece>) -> Producer {
-        Producer::new(stored, Vec::new(), Merge::of(pieces))
+    /// Of batches, and sorted pieces of them.
+    pub(super) fn of_pieces(stored: Vec<Stored>, pieces: Vec<Piece>, batch_rows: usize) -> Producer {
+        Producer::new(stored, Vec::new(), Merge::of(pieces), batch_rows)
     }
 
-    /// Of runs.
+    /// Of runs, and of blocks that came after them.
     ///
     /// # Errors
     ///
     /// If a run cannot be a Parquet file.
-    pub(super) fn of_runs(runs: &[Run], common: &Common) -> Result<Producer> {
-        let stored = runs.iter().map(|_| Stored::default()).collect();
-        let readers =
-            runs.iter().map(|run| RunReader::new(run.clone(), common)).collect::<Result<Vec<_>>>()?;
-        Ok(Producer::new(stored, readers, Merge::of_empty(runs.len())))
+    pub(super) fn of(
+        runs: &[Run],
+        blocks: Vec<Block>,
+        common: &Common,
+        batch_rows: usize,
+    ) -> Result<Producer> {
+        let mut sources = Vec::with_capacity(runs.len() + blocks.len());
+        for (stored, run) in runs.iter().enumerate() {
+            sources.push(Source::Run { reader: Box::new(RunReader::new(run.clone(), common)?), stored });
+        }
+        let mut stored: Vec<Stored> = runs.iter().map(|_| Stored::default()).collect();
+        for block in blocks {
+            let start = stored.len();
+            stored.extend(block);
+            sources.push(Source::Memory { stored: start..stored.len(), next_row: 0 });
+        }
+        let merge = Merge::of_empty(sources.len());
+        Ok(Producer::new(stored, sources, merge, batch_rows))
     }
 
-    fn new(stored: Vec<Stored>, runs: Vec<RunReader>, merge: Merge) -> Producer {
+    fn new(stored: Vec<Stored>, sources: Vec<Source>, merge: Merge, batch_rows: usize) -> Producer {
         Producer {
             stored,
-            runs,
+            sources,
             merge,
+            batch_rows,
             picks: Vec::new(),
             stage: Stage::Starting(0),
             then: Then::Picking,
@@ -117,13 +142,13 @@ impl Producer {
     ) -> Result<Going<Option<Batch>, Demand>> {
         loop {
             match &mut self.stage {
-                Stage::Starting(run) => {
-                    let run = *run;
-                    if run == self.runs.len() {
+                Stage::Starting(source) => {
+                    let source = *source;
+                    if source == self.sources.len() {
                         self.stage = Stage::Building;
                     } else {
-                        done!(self.refill(run, common, budget)?);
-                        self.stage = Stage::Starting(run + 1);
+                        done!(self.refill(source, common, budget)?);
+                        self.stage = Stage::Starting(source + 1);
                     }
                 }
                 Stage::Building => {
@@ -132,16 +157,16 @@ impl Producer {
                     }
                 }
                 Stage::Picking => {
-                    let is_in_memory = self.runs.is_empty();
-                    match self.merge.pick(&mut self.picks, common.batch_rows, is_in_memory, budget)? {
+                    let has_all = self.sources.is_empty();
+                    match self.merge.pick(&mut self.picks, self.batch_rows, has_all, budget)? {
                         Picked::Spent => return Ok(Going::Yield),
                         Picked::Enough => self.gather(Then::Picking),
                         Picked::All => self.gather(Then::Clearing),
-                        // The current batch has more rows, or rows that were picked still need it.
-                        Picked::Exhausted(run) if self.has_more_at_hand(run) => {
-                            self.stage = Stage::Refilling(run)
+                        Picked::Exhausted(source) if self.is_kept(source) => {
+                            self.stage = Stage::Refilling(source)
                         }
-                        Picked::Exhausted(run) => self.gather(Then::Refilling(run)),
+                        // Rows that were picked need the batch that is about to be replaced.
+                        Picked::Exhausted(source) => self.gather(Then::Refilling(source)),
                     }
                 }
                 Stage::Measuring(measuring) => {
@@ -160,10 +185,10 @@ impl Producer {
                     self.gather(self.then);
                     return Ok(Going::Done(Some(batch)));
                 }
-                Stage::Refilling(run) => {
-                    let run = *run;
-                    done!(self.refill(run, common, budget)?);
-                    self.merge.go_on(run, budget);
+                Stage::Refilling(source) => {
+                    let source = *source;
+                    done!(self.refill(source, common, budget)?);
+                    self.merge.go_on(source, budget);
                     self.stage = Stage::Picking;
                 }
                 Stage::Clearing => {
@@ -182,7 +207,10 @@ impl Producer {
 
     /// Takes bytes of the spill object.
     pub(super) fn supply(&mut self, object: Object, range: &Range<u64>, bytes: &Bytes) -> Result<()> {
-        self.runs.iter_mut().try_for_each(|run| run.supply(object, range, bytes))
+        self.sources.iter_mut().try_for_each(|source| match source {
+            Source::Run { reader, .. } => reader.supply(object, range, bytes),
+            Source::Memory { .. } => Ok(()),
+        })
     }
 
     /// Sets what follows once everything picked is gathered, which happens now if anything was.
@@ -191,59 +219,60 @@ impl Producer {
         self.stage = match then {
             _ if !self.picks.is_empty() => Stage::Measuring(Measuring::new(self.picks.len())),
             Then::Picking => Stage::Picking,
-            Then::Refilling(run) => Stage::Refilling(run),
+            Then::Refilling(source) => Stage::Refilling(source),
             Then::Clearing => Stage::Clearing,
         };
     }
 
-    fn has_more_at_hand(&self, run: usize) -> bool {
-        match (self.runs.get(run), self.stored.get(run)) {
-            (Some(reader), Some(stored)) => reader.next_row < stored.rows,
-            _ => false,
+    /// Whether the next piece of a source leaves the batches that rows were picked from where they are.
+    fn is_kept(&self, source: usize) -> bool {
+        match self.sources.get(source) {
+            Some(Source::Run { reader, stored }) => {
+                self.stored.get(*stored).is_some_and(|stored| reader.next_row < stored.rows)
+            }
+            Some(Source::Memory { .. }) => true,
+            None => false,
         }
     }
 
-    /// Passes the next rows of a run to the merge; none at its end.
-    fn refill(&mut self, run: usize, common: &Common, budget: &mut Budget<'_>) -> Result<Going<(), Demand>> {
-        let (Some(reader), Some(stored)) = (self.runs.get_mut(run), self.stored.get_mut(run)) else {
-            return Err(Error::internal("a run that is not there"));
+    /// Passes the next rows of a source to the merge; none at its end.
+    fn refill(
+        &mut self,
+        source: usize,
+        common: &Common,
+        budget: &mut Budget<'_>,
+    ) -> Result<Going<(), Demand>> {
+        let next = match self.sources.get_mut(source) {
+            Some(Source::Memory { stored, next_row }) => {
+                let rows_of = |at: usize| self.stored.get(at).map_or(0, |stored| stored.rows);
+                if *next_row == rows_of(stored.start) {
+                    (stored.start, *next_row) = ((stored.start + 1).min(stored.end), 0);
+                }
+                (stored.start < stored.end).then_some((stored.start, next_row))
+            }
+            Some(Source::Run { reader, stored }) => {
+                let at = *stored;
+                let Some(stored) = self.stored.get_mut(at) else {
+                    return Err(Error::internal("a run without a batch"));
+                };
+                let has_rows = done!(reader.next_batch(stored, &mut self.released, common, budget)?);
+                has_rows.then_some((at, &mut reader.next_row))
+            }
+            None => return Err(Error::internal("a source that is not there")),
         };
-        loop {
-            if !is_paid_for(1, budget) {
-                return Ok(Going::Yield);
-            }
-            if reader.next_row < stored.rows {
-                if !Piece::is_paid_for(budget) {
-                    return Ok(Going::Yield);
-                }
-                let source =
-                    u32::try_from(run).map_err(|_| Error::internal("more runs than are merged at once"))?;
-                let rows = reader.next_row..stored.rows;
-                let piece = Piece::new(&common.keys, &stored.columns, source, rows, true, budget)?;
-                reader.next_row += piece.len();
-                self.merge.replace(run, piece);
-                return Ok(Going::Done(()));
-            }
-            if let Some(storing) = &mut reader.storing {
-                if !storing.step(&common.schema, budget)? {
-                    return Ok(Going::Yield);
-                }
-                *stored = reader.storing.take().map(Storing::finish).unwrap_or_default();
-                reader.next_row = 0;
-                continue;
-            }
-            if !stored.release(&mut self.released, budget) || !self.released.step(budget) {
-                return Ok(Going::Yield);
-            }
-            stored.rows = 0;
-            match reader.read(common, budget)? {
-                Step::Ready(batch) => reader.storing = Some(Storing::new(batch, false)),
-                Step::Need(demand) => return Ok(Going::Need(demand)),
-                Step::Yield => return Ok(Going::Yield),
-                Step::Done => return Ok(Going::Done(())),
-                Step::Append(..) => return Err(Error::internal("a reader that writes")),
-            }
+        let Some((at, next_row)) = next else { return Ok(Going::Done(())) };
+        if !Piece::is_paid_for(budget) {
+            return Ok(Going::Yield);
         }
+        let number =
+            u32::try_from(at).map_err(|_| Error::internal("more batches than are merged at once"))?;
+        let Some(stored) = self.stored.get(at) else {
+            return Err(Error::internal("a batch that is missing"));
+        };
+        let piece = Piece::of_sorted(&common.keys, &stored.columns, number, *next_row..stored.rows, budget)?;
+        *next_row += piece.len();
+        self.merge.replace(source, piece);
+        Ok(Going::Done(()))
     }
 
     /// Releases memory. True once none is left.
@@ -286,6 +315,43 @@ impl RunReader {
         let mut footer = FooterReader::new(common.spill, Limits::TRUSTED);
         footer.supply_length(common.spill, run.end - run.start)?;
         Ok(RunReader { run, reading: Reading::Footer(Box::new(footer)), storing: None, next_row: 0 })
+    }
+
+    /// Replaces the current batch by the next one, if all of its rows are in pieces. False at the end.
+    fn next_batch(
+        &mut self,
+        stored: &mut Stored,
+        released: &mut Released,
+        common: &Common,
+        budget: &mut Budget<'_>,
+    ) -> Result<Going<bool, Demand>> {
+        loop {
+            if !is_paid_for(1, budget) {
+                return Ok(Going::Yield);
+            }
+            if self.next_row < stored.rows {
+                return Ok(Going::Done(true));
+            }
+            if let Some(storing) = &mut self.storing {
+                if !storing.step(&common.schema, budget)? {
+                    return Ok(Going::Yield);
+                }
+                *stored = self.storing.take().map(Storing::finish).unwrap_or_default();
+                self.next_row = 0;
+                continue;
+            }
+            if !stored.release(released, budget) || !released.step(budget) {
+                return Ok(Going::Yield);
+            }
+            (stored.rows, self.next_row) = (0, 0);
+            match self.read(common, budget)? {
+                Step::Ready(batch) => self.storing = Some(Storing::new(batch, false)),
+                Step::Need(demand) => return Ok(Going::Need(demand)),
+                Step::Yield => return Ok(Going::Yield),
+                Step::Done => return Ok(Going::Done(false)),
+                Step::Append(..) => return Err(Error::internal("a reader that writes")),
+            }
+        }
     }
 
     fn read(&mut self, common: &Common, budget: &mut Budget<'_>) -> Result<Step<Batch>> {

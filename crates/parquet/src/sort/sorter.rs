@@ -11,11 +11,11 @@ use marquetry_base::{
     Budget, Bytes, Codec, Codecs, Error, Failed, Limits, Machine, Object, Price, Result, Step, check_supply,
 };
 
+use super::group::{Group, Grouping};
 use super::key::Keys;
-use super::pieces::Piece;
-use super::producer::{Common, Producer, Run};
+use super::producer::{Block, Common, Producer, Run};
 use super::run::RunWork;
-use super::stored::{Stored, Storing};
+use super::stored::Storing;
 use crate::batch::Batch;
 use crate::batch::store::{rows_max, value_bytes};
 use crate::format::{Compression, Encoding, SortingColumn};
@@ -42,9 +42,13 @@ pub struct Sorter {
     state: State,
     fed: Option<Batch>,
     is_finished: bool,
-    /// What is held, sorted in pieces.
-    stored: Vec<Stored>,
-    pieces: Vec<Piece>,
+    /// Maximum rows of a batch that is handed out, and of one of a block.
+    batch_rows: usize,
+    block_rows: usize,
+    /// The last rows that were taken, which become a block.
+    group: Group,
+    /// What is held besides, and its bytes.
+    blocks: Vec<Block>,
     held: u64,
     /// How much of that is half of the memory: the first run.
     half: Option<Half>,
@@ -55,7 +59,7 @@ pub struct Sorter {
     is_waiting: bool,
     /// Bytes of rows that are being written.
     spilling: u64,
-    /// Rows that are held, and the bytes of one, on the average, of those that were held last.
+    /// Rows of the blocks, and the bytes of one, on the average, of those that were held last.
     held_rows: u64,
     row_bytes: u64,
     /// Rows that were taken.
@@ -105,6 +109,8 @@ enum State {
     Storing(Box<Storing>),
     /// The rows of the last batch are sorted, from this one on.
     Sorting(usize),
+    /// The group becomes a block.
+    Grouping(Box<Grouping>),
     /// Rows are written as a run.
     Spilling {
         work: Box<RunWork>,
@@ -115,11 +121,10 @@ enum State {
     End,
 }
 
-/// A part of what is held: the first batches, and the pieces of them.
+/// A part of what is held: the first blocks.
 #[derive(Debug, Clone, Copy)]
 struct Half {
-    stored: usize,
-    pieces: usize,
+    blocks: usize,
     held: u64,
     rows: u64,
 }
@@ -134,9 +139,8 @@ enum Outside {
     Away,
 }
 
-/// Batches, and sorted pieces of them, that are held at once: each of them is looked at for each batch that is handed out.
-const BATCHES_MAX: usize = 4096;
-const PIECES_MAX: usize = 32_768;
+/// Blocks or runs that are merged at once: each of them is looked at for each batch that is handed out.
+const SOURCES_MAX: usize = 4096;
 
 /// Bytes and rows of a row group of a run: of each run that is merged, about so much is held, some of it more than once.
 const GROUP_BYTES_MAX: u64 = 2 << 20;
@@ -150,9 +154,10 @@ const COLUMN_BYTES: u64 = 1 << 10;
 /// A batch that is held is more than the half of it: with less, a half without a batch would become a run, again and again.
 const MEMORY_BYTES_MIN: u64 = 2;
 
-/// Rows and bytes of a batch that is handed out, at most.
+/// Rows and bytes of a batch that is handed out, at most, and rows of one of a block.
 const BATCH_ROWS: usize = 8192;
 const BATCH_BYTES: usize = 64 << 20;
+const BLOCK_ROWS: usize = 32 << 10;
 
 /// The price of measuring a leaf, and how many are measured at a time.
 const LEAF_PRICE: Price = Price::per_kilovalue(20 << 10);
@@ -175,13 +180,15 @@ impl Sorter {
         let memory_bytes = options.memory_bytes.max(MEMORY_BYTES_MIN);
         let options = SortOptions { memory_bytes, ..options };
         Ok(Sorter {
-            common: Common { schema, keys, codecs, spill, batch_rows: BATCH_ROWS },
+            common: Common { schema, keys, codecs, spill },
             options,
+            batch_rows: BATCH_ROWS,
+            block_rows: BLOCK_ROWS,
             state: State::Measuring { leaf: 0, row_bytes: 1 },
             fed: None,
             is_finished: false,
-            stored: Vec::new(),
-            pieces: Vec::new(),
+            group: Group::default(),
+            blocks: Vec::new(),
             held: 0,
             half: None,
             shares: false,
@@ -287,7 +294,7 @@ impl Sorter {
 
     /// The approximate bytes of the rows that it holds.
     pub fn held(&self) -> u64 {
-        self.held + self.spilling
+        self.group.held() + self.held + self.spilling
     }
 
     fn advance(&mut self, budget: &mut Budget<'_>) -> Result<Step<Sorted>> {
@@ -306,11 +313,22 @@ impl Sorter {
                     }
                     None
                 }
-                State::Sorting(_) if !Piece::is_paid_for(budget) => Some(Step::Yield),
-                State::Sorting(_) => {
-                    self.sort(budget)?;
-                    None
+                State::Sorting(first) => {
+                    let sorted = self.group.sort(first, &self.common.keys, budget);
+                    let is_unpaid = sorted.as_ref().is_ok_and(Option::is_none);
+                    match self.in_input(sorted)? {
+                        Some(rows) => (self.rows, self.state) = (self.rows + rows, State::Filling),
+                        None => {}
+                    }
+                    is_unpaid.then_some(Step::Yield)
                 }
+                State::Grouping(grouping) => match grouping.step(&self.common, budget)? {
+                    false => Some(Step::Yield),
+                    true => {
+                        self.end_block();
+                        None
+                    }
+                },
                 State::Spilling { .. } => self.spill(budget)?,
                 State::Sending(producer) => match producer.step(&self.common, budget)? {
                     Going::Done(Some(batch)) => Some(Step::Ready(Sorted::Rows(batch))),
@@ -335,18 +353,18 @@ impl Sorter {
     /// Measures a row, a slice of its leaves.
     fn measure(&mut self, budget: &mut Budget<'_>) {
         let State::Measuring { leaf, row_bytes } = &mut self.state else { return };
-        let Common { schema, batch_rows, .. } = &mut self.common;
-        let leaves = schema.leaves();
+        let leaves = self.common.schema.leaves();
         let end = leaves.len().min(*leaf + LEAVES_AT_ONCE);
         for at in *leaf..end {
             let physical_type = leaves[at].physical_type;
             *row_bytes = row_bytes.saturating_add(value_bytes(physical_type));
-            *batch_rows = rows_max(physical_type).min(*batch_rows);
+            self.block_rows = rows_max(physical_type).min(self.block_rows);
         }
         budget.charge(LEAF_PRICE, 0, end - *leaf);
         *leaf = end;
         if end == leaves.len() {
-            *batch_rows = (BATCH_BYTES / *row_bytes).clamp(1, *batch_rows);
+            self.block_rows = (BATCH_BYTES / *row_bytes).clamp(1, self.block_rows);
+            self.batch_rows = self.block_rows.min(self.batch_rows);
             self.state = State::Filling;
         }
     }
@@ -357,29 +375,26 @@ impl Sorter {
         let is_spilling = is_outside || self.runs() > 0;
         let memory = self.options.memory_bytes;
         if self.half.is_none() && self.held >= memory / 2 {
-            let (stored, pieces) = (self.stored.len(), self.pieces.len());
-            self.half = Some(Half { stored, pieces, held: self.held, rows: self.held_rows });
+            self.half = Some(Half { blocks: self.blocks.len(), held: self.held, rows: self.held_rows });
         }
         // While a run is written, there is room for another.
-        let is_full = self.held >= if is_spilling { memory / 2 } else { memory }
-            || self.stored.len() >= BATCHES_MAX
-            || self.pieces.len() >= PIECES_MAX;
+        let is_full =
+            self.held >= if is_spilling { memory / 2 } else { memory } || self.blocks.len() >= SOURCES_MAX;
         let is_last = self.is_finished && self.fed.is_none();
-        if !self.stored.is_empty() && (is_full || is_last && is_spilling) {
+        let held = self.group.held() + self.held;
+        if self.group.is_full(self.block_rows) || !self.group.is_empty() && (is_last || held >= memory) {
+            self.state = State::Grouping(Box::new(Grouping::new(&mut self.group, self.block_rows)));
+        } else if is_full {
             if is_outside {
                 return Ok(self.wait());
             }
             self.begin_run(is_spilling)?;
         } else if let Some(batch) = self.fed.take() {
-            self.state = State::Storing(Box::new(Storing::new(batch, true)));
+            self.state = State::Storing(Box::new(Group::storing(batch)));
         } else if !self.is_finished {
             return Ok(Some(Step::Ready(Sorted::Room)));
         } else if is_outside {
             return Ok(self.wait());
-        } else if self.runs() == 0 {
-            let producer =
-                Producer::of_memory(core::mem::take(&mut self.stored), core::mem::take(&mut self.pieces));
-            (self.held, self.state) = (0, State::Sending(Box::new(producer)));
         } else {
             self.merge()?;
         }
@@ -394,31 +409,18 @@ impl Sorter {
     /// The batch can be held.
     fn hold(&mut self) {
         if let State::Storing(storing) = core::mem::replace(&mut self.state, State::Sorting(0)) {
-            let stored = storing.finish();
-            self.held += stored.held;
-            self.held_rows += u64_of(stored.rows);
-            self.stored.push(stored);
+            self.group.add(storing.finish());
         }
     }
 
-    /// Sorts a piece of the last batch.
-    fn sort(&mut self, budget: &mut Budget<'_>) -> Result<()> {
-        let (State::Sorting(first), Some(last)) = (&mut self.state, self.stored.last()) else {
-            return Err(Error::internal("nothing to sort"));
-        };
-        let source = u32::try_from(self.stored.len() - 1).map_err(|_| Error::internal("too many batches"))?;
-        let piece = Piece::new(&self.common.keys, &last.columns, source, *first..last.rows, false, budget);
-        *first += piece.as_ref().map_or(0, Piece::len);
-        let is_done = *first >= last.rows;
-        let rows = u64_of(last.rows);
-        let piece = self.in_input(piece)?;
-        self.held += u64_of(piece.held());
-        self.pieces.push(piece);
-        if is_done {
-            self.rows += rows;
-            self.state = State::Filling;
+    /// The group is a block.
+    fn end_block(&mut self) {
+        if let State::Grouping(grouping) = core::mem::replace(&mut self.state, State::Filling) {
+            let block = grouping.finish();
+            self.held += block.iter().map(|stored| stored.held).sum::<u64>();
+            self.held_rows += block.iter().map(|stored| u64_of(stored.rows)).sum::<u64>();
+            self.blocks.push(block);
         }
-        Ok(())
     }
 
     /// An error of a batch that was fed tells the row among all that were.
@@ -432,21 +434,17 @@ impl Sorter {
         })
     }
 
-    /// What is held becomes a run, all of it or the first half.
+    /// The blocks become a run, all of them or the first half.
     fn begin_run(&mut self, is_all: bool) -> Result<()> {
-        let (mut stored, mut pieces) = (core::mem::take(&mut self.stored), core::mem::take(&mut self.pieces));
+        let mut blocks = core::mem::take(&mut self.blocks);
         let (mut held, mut rows) = (self.held, self.held_rows);
-        if let Some(half) = self.half.take().filter(|half| !is_all && half.stored < stored.len()) {
-            self.stored = stored.split_off(half.stored);
-            self.pieces = pieces.split_off(half.pieces);
-            let batches =
-                u32::try_from(half.stored).map_err(|_| Error::internal("too many batches to sort"))?;
-            self.pieces.iter_mut().for_each(|piece| piece.source -= batches);
+        if let Some(half) = self.half.take().filter(|half| !is_all && half.blocks < blocks.len()) {
+            self.blocks = blocks.split_off(half.blocks);
             (held, rows) = (half.held, half.rows);
         }
         self.row_bytes = held.checked_div(rows).unwrap_or(0).max(1);
         (self.held, self.held_rows, self.spilling) = (self.held - held, self.held_rows - rows, held);
-        let producer = Producer::of_memory(stored, pieces);
+        let producer = Producer::of(&[], blocks, &self.common, self.batch_rows)?;
         if self.shares {
             self.outside = Outside::Ready(Box::new(self.run(producer)?));
             return Ok(());
@@ -504,16 +502,25 @@ impl Sorter {
     /// Runs that are merged at once.
     fn runs_max(&self) -> usize {
         let runs = self.options.memory_bytes / (GROUP_TIMES * self.group_bytes());
-        usize_of(runs).unwrap_or(usize::MAX).clamp(2, BATCHES_MAX)
+        usize_of(runs).unwrap_or(usize::MAX).clamp(2, SOURCES_MAX)
     }
 
-    /// Merges all runs, if they are not too many; else some of them to a longer one.
+    /// Merges everything, if it is not too much; else the blocks become a run, or some runs a longer one.
     fn merge(&mut self) -> Result<()> {
         let most = self.runs_max();
-        if self.runs() <= most {
+        // Runs take memory, too.
+        let memory = self.options.memory_bytes;
+        let taken = u64_of(self.runs()).saturating_mul(memory / u64_of(most));
+        let has_room = taken == 0 || self.blocks.is_empty() || self.held <= memory.saturating_sub(taken);
+        if self.runs() <= most && has_room {
             let runs: Vec<Run> = self.merged.drain(..).chain(self.runs.drain(..)).collect();
-            self.state = State::Sending(Box::new(Producer::of_runs(&runs, &self.common)?));
+            let blocks = core::mem::take(&mut self.blocks);
+            let producer = Producer::of(&runs, blocks, &self.common, self.batch_rows)?;
+            (self.held, self.state) = (0, State::Sending(Box::new(producer)));
             return Ok(());
+        }
+        if !self.blocks.is_empty() {
+            return self.begin_run(true);
         }
         if self.runs.is_empty() {
             self.runs = core::mem::take(&mut self.merged).into();
@@ -522,7 +529,7 @@ impl Sorter {
         match &*runs {
             // Nothing is gained by one.
             [only] => self.merged.push(only.clone()),
-            runs => self.write(Producer::of_runs(runs, &self.common)?, true)?,
+            runs => self.write(Producer::of(runs, Vec::new(), &self.common, self.batch_rows)?, true)?,
         }
         Ok(())
     }
