@@ -12,6 +12,8 @@ use crate::source::open_piece;
 use crate::subject::named;
 use crate::{Batches, Cancel, Piece, PieceOptions, Source};
 
+/// The most bytes of batches that wait, per thread: with more of them nothing was faster.
+const WAITING_BYTES_OF_THREAD: u64 = 8 << 20;
 /// At least this many batches may wait, however large their rows are; but none is made smaller than this for it.
 const WAITING_BATCHES: u64 = 8;
 const BATCH_BYTES_MIN: u64 = 256 << 10;
@@ -116,6 +118,7 @@ impl Reading {
             });
         }
         let readers = threads.min(wanted);
+        let waiting_bytes = waiting_bytes.min(WAITING_BYTES_OF_THREAD.saturating_mul(u64_of(threads)));
         let lanes = Arc::new(Lanes::new(wanted, threads, PIECES_AHEAD, waiting_bytes));
         let shares: Arc<[usize]> = shares(&source.pieces()[..wanted], threads).into();
         for _ in 0..readers {

@@ -1,9 +1,9 @@
 //! Sorting rows on their way.
 
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Budget, Bytes, Error, Machine, Object, Result, Step};
@@ -13,10 +13,11 @@ use marquetry_io::{ByteSink, ByteSinks, drive_into_while};
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::format::SortingColumn;
 use marquetry_parquet::schema::Schema;
-use marquetry_parquet::sort::{RunWork, SortOptions, Sorted, Sorter};
+use marquetry_parquet::sort::{SortOptions, SortWork, Sorted, Sorter};
 use marquetry_parquet::write::Fed;
 
 use crate::Cancel;
+use crate::lanes::spawn;
 
 /// The bytes of rows that a copy holds by default, most of them if they are sorted.
 pub const MEMORY_BYTES: u64 = 512 << 20;
@@ -28,8 +29,8 @@ const SPILL: Object = Object(0);
 pub(crate) struct Sorting {
     sorter: Sorter,
     spill: Stoppable,
-    /// Writes a run while the next rows are collected.
-    thread: Option<JoinHandle<Result<RunWork>>>,
+    /// Do the sorter's work while the next rows are collected.
+    workers: Workers,
     /// Rows that were taken, and where they come from: a stretch for each piece, and after each gap in one.
     rows: u64,
     stretches: Vec<Stretch>,
@@ -66,7 +67,7 @@ impl Sorting {
         let file = SpillFile::create(scratch)?;
         let name = file.name().to_owned();
         let spill = Stoppable { name, file: Arc::new(Mutex::new(file)), cancel: cancel.child() };
-        Ok(Sorting { sorter, spill, thread: None, rows: 0, stretches: Vec::new() })
+        Ok(Sorting { sorter, spill, workers: Workers::new(threads), rows: 0, stretches: Vec::new() })
     }
 
     /// Takes rows of a piece.
@@ -107,16 +108,14 @@ impl Sorting {
 
     /// Finds out what is wrong with rows that were taken.
     pub(crate) fn drain(&mut self) -> Result<()> {
-        if let Some(thread) = self.thread.take() {
-            self.sorter.return_run(joined(thread)?)?;
-        }
-        Ok(())
+        self.sorter.flush();
+        self.drive().map(drop)
     }
 
     fn drive(&mut self) -> Result<Option<Sorted>> {
         let (cancel, spill) = (self.spill.cancel.clone(), self.spill.clone());
         let mut sinks = ByteSinks::new().with(SPILL, &mut self.spill);
-        let mut machine = WithThread { sorter: &mut self.sorter, thread: &mut self.thread, spill };
+        let mut machine = WithWorkers { sorter: &mut self.sorter, workers: &mut self.workers, spill };
         drive_into_while(&mut machine, &mut sinks, || cancel.check())
     }
 
@@ -129,35 +128,83 @@ impl Sorting {
 impl Drop for Sorting {
     fn drop(&mut self) {
         self.spill.cancel.cancel();
-        // What it has to say, nobody wants to know any more.
-        let _ = self.drain();
+        // What they have to say, nobody wants to know any more.
+        while self.workers.at_work > 0 && self.workers.returned().is_ok() {}
     }
 }
 
-/// A sorter whose runs are written by a thread, one after the other.
-struct WithThread<'a> {
+/// Threads for work, one for each piece of it, and so many at a time.
+struct Workers {
+    most: usize,
+    at_work: usize,
+    done: (mpsc::Sender<Result<SortWork>>, mpsc::Receiver<Result<SortWork>>),
+}
+
+impl Workers {
+    fn new(most: usize) -> Workers {
+        Workers { most, at_work: 0, done: mpsc::channel() }
+    }
+
+    fn start(&mut self, mut work: SortWork, mut spill: Stoppable) -> Result<()> {
+        let done = self.done.0.clone();
+        spawn("marquetry-sorter", move || {
+            let cancel = spill.cancel.clone();
+            let worked = catch_unwind(AssertUnwindSafe(|| {
+                let mut sinks = ByteSinks::new().with(SPILL, &mut spill);
+                while drive_into_while(&mut work, &mut sinks, || cancel.check())?.is_some() {}
+                Ok(work)
+            }));
+            let worked = worked.unwrap_or_else(|_| Err(Error::internal("a thread that sorts has panicked")));
+            // Otherwise nobody wants it any more.
+            let _ = done.send(worked);
+        })?;
+        self.at_work += 1;
+        Ok(())
+    }
+
+    /// Waits for work that is done.
+    fn returned(&mut self) -> Result<SortWork> {
+        if self.at_work == 0 {
+            return Err(Error::internal("work that nobody does"));
+        }
+        let returned = self.done.1.recv().map_err(|_| Error::internal("work that is not returned"))?;
+        self.at_work -= 1;
+        returned
+    }
+
+    /// Work that is done already, if there is some.
+    fn at_hand(&mut self) -> Option<Result<SortWork>> {
+        let returned = self.done.1.try_recv().ok()?;
+        self.at_work -= 1;
+        Some(returned)
+    }
+}
+
+/// A sorter whose work is done by threads.
+struct WithWorkers<'a> {
     sorter: &'a mut Sorter,
-    thread: &'a mut Option<JoinHandle<Result<RunWork>>>,
+    workers: &'a mut Workers,
     spill: Stoppable,
 }
 
-impl Machine for WithThread<'_> {
+impl Machine for WithWorkers<'_> {
     type Product = Sorted;
 
     fn step(&mut self, budget: &mut Budget<'_>) -> Result<Step<Sorted>> {
         let step = self.sorter.step(budget)?;
-        if let Some(work) = self.sorter.next_run() {
-            let spill = self.spill.clone();
-            let spawned = thread::Builder::new()
-                .name("marquetry-sorter".to_string())
-                .spawn(move || write_run(work, spill));
-            *self.thread =
-                Some(spawned.map_err(|error| {
-                    Error::io(format!("cannot start a thread: {error}")).caused_by(error)
-                })?);
-        } else if self.sorter.awaits_run() {
-            let thread = self.thread.take().ok_or_else(|| Error::internal("a run that nobody writes"))?;
-            self.sorter.return_run(joined(thread)?)?;
+        let mut awaits_work = self.sorter.awaits_work();
+        while let Some(work) = self.workers.at_hand() {
+            self.sorter.return_work(work?)?;
+            awaits_work = false;
+        }
+        while self.workers.at_work < self.workers.most
+            && let Some(work) = self.sorter.next_work()
+        {
+            self.workers.start(work, self.spill.clone())?;
+        }
+        if awaits_work {
+            let work = self.workers.returned()?;
+            self.sorter.return_work(work)?;
         }
         Ok(step)
     }
@@ -173,17 +220,6 @@ impl Machine for WithThread<'_> {
     fn fail(&mut self, object: Object, range: Range<u64>, reason: Error) {
         self.sorter.fail(object, range, reason);
     }
-}
-
-fn write_run(mut work: RunWork, mut spill: Stoppable) -> Result<RunWork> {
-    let cancel = spill.cancel.clone();
-    let mut sinks = ByteSinks::new().with(SPILL, &mut spill);
-    while drive_into_while(&mut work, &mut sinks, || cancel.check())?.is_some() {}
-    Ok(work)
-}
-
-fn joined(thread: JoinHandle<Result<RunWork>>) -> Result<RunWork> {
-    thread.join().unwrap_or_else(|_| Err(Error::internal("a thread that sorts has panicked")))
 }
 
 /// The spill file. Operations on it may take long, and end if the work is cancelled.

@@ -1,121 +1,211 @@
 //! Batches as they came, and the block that becomes of them.
 
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use marquetry_base::cast::u64_of;
-use marquetry_base::{Budget, Error, Result};
+use marquetry_base::cast::{u64_of, usize_of_u32};
+use marquetry_base::{Budget, Error, Price, Result};
 
-use super::key::Keys;
 use super::pieces::Piece;
 use super::producer::{Block, Common, Producer};
-use super::stored::{Stored, Storing};
-use crate::batch::Batch;
+use super::stored::{Stored, Storing, held_by};
+use crate::batch::{Batch, INLINE_BYTES_MAX, Values};
 use crate::going::Going;
 
-/// Bytes, batches and pieces of a group, at most: a block is made within the cache.
-const GROUP_BYTES: u64 = 4 << 20;
+/// Batches of a group, at most.
 const GROUP_BATCHES: usize = 1024;
-/// Strings of a batch of fewer rows are copied at once: otherwise many batches would hold what little of each points into.
-const FEW_ROWS: usize = 1024;
+/// The price of looking at a column, and at the length of a string.
+const COLUMN_PRICE: Price = Price::per_kilovalue(60 << 10);
+const LENGTH_PRICE: Price = Price::per_kilovalue(2 << 10);
+/// Strings that are looked at between two checks of the budget.
+const SLICE_VALUES: usize = 16 << 10;
 
-/// Batches in the order in which they came, each sorted in pieces.
+/// Batches in the order in which they came.
 #[derive(Debug, Default)]
 pub(super) struct Group {
-    stored: Vec<Stored>,
-    pieces: Vec<Piece>,
+    batches: VecDeque<Batch>,
     rows: usize,
-    held: u64,
+    bytes: u64,
+}
+
+/// The bytes of a batch, about, as they are counted: without what many strings have in common.
+#[derive(Debug, Default)]
+pub(super) struct Sizing {
+    column: usize,
+    value: usize,
+    bytes: u64,
 }
 
 impl Group {
-    /// Makes a batch one that can be [added](Group::add).
-    pub(super) fn storing(batch: Batch) -> Storing {
-        let copies = batch.rows < FEW_ROWS;
-        Storing::new(batch, copies)
-    }
-
-    /// Adds a batch, whose rows are to be sorted.
-    pub(super) fn add(&mut self, stored: Stored) {
-        self.rows += stored.rows;
-        self.held += stored.held;
-        self.stored.push(stored);
-    }
-
-    /// Sorts rows of the last batch from `first` on, a piece at a time. Its rows, once all are sorted; `None` if the budget pays for no
-    /// more.
-    ///
-    /// # Errors
-    ///
-    /// As [`Piece::new`].
-    pub(super) fn sort(
-        &mut self,
-        first: &mut usize,
-        keys: &Keys,
-        budget: &mut Budget<'_>,
-    ) -> Result<Option<u64>> {
-        let Some(last) = self.stored.last() else { return Err(Error::internal("nothing to sort")) };
-        let source = u32::try_from(self.stored.len() - 1).map_err(|_| Error::internal("too many batches"))?;
-        while *first < last.rows {
-            if !Piece::is_paid_for(budget) {
-                return Ok(None);
-            }
-            let piece = Piece::new(keys, &last.columns, source, *first..last.rows, budget)?;
-            *first += piece.len();
-            self.held += u64_of(piece.held());
-            self.pieces.push(piece);
-        }
-        Ok(Some(u64_of(last.rows)))
+    /// Adds a batch of so many bytes.
+    pub(super) fn add(&mut self, batch: Batch, bytes: u64) {
+        self.rows += batch.rows;
+        self.bytes += bytes;
+        self.batches.push_back(batch);
     }
 
     /// Whether it has no rows.
     pub(super) fn is_empty(&self) -> bool {
-        self.stored.is_empty()
+        self.batches.is_empty()
     }
 
-    /// Whether it should become a block, whose batches have so many rows.
-    pub(super) fn is_full(&self, block_rows: usize) -> bool {
-        self.rows >= block_rows || self.held >= GROUP_BYTES || self.stored.len() >= GROUP_BATCHES
+    /// Whether it has so many rows or bytes, or many batches.
+    pub(super) fn is_full(&self, rows: usize, bytes: u64) -> bool {
+        self.rows >= rows || self.bytes >= bytes || self.batches.len() >= GROUP_BATCHES
+    }
+
+    /// Rows.
+    pub(super) fn rows(&self) -> u64 {
+        u64_of(self.rows)
     }
 
     /// Bytes of memory, about.
-    pub(super) fn held(&self) -> u64 {
-        self.held
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
+impl Sizing {
+    /// The bytes, once they are counted.
+    pub(super) fn step(&mut self, batch: &Batch, budget: &mut Budget<'_>) -> Option<u64> {
+        while let Some(column) = batch.columns.get(self.column) {
+            if let Values::ByteArray(strings) = &column.values {
+                let views = strings.views();
+                let until = views.len().min(self.value + SLICE_VALUES);
+                let lengths = views[self.value..until].iter().map(|view| {
+                    let words: &[u32; 4] = bytemuck::cast_ref(view);
+                    usize_of_u32(words[0])
+                });
+                self.bytes += lengths.filter(|length| *length > INLINE_BYTES_MAX).map(u64_of).sum::<u64>();
+                budget.charge(LENGTH_PRICE, 0, until - self.value);
+                self.value = until;
+            }
+            if self.value >= column.values.len() || !matches!(column.values, Values::ByteArray(_)) {
+                budget.charge(COLUMN_PRICE, 0, 1);
+                self.bytes += u64_of(held_by(column));
+                (self.column, self.value) = (self.column + 1, 0);
+            }
+            if budget.is_spent() && self.column < batch.columns.len() {
+                return None;
+            }
+        }
+        Some(self.bytes)
     }
 }
 
 /// A group on its way to a block.
-pub(super) struct Grouping {
-    producer: Producer,
-    storing: Option<Storing>,
+pub(super) struct GroupWork {
+    common: Common,
+    block_rows: usize,
+    /// Among all groups.
+    pub(super) number: u64,
+    /// Rows before those of the batch at hand, among all that were taken.
+    first_row: u64,
+    batches: VecDeque<Batch>,
+    stage: Stage,
+    /// Batches that are stored, and sorted pieces of them.
+    stored: Vec<Stored>,
+    pieces: Vec<Piece>,
     block: Block,
 }
 
-impl Grouping {
-    /// Takes the group.
-    pub(super) fn new(group: &mut Group, block_rows: usize) -> Grouping {
-        let Group { stored, pieces, .. } = core::mem::take(group);
-        let producer = Producer::of_pieces(stored, pieces, block_rows);
-        Grouping { producer, storing: None, block: Vec::new() }
+enum Stage {
+    /// The next batch is begun, or all are merged.
+    Begin,
+    Storing(Storing),
+    /// The rows of the last batch are sorted, from this one on.
+    Sorting(usize),
+    /// What is sorted is merged, and a batch of it stored.
+    Merging(Producer, Option<Storing>),
+    Done,
+}
+
+impl GroupWork {
+    /// Takes the group, which has so many rows before it. The block's batches have `block_rows` rows at most.
+    pub(super) fn new(
+        group: &mut Group,
+        common: Common,
+        block_rows: usize,
+        (number, first_row): (u64, u64),
+    ) -> GroupWork {
+        let Group { batches, .. } = core::mem::take(group);
+        GroupWork {
+            common,
+            block_rows,
+            number,
+            first_row,
+            batches,
+            stage: Stage::Begin,
+            stored: Vec::new(),
+            pieces: Vec::new(),
+            block: Vec::new(),
+        }
     }
 
     /// Works on it. True once it is done.
     ///
     /// # Errors
     ///
-    /// If memory cannot be allocated.
-    pub(super) fn step(&mut self, common: &Common, budget: &mut Budget<'_>) -> Result<bool> {
+    /// As [`Piece::new`], and for a batch that does not fit the schema, with the row among all that were taken.
+    pub(super) fn step(&mut self, budget: &mut Budget<'_>) -> Result<bool> {
         loop {
-            if let Some(storing) = &mut self.storing {
-                if !storing.step(&common.schema, budget)? {
-                    return Ok(false);
+            match &mut self.stage {
+                Stage::Begin => {
+                    self.stage = match self.batches.pop_front() {
+                        Some(batch) => Stage::Storing(Storing::new(batch, false)),
+                        None => {
+                            let (stored, pieces) =
+                                (core::mem::take(&mut self.stored), core::mem::take(&mut self.pieces));
+                            Stage::Merging(Producer::of_pieces(stored, pieces, self.block_rows), None)
+                        }
+                    };
                 }
-                self.block.extend(self.storing.take().map(Storing::finish));
+                Stage::Storing(storing) => {
+                    let is_stored = storing.step(&self.common.schema, budget);
+                    if !self.in_input(is_stored)? {
+                        return Ok(false);
+                    }
+                    if let Stage::Storing(storing) = core::mem::replace(&mut self.stage, Stage::Sorting(0)) {
+                        self.stored.push(storing.finish());
+                    }
+                }
+                Stage::Sorting(first) => {
+                    let (first, Some(last)) = (*first, self.stored.last()) else {
+                        return Err(Error::internal("nothing to sort"));
+                    };
+                    if first == last.rows {
+                        self.first_row += u64_of(last.rows);
+                        self.stage = Stage::Begin;
+                        continue;
+                    }
+                    if !Piece::is_paid_for(budget) {
+                        return Ok(false);
+                    }
+                    let source = u32::try_from(self.stored.len() - 1)
+                        .map_err(|_| Error::internal("too many batches"))?;
+                    let (keys, rows) = (&self.common.keys, first..last.rows);
+                    let piece = self.in_input(Piece::new(keys, &last.columns, source, rows, budget))?;
+                    self.stage = Stage::Sorting(first + piece.len());
+                    self.pieces.push(piece);
+                }
+                Stage::Merging(producer, storing) => {
+                    if let Some(work) = storing {
+                        if !work.step(&self.common.schema, budget)? {
+                            return Ok(false);
+                        }
+                        self.block.extend(storing.take().map(Storing::finish));
+                    }
+                    match producer.step(&self.common, budget)? {
+                        Going::Done(Some(batch)) => *storing = Some(Storing::new(batch, true)),
+                        Going::Done(None) => self.stage = Stage::Done,
+                        Going::Yield => return Ok(false),
+                        Going::Need(_) => return Err(Error::internal("rows in memory that are read")),
+                    }
+                }
+                Stage::Done => return Ok(true),
             }
-            match self.producer.step(common, budget)? {
-                Going::Done(Some(batch)) => self.storing = Some(Storing::new(batch, true)),
-                Going::Done(None) => return Ok(true),
-                Going::Yield => return Ok(false),
-                Going::Need(_) => return Err(Error::internal("rows in memory that are read")),
+            if budget.is_spent() {
+                return Ok(matches!(self.stage, Stage::Done));
             }
         }
     }
@@ -123,5 +213,16 @@ impl Grouping {
     /// The block.
     pub(super) fn finish(self) -> Block {
         self.block
+    }
+
+    /// An error of a batch tells the row among all that were taken.
+    fn in_input<T>(&self, result: Result<T>) -> Result<T> {
+        result.map_err(|error| match error.place().row {
+            Some(row) => {
+                let number = self.first_row + row;
+                error.replaced(|place| place.row = Some(number))
+            }
+            None => error,
+        })
     }
 }

@@ -25,12 +25,13 @@ mod producer;
 mod run;
 mod sorter;
 mod stored;
+mod work;
 
 use marquetry_base::Budget;
 
 pub use key::{KEY_BYTES_MAX, KEY_COLUMNS_MAX, Keys};
-pub use run::RunWork;
 pub use sorter::{SortOptions, Sorted, Sorter};
+pub use work::SortWork;
 
 /// Whether the rest of a budget pays for what is done in one go, or nothing of it is spent yet.
 fn is_paid_for(units: u64, budget: &Budget<'_>) -> bool {

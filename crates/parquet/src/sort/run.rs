@@ -11,12 +11,8 @@ use super::producer::{Common, Producer, Run};
 use crate::going::Going;
 use crate::write::{Fed, FileWriter};
 
-/// Writes a run of a [`Sorter`](super::Sorter): returns the bytes to append to the spill object, from merged rows that
-/// it holds.
-///
-/// A sorter that [shares](super::Sorter::share) its work hands these out. They append one after the other: there is one
-/// at a time. What they answer has no product.
-pub struct RunWork {
+/// A run that is being written: returns the bytes to append to the spill object, from merged rows that it holds.
+pub(super) struct RunWork {
     common: Common,
     producer: Box<Producer>,
     writer: Box<FileWriter>,
@@ -45,13 +41,8 @@ impl RunWork {
         self.is_done.then_some(self.start..self.start + self.bytes)
     }
 
-    /// Where its next byte will be in the spill object.
-    pub(super) fn position(&self) -> u64 {
-        self.start + self.bytes
-    }
-
     /// Works on, up to a point where the budget is to be looked at. `None` there.
-    pub(super) fn advance(&mut self, budget: &mut Budget<'_>) -> Result<Option<Step<()>>> {
+    fn advance(&mut self, budget: &mut Budget<'_>) -> Result<Option<Step<()>>> {
         Ok(match self.writer.step(budget)? {
             Step::Append(object, bytes) => {
                 self.bytes += u64_of(bytes.len());

@@ -11,11 +11,12 @@ use marquetry_base::{
     Budget, Bytes, Codec, Codecs, Error, Failed, Limits, Machine, Object, Price, Result, Step, check_supply,
 };
 
-use super::group::{Group, Grouping};
+use super::group::{Group, GroupWork, Sizing};
 use super::key::Keys;
 use super::producer::{Block, Common, Producer, Run};
 use super::run::RunWork;
 use super::stored::Storing;
+use super::work::{Kind, SortWork};
 use crate::batch::Batch;
 use crate::batch::store::{rows_max, value_bytes};
 use crate::format::{Compression, Encoding, SortingColumn};
@@ -45,17 +46,24 @@ pub struct Sorter {
     /// Maximum rows of a batch that is handed out, and of one of a block.
     batch_rows: usize,
     block_rows: usize,
-    /// The last rows that were taken, which become a block.
+    /// The last rows that were taken, which become a block when there are enough of them, or this is so.
     group: Group,
-    /// What is held besides, and its bytes.
+    flushes: bool,
+    /// Groups that were begun, and the blocks of the last ones, as far as they are done.
+    groups: u64,
+    arriving: VecDeque<Arriving>,
+    arriving_bytes: u64,
+    /// Blocks that are held, and their bytes.
     blocks: Vec<Block>,
     held: u64,
     /// How much of that is half of the memory: the first run.
     half: Option<Half>,
-    /// Runs are written elsewhere, and the one that is.
+    /// Work is done elsewhere, and that which nobody has taken yet.
     shares: bool,
-    outside: Outside,
-    /// Nothing can be done before it is.
+    ready: VecDeque<SortWork>,
+    /// A run is among it, or was taken.
+    is_run_away: bool,
+    /// Nothing can be done before work is returned.
     is_waiting: bool,
     /// Bytes of rows that are being written.
     spilling: u64,
@@ -105,15 +113,13 @@ enum State {
         row_bytes: usize,
     },
     Filling,
-    /// The batch that was fed is made one of which any row can be taken.
-    Storing(Box<Storing>),
-    /// The rows of the last batch are sorted, from this one on.
-    Sorting(usize),
-    /// The group becomes a block.
-    Grouping(Box<Grouping>),
-    /// Rows are written as a run.
-    Spilling {
-        work: Box<RunWork>,
+    /// The strings of a small batch are copied: otherwise many batches would hold what little of each points into.
+    Copying(Box<Storing>),
+    /// The bytes of a batch are counted.
+    Sizing(Batch, Sizing),
+    /// A group is sorted, or a run written: one that was merged of others, or the blocks.
+    Working {
+        work: Box<SortWork>,
         is_merged: bool,
     },
     /// Rows are handed out.
@@ -129,25 +135,30 @@ struct Half {
     rows: u64,
 }
 
-/// A run that is written elsewhere.
-#[derive(Default)]
-enum Outside {
-    #[default]
-    None,
-    /// It waits for the host.
-    Ready(Box<RunWork>),
-    Away,
+/// A group of so many bytes, and its block once it is there.
+struct Arriving {
+    bytes: u64,
+    block: Option<Result<Block>>,
 }
+
+/// Groups and their bytes, by the memory, whose blocks are not counted yet: as many, however many threads there are, so that runs do not
+/// depend on it.
+const AHEAD: usize = 8;
+const AHEAD_PART: u64 = 8;
+/// Bytes of a group, at most: it is sorted within the cache.
+const GROUP_BYTES_MAX: u64 = 4 << 20;
+/// Batches of fewer rows are copied as they come.
+const FEW_ROWS: usize = 1024;
 
 /// Blocks or runs that are merged at once: each of them is looked at for each batch that is handed out.
 const SOURCES_MAX: usize = 4096;
 
 /// Bytes and rows of a row group of a run: of each run that is merged, about so much is held, some of it more than once.
-const GROUP_BYTES_MAX: u64 = 2 << 20;
-const GROUP_BYTES_MIN: u64 = 64 << 10;
-const GROUP_ROWS_MAX: u64 = 64 << 10;
+const ROW_GROUP_BYTES_MAX: u64 = 2 << 20;
+const ROW_GROUP_BYTES_MIN: u64 = 64 << 10;
+const ROW_GROUP_ROWS_MAX: u64 = 64 << 10;
 /// How often a row group is held: compressed, its pages, and the batch.
-const GROUP_TIMES: u64 = 4;
+const ROW_GROUP_TIMES: u64 = 4;
 /// Bytes of a page that are not values, about, and so of a row group for each column.
 const COLUMN_BYTES: u64 = 1 << 10;
 
@@ -188,11 +199,16 @@ impl Sorter {
             fed: None,
             is_finished: false,
             group: Group::default(),
+            flushes: false,
+            groups: 0,
+            arriving: VecDeque::new(),
+            arriving_bytes: 0,
             blocks: Vec::new(),
             held: 0,
             half: None,
             shares: false,
-            outside: Outside::None,
+            ready: VecDeque::new(),
+            is_run_away: false,
             is_waiting: false,
             spilling: 0,
             held_rows: 0,
@@ -241,49 +257,42 @@ impl Sorter {
         self.spilled
     }
 
-    /// Lets the host have runs written elsewhere while more rows are collected: from now on the sorter hands out the
-    /// [work](RunWork). The rows come in the same order, and in the same batches.
+    /// Has everything looked at that was taken: the next `Room` is answered once all of it is sorted, and after what is wrong with it. Ends
+    /// with the next batch.
+    pub fn flush(&mut self) {
+        self.flushes = true;
+    }
+
+    /// Lets the host have work done elsewhere while more rows are collected: from now on the sorter hands it
+    /// [out](SortWork). The rows come in the same order, and in the same batches.
     ///
     /// ```text
-    /// next_run()                   a run to be written, which any thread may do
-    /// return_run(work)             once it is done
-    /// awaits_run()                 after a step that returned Yield: only next_run and return_run lead on
+    /// next_work()                   work to be done, which any thread may do
+    /// return_work(work)             once it is done
+    /// awaits_work()                 after a step that returned Yield: only next_work and return_work lead on
     /// ```
     ///
-    /// Runs that are merged to longer ones are not shared.
+    /// What is merged in the end is not shared, nor are runs that are merged to longer ones.
     pub fn share(&mut self) {
         self.shares = true;
     }
 
-    /// The run to be written, if there is one.
-    pub fn next_run(&mut self) -> Option<RunWork> {
-        match core::mem::replace(&mut self.outside, Outside::Away) {
-            Outside::Ready(work) => Some(*work),
-            other => {
-                self.outside = other;
-                None
-            }
-        }
+    /// Work to be done, if there is some.
+    pub fn next_work(&mut self) -> Option<SortWork> {
+        self.ready.pop_front()
     }
 
-    /// Takes back what has written a run.
+    /// Takes back work that is done.
     ///
     /// # Errors
     ///
-    /// `Misuse` for a run that is not complete, or not of this sorter.
-    pub fn return_run(&mut self, work: RunWork) -> Result<()> {
-        match (&self.outside, work.run()) {
-            (Outside::Away, Some(run)) if run.start == self.spilled => {
-                self.outside = Outside::None;
-                self.end_run(run, false);
-                Ok(())
-            }
-            _ => Err(Error::misuse("a run that is not complete, or of another sorter")),
-        }
+    /// `Misuse` for work that is not complete, or not of this sorter.
+    pub fn return_work(&mut self, work: SortWork) -> Result<()> {
+        self.accept(work, false)
     }
 
-    /// Whether the last step ended because nothing can be done before a run is [returned](Sorter::return_run).
-    pub fn awaits_run(&self) -> bool {
+    /// Whether the last step ended because nothing can be done before work is [returned](Sorter::return_work).
+    pub fn awaits_work(&self) -> bool {
         self.is_waiting
     }
 
@@ -294,7 +303,7 @@ impl Sorter {
 
     /// The approximate bytes of the rows that it holds.
     pub fn held(&self) -> u64 {
-        self.group.held() + self.held + self.spilling
+        self.group.bytes() + self.arriving_bytes + self.held + self.spilling
     }
 
     fn advance(&mut self, budget: &mut Budget<'_>) -> Result<Step<Sorted>> {
@@ -306,30 +315,19 @@ impl Sorter {
                     None
                 }
                 State::Filling => self.fill()?,
-                State::Storing(storing) => {
-                    let stored = storing.step(&self.common.schema, budget);
-                    if self.in_input(stored)? {
-                        self.hold();
+                State::Copying(storing) => {
+                    if storing.step(&self.common.schema, budget).map_err(|error| self.of_input(error))? {
+                        self.copied();
                     }
                     None
                 }
-                State::Sorting(first) => {
-                    let sorted = self.group.sort(first, &self.common.keys, budget);
-                    let is_unpaid = sorted.as_ref().is_ok_and(Option::is_none);
-                    match self.in_input(sorted)? {
-                        Some(rows) => (self.rows, self.state) = (self.rows + rows, State::Filling),
-                        None => {}
+                State::Sizing(batch, sizing) => {
+                    if let Some(bytes) = sizing.step(batch, budget) {
+                        self.collect(bytes);
                     }
-                    is_unpaid.then_some(Step::Yield)
+                    None
                 }
-                State::Grouping(grouping) => match grouping.step(&self.common, budget)? {
-                    false => Some(Step::Yield),
-                    true => {
-                        self.end_block();
-                        None
-                    }
-                },
-                State::Spilling { .. } => self.spill(budget)?,
+                State::Working { .. } => self.work(budget)?,
                 State::Sending(producer) => match producer.step(&self.common, budget)? {
                     Going::Done(Some(batch)) => Some(Step::Ready(Sorted::Rows(batch))),
                     Going::Need(demand) => Some(Step::Need(demand)),
@@ -371,29 +369,40 @@ impl Sorter {
 
     /// Decides what is done next: nothing is half done.
     fn fill(&mut self) -> Result<Option<Step<Sorted>>> {
-        let is_outside = !matches!(self.outside, Outside::None);
-        let is_spilling = is_outside || self.runs() > 0;
         let memory = self.options.memory_bytes;
-        if self.half.is_none() && self.held >= memory / 2 {
+        let is_last = self.is_finished && self.fed.is_none();
+        let flushes = is_last || self.flushes && self.fed.is_none();
+        // Blocks are counted in the order of their groups, as late as there is room for more of them.
+        let ahead = memory / AHEAD_PART;
+        let room = memory - ahead;
+        let has_many = self.arriving.len() >= AHEAD || self.arriving_bytes >= ahead;
+        if !self.arriving.is_empty() && (has_many || flushes && self.group.is_empty()) {
+            return self.hold();
+        }
+        if self.half.is_none() && self.held >= room / 2 {
             self.half = Some(Half { blocks: self.blocks.len(), held: self.held, rows: self.held_rows });
         }
         // While a run is written, there is room for another.
+        let is_spilling = self.is_run_away || self.runs() > 0;
         let is_full =
-            self.held >= if is_spilling { memory / 2 } else { memory } || self.blocks.len() >= SOURCES_MAX;
-        let is_last = self.is_finished && self.fed.is_none();
-        let held = self.group.held() + self.held;
-        if self.group.is_full(self.block_rows) || !self.group.is_empty() && (is_last || held >= memory) {
-            self.state = State::Grouping(Box::new(Grouping::new(&mut self.group, self.block_rows)));
-        } else if is_full {
-            if is_outside {
+            self.held >= if is_spilling { room / 2 } else { room } || self.blocks.len() >= SOURCES_MAX;
+        let group_bytes = (ahead / u64_of(AHEAD)).clamp(1, GROUP_BYTES_MAX);
+        if is_full {
+            if self.is_run_away {
                 return Ok(self.wait());
             }
             self.begin_run(is_spilling)?;
+        } else if self.group.is_full(self.block_rows, group_bytes) || flushes && !self.group.is_empty() {
+            self.begin_group();
         } else if let Some(batch) = self.fed.take() {
-            self.state = State::Storing(Box::new(Group::storing(batch)));
+            self.flushes = false;
+            self.state = match batch.rows < FEW_ROWS {
+                true => State::Copying(Box::new(Storing::new(batch, true))),
+                false => State::Sizing(batch, Sizing::default()),
+            };
         } else if !self.is_finished {
             return Ok(Some(Step::Ready(Sorted::Room)));
-        } else if is_outside {
+        } else if self.is_run_away {
             return Ok(self.wait());
         } else {
             self.merge()?;
@@ -406,32 +415,67 @@ impl Sorter {
         Some(Step::Yield)
     }
 
-    /// The batch can be held.
-    fn hold(&mut self) {
-        if let State::Storing(storing) = core::mem::replace(&mut self.state, State::Sorting(0)) {
-            self.group.add(storing.finish());
+    /// The strings of a batch are copied.
+    fn copied(&mut self) {
+        if let State::Copying(storing) = core::mem::replace(&mut self.state, State::Filling) {
+            let stored = storing.finish();
+            let batch = Batch { row_group: 0, first_row: 0, rows: stored.rows, columns: stored.columns };
+            self.state = State::Sizing(batch, Sizing::default());
         }
     }
 
-    /// The group is a block.
-    fn end_block(&mut self) {
-        if let State::Grouping(grouping) = core::mem::replace(&mut self.state, State::Filling) {
-            let block = grouping.finish();
-            self.held += block.iter().map(|stored| stored.held).sum::<u64>();
-            self.held_rows += block.iter().map(|stored| u64_of(stored.rows)).sum::<u64>();
-            self.blocks.push(block);
+    /// A batch of so many bytes is with the group.
+    fn collect(&mut self, bytes: u64) {
+        if let State::Sizing(batch, _) = core::mem::replace(&mut self.state, State::Filling) {
+            self.rows += u64_of(batch.rows);
+            self.group.add(batch, bytes);
         }
     }
 
     /// An error of a batch that was fed tells the row among all that were.
-    fn in_input<T>(&self, result: Result<T>) -> Result<T> {
-        result.map_err(|error| match error.place().row {
+    fn of_input(&self, error: Error) -> Error {
+        match error.place().row {
             Some(row) => {
                 let number = self.rows + row;
                 error.replaced(|place| place.row = Some(number))
             }
             None => error,
-        })
+        }
+    }
+
+    /// The group is to become a block.
+    fn begin_group(&mut self) {
+        let bytes = self.group.bytes();
+        let place = (self.groups, self.rows - self.group.rows());
+        let work = GroupWork::new(&mut self.group, self.common.clone(), self.block_rows, place);
+        self.groups += 1;
+        self.arriving_bytes += bytes;
+        self.arriving.push_back(Arriving { bytes, block: None });
+        self.begin(SortWork::group(work));
+    }
+
+    /// Work is to be done, here or elsewhere.
+    fn begin(&mut self, work: SortWork) {
+        if self.shares {
+            self.ready.push_back(work);
+        } else {
+            self.state = State::Working { work: Box::new(work), is_merged: false };
+        }
+    }
+
+    /// Counts the first block that is arriving, or waits for it.
+    fn hold(&mut self) -> Result<Option<Step<Sorted>>> {
+        if self.arriving.front().is_none_or(|first| first.block.is_none()) {
+            return Ok(self.wait());
+        }
+        if let Some(Arriving { bytes, block: Some(block) }) = self.arriving.pop_front() {
+            let block = block?;
+            self.arriving_bytes -= bytes;
+            self.held += block.iter().map(|stored| stored.held).sum::<u64>();
+            self.held_rows += block.iter().map(|stored| u64_of(stored.rows)).sum::<u64>();
+            self.blocks.push(block);
+        }
+        Ok(None)
     }
 
     /// The blocks become a run, all of them or the first half.
@@ -444,26 +488,38 @@ impl Sorter {
         }
         self.row_bytes = held.checked_div(rows).unwrap_or(0).max(1);
         (self.held, self.held_rows, self.spilling) = (self.held - held, self.held_rows - rows, held);
-        let producer = Producer::of(&[], blocks, &self.common, self.batch_rows)?;
-        if self.shares {
-            self.outside = Outside::Ready(Box::new(self.run(producer)?));
-            return Ok(());
+        let run = self.run(Producer::of(&[], blocks, &self.common, self.batch_rows)?)?;
+        self.is_run_away = true;
+        self.begin(run);
+        Ok(())
+    }
+
+    fn run(&self, producer: Producer) -> Result<SortWork> {
+        Ok(SortWork::run(RunWork::new(self.common.clone(), producer, self.writer()?, self.spilled)))
+    }
+
+    /// Takes what work has made.
+    fn accept(&mut self, work: SortWork, is_merged: bool) -> Result<()> {
+        let wrong = || Error::misuse("work that is not complete, or of another sorter");
+        match work.0 {
+            Kind::Sorted(number, block) => {
+                let first = self.groups - u64_of(self.arriving.len());
+                let at = number.checked_sub(first).and_then(usize_of);
+                let slot = at.and_then(|at| self.arriving.get_mut(at)).filter(|slot| slot.block.is_none());
+                slot.ok_or_else(wrong)?.block = Some(block);
+            }
+            Kind::Run(work) => {
+                let run = work.run().filter(|run| run.start == self.spilled).ok_or_else(wrong)?;
+                self.end_run(run, is_merged);
+            }
+            Kind::Group(_) => return Err(wrong()),
         }
-        self.write(producer, false)
-    }
-
-    fn run(&self, producer: Producer) -> Result<RunWork> {
-        Ok(RunWork::new(self.common.clone(), producer, self.writer()?, self.spilled))
-    }
-
-    fn write(&mut self, producer: Producer, is_merged: bool) -> Result<()> {
-        self.state = State::Spilling { work: Box::new(self.run(producer)?), is_merged };
         Ok(())
     }
 
     /// A run is in the spill object.
     fn end_run(&mut self, run: Run, is_merged: bool) {
-        (self.spilled, self.spilling) = (run.end, 0);
+        (self.spilled, self.spilling, self.is_run_away) = (run.end, 0, false);
         if is_merged {
             self.merged.push(run);
         } else {
@@ -472,14 +528,14 @@ impl Sorter {
     }
 
     /// Bytes of a row group of a run.
-    fn group_bytes(&self) -> u64 {
-        let share = (self.options.memory_bytes / 64).clamp(GROUP_BYTES_MIN, GROUP_BYTES_MAX);
+    fn row_group_bytes(&self) -> u64 {
+        let share = (self.options.memory_bytes / 64).clamp(ROW_GROUP_BYTES_MIN, ROW_GROUP_BYTES_MAX);
         share.max(u64_of(self.common.schema.leaves().len()) * COLUMN_BYTES)
     }
 
     /// A writer of a run.
     fn writer(&self) -> Result<FileWriter> {
-        let group_bytes = self.group_bytes();
+        let group_bytes = self.row_group_bytes();
         let options = WriteOptions {
             column: ColumnOptions {
                 compression: self.options.compression,
@@ -489,7 +545,7 @@ impl Sorter {
                 ..ColumnOptions::default()
             },
             row_group_bytes: group_bytes,
-            row_group_rows: (group_bytes / self.row_bytes).clamp(1, GROUP_ROWS_MAX),
+            row_group_rows: (group_bytes / self.row_bytes).clamp(1, ROW_GROUP_ROWS_MAX),
             page_index: false,
             // It is read here.
             limits: Limits::TRUSTED,
@@ -501,7 +557,7 @@ impl Sorter {
 
     /// Runs that are merged at once.
     fn runs_max(&self) -> usize {
-        let runs = self.options.memory_bytes / (GROUP_TIMES * self.group_bytes());
+        let runs = self.options.memory_bytes / (ROW_GROUP_TIMES * self.row_group_bytes());
         usize_of(runs).unwrap_or(usize::MAX).clamp(2, SOURCES_MAX)
     }
 
@@ -529,22 +585,28 @@ impl Sorter {
         match &*runs {
             // Nothing is gained by one.
             [only] => self.merged.push(only.clone()),
-            runs => self.write(Producer::of(runs, Vec::new(), &self.common, self.batch_rows)?, true)?,
+            runs => {
+                let producer = Producer::of(runs, Vec::new(), &self.common, self.batch_rows)?;
+                self.state = State::Working { work: Box::new(self.run(producer)?), is_merged: true };
+            }
         }
         Ok(())
     }
 
-    /// Writes a run.
-    fn spill(&mut self, budget: &mut Budget<'_>) -> Result<Option<Step<Sorted>>> {
-        let State::Spilling { work, is_merged } = &mut self.state else { return Ok(None) };
-        let answer = work.advance(budget)?;
-        self.spilled = work.position();
-        let (Some(Step::Done), Some(run), is_merged) = (&answer, work.run(), *is_merged) else {
-            return Ok(answer.map(|step| step.map(|()| Sorted::Room)));
-        };
-        self.end_run(run, is_merged);
-        self.state = State::Filling;
-        Ok(None)
+    /// Does work.
+    fn work(&mut self, budget: &mut Budget<'_>) -> Result<Option<Step<Sorted>>> {
+        let State::Working { work, .. } = &mut self.state else { return Ok(None) };
+        match work.step(budget)? {
+            Step::Done => {
+                if let State::Working { work, is_merged } =
+                    core::mem::replace(&mut self.state, State::Filling)
+                {
+                    self.accept(*work, is_merged)?;
+                }
+                Ok(None)
+            }
+            answer => Ok(Some(answer.map(|()| Sorted::Room))),
+        }
     }
 }
 
@@ -561,7 +623,7 @@ impl Machine for Sorter {
         }
         check_supply(&range, &bytes, Some(self.spilled))?;
         match &mut self.state {
-            State::Spilling { work, .. } => work.supply(object, range, bytes),
+            State::Working { work, .. } => work.supply(object, range, bytes),
             State::Sending(producer) => producer.supply(object, &range, &bytes),
             _ => Ok(()),
         }

@@ -343,7 +343,7 @@ fn find_starts(
 
 /// Bytes of a column, without what strings point to. What its buffers have room for beyond that does not count: it depends on
 /// what they held before, and with that where runs end would depend on the threads that the rows come from.
-fn held_by(column: &ColumnBatch) -> usize {
+pub(super) fn held_by(column: &ColumnBatch) -> usize {
     fn of<T: Clone>(buffer: &Buffer<T>) -> usize {
         size_of_val(&**buffer)
     }
