@@ -18,6 +18,7 @@
 //! | [`prefix`] | what byte strings have in common |
 //! | [`bits`] | bitmaps in Arrow's order |
 //! | [`levels`] | definition and repetition levels to offsets and validity |
+//! | [`marks`] | where delimiters, quotes and line ends are in a text |
 //! | [`lz`] | blocks of literals and matches: Snappy, LZ4 (both ways), LZO1X |
 //! | [`spread`] | dense values to one slot per row |
 //! | [`compact`] | the inverse: values without the slots of nulls |
@@ -60,6 +61,7 @@ mod error;
 pub mod gather;
 pub mod levels;
 pub mod lz;
+pub mod marks;
 pub mod pack;
 pub mod plain;
 pub mod prefix;

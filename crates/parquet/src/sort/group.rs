@@ -1,5 +1,6 @@
 //! Batches as they came, and the block that becomes of them.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
@@ -116,7 +117,7 @@ enum Stage {
     /// The rows of the last batch are sorted, from this one on.
     Sorting(usize),
     /// What is sorted is merged, and a batch of it stored.
-    Merging(Producer, Option<Storing>),
+    Merging(Box<Producer>, Option<Storing>),
     Done,
 }
 
@@ -156,7 +157,10 @@ impl GroupWork {
                         None => {
                             let (stored, pieces) =
                                 (core::mem::take(&mut self.stored), core::mem::take(&mut self.pieces));
-                            Stage::Merging(Producer::of_pieces(stored, pieces, self.block_rows), None)
+                            Stage::Merging(
+                                Box::new(Producer::of_pieces(stored, pieces, self.block_rows)),
+                                None,
+                            )
                         }
                     };
                 }

@@ -32,6 +32,7 @@
 mod delimited;
 mod lines;
 mod place;
+mod quotes;
 mod split;
 mod window;
 

@@ -5,10 +5,12 @@ use core::mem;
 
 use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_base::{Budget, Bytes, Error, Failed, Limits, Price, Result, Step};
+use marquetry_kernels::marks::BLOCK_BYTES;
 use marquetry_parquet::write::Fed;
 
 use super::delimited::BYTE_ORDER_MARK;
 use super::place::{Start, at_line};
+use super::quotes::{self, BLOCKS, Before, Ends};
 use super::window::too_long;
 use crate::TextOptions;
 
@@ -275,8 +277,17 @@ impl TextSplitter {
     fn scan(&mut self, text: &[u8], free: usize) -> Scanned {
         let mut scanned = Scanned::default();
         while scanned.length < text.len() && scanned.stops < SPLIT_SLICE_STOPS && !scanned.is_end {
-            let rest = &text[scanned.length..];
+            let mut rest = &text[scanned.length..];
             let free = free.saturating_sub(scanned.length);
+            if let Some(quotes) = self.rule.quotes.filter(|_| self.may_take_blocks(free)) {
+                let taken = self.blocks(&rest[..rest.len().min(free)], quotes);
+                scanned.length += taken;
+                if taken > 0 {
+                    continue;
+                }
+                // What stopped it is in the next block.
+                rest = &rest[..rest.len().min(BLOCK_BYTES)];
+            }
             match (self.mark, self.state, self.rule.quotes) {
                 (Some(matched), ..) => scanned.length += self.look_for_mark(matched, rest[0]),
                 (None, State::Blank { is_returned }, _) => {
@@ -308,6 +319,33 @@ impl TextSplitter {
             }
         }
         scanned
+    }
+
+    /// Whether whole blocks of rows can be looked at, where a block of the text cannot end.
+    fn may_take_blocks(&self, free: usize) -> bool {
+        let is_in_rows =
+            self.mark.is_none() && matches!(self.state, State::Plain | State::Quoted | State::Closed);
+        is_in_rows && self.rule.comment.is_none() && free >= BLOCK_BYTES
+    }
+
+    /// Looks at whole blocks, up to one with a quote that is not where it belongs. Returns how many bytes that were.
+    fn blocks(&mut self, text: &[u8], Quotes { delimiter, quote }: Quotes) -> usize {
+        let mut before = Before {
+            is_quoted: self.state == State::Quoted,
+            is_closed: self.state == State::Closed,
+            is_start: self.before == delimiter || self.before == b'\n',
+        };
+        let mut ends = [Ends::default(); BLOCKS];
+        let taken = BLOCK_BYTES * quotes::ends(text, delimiter, Some(quote), &mut before, &mut ends);
+        if let Some(last) = taken.checked_sub(1) {
+            self.before = text[last];
+            self.state = match before {
+                Before { is_quoted: true, .. } => State::Quoted,
+                Before { is_closed: true, .. } => State::Closed,
+                _ => State::Plain,
+            };
+        }
+        taken
     }
 
     /// Looks at a byte at the text's start, after so many of a byte order mark. Returns the bytes that are done with.

@@ -399,7 +399,7 @@ impl Filling {
         let is_null = |field: &Field<'_>| !field.is_quoted && is_null(nulls, field);
         let mut quoted = 0;
         let (end, bytes, rows) = self.each(source, is_null, |row, field, bytes| {
-            views[row] = match quote.filter(|_| field.is_quoted) {
+            views[row] = match quote.filter(|_| field.has_doubled) {
                 None => view_of(text, field.start, field.text.len(), 0),
                 Some(_) if field.text.len() > LONG_BYTES => return End::Long,
                 Some(quote) => {

@@ -1,0 +1,105 @@
+//! Where three bytes are in a text, 64 bytes at a time.
+//!
+//! Source: Langdale and Lemire, "Parsing Gigabytes of JSON per Second", VLDB Journal 28 (2019), 3.1, for masks of
+//! structural characters and the prefix sum of quotes.
+
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+use crate::cpu::{Isa, dispatch, isa};
+
+/// Bytes of a block.
+pub const BLOCK_BYTES: usize = 64;
+
+/// Finds the bytes in as many whole blocks of `text` as there are, and `out` has room for; returns how many. In each mask of `out[i]`, bit
+/// `n` stands for byte `n` of block `i`.
+#[must_use]
+pub fn find(text: &[u8], bytes: [u8; 3], out: &mut [[u64; 3]]) -> usize {
+    find_with(isa(), text, bytes, out)
+}
+
+/// For each bit, whether the number of bits that are set up to and including it is odd.
+#[inline]
+#[must_use]
+pub fn parity(bits: u64) -> u64 {
+    (0..6).fold(bits, |bits, shift| bits ^ (bits << (1 << shift)))
+}
+
+fn find_with(isa: Isa, text: &[u8], bytes: [u8; 3], out: &mut [[u64; 3]]) -> usize {
+    let (blocks, _) = text.as_chunks::<BLOCK_BYTES>();
+    // No contract beyond the features.
+    dispatch!(isa,
+        avx512: x86::find_avx512(blocks, bytes, out),
+        avx2: x86::find_avx2(blocks, bytes, out),
+        portable: find_portable(blocks, bytes, out),
+    );
+    blocks.len().min(out.len())
+}
+
+fn find_portable(blocks: &[[u8; BLOCK_BYTES]], bytes: [u8; 3], out: &mut [[u64; 3]]) {
+    for (block, masks) in blocks.iter().zip(out) {
+        let (words, _) = block.as_chunks::<8>();
+        for (byte, mask) in bytes.iter().zip(masks) {
+            *mask = words.iter().rev().fold(0, |mask, word| {
+                let equal = zeros(u64::from_le_bytes(*word) ^ (u64::from(*byte) * ONES));
+                // The highest bits of the bytes, in the highest byte.
+                mask << 8 | ((equal >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56)
+            });
+        }
+    }
+}
+
+/// Eight bytes of 1.
+const ONES: u64 = u64::MAX / 255;
+
+/// The highest bit of each byte that is zero, and of no other byte.
+#[inline]
+fn zeros(word: u64) -> u64 {
+    const LOW: u64 = 0x7f * ONES;
+    !(((word & LOW) + LOW) | word | LOW)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Random, rounds};
+    use std::vec;
+    use std::vec::Vec;
+
+    #[test]
+    fn bits_stand_for_bytes() {
+        let mut random = Random::new(83);
+        for _ in 0..rounds(300) {
+            let length = random.below(300);
+            let text: Vec<u8> = (0..length)
+                .map(|_| [b',', b'"', b'\n', 0x80, random.next() as u8][random.below(5)])
+                .collect();
+            let bytes = [b',', b'"', [b'\n', 0x80, 0][random.below(3)]];
+            for isa in Isa::all() {
+                for room in [0, 1, 3, 5] {
+                    let mut out = vec![[7; 3]; room];
+                    let found = find_with(isa, &text, bytes, &mut out);
+                    assert_eq!(found, (length / 64).min(room));
+                    for (masks, block) in out[..found].iter().zip(text.chunks(64)) {
+                        for (byte, mask) in bytes.iter().zip(masks) {
+                            let expected =
+                                block.iter().rev().fold(0, |bits, b| bits << 1 | u64::from(b == byte));
+                            assert_eq!(*mask, expected, "{isa:?}");
+                        }
+                    }
+                    assert!(out[found..].iter().all(|masks| *masks == [7; 3]));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn parities() {
+        for bits in [0, 1, 0b1001, 0b11, u64::MAX, 1 << 63, 0x1234_5678_9abc_def0] {
+            let expected = (0..64).fold(0, |all, bit| {
+                all | u64::from((bits & (u64::MAX >> (63 - bit))).count_ones() % 2) << bit
+            });
+            assert_eq!(parity(bits), expected, "{bits:x}");
+        }
+    }
+}
