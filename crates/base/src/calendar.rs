@@ -75,13 +75,21 @@ pub fn days(year: i64, month: i64, day: i64) -> Option<i64> {
     if !(0..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
         return None;
     }
+    let is_leap_year = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let days_of_month = match month {
+        2 => 28 + i64::from(is_leap_year),
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    };
+    if day > days_of_month {
+        return None;
+    }
     // Years from March on, which end with their leap day.
     let (year_from_march, month_from_march) =
         if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let leap_days =
         year_from_march.div_euclid(4) - year_from_march.div_euclid(100) + year_from_march.div_euclid(400);
-    let days = 365 * year_from_march + leap_days + (153 * month_from_march + 2) / 5 + day - 1 - 719_468;
-    (civil(days) == (year, month, day)).then_some(days)
+    Some(365 * year_from_march + leap_days + (153 * month_from_march + 2) / 5 + day - 1 - 719_468)
 }
 
 /// The same for any year of at most nine digits.
