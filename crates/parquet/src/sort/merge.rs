@@ -13,7 +13,7 @@ const COMPARE_PRICE: Price = Price::per_kilovalue(8 << 10);
 /// A common prefix of all keys is skipped if it has at least this many bytes: what follows it is farther away.
 const SKIPPED_MIN: usize = 4;
 /// Looking there costs as much as this many comparisons; and so does looking at a piece for the first time.
-const HEAD_COMPARISONS: usize = 40;
+const HEAD_COMPARISONS: usize = 90;
 
 /// Picks between two checks of the budget.
 const PICKS_AT_ONCE: usize = 64;

@@ -6,6 +6,7 @@ use core::ops::Range;
 
 use marquetry_base::cast::{u64_of, usize_of_u32};
 use marquetry_base::{Budget, Error, Price, Result};
+use marquetry_kernels::prefix;
 
 use super::key::Keys;
 use crate::batch::ColumnBatch;
@@ -201,8 +202,9 @@ impl Piece {
         if differ != 0 {
             return usize_of_u32(differ.leading_zeros() / 8);
         }
-        let pairs = self.tail(at).iter().zip(other.tail(other_at)).take(COMMON_BYTES_MAX);
-        PREFIX_BYTES + pairs.take_while(|(a, b)| a == b).count()
+        let tail = self.tail(at);
+        let looked_at = tail.get(..COMMON_BYTES_MAX).unwrap_or(tail);
+        PREFIX_BYTES + prefix::common(looked_at, other.tail(other_at))
     }
 
     /// The rest of a row's key after its prefix.

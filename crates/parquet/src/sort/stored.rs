@@ -16,7 +16,7 @@ use crate::write::released::Released;
 /// The prices of looking at a column; of copying strings; of finding where rows begin; and of moving values to their
 /// rows.
 const COLUMN_PRICE: Price = Price::per_kilovalue(60 << 10);
-const STRING_PRICE: Price = Price { kib: 450, kilovalue: 12 << 10 };
+const STRING_PRICE: Price = Price { kib: 900, kilovalue: 60 << 10 };
 const START_PRICE: Price = Price::per_kilovalue(3 << 10);
 const PUT_PRICE: Price = Price { kib: 450, kilovalue: 30 << 10 };
 
