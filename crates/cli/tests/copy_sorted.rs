@@ -80,6 +80,27 @@ fn sorted_as_duckdb_sorts() {
     }
 }
 
+/// A key that is too long comes before what is wrong with the text after it, however many threads there are.
+#[test]
+fn the_first_error_is_that_of_the_first_row() {
+    let folder = Folder::new();
+    let (from, to) = (folder.path("long.csv"), folder.path("to.parquet"));
+    let long = "x".repeat(70_000);
+    // With a schema, only the beginning is looked at for how fields are quoted.
+    let (many, some) = ("y,1\n".repeat(500_000), "y,1\n".repeat(20_000));
+    for (text, said) in [
+        (format!("a,b\n{many}{long},2\n{some}z,3,4\n"), "line 500002: a sort key of 70000 bytes"),
+        (format!("a,b\n{many}z,3,4\n{long},2\n"), "line 500002: 3 fields, where the rows before have 2"),
+    ] {
+        fs::write(&from, text).unwrap();
+        for threads in ["1", "2", "8"] {
+            let options = ["--sort", "a", "--threads", threads, "--schema", "a text, b bigint"];
+            copy(&from, &to, &options).failed(1, &[said]);
+        }
+    }
+    assert_eq!(folder.names(), ["long.csv"]);
+}
+
 #[test]
 fn the_order_is_told() {
     let folder = Folder::new();

@@ -204,7 +204,9 @@ fn copy_all(
     let mut of_piece = None;
     loop {
         let next = reading.next_batch();
-        let Some((piece, batch)) = next.map_err(|error| first(destination, &mut sorting, error))? else {
+        let Some((piece, batch)) =
+            next.map_err(|error| first(destination, (&mut sorting, &reading), error))?
+        else {
             break;
         };
         copied.rows += u64_of(batch.rows);
@@ -213,8 +215,10 @@ fn copy_all(
             digest.add(&batch);
         }
         if let Some(claim) = &mut claim {
-            check_claim(claim, &batch)
-                .map_err(|error| first(destination, &mut sorting, named(error, reading.name_of(piece))))?;
+            check_claim(claim, &batch).map_err(|error| {
+                let error = named(error, reading.name_of(piece));
+                first(destination, (&mut sorting, &reading), error)
+            })?;
         }
         match &mut sorting {
             Some(sorting) => {
@@ -278,15 +282,19 @@ fn waiting_bytes(options: &CopyOptions) -> u64 {
 }
 
 /// The error to report after the source has failed: that of earlier rows which cannot be written, if there is one.
-fn first(destination: &mut dyn Destination, sorting: &mut Option<Sorting>, error: Error) -> Error {
+fn first(
+    destination: &mut dyn Destination,
+    (sorting, reading): (&mut Option<Sorting>, &Reading),
+    error: Error,
+) -> Error {
     if error.kind() == ErrorKind::Cancelled {
         return error;
     }
-    let drained = match sorting {
-        Some(sorting) => sorting.drain(),
-        None => destination.drain(),
+    let earlier = match sorting {
+        Some(sorting) => sorting.drain().map_err(|earlier| unsorted(earlier, sorting, reading)),
+        None => destination.drain().map_err(|earlier| named(earlier, destination.name())),
     };
-    drained.map_or_else(|earlier| named(earlier, destination.name()), |()| error)
+    earlier.err().unwrap_or(error)
 }
 
 fn write(

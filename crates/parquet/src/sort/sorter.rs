@@ -237,7 +237,7 @@ impl Sorter {
             return Ok(Fed::Full(batch));
         }
         if batch.rows > 0 {
-            self.fed = Some(batch);
+            (self.fed, self.flushes) = (Some(batch), false);
         }
         Ok(Fed::Taken)
     }
@@ -395,7 +395,6 @@ impl Sorter {
         } else if self.group.is_full(self.block_rows, group_bytes) || flushes && !self.group.is_empty() {
             self.begin_group();
         } else if let Some(batch) = self.fed.take() {
-            self.flushes = false;
             self.state = match batch.rows < FEW_ROWS {
                 true => State::Copying(Box::new(Storing::new(batch, true))),
                 false => State::Sizing(batch, Sizing::default()),
