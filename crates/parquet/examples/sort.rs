@@ -203,7 +203,11 @@ impl Case {
     /// Sorts the rows.
     fn run(&self, schema: &Arc<Schema>, batches: &[Batch]) -> Result<[Lap; 2]> {
         let by = [SortingColumn { column: 0, descending: false, nulls_first: false }];
-        let options = SortOptions { memory_bytes: self.memory_bytes, compression: Compression::Uncompressed };
+        let options = SortOptions {
+            memory_bytes: self.memory_bytes,
+            compression: Compression::Uncompressed,
+            ..SortOptions::default()
+        };
         let mut sorter = Sorter::new(Arc::clone(schema), &by, Arc::new(NoCodecs), SPILL, options)?;
         let (mut laps, mut half, mut left, mut object) = ([Lap::NOTHING; 2], 0, batches.iter(), Vec::new());
         let mut rows = 0;

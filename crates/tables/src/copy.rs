@@ -182,7 +182,7 @@ fn copy_all(
         by => {
             let (host, scratch) = ((threads_of(options), &options.cancel), wants.scratch.as_deref());
             let memory_bytes = options.memory_bytes - waiting_bytes(options);
-            Some(Sorting::new(&table.schema, by, memory_bytes, host, scratch)?)
+            Some(Sorting::new((&table.schema, table.rows), by, memory_bytes, host, scratch)?)
         }
     };
     let keep_dictionaries = wants.keep_dictionaries && sorting.is_none();

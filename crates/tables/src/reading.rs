@@ -14,7 +14,8 @@ use crate::{Batches, Cancel, Piece, PieceOptions, Source};
 
 /// The most bytes of batches that wait, per thread: with more of them nothing was faster.
 const WAITING_BYTES_OF_THREAD: u64 = 8 << 20;
-/// At least this many batches may wait, however large their rows are; but none is made smaller than this for it.
+/// A batch takes this part of [`ReadingOptions::waiting_bytes`] at most, however large its rows are and however many threads there
+/// are; but none is made smaller than this for it.
 const WAITING_BATCHES: u64 = 8;
 const BATCH_BYTES_MIN: u64 = 256 << 10;
 /// Pieces started ahead of the one whose turn it is, per thread: for small pieces.
@@ -39,7 +40,7 @@ pub struct ReadingOptions {
     /// Threads that read. `None`: one per processor. 0: none; each batch is read when it is asked for. A piece that
     /// [can use several](Piece::splits) gets its part of them.
     pub threads: Option<usize>,
-    /// About how many bytes of batches wait to be taken. `None`: 64 MiB.
+    /// About how many bytes of batches wait to be taken: 8 MiB for each thread at most. `None`: 64 MiB.
     pub waiting_bytes: Option<u64>,
     /// Cancels the reading, of whatever it waits for: the pieces are opened with it
     /// ([`PieceOptions::cancel`]).

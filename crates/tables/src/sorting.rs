@@ -52,13 +52,13 @@ impl Sorting {
     ///
     /// As for [`Sorter::new`]; and if no file can be created there.
     pub(crate) fn new(
-        schema: &Arc<Schema>,
+        (schema, rows): (&Arc<Schema>, Option<u64>),
         by: &[SortingColumn],
         memory_bytes: u64,
         (threads, cancel): (usize, &Cancel),
         scratch: Option<&Path>,
     ) -> Result<Sorting> {
-        let sort = SortOptions { memory_bytes, ..SortOptions::default() };
+        let sort = SortOptions { memory_bytes, rows, ..SortOptions::default() };
         let codecs = Arc::new(StandardCodecs::default());
         let mut sorter = Sorter::new(Arc::clone(schema), by, codecs, SPILL, sort)?;
         if threads > 1 {
@@ -109,7 +109,13 @@ impl Sorting {
     /// Finds out what is wrong with rows that were taken.
     pub(crate) fn drain(&mut self) -> Result<()> {
         self.sorter.flush();
-        self.drive().map(drop)
+        self.drive()?;
+        // A run may still be written.
+        while self.workers.at_work > 0 {
+            let work = self.workers.returned()?;
+            self.sorter.return_work(work)?;
+        }
+        Ok(())
     }
 
     fn drive(&mut self) -> Result<Option<Sorted>> {
@@ -128,12 +134,14 @@ impl Sorting {
 impl Drop for Sorting {
     fn drop(&mut self) {
         self.spill.cancel.cancel();
-        // What they have to say, nobody wants to know any more.
-        while self.workers.at_work > 0 && self.workers.returned().is_ok() {}
+        while self.workers.at_work > 0 {
+            // What went wrong does not matter any more.
+            let _ = self.workers.returned();
+        }
     }
 }
 
-/// Threads for work, one for each piece of it, and so many at a time.
+/// Threads for work, one for each piece of it, and at most `most` at a time.
 struct Workers {
     most: usize,
     at_work: usize,
@@ -155,7 +163,7 @@ impl Workers {
                 Ok(work)
             }));
             let worked = worked.unwrap_or_else(|_| Err(Error::internal("a thread that sorts has panicked")));
-            // Otherwise nobody wants it any more.
+            // Only a sort that has ended does not take it.
             let _ = done.send(worked);
         })?;
         self.at_work += 1;
@@ -167,9 +175,8 @@ impl Workers {
         if self.at_work == 0 {
             return Err(Error::internal("work that nobody does"));
         }
-        let returned = self.done.1.recv().map_err(|_| Error::internal("work that is not returned"))?;
         self.at_work -= 1;
-        returned
+        self.done.1.recv().map_err(|_| Error::internal("work that is not returned"))?
     }
 
     /// Work that is done already, if there is some.
@@ -294,7 +301,8 @@ mod tests {
         let source = Arc::new(Singles(Table::new("singles", Arc::clone(&schema)), pieces));
         let mut reading = Reading::new(source, ReadingOptions::default()).unwrap();
         let by = [SortingColumn { column: 0, descending: false, nulls_first: false }];
-        let mut sorting = Sorting::new(&schema, &by, MEMORY_BYTES, (1, &Cancel::new()), None).unwrap();
+        let mut sorting =
+            Sorting::new((&schema, None), &by, MEMORY_BYTES, (1, &Cancel::new()), None).unwrap();
         while let Some((piece, batch)) = reading.next_batch().unwrap() {
             sorting.push(batch, piece).unwrap();
         }

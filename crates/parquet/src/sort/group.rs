@@ -10,7 +10,7 @@ use marquetry_base::{Budget, Error, Price, Result};
 use super::pieces::Piece;
 use super::producer::{Block, Common, Producer};
 use super::stored::{Stored, Storing, held_by};
-use crate::batch::{Batch, INLINE_BYTES_MAX, Values};
+use crate::batch::{Batch, ColumnBatch, INLINE_BYTES_MAX, Layout, Values};
 use crate::going::Going;
 
 /// Batches of a group, at most.
@@ -29,7 +29,7 @@ pub(super) struct Group {
     bytes: u64,
 }
 
-/// The bytes of a batch, about, as they are counted: without what many strings have in common.
+/// The bytes of a batch once it is stored, about: values are spread to their rows, and strings have bytes of their own.
 #[derive(Debug, Default)]
 pub(super) struct Sizing {
     column: usize,
@@ -38,7 +38,7 @@ pub(super) struct Sizing {
 }
 
 impl Group {
-    /// Adds a batch of so many bytes.
+    /// Adds a batch that takes these bytes.
     pub(super) fn add(&mut self, batch: Batch, bytes: u64) {
         self.rows += batch.rows;
         self.bytes += bytes;
@@ -50,7 +50,7 @@ impl Group {
         self.batches.is_empty()
     }
 
-    /// Whether it has so many rows or bytes, or many batches.
+    /// Whether it has these rows or bytes, or many batches.
     pub(super) fn is_full(&self, rows: usize, bytes: u64) -> bool {
         self.rows >= rows || self.bytes >= bytes || self.batches.len() >= GROUP_BATCHES
     }
@@ -70,20 +70,31 @@ impl Sizing {
     /// The bytes, once they are counted.
     pub(super) fn step(&mut self, batch: &Batch, budget: &mut Budget<'_>) -> Option<u64> {
         while let Some(column) = batch.columns.get(self.column) {
-            if let Values::ByteArray(strings) = &column.values {
-                let views = strings.views();
-                let until = views.len().min(self.value + SLICE_VALUES);
-                let lengths = views[self.value..until].iter().map(|view| {
-                    let words: &[u32; 4] = bytemuck::cast_ref(view);
-                    usize_of_u32(words[0])
-                });
-                self.bytes += lengths.filter(|length| *length > INLINE_BYTES_MAX).map(u64_of).sum::<u64>();
-                budget.charge(LENGTH_PRICE, 0, until - self.value);
-                self.value = until;
-            }
-            if self.value >= column.values.len() || !matches!(column.values, Values::ByteArray(_)) {
+            let far_bytes = |view: &u128| {
+                let words: &[u32; 4] = bytemuck::cast_ref(view);
+                u64_of(Some(usize_of_u32(words[0])).filter(|length| *length > INLINE_BYTES_MAX).unwrap_or(0))
+            };
+            let until = column.values.len().min(self.value + SLICE_VALUES);
+            let part = self.value..until;
+            let (looked_at, bytes) = match &column.values {
+                Values::ByteArray(strings) => {
+                    (part.len(), strings.views()[part].iter().map(far_bytes).sum::<u64>())
+                }
+                Values::Dictionary(indices, entries) => match &**entries {
+                    Values::ByteArray(strings) => {
+                        let entry = |index: &u32| strings.views().get(usize_of_u32(*index));
+                        (2 * part.len(), indices[part].iter().filter_map(entry).map(far_bytes).sum())
+                    }
+                    _ => (0, 0),
+                },
+                _ => (0, 0),
+            };
+            self.bytes += bytes;
+            budget.charge(LENGTH_PRICE, 0, looked_at);
+            self.value = until;
+            if looked_at == 0 || until == column.values.len() {
                 budget.charge(COLUMN_PRICE, 0, 1);
-                self.bytes += u64_of(held_by(column));
+                self.bytes += u64_of(held_by(column)) + spread(column);
                 (self.column, self.value) = (self.column + 1, 0);
             }
             if budget.is_spent() && self.column < batch.columns.len() {
@@ -92,6 +103,24 @@ impl Sizing {
         }
         Some(self.bytes)
     }
+}
+
+/// Bytes that a column takes besides once its values are spread to their rows.
+fn spread(column: &ColumnBatch) -> u64 {
+    let is_dense = column.levels.is_none() && column.layout == Layout::Dense && column.validity.is_some();
+    let values = match &column.values {
+        Values::Dictionary(_, entries) => entries,
+        values if is_dense => values,
+        _ => return 0,
+    };
+    let width = match values {
+        Values::Boolean(_) | Values::Dictionary(..) => 1,
+        Values::Int32(_) | Values::Float(_) => 4,
+        Values::Int64(_) | Values::Double(_) => 8,
+        Values::Int96(fixed) | Values::FixedLenByteArray(fixed) => fixed.width(),
+        Values::ByteArray(_) => size_of::<u128>(),
+    };
+    u64_of(column.rows.max(column.values.len())).saturating_mul(u64_of(width))
 }
 
 /// A group on its way to a block.
@@ -122,7 +151,7 @@ enum Stage {
 }
 
 impl GroupWork {
-    /// Takes the group, which has so many rows before it. The block's batches have `block_rows` rows at most.
+    /// Takes the group: its number among all groups, and the number of its first row. The block's batches have `block_rows` rows at most.
     pub(super) fn new(
         group: &mut Group,
         common: Common,
@@ -219,7 +248,7 @@ impl GroupWork {
         self.block
     }
 
-    /// An error of a batch tells the row among all that were taken.
+    /// An error of a batch, with the row's number among all that were taken.
     fn in_input<T>(&self, result: Result<T>) -> Result<T> {
         result.map_err(|error| match error.place().row {
             Some(row) => {

@@ -200,7 +200,7 @@ impl Keys {
 }
 
 impl KeyColumn {
-    /// Its column of a batch, which has so many rows at least, with a value for each.
+    /// Its column of a batch, which has at least `rows` rows, with a value for each.
     fn column_of<'a>(&self, columns: &'a [ColumnBatch], rows: usize) -> Result<&'a ColumnBatch> {
         let has_rows = |column: &&ColumnBatch| {
             rows <= column.rows && (column.validity.is_none() || column.layout == Layout::Spaced)

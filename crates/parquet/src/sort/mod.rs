@@ -5,7 +5,7 @@
 //! bytes of their keys in which they differ, if these are few, and by comparison otherwise. Some ten thousand rows, which are still in the cache,
 //! become a *block*: a loser tree picks rows from all their pieces, mostly by the first 16 bytes of their keys, the picked
 //! rows are gathered column by column, and their strings are copied out of the pages. Then the blocks are merged in the same way, by keys
-//! that are made again, a few hundred rows of each block at a time: rows that are gathered stand close together.
+//! that are made again, a few hundred rows of each block at a time: rows that are gathered are near each other.
 //!
 //! Blocks that exceed the memory limit become a *run*, by that merge: a Parquet file, PLAIN and LZ4, appended to one
 //! spill object. A run is half of what fits into memory, so that one can be written while the next is collected.

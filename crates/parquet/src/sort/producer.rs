@@ -29,7 +29,7 @@ const RELEASE_PRICE: Price = Price { kib: 64, kilovalue: 600 << 10 };
 #[derive(Clone)]
 pub(super) struct Common {
     pub(super) schema: Arc<Schema>,
-    pub(super) keys: Keys,
+    pub(super) keys: Arc<Keys>,
     pub(super) codecs: Arc<dyn Codecs>,
     pub(super) spill: Object,
 }

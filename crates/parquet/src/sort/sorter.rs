@@ -35,8 +35,9 @@ use crate::write::{ColumnOptions, Fed, FileWriter, WriteOptions};
 /// Batches have all leaves of the schema, as [`FileWriter::feed`] takes them. In the output, flat columns are spaced
 /// and nested ones have levels.
 ///
-/// Rows are held until they take [`SortOptions::memory_bytes`]; then they are appended to the spill object in runs, each
-/// of half as many bytes, and read back after the last row has arrived. If they never take as much, nothing is written.
+/// Rows are held until they take seven eighths of [`SortOptions::memory_bytes`]; then they are appended to the spill object
+/// in runs, each of half as many bytes, and read back after the last row has arrived. If they never take as much, nothing is
+/// written.
 pub struct Sorter {
     common: Common,
     options: SortOptions,
@@ -46,7 +47,7 @@ pub struct Sorter {
     /// Maximum rows of a batch that is handed out, and of one of a block.
     batch_rows: usize,
     block_rows: usize,
-    /// The last rows that were taken, which become a block when there are enough of them, or this is so.
+    /// The last rows that were taken, which become a block when there are enough of them; and whether they are to become one now.
     group: Group,
     flushes: bool,
     /// Groups that were begun, and the blocks of the last ones, as far as they are done.
@@ -55,6 +56,7 @@ pub struct Sorter {
     arriving_bytes: u64,
     /// Blocks that are held, and their bytes.
     blocks: Vec<Block>,
+    batches: usize,
     held: u64,
     /// How much of that is half of the memory: the first run.
     half: Option<Half>,
@@ -88,11 +90,14 @@ pub struct SortOptions {
     pub memory_bytes: u64,
     /// How runs are compressed.
     pub compression: Compression,
+    /// Rows that will come, about, if that is known: if it is seen that they will not fit, runs are written from the beginning, while more
+    /// rows are collected.
+    pub rows: Option<u64>,
 }
 
 impl Default for SortOptions {
     fn default() -> SortOptions {
-        SortOptions { memory_bytes: 512 << 20, compression: Compression::Codec(Codec::Lz4Raw) }
+        SortOptions { memory_bytes: 512 << 20, compression: Compression::Codec(Codec::Lz4Raw), rows: None }
     }
 }
 
@@ -135,7 +140,7 @@ struct Half {
     rows: u64,
 }
 
-/// A group of so many bytes, and its block once it is there.
+/// A group, its bytes, and its block once it is there.
 struct Arriving {
     bytes: u64,
     block: Option<Result<Block>>,
@@ -150,7 +155,7 @@ const GROUP_BYTES_MAX: u64 = 4 << 20;
 /// Batches of fewer rows are copied as they come.
 const FEW_ROWS: usize = 1024;
 
-/// Blocks or runs that are merged at once: each of them is looked at for each batch that is handed out.
+/// Batches in memory, or runs, that are merged at once: each of them is looked at for each batch that is handed out.
 const SOURCES_MAX: usize = 4096;
 
 /// Bytes and rows of a row group of a run: of each run that is merged, about so much is held, some of it more than once.
@@ -187,7 +192,7 @@ impl Sorter {
         spill: Object,
         options: SortOptions,
     ) -> Result<Sorter> {
-        let keys = Keys::new(&schema, by)?;
+        let keys = Arc::new(Keys::new(&schema, by)?);
         let memory_bytes = options.memory_bytes.max(MEMORY_BYTES_MIN);
         let options = SortOptions { memory_bytes, ..options };
         Ok(Sorter {
@@ -204,6 +209,7 @@ impl Sorter {
             arriving: VecDeque::new(),
             arriving_bytes: 0,
             blocks: Vec::new(),
+            batches: 0,
             held: 0,
             half: None,
             shares: false,
@@ -252,7 +258,7 @@ impl Sorter {
         self.rows
     }
 
-    /// Bytes that were written to the spill object so far.
+    /// Bytes of the runs that were written to the spill object so far.
     pub fn spilled_bytes(&self) -> u64 {
         self.spilled
     }
@@ -286,7 +292,7 @@ impl Sorter {
     ///
     /// # Errors
     ///
-    /// `Misuse` for work that is not complete, or not of this sorter.
+    /// `Misuse` for work that is not complete, or that this sorter does not wait for.
     pub fn return_work(&mut self, work: SortWork) -> Result<()> {
         self.accept(work, false)
     }
@@ -316,7 +322,7 @@ impl Sorter {
                 }
                 State::Filling => self.fill()?,
                 State::Copying(storing) => {
-                    if storing.step(&self.common.schema, budget).map_err(|error| self.of_input(error))? {
+                    if storing.step(&self.common.schema, budget)? {
                         self.copied();
                     }
                     None
@@ -383,9 +389,8 @@ impl Sorter {
             self.half = Some(Half { blocks: self.blocks.len(), held: self.held, rows: self.held_rows });
         }
         // While a run is written, there is room for another.
-        let is_spilling = self.is_run_away || self.runs() > 0;
-        let is_full =
-            self.held >= if is_spilling { room / 2 } else { room } || self.blocks.len() >= SOURCES_MAX;
+        let is_spilling = self.is_run_away || self.runs() > 0 || self.will_spill(room);
+        let is_full = self.held >= if is_spilling { room / 2 } else { room } || self.batches >= SOURCES_MAX;
         let group_bytes = (ahead / u64_of(AHEAD)).clamp(1, GROUP_BYTES_MAX);
         if is_full {
             if self.is_run_away {
@@ -409,6 +414,15 @@ impl Sorter {
         Ok(None)
     }
 
+    /// Whether half of the rows that have room are there, and those that will come have none.
+    fn will_spill(&self, room: u64) -> bool {
+        let is_too_much = |rows: u64| {
+            let bytes = u128::from(rows) * u128::from(self.held) / u128::from(self.held_rows.max(1));
+            bytes > room.into()
+        };
+        self.half.is_some() && self.options.rows.is_some_and(is_too_much)
+    }
+
     fn wait(&mut self) -> Option<Step<Sorted>> {
         self.is_waiting = true;
         Some(Step::Yield)
@@ -423,22 +437,11 @@ impl Sorter {
         }
     }
 
-    /// A batch of so many bytes is with the group.
+    /// Adds the batch, which takes these bytes, to the group.
     fn collect(&mut self, bytes: u64) {
         if let State::Sizing(batch, _) = core::mem::replace(&mut self.state, State::Filling) {
             self.rows += u64_of(batch.rows);
             self.group.add(batch, bytes);
-        }
-    }
-
-    /// An error of a batch that was fed tells the row among all that were.
-    fn of_input(&self, error: Error) -> Error {
-        match error.place().row {
-            Some(row) => {
-                let number = self.rows + row;
-                error.replaced(|place| place.row = Some(number))
-            }
-            None => error,
         }
     }
 
@@ -472,6 +475,7 @@ impl Sorter {
             self.arriving_bytes -= bytes;
             self.held += block.iter().map(|stored| stored.held).sum::<u64>();
             self.held_rows += block.iter().map(|stored| u64_of(stored.rows)).sum::<u64>();
+            self.batches += block.len();
             self.blocks.push(block);
         }
         Ok(None)
@@ -485,6 +489,7 @@ impl Sorter {
             self.blocks = blocks.split_off(half.blocks);
             (held, rows) = (half.held, half.rows);
         }
+        self.batches = self.blocks.iter().map(Vec::len).sum();
         self.row_bytes = held.checked_div(rows).unwrap_or(0).max(1);
         (self.held, self.held_rows, self.spilling) = (self.held - held, self.held_rows - rows, held);
         let run = self.run(Producer::of(&[], blocks, &self.common, self.batch_rows)?)?;
@@ -499,7 +504,7 @@ impl Sorter {
 
     /// Takes what work has made.
     fn accept(&mut self, work: SortWork, is_merged: bool) -> Result<()> {
-        let wrong = || Error::misuse("work that is not complete, or of another sorter");
+        let wrong = || Error::misuse("work that is not complete, or that nobody waits for");
         match work.0 {
             Kind::Sorted(number, block) => {
                 let first = self.groups - u64_of(self.arriving.len());
@@ -570,6 +575,7 @@ impl Sorter {
         if self.runs() <= most && has_room {
             let runs: Vec<Run> = self.merged.drain(..).chain(self.runs.drain(..)).collect();
             let blocks = core::mem::take(&mut self.blocks);
+            self.batches = 0;
             let producer = Producer::of(&runs, blocks, &self.common, self.batch_rows)?;
             (self.held, self.state) = (0, State::Sending(Box::new(producer)));
             return Ok(());

@@ -87,7 +87,7 @@ enum Expects {
     Value(Kind, Wanted),
     /// This many bytes that are not needed.
     Skip(u64),
-    /// This many bytes for the digest, and then so many that are not needed.
+    /// This many bytes for the digest, and then this many that are not needed.
     Keep(u64, u64),
     /// This many bytes of a string beside it, after those so far.
     Beside(u64, Vec<u8>),

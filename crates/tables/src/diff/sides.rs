@@ -133,8 +133,13 @@ impl Side {
         };
         // Both tables are sorted, and merged at the same time.
         let memory_bytes = (options.memory_bytes / 2).max(1);
-        let sorting =
-            Sorting::new(&table.schema, &by, memory_bytes, (threads_of(options), &options.cancel), None);
+        let sorting = Sorting::new(
+            (&table.schema, table.rows),
+            &by,
+            memory_bytes,
+            (threads_of(options), &options.cancel),
+            None,
+        );
         let mut sorting = sorting.map_err(wrong)?;
         while let Some((piece, batch)) = self.reading.next_batch()? {
             let rows = u64_of(batch.rows);

@@ -10,12 +10,12 @@ use marquetry_parquet::write::Fed;
 
 use super::delimited::BYTE_ORDER_MARK;
 use super::place::{Start, at_line};
-use super::quotes::{self, BLOCKS, Before, Ends};
+use super::quotes::{Before, Blocks};
 use super::window::too_long;
 use crate::TextOptions;
 
 /// The price of looking for quotes and line ends: per byte, and per stop at one of them.
-pub(crate) const SPLIT_PRICE: Price = Price { kib: 400, kilovalue: 12 << 10 };
+pub(crate) const SPLIT_PRICE: Price = Price { kib: 600, kilovalue: 12 << 10 };
 /// Bytes that are looked at at once, and stops.
 const SPLIT_SLICE_BYTES: usize = 64 << 10;
 const SPLIT_SLICE_STOPS: usize = 2 << 10;
@@ -276,17 +276,21 @@ impl TextSplitter {
     /// Looks at a slice, up to the first row end after the first `free` bytes.
     fn scan(&mut self, text: &[u8], free: usize) -> Scanned {
         let mut scanned = Scanned::default();
+        // Up to there, blocks were looked at in vain.
+        let mut by_hand = 0;
         while scanned.length < text.len() && scanned.stops < SPLIT_SLICE_STOPS && !scanned.is_end {
             let mut rest = &text[scanned.length..];
             let free = free.saturating_sub(scanned.length);
             if let Some(quotes) = self.rule.quotes.filter(|_| self.may_take_blocks(free)) {
-                let taken = self.blocks(&rest[..rest.len().min(free)], quotes);
-                scanned.length += taken;
-                if taken > 0 {
+                if scanned.length >= by_hand {
+                    let taken = self.blocks(&rest[..rest.len().min(free)], quotes);
+                    scanned.length += taken;
+                    // What stopped it is in the next block, which costs as much as a stop.
+                    by_hand = scanned.length + BLOCK_BYTES;
+                    scanned.stops += 1;
                     continue;
                 }
-                // What stopped it is in the next block.
-                rest = &rest[..rest.len().min(BLOCK_BYTES)];
+                rest = &rest[..rest.len().min(by_hand - scanned.length)];
             }
             match (self.mark, self.state, self.rule.quotes) {
                 (Some(matched), ..) => scanned.length += self.look_for_mark(matched, rest[0]),
@@ -307,7 +311,7 @@ impl TextSplitter {
                             scanned.length += at + 1;
                             self.state = State::Closed;
                         }
-                        None => scanned.length = text.len(),
+                        None => scanned.length += rest.len(),
                     }
                     self.before = text[scanned.length - 1];
                 }
@@ -333,12 +337,20 @@ impl TextSplitter {
         let mut before = Before {
             is_quoted: self.state == State::Quoted,
             is_closed: self.state == State::Closed,
+            is_returned: false,
             is_start: self.before == delimiter || self.before == b'\n',
         };
-        let mut ends = [Ends::default(); BLOCKS];
-        let taken = BLOCK_BYTES * quotes::ends(text, delimiter, Some(quote), &mut before, &mut ends);
+        let (mut blocks, mut taken) = (Blocks::new(delimiter, Some(quote)), 0);
+        loop {
+            let (found, is_stopped) = blocks.next(&text[taken..], &mut before);
+            taken += found.len() * BLOCK_BYTES;
+            if is_stopped || found.is_empty() {
+                break;
+            }
+        }
         if let Some(last) = taken.checked_sub(1) {
             self.before = text[last];
+            // After a carriage return that follows a quote, anything is taken, as everywhere here.
             self.state = match before {
                 Before { is_quoted: true, .. } => State::Quoted,
                 Before { is_closed: true, .. } => State::Closed,

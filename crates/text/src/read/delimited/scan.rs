@@ -1,4 +1,4 @@
-//! Finds the fields of delimited text, eight bytes at a time.
+//! Finds the fields of delimited text: in blocks of 64 bytes, and where quotes are not where they belong, eight bytes at a time.
 //!
 //! Source: RFC 4180, "Common Format and MIME Type for CSV Files"; for tab-separated values, whose fields have no
 //! quotes, IANA's `text/tab-separated-values`. Lines end with LF or CRLF. A quote that is not at its field's start is
@@ -11,7 +11,7 @@ use marquetry_base::cast::{u64_of, usize_of_u32};
 use marquetry_base::{Budget, Detail, Error, Price};
 use marquetry_kernels::marks::BLOCK_BYTES;
 
-use super::super::quotes::{self, BLOCKS, Before, Ends};
+use super::super::quotes::{Before, Blocks};
 use super::super::window::{View, too_long};
 
 /// The price of splitting: per byte, and per field that is found.
@@ -271,16 +271,16 @@ impl Scanner {
         let (text, base) = (view.text, view.base);
         let Dialect { delimiter, quote, .. } = self.dialect;
         let strip_start = strip.starts.first().map_or(self.row, |start| usize_of_u32(*start));
-        let mut ends = [Ends::default(); BLOCKS];
-        while self.at < until && self.state != State::Returned {
+        let mut blocks = Blocks::new(delimiter, quote);
+        while self.at < until {
             let mut before = Before {
                 is_quoted: self.state == State::Quoted,
                 is_closed: self.state == State::Closed,
+                is_returned: self.state == State::Returned,
                 is_start: self.field == self.at,
             };
-            let found =
-                quotes::ends(&text[self.at - base..until - base], delimiter, quote, &mut before, &mut ends);
-            for ends in &ends[..found] {
+            let (found, is_stopped) = blocks.next(&text[self.at - base..until - base], &mut before);
+            for ends in found {
                 strip.has_doubled |= ends.has_doubled;
                 let mut all = ends.all;
                 while all != 0 {
@@ -297,12 +297,13 @@ impl Scanner {
                 self.at += BLOCK_BYTES;
             }
             self.state = match before {
-                _ if found == 0 => return Ok(false),
+                _ if found.is_empty() => return Ok(false),
                 Before { is_quoted: true, .. } => State::Quoted,
                 Before { is_closed: true, .. } => State::Closed,
+                Before { is_returned: true, .. } => State::Returned,
                 _ => State::Plain,
             };
-            if found < BLOCKS {
+            if is_stopped {
                 return Ok(false);
             }
         }
