@@ -132,6 +132,7 @@ pub fn copy(
 ) -> Result<Copied> {
     destination.cancelled_by(&options.cancel);
     destination.set_threads(threads_of(options));
+    destination.set_sorting(options.sort.is_empty().then(|| options.memory_bytes - waiting_bytes(options)));
     let copied = copy_all(source, destination, options, report);
     copied.map_err(|error| {
         destination.settle();
@@ -197,7 +198,7 @@ fn copy_all(
     let reading =
         ReadingOptions { piece, threads: options.threads, waiting_bytes, cancel: options.cancel.clone() };
     let mut reading = Reading::new(Arc::clone(source), reading)?;
-    let mut digest = options.verify.then(|| Digest::new(by.is_empty()));
+    let mut digest = options.verify.then(|| Digest::new(by.is_empty() && !wants.reorders));
     let claimed = if options.sort.is_empty() { &*table.order } else { &[] };
     let mut claim = options.verify.then(|| RowOrder::new(&table.schema, claimed)).transpose()?;
     let mut copied = Copied { rows_total: table.rows, bytes_total: table.bytes, ..Copied::default() };
@@ -252,8 +253,9 @@ fn copy_all(
         let error = if sorting.is_some() { error.without_row() } else { error };
         named(error, destination.name())
     })?;
+    copied.sorted_by_way_of = copied.sorted_by_way_of.or(copied.written.sorted_by_way_of);
     if let Some(digest) = &digest {
-        let order = sorted_by(&by, &table.order);
+        let order = if wants.reorders { Vec::new() } else { sorted_by(&by, &table.order) };
         verify(destination, digest, (&table, &order), options, &mut |rows| {
             copied.verified = rows;
             report(&copied);

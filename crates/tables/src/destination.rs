@@ -12,8 +12,8 @@ use crate::{Cancel, Source, Table};
 ///
 /// [`copy`](crate::copy) calls, in this order:
 ///
-/// 1. [`cancelled_by`](Destination::cancelled_by), [`set_threads`](Destination::set_threads) and
-///    [`begin`](Destination::begin), once;
+/// 1. [`cancelled_by`](Destination::cancelled_by), [`set_threads`](Destination::set_threads),
+///    [`set_sorting`](Destination::set_sorting) and [`begin`](Destination::begin), once;
 /// 2. [`write`](Destination::write), once per batch, and before it [`rows_from`](Destination::rows_from), whenever
 ///    the batch comes from another object than the one before it; or [`drain`](Destination::drain), if the source fails;
 /// 3. [`finish`](Destination::finish), once;
@@ -69,6 +69,10 @@ pub trait Destination: Send {
     /// (it encodes, or compresses) spreads it over them; what it writes, and the error that it returns, do not depend
     /// on their number.
     fn set_threads(&mut self, _threads: usize) {}
+
+    /// Receives how many bytes of rows may be in memory if the destination sorts rows itself; `None` if the copy sorts
+    /// them anyway, and so can bring them in any [order](Wants::order) at little cost.
+    fn set_sorting(&mut self, _memory_bytes: Option<u64>) {}
 
     /// Receives the description of the table whose rows will come, and returns how it wants them.
     ///
@@ -160,6 +164,8 @@ pub trait Destination: Send {
 pub struct Wants {
     /// The order that they must have, by leaves of the table. Rows in another order are sorted.
     pub order: Vec<SortingColumn>,
+    /// Rows are written in another order than they come in, so they are verified in any.
+    pub reorders: bool,
     /// Values of dictionaries may come as indices and the dictionary.
     pub keep_dictionaries: bool,
     /// What was written can be read again before it is committed ([`Destination::written`]).
@@ -188,6 +194,8 @@ pub struct Written {
     pub files: u64,
     /// Row groups, if the output has any.
     pub row_groups: u64,
+    /// If the destination has sorted rows, the bytes of them that were spilled to a temporary file.
+    pub sorted_by_way_of: Option<u64>,
     /// Requests that had to be sent again, each time counted, if rows go to a server.
     pub retries: u64,
 }

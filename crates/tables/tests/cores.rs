@@ -9,12 +9,14 @@ use marquetry_parquet::batch::{Batch, ColumnBatch, Layout, Levels, Values};
 use marquetry_parquet::format::Compression;
 use marquetry_parquet::schema::{FieldDef, FieldType, LogicalType, PhysicalType, Schema};
 use marquetry_parquet::write::{BloomOptions, PageVersion};
+use marquetry_tables::files::{Files, FilesOptions};
 use marquetry_tables::parquet::{
     DirectoryOptions, NewParquetDirectory, NewParquetFile, ParquetOptions, ParquetOutput,
 };
 use marquetry_tables::text::{Format, TextOutput, TextOutputOptions};
 use marquetry_tables::{
-    Batches, Cancel, ColumnPath, CopyOptions, Destination, Piece, PieceOptions, SortBy, Source, Table, copy,
+    Batches, Cancel, ColumnPath, CopyOptions, Destination, Piece, PieceOptions, Reading, ReadingOptions,
+    SortBy, Source, Table, copy,
 };
 
 const THREADS: [usize; 4] = [1, 2, 3, 8];
@@ -292,6 +294,116 @@ fn directories_do_not_depend_on_the_number_of_threads() {
         });
         assert!(made[0].len() >= least, "{}", made[0].len());
         assert!(made.iter().all(|other| *other == made[0]), "{options:?}");
+    }
+}
+
+/// A directory's rows are those of the table, in its order, whether its file is open from the first row on or its rows
+/// are sorted; and the files are the same, byte for byte, whatever the number of threads.
+#[test]
+fn partitions_do_not_depend_on_the_number_of_threads() {
+    // (The columns, how they are written, how many directories there are.)
+    let source: Arc<dyn Source> = Arc::new(Mixed::new(12));
+    let by = |columns: &str| {
+        let mut options = DirectoryOptions::default();
+        options.partition_by = ColumnPath::parse_list(columns).unwrap();
+        options
+    };
+    let (mut by_rows, mut by_bytes) = (by("few"), by("few"));
+    by_rows.file_rows = std::num::NonZeroU64::new(901);
+    by_bytes.file_bytes = std::num::NonZeroU64::new(20_000);
+    let mut held = by("part");
+    held.parquet.write.held_bytes_max = 1 << 20;
+    for (options, sort, limit, directories) in [
+        (by("part"), "", None, 5),
+        (by("few"), "", None, 50),
+        (by("few"), "random", None, 50),
+        (by("part,numbered"), "", Some(400), 400),
+        (by_rows, "", None, 50),
+        (by_bytes, "", None, 50),
+        (held, "", None, 5),
+    ] {
+        let made = THREADS.map(|threads| {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("all");
+            let mut directory = NewParquetDirectory::new(&path, options.clone()).unwrap();
+            let mut copying = of_threads(threads);
+            (copying.verify, copying.limit, copying.memory_bytes) = (true, limit, 4 << 20);
+            if !sort.is_empty() {
+                let by = SortBy::parse_list(sort).unwrap();
+                copying.sort = SortBy::resolve(&by, &source.table().schema).unwrap();
+            }
+            let copied = copy(&source, &mut directory, &copying, &mut |_| {}).unwrap();
+            let rows = limit.unwrap_or(12 * BATCH_ROWS as u64);
+            assert_eq!((copied.rows, copied.verified, copied.written.rows), (rows, rows, rows));
+            let mut names: Vec<String> = files(&path)
+                .into_iter()
+                .map(|(name, _)| name.rsplit_once('/').unwrap().0.to_owned())
+                .collect();
+            names.dedup();
+            assert_eq!(names.len(), directories, "{options:?}");
+            if sort.is_empty() && directories < 400 {
+                check_order(&path, "numbered");
+            }
+            files(&path)
+        });
+        assert!(made.iter().all(|other| *other == made[0]), "{options:?}");
+    }
+}
+
+/// Checks that a column's numbers rise from row to row of each directory.
+fn check_order(folder: &Path, column: &str) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() && path.join("part-00000.parquet").is_file() {
+            let mut files: Vec<_> = std::fs::read_dir(&path).unwrap().map(|it| it.unwrap().path()).collect();
+            files.sort();
+            let all = Files::open(&files, &FilesOptions::default()).unwrap();
+            let leaf = ColumnPath::parse(column).unwrap();
+            let leaf = leaf.flat_leaf(&all.table().schema).unwrap();
+            let mut reading = Reading::new(Arc::new(all), ReadingOptions::default()).unwrap();
+            let mut last = i64::MIN;
+            while let Some((_, batch)) = reading.next_batch().unwrap() {
+                let Values::Int64(values) = &batch.columns[leaf].values else { panic!("other numbers") };
+                for value in values.iter() {
+                    assert!(*value > last, "{value} after {last} in {files:?}");
+                    last = *value;
+                }
+            }
+        } else if path.is_dir() {
+            check_order(&path, column);
+        }
+    }
+}
+
+/// Of values that are too long for the file's readers, in several directories, the first one that is written is the
+/// error; it names the table.
+#[test]
+fn the_first_error_of_many_files_wins() {
+    let mut options = DirectoryOptions::default();
+    options.parquet.write.limits.value_bytes = 4_000;
+    for (by, long, fails_at) in [
+        ("few", vec![(3, MANY)], None),
+        ("few", vec![(30, MANY), (31, MANY), (2, MANY)], None),
+        ("part", vec![(4, MANY), (3, MANY)], Some(5)),
+    ] {
+        options.partition_by = ColumnPath::parse_list(by).unwrap();
+        let source = Arc::new(Mixed { fails_at, ..Mixed::with_long(40, &long) }) as Arc<dyn Source>;
+        let errors = THREADS.map(|threads| {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("all");
+            let mut directory = NewParquetDirectory::new(&path, options.clone()).unwrap();
+            let error = copy(&source, &mut directory, &of_threads(threads), &mut |_| {}).unwrap_err();
+            drop(directory);
+            assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+            error
+        });
+        assert_eq!(errors[0].kind(), ErrorKind::LimitExceeded, "{}", errors[0]);
+        assert_eq!(errors[0].place().column.as_deref(), Some("many"));
+        for error in &errors {
+            // (Their directories differ.)
+            let bare = |error: &Error| error.clone().replaced(|place| place.object = None).to_string();
+            assert_eq!(bare(error), bare(&errors[0]));
+        }
     }
 }
 

@@ -83,6 +83,8 @@ pub struct FileWriter {
     held: u64,
     /// Bytes of pages that are whole, of those.
     held_pages: u64,
+    /// What [`WriteOptions::held_bytes_max`] is now.
+    held_bytes_max: u64,
     /// Pages are moved out of memory once so much is held; the next page to be ended for it is that of this column.
     spill_at: u64,
     spill_next: usize,
@@ -165,6 +167,7 @@ impl FileWriter {
         let key_values = core::mem::take(&mut options.key_values);
         let ending = Ending::new(Arc::clone(&schema), &options, key_values);
         let maker = PageMaker::new(codecs, options.crc, options.limits);
+        let held_bytes_max = options.held_bytes_max;
         let shared = Shared {
             group_rows_max: options.row_group_rows,
             options: Arc::new(options),
@@ -189,6 +192,7 @@ impl FileWriter {
             group_bytes: 0,
             held: 0,
             held_pages: 0,
+            held_bytes_max,
             spill_at: 0,
             spill_next: 0,
             rows: 0,
@@ -271,6 +275,12 @@ impl FileWriter {
     /// complete keep the declaration; the open one and later ones are written without it.
     pub fn withdraw_order(&mut self) {
         self.ending.withdraw_order();
+    }
+
+    /// Replaces [`WriteOptions::held_bytes_max`], for the rows that follow: several writers may share what there is.
+    pub fn hold_at_most(&mut self, bytes: u64) {
+        self.held_bytes_max = bytes;
+        self.spill_at = self.held_max();
     }
 
     /// Rows that were taken so far.
@@ -612,7 +622,7 @@ impl FileWriter {
 
     /// Bytes that are held before pages are moved away.
     fn held_max(&self) -> u64 {
-        let asked = self.shared.options.held_bytes_max;
+        let asked = self.held_bytes_max;
         let of_columns = u64_of(self.columns.len()) * COLUMN_HELD_BYTES;
         asked.max(of_columns.min(asked.saturating_mul(COLUMNS_HELD_TIMES)))
     }

@@ -1,5 +1,6 @@
 //! Threads that do the work of a file's columns.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,10 +20,12 @@ const LOOK_UP_AFTER: Duration = Duration::from_millis(100);
 /// Batches that are begun while columns are still at work on earlier ones, per thread. One column ends a large page while
 /// the others take several batches; with more than this, nothing was faster.
 const AHEAD_PER_THREAD: usize = 2;
+/// The same for each of several open files.
+const AHEAD_OF_MANY: usize = 1;
 /// Batches of fewer values than this are not worth another thread.
 const FEW_VALUES: usize = 8 << 10;
 
-/// The threads of a destination, which work on one file after the other: the caller's, and as many others as make up
+/// The threads of a destination, which work on all of its open files: the caller's, and as many others as make up
 /// their number. Those are started when there is enough to do.
 ///
 /// The file does not depend on their number: see [`FileWriter::share`].
@@ -45,20 +48,54 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// The file at hand, and its number.
-    writer: Option<FileWriter>,
-    number: u64,
+    /// The open files, by number.
+    writers: BTreeMap<u64, FileWriter>,
+    /// Files that were begun, and the one whose work is looked for first: they take turns.
+    begun: u64,
+    turn: u64,
+    /// For the work that the caller's thread does itself.
+    own: Option<ColumnWorker>,
     /// The caller's thread waits for work to come back.
     is_waiting: bool,
     /// A thread has panicked.
     failed: Option<Error>,
 }
 
-/// The writer of the file that a crew works on, as a machine.
+/// The writer of a file that a crew works on, as a machine.
 pub(super) struct CrewWriter {
     crew: Arc<Crew>,
-    /// For the work that the caller's thread does itself.
-    worker: Option<ColumnWorker>,
+    number: u64,
+}
+
+/// Work on a file, by the file's number.
+type Work = (u64, ColumnWork);
+
+impl State {
+    fn writer(&mut self, number: u64) -> Result<&mut FileWriter> {
+        self.writers.get_mut(&number).ok_or_else(|| Error::internal("a crew that lacks the file"))
+    }
+
+    /// The next work of any file, and a worker for it, if there is none yet.
+    fn next_work(&mut self, worker: &mut Option<ColumnWorker>) -> Option<Work> {
+        let turn = self.turn;
+        for round in [true, false] {
+            for (number, writer) in self.writers.range_mut(if round { turn.. } else { 0.. }) {
+                if let Some(work) = writer.next_work() {
+                    worker.get_or_insert_with(|| writer.worker());
+                    self.turn = *number + 1;
+                    return Some((*number, work));
+                }
+            }
+        }
+        None
+    }
+
+    /// Takes work back, unless its file is gone.
+    fn return_work(&mut self, (number, work): Work) {
+        if let Some(writer) = self.writers.get_mut(&number) {
+            writer.return_work(work);
+        }
+    }
 }
 
 impl Crew {
@@ -75,15 +112,17 @@ impl Crew {
         Crew { shared: Arc::new(shared), others, threads }
     }
 
-    /// Begins the next file, once the one before it has ended.
-    pub(super) fn begin(self: &Arc<Crew>, mut writer: FileWriter) -> Result<CrewWriter> {
+    /// Begins a file, which is the only one that is open, or one of several: then fewer batches of it wait, because there
+    /// is work on the others.
+    pub(super) fn begin(self: &Arc<Crew>, mut writer: FileWriter, is_only: bool) -> Result<CrewWriter> {
         if self.threads > 1 {
-            writer.share(AHEAD_PER_THREAD * self.threads)?;
+            writer.share(if is_only { AHEAD_PER_THREAD * self.threads } else { AHEAD_OF_MANY })?;
         }
         let mut state = self.shared.lock();
-        state.writer = Some(writer);
-        state.number += 1;
-        Ok(CrewWriter { crew: Arc::clone(self), worker: None })
+        let number = state.begun;
+        state.begun += 1;
+        state.writers.insert(number, writer);
+        Ok(CrewWriter { crew: Arc::clone(self), number })
     }
 
     /// Starts the other threads, unless they are running.
@@ -127,29 +166,21 @@ impl Shared {
         let mut idle = None;
         let mut state = self.lock();
         while !self.is_over.load(Ordering::Relaxed) {
-            let number = state.number;
-            let next = state.writer.as_mut().and_then(|writer| {
-                let work = writer.next_work()?;
-                Some((work, idle.take().unwrap_or_else(|| writer.worker())))
-            });
-            let Some((work, mut worker)) = next else {
+            let Some((number, work)) = state.next_work(&mut idle) else {
                 state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
             };
             drop(state);
-            let done = catch_unwind(AssertUnwindSafe(|| self.run(&mut worker, work)));
+            let done = catch_unwind(AssertUnwindSafe(|| self.run(idle.as_mut(), work)));
             state = self.lock();
             match done {
-                Ok(Some(work)) => {
-                    idle = Some(worker);
-                    let is_same = state.number == number;
-                    if let Some(writer) = state.writer.as_mut().filter(|_| is_same) {
-                        writer.return_work(work);
-                    }
-                }
+                Ok(Some(work)) => state.return_work((number, work)),
                 // Nobody wants it any more.
                 Ok(None) => return,
-                Err(_) => state.failed = Some(Error::internal("a thread that writes has panicked")),
+                Err(_) => {
+                    idle = None;
+                    state.failed = Some(Error::internal("a thread that writes has panicked"));
+                }
             }
             if state.is_waiting {
                 self.back.notify_one();
@@ -158,7 +189,8 @@ impl Shared {
     }
 
     /// Does work. `None` if it is not to go on.
-    fn run(&self, worker: &mut ColumnWorker, work: ColumnWork) -> Option<ColumnWork> {
+    fn run(&self, worker: Option<&mut ColumnWorker>, work: ColumnWork) -> Option<ColumnWork> {
+        let worker = worker?;
         worker.start(work).ok()?;
         loop {
             if let Some(done) = worker.step(&mut Budget::new(STEP_UNITS)) {
@@ -174,8 +206,7 @@ impl Shared {
 impl CrewWriter {
     /// Calls the writer.
     pub(super) fn with<T>(&self, call: impl FnOnce(&mut FileWriter) -> T) -> Result<T> {
-        let mut state = self.crew.shared.lock();
-        state.writer.as_mut().map(call).ok_or_else(no_file)
+        self.crew.shared.lock().writer(self.number).map(call)
     }
 
     /// A batch of so many values will be written.
@@ -195,16 +226,23 @@ impl CrewWriter {
         Ok(())
     }
 
-    /// Does work that is there, or waits for work to come back.
+    /// Does work that is there, of this file or another, or waits for work to come back.
     fn help(&mut self) -> Result<()> {
         let shared = &self.crew.shared;
         let mut state = shared.lock();
         if let Some(error) = &state.failed {
             return Err(error.clone());
         }
-        let writer = state.writer.as_mut().ok_or_else(no_file)?;
-        let Some(work) = writer.next_work() else {
-            if writer.has_open_work() {
+        let mut worker = state.own.take();
+        let writer = state.writer(self.number)?;
+        let (own, has_open_work) = (writer.next_work(), writer.has_open_work());
+        if own.is_some() {
+            worker.get_or_insert_with(|| writer.worker());
+        }
+        let own = own.map(|work| (self.number, work));
+        let Some((number, work)) = own.or_else(|| state.next_work(&mut worker)) else {
+            state.own = worker;
+            if has_open_work {
                 state.is_waiting = true;
                 let (mut state, _) =
                     shared.back.wait_timeout(state, LOOK_UP_AFTER).unwrap_or_else(PoisonError::into_inner);
@@ -212,10 +250,15 @@ impl CrewWriter {
             }
             return shared.cancel.check();
         };
-        let worker = self.worker.get_or_insert_with(|| writer.worker());
         drop(state);
-        match shared.run(worker, work) {
-            Some(work) => self.with(|writer| writer.return_work(work)),
+        let done = shared.run(worker.as_mut(), work);
+        let mut state = shared.lock();
+        match done {
+            Some(work) => {
+                state.own = worker;
+                state.return_work((number, work));
+                Ok(())
+            }
             None => {
                 shared.cancel.check()?;
                 Err(Error::internal("work that is given up"))
@@ -226,7 +269,7 @@ impl CrewWriter {
 
 impl Drop for CrewWriter {
     fn drop(&mut self) {
-        let ended = self.crew.shared.lock().writer.take();
+        let ended = self.crew.shared.lock().writers.remove(&self.number);
         // Without the lock: it may hold much.
         drop(ended);
     }
@@ -242,7 +285,7 @@ impl Machine for CrewWriter {
         let shared = &self.crew.shared;
         let (step, awaits_work) = {
             let mut state = shared.lock();
-            let writer = state.writer.as_mut().ok_or_else(no_file)?;
+            let writer = state.writer(self.number)?;
             let step = writer.step(&mut Budget::new(units))?;
             if self.crew.threads > 1 && matches!(step, Step::Yield | Step::Ready(_)) {
                 shared.work.notify_all();
@@ -267,8 +310,4 @@ impl Machine for CrewWriter {
         // Without a file, its next step fails.
         let _ = self.with(|writer| writer.fail(object, range, reason));
     }
-}
-
-fn no_file() -> Error {
-    Error::internal("a crew that has no file")
 }

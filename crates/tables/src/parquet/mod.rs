@@ -2,10 +2,15 @@
 
 mod crew;
 mod directory;
+mod dispatch;
 mod file;
+mod folder;
+mod gathered;
+mod lookup;
 mod open_file;
 mod output;
 mod partition;
+mod sizing;
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! A Parquet file that is being written.
 
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use marquetry_base::cast::u64_of;
@@ -23,9 +23,10 @@ const FILE: Object = Object(0);
 pub(super) const SPILL: Object = Object(1);
 
 /// What all files of a destination have in common.
+#[derive(Clone)]
 pub(super) struct Shape {
     schema: Arc<Schema>,
-    options: WriteOptions,
+    options: Arc<WriteOptions>,
     cancel: Cancel,
     crew: Arc<Crew>,
 }
@@ -51,6 +52,7 @@ impl Shape {
             }
         }
         let crew = Arc::new(Crew::new(threads, cancel));
+        let options = Arc::new(options);
         let shape = Shape { schema, options, cancel: cancel.clone(), crew };
         if faults.is_empty() {
             faults.take(shape.writer());
@@ -64,7 +66,19 @@ impl Shape {
 
     fn writer(&self) -> Result<FileWriter> {
         let codecs = Arc::new(StandardCodecs::default());
-        FileWriter::new(FILE, Arc::clone(&self.schema), codecs, self.options.clone())
+        FileWriter::new(FILE, Arc::clone(&self.schema), codecs, (*self.options).clone())
+    }
+
+    /// The same, with row groups of so many bytes at most.
+    pub(super) fn with_row_group_bytes(&self, most: u64) -> Shape {
+        let mut options = (*self.options).clone();
+        options.row_group_bytes = options.row_group_bytes.min(most);
+        Shape { options: Arc::new(options), ..self.clone() }
+    }
+
+    /// What is asked for.
+    pub(super) fn options(&self) -> &WriteOptions {
+        &self.options
     }
 }
 
@@ -75,11 +89,13 @@ pub(super) struct OpenFile<S> {
     writer: CrewWriter,
     columns: usize,
     pub(super) file: S,
-    spill: SpillFile,
+    spill: Spill,
     /// The order that the rows are said to have, while they have it.
     order: Option<RowOrder>,
     rows: u64,
     bytes: u64,
+    /// The row of its error, counted in it.
+    failed_row: Option<u64>,
     cancel: Cancel,
 }
 
@@ -87,10 +103,20 @@ impl<S: ByteSink> OpenFile<S> {
     /// A file of which nothing is written yet. What is too much for memory waits beside `scratch`, or in the system's
     /// temporary directory.
     pub(super) fn new(shape: &Shape, file: S, scratch: Option<&Path>) -> Result<OpenFile<S>> {
-        let (writer, spill) = (shape.crew.begin(shape.writer()?)?, SpillFile::create(scratch)?);
+        OpenFile::begin(shape, file, scratch, true)
+    }
+
+    /// The same for one of several files that are open at a time.
+    pub(super) fn of_many(shape: &Shape, file: S, scratch: Option<&Path>) -> Result<OpenFile<S>> {
+        OpenFile::begin(shape, file, scratch, false)
+    }
+
+    fn begin(shape: &Shape, file: S, scratch: Option<&Path>, is_only: bool) -> Result<OpenFile<S>> {
+        let writer = shape.crew.begin(shape.writer()?, is_only)?;
+        let spill = Spill { scratch: scratch.map(Path::to_path_buf), file: None };
         let order = Some(RowOrder::new(&shape.schema, &shape.options.sorting_columns)?);
         let (columns, cancel) = (shape.schema.leaves().len(), shape.cancel.clone());
-        Ok(OpenFile { writer, columns, file, spill, order, rows: 0, bytes: 0, cancel })
+        Ok(OpenFile { writer, columns, file, spill, order, rows: 0, bytes: 0, failed_row: None, cancel })
     }
 
     fn drive(&mut self) -> Result<bool> {
@@ -118,7 +144,7 @@ impl<S: ByteSink> OpenFile<S> {
         let Fed::Taken = self.writer.with(|writer| writer.feed(batch))?? else {
             return Err(Error::internal("a writer that asked for rows has no room for them"));
         };
-        match self.drive().map_err(of_file)? {
+        match self.drive().map_err(|error| self.of_file(error))? {
             true => Ok(()),
             false => Err(Error::internal("a writer that ends before its rows")),
         }
@@ -136,14 +162,24 @@ impl<S: ByteSink> OpenFile<S> {
     /// Waits until the rows are with their columns, as they are at once where one thread does everything.
     pub(super) fn drain(&mut self) -> Result<()> {
         self.writer.settle()?;
-        self.drive().map(drop).map_err(of_file)
+        self.drive().map(drop).map_err(|error| self.of_file(error))
     }
 
     /// Writes the end.
     pub(super) fn finish(&mut self) -> Result<()> {
         self.writer.with(FileWriter::finish)?;
-        while self.drive().map_err(of_file)? {}
+        while self.drive().map_err(|error| self.of_file(error))? {}
         Ok(())
+    }
+
+    /// Has at most so many bytes of its pages in memory, about, from now on.
+    pub(super) fn hold_at_most(&mut self, bytes: u64) -> Result<()> {
+        self.writer.with(|writer| writer.hold_at_most(bytes))
+    }
+
+    /// The row of the error that was returned last, counted in the file, where it is one of a row.
+    pub(super) fn failed_row(&self) -> Option<u64> {
+        self.failed_row
     }
 
     /// Rows so far.
@@ -166,12 +202,13 @@ impl<S: ByteSink> OpenFile<S> {
         let row_groups = u64_of(self.writer.with(|writer| writer.row_groups())?);
         Ok(Written { rows: self.rows, files: 1, bytes: self.bytes, row_groups, ..Written::default() })
     }
-}
 
-/// An error of the file. The writer numbers rows as in it, which is what its limits are about. Of the other errors, the
-/// caller knows what the rows are.
-fn of_file(error: Error) -> Error {
-    if error.kind() == ErrorKind::LimitExceeded { error } else { error.without_row() }
+    /// An error of the file. The writer numbers rows as in it, which is what its limits are about. Of the other errors, the
+    /// caller knows what the rows are.
+    fn of_file(&mut self, error: Error) -> Error {
+        self.failed_row = error.place().row;
+        if error.kind() == ErrorKind::LimitExceeded { error } else { error.without_row() }
+    }
 }
 
 /// Counts what is appended.
@@ -192,5 +229,32 @@ impl<S: ByteSink> ByteSink for Counting<'_, S> {
 
     fn read(&mut self, range: Range<u64>) -> Result<Bytes> {
         self.file.read(range)
+    }
+}
+
+/// The file in which pages wait, once there are any: most files have none.
+struct Spill {
+    scratch: Option<PathBuf>,
+    file: Option<SpillFile>,
+}
+
+impl ByteSink for Spill {
+    fn name(&self) -> &str {
+        self.file.as_ref().map_or("a temporary file", |file| file.name())
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(SpillFile::create(self.scratch.as_deref())?),
+        };
+        file.append(bytes)
+    }
+
+    fn read(&mut self, range: Range<u64>) -> Result<Bytes> {
+        match &mut self.file {
+            Some(file) => file.read(range),
+            None => Err(Error::internal("pages of a file that has none elsewhere")),
+        }
     }
 }

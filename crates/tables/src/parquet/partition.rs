@@ -103,6 +103,29 @@ impl Partitioning {
         self.columns.iter().map(|column| column.name.as_str()).collect()
     }
 
+    /// The columns that become directories, and those that stay in the files, as leaves of the table.
+    pub(super) fn leaves(&self) -> impl Iterator<Item = usize> {
+        self.columns.iter().map(|column| column.leaf)
+    }
+
+    pub(super) fn kept_leaves(&self) -> impl Iterator<Item = usize> {
+        self.kept.iter().copied()
+    }
+
+    /// Whether a value in a row is so long that it makes no name.
+    pub(super) fn is_long(&self, batch: &Batch, row: usize) -> bool {
+        self.columns.iter().any(|column| {
+            let found = batch.columns.get(column.leaf);
+            let of_bytes = found.filter(|found| {
+                matches!(found.values, Values::ByteArray(_) | Values::Dictionary(..)) && !found.is_null(row)
+            });
+            match of_bytes.and_then(|found| Value::of_values(&found.values, row)) {
+                Some(Value::Bytes(bytes)) => bytes.len() > NAME_BYTES_MAX,
+                _ => false,
+            }
+        })
+    }
+
     /// The order in which a directory's rows stand together.
     pub(super) fn order(&self) -> Vec<SortingColumn> {
         let by = |column: &PartitionColumn| SortingColumn {

@@ -91,7 +91,7 @@ fn of_a_key_that_is_too_long_to_be_sorted() {
     assert_eq!(place(&error), (Some("piece 1"), Some(3)));
 }
 
-/// Rows are sorted by what their directories are.
+/// Found before rows are sorted by what their directories are.
 #[test]
 fn of_a_directory_that_cannot_be_named() {
     let long: &'static str = "x".repeat(300).leak();
@@ -103,7 +103,7 @@ fn of_a_directory_that_cannot_be_named() {
     let mut directory = NewParquetDirectory::new(folder.path().join("d"), by_text).unwrap();
     let error = copy(&Given::new(rows).source(), &mut directory, &CopyOptions::default(), &mut |_| {});
     let error = error.unwrap_err();
-    assert_eq!((error.kind(), place(&error)), (ErrorKind::Conversion, (Some("given"), None)));
+    assert_eq!((error.kind(), place(&error)), (ErrorKind::Conversion, (Some("piece 1"), Some(3))));
     assert_eq!(error.place().column.as_deref(), Some("text"));
 }
 

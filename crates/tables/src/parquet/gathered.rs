@@ -1,0 +1,388 @@
+//! Rows of many batches, copied column by column, until there are enough of them to be written.
+
+use std::sync::Arc;
+
+use marquetry_base::cast::{u64_of, usize_of_u32};
+use marquetry_base::{Bitmap, Bytes, Error, Result};
+use marquetry_parquet::batch::{
+    Batch, ByteArrays, ColumnBatch, FixedBytes, INLINE_BYTES_MAX, Layout, Levels, Values,
+};
+use marquetry_parquet::schema::{Leaf, PhysicalType, Schema};
+
+/// Bytes of long strings in one buffer, at most; a longer string has a buffer of its own.
+const BUFFER_BYTES_MAX: usize = 1 << 30;
+
+/// A batch of which any rows can be taken: without dictionaries, flat columns with a value in each row.
+pub(super) struct Plain {
+    batch: Batch,
+    /// Of nested columns: where each row's entries and values begin, and where the last ones end.
+    starts: Vec<Option<Vec<(u32, u32)>>>,
+}
+
+/// Rows that were taken.
+pub(super) struct Gathered {
+    columns: Vec<Gathering>,
+    rows: usize,
+    bytes: u64,
+}
+
+struct Gathering {
+    values: Collected,
+    /// Empty as long as no row is null.
+    validity: Vec<bool>,
+    nulls: usize,
+    /// Of a nested column: definition levels, and repetition levels.
+    levels: Option<(Vec<u8>, Vec<u8>)>,
+    has_repetition: bool,
+}
+
+enum Collected {
+    Boolean(Vec<bool>),
+    Int32(Vec<i32>),
+    Int64(Vec<i64>),
+    Float(Vec<f32>),
+    Double(Vec<f64>),
+    Fixed { width: usize, values: usize, bytes: Vec<u8>, is_int96: bool },
+    Strings { views: Vec<u128>, bytes: Vec<u8>, full: Vec<Bytes> },
+}
+
+impl Plain {
+    /// # Errors
+    ///
+    /// `Misuse` for columns that contradict themselves or the schema.
+    pub(super) fn of(mut batch: Batch, schema: &Schema) -> Result<Plain> {
+        if u32::try_from(batch.rows).is_err() || batch.columns.len() != schema.leaves().len() {
+            return Err(Error::misuse("a batch of too many rows, or of other columns"));
+        }
+        let mut starts = Vec::with_capacity(batch.columns.len());
+        for (column, leaf) in batch.columns.iter_mut().zip(schema.leaves()) {
+            if column.rows != batch.rows {
+                return Err(Error::misuse("columns of different lengths"));
+            }
+            spread(column, leaf)?;
+            let found = column.levels.as_ref().map(|levels| starts_of(levels, leaf)).transpose()?;
+            let fits = match &found {
+                Some(found) => {
+                    let values = found.last().map_or(0, |(_, values)| usize_of_u32(*values));
+                    found.len() == batch.rows + 1 && values == column.values.len()
+                }
+                None => column.values.len() == batch.rows,
+            };
+            if !fits {
+                return Err(Error::misuse("values, or levels, of other rows than their batch"));
+            }
+            starts.push(found);
+        }
+        Ok(Plain { batch, starts })
+    }
+
+    /// The batch, which has a value in each row of a flat column.
+    pub(super) fn batch(&self) -> &Batch {
+        &self.batch
+    }
+
+    /// One of its columns.
+    pub(super) fn column(&self, leaf: usize) -> Result<&ColumnBatch> {
+        self.batch.columns.get(leaf).ok_or_else(no_column)
+    }
+}
+
+/// Replaces indices by the dictionary's values, and moves the values of a flat column to their rows.
+fn spread(column: &mut ColumnBatch, leaf: &Leaf) -> Result<()> {
+    let rows = column.rows;
+    if column.validity.as_ref().is_some_and(|bits| bits.len() != rows) {
+        return Err(Error::misuse("a validity of other rows than its column"));
+    }
+    let is_flat = column.levels.is_none();
+    let is_dense = is_flat && column.layout == Layout::Dense && column.validity.is_some();
+    if !is_dense && !matches!(column.values, Values::Dictionary(..)) {
+        return Ok(());
+    }
+    let mut values = Collected::new(leaf.physical_type);
+    let mut next = 0;
+    for place in 0..if is_flat { rows } else { column.values.len() } {
+        // A null has no value.
+        let is_there = !is_flat || !column.is_null(place);
+        values.put(&column.values, is_there.then_some(if is_dense { next } else { place }))?;
+        next += usize::from(is_there);
+    }
+    column.values = values.take();
+    column.layout = if is_flat { Layout::Spaced } else { Layout::Dense };
+    Ok(())
+}
+
+/// Where the entries and the values of each row begin, and where they end.
+fn starts_of(levels: &Levels, leaf: &Leaf) -> Result<Vec<(u32, u32)>> {
+    let number = |at: usize| u32::try_from(at).map_err(|_| Error::too_large("a batch of 2^32 entries"));
+    let mut starts = Vec::new();
+    let mut values = 0;
+    for (at, level) in levels.definition.iter().enumerate() {
+        let begins = levels.repetition.as_ref().is_none_or(|levels| levels.get(at) == Some(&0));
+        if begins {
+            starts.push((number(at)?, values));
+        }
+        values += u32::from(u16::from(*level) == leaf.definition_max);
+    }
+    starts.push((number(levels.definition.len())?, values));
+    Ok(starts)
+}
+
+impl Gathered {
+    /// Rows of these leaves.
+    pub(super) fn new(schema: &Schema) -> Gathered {
+        let columns = schema.leaves().iter().map(|leaf| Gathering {
+            values: Collected::new(leaf.physical_type),
+            validity: Vec::new(),
+            nulls: 0,
+            levels: None,
+            has_repetition: leaf.repetition_max > 0,
+        });
+        Gathered { columns: columns.collect(), rows: 0, bytes: 0 }
+    }
+
+    pub(super) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The bytes that they take, about.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Takes rows of a batch. `leaves` says which of its columns each of these is.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` for columns of other types.
+    pub(super) fn take(
+        &mut self,
+        batch: &Plain,
+        leaves: impl IntoIterator<Item = usize>,
+        rows: &[u32],
+    ) -> Result<()> {
+        for (column, leaf) in self.columns.iter_mut().zip(leaves) {
+            let starts = batch.starts.get(leaf).and_then(Option::as_ref);
+            self.bytes += column.take((batch.column(leaf)?, starts), rows, self.rows)?;
+        }
+        self.rows += rows.len();
+        Ok(())
+    }
+
+    /// The rows that were taken. None are left.
+    pub(super) fn finish(&mut self) -> Batch {
+        let rows = std::mem::take(&mut self.rows);
+        self.bytes = 0;
+        let columns = self.columns.iter_mut().enumerate().map(|(leaf, column)| column.finish(leaf, rows));
+        Batch { row_group: 0, first_row: 0, rows, columns: columns.collect() }
+    }
+}
+
+impl Gathering {
+    /// Takes rows, after those `before`. Returns the bytes that they take.
+    fn take(
+        &mut self,
+        (column, starts): (&ColumnBatch, Option<&Vec<(u32, u32)>>),
+        rows: &[u32],
+        before: usize,
+    ) -> Result<u64> {
+        if let (Some(levels), Some(starts)) = (&column.levels, starts) {
+            return self.take_entries(levels, starts, &column.values, rows);
+        }
+        if let Some(validity) = &column.validity {
+            self.validity.resize(before, true);
+            self.validity.extend(rows.iter().map(|row| validity.get(usize_of_u32(*row))));
+            self.nulls += self.validity.iter().skip(before).filter(|is_there| !**is_there).count();
+        } else if !self.validity.is_empty() {
+            self.validity.resize(before + rows.len(), true);
+        }
+        self.values.extend(&column.values, rows.iter().map(|row| usize_of_u32(*row)))
+    }
+
+    fn take_entries(
+        &mut self,
+        levels: &Levels,
+        starts: &[(u32, u32)],
+        values: &Values,
+        rows: &[u32],
+    ) -> Result<u64> {
+        let (definition, repetition) = self.levels.get_or_insert_default();
+        let mut bytes = 0;
+        for row in rows {
+            let row = usize_of_u32(*row);
+            let [Some((entry, value)), Some((entry_end, value_end))] = [starts.get(row), starts.get(row + 1)]
+            else {
+                return Err(Error::internal("a row of a nested column that is missing"));
+            };
+            let entries = usize_of_u32(*entry)..usize_of_u32(*entry_end);
+            let found = usize_of_u32(*value)..usize_of_u32(*value_end);
+            self.nulls += entries.len() - found.len();
+            bytes += 2 * u64_of(entries.len());
+            definition.extend_from_slice(&levels.definition[entries.clone()]);
+            if let (Some(levels), true) = (&levels.repetition, self.has_repetition) {
+                repetition.extend_from_slice(&levels[entries]);
+            }
+            bytes += self.values.extend(values, found)?;
+        }
+        Ok(bytes)
+    }
+
+    fn finish(&mut self, leaf: usize, rows: usize) -> ColumnBatch {
+        let validity = std::mem::take(&mut self.validity);
+        let nulls = std::mem::take(&mut self.nulls);
+        let levels = self.levels.take().map(|(definition, repetition)| Levels {
+            definition: definition.into(),
+            repetition: self.has_repetition.then(|| repetition.into()),
+        });
+        ColumnBatch {
+            leaf,
+            rows,
+            nulls,
+            validity: (nulls > 0 && levels.is_none()).then(|| validity.into_iter().collect::<Bitmap>()),
+            values: self.values.take(),
+            layout: if levels.is_some() { Layout::Dense } else { Layout::Spaced },
+            levels,
+            provisional: false,
+        }
+    }
+}
+
+impl Collected {
+    fn new(physical_type: PhysicalType) -> Collected {
+        let fixed = |width, is_int96| Collected::Fixed { width, values: 0, bytes: Vec::new(), is_int96 };
+        match physical_type {
+            PhysicalType::Boolean => Collected::Boolean(Vec::new()),
+            PhysicalType::Int32 => Collected::Int32(Vec::new()),
+            PhysicalType::Int64 => Collected::Int64(Vec::new()),
+            PhysicalType::Float => Collected::Float(Vec::new()),
+            PhysicalType::Double => Collected::Double(Vec::new()),
+            PhysicalType::Int96 => fixed(12, true),
+            PhysicalType::FixedLenByteArray(width) => fixed(usize_of_u32(width), false),
+            PhysicalType::ByteArray => {
+                Collected::Strings { views: Vec::new(), bytes: Vec::new(), full: Vec::new() }
+            }
+        }
+    }
+
+    /// Appends values. Returns the bytes that they take.
+    fn extend(&mut self, values: &Values, places: impl ExactSizeIterator<Item = usize>) -> Result<u64> {
+        let count = places.len();
+        let width = match (self, values) {
+            (Collected::Boolean(out), Values::Boolean(values)) => {
+                out.extend(places.map(|at| values.get(at)));
+                1
+            }
+            (Collected::Int32(out), Values::Int32(values)) => {
+                out.extend(places.map(|at| values[at]));
+                4
+            }
+            (Collected::Int64(out), Values::Int64(values)) => {
+                out.extend(places.map(|at| values[at]));
+                8
+            }
+            (Collected::Float(out), Values::Float(values)) => {
+                out.extend(places.map(|at| values[at]));
+                4
+            }
+            (Collected::Double(out), Values::Double(values)) => {
+                out.extend(places.map(|at| values[at]));
+                8
+            }
+            (
+                Collected::Fixed { width, values: filled, bytes, .. },
+                Values::Int96(values) | Values::FixedLenByteArray(values),
+            ) if *width == values.width() => {
+                places.for_each(|at| bytes.extend_from_slice(values.get(at)));
+                *filled += count;
+                *width
+            }
+            (Collected::Strings { views, bytes, full }, Values::ByteArray(values)) => {
+                let before = bytes.len() + full.iter().map(Bytes::len).sum::<usize>();
+                let all = values.views();
+                views.reserve(count);
+                for at in places {
+                    let value = values.get(at);
+                    views.push(if value.len() <= INLINE_BYTES_MAX {
+                        all[at]
+                    } else {
+                        copied(all[at], value, bytes, full)?
+                    });
+                }
+                let after = bytes.len() + full.iter().map(Bytes::len).sum::<usize>();
+                return Ok(u64_of(16 * count + (after - before)));
+            }
+            _ => return Err(Error::misuse("values of another type than their column")),
+        };
+        Ok(u64_of(width.saturating_mul(count)))
+    }
+
+    /// Appends a value, which may come from a dictionary; zero or empty for a null.
+    fn put(&mut self, values: &Values, at: Option<usize>) -> Result<()> {
+        let Some(at) = at else {
+            match self {
+                Collected::Boolean(out) => out.push(false),
+                Collected::Int32(out) => out.push(0),
+                Collected::Int64(out) => out.push(0),
+                Collected::Float(out) => out.push(0.0),
+                Collected::Double(out) => out.push(0.0),
+                Collected::Fixed { width, values, bytes, .. } => {
+                    bytes.resize(bytes.len() + *width, 0);
+                    *values += 1;
+                }
+                Collected::Strings { views, .. } => views.push(0),
+            }
+            return Ok(());
+        };
+        let (values, at) = match values {
+            Values::Dictionary(indices, entries) => {
+                (&**entries, indices.get(at).map_or(usize::MAX, |index| usize_of_u32(*index)))
+            }
+            values => (values, at),
+        };
+        if at >= values.len() {
+            return Err(Error::misuse("a value that its column or its dictionary lacks"));
+        }
+        self.extend(values, at..at + 1).map(drop)
+    }
+
+    /// All of them; none are left.
+    fn take(&mut self) -> Values {
+        /// As much room as was needed before.
+        fn taken<T>(values: &mut Vec<T>) -> Vec<T> {
+            let room = Vec::with_capacity(values.len());
+            std::mem::replace(values, room)
+        }
+        match self {
+            Collected::Boolean(out) => Values::Boolean(taken(out).into_iter().collect()),
+            Collected::Int32(out) => taken(out).into(),
+            Collected::Int64(out) => taken(out).into(),
+            Collected::Float(out) => taken(out).into(),
+            Collected::Double(out) => taken(out).into(),
+            Collected::Fixed { width, values, bytes, is_int96 } => {
+                let fixed = FixedBytes::new(*width, std::mem::take(values), taken(bytes).into());
+                if *is_int96 { Values::Int96(fixed) } else { Values::FixedLenByteArray(fixed) }
+            }
+            Collected::Strings { views, bytes, full } => {
+                let mut buffers = std::mem::take(full);
+                buffers.push(taken(bytes).into());
+                Values::ByteArray(ByteArrays::new(taken(views).into(), Arc::new(buffers)))
+            }
+        }
+    }
+}
+
+/// Copies a long string. Returns its view.
+fn copied(view: u128, value: &[u8], bytes: &mut Vec<u8>, full: &mut Vec<Bytes>) -> Result<u128> {
+    if !bytes.is_empty() && bytes.len().saturating_add(value.len()) > BUFFER_BYTES_MAX {
+        full.push(std::mem::take(bytes).into());
+    }
+    let number =
+        |number: usize| u32::try_from(number).map_err(|_| Error::internal("a buffer of 4 GiB of strings"));
+    let (buffer, offset) = (number(full.len())?, number(bytes.len())?);
+    bytes.extend_from_slice(value);
+    // The length, and the first four bytes, stay.
+    Ok(view & u128::from(u64::MAX) | u128::from(buffer) << 64 | u128::from(offset) << 96)
+}
+
+fn no_column() -> Error {
+    Error::internal("a column that is not there")
+}
