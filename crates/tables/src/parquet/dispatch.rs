@@ -263,7 +263,7 @@ impl Further {
             none => {
                 let (threads, by) = ((host.threads, &host.cancel), partitioning.order());
                 let scratch = host.scratch.as_deref();
-                none.insert(Sorting::new(schema, &by, host.memory_bytes, threads, scratch)?)
+                none.insert(Sorting::new((schema, None), &by, host.memory_bytes, threads, scratch)?)
             }
         };
         sorting.push(self.gathered.finish(), 0)
