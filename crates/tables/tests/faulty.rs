@@ -225,13 +225,13 @@ fn batches_without_values_are_bounded() {
     let mut options = ReadingOptions::default();
     options.threads = Some(2);
     let reading = Reading::new(source, options).unwrap();
-    // 64 MiB of them may wait.
+    // 16 MiB of them may wait: 8 MiB for each thread.
     let (started, mut seen) = (Instant::now(), 0);
-    while started.elapsed() < LONG / 4 && seen < 16 {
+    while started.elapsed() < LONG / 4 && seen < 4 {
         seen = made.load(Ordering::Relaxed);
         thread::sleep(Duration::from_millis(5));
     }
     thread::sleep(Duration::from_millis(300));
-    assert!((15..=18).contains(&made.load(Ordering::Relaxed)), "{made:?} batches");
+    assert!((3..=6).contains(&made.load(Ordering::Relaxed)), "{made:?} batches");
     drop(reading);
 }

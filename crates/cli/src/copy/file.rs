@@ -76,8 +76,8 @@ pub(crate) struct FileArgs {
 
     /// Partition columns, with a directory for each value: year=2024/month=2/part-00000.parquet
     ///
-    /// These columns are not stored in the files; --hive reads them from the directories' names. Rows are
-    /// sorted by them first, so there is one file per directory, and any number of directories.
+    /// These columns are not stored in the files; --hive reads them from the directories' names. There is one
+    /// file per directory, and any number of directories; where there are many, rows are sorted by them.
     #[arg(long, value_name = "A,B,…", help_heading = "Parquet file")]
     partition_by: Option<String>,
 
@@ -201,7 +201,7 @@ impl FileArgs {
         options.memory_bytes = self.memory.map_or(MEMORY_BYTES, NonZeroU64::get);
         options.verify = self.verify;
         (options.threads, options.cancel) = (copying.threads.get(), copying.interrupted.cancel());
-        let is_sorted = self.sort.is_some() || self.partition_by.is_some();
+        let is_sorted = self.sort.is_some();
         let goes = if *target.address() == Address::Standard { Goes::ToStdout } else { Goes::Elsewhere };
         let progress = Progress::of_copy(source.table(), &options, is_sorted, copying.quiet, goes);
         let copied = copy(&source, destination.as_mut(), &options, &mut |copied| progress.copied(copied));

@@ -2,10 +2,8 @@
 
 use core::arch::x86_64::*;
 
-use super::BLOCK_BYTES;
-
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq")]
-pub(super) fn find_avx512(blocks: &[[u8; BLOCK_BYTES]], bytes: [u8; 4], out: &mut [[u64; 4]]) {
+pub(super) fn find_avx512(blocks: &[[u8; 64]], bytes: [u8; 4], out: &mut [[u64; 4]]) {
     let wanted = bytes.map(|byte| _mm512_set1_epi8(byte.cast_signed()));
     for (block, masks) in blocks.iter().zip(out) {
         // SAFETY: the block has as many bytes as are loaded.
@@ -15,10 +13,10 @@ pub(super) fn find_avx512(blocks: &[[u8; BLOCK_BYTES]], bytes: [u8; 4], out: &mu
 }
 
 #[target_feature(enable = "avx2")]
-pub(super) fn find_avx2(blocks: &[[u8; BLOCK_BYTES]], bytes: [u8; 4], out: &mut [[u64; 4]]) {
+pub(super) fn find_avx2(blocks: &[[u8; 64]], bytes: [u8; 4], out: &mut [[u64; 4]]) {
     let wanted = bytes.map(|byte| _mm256_set1_epi8(byte.cast_signed()));
     for (block, masks) in blocks.iter().zip(out) {
-        let (low, high) = block.split_at(BLOCK_BYTES / 2);
+        let (low, high) = block.split_at(32);
         // SAFETY: each half has as many bytes as are loaded.
         let halves = [low, high].map(|half| unsafe { _mm256_loadu_si256(half.as_ptr().cast()) });
         *masks = wanted.map(|byte| {
@@ -30,7 +28,7 @@ pub(super) fn find_avx2(blocks: &[[u8; BLOCK_BYTES]], bytes: [u8; 4], out: &mut 
 }
 
 /// All processors of the architecture have SSE2.
-pub(super) fn find_sse2(blocks: &[[u8; BLOCK_BYTES]], bytes: [u8; 4], out: &mut [[u64; 4]]) {
+pub(super) fn find_sse2(blocks: &[[u8; 64]], bytes: [u8; 4], out: &mut [[u64; 4]]) {
     // SAFETY: SSE2 is part of x86-64; and each part of the block has as many bytes as are loaded.
     unsafe {
         let wanted = bytes.map(|byte| _mm_set1_epi8(byte.cast_signed()));

@@ -5,19 +5,16 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use marquetry_base::cast::{u64_of, usize_of_u32};
-use marquetry_base::{Budget, Error, Price, Result};
+use marquetry_base::{Budget, Error, Result};
 
 use super::pieces::Piece;
 use super::producer::{Block, Common, Producer};
-use super::stored::{Stored, Storing, held_by};
+use super::stored::{COLUMN_PRICE, START_PRICE, Stored, Storing, held_by};
 use crate::batch::{Batch, ColumnBatch, INLINE_BYTES_MAX, Layout, Values};
 use crate::going::Going;
 
 /// Batches of a group, at most.
 const GROUP_BATCHES: usize = 1024;
-/// The price of looking at a column, and at the length of a string.
-const COLUMN_PRICE: Price = Price::per_kilovalue(60 << 10);
-const LENGTH_PRICE: Price = Price::per_kilovalue(2 << 10);
 /// Strings that are looked at between two checks of the budget.
 const SLICE_VALUES: usize = 16 << 10;
 
@@ -90,7 +87,7 @@ impl Sizing {
                 _ => (0, 0),
             };
             self.bytes += bytes;
-            budget.charge(LENGTH_PRICE, 0, looked_at);
+            budget.charge(START_PRICE, 0, looked_at);
             self.value = until;
             if looked_at == 0 || until == column.values.len() {
                 budget.charge(COLUMN_PRICE, 0, 1);

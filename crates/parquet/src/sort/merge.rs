@@ -15,8 +15,9 @@ const SKIPPED_MIN: usize = 4;
 /// Looking there costs as much as this many comparisons; and so does looking at a piece for the first time.
 const HEAD_COMPARISONS: usize = 90;
 
-/// Picks between two checks of the budget.
+/// Picks between two checks of the budget; and where keys are looked up far away.
 const PICKS_AT_ONCE: usize = 64;
+const FAR_PICKS_AT_ONCE: usize = 16;
 
 /// A row of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,7 +151,8 @@ impl Merge {
             return Err(Error::internal("rows picked of a merge that is not begun"));
         }
         while picks.len() < most {
-            let until = most.min(picks.len() + PICKS_AT_ONCE);
+            let at_once = if self.skip > 0 { FAR_PICKS_AT_ONCE } else { PICKS_AT_ONCE };
+            let until = most.min(picks.len() + at_once);
             let first = picks.len();
             let ended = self.pick_some(picks, until, may_end, budget);
             let each = self.tree.depth() + 1 + if self.skip > 0 { HEAD_COMPARISONS } else { 0 };

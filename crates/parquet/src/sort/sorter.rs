@@ -363,6 +363,10 @@ impl Sorter {
             let physical_type = leaves[at].physical_type;
             *row_bytes = row_bytes.saturating_add(value_bytes(physical_type));
             self.block_rows = rows_max(physical_type).min(self.block_rows);
+            if !leaves[at].is_flat() {
+                // Where their rows begin is looked up in one go.
+                self.block_rows = self.block_rows.min(BATCH_ROWS);
+            }
         }
         budget.charge(LEAF_PRICE, 0, end - *leaf);
         *leaf = end;

@@ -13,15 +13,17 @@ use crate::growing::SLICE_BYTES;
 use crate::schema::{Leaf, Schema};
 use crate::write::released::Released;
 
-/// The prices of looking at a column; of copying strings; of finding where rows begin; and of moving values to their
+/// The prices of looking at a column; of copying strings; of finding where rows begin, and how long strings are; and of moving values to their
 /// rows.
-const COLUMN_PRICE: Price = Price::per_kilovalue(60 << 10);
+pub(super) const COLUMN_PRICE: Price = Price::per_kilovalue(60 << 10);
 const STRING_PRICE: Price = Price { kib: 900, kilovalue: 60 << 10 };
-const START_PRICE: Price = Price::per_kilovalue(3 << 10);
+pub(super) const START_PRICE: Price = Price::per_kilovalue(3 << 10);
 const PUT_PRICE: Price = Price { kib: 450, kilovalue: 30 << 10 };
 
-/// Values that are processed between two checks of the budget.
+/// Values that are processed between two checks of the budget; and strings and their bytes.
 const SLICE_VALUES: usize = 1024;
+const SLICE_STRINGS: usize = 256;
+const SLICE_STRING_BYTES: usize = 16 << 10;
 
 /// Rows that can be taken one by one: flat columns have one value per row, and in nested ones the start of each row is
 /// known.
@@ -214,8 +216,8 @@ impl Storing {
                     };
                     let mut bytes = 0;
                     let (first, until) =
-                        (compacting.len(), values.len().min(compacting.len() + SLICE_VALUES));
-                    while compacting.len() < until && bytes < 32 * SLICE_VALUES {
+                        (compacting.len(), values.len().min(compacting.len() + SLICE_STRINGS));
+                    while compacting.len() < until && bytes < SLICE_STRING_BYTES {
                         bytes += compacting.push(values, compacting.len())?;
                     }
                     budget.charge(STRING_PRICE, bytes, compacting.len() - first);

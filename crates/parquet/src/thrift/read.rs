@@ -9,7 +9,8 @@ use alloc::vec::Vec;
 use marquetry_base::cast::usize_of;
 use marquetry_base::{Bytes, Error};
 
-use super::skim::SHORT_BYTES_MAX;
+/// Bytes of a string where only a short one is wanted, at most. Of a longer one, a [digest](super::Skim) has a byte more than that.
+pub(crate) const SHORT_BYTES_MAX: usize = 4 << 10;
 
 /// Why reading stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_base::{Budget, Bytes, Error, Limit, Limits, Price, Release, Result, release_all};
 
-use super::read::{Kind, Reader, SKIP_DEPTH_MAX, Stop, Thrift};
+use super::read::{Kind, Reader, SHORT_BYTES_MAX, SKIP_DEPTH_MAX, Stop, Thrift};
 use crate::growing::Joining;
 use crate::memory::Memory;
 
@@ -51,8 +51,6 @@ pub(crate) const READ_PRICE: Price = Price::per_kib(3 << 10);
 const SKIM_PRICE: Price = Price { kib: 2 << 10, kilovalue: 8 << 10 };
 /// Shorter strings are copied: a shared one holds everything that the host supplied with it.
 const SHARED_BYTES_MIN: u64 = 64 << 10;
-/// Bytes of a string where only a short one is wanted, at most. Of a longer one, the digest has a byte more than that.
-pub(crate) const SHORT_BYTES_MAX: usize = 4 << 10;
 /// Shorter strings are in the digest.
 const BESIDE_BYTES_MIN: u64 = 256;
 /// Tokens between two looks at the budget.
