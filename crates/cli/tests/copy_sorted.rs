@@ -411,3 +411,39 @@ fn directories_of_names_that_cannot_be() {
     assert_eq!(folder.names(), ["long.csv"]);
     copy(&from, &folder.path("no/such/"), &[]).failed(3, &["there is no directory"]);
 }
+
+/// More directories than are written side by side, one of them for null: the files are the same, however many threads there are, and their
+/// rows are in the order in which they came.
+#[test]
+fn partitions_do_not_depend_on_threads() {
+    let folder = Folder::new();
+    let from = folder.path("rows.csv");
+    let mut text = "v,p,s\n".to_string();
+    for row in 0..60_000_u64 {
+        let value = row * row % 977 % 41;
+        let value = if value == 3 { String::new() } else { value.to_string() };
+        text.push_str(&format!("{row},{value},text {}\n", row % 100));
+    }
+    fs::write(&from, text).unwrap();
+    let mut first: Option<Vec<(String, Vec<u8>)>> = None;
+    for threads in ["1", "2", "8"] {
+        let to = folder.path(&format!("by-{threads}/"));
+        copy(&from, &to, &["--partition-by", "p", "--threads", threads, "--verify"]).succeeded();
+        let mut names = below(Path::new(&to), Path::new(""));
+        names.sort();
+        let files: Vec<(String, Vec<u8>)> = names
+            .into_iter()
+            .map(|name| (name.clone(), fs::read(Path::new(&to).join(name)).unwrap()))
+            .collect();
+        assert_eq!(files.len(), 41);
+        assert!(files.iter().any(|(name, _)| name.starts_with("p=__HIVE_DEFAULT_PARTITION__/")));
+        let mut rows = 0;
+        for (name, _) in &files {
+            let values = column(&format!("{to}{name}"), "v");
+            assert!(values.is_sorted_by_key(|value| value.as_u64()), "{name}");
+            rows += values.len();
+        }
+        assert_eq!(rows, 60_000);
+        assert!(first.get_or_insert_with(|| files.clone()) == &files, "{threads}");
+    }
+}
