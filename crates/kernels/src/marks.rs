@@ -59,13 +59,12 @@ fn find_portable(blocks: &[[u8; BLOCK_BYTES]], bytes: [u8; 4], out: &mut [[u64; 
 }
 
 /// Eight bytes of 1.
-#[cfg(any(not(target_arch = "x86_64"), test))]
-const ONES: u64 = u64::MAX / 255;
+pub const ONES: u64 = u64::MAX / 255;
 
 /// The highest bit of each byte that is zero, and of no other byte.
-#[cfg(any(not(target_arch = "x86_64"), test))]
 #[inline]
-fn zeros(word: u64) -> u64 {
+#[must_use]
+pub fn zeros(word: u64) -> u64 {
     const LOW: u64 = 0x7f * ONES;
     !(((word & LOW) + LOW) | word | LOW)
 }
@@ -106,6 +105,18 @@ mod tests {
                     }
                     assert!(out[found..].iter().all(|masks| *masks == [7; 4]));
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_zero() {
+        for byte in 0..=255_u8 {
+            for place in 0..8 {
+                let mut bytes = [0x80, 1, 0x7f, 0xff, 2, 0x81, 3, 0xfe];
+                bytes[place] = byte;
+                let found = zeros(u64::from_le_bytes(bytes));
+                assert_eq!(found, if byte == 0 { 0x80 << (8 * place) } else { 0 });
             }
         }
     }

@@ -1,9 +1,9 @@
 //! Where fields end in delimited text, 64 bytes at a time, as long as quotes are where they belong.
 
-use marquetry_kernels::marks;
+use marquetry_kernels::marks::{self, BLOCK_BYTES};
 
 /// Blocks that are looked at together.
-pub(super) const BLOCKS: usize = 32;
+const BLOCKS: usize = 32;
 
 /// What a block begins with, or what follows the last one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -26,37 +26,50 @@ pub(super) struct Ends {
     pub(super) has_doubled: bool,
 }
 
-/// Looks for the ends of fields in whole blocks. It looks at few together at first, so that little is lost where one cannot be used.
+/// Looks for the ends of fields in whole blocks. It looks at few together at first, so that little is lost where one cannot be used; and
+/// where several in turn cannot, more and more are left out.
 #[derive(Debug)]
 pub(super) struct Blocks {
     delimiter: u8,
     quote: Option<u8>,
     together: usize,
+    left_out: usize,
+    masks: [[u64; 4]; BLOCKS],
     found: [Ends; BLOCKS],
 }
 
 impl Blocks {
     pub(super) fn new(delimiter: u8, quote: Option<u8>) -> Blocks {
-        Blocks { delimiter, quote, together: 1, found: [Ends::default(); BLOCKS] }
+        let (masks, found) = ([[0; 4]; BLOCKS], [Ends::default(); BLOCKS]);
+        Blocks { delimiter, quote, together: 1, left_out: 1, masks, found }
     }
 
     /// The next blocks of `text`, up to the first one where a quote is neither at an end of a field nor doubled, and whether that is why
     /// there are no more.
     pub(super) fn next(&mut self, text: &[u8], before: &mut Before) -> (&[Ends], bool) {
-        let mut masks = [[0; 4]; BLOCKS];
         // Without quotes, the delimiter is looked for twice.
         let bytes = [self.delimiter, b'\n', b'\r', self.quote.unwrap_or(self.delimiter)];
-        let blocks = marks::find(text, bytes, &mut masks[..self.together]);
-        self.together = BLOCKS.min(2 * self.together);
-        for (at, (masks, found)) in masks[..blocks].iter().zip(&mut self.found).enumerate() {
+        let blocks = marks::find(text, bytes, &mut self.masks[..self.together]);
+        for (at, (masks, found)) in self.masks[..blocks].iter().zip(&mut self.found).enumerate() {
             let [delimiters, line_ends, returns, quotes] = *masks;
             let quotes = if self.quote.is_some() { quotes } else { 0 };
             let Some(ends) = ends_of(delimiters, line_ends, (returns, quotes), before) else {
+                self.left_out = if at > 0 { 1 } else { BLOCKS.min(2 * self.left_out) };
+                self.together = 1;
                 return (&self.found[..at], true);
             };
             *found = ends;
         }
+        if blocks > 0 {
+            self.left_out = 1;
+        }
+        self.together = BLOCKS.min(2 * self.together);
         (&self.found[..blocks], false)
+    }
+
+    /// Bytes that are to be looked at one by one before the next block, which cannot be used.
+    pub(super) fn left_out_bytes(&self) -> usize {
+        self.left_out * BLOCK_BYTES
     }
 }
 
@@ -94,7 +107,6 @@ fn ends_of(
 mod tests {
     use super::*;
     use alloc::vec::Vec;
-    use marquetry_kernels::marks::BLOCK_BYTES;
 
     /// Byte by byte: the ends of a block, unless a quote is not where it belongs.
     fn one_by_one(block: &[u8], quote: Option<u8>, before: &mut Before) -> Option<Ends> {

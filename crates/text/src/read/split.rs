@@ -1,5 +1,6 @@
 //! Splits a text into blocks of complete rows, which several readers can read at the same time.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use core::mem;
 
@@ -89,6 +90,8 @@ pub struct TextSplitter {
     before: u8,
     /// How much of a byte order mark the text has begun with, until that is decided.
     mark: Option<usize>,
+    /// With quotes, and without comments.
+    blocks: Option<Box<Blocks>>,
     failed: Failed,
 }
 
@@ -177,6 +180,10 @@ impl TextSplitter {
         let bytes_max = block_bytes.saturating_add(row_bytes).saturating_add(2 * u64_of(piece_bytes));
         let state = if rule.has_header { State::Blank { is_returned: false } } else { State::Plain };
         let place = Start { is_after_header: !rule.has_header, ..Start::default() };
+        let blocks = rule
+            .quotes
+            .filter(|_| rule.comment.is_none())
+            .map(|Quotes { delimiter, quote }| Box::new(Blocks::new(delimiter, Some(quote))));
         TextSplitter {
             rule,
             block_bytes,
@@ -194,6 +201,7 @@ impl TextSplitter {
             state,
             before: b'\n',
             mark: Some(0),
+            blocks,
             failed: Failed::default(),
         }
     }
@@ -281,16 +289,17 @@ impl TextSplitter {
         while scanned.length < text.len() && scanned.stops < SPLIT_SLICE_STOPS && !scanned.is_end {
             let mut rest = &text[scanned.length..];
             let free = free.saturating_sub(scanned.length);
-            if let Some(quotes) = self.rule.quotes.filter(|_| self.may_take_blocks(free)) {
-                if scanned.length >= by_hand {
-                    let taken = self.blocks(&rest[..rest.len().min(free)], quotes);
+            if self.may_take_blocks(free) {
+                if scanned.length >= by_hand
+                    && let Some((taken, left_out)) = self.take_blocks(&rest[..rest.len().min(free)])
+                {
                     scanned.length += taken;
-                    // What stopped it is in the next block, which costs as much as a stop.
-                    by_hand = scanned.length + BLOCK_BYTES;
+                    by_hand = scanned.length + left_out;
+                    // The block that cannot be used costs as much as a stop.
                     scanned.stops += 1;
                     continue;
                 }
-                rest = &rest[..rest.len().min(by_hand - scanned.length)];
+                rest = &rest[..rest.len().min(by_hand.saturating_sub(scanned.length))];
             }
             match (self.mark, self.state, self.rule.quotes) {
                 (Some(matched), ..) => scanned.length += self.look_for_mark(matched, rest[0]),
@@ -329,18 +338,20 @@ impl TextSplitter {
     fn may_take_blocks(&self, free: usize) -> bool {
         let is_in_rows =
             self.mark.is_none() && matches!(self.state, State::Plain | State::Quoted | State::Closed);
-        is_in_rows && self.rule.comment.is_none() && free >= BLOCK_BYTES
+        is_in_rows && self.blocks.is_some() && free >= BLOCK_BYTES
     }
 
-    /// Looks at whole blocks, up to one with a quote that is not where it belongs. Returns how many bytes that were.
-    fn blocks(&mut self, text: &[u8], Quotes { delimiter, quote }: Quotes) -> usize {
+    /// Looks at whole blocks, up to one with a quote that is not where it belongs. Returns how many bytes that were, and how many are to be
+    /// looked at one by one now.
+    fn take_blocks(&mut self, text: &[u8]) -> Option<(usize, usize)> {
+        let (blocks, Quotes { delimiter, .. }) = (self.blocks.as_mut()?, self.rule.quotes?);
         let mut before = Before {
             is_quoted: self.state == State::Quoted,
             is_closed: self.state == State::Closed,
             is_returned: false,
             is_start: self.before == delimiter || self.before == b'\n',
         };
-        let (mut blocks, mut taken) = (Blocks::new(delimiter, Some(quote)), 0);
+        let mut taken = 0;
         loop {
             let (found, is_stopped) = blocks.next(&text[taken..], &mut before);
             taken += found.len() * BLOCK_BYTES;
@@ -357,7 +368,7 @@ impl TextSplitter {
                 _ => State::Plain,
             };
         }
-        taken
+        Some((taken, blocks.left_out_bytes()))
     }
 
     /// Looks at a byte at the text's start, after so many of a byte order mark. Returns the bytes that are done with.
