@@ -9,9 +9,11 @@ use marquetry_base::{Budget, Error, Result};
 
 use super::pieces::Piece;
 use super::producer::{Block, Common, Producer};
-use super::stored::{COLUMN_PRICE, START_PRICE, Stored, Storing, held_by};
-use crate::batch::{Batch, ColumnBatch, INLINE_BYTES_MAX, Layout, Values};
+use super::stored::{COLUMN_PRICE, START_PRICE, Stored, Storing, held_by, needs_spreading};
+use crate::batch::store::value_bytes;
+use crate::batch::{Batch, INLINE_BYTES_MAX, Values};
 use crate::going::Going;
+use crate::schema::Schema;
 
 /// Batches of a group, at most.
 const GROUP_BATCHES: usize = 1024;
@@ -65,8 +67,10 @@ impl Group {
 
 impl Sizing {
     /// The bytes, once they are counted.
-    pub(super) fn step(&mut self, batch: &Batch, budget: &mut Budget<'_>) -> Option<u64> {
-        while let Some(column) = batch.columns.get(self.column) {
+    pub(super) fn step(&mut self, batch: &Batch, schema: &Schema, budget: &mut Budget<'_>) -> Option<u64> {
+        while let (Some(column), Some(leaf)) =
+            (batch.columns.get(self.column), schema.leaves().get(self.column))
+        {
             let far_bytes = |view: &u128| {
                 let words: &[u32; 4] = bytemuck::cast_ref(view);
                 u64_of(Some(usize_of_u32(words[0])).filter(|length| *length > INLINE_BYTES_MAX).unwrap_or(0))
@@ -91,7 +95,9 @@ impl Sizing {
             self.value = until;
             if looked_at == 0 || until == column.values.len() {
                 budget.charge(COLUMN_PRICE, 0, 1);
-                self.bytes += u64_of(held_by(column)) + spread(column);
+                let values = if needs_spreading(column) { column.rows.max(column.values.len()) } else { 0 };
+                self.bytes +=
+                    u64_of(held_by(column) + values.saturating_mul(value_bytes(leaf.physical_type)));
                 (self.column, self.value) = (self.column + 1, 0);
             }
             if budget.is_spent() && self.column < batch.columns.len() {
@@ -100,24 +106,6 @@ impl Sizing {
         }
         Some(self.bytes)
     }
-}
-
-/// Bytes that a column takes besides once its values are spread to their rows.
-fn spread(column: &ColumnBatch) -> u64 {
-    let is_dense = column.levels.is_none() && column.layout == Layout::Dense && column.validity.is_some();
-    let values = match &column.values {
-        Values::Dictionary(_, entries) => entries,
-        values if is_dense => values,
-        _ => return 0,
-    };
-    let width = match values {
-        Values::Boolean(_) | Values::Dictionary(..) => 1,
-        Values::Int32(_) | Values::Float(_) => 4,
-        Values::Int64(_) | Values::Double(_) => 8,
-        Values::Int96(fixed) | Values::FixedLenByteArray(fixed) => fixed.width(),
-        Values::ByteArray(_) => size_of::<u128>(),
-    };
-    u64_of(column.rows.max(column.values.len())).saturating_mul(u64_of(width))
 }
 
 /// A group on its way to a block.
@@ -214,7 +202,8 @@ impl GroupWork {
                     let source = u32::try_from(self.stored.len() - 1)
                         .map_err(|_| Error::internal("too many batches"))?;
                     let (keys, rows) = (&self.common.keys, first..last.rows);
-                    let piece = self.in_input(Piece::new(keys, &last.columns, source, rows, budget))?;
+                    let piece =
+                        self.in_input(Piece::new(keys, &last.columns, source, rows, false, budget))?;
                     self.stage = Stage::Sorting(first + piece.len());
                     self.pieces.push(piece);
                 }

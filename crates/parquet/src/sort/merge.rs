@@ -15,9 +15,8 @@ const SKIPPED_MIN: usize = 4;
 /// Looking there costs as much as this many comparisons; and so does looking at a piece for the first time.
 const HEAD_COMPARISONS: usize = 90;
 
-/// Picks between two checks of the budget; and where keys are looked up far away.
-const PICKS_AT_ONCE: usize = 64;
-const FAR_PICKS_AT_ONCE: usize = 16;
+/// Comparisons between two checks of the budget.
+const COMPARISONS_AT_ONCE: usize = 1024;
 
 /// A row of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,12 +149,11 @@ impl Merge {
         if self.built < self.cursors.len() {
             return Err(Error::internal("rows picked of a merge that is not begun"));
         }
+        let each = self.tree.depth() + 1 + if self.skip > 0 { HEAD_COMPARISONS } else { 0 };
         while picks.len() < most {
-            let at_once = if self.skip > 0 { FAR_PICKS_AT_ONCE } else { PICKS_AT_ONCE };
-            let until = most.min(picks.len() + at_once);
+            let until = most.min(picks.len() + (COMPARISONS_AT_ONCE / each).max(1));
             let first = picks.len();
             let ended = self.pick_some(picks, until, may_end, budget);
-            let each = self.tree.depth() + 1 + if self.skip > 0 { HEAD_COMPARISONS } else { 0 };
             budget.charge(COMPARE_PRICE, 0, (picks.len() - first) * each);
             if let Some(ended) = ended {
                 return Ok(ended);

@@ -64,7 +64,8 @@ impl Piece {
         super::is_paid_for(PIECE_UNITS, budget)
     }
 
-    /// Creates a piece of the rows from `rows.start` on, as many as fit, in one go, and sorts it.
+    /// Creates a piece of the rows from `rows.start` on, as many as fit, in one go. Rows that are sorted already keep
+    /// their order; there are fewer of them in a piece.
     ///
     /// # Errors
     ///
@@ -74,69 +75,46 @@ impl Piece {
         columns: &[ColumnBatch],
         source: u32,
         rows: Range<usize>,
+        is_sorted: bool,
         budget: &mut Budget<'_>,
     ) -> Result<Piece> {
-        let mut piece = Piece::of(keys, columns, source, (rows, PIECE_ROWS), budget)?;
-        piece.sort(budget);
-        Ok(piece)
-    }
-
-    /// The same for rows that are in order.
-    ///
-    /// # Errors
-    ///
-    /// As [`Piece::new`].
-    pub(super) fn of_sorted(
-        keys: &Keys,
-        columns: &[ColumnBatch],
-        source: u32,
-        rows: Range<usize>,
-        budget: &mut Budget<'_>,
-    ) -> Result<Piece> {
-        Piece::of(keys, columns, source, (rows, SORTED_ROWS), budget)
-    }
-
-    fn of(
-        keys: &Keys,
-        columns: &[ColumnBatch],
-        source: u32,
-        (rows, rows_max): (Range<usize>, usize),
-        budget: &mut Budget<'_>,
-    ) -> Result<Piece> {
+        let rows_max = if is_sorted { SORTED_ROWS } else { PIECE_ROWS };
         let number =
             |row: usize| u32::try_from(row).map_err(|_| Error::misuse("a batch of more than 2^32 rows"));
         let most = rows_max.min(PIECE_VALUES / keys.len()).max(1);
         let mut piece = Piece { source, first: number(rows.start)?, ..Piece::default() };
         piece.entries.reserve_exact(most.min(rows.len()));
         let end = rows.end.min(rows.start.saturating_add(most));
+        let (mut key, mut bytes) = (Vec::new(), 0);
         if let Some(prefixes) = keys.prefixes(columns, rows.start..end)? {
             for (row, prefix) in (piece.first..).zip(prefixes) {
                 piece.entries.push(Entry { prefix: halves(prefix), row });
             }
-            budget.charge(KEY_PRICE, 0, piece.len() * (1 + keys.len()));
-            return Ok(piece);
-        }
-        let (mut key, mut bytes) = (Vec::new(), 0);
-        for row in rows.start..end {
-            key.clear();
-            keys.append(columns, row, &mut key)
-                .map_err(|error| error.at(|place| place.row = Some(u64_of(row))))?;
-            bytes += key.len();
-            let (prefix, tail) = split(&key);
-            // Once one key has a rest, all have an entry for it.
-            if !tail.is_empty() && piece.tail_ends.is_empty() {
-                piece.tail_ends.resize(piece.entries.len(), 0);
-            }
-            piece.entries.push(Entry { prefix, row: number(row)? });
-            if !tail.is_empty() || !piece.tail_ends.is_empty() {
-                piece.tails.extend_from_slice(tail);
-                piece.tail_ends.push(number(piece.tails.len())?);
-            }
-            if piece.tails.len() >= TAIL_BYTES {
-                break;
+        } else {
+            for row in rows.start..end {
+                key.clear();
+                keys.append(columns, row, &mut key)
+                    .map_err(|error| error.at(|place| place.row = Some(u64_of(row))))?;
+                bytes += key.len();
+                let (prefix, tail) = split(&key);
+                // Once one key has a rest, all have an entry for it.
+                if !tail.is_empty() && piece.tail_ends.is_empty() {
+                    piece.tail_ends.resize(piece.entries.len(), 0);
+                }
+                piece.entries.push(Entry { prefix, row: number(row)? });
+                if !tail.is_empty() || !piece.tail_ends.is_empty() {
+                    piece.tails.extend_from_slice(tail);
+                    piece.tail_ends.push(number(piece.tails.len())?);
+                }
+                if piece.tails.len() >= TAIL_BYTES {
+                    break;
+                }
             }
         }
         budget.charge(KEY_PRICE, bytes, piece.len() * (1 + keys.len()));
+        if !is_sorted {
+            piece.sort(budget);
+        }
         Ok(piece)
     }
 
@@ -323,7 +301,7 @@ mod tests {
             (0..3000).map(|n| format!("a key that is longer than its prefix {}", n * 37 % 50)).collect();
         let column = [strings(&all)];
         let mut budget = Budget::new(0);
-        let mut piece = Piece::new(&keys(), &column, 3, 10..3000, &mut budget).unwrap();
+        let mut piece = Piece::new(&keys(), &column, 3, 10..3000, false, &mut budget).unwrap();
         let rows: Vec<usize> = (0..piece.len()).map(|at| usize_of_u32(piece.row(at))).collect();
         let mut expected: Vec<usize> = (10..10 + piece.len()).collect();
         expected.sort_by_key(|row| &all[*row]);
@@ -337,7 +315,7 @@ mod tests {
     #[test]
     fn heads_behind_what_is_common() {
         let all: Vec<String> = ["x".repeat(20) + "abc", "x".repeat(20) + "abd" + &"y".repeat(40)].to_vec();
-        let piece = Piece::of_sorted(&keys(), &[strings(&all)], 0, 0..2, &mut Budget::unlimited()).unwrap();
+        let piece = Piece::new(&keys(), &[strings(&all)], 0, 0..2, true, &mut Budget::unlimited()).unwrap();
         // The byte before each value, and the equal bytes.
         assert_eq!(piece.common(0, &piece, 1), 1 + 22);
         assert_eq!(piece.common(1, &piece, 1), 1 + 63 + 2);
@@ -356,7 +334,7 @@ mod tests {
     #[test]
     fn what_is_sorted_stays() {
         let all: Vec<String> = ["b", "a"].map(String::from).to_vec();
-        let piece = Piece::of_sorted(&keys(), &[strings(&all)], 0, 0..2, &mut Budget::unlimited()).unwrap();
+        let piece = Piece::new(&keys(), &[strings(&all)], 0, 0..2, true, &mut Budget::unlimited()).unwrap();
         assert_eq!((piece.row(0), piece.row(1), piece.tail(1)), (0, 1, &[][..]));
     }
 
@@ -364,7 +342,7 @@ mod tests {
     fn a_piece_ends_behind_a_long_key() {
         let all: Vec<String> = (0..10).map(|n| format!("{}{}", "x".repeat(60_000), 9 - n)).collect();
         let mut budget = Budget::new(0);
-        let piece = Piece::new(&keys(), &[strings(&all)], 0, 0..10, &mut budget).unwrap();
+        let piece = Piece::new(&keys(), &[strings(&all)], 0, 0..10, false, &mut budget).unwrap();
         assert_eq!((piece.len(), piece.row(0)), (1, 0));
         assert!(budget.spent() < 250_000, "{budget:?}");
     }

@@ -269,7 +269,7 @@ impl Producer {
         let Some(stored) = self.stored.get(at) else {
             return Err(Error::internal("a batch that is missing"));
         };
-        let piece = Piece::of_sorted(&common.keys, &stored.columns, number, *next_row..stored.rows, budget)?;
+        let piece = Piece::new(&common.keys, &stored.columns, number, *next_row..stored.rows, true, budget)?;
         *next_row += piece.len();
         self.merge.replace(source, piece);
         Ok(Going::Done(()))

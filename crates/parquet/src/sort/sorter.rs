@@ -328,7 +328,7 @@ impl Sorter {
                     None
                 }
                 State::Sizing(batch, sizing) => {
-                    if let Some(bytes) = sizing.step(batch, budget) {
+                    if let Some(bytes) = sizing.step(batch, &self.common.schema, budget) {
                         self.collect(bytes);
                     }
                     None

@@ -289,7 +289,7 @@ fn check(column: &ColumnBatch, rows: usize, leaf: &Leaf) -> Result<()> {
     Ok(())
 }
 
-fn needs_spreading(column: &ColumnBatch) -> bool {
+pub(super) fn needs_spreading(column: &ColumnBatch) -> bool {
     let is_dense = column.levels.is_none() && column.layout == Layout::Dense && column.validity.is_some();
     is_dense || matches!(column.values, Values::Dictionary(..))
 }
