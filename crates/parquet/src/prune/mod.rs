@@ -5,8 +5,12 @@
 //! contradicts itself. Statistics are hints: nothing in this module is an error.
 
 mod order;
+mod predicate;
+mod ranges;
 mod statistics;
 
 pub use order::Order;
 pub(crate) use order::compare_bytes;
+pub use predicate::{Accepts, Predicate, Quantifier, Test};
+pub use ranges::{Comparison, NAN_KEY, Ranges, Verdict, double_key};
 pub use statistics::{Bound, Known, LeafOrder};
