@@ -2,6 +2,8 @@
 
 use alloc::vec::Vec;
 
+use marquetry_base::Result;
+
 use super::{Known, LeafOrder, Ranges, Verdict};
 use crate::schema::Schema;
 
@@ -108,8 +110,20 @@ impl Test {
                 let is_leaf = *definition == leaf.definition_max && *slot == 0;
                 return match (has_no_nulls, known.is_only_nulls && is_leaf) {
                     _ if known.values == Some(0) => Verdict::None,
-                    (true, _) => if *are_wanted { Verdict::None } else { Verdict::All },
-                    (_, true) => if *are_wanted { Verdict::All } else { Verdict::None },
+                    (true, _) => {
+                        if *are_wanted {
+                            Verdict::None
+                        } else {
+                            Verdict::All
+                        }
+                    }
+                    (_, true) => {
+                        if *are_wanted {
+                            Verdict::All
+                        } else {
+                            Verdict::None
+                        }
+                    }
                     _ => Verdict::Some,
                 };
             }
@@ -168,6 +182,45 @@ impl Predicate {
     }
 }
 
+/// A step of a predicate in postfix form, over any kind of sets of rows.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Operation {
+    /// Adds the set of a test, by its number.
+    Test(usize),
+    /// Adds the set of all rows, or of none.
+    All(bool),
+    /// Takes two sets and adds what both have.
+    And,
+    /// Takes two sets and adds what either has.
+    Or,
+}
+
+/// Puts a predicate into postfix form. It recurses as deep as the predicate is.
+pub(super) fn compile(
+    predicate: &Predicate,
+    program: &mut Vec<Operation>,
+    test_of: &mut dyn FnMut(&Test) -> Result<usize>,
+) -> Result<()> {
+    let (parts, is_and) = match predicate {
+        Predicate::And(parts) => (parts, true),
+        Predicate::Or(parts) => (parts, false),
+        Predicate::Test(test) => {
+            program.push(Operation::Test(test_of(test)?));
+            return Ok(());
+        }
+    };
+    if parts.is_empty() {
+        program.push(Operation::All(is_and));
+    }
+    for (at, part) in parts.iter().enumerate() {
+        compile(part, program, test_of)?;
+        if at > 0 {
+            program.push(if is_and { Operation::And } else { Operation::Or });
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -177,7 +230,10 @@ mod tests {
     fn not_twice_is_the_same() {
         let test = |leaf, ranges| Predicate::Test(Test::accepting(leaf, ranges));
         let some = Predicate::Or(alloc::vec![
-            Predicate::And(alloc::vec![test(3, Ranges::of_keys(1, 2)), test(1, Ranges::all(Comparison::Bytes))]),
+            Predicate::And(alloc::vec![
+                test(3, Ranges::of_keys(1, 2)),
+                test(1, Ranges::all(Comparison::Bytes))
+            ]),
             test(3, Ranges::none(Comparison::Number)),
         ]);
         assert_eq!(some.not().not(), some);

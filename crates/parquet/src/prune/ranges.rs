@@ -396,6 +396,31 @@ impl Ranges {
         }
     }
 
+    /// Where values are by their bounds: all before the first range (`Less`), all after the last (`Greater`), or neither.
+    pub(super) fn place(&self, known: &Known<'_>, order: Order) -> Ordering {
+        let (min, max) = (known.min.map(|bound| bound.value), known.max.map(|bound| bound.value));
+        let (is_before, is_after) = match self {
+            Ranges::Numbers(ranges) => {
+                let key = |bound: Option<&[u8]>| order.key(bound?);
+                let first = ranges.first().zip(key(max)).is_some_and(|([first, _], max)| max < *first);
+                (first, ranges.last().zip(key(min)).is_some_and(|([_, last], min)| min > *last))
+            }
+            Ranges::Bytes(ranges) => {
+                let first = ranges.first().zip(max);
+                let last = ranges.last().and_then(|(_, end)| end.as_ref()).zip(min);
+                (
+                    first.is_some_and(|((first, _), max)| compare_bytes(max, first).is_lt()),
+                    last.is_some_and(|(end, min)| compare_bytes(min, end).is_ge()),
+                )
+            }
+        };
+        match (is_before, is_after) {
+            (true, _) => Ordering::Less,
+            (_, true) => Ordering::Greater,
+            _ => Ordering::Equal,
+        }
+    }
+
     /// The values that it consists of, as PLAIN bytes of a leaf with this order, without the length of a BYTE_ARRAY: what Bloom filters
     /// hash. One value may have several encodings: both zeros. `None` if it has more than `most`, or one whose
     /// encodings are not known: NaN, INT96, decimals of any length.

@@ -150,8 +150,9 @@ impl LeafOrder {
             ..Known::default()
         });
         match (index.null_pages.get(page), self.order) {
-            // "If true, a page contains only null values."
-            (Some(true), _) => Known { is_only_nulls: true, ..known },
+            // "If true, a page contains only null values." parquet-mr says so, too, of pages that were written without statistics, and
+            // then counts no nulls, or the column has none.
+            (Some(true), _) => Known { is_only_nulls: known.nulls != Some(0), ..known },
             (Some(false), Some(order)) => {
                 let bound = |value| Some(Bound { value, is_exact: None });
                 let (min, max) = (index.min_values.get(page), index.max_values.get(page));
@@ -370,6 +371,20 @@ mod tests {
         assert!(bounds(typed(fixed, Some(DECIMAL)), &new(&[0], &[1])).is_none());
         assert!(bounds(typed(PhysicalType::ByteArray, Some(DECIMAL)), &new(&[0xff], &[1, 0])).is_some());
         assert!(bounds(typed(PhysicalType::Int32, None), &new(&[1], &[2])).is_none());
+    }
+
+    #[test]
+    fn pages_of_nulls_that_have_none() {
+        let mut index = ColumnIndex { null_pages: [true].into_iter().collect(), ..ColumnIndex::default() };
+        let is_null = |index: &ColumnIndex, is_nullable| {
+            let order = Some(ColumnOrder::TypeDefined);
+            LeafOrder::new(PhysicalType::Int32, None, order, is_nullable).of_page(index, 0).is_only_nulls
+        };
+        assert!(is_null(&index, true) && !is_null(&index, false));
+        index.null_counts = Some([0].into_iter().collect());
+        assert!(!is_null(&index, true));
+        index.null_counts = Some([3].into_iter().collect());
+        assert!(is_null(&index, true) && !is_null(&index, false));
     }
 
     #[test]

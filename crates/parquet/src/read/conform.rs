@@ -7,6 +7,7 @@ mod cast;
 mod nulls;
 mod plan;
 mod reader;
+mod translate;
 mod variant;
 
 use alloc::boxed::Box;

@@ -50,6 +50,8 @@ pub struct PageIndexReader {
     limits: Limits,
     row_groups: Range<usize>,
     leaves: Vec<usize>,
+    /// Column indexes are read, too.
+    reads_bounds: bool,
     /// The chunk that is being read: chunks are counted through all chosen row groups.
     at: usize,
     /// Bytes of all indexes read: more than the file has cannot be.
@@ -116,6 +118,7 @@ impl PageIndexReader {
             limits: options.limits,
             row_groups,
             leaves,
+            reads_bounds: true,
             at: 0,
             read_bytes: 0,
             window: Vec::new(),
@@ -125,6 +128,12 @@ impl PageIndexReader {
             wrong: None,
             failed: Failed::default(),
         })
+    }
+
+    /// The same, but only where pages are is read: no column index, and no chunk that has nothing else.
+    #[must_use]
+    pub fn without_bounds(self) -> PageIndexReader {
+        PageIndexReader { reads_bounds: false, ..self }
     }
 
     /// A chosen chunk, by its place among them: row group, leaf, chunk. `None` behind the last.
@@ -144,7 +153,7 @@ impl PageIndexReader {
             match core::mem::replace(&mut self.expects, Expects::Bytes) {
                 Expects::Bytes => {
                     let Some((_, _, chunk)) = self.chunk(self.at) else { return Ok(Step::Done) };
-                    if chunk.column_index.is_none() && chunk.offset_index.is_none() {
+                    if self.bounds_of(chunk).is_none() && chunk.offset_index.is_none() {
                         self.at += 1;
                         budget.charge(CHUNK_PRICE, 0, 1);
                         if budget.is_spent() {
@@ -224,13 +233,18 @@ impl PageIndexReader {
         let offset =
             chunk.offset_index.ok_or_else(|| Error::corrupt("a column index without an offset index"))?;
         let offset = place("an offset index", offset)?;
-        let column = chunk.column_index.map(|column| place("a column index", column)).transpose()?;
+        let column = self.bounds_of(chunk).map(|column| place("a column index", column)).transpose()?;
         let bytes = length(&offset) + column.as_ref().map_or(0, length);
         self.limits.check(Limit::TotalBytes, bytes.saturating_mul(DECODED_BYTES_PER_BYTE))?;
         if self.read_bytes + bytes > length(&room) {
             return Err(Error::corrupt("page indexes that are longer together than the file"));
         }
         Ok((offset, column))
+    }
+
+    /// Where the column index of a chunk is, if it is to be read.
+    fn bounds_of(&self, chunk: &ColumnChunk) -> Option<(u64, u32)> {
+        chunk.column_index.filter(|_| self.reads_bounds)
     }
 
     /// Plans what is asked for together with the current chunk's indexes.
@@ -240,7 +254,7 @@ impl PageIndexReader {
         let (mut bytes, mut end) = (0u64, self.at);
         while let Some((_, _, chunk)) = self.chunk(end).filter(|_| end - self.at < WINDOW_CHUNKS) {
             let before = ranges.len();
-            for (offset, length) in chunk.column_index.iter().chain(&chunk.offset_index) {
+            for (offset, length) in self.bounds_of(chunk).iter().chain(&chunk.offset_index) {
                 // What cannot be is an error when its turn comes.
                 let stop = offset.checked_add(u64::from(*length));
                 ranges.extend(

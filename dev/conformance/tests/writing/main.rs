@@ -5,6 +5,7 @@ mod chosen;
 mod contract;
 mod corpus;
 mod footers;
+mod found;
 mod geospatial;
 mod given;
 mod kept;

@@ -1,0 +1,834 @@
+//! Finding the rows for which a predicate is true.
+
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use marquetry_base::cast::u64_of;
+use marquetry_base::{
+    Budget, Bytes, Codecs, Error, ErrorKind, Failed, Machine, Object, Price, Release, Result, Step,
+    release_all,
+};
+
+use super::pages::{ChunkPages, Judging};
+use super::predicate::{Operation, compile};
+use super::{Accepts, Evaluator, LeafOrder, Predicate, Quantifier, Report, Structures, Test, Verdict};
+use crate::batch::{Batch, Combine, Combining, Layout, RowSelection};
+use crate::bloom;
+use crate::format::{FileMetaData, OffsetIndex};
+use crate::growing::release_in_step;
+use crate::read::{BatchReader, BloomProbe, PageIndexReader, ReadOptions};
+
+/// What a row group costs, and each of its tests that is judged.
+const GROUP_UNITS: u64 = 200;
+const JUDGE_PRICE: Price = Price::per_kilovalue(100 << 10);
+/// What it costs to make a sub-machine.
+const MACHINE_UNITS: u64 = 2_000;
+/// The price of adding a run of found rows.
+const RUN_PRICE: Price = Price::per_kilovalue(60 << 10);
+/// Values that are looked up in a Bloom filter, at most: of more, one is likely there.
+const PROBES_MAX: usize = 1024;
+/// Bytes of page indexes that are kept for further searches.
+const KEPT_BYTES_MAX: usize = 64 << 20;
+
+/// Options of a [`RowFinder`].
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct FindOptions {
+    /// How columns are read; of its row groups rows are found. Its leaves do not matter.
+    pub read: ReadOptions,
+    /// What is used to leave out row groups and pages.
+    pub structures: Structures,
+    /// Leaves whose pages are located, too, in row groups with rows that are found: those that will be read.
+    pub locate: Vec<usize>,
+    /// Rows that are wanted: when so many are found, it is done.
+    pub limit: u64,
+}
+
+impl Default for FindOptions {
+    fn default() -> FindOptions {
+        let (read, structures) = (ReadOptions::default(), Structures::default());
+        FindOptions { read, structures, locate: Vec::new(), limit: u64::MAX }
+    }
+}
+
+/// The rows of a row group for which a predicate is true.
+#[derive(Debug)]
+pub struct Found {
+    /// The row group.
+    pub row_group: usize,
+    /// Its rows; at least one. What [`BatchReader::select`] takes.
+    pub rows: RowSelection,
+    /// Where the pages of leaves are, as far as that was read: of the leaves that are tested, and of
+    /// [`FindOptions::locate`]. What [`BatchReader::locate`] takes.
+    pub pages: Vec<(usize, Arc<OffsetIndex>)>,
+}
+
+/// Finds the rows of a file for which a [`Predicate`] is true: one product a row group that has some, in order.
+///
+/// Of each row group it looks first at what is at hand, then at what is small, and reads values last: the statistics of
+/// the chunks; Bloom filters, where these decide about the row group, of which it reads one block a value; the page
+/// index; and then those pages of the tested columns that can have such rows. What follows from bounds alone is not
+/// read at all.
+///
+/// Page indexes are kept, within 64 MiB: [`start`](RowFinder::start) begins another search in the same file with them.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use marquetry_base::{Codecs, Object, Result};
+/// # use marquetry_parquet::format::FileMetaData;
+/// # use marquetry_parquet::prune::{FindOptions, Predicate, Ranges, RowFinder, Test};
+/// # fn example(metadata: Arc<FileMetaData>, codecs: Arc<dyn Codecs>) -> Result<RowFinder> {
+/// let seven = Predicate::Test(Test::accepting(0, Ranges::of_keys(7, 7)));
+/// RowFinder::new(Object(0), metadata, codecs, seven, FindOptions::default())
+/// # }
+/// ```
+pub struct RowFinder {
+    object: Object,
+    metadata: Arc<FileMetaData>,
+    codecs: Arc<dyn Codecs>,
+    options: FindOptions,
+    predicate: Predicate,
+    /// The predicate in postfix form, with its tests; and the leaves that it tests, ascending.
+    program: Vec<Operation>,
+    tests: Vec<Test>,
+    orders: Vec<LeafOrder>,
+    leaves: Vec<usize>,
+    /// Row groups not begun.
+    row_groups: Range<usize>,
+    stage: Stage,
+    /// What is known of the tests in the row group at hand.
+    verdicts: Vec<Verdict>,
+    /// Page indexes, by row group and leaf. `None`: it has none.
+    pages: BTreeMap<(usize, usize), Option<Arc<ChunkPages>>>,
+    kept_bytes: usize,
+    report: Report,
+    failed: Failed,
+}
+
+/// What is being done with the row group at hand.
+enum Stage {
+    /// The next one begins.
+    Begin,
+    /// Bloom filters are asked, of these tests and those behind them.
+    Bloom { row_group: usize, test: usize, probe: Option<Box<Probing>> },
+    /// Page indexes are read, of the leaves that are tested.
+    Index { row_group: usize, reader: Option<Box<PageIndexReader>> },
+    /// The order of bounds is checked.
+    Check { row_group: usize, leaf: usize, pages: Box<ChunkPages>, reader: Box<PageIndexReader> },
+    /// The pages of each test are judged, and put together.
+    Judge(Box<Judged>),
+    /// Columns are read.
+    Read(Box<Reading>),
+    /// Columns were read that are released; then these rows are handed out.
+    Release(Box<Reading>),
+    /// The places of the pages are read that will be wanted.
+    Locate { row_group: usize, rows: RowSelection, reader: Option<Box<PageIndexReader>> },
+    /// Nothing more is wanted.
+    Done,
+}
+
+struct Probing {
+    probe: BloomProbe,
+    /// Answers that are still to come.
+    left: usize,
+}
+
+struct Judged {
+    row_group: usize,
+    next: usize,
+    judging: Judging,
+    stack: Vec<RowSelection>,
+    combining: Option<Combining>,
+}
+
+struct Reading {
+    row_group: usize,
+    reader: BatchReader,
+    evaluator: Evaluator,
+    /// The rows that can pass; `None`: all.
+    wanted: Option<RowSelection>,
+    /// The batch that is being tested.
+    batch: Option<Batch>,
+    /// What was tested, and is not released yet.
+    used: Option<Batch>,
+    found: RowSelection,
+}
+
+impl RowFinder {
+    /// A finder in `object`, whose footer is `metadata`.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` for row groups or leaves that do not exist, and for ranges that do not suit a leaf's type.
+    pub fn new(
+        object: Object,
+        metadata: Arc<FileMetaData>,
+        codecs: Arc<dyn Codecs>,
+        predicate: Predicate,
+        options: FindOptions,
+    ) -> Result<RowFinder> {
+        let mut finder = RowFinder {
+            object,
+            metadata,
+            codecs,
+            options,
+            predicate: Predicate::Or(Vec::new()),
+            program: Vec::new(),
+            tests: Vec::new(),
+            orders: Vec::new(),
+            leaves: Vec::new(),
+            row_groups: 0..0,
+            stage: Stage::Done,
+            verdicts: Vec::new(),
+            pages: BTreeMap::new(),
+            kept_bytes: 0,
+            report: Report::default(),
+            failed: Failed::default(),
+        };
+        finder.start(predicate)?;
+        Ok(finder)
+    }
+
+    /// Begins another search, in the same row groups of the same file. What was read of its page index is kept.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`RowFinder::new`], and the error that it has failed with.
+    pub fn start(&mut self, predicate: Predicate) -> Result<()> {
+        self.failed.check()?;
+        let metadata = &self.metadata;
+        let groups = metadata.row_groups.len();
+        let row_groups = self.options.read.row_groups.clone().unwrap_or(0..groups);
+        if row_groups.start > row_groups.end || row_groups.end > groups {
+            return Err(Error::misuse(format!("row groups {row_groups:?} of {groups}")));
+        }
+        let (mut program, mut tests, mut orders) = (Vec::new(), Vec::new(), Vec::new());
+        compile(&predicate, &mut program, &mut |test| {
+            let leaves = metadata.schema.leaves().len();
+            let order = LeafOrder::of(metadata, test.leaf);
+            orders.push(order.ok_or_else(|| Error::misuse(format!("leaf {} of {leaves}", test.leaf)))?);
+            tests.push(test.clone());
+            Ok(tests.len() - 1)
+        })?;
+        let leaves = predicate.leaves();
+        Evaluator::new(&predicate, &metadata.schema, &leaves)?;
+        (self.predicate, self.program, self.tests, self.orders) = (predicate, program, tests, orders);
+        (self.leaves, self.row_groups, self.stage) = (leaves, row_groups, Stage::Begin);
+        self.report = Report::default();
+        Ok(())
+    }
+
+    /// What was found out so far, and by what.
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
+    fn advance(&mut self, budget: &mut Budget<'_>) -> Result<Step<Found>> {
+        loop {
+            // What was done since the step began is progress.
+            if budget.spent() > 0 && budget.is_spent() && !matches!(self.stage, Stage::Done) {
+                return Ok(Step::Yield);
+            }
+            match &mut self.stage {
+                Stage::Done => return Ok(Step::Done),
+                Stage::Begin => {
+                    let Some(row_group) =
+                        self.row_groups.next().filter(|_| self.report.found < self.options.limit)
+                    else {
+                        self.stage = Stage::Done;
+                        continue;
+                    };
+                    self.begin(row_group, budget);
+                }
+                Stage::Bloom { row_group, test, probe } => {
+                    let row_group = *row_group;
+                    let Some(probing) = probe else {
+                        let from = *test;
+                        match self.next_probe(row_group, from, budget)? {
+                            Some((test, probing)) => {
+                                self.stage = Stage::Bloom { row_group, test, probe: Some(Box::new(probing)) };
+                            }
+                            None => self.stage = Stage::Index { row_group, reader: None },
+                        }
+                        continue;
+                    };
+                    let is_there = match probing.probe.step(budget) {
+                        Ok(Step::Ready(is_there)) => is_there,
+                        Ok(Step::Done) => false,
+                        Ok(Step::Need(demand)) => return Ok(Step::Need(demand)),
+                        Ok(Step::Yield | Step::Append(..)) => return Ok(Step::Yield),
+                        // A filter of a kind that is not known says nothing.
+                        Err(error) if error.kind() == ErrorKind::Unsupported => true,
+                        Err(error) => return Err(error),
+                    };
+                    probing.left = probing.left.saturating_sub(1);
+                    if !is_there && probing.left > 0 {
+                        continue;
+                    }
+                    let test = *test;
+                    if is_there {
+                        self.report.bloom.undecided += 1;
+                    } else {
+                        self.verdicts[test] = Verdict::None;
+                        if self.judge() == Verdict::None {
+                            self.report.bloom.pruned += 1;
+                            self.stage = Stage::Begin;
+                            continue;
+                        }
+                    }
+                    self.stage = Stage::Bloom { row_group, test: test + 1, probe: None };
+                }
+                Stage::Index { row_group, reader } => {
+                    let row_group = *row_group;
+                    let reader = match reader {
+                        Some(reader) => reader,
+                        None => match self.index_reader(row_group, budget)? {
+                            Some(new) => {
+                                self.stage = Stage::Index { row_group, reader: Some(Box::new(new)) };
+                                continue;
+                            }
+                            None => {
+                                self.begin_judging(row_group);
+                                continue;
+                            }
+                        },
+                    };
+                    match reader.step(budget)? {
+                        Step::Ready(chunk) => {
+                            let order = LeafOrder::of(&self.metadata, chunk.leaf);
+                            let order = order.ok_or_else(|| Error::internal("an index of no leaf"))?;
+                            let rows = self.metadata.row_groups[row_group].rows;
+                            let Stage::Index { reader: Some(reader), .. } =
+                                core::mem::replace(&mut self.stage, Stage::Done)
+                            else {
+                                return Err(Error::internal("an index without a reader"));
+                            };
+                            let pages = ChunkPages::new(chunk.offset_index, chunk.column_index, order, rows);
+                            let (leaf, pages) = (chunk.leaf, Box::new(pages));
+                            self.stage = Stage::Check { row_group, leaf, pages, reader };
+                        }
+                        Step::Done => self.begin_judging(row_group),
+                        Step::Need(demand) => return Ok(Step::Need(demand)),
+                        Step::Yield | Step::Append(..) => return Ok(Step::Yield),
+                    }
+                }
+                Stage::Check { pages, .. } => {
+                    if !pages.check(budget) {
+                        return Ok(Step::Yield);
+                    }
+                    let Stage::Check { row_group, leaf, pages, reader } =
+                        core::mem::replace(&mut self.stage, Stage::Done)
+                    else {
+                        return Err(Error::internal("an index that is not checked"));
+                    };
+                    self.kept_bytes += pages.held();
+                    self.pages.insert((row_group, leaf), Some(Arc::from(pages)));
+                    self.stage = Stage::Index { row_group, reader: Some(reader) };
+                }
+                Stage::Judge(judged) => {
+                    let Some(rows) = judged.step(
+                        (&self.program, &self.tests, &self.verdicts),
+                        &self.pages,
+                        &self.metadata,
+                        &mut self.report,
+                        budget,
+                    )?
+                    else {
+                        return Ok(Step::Yield);
+                    };
+                    let row_group = judged.row_group;
+                    self.begin_reading(row_group, rows, budget)?;
+                }
+                Stage::Read(reading) => match reading.step(self.options.limit, &mut self.report, budget)? {
+                    Step::Ready(()) => {
+                        let stage = core::mem::replace(&mut self.stage, Stage::Done);
+                        let Stage::Read(reading) = stage else {
+                            return Err(Error::internal("a column that is not read"));
+                        };
+                        self.stage = Stage::Release(reading);
+                    }
+                    Step::Need(demand) => return Ok(Step::Need(demand)),
+                    _ => return Ok(Step::Yield),
+                },
+                Stage::Release(reading) => {
+                    if !release_in_step(&mut reading.used, budget)
+                        || !release_in_step(&mut reading.batch, budget)
+                        || !release_in_step(&mut reading.reader, budget)
+                    {
+                        return Ok(Step::Yield);
+                    }
+                    let (row_group, rows) = (reading.row_group, core::mem::take(&mut reading.found));
+                    self.stage = Stage::Begin;
+                    if !rows.is_empty() {
+                        self.stage = Stage::Locate { row_group, rows, reader: None };
+                    }
+                }
+                Stage::Locate { row_group, rows, reader } => {
+                    let row_group = *row_group;
+                    let reader = match reader {
+                        Some(reader) => reader,
+                        None => {
+                            let rows = core::mem::take(rows);
+                            match self.locator(row_group, budget)? {
+                                Some(new) => {
+                                    let reader = Some(Box::new(new));
+                                    self.stage = Stage::Locate { row_group, rows, reader };
+                                    continue;
+                                }
+                                None => return Ok(Step::Ready(self.found(row_group, rows))),
+                            }
+                        }
+                    };
+                    match reader.step(budget)? {
+                        Step::Ready(chunk) => {
+                            let order = LeafOrder::of(&self.metadata, chunk.leaf);
+                            let order = order.ok_or_else(|| Error::internal("an index of no leaf"))?;
+                            let rows = self.metadata.row_groups[row_group].rows;
+                            let pages = ChunkPages::new(chunk.offset_index, None, order, rows);
+                            self.kept_bytes += pages.held();
+                            self.pages.insert((row_group, chunk.leaf), Some(Arc::new(pages)));
+                        }
+                        Step::Done => {
+                            let rows = core::mem::take(rows);
+                            return Ok(Step::Ready(self.found(row_group, rows)));
+                        }
+                        Step::Need(demand) => return Ok(Step::Need(demand)),
+                        Step::Yield | Step::Append(..) => return Ok(Step::Yield),
+                    }
+                }
+            }
+        }
+    }
+
+    /// What follows from the verdicts.
+    fn judge(&self) -> Verdict {
+        let mut number = 0;
+        self.predicate_verdict(&mut number, &self.predicate)
+    }
+
+    /// As [`Predicate::judge`], by the numbers of the tests. It recurses as deep as the predicate is.
+    fn predicate_verdict(&self, number: &mut usize, predicate: &Predicate) -> Verdict {
+        let mut each = |parts: &[Predicate], first, both: fn(Verdict, Verdict) -> Verdict| {
+            parts.iter().fold(first, |so_far, part| both(so_far, self.predicate_verdict(number, part)))
+        };
+        match predicate {
+            Predicate::And(parts) => each(parts, Verdict::All, Verdict::and),
+            Predicate::Or(parts) => each(parts, Verdict::None, Verdict::or),
+            Predicate::Test(_) => {
+                let verdict = self.verdicts.get(*number).copied().unwrap_or(Verdict::Some);
+                *number += 1;
+                verdict
+            }
+        }
+    }
+
+    /// Begins a row group: what do the statistics of its chunks say?
+    fn begin(&mut self, row_group: usize, budget: &mut Budget<'_>) {
+        if self.kept_bytes > KEPT_BYTES_MAX {
+            // They are shared with whoever is still reading; what is not is freed here, at most this much.
+            self.pages.clear();
+            self.kept_bytes = 0;
+        }
+        let group = &self.metadata.row_groups[row_group];
+        budget.charge_units(GROUP_UNITS);
+        budget.charge(JUDGE_PRICE, 0, self.tests.len());
+        self.report.row_groups += 1;
+        self.report.rows += group.rows;
+        let uses = self.options.structures.statistics;
+        let schema = &self.metadata.schema;
+        self.verdicts.clear();
+        let mut has_any = false;
+        for (test, order) in self.tests.iter().zip(&self.orders) {
+            let verdict = match group.columns.get(test.leaf).filter(|_| uses) {
+                Some(chunk) => {
+                    has_any |= chunk.statistics.is_some();
+                    test.judge(&order.of_chunk(chunk), order, schema)
+                }
+                None => Verdict::Some,
+            };
+            self.verdicts.push(verdict);
+        }
+        let verdict = self.judge();
+        let counts = &mut self.report.statistics;
+        match verdict {
+            Verdict::Some if !has_any => counts.absent += 1,
+            Verdict::Some => counts.undecided += 1,
+            Verdict::None | Verdict::All => counts.pruned += 1,
+        }
+        self.stage = match verdict {
+            _ if group.rows == 0 => Stage::Begin,
+            Verdict::None => Stage::Begin,
+            Verdict::Some => Stage::Bloom { row_group, test: 0, probe: None },
+            Verdict::All => {
+                self.report.found += group.rows;
+                // A row group's rows are a number that a selection can have, or its reader will say so.
+                let rows = RowSelection::of(0..group.rows).unwrap_or_default();
+                Stage::Locate { row_group, rows, reader: None }
+            }
+        };
+    }
+
+    /// The next test from `from` on whose filter can decide about the row group, and a probe of it.
+    fn next_probe(
+        &mut self,
+        row_group: usize,
+        from: usize,
+        budget: &mut Budget<'_>,
+    ) -> Result<Option<(usize, Probing)>> {
+        if !self.options.structures.bloom {
+            return Ok(None);
+        }
+        let group = &self.metadata.row_groups[row_group];
+        budget.charge(JUDGE_PRICE, 0, self.tests.len());
+        let mut candidates: Vec<(usize, Vec<u64>)> = Vec::new();
+        for (number, test) in self.tests.iter().enumerate().skip(from) {
+            let is_open = self.verdicts[number] == Verdict::Some && test.quantifier == Quantifier::Any;
+            let (Accepts::Values(ranges), true) = (&test.accepts, is_open) else { continue };
+            let leaf = &self.metadata.schema.leaves()[test.leaf];
+            let order = super::matcher::order_of(&self.metadata.schema, leaf);
+            let Some(values) = ranges.plain_values(order, leaf.physical_type, PROBES_MAX) else { continue };
+            if group.columns.get(test.leaf).is_none_or(|chunk| chunk.bloom_filter.is_none()) {
+                if from == 0 {
+                    self.report.bloom.absent += 1;
+                }
+                continue;
+            }
+            budget.charge(JUDGE_PRICE, 0, values.len());
+            candidates.push((number, values.iter().map(|value| bloom::hash(value)).collect()));
+        }
+        // If none of their values were there, would that decide?
+        let before = self.verdicts.clone();
+        for (number, _) in &candidates {
+            self.verdicts[*number] = Verdict::None;
+        }
+        let decides = self.judge() == Verdict::None;
+        self.verdicts = before;
+        let Some((number, hashes)) = candidates.into_iter().next().filter(|_| decides) else {
+            return Ok(None);
+        };
+        budget.charge_units(MACHINE_UNITS);
+        let (left, leaf) = (hashes.len(), self.tests[number].leaf);
+        let probe = BloomProbe::new(self.object, &self.metadata, row_group, leaf, hashes)?;
+        Ok(Some((number, Probing { probe, left })))
+    }
+
+    /// A reader of the indexes of the leaves that are tested; `None` if all that there are are at hand.
+    fn index_reader(&mut self, row_group: usize, budget: &mut Budget<'_>) -> Result<Option<PageIndexReader>> {
+        if !self.options.structures.index {
+            return Ok(None);
+        }
+        let leaves = self.leaves.clone();
+        self.missing_indexes(row_group, &leaves, true, budget)
+    }
+
+    /// A reader of the indexes of leaves that will be read.
+    fn locator(&mut self, row_group: usize, budget: &mut Budget<'_>) -> Result<Option<PageIndexReader>> {
+        let leaves = self.options.locate.clone();
+        self.missing_indexes(row_group, &leaves, false, budget)
+    }
+
+    fn missing_indexes(
+        &mut self,
+        row_group: usize,
+        leaves: &[usize],
+        has_bounds: bool,
+        budget: &mut Budget<'_>,
+    ) -> Result<Option<PageIndexReader>> {
+        budget.charge(JUDGE_PRICE, 0, leaves.len());
+        let columns = &self.metadata.row_groups[row_group].columns;
+        let mut missing = Vec::new();
+        for leaf in leaves {
+            let chunk = columns.get(*leaf).filter(|chunk| chunk.offset_index.is_some() && !chunk.encrypted);
+            let lacks_bounds = |pages: &Option<Arc<ChunkPages>>| {
+                has_bounds
+                    && pages.as_ref().is_some_and(|pages| !pages.has_bounds())
+                    && chunk.is_some_and(|chunk| chunk.column_index.is_some())
+            };
+            match (self.pages.get(&(row_group, *leaf)), chunk) {
+                (Some(pages), _) if !lacks_bounds(pages) => {}
+                (_, Some(_)) => missing.push(*leaf),
+                (_, None) => {
+                    self.pages.insert((row_group, *leaf), None);
+                }
+            }
+        }
+        if missing.is_empty() {
+            return Ok(None);
+        }
+        budget.charge_units(MACHINE_UNITS);
+        let mut read = self.options.read.clone();
+        (read.leaves, read.row_groups) = (Some(missing), Some(row_group..row_group + 1));
+        let reader = PageIndexReader::new(self.object, Arc::clone(&self.metadata), &read)?;
+        Ok(Some(if has_bounds { reader } else { reader.without_bounds() }))
+    }
+
+    fn begin_judging(&mut self, row_group: usize) {
+        let judged =
+            Judged { row_group, next: 0, judging: Judging::default(), stack: Vec::new(), combining: None };
+        self.stage = Stage::Judge(Box::new(judged));
+    }
+
+    fn begin_reading(&mut self, row_group: usize, rows: RowSelection, budget: &mut Budget<'_>) -> Result<()> {
+        let group = &self.metadata.row_groups[row_group];
+        if rows.is_empty() {
+            self.stage = Stage::Begin;
+            return Ok(());
+        }
+        budget.charge_units(MACHINE_UNITS);
+        let mut read = self.options.read.clone();
+        (read.leaves, read.row_groups) = (Some(self.leaves.clone()), Some(row_group..row_group + 1));
+        (read.layout, read.keep_dictionaries) = (Layout::Spaced, true);
+        let (metadata, codecs) = (Arc::clone(&self.metadata), Arc::clone(&self.codecs));
+        let mut reader = BatchReader::new(self.object, metadata, codecs, read)?;
+        self.report.tested += rows.rows();
+        let wanted = (rows.rows() < group.rows).then_some(rows);
+        if let Some(rows) = &wanted {
+            reader.select(row_group, rows.clone())?;
+            for leaf in &self.leaves {
+                if let Some(Some(pages)) = self.pages.get(&(row_group, *leaf)) {
+                    reader.locate(row_group, *leaf, Arc::clone(&pages.offset_index))?;
+                }
+            }
+        }
+        let evaluator = Evaluator::new(&self.predicate, &self.metadata.schema, &self.leaves)?;
+        self.stage = Stage::Read(Box::new(Reading {
+            row_group,
+            reader,
+            evaluator,
+            wanted,
+            batch: None,
+            used: None,
+            found: RowSelection::none(),
+        }));
+        Ok(())
+    }
+
+    fn found(&mut self, row_group: usize, rows: RowSelection) -> Found {
+        self.stage = Stage::Begin;
+        let leaves = self.leaves.iter().chain(&self.options.locate);
+        let pages = leaves.filter_map(|leaf| {
+            let pages = self.pages.get(&(row_group, *leaf))?.as_ref()?;
+            Some((*leaf, Arc::clone(&pages.offset_index)))
+        });
+        Found { row_group, rows, pages: pages.collect() }
+    }
+}
+
+impl Stage {
+    fn machine(&mut self) -> Option<&mut dyn Supplied> {
+        match self {
+            Stage::Bloom { probe, .. } => {
+                probe.as_mut().map(|probing| &mut probing.probe as &mut dyn Supplied)
+            }
+            Stage::Index { reader, .. } | Stage::Locate { reader, .. } => {
+                reader.as_mut().map(|reader| &mut **reader as &mut dyn Supplied)
+            }
+            Stage::Check { reader, .. } => Some(&mut **reader),
+            Stage::Read(reading) => Some(&mut reading.reader),
+            Stage::Begin | Stage::Judge(_) | Stage::Release(_) | Stage::Done => None,
+        }
+    }
+}
+
+/// A machine, whatever it makes.
+trait Supplied {
+    fn supply(&mut self, object: Object, range: Range<u64>, bytes: Bytes) -> Result<()>;
+    fn fail(&mut self, object: Object, range: Range<u64>, reason: Error);
+}
+
+impl<M: Machine> Supplied for M {
+    fn supply(&mut self, object: Object, range: Range<u64>, bytes: Bytes) -> Result<()> {
+        Machine::supply(self, object, range, bytes)
+    }
+
+    fn fail(&mut self, object: Object, range: Range<u64>, reason: Error) {
+        Machine::fail(self, object, range, reason);
+    }
+}
+
+impl Judged {
+    /// Puts the rows of the tests together. `None` if the budget is spent first.
+    fn step(
+        &mut self,
+        (program, tests, verdicts): (&[Operation], &[Test], &[Verdict]),
+        pages: &BTreeMap<(usize, usize), Option<Arc<ChunkPages>>>,
+        metadata: &FileMetaData,
+        report: &mut Report,
+        budget: &mut Budget<'_>,
+    ) -> Result<Option<RowSelection>> {
+        let group_rows = metadata.row_groups[self.row_group].rows;
+        let all = || RowSelection::of(0..group_rows);
+        while let Some(operation) = program.get(self.next) {
+            let rows = match *operation {
+                Operation::All(true) => all()?,
+                Operation::All(false) => RowSelection::none(),
+                Operation::Test(number) => {
+                    let (test, verdict) = (&tests[number], verdicts[number]);
+                    let known = pages.get(&(self.row_group, test.leaf)).and_then(Option::as_ref);
+                    match (verdict, known) {
+                        (Verdict::None, _) => RowSelection::none(),
+                        (Verdict::All, _) => all()?,
+                        (Verdict::Some, Some(chunk)) if chunk.has_bounds() => {
+                            let made = self.judging.step(test, chunk, &metadata.schema, budget)?;
+                            let Some(rows) = made else { return Ok(None) };
+                            let (judging, pages) = (core::mem::take(&mut self.judging), u64_of(chunk.len()));
+                            report.index.pruned += judging.pruned;
+                            report.index.undecided += pages.saturating_sub(judging.pruned);
+                            rows
+                        }
+                        _ => {
+                            report.index.absent += 1;
+                            all()?
+                        }
+                    }
+                }
+                Operation::And | Operation::Or => {
+                    let combining = match &mut self.combining {
+                        Some(combining) => combining,
+                        None => {
+                            let (Some(right), Some(left)) = (self.stack.pop(), self.stack.pop()) else {
+                                return Err(Error::internal("an operation without two sets of rows"));
+                            };
+                            let how = match operation {
+                                Operation::And => Combine::Intersection,
+                                _ => Combine::Union,
+                            };
+                            self.combining.insert(left.combine(right, how))
+                        }
+                    };
+                    let Some(rows) = combining.step(budget)? else { return Ok(None) };
+                    self.combining = None;
+                    rows
+                }
+            };
+            self.stack.push(rows);
+            self.next += 1;
+            if budget.is_spent() && self.next < program.len() {
+                return Ok(None);
+            }
+        }
+        self.stack.pop().map(Some).ok_or_else(|| Error::internal("a predicate without rows"))
+    }
+}
+
+impl Reading {
+    /// Reads and tests. Ready once all rows are tested, or `limit` are found in all.
+    fn step(&mut self, limit: u64, report: &mut Report, budget: &mut Budget<'_>) -> Result<Step<()>> {
+        loop {
+            if !release_in_step(&mut self.used, budget) {
+                return Ok(Step::Yield);
+            }
+            self.used = None;
+            let Some(batch) = &self.batch else {
+                match self.reader.step(budget)? {
+                    Step::Ready(batch) => self.batch = Some(batch),
+                    Step::Need(demand) => return Ok(Step::Need(demand)),
+                    Step::Yield | Step::Append(..) => return Ok(Step::Yield),
+                    Step::Done => return Ok(Step::Ready(())),
+                }
+                if budget.is_spent() {
+                    return Ok(Step::Yield);
+                }
+                continue;
+            };
+            let Some(bits) = self.evaluator.step(batch, budget)? else { return Ok(Step::Yield) };
+            let before = self.found.rows();
+            // The bits are of the rows that are wanted, one after the other.
+            let first_row = self.reader.metadata().row_groups[self.row_group].first_row;
+            let (mut row, mut at) = (batch.first_row.saturating_sub(first_row), 0);
+            while at < bits.len() {
+                let left = u64_of(bits.len() - at);
+                let run = match &self.wanted {
+                    None => row..row + left,
+                    Some(rows) => {
+                        let run = rows.next_run(row);
+                        run.ok_or_else(|| Error::internal("a batch of rows that are not wanted"))?
+                    }
+                };
+                let start = run.start.max(row);
+                let count = left.min(run.end - start);
+                let end = at + usize::try_from(count).unwrap_or(0);
+                self.found.push_bits(start, &bits.slice(at..end), budget)?;
+                budget.charge(RUN_PRICE, 0, 1);
+                (row, at) = (start + count, end);
+            }
+            report.found += self.found.rows() - before;
+            self.used = self.batch.take();
+            if report.found >= limit {
+                return Ok(Step::Ready(()));
+            }
+            if budget.is_spent() {
+                return Ok(Step::Yield);
+            }
+        }
+    }
+}
+
+impl Machine for RowFinder {
+    type Product = Found;
+
+    fn step(&mut self, budget: &mut Budget<'_>) -> Result<Step<Found>> {
+        Failed::run(self, |machine| &mut machine.failed, |machine| machine.advance(budget))
+    }
+
+    fn supply(&mut self, object: Object, range: Range<u64>, bytes: Bytes) -> Result<()> {
+        if object != self.object {
+            return Err(Error::misuse("an object that is not this machine's"));
+        }
+        self.report.bytes += u64_of(bytes.len());
+        self.report.reads += 1;
+        match self.stage.machine() {
+            Some(machine) => machine.supply(object, range, bytes),
+            None => Ok(()),
+        }
+    }
+
+    fn supply_length(&mut self, _object: Object, _length: u64) -> Result<()> {
+        Ok(())
+    }
+
+    fn fail(&mut self, object: Object, range: Range<u64>, reason: Error) {
+        if object != self.object {
+            return;
+        }
+        match self.stage.machine() {
+            Some(machine) => machine.fail(object, range, reason),
+            None => {
+                self.failed.set(reason);
+            }
+        }
+    }
+}
+
+/// For a finder that is no longer wanted.
+impl Release for RowFinder {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        self.failed.set_released();
+        let stage = match &mut self.stage {
+            Stage::Read(reading) | Stage::Release(reading) => {
+                release_all(&mut [&mut reading.used, &mut reading.batch, &mut reading.reader], budget)
+            }
+            Stage::Index { reader: Some(reader), .. } | Stage::Locate { reader: Some(reader), .. } => {
+                reader.release(budget)
+            }
+            Stage::Check { pages, reader, .. } => release_all(&mut [&mut **pages, &mut **reader], budget),
+            _ => true,
+        };
+        if !stage {
+            return false;
+        }
+        while let Some(mut entry) = self.pages.first_entry() {
+            if let Some(pages) = entry.get_mut().as_mut().and_then(Arc::get_mut)
+                && !pages.release(budget)
+            {
+                return false;
+            }
+            entry.remove();
+        }
+        release_all(&mut [&mut self.metadata], budget)
+    }
+}

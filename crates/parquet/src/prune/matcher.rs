@@ -1,0 +1,306 @@
+//! Which values of an array are in a set of ranges.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use marquetry_base::cast::usize_of_u32;
+use marquetry_base::{Budget, Error, Price, Result};
+
+use super::ranges::{decimal_key, narrow_double_key};
+use super::{Comparison, Order, Ranges, compare_bytes};
+use crate::batch::Values;
+use crate::format::ColumnOrder;
+use crate::scalar::{float_of_half, int96_nanos};
+use crate::schema::{Leaf, Meaning, Schema};
+
+/// Values that are looked at together, at most.
+pub(super) const SLICE_VALUES: usize = 1024;
+/// A bit for each of them.
+pub(crate) type SliceBits = [u64; SLICE_VALUES / 64];
+
+/// The price of comparing a number with one range, of comparing it with many or of a number of more than 64 bits, and of a byte string.
+const NARROW_PRICE: Price = Price::per_kilovalue(2 << 10);
+const WIDE_PRICE: Price = Price::per_kilovalue(12 << 10);
+const BYTES_PRICE: Price = Price { kib: 100, kilovalue: 20 << 10 };
+/// The price of looking an index up.
+const INDEX_PRICE: Price = Price::per_kilovalue(2 << 10);
+
+/// Says which values of a leaf are in a set.
+#[derive(Debug)]
+pub(crate) struct Matcher {
+    ranges: Ranges,
+    /// The same for numbers of at most 64 bits, whose order signed 64 bits have.
+    narrow: Vec<[i64; 2]>,
+    order: Order,
+    /// Of the ranges, so many are looked at for a value, and so many bytes of each at most.
+    looks: usize,
+    literal_bytes: usize,
+    /// The dictionary that was looked at last, and the bits of its values, as far as they are known.
+    dictionary: Option<(Arc<Values>, Vec<u64>, usize)>,
+}
+
+/// The order of a leaf's values, of whatever they mean: bytes where nothing says another.
+pub(super) fn order_of(schema: &Schema, leaf: &Leaf) -> Order {
+    let logical_type = schema.node_of(leaf).logical_type.as_ref();
+    match Meaning::of(leaf.physical_type, logical_type).read_as(leaf.physical_type) {
+        Meaning::Int96 => Order::Int96,
+        _ => Order::of(leaf.physical_type, logical_type, ColumnOrder::TypeDefined).unwrap_or(Order::Bytes),
+    }
+}
+
+impl Matcher {
+    /// For values of a leaf.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` for ranges of bytes where the leaf has numbers, and the other way round.
+    pub(crate) fn new(schema: &Schema, leaf: &Leaf, ranges: &Ranges) -> Result<Matcher> {
+        let node = schema.node_of(leaf);
+        let meaning = Meaning::of(leaf.physical_type, node.logical_type.as_ref());
+        let is_of_numbers = Comparison::of(meaning, leaf.physical_type) == Comparison::Number;
+        if is_of_numbers != matches!(ranges, Ranges::Numbers(_)) {
+            return Err(Error::misuse(alloc::format!("ranges that do not suit the column {:?}", node.name)));
+        }
+        let order = order_of(schema, leaf);
+        let (mut narrow, mut literal_bytes) = (Vec::new(), 0);
+        match ranges {
+            Ranges::Numbers(ranges) => {
+                narrow = ranges.iter().filter_map(|range| narrowed(*range, order)).collect();
+            }
+            Ranges::Bytes(ranges) => {
+                let lengths = ranges
+                    .iter()
+                    .map(|(first, end)| first.len().max(end.as_ref().map_or(0, |end| end.len())));
+                literal_bytes = lengths.max().unwrap_or(0);
+            }
+        }
+        let looks = usize_of_u32(ranges.len().max(1).ilog2()) + 1;
+        Ok(Matcher { ranges: ranges.clone(), narrow, order, looks, literal_bytes, dictionary: None })
+    }
+
+    /// Sets the bits of those values of a range, which is no longer than a slice, that are in the set. Returns how many it looked at:
+    /// at least one, if there is one, and all if the budget is not spent before.
+    pub(crate) fn step(
+        &mut self,
+        values: &Values,
+        range: Range<usize>,
+        bits: &mut SliceBits,
+        budget: &mut Budget<'_>,
+    ) -> Result<usize> {
+        bits.fill(0);
+        if range.len() > SLICE_VALUES {
+            return Err(Error::internal("more values than are looked at together"));
+        }
+        let outside = || Error::internal("values that are not there");
+        let is_signed = !matches!(self.order, Order::Unsigned32 | Order::Unsigned64);
+        macro_rules! narrow {
+            ($values:expr, $key:expr) => {{
+                let values = $values.get(range.clone()).ok_or_else(outside)?;
+                self.narrow(values, $key, bits, budget)
+            }};
+        }
+        Ok(match (values, self.order) {
+            (Values::Int32(values), _) if is_signed => narrow!(values, |value: &i32| i64::from(*value)),
+            (Values::Int32(values), _) => narrow!(values, |value: &i32| i64::from(value.cast_unsigned())),
+            (Values::Int64(values), _) if is_signed => narrow!(values, |value: &i64| *value),
+            (Values::Int64(values), _) => narrow!(values, |value: &i64| *value ^ i64::MIN),
+            (Values::Float(values), _) => narrow!(values, |value: &f32| narrow_double_key((*value).into())),
+            (Values::Double(values), _) => narrow!(values, |value: &f64| narrow_double_key(*value)),
+            (Values::Boolean(values), _) => {
+                let ranges = &self.ranges;
+                let accepted = [ranges.has_key(0), ranges.has_key(1)];
+                self.wide(range, bits, budget, |at| Some(accepted[usize::from(values.get(at))]))?
+            }
+            (Values::Int96(values), _) => {
+                let ranges = &self.ranges;
+                self.wide(range, bits, budget, |at| {
+                    Some(ranges.has_key(int96_nanos(values.get(at).try_into().ok()?)))
+                })?
+            }
+            (Values::FixedLenByteArray(values), Order::Float16 | Order::Float16Total) => {
+                let ranges = &self.ranges;
+                self.wide(range, bits, budget, |at| {
+                    let half = u16::from_le_bytes(values.get(at).try_into().ok()?);
+                    Some(ranges.has_key(i128::from(narrow_double_key(float_of_half(half).into()))))
+                })?
+            }
+            (Values::FixedLenByteArray(values), Order::Decimal) => {
+                let ranges = &self.ranges;
+                self.wide(range, bits, budget, |at| Some(ranges.has_key(decimal_key(values.get(at)))))?
+            }
+            (Values::ByteArray(values), Order::Decimal) => {
+                let ranges = &self.ranges;
+                self.wide(range, bits, budget, |at| {
+                    // No bytes are no number.
+                    let value = values.get(at);
+                    Some(!value.is_empty() && ranges.has_key(decimal_key(value)))
+                })?
+            }
+            (Values::FixedLenByteArray(values), _) => self.bytes(range, bits, budget, |at| values.get(at)),
+            (Values::ByteArray(values), _) => self.bytes(range, bits, budget, |at| values.get(at)),
+            (Values::Dictionary(indices, dictionary), _) => {
+                let indices = indices.get(range).ok_or_else(outside)?;
+                return self.indices(indices, dictionary, bits, budget);
+            }
+        })
+    }
+
+    /// Numbers of at most 64 bits, by their keys.
+    fn narrow<T>(
+        &self,
+        values: &[T],
+        key: impl Fn(&T) -> i64,
+        bits: &mut SliceBits,
+        budget: &mut Budget<'_>,
+    ) -> usize {
+        match self.narrow[..] {
+            [] => {}
+            [[first, last]] => {
+                each(values.len(), bits, |at| {
+                    let key = key(&values[at]);
+                    first <= key && key <= last
+                });
+            }
+            [[a, b], [c, d]] => {
+                each(values.len(), bits, |at| {
+                    let key = key(&values[at]);
+                    (a <= key && key <= b) | (c <= key && key <= d)
+                });
+            }
+            _ => each(values.len(), bits, |at| {
+                let key = key(&values[at]);
+                let found = self.narrow.partition_point(|[_, last]| *last < key);
+                self.narrow.get(found).is_some_and(|[first, _]| *first <= key)
+            }),
+        }
+        let price = if self.narrow.len() > 2 { WIDE_PRICE } else { NARROW_PRICE };
+        budget.charge(price, 0, values.len());
+        values.len()
+    }
+
+    fn wide(
+        &self,
+        range: Range<usize>,
+        bits: &mut SliceBits,
+        budget: &mut Budget<'_>,
+        accepts: impl Fn(usize) -> Option<bool>,
+    ) -> Result<usize> {
+        for (at, value) in range.clone().enumerate() {
+            let accepted =
+                accepts(value).ok_or_else(|| Error::internal("a value of another width than its type"))?;
+            bits[at / 64] |= u64::from(accepted) << (at % 64);
+            if at % 64 == 63 {
+                budget.charge(WIDE_PRICE, 0, 64 * self.looks);
+                if budget.is_spent() {
+                    return Ok(at + 1);
+                }
+            }
+        }
+        budget.charge(WIDE_PRICE, 0, range.len() % 64 * self.looks);
+        Ok(range.len())
+    }
+
+    fn bytes<'a>(
+        &self,
+        range: Range<usize>,
+        bits: &mut SliceBits,
+        budget: &mut Budget<'_>,
+        value: impl Fn(usize) -> &'a [u8],
+    ) -> usize {
+        let only = match &self.ranges {
+            Ranges::Bytes(ranges) if ranges.len() == 1 => ranges.first(),
+            _ => None,
+        };
+        for (at, number) in range.clone().enumerate() {
+            let value = value(number);
+            let accepted = match only {
+                Some((first, end)) => {
+                    compare_bytes(first, value).is_le()
+                        && end.as_ref().is_none_or(|end| compare_bytes(value, end).is_lt())
+                }
+                None => self.ranges.has_bytes(value),
+            };
+            bits[at / 64] |= u64::from(accepted) << (at % 64);
+            // Two bounds are looked at.
+            let compared = 2 * value.len().min(self.literal_bytes);
+            budget.charge(BYTES_PRICE, compared * self.looks, self.looks);
+            if budget.is_spent() {
+                return at + 1;
+            }
+        }
+        range.len()
+    }
+
+    /// Indices into a dictionary: each of its values is looked at once. Returns no index at all if the budget is spent before all of them
+    /// are.
+    fn indices(
+        &mut self,
+        indices: &[u32],
+        values: &Arc<Values>,
+        bits: &mut SliceBits,
+        budget: &mut Budget<'_>,
+    ) -> Result<usize> {
+        let known = self.dictionary.take().filter(|(known, ..)| Arc::ptr_eq(known, values));
+        let (dictionary, mut accepted, mut looked) =
+            known.unwrap_or_else(|| (Arc::clone(values), Vec::new(), 0));
+        while looked < values.len() {
+            let end = values.len().min(looked + SLICE_VALUES);
+            let done = self.step(values, looked..end, bits, budget)?;
+            // Slices begin anywhere: where a budget was spent.
+            for at in 0..done {
+                let number = looked + at;
+                if number / 64 == accepted.len() {
+                    accepted.push(0);
+                }
+                let bit = bits[at / 64] >> (at % 64) & 1;
+                accepted[number / 64] |= bit << (number % 64);
+            }
+            looked += done;
+            budget.charge(INDEX_PRICE, 0, done);
+            if budget.is_spent() && looked < values.len() {
+                self.dictionary = Some((dictionary, accepted, looked));
+                return Ok(0);
+            }
+        }
+        bits.fill(0);
+        for (at, index) in indices.iter().enumerate() {
+            let index = usize_of_u32(*index);
+            let word = accepted.get(index / 64).copied().unwrap_or(0);
+            bits[at / 64] |= (word >> (index % 64) & 1) << (at % 64);
+        }
+        budget.charge(INDEX_PRICE, 0, indices.len());
+        self.dictionary = Some((dictionary, accepted, looked));
+        Ok(indices.len())
+    }
+}
+
+/// Sets the bit of each number below `count` that is accepted.
+#[inline]
+fn each(count: usize, bits: &mut SliceBits, accepts: impl Fn(usize) -> bool) {
+    for (number, word) in bits.iter_mut().enumerate() {
+        let first = number * 64;
+        if first >= count {
+            break;
+        }
+        let mut made = 0;
+        for bit in 0..64.min(count - first) {
+            made |= u64::from(accepts(first + bit)) << bit;
+        }
+        *word = made;
+    }
+}
+
+/// A range of keys, as far as values of 64 bits have them, in signed 64 bits. Unsigned ones are moved.
+fn narrowed([first, last]: [i128; 2], order: Order) -> Option<[i64; 2]> {
+    let (least, most) = match order {
+        Order::Unsigned64 => (0, i128::from(u64::MAX)),
+        _ => (i64::MIN.into(), i64::MAX.into()),
+    };
+    let (first, last) = (first.max(least), last.min(most));
+    let narrow = |key: i128| match order {
+        Order::Unsigned64 => u64::try_from(key).ok().map(|key| key.cast_signed() ^ i64::MIN),
+        _ => i64::try_from(key).ok(),
+    };
+    if first > last { None } else { Some([narrow(first)?, narrow(last)?]) }
+}

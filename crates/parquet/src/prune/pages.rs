@@ -1,0 +1,220 @@
+//! The pages of a column chunk that can have rows which pass a test.
+
+use alloc::sync::Arc;
+use core::cmp::Ordering;
+use core::ops::Range;
+
+use marquetry_base::cast::u64_of;
+use marquetry_base::{Budget, Price, Release, Result, release_all};
+
+use super::{Accepts, LeafOrder, Order, Ranges, Test, Verdict};
+use crate::batch::RowSelection;
+use crate::format::{ColumnIndex, OffsetIndex};
+use crate::schema::Schema;
+
+/// The price of judging a page by its bounds.
+const JUDGE_PRICE: Price = Price::per_kilovalue(60 << 10);
+/// What a search among the pages costs.
+const SEARCH_UNITS: u64 = 1_000;
+/// Pages that are judged before the budget is looked at again.
+const JUDGED_AT_ONCE: usize = 256;
+
+/// The page index of a column chunk, and what was found out about it.
+#[derive(Debug)]
+pub(super) struct ChunkPages {
+    pub(super) offset_index: Arc<OffsetIndex>,
+    column_index: Option<ColumnIndex>,
+    order: LeafOrder,
+    group_rows: u64,
+    /// How the bounds ascend: all pages have both. The index may claim what is not so.
+    sorted: Option<Sorted>,
+    /// Pages whose order was checked.
+    checked: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sorted {
+    Up,
+    Down,
+}
+
+impl ChunkPages {
+    pub(super) fn new(
+        offset_index: OffsetIndex,
+        column_index: Option<ColumnIndex>,
+        order: LeafOrder,
+        group_rows: u64,
+    ) -> ChunkPages {
+        use crate::format::BoundaryOrder::{Ascending, Descending};
+        let sorted = column_index.as_ref().and_then(|index| match index.boundary_order {
+            Ascending => Some(Sorted::Up),
+            Descending => Some(Sorted::Down),
+            _ => None,
+        });
+        ChunkPages {
+            offset_index: Arc::new(offset_index),
+            column_index,
+            order,
+            group_rows,
+            sorted,
+            checked: 0,
+        }
+    }
+
+    /// Pages.
+    pub(super) fn len(&self) -> usize {
+        self.offset_index.pages.len()
+    }
+
+    /// Whether it has bounds.
+    pub(super) fn has_bounds(&self) -> bool {
+        self.column_index.is_some()
+    }
+
+    /// Approximate bytes that it takes.
+    pub(super) fn held(&self) -> usize {
+        // Two bounds of a page, with what they are kept in, and its place.
+        self.len().saturating_mul(96)
+    }
+
+    /// The rows of a page.
+    fn rows(&self, page: usize) -> Range<u64> {
+        let pages = &self.offset_index.pages;
+        let first = pages.get(page).map_or(self.group_rows, |page| page.first_row);
+        let end = pages.get(page + 1).map_or(self.group_rows, |page| page.first_row);
+        first..end.max(first)
+    }
+
+    /// Checks that the bounds are sorted, where the index says so. False if the budget is spent first.
+    pub(super) fn check(&mut self, budget: &mut Budget<'_>) -> bool {
+        let Some(index) = &self.column_index else { return true };
+        while let Some(sorted) = self.sorted
+            && self.checked < index.pages()
+        {
+            let end = index.pages().min(self.checked + JUDGED_AT_ONCE);
+            budget.charge(JUDGE_PRICE, 0, end - self.checked);
+            let is_sorted = (self.checked..end).all(|page| {
+                let known = self.order.of_page(index, page);
+                let (Some(min), Some(max), Some(order)) = (known.min, known.max, self.order.order()) else {
+                    return false;
+                };
+                let Some(before) = page.checked_sub(1).map(|before| self.order.of_page(index, before)) else {
+                    return true;
+                };
+                let (before, after) = match sorted {
+                    Sorted::Up => ((before.min, before.max), (Some(min), Some(max))),
+                    Sorted::Down => ((Some(min), Some(max)), (before.min, before.max)),
+                };
+                let is_up = |before: Option<super::Bound<'_>>, after: Option<super::Bound<'_>>| {
+                    let compared = before
+                        .zip(after)
+                        .and_then(|(before, after)| order.compare(before.value, after.value));
+                    compared.is_some_and(Ordering::is_le)
+                };
+                is_up(before.0, after.0) && is_up(before.1, after.1)
+            });
+            self.checked = end;
+            if !is_sorted {
+                self.sorted = None;
+            }
+            if budget.is_spent() && self.sorted.is_some() && self.checked < index.pages() {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The pages, once they are [checked](ChunkPages::check), that can have a value in the ranges: where bounds are sorted, they are between two that are
+    /// searched for.
+    fn candidates(&self, index: &ColumnIndex, ranges: &Ranges, order: Order) -> Range<usize> {
+        let place = |page: usize| ranges.place(&self.order.of_page(index, page), order);
+        let (before, after) = match self.sorted {
+            None => return 0..index.pages(),
+            Some(Sorted::Up) => (Ordering::Less, Ordering::Greater),
+            Some(Sorted::Down) => (Ordering::Greater, Ordering::Less),
+        };
+        let first = partition_point(0..index.pages(), |page| place(page) == before);
+        first..partition_point(first..index.pages(), |page| place(page) != after)
+    }
+}
+
+impl Release for ChunkPages {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        release_all(&mut [&mut self.column_index, &mut self.offset_index], budget)
+    }
+}
+
+/// The first number for which something does not hold that holds for all before.
+fn partition_point(numbers: Range<usize>, holds: impl Fn(usize) -> bool) -> usize {
+    let Range { start: mut low, end: mut high } = numbers;
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if holds(middle) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}
+
+/// Collects the rows of pages that can have a row which passes a test.
+#[derive(Debug, Default)]
+pub(super) struct Judging {
+    /// The pages that are still to be judged, once they are known.
+    pages: Option<Range<usize>>,
+    rows: RowSelection,
+    /// Pages that are left out.
+    pub(super) pruned: u64,
+}
+
+impl Judging {
+    /// The rows, or `None` if the budget is spent first.
+    pub(super) fn step(
+        &mut self,
+        test: &Test,
+        chunk: &ChunkPages,
+        schema: &Schema,
+        budget: &mut Budget<'_>,
+    ) -> Result<Option<RowSelection>> {
+        let Some(index) = &chunk.column_index else {
+            return RowSelection::of(0..chunk.group_rows).map(Some);
+        };
+        let pages = match &mut self.pages {
+            Some(pages) => pages,
+            None => {
+                budget.charge_units(SEARCH_UNITS);
+                let found = match (&test.accepts, chunk.order.order()) {
+                    // NaNs are not between bounds.
+                    (Accepts::Values(ranges), Some(order))
+                        if !(order.is_floating() && ranges.has_key(super::NAN_KEY))
+                            && schema
+                                .leaves()
+                                .get(test.leaf)
+                                .is_some_and(|leaf| leaf.repetition_max == 0) =>
+                    {
+                        chunk.candidates(index, ranges, order)
+                    }
+                    _ => 0..index.pages(),
+                };
+                self.pruned = u64_of(index.pages() - found.len());
+                self.pages.insert(found)
+            }
+        };
+        while pages.start < pages.end {
+            let end = pages.end.min(pages.start + JUDGED_AT_ONCE);
+            budget.charge(JUDGE_PRICE, 0, end - pages.start);
+            for page in core::mem::replace(&mut pages.start, end)..end {
+                let known = chunk.order.of_page(index, page);
+                match test.judge(&known, &chunk.order, schema) {
+                    Verdict::None => self.pruned += 1,
+                    _ => self.rows.push(chunk.rows(page), budget)?,
+                }
+            }
+            if budget.is_spent() && pages.start < pages.end {
+                return Ok(None);
+            }
+        }
+        Ok(Some(core::mem::take(&mut self.rows)))
+    }
+}

@@ -1,0 +1,55 @@
+//! What a search used, and what came of it.
+
+/// The structures that a search may use, beside the values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Structures {
+    /// The statistics of column chunks.
+    pub statistics: bool,
+    /// Bloom filters of column chunks.
+    pub bloom: bool,
+    /// The page index.
+    pub index: bool,
+}
+
+impl Default for Structures {
+    fn default() -> Structures {
+        Structures { statistics: true, bloom: true, index: true }
+    }
+}
+
+/// What a search did so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Report {
+    /// Row groups that it has come to, and their rows.
+    pub row_groups: u64,
+    /// See [`Report::row_groups`].
+    pub rows: u64,
+    /// Row groups about which the statistics of chunks decided.
+    pub statistics: Counts,
+    /// Row groups about which Bloom filters decided.
+    pub bloom: Counts,
+    /// Pages about which bounds in the page index decided, once for each test; chunks that have none are absent.
+    pub index: Counts,
+    /// Rows whose values were read and tested.
+    pub tested: u64,
+    /// Rows that were found.
+    pub found: u64,
+    /// Bytes that were supplied.
+    pub bytes: u64,
+    /// Pieces in which they were.
+    pub reads: u64,
+}
+
+/// How often a structure helped.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Counts {
+    /// It is not there.
+    pub absent: u64,
+    /// It did not decide.
+    pub undecided: u64,
+    /// It decided, so that no value had to be looked at.
+    pub pruned: u64,
+}
