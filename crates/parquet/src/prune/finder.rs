@@ -355,10 +355,7 @@ impl RowFinder {
                     _ => return Ok(Step::Yield),
                 },
                 Stage::Release(reading) => {
-                    if !release_in_step(&mut reading.used, budget)
-                        || !release_in_step(&mut reading.batch, budget)
-                        || !release_in_step(&mut reading.reader, budget)
-                    {
+                    if !release_in_step(&mut **reading, budget) {
                         return Ok(Step::Yield);
                     }
                     let (row_group, rows) = (reading.row_group, core::mem::take(&mut reading.found));
@@ -719,10 +716,15 @@ impl Reading {
     /// Reads and tests. Ready once all rows are tested, or `limit` are found in all.
     fn step(&mut self, limit: u64, report: &mut Report, budget: &mut Budget<'_>) -> Result<Step<()>> {
         loop {
-            if !release_in_step(&mut self.used, budget) {
-                return Ok(Step::Yield);
+            if self.used.is_some() {
+                if !release_in_step(&mut self.used, budget) {
+                    return Ok(Step::Yield);
+                }
+                self.used = None;
+                if budget.is_spent() {
+                    return Ok(Step::Yield);
+                }
             }
-            self.used = None;
             let Some(batch) = &self.batch else {
                 match self.reader.step(budget)? {
                     Step::Ready(batch) => self.batch = Some(batch),
@@ -768,6 +770,12 @@ impl Reading {
     }
 }
 
+impl Release for Reading {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        release_all(&mut [&mut self.used, &mut self.batch, &mut self.reader], budget)
+    }
+}
+
 impl Machine for RowFinder {
     type Product = Found;
 
@@ -809,9 +817,7 @@ impl Release for RowFinder {
     fn release(&mut self, budget: &mut Budget<'_>) -> bool {
         self.failed.set_released();
         let stage = match &mut self.stage {
-            Stage::Read(reading) | Stage::Release(reading) => {
-                release_all(&mut [&mut reading.used, &mut reading.batch, &mut reading.reader], budget)
-            }
+            Stage::Read(reading) | Stage::Release(reading) => reading.release(budget),
             Stage::Index { reader: Some(reader), .. } | Stage::Locate { reader: Some(reader), .. } => {
                 reader.release(budget)
             }
