@@ -302,9 +302,7 @@ impl Collected {
             PhysicalType::Double => Collected::Double(Vec::new()),
             PhysicalType::Int96 => fixed(12, true),
             PhysicalType::FixedLenByteArray(width) => fixed(usize_of_u32(width), false),
-            PhysicalType::ByteArray => {
-                Collected::Strings { views: Vec::new(), strings: Strings::default() }
-            }
+            PhysicalType::ByteArray => Collected::Strings { views: Vec::new(), strings: Strings::default() },
         }
     }
 
@@ -463,4 +461,52 @@ fn missing() -> Error {
 
 fn no_column() -> Error {
     Error::internal("a column that is not there")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use marquetry_parquet::schema::{FieldDef, FieldType};
+
+    #[test]
+    fn long_strings_are_shared() {
+        let text = FieldDef::new("text", FieldType::Leaf(PhysicalType::ByteArray, None)).required();
+        let schema = Schema::of_fields(&[text]).unwrap();
+        let all = ["short", "one that is copied", &"long".repeat(COPIED_BYTES_MAX), "another that is copied"];
+        let values: Values = all.iter().collect();
+        let Values::ByteArray(strings) = &values else { panic!() };
+        let long = strings.get(2).as_ptr();
+        let plain = Plain::of(Batch::of_values([values.clone()]).unwrap(), &schema).unwrap();
+        let mut gathered = Gathered::new(&schema);
+        for first_row in [0, 7] {
+            gathered.take(&plain, [0], &[3, 2, 0]).unwrap();
+            gathered.take(&plain, [0], &[2, 2, 1, 3]).unwrap();
+            let bytes = 7 * 16
+                + [3, 2, 0, 2, 2, 1, 3].iter().filter(|at| **at > 0).map(|at| all[*at].len()).sum::<usize>();
+            assert_eq!(gathered.bytes(), u64_of(bytes));
+            let batch = gathered.finish();
+            assert_eq!((batch.rows, batch.first_row, gathered.bytes()), (7, first_row, 0));
+            let Values::ByteArray(found) = &batch.columns[0].values else { panic!() };
+            assert!(found.iter().eq([3, 2, 0, 2, 2, 1, 3].map(|at| all[at].as_bytes())));
+            assert!([1, 3, 4].iter().all(|at| found.get(*at).as_ptr() == long));
+            assert_ne!(found.get(0).as_ptr(), strings.get(3).as_ptr());
+        }
+    }
+
+    /// One that reads as empty stays so, whatever buffers there are.
+    #[test]
+    fn a_view_of_nothing() {
+        let text = FieldDef::new("text", FieldType::Leaf(PhysicalType::ByteArray, None)).required();
+        let schema = Schema::of_fields(&[text]).unwrap();
+        let nothing = moved(20, 0, 5).unwrap();
+        let strings = ByteArrays::new(vec![nothing].into(), Arc::new(vec![Bytes::from_static(b"too short")]));
+        let wrong = Plain::of(Batch::of_values([Values::ByteArray(strings)]).unwrap(), &schema).unwrap();
+        let right = Batch::of_values([["a string that is long enough for it"].iter().collect()]).unwrap();
+        let right = Plain::of(right, &schema).unwrap();
+        let mut gathered = Gathered::new(&schema);
+        gathered.take(&right, [0], &[0]).unwrap();
+        gathered.take(&wrong, [0], &[0]).unwrap();
+        let Values::ByteArray(found) = gathered.finish().columns.remove(0).values else { panic!() };
+        assert_eq!([found.get(0).len(), found.get(1).len()], [35, 0]);
+    }
 }
