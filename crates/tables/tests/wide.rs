@@ -266,7 +266,8 @@ fn what_is_gathered_of_a_dictionary_is_bounded() {
         let values = Values::Dictionary(vec![0; parts.len()].into(), Arc::new(entries));
         let batch = Batch::of_values([parts.into(), values]).unwrap();
         let peak = peak_of_parts(text.clone(), |_| {}, [batch].into_iter());
-        assert!(peak < 80 * MIB, "{rows} of {value_bytes} bytes: {} MiB", peak / MIB);
+        // What is gathered of all, and the last MiB or two that each open file took.
+        assert!(peak < 128 * MIB, "{rows} of {value_bytes} bytes: {} MiB", peak / MIB);
     }
 }
 

@@ -27,8 +27,7 @@ const GATHERED_ROWS: usize = 4096;
 const GATHERED_BYTES: u64 = 1 << 20;
 /// Bytes of all rows that are gathered, at most.
 const GATHERED_BYTES_MAX: u64 = 16 << 20;
-/// Rows that are gathered before their bytes are looked at: these may have many more than in their batch, where they
-/// share them.
+/// Rows that are gathered before their bytes are looked at, at most.
 const CHUNK_ROWS: usize = 256;
 
 /// Writes the rows of the first directories to files that are open side by side. Rows of further ones are sorted, and
@@ -133,7 +132,7 @@ impl Dispatch {
         files: &mut NewFiles,
     ) -> Result<()> {
         let rows = std::mem::take(&mut self.directories[number].rows);
-        for some in rows.chunks(CHUNK_ROWS) {
+        for some in rows.chunks(chunk_rows(batch)) {
             let before = self.directories[number].gathered.bytes();
             let taken = self.directories[number].gathered.take(batch, partitioning.kept_leaves(), some);
             if let Err(error) = taken {
@@ -292,6 +291,11 @@ impl Dispatch {
     }
 }
 
+/// Rows that are gathered before their bytes are looked at.
+fn chunk_rows(batch: &Plain) -> usize {
+    batch.rows_of(GATHERED_BYTES).clamp(1, CHUNK_ROWS)
+}
+
 impl Further {
     /// Hands the rows over to be sorted, if there are any.
     fn sort(
@@ -309,7 +313,7 @@ impl Further {
                 none.insert(Sorting::new((schema, None), &by, host.memory_bytes, threads, scratch)?)
             }
         };
-        for some in self.rows.chunks(CHUNK_ROWS) {
+        for some in self.rows.chunks(chunk_rows(batch)) {
             self.gathered.take(batch, 0..schema.leaves().len(), some)?;
             if self.gathered.bytes() >= GATHERED_BYTES {
                 sorting.push(self.gathered.finish(), 0)?;

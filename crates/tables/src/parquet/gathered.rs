@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use marquetry_base::cast::{u64_of, usize_of_u32};
+use marquetry_base::cast::{u64_of, usize_of, usize_of_u32};
 use marquetry_base::{Bitmap, Bytes, Error, Result};
 use marquetry_parquet::batch::{
     Batch, ByteArrays, ColumnBatch, FixedBytes, INLINE_BYTES_MAX, Layout, Levels, Values,
@@ -19,6 +19,8 @@ pub(super) struct Plain {
     batch: Batch,
     /// Of nested columns: where each row's entries and values begin, and where the last ones end.
     starts: Vec<Option<Vec<(u32, u32)>>>,
+    /// Bytes of strings that are copied of a row, at most. Rows may share them, so that all of them take more than the batch.
+    copied_bytes_max: usize,
 }
 
 /// Rows that were taken.
@@ -65,7 +67,7 @@ impl Plain {
         if u32::try_from(batch.rows).is_err() || batch.columns.len() != schema.leaves().len() {
             return Err(Error::misuse("a batch of too many rows, or of other columns"));
         }
-        let mut starts = Vec::with_capacity(batch.columns.len());
+        let (mut starts, mut copied_bytes_max) = (Vec::with_capacity(batch.columns.len()), 0_usize);
         for (column, leaf) in batch.columns.iter_mut().zip(schema.leaves()) {
             if column.rows != batch.rows {
                 return Err(Error::misuse("columns of different lengths"));
@@ -82,14 +84,20 @@ impl Plain {
             if !fits {
                 return Err(Error::misuse("values, or levels, of other rows than their batch"));
             }
+            copied_bytes_max = copied_bytes_max.saturating_add(copied_bytes(column, found.as_deref()));
             starts.push(found);
         }
-        Ok(Plain { batch, starts })
+        Ok(Plain { batch, starts, copied_bytes_max })
     }
 
     /// The batch, which has a value in each row of a flat column.
     pub(super) fn batch(&self) -> &Batch {
         &self.batch
+    }
+
+    /// As many rows as take about these bytes, at most.
+    pub(super) fn rows_of(&self, bytes: u64) -> usize {
+        usize_of(bytes / u64_of(self.copied_bytes_max.max(1))).unwrap_or(usize::MAX)
     }
 
     /// One of its columns.
@@ -168,6 +176,17 @@ fn starts_of(levels: &Levels, leaf: &Leaf) -> Result<Vec<(u32, u32)>> {
     }
     starts.push((number(levels.definition.len())?, values));
     Ok(starts)
+}
+
+/// Bytes of strings that are copied of a row, at most.
+fn copied_bytes(column: &ColumnBatch, starts: Option<&[(u32, u32)]>) -> usize {
+    let Values::ByteArray(values) = &column.values else { return 0 };
+    let length = |view: &u128| usize_of_u32(word(*view, 0));
+    let longest = values.views().iter().map(length).filter(|length| *length <= COPIED_BYTES_MAX).max();
+    let longest = longest.filter(|length| *length > INLINE_BYTES_MAX).unwrap_or(0);
+    let of_row = |pair: &[(u32, u32)]| usize_of_u32(pair[1].1 - pair[0].1);
+    let values = starts.map_or(1, |starts| starts.windows(2).map(of_row).max().unwrap_or(0));
+    longest.saturating_mul(values)
 }
 
 impl Gathered {
