@@ -224,7 +224,7 @@ fn partitioned_writing_keeps_no_batches() {
     directory.commit().unwrap();
 }
 
-/// Writes batches of `(part, value)` to a directory for each part, and returns the most memory that it took.
+/// Writes batches of `(part, number, value)` to a directory for each part, and returns the most memory that it took.
 fn peak_of_parts(
     value: FieldType,
     options: impl FnOnce(&mut DirectoryOptions),
@@ -233,6 +233,7 @@ fn peak_of_parts(
     let folder = tempfile::tempdir().unwrap();
     let fields = [
         FieldDef::new("part", FieldType::Leaf(PhysicalType::Int32, None)).required(),
+        FieldDef::new("number", FieldType::Leaf(PhysicalType::Int32, None)).required(),
         FieldDef::new("value", value).required(),
     ];
     let schema = Arc::new(Schema::of_fields(&fields).unwrap());
@@ -264,7 +265,7 @@ fn what_is_gathered_of_a_dictionary_is_bounded() {
         let parts: Vec<i32> = (0..rows).map(|row| row % parts).collect();
         let entries: Values = ["x".repeat(value_bytes)].iter().collect();
         let values = Values::Dictionary(vec![0; parts.len()].into(), Arc::new(entries));
-        let batch = Batch::of_values([parts.into(), values]).unwrap();
+        let batch = Batch::of_values([parts.clone().into(), parts.into(), values]).unwrap();
         let peak = peak_of_parts(text.clone(), |_| {}, [batch].into_iter());
         // What is gathered of all, and the last MiB or two that each open file took.
         assert!(peak < 128 * MIB, "{rows} of {value_bytes} bytes: {} MiB", peak / MIB);
@@ -274,7 +275,6 @@ fn what_is_gathered_of_a_dictionary_is_bounded() {
 /// Files that are open side by side share what may be held, also those that begin where others of their directory end.
 #[test]
 fn what_open_files_hold_is_bounded() {
-    const PARTS: usize = 8;
     const VALUE_BYTES: usize = 1 << 10;
     let _alone = alone();
     let value = FieldType::Leaf(PhysicalType::FixedLenByteArray(1 << 10), None);
@@ -285,9 +285,9 @@ fn what_open_files_hold_is_bounded() {
             word = word.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29).wrapping_add(1);
             bytes.extend(word.to_le_bytes());
         }
-        let parts: Vec<i32> = (0..1024).map(|row| row % PARTS as i32).collect();
+        let parts: Vec<i32> = (0..1024).map(|row| row % 8).collect();
         let values = Values::FixedLenByteArray(FixedBytes::new(VALUE_BYTES, 1024, bytes.into()));
-        Batch::of_values([parts.into(), values]).unwrap()
+        Batch::of_values([parts.clone().into(), parts.into(), values]).unwrap()
     });
     let options = |options: &mut DirectoryOptions| {
         options.file_rows = std::num::NonZeroU64::new(8_001);
