@@ -14,11 +14,13 @@ use marquetry_tables::{Batches, ColumnPath, CopyOptions, Piece, PieceOptions, So
 
 /// Set in the child: where it writes.
 const FOLDER: &str = "MARQUETRY_OPEN_FILES_FOLDER";
+/// Set in it, too, if there are fewer directories than files.
+const DIRECTORIES: &str = "MARQUETRY_OPEN_FILES_DIRECTORIES";
 const FILES: i32 = 300;
 const LIMIT: &str = "64";
 
-/// Numbers that each become a directory.
-struct Numbers(Table, [Piece; 1]);
+/// Rows of as many directories.
+struct Numbers(Table, [Piece; 1], i32);
 
 struct Once(Option<Batch>);
 
@@ -33,7 +35,8 @@ impl Source for Numbers {
 
     fn open(&self, _: usize, _: &PieceOptions) -> Result<Box<dyn Batches>> {
         let numbers: Vec<i32> = (0..FILES).collect();
-        Ok(Box::new(Once(Some(Batch::of_values([numbers.clone().into(), numbers.into()])?))))
+        let directories: Vec<i32> = numbers.iter().map(|number| number % self.2).collect();
+        Ok(Box::new(Once(Some(Batch::of_values([directories.into(), numbers.into()])?))))
     }
 }
 
@@ -49,19 +52,25 @@ fn limit() -> String {
     limits.lines().find(|line| line.starts_with("Max open files")).unwrap().to_string()
 }
 
+/// Whether each directory has one, or each row of a few directories has one, while files of all of them are open.
 #[test]
 fn many_files_under_a_low_limit() {
-    let folder = tempfile::tempdir().unwrap();
-    let program = std::env::current_exe().unwrap();
-    let script = format!("ulimit -S -n {LIMIT} && exec \"$0\" --exact in_the_child");
-    let output =
-        Command::new("sh").args(["-c", &script]).arg(program).env(FOLDER, folder.path()).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && said.contains("1 passed"), "{said}");
-    let directories = fs::read_dir(folder.path().join("d")).unwrap();
-    let files =
-        directories.filter(|entry| entry.as_ref().unwrap().path().join("part-00000.parquet").is_file());
-    assert_eq!(files.count(), usize::try_from(FILES).unwrap());
+    for directories in [FILES, 32] {
+        let folder = tempfile::tempdir().unwrap();
+        let program = std::env::current_exe().unwrap();
+        let script = format!("ulimit -S -n {LIMIT} && exec \"$0\" --exact in_the_child");
+        let mut child = Command::new("sh");
+        child.args(["-c", &script]).arg(program);
+        child.env(FOLDER, folder.path()).env(DIRECTORIES, directories.to_string());
+        let output = child.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && said.contains("1 passed"), "{directories}: {said}");
+        let below = |path: &Path| fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
+        let found: Vec<_> = below(&folder.path().join("d")).collect();
+        assert_eq!(found.len(), usize::try_from(directories).unwrap());
+        let files = found.iter().flat_map(|path| below(path)).filter(|path| path.is_file());
+        assert_eq!(files.count(), usize::try_from(FILES).unwrap());
+    }
 }
 
 /// What [`many_files_under_a_low_limit`] runs; by itself it has nothing to do.
@@ -72,8 +81,11 @@ fn in_the_child() {
     assert!(before.split_whitespace().any(|word| word == LIMIT), "{before}");
     let leaf = |name: &str| FieldDef::new(name, FieldType::Leaf(PhysicalType::Int32, None)).required();
     let schema = Arc::new(Schema::of_fields(&[leaf("n"), leaf("m")]).unwrap());
-    let source: Arc<dyn Source> = Arc::new(Numbers(Table::new("numbers", schema), [Piece::of("numbers")]));
+    let directories = std::env::var(DIRECTORIES).unwrap().parse().unwrap();
+    let table = Table::new("numbers", schema);
+    let source: Arc<dyn Source> = Arc::new(Numbers(table, [Piece::of("numbers")], directories));
     let mut options = DirectoryOptions::default();
+    options.file_rows = std::num::NonZeroU64::new(1);
     options.partition_by = ColumnPath::parse_list("n").unwrap();
     let mut directory = NewParquetDirectory::new(Path::new(&folder).join("d"), options).unwrap();
     let mut verified = CopyOptions::default();

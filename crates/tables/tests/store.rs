@@ -10,11 +10,13 @@ use marquetry_base::{Bytes, Detail, Error, ErrorKind, Result};
 use marquetry_io::memory::Memory;
 use marquetry_io::store::{Found, NewObject, NewObjects, ObjectStream, Store};
 use marquetry_io::{ByteSink, ByteSource, ObjectVersion};
+use marquetry_parquet::batch::Batch;
+use marquetry_parquet::schema::{FieldDef, FieldType, PhysicalType, Schema};
 use marquetry_tables::files::{Files, FilesOptions};
 use marquetry_tables::parquet::{DirectoryOptions, NewParquetDirectory, NewParquetFile, ParquetOptions};
 use marquetry_tables::text::{Format, NewTextFile, TextFormat, TextOptions, TextOutputOptions};
 use marquetry_tables::{
-    ColumnPath, Copied, CopyOptions, Destination, DiffOptions, SortBy, Source, copy, diff,
+    ColumnPath, Copied, CopyOptions, Destination, DiffOptions, SortBy, Source, Table, copy, diff,
 };
 
 /// Objects in memory, by their addresses: `mem://bucket/…`.
@@ -333,6 +335,44 @@ fn directories_are_partitioned_verified_and_replaced() {
     let basel = open(&bucket, "mem://bucket/out").unwrap();
     assert_eq!(basel.table().rows, Some(1));
     assert_eq!(basel.table().schema.leaves().len(), 2, "its name is a column");
+}
+
+/// Where the ends of files cannot be written, what is wrong with the rows of a later file is still the error, as it is
+/// for one thread, which finds it before any file ends.
+#[test]
+fn a_faulty_row_comes_before_the_end_of_another_file() {
+    let leaf = |name: &str, physical| FieldDef::new(name, FieldType::Leaf(physical, None)).required();
+    let fields = [leaf("part", PhysicalType::Int32), leaf("text", PhysicalType::ByteArray)];
+    let schema = Arc::new(Schema::of_fields(&fields).unwrap());
+    let long = "x".repeat(5_000);
+    // (Rows of a file, whether one is faulty.)
+    for (file_rows, is_faulty) in [(None, true), (None, false), (Some(1_000), true), (Some(1_000), false)] {
+        let errors = [1, 2, 3, 8].map(|threads| {
+            let bucket = bucket();
+            // Of an empty file, what is at its beginning.
+            bucket.contents().room = Some(4);
+            let mut by_part = DirectoryOptions::default();
+            by_part.partition_by = ColumnPath::parse_list("part").unwrap();
+            by_part.parquet.write.limits.value_bytes = 4_000;
+            by_part.file_rows = file_rows.and_then(std::num::NonZeroU64::new);
+            let to = "mem://bucket/out";
+            let mut directory = NewParquetDirectory::new_in(Arc::new(bucket.clone()), to, by_part).unwrap();
+            directory.set_threads(threads);
+            directory.begin(&Table::new("made", Arc::clone(&schema))).unwrap();
+            let parts: Vec<i32> = (0..3_000).map(|row| row % 3).collect();
+            let texts = (0..3_000).map(|row| if row == 2_999 && is_faulty { &*long } else { "a text" });
+            let batch = Batch::of_values([parts.into(), texts.collect()]).unwrap();
+            let error = directory.write(batch).and_then(|()| directory.finish().map(drop)).unwrap_err();
+            drop(directory);
+            assert_eq!(bucket.paths(), ["mem://bucket/in/trips.csv"]);
+            error
+        });
+        let kind = if is_faulty { ErrorKind::LimitExceeded } else { ErrorKind::Io };
+        assert_eq!(errors[0].kind(), kind, "{}", errors[0]);
+        for error in &errors {
+            assert_eq!(error.to_string(), errors[0].to_string());
+        }
+    }
 }
 
 #[test]

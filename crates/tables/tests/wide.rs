@@ -7,7 +7,7 @@ use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use marquetry_base::{Bytes, Result};
-use marquetry_parquet::batch::{Batch, ByteArrays, Values};
+use marquetry_parquet::batch::{Batch, ByteArrays, FixedBytes, Values};
 use marquetry_parquet::schema::{FieldDef, FieldType, LogicalType, PhysicalType, Schema};
 use marquetry_tables::parquet::{DirectoryOptions, NewParquetDirectory};
 use marquetry_tables::{
@@ -222,4 +222,78 @@ fn partitioned_writing_keeps_no_batches() {
     assert_eq!(directory.finish().unwrap().files, 100);
     assert_eq!(alive.load(Ordering::Relaxed), 0);
     directory.commit().unwrap();
+}
+
+/// Writes batches of `(part, number, value)` to a directory for each part, and returns the most memory that it took.
+fn peak_of_parts(
+    value: FieldType,
+    options: impl FnOnce(&mut DirectoryOptions),
+    batches: impl Iterator<Item = Batch>,
+) -> usize {
+    let folder = tempfile::tempdir().unwrap();
+    let fields = [
+        FieldDef::new("part", FieldType::Leaf(PhysicalType::Int32, None)).required(),
+        FieldDef::new("number", FieldType::Leaf(PhysicalType::Int32, None)).required(),
+        FieldDef::new("value", value).required(),
+    ];
+    let schema = Arc::new(Schema::of_fields(&fields).unwrap());
+    let mut by_part = DirectoryOptions::default();
+    by_part.partition_by = ColumnPath::parse_list("part").unwrap();
+    options(&mut by_part);
+    let mut directory = NewParquetDirectory::new(folder.path().join("d"), by_part).unwrap();
+    directory.set_sorting(Some(16 << 20));
+    directory.begin(&Table::new("made", schema)).unwrap();
+    let before = MEMORY.current_usage();
+    MEMORY.reset_peak_usage();
+    let mut rows = 0;
+    for batch in batches {
+        rows += batch.rows as u64;
+        directory.write(batch).unwrap();
+    }
+    assert_eq!(directory.finish().unwrap().rows, rows);
+    MEMORY.peak_usage() - before
+}
+
+/// Rows that share a value have it once, or as often as not many rows do, whether their files are open or they are sorted.
+#[test]
+fn what_is_gathered_of_a_dictionary_is_bounded() {
+    let _alone = alone();
+    let text = FieldType::Leaf(PhysicalType::ByteArray, Some(LogicalType::String));
+    for (rows, value_bytes, parts) in
+        [(1_024, 800_000, 1), (1_024, 800_000, 48), (4_096, 60_000, 1), (4_096, 60_000, 48)]
+    {
+        let parts: Vec<i32> = (0..rows).map(|row| row % parts).collect();
+        let entries: Values = ["x".repeat(value_bytes)].iter().collect();
+        let values = Values::Dictionary(vec![0; parts.len()].into(), Arc::new(entries));
+        let batch = Batch::of_values([parts.clone().into(), parts.into(), values]).unwrap();
+        let peak = peak_of_parts(text.clone(), |_| {}, [batch].into_iter());
+        // What is gathered of all, and the last MiB or two that each open file took.
+        assert!(peak < 128 * MIB, "{rows} of {value_bytes} bytes: {} MiB", peak / MIB);
+    }
+}
+
+/// Files that are open side by side share what may be held, also those that begin where others of their directory end.
+#[test]
+fn what_open_files_hold_is_bounded() {
+    const VALUE_BYTES: usize = 1 << 10;
+    let _alone = alone();
+    let value = FieldType::Leaf(PhysicalType::FixedLenByteArray(1 << 10), None);
+    let mut word = 1_u64;
+    let batches = (0..128).map(move |_| {
+        let mut bytes = Vec::with_capacity(1024 * VALUE_BYTES);
+        while bytes.len() < 1024 * VALUE_BYTES {
+            word = word.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29).wrapping_add(1);
+            bytes.extend(word.to_le_bytes());
+        }
+        let parts: Vec<i32> = (0..1024).map(|row| row % 8).collect();
+        let values = Values::FixedLenByteArray(FixedBytes::new(VALUE_BYTES, 1024, bytes.into()));
+        Batch::of_values([parts.clone().into(), parts.into(), values]).unwrap()
+    });
+    let options = |options: &mut DirectoryOptions| {
+        options.file_rows = std::num::NonZeroU64::new(8_001);
+        options.parquet.write.held_bytes_max = 8 << 20;
+    };
+    let peak = peak_of_parts(value, options, batches);
+    // 8 MiB of pages, and what is gathered of each directory, twice while it is written; a page of each.
+    assert!(peak < 48 * MIB, "{} MiB", peak / MIB);
 }

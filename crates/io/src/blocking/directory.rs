@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use marquetry_base::{Detail, Result};
 
@@ -20,9 +21,9 @@ use super::write::{
 /// Until then the files have no name at all, where the system allows that (Linux, on most file systems), so nothing
 /// is left of them whatever happens to the process. At the end they are linked into a directory with a hidden name,
 /// which then gets its own name in one step. Only a process killed between the two leaves that hidden directory,
-/// which readers skip and the next `NewDirectory` of that name removes. Where files must have names, or are more than
-/// half of what this process may have open ([`allow_many_files`] raises that limit), they are in the hidden directory
-/// earlier.
+/// which readers skip and the next `NewDirectory` of that name removes. Where files must have names, they are in the
+/// hidden directory earlier; and where complete ones, and twice as many as are being written, reach half of what this
+/// process may have open ([`allow_many_files`] raises that limit).
 ///
 /// A symbolic link at that name is followed, and stays. What is replaced, if only an empty directory, passes its mode
 /// on, and its owner and group as [`NewFile`] does: directories and files to those of the same name, files without such
@@ -33,9 +34,13 @@ use super::write::{
 pub struct NewDirectory {
     path: PathBuf,
     name: String,
-    /// Complete files without a name, with their paths in the directory; and how many there may be.
+    /// Complete files without a name, with their paths in the directory.
     waiting: Vec<(NewFile, PathBuf)>,
-    waiting_max: usize,
+    /// Files that may be open: those that wait, and for each that is being written two, because it may have another one
+    /// for what does not fit into memory.
+    open_max: usize,
+    /// Shared by the files that are being written, which are counted by that.
+    written: Arc<()>,
     /// The directory of files that have a name.
     hidden: Option<Hidden>,
     /// The directories in it.
@@ -106,9 +111,17 @@ impl NewDirectory {
         remove_abandoned(&path, |hidden, kind| {
             kind.is_dir() && matches!(first_other(hidden, true, extensions), Ok(None))
         });
-        let (waiting, waiting_max) = (Vec::new(), files_max() / 2);
-        let (made, kept, like) = (BTreeSet::new(), Vec::new(), first_file(&path));
-        Ok(NewDirectory { path, name, waiting, waiting_max, hidden: None, made, kept, like })
+        Ok(NewDirectory {
+            like: first_file(&path),
+            path,
+            name,
+            waiting: Vec::new(),
+            open_max: files_max() / 2,
+            written: Arc::default(),
+            hidden: None,
+            made: BTreeSet::new(),
+            kept: Vec::new(),
+        })
     }
 
     /// Where the directory will be.
@@ -124,10 +137,12 @@ impl NewDirectory {
     pub fn file(&mut self, place: &Path) -> Result<NewFile> {
         let path = self.path.join(place);
         let name = path.display().to_string();
-        if let Some((file, temporary)) = nameless::create_in(directory(&self.path)) {
-            return Ok(NewFile::with(file, temporary, false, path, name));
-        }
-        self.file_with_name(place, path, &name).map_err(|error| cannot_write(&name, error))
+        let mut new = match nameless::create_in(directory(&self.path)) {
+            Some((file, temporary)) => NewFile::with(file, temporary, false, path, name),
+            None => self.file_with_name(place, path, &name).map_err(|error| cannot_write(&name, error))?,
+        };
+        new.count_by(Some(Arc::clone(&self.written)));
+        Ok(new)
     }
 
     fn file_with_name(&mut self, place: &Path, path: PathBuf, name: &str) -> io::Result<NewFile> {
@@ -142,6 +157,7 @@ impl NewDirectory {
     ///
     /// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io).
     pub fn keep(&mut self, mut file: NewFile, place: PathBuf) -> Result<()> {
+        file.count_by(None);
         self.kept.push(place.clone());
         let kept = || {
             let replaced = fs::metadata(self.path.join(&place)).ok().filter(fs::Metadata::is_file);
@@ -157,7 +173,8 @@ impl NewDirectory {
                 return file.sync();
             }
             self.waiting.push((file, place));
-            if self.waiting.len() >= self.waiting_max { self.name_all() } else { Ok(()) }
+            let written = Arc::strong_count(&self.written) - 1;
+            if self.waiting.len() + 2 * written >= self.open_max { self.name_all() } else { Ok(()) }
         });
         kept.map_err(|error| cannot_write(&self.name, error))
     }
@@ -531,7 +548,7 @@ mod tests {
     fn what_is_dropped_leaves_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let mut new = NewDirectory::create(folder.path().join("out"), false, &EXTENSIONS).unwrap();
-        new.waiting_max = 20;
+        new.open_max = 20;
         for number in 0..21 {
             add(&mut new, &format!("n={number}/x.parquet"), "1");
         }
@@ -579,7 +596,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out");
         let mut new = NewDirectory::create(&path, false, &EXTENSIONS).unwrap();
-        new.waiting_max = 20;
+        new.open_max = 20;
         for number in 0..45 {
             add(&mut new, &format!("n={number}/x.parquet"), "1");
             let is_seen = fs::read_dir(folder.path()).unwrap().next().is_some();
@@ -587,6 +604,29 @@ mod tests {
         }
         new.commit().unwrap();
         assert_eq!(tree(folder.path()).len(), 45);
+    }
+
+    /// They leave less room for complete ones.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn files_that_are_being_written_count() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut new = NewDirectory::create(folder.path().join("out"), false, &EXTENSIONS).unwrap();
+        new.open_max = 20;
+        let mut written: Vec<NewFile> =
+            (0..7).map(|number| new.file(Path::new(&format!("{number}.parquet"))).unwrap()).collect();
+        for number in 0..6 {
+            assert_eq!(new.waiting.len(), number);
+            add(&mut new, &format!("n={number}/x.parquet"), "1");
+        }
+        assert!(new.hidden.is_some() && new.waiting.is_empty());
+        // Those that are dropped, or kept, do so no more.
+        written.truncate(1);
+        new.keep(written.remove(0), "0.parquet".into()).unwrap();
+        (0..18).for_each(|number| add(&mut new, &format!("m={number}/x.parquet"), "1"));
+        assert_eq!(new.waiting.len(), 19);
+        new.commit().unwrap();
+        assert_eq!(tree(folder.path()).len(), 25);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use marquetry_base::cast::u64_of;
@@ -37,6 +38,8 @@ pub struct NewFile {
     is_named: bool,
     path: PathBuf,
     name: String,
+    /// If it is one of a directory that counts those that are being written: its mark there.
+    counted: Option<Arc<()>>,
 }
 
 impl NewFile {
@@ -59,7 +62,7 @@ impl NewFile {
         }
         remove_abandoned(&path, |_, kind| kind.is_file());
         let created = match nameless::create_in(directory(&path)) {
-            Some((file, temporary)) => NewFile { file, temporary, is_named: false, path, name },
+            Some((file, temporary)) => NewFile::with(file, temporary, false, path, name),
             None => NewFile::hidden(path, name)?,
         };
         // From the start: where it has a hidden name, others could read it until it is complete.
@@ -75,7 +78,7 @@ impl NewFile {
             Ok(file)
         };
         let (file, temporary) = beside(&path, make).map_err(|error| cannot_write(&name, error))?;
-        Ok(NewFile { file, temporary, is_named: true, path, name })
+        Ok(NewFile::with(file, temporary, true, path, name))
     }
 
     /// Wraps a file that is already open.
@@ -86,7 +89,12 @@ impl NewFile {
         path: PathBuf,
         name: String,
     ) -> NewFile {
-        NewFile { file, temporary, is_named, path, name }
+        NewFile { file, temporary, is_named, path, name, counted: None }
+    }
+
+    /// Counts by a mark until it is complete, or dropped.
+    pub(super) fn count_by(&mut self, mark: Option<Arc<()>>) {
+        self.counted = mark;
     }
 
     /// Waits until all of it is on disk.

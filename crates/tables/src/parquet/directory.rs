@@ -38,15 +38,17 @@ pub struct DirectoryOptions {
     pub file_rows: Option<NonZeroU64>,
     /// The approximate bytes of a file; fewer than 4 KiB count as that. How well the rows compress is learned from the
     /// first row group of the first file, which may therefore have several, and then from each file for the next one.
+    /// Each of the directories that are written side by side learns for itself.
     pub file_bytes: Option<NonZeroU64>,
 }
 
 /// A new directory of Parquet files, which appears when all of its files are complete and on disk. A directory that
 /// it replaces may contain only Parquet files and directories such as `year=2024`.
 ///
-/// Complete files are held open without a name until then, as many as half of what the process may have open; further
-/// ones are in a hidden directory, which only a process that is killed leaves behind. A program that would rather hold
-/// more of them open calls [`allow_many_files`](marquetry_io::blocking::allow_many_files).
+/// Complete files are held open without a name until then, as many as half of what the process may have open, less two
+/// for each file that is being written; further ones are in a hidden directory, which only a process that is killed
+/// leaves behind. A program that would rather hold more of them open calls
+/// [`allow_many_files`](marquetry_io::blocking::allow_many_files).
 ///
 /// ```
 /// use marquetry_tables::parquet::{DirectoryOptions, NewParquetDirectory};

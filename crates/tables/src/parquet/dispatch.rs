@@ -17,7 +17,8 @@ use crate::sorting::Sorting;
 use crate::subject::of_rows;
 use crate::{Cancel, Table};
 
-/// Directories whose files are open at a time, at most: each has a file or two. A process may have 64 files open, or more.
+/// Directories whose files are open at a time, at most. Each has a file, and a second one if its pages do not fit into
+/// memory: 64 together, of the 256 and more that systems let a process have open.
 const OPEN_MAX: usize = 32;
 /// Columns of all open files, at most: each has buffers, and a dictionary.
 const OPEN_COLUMNS_MAX: usize = 2048;
@@ -26,6 +27,8 @@ const GATHERED_ROWS: usize = 4096;
 const GATHERED_BYTES: u64 = 1 << 20;
 /// Bytes of all rows that are gathered, at most.
 const GATHERED_BYTES_MAX: u64 = 16 << 20;
+/// Rows that are gathered before their bytes are looked at, at most.
+const CHUNK_ROWS: usize = 256;
 
 /// Writes the rows of the first directories to files that are open side by side. Rows of further ones are sorted, and
 /// written directory by directory at the end.
@@ -97,41 +100,71 @@ impl Dispatch {
         files: &mut NewFiles,
     ) -> Result<()> {
         files.are_many = true;
-        let plain = Plain::of(batch.clone(), &self.schema)?;
+        let plain = match Plain::of(batch.clone(), &self.schema) {
+            Ok(plain) => plain,
+            Err(error) => return Err(self.after_others(error, files)),
+        };
         let mut numbers = std::mem::take(&mut self.numbers);
         let found = self.find(&plain, partitioning, &mut numbers);
         self.numbers = numbers;
-        if let Err(error) = found {
-            // Rows before it may be at fault, too.
-            return Err(self.drain(files).map_or_else(|earlier| earlier, |()| error));
-        }
-        for directory in &mut self.directories {
-            if !directory.rows.is_empty() {
-                directory.gathered.take(&plain, partitioning.kept_leaves(), &directory.rows)?;
-            }
-        }
-        if !self.further.rows.is_empty() {
-            let sorted = self.further.sort(&plain, (&self.schema, partitioning), &self.host);
-            sorted.map_err(|error| of_rows(error.without_row(), &self.name))?;
-        }
-        let gathered: u64 = self.directories.iter().map(|directory| directory.gathered.bytes()).sum();
-        let is_full =
-            |gathered: &Gathered| gathered.rows() >= GATHERED_ROWS || gathered.bytes() >= GATHERED_BYTES;
+        let mut gathered: u64 = self.directories.iter().map(|directory| directory.gathered.bytes()).sum();
         for number in 0..self.directories.len() {
-            if gathered > GATHERED_BYTES_MAX || is_full(&self.directories[number].gathered) {
-                self.write_gathered(number, files)?;
+            self.gather(number, (&plain, partitioning), &mut gathered, files)?;
+        }
+        if let Err(error) = self.further.sort(&plain, (&self.schema, partitioning), &self.host) {
+            let error = of_rows(error.without_row(), &self.name);
+            return Err(self.after_others(error, files));
+        }
+        found.map_err(|error| self.after_others(error, files))
+    }
+
+    /// The error to report where one was found that is not of a write: rows before it may be at fault, too.
+    fn after_others(&mut self, error: Error, files: &mut NewFiles) -> Error {
+        self.drain(files).map_or_else(|earlier| earlier, |()| error)
+    }
+
+    /// Gathers a directory's rows of a batch, and writes what becomes too much. `gathered` are the bytes of all directories.
+    fn gather(
+        &mut self,
+        number: usize,
+        (batch, partitioning): (&Plain, &Partitioning),
+        gathered: &mut u64,
+        files: &mut NewFiles,
+    ) -> Result<()> {
+        let rows = std::mem::take(&mut self.directories[number].rows);
+        for some in rows.chunks(chunk_rows(batch)) {
+            let before = self.directories[number].gathered.bytes();
+            let taken = self.directories[number].gathered.take(batch, partitioning.kept_leaves(), some);
+            if let Err(error) = taken {
+                return Err(self.after_others(error, files));
             }
+            let bytes = self.directories[number].gathered.bytes();
+            *gathered += bytes - before;
+            if *gathered > GATHERED_BYTES_MAX {
+                self.write_all(files)?;
+                *gathered = 0;
+            } else if bytes >= GATHERED_BYTES {
+                self.write_gathered(number, files)?;
+                *gathered -= bytes;
+            }
+        }
+        let Directory { gathered: found, rows: none, .. } = &mut self.directories[number];
+        *none = rows;
+        if found.rows() >= GATHERED_ROWS {
+            *gathered -= found.bytes();
+            self.write_gathered(number, files)?;
         }
         Ok(())
     }
 
-    /// Finds the directory of each row, and makes those that are new, as long as there may be more.
+    /// Finds the directory of each row, and makes those that are new, as long as there may be more. After an error, those
+    /// of the rows before it.
     fn find(&mut self, plain: &Plain, partitioning: &Partitioning, numbers: &mut Vec<Number>) -> Result<()> {
+        self.directories.iter_mut().for_each(|directory| directory.rows.clear());
+        self.further.rows.clear();
         let batch = plain.batch();
         let was_full = self.lookup.is_full();
         self.lookup.find(plain, numbers)?;
-        self.directories.iter_mut().for_each(|directory| directory.rows.clear());
-        self.further.rows.clear();
         for (at, number) in (0_u32..).zip(numbers.iter()) {
             let (mut number, row) = (*number, usize_of_u32(at));
             if number == UNKNOWN && !was_full {
@@ -150,7 +183,7 @@ impl Dispatch {
                 Some(directory) => directory.rows.push(at),
                 None => {
                     // What makes no name is found before it is sorted, because then nobody knows which row it is of.
-                    if partitioning.is_long(batch, row) {
+                    if partitioning.may_make_no_name(batch, row) {
                         partitioning.directory(batch, row)?;
                     }
                     self.further.rows.push(at);
@@ -175,11 +208,12 @@ impl Dispatch {
         }
     }
 
-    /// Open files share what may be held, half of it or more.
-    fn share_memory(&mut self, files: &NewFiles) -> Result<()> {
+    /// Open files share what may be held, half of it or more; so do those that take their places.
+    fn share_memory(&mut self, files: &mut NewFiles) -> Result<()> {
         let open = self.directories.iter().filter(|directory| directory.folder.has_file()).count();
         let open = u64::try_from(open.next_power_of_two()).unwrap_or(u64::MAX);
-        let bytes = files.held_bytes_max() / open;
+        files.held_bytes = files.held_bytes_max() / open;
+        let bytes = files.held_bytes;
         self.directories.iter_mut().try_for_each(|directory| directory.folder.hold_at_most(bytes))
     }
 
@@ -202,16 +236,25 @@ impl Dispatch {
         of_rows(first.1.without_row(), &self.name)
     }
 
-    /// Writes all that was gathered, and finds out what is wrong with it.
-    pub(super) fn drain(&mut self, files: &mut NewFiles) -> Result<()> {
-        for number in 0..self.directories.len() {
-            self.write_gathered(number, files)?;
-        }
+    /// Writes all that was gathered.
+    fn write_all(&mut self, files: &mut NewFiles) -> Result<()> {
+        (0..self.directories.len()).try_for_each(|number| self.write_gathered(number, files))
+    }
+
+    /// The same, and finds out what is wrong with it.
+    fn drain_directories(&mut self, files: &mut NewFiles) -> Result<()> {
+        self.write_all(files)?;
         for number in 0..self.directories.len() {
             if let Err(error) = self.directories[number].folder.drain() {
                 return Err(self.first(number, error));
             }
         }
+        Ok(())
+    }
+
+    /// Writes all that was gathered, and finds out what is wrong with it, and with what is sorted.
+    pub(super) fn drain(&mut self, files: &mut NewFiles) -> Result<()> {
+        self.drain_directories(files)?;
         match &mut self.further.sorting {
             Some(sorting) => sorting.drain().map_err(|error| of_rows(error.without_row(), &self.name)),
             None => Ok(()),
@@ -225,9 +268,8 @@ impl Dispatch {
         folder: &mut Folder,
         files: &mut NewFiles,
     ) -> Result<()> {
-        for number in 0..self.directories.len() {
-            self.write_gathered(number, files)?;
-        }
+        // Before any file ends: what is wrong with the rows of another one comes first.
+        self.drain_directories(files)?;
         for number in 0..self.directories.len() {
             if let Err(error) = self.directories[number].folder.end_file(files) {
                 return Err(self.first(number, error));
@@ -249,23 +291,37 @@ impl Dispatch {
     }
 }
 
+/// Rows that are gathered before their bytes are looked at.
+fn chunk_rows(batch: &Plain) -> usize {
+    batch.rows_of(GATHERED_BYTES).clamp(1, CHUNK_ROWS)
+}
+
 impl Further {
-    /// Hands the rows over to be sorted.
+    /// Hands the rows over to be sorted, if there are any.
     fn sort(
         &mut self,
         batch: &Plain,
         (schema, partitioning): (&Arc<Schema>, &Partitioning),
         host: &Host,
     ) -> Result<()> {
-        self.gathered.take(batch, 0..schema.leaves().len(), &self.rows)?;
         let sorting = match &mut self.sorting {
             Some(sorting) => sorting,
+            None if self.rows.is_empty() => return Ok(()),
             none => {
                 let (threads, by) = ((host.threads, &host.cancel), partitioning.order());
                 let scratch = host.scratch.as_deref();
                 none.insert(Sorting::new((schema, None), &by, host.memory_bytes, threads, scratch)?)
             }
         };
-        sorting.push(self.gathered.finish(), 0)
+        for some in self.rows.chunks(chunk_rows(batch)) {
+            self.gathered.take(batch, 0..schema.leaves().len(), some)?;
+            if self.gathered.bytes() >= GATHERED_BYTES {
+                sorting.push(self.gathered.finish(), 0)?;
+            }
+        }
+        match self.gathered.rows() {
+            0 => Ok(()),
+            _ => sorting.push(self.gathered.finish(), 0),
+        }
     }
 }

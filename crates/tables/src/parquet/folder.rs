@@ -24,6 +24,8 @@ pub(super) struct NewFiles {
     later: Shape,
     /// The most rows of a file.
     rows_max: Option<NonZeroU64>,
+    /// Bytes of pages that each file may have in memory, where several are open.
+    pub(super) held_bytes: u64,
     pub(super) directory: Box<dyn NewObjects>,
     /// How many files there are in directories of which several are open; and that several are.
     numbers: HashMap<PathBuf, usize>,
@@ -40,10 +42,12 @@ impl NewFiles {
         rows_max: Option<NonZeroU64>,
         directory: Box<dyn NewObjects>,
     ) -> NewFiles {
+        let held_bytes = later.options().held_bytes_max;
         NewFiles {
             first,
             later,
             rows_max,
+            held_bytes,
             directory,
             numbers: HashMap::new(),
             are_many: false,
@@ -232,7 +236,7 @@ impl Folder {
             true => OpenFile::of_many(shape, file, scratch)?,
             false => OpenFile::new(shape, file, scratch)?,
         });
-        Ok(())
+        if files.are_many { self.hold_at_most(files.held_bytes) } else { Ok(()) }
     }
 
     /// Ends the file at hand, if there is one. Returns what was written of it.

@@ -2,21 +2,25 @@
 
 use std::sync::Arc;
 
-use marquetry_base::cast::{u64_of, usize_of_u32};
+use marquetry_base::cast::{u64_of, usize_of, usize_of_u32};
 use marquetry_base::{Bitmap, Bytes, Error, Result};
 use marquetry_parquet::batch::{
     Batch, ByteArrays, ColumnBatch, FixedBytes, INLINE_BYTES_MAX, Layout, Levels, Values,
 };
 use marquetry_parquet::schema::{Leaf, PhysicalType, Schema};
 
-/// Bytes of long strings in one buffer, at most; a longer string has a buffer of its own.
+/// Bytes of copied strings in one buffer, at most.
 const BUFFER_BYTES_MAX: usize = 1 << 30;
+/// Longer strings are not copied: their buffer holds little else, and many rows may have one of a dictionary.
+const COPIED_BYTES_MAX: usize = 64 << 10;
 
 /// A batch of which any rows can be taken: without dictionaries, flat columns with a value in each row.
 pub(super) struct Plain {
     batch: Batch,
     /// Of nested columns: where each row's entries and values begin, and where the last ones end.
     starts: Vec<Option<Vec<(u32, u32)>>>,
+    /// Bytes of strings that are copied of a row, at most. Rows may share them, so that all of them take more than the batch.
+    copied_bytes_max: usize,
 }
 
 /// Rows that were taken.
@@ -24,6 +28,8 @@ pub(super) struct Gathered {
     columns: Vec<Gathering>,
     rows: usize,
     bytes: u64,
+    /// Rows that were taken before these.
+    finished: u64,
 }
 
 struct Gathering {
@@ -43,7 +49,14 @@ enum Collected {
     Float(Vec<f32>),
     Double(Vec<f64>),
     Fixed { width: usize, values: usize, bytes: Vec<u8>, is_int96: bool },
-    Strings { views: Vec<u128>, bytes: Vec<u8>, full: Vec<Bytes> },
+    Strings { views: Vec<u128>, strings: Strings },
+}
+
+/// Strings that are longer than their views: those that were copied last, and complete buffers before them.
+#[derive(Default)]
+struct Strings {
+    open: Vec<u8>,
+    buffers: Vec<Bytes>,
 }
 
 impl Plain {
@@ -54,7 +67,7 @@ impl Plain {
         if u32::try_from(batch.rows).is_err() || batch.columns.len() != schema.leaves().len() {
             return Err(Error::misuse("a batch of too many rows, or of other columns"));
         }
-        let mut starts = Vec::with_capacity(batch.columns.len());
+        let (mut starts, mut copied_bytes_max) = (Vec::with_capacity(batch.columns.len()), 0_usize);
         for (column, leaf) in batch.columns.iter_mut().zip(schema.leaves()) {
             if column.rows != batch.rows {
                 return Err(Error::misuse("columns of different lengths"));
@@ -71,14 +84,20 @@ impl Plain {
             if !fits {
                 return Err(Error::misuse("values, or levels, of other rows than their batch"));
             }
+            copied_bytes_max = copied_bytes_max.saturating_add(copied_bytes(column, found.as_deref()));
             starts.push(found);
         }
-        Ok(Plain { batch, starts })
+        Ok(Plain { batch, starts, copied_bytes_max })
     }
 
     /// The batch, which has a value in each row of a flat column.
     pub(super) fn batch(&self) -> &Batch {
         &self.batch
+    }
+
+    /// As many rows as take about these bytes, at most.
+    pub(super) fn rows_of(&self, bytes: u64) -> usize {
+        usize_of(bytes / u64_of(self.copied_bytes_max.max(1))).unwrap_or(usize::MAX)
     }
 
     /// One of its columns.
@@ -98,17 +117,49 @@ fn spread(column: &mut ColumnBatch, leaf: &Leaf) -> Result<()> {
     if !is_dense && !matches!(column.values, Values::Dictionary(..)) {
         return Ok(());
     }
-    let mut values = Collected::new(leaf.physical_type);
-    let mut next = 0;
-    for place in 0..if is_flat { rows } else { column.values.len() } {
+    let (mut values, mut next) = (Collected::new(leaf.physical_type), 0);
+    let places = (0..if is_flat { rows } else { column.values.len() }).map(|place| {
         // A null has no value.
         let is_there = !is_flat || !column.is_null(place);
-        values.put(&column.values, is_there.then_some(if is_dense { next } else { place }))?;
+        let found = is_there.then_some(if is_dense { next } else { place });
         next += usize::from(is_there);
-    }
-    column.values = values.take();
+        found
+    });
+    let entries = match &column.values {
+        Values::Dictionary(_, entries) => &**entries,
+        values => values,
+    };
+    let spread = match entries {
+        Values::ByteArray(strings) => spread_strings(&column.values, strings, places)?,
+        _ => {
+            for place in places {
+                values.put(&column.values, place)?;
+            }
+            values.take()
+        }
+    };
+    column.values = spread;
     column.layout = if is_flat { Layout::Spaced } else { Layout::Dense };
     Ok(())
+}
+
+/// The same for strings, of which only the views are copied. `entries` are the values, or those of their dictionary.
+fn spread_strings(
+    values: &Values,
+    entries: &ByteArrays,
+    places: impl Iterator<Item = Option<usize>>,
+) -> Result<Values> {
+    let all = entries.views();
+    let view = |place: Option<usize>| {
+        let Some(place) = place else { return Ok(0) };
+        let at = match values {
+            Values::Dictionary(indices, _) => indices.get(place).map(|index| usize_of_u32(*index)),
+            _ => Some(place),
+        };
+        at.and_then(|at| all.get(at)).copied().ok_or_else(missing)
+    };
+    let views = places.map(view).collect::<Result<Vec<u128>>>()?;
+    Ok(Values::ByteArray(ByteArrays::new(views.into(), Arc::clone(entries.buffers()))))
 }
 
 /// Where the entries and the values of each row begin, and where they end.
@@ -127,6 +178,17 @@ fn starts_of(levels: &Levels, leaf: &Leaf) -> Result<Vec<(u32, u32)>> {
     Ok(starts)
 }
 
+/// Bytes of strings that are copied of a row, at most.
+fn copied_bytes(column: &ColumnBatch, starts: Option<&[(u32, u32)]>) -> usize {
+    let Values::ByteArray(values) = &column.values else { return 0 };
+    let length = |view: &u128| usize_of_u32(word(*view, 0));
+    let longest = values.views().iter().map(length).filter(|length| *length <= COPIED_BYTES_MAX).max();
+    let longest = longest.filter(|length| *length > INLINE_BYTES_MAX).unwrap_or(0);
+    let of_row = |pair: &[(u32, u32)]| usize_of_u32(pair[1].1 - pair[0].1);
+    let values = starts.map_or(1, |starts| starts.windows(2).map(of_row).max().unwrap_or(0));
+    longest.saturating_mul(values)
+}
+
 impl Gathered {
     /// Rows of these leaves.
     pub(super) fn new(schema: &Schema) -> Gathered {
@@ -137,7 +199,7 @@ impl Gathered {
             levels: None,
             has_repetition: leaf.repetition_max > 0,
         });
-        Gathered { columns: columns.collect(), rows: 0, bytes: 0 }
+        Gathered { columns: columns.collect(), rows: 0, bytes: 0, finished: 0 }
     }
 
     pub(super) fn rows(&self) -> usize {
@@ -168,12 +230,14 @@ impl Gathered {
         Ok(())
     }
 
-    /// The rows that were taken. None are left.
+    /// The rows that were taken, numbered as all of them were. None are left.
     pub(super) fn finish(&mut self) -> Batch {
         let rows = std::mem::take(&mut self.rows);
+        let first_row = self.finished;
+        self.finished += u64_of(rows);
         self.bytes = 0;
         let columns = self.columns.iter_mut().enumerate().map(|(leaf, column)| column.finish(leaf, rows));
-        Batch { row_group: 0, first_row: 0, rows, columns: columns.collect() }
+        Batch { row_group: 0, first_row, rows, columns: columns.collect() }
     }
 }
 
@@ -257,9 +321,7 @@ impl Collected {
             PhysicalType::Double => Collected::Double(Vec::new()),
             PhysicalType::Int96 => fixed(12, true),
             PhysicalType::FixedLenByteArray(width) => fixed(usize_of_u32(width), false),
-            PhysicalType::ByteArray => {
-                Collected::Strings { views: Vec::new(), bytes: Vec::new(), full: Vec::new() }
-            }
+            PhysicalType::ByteArray => Collected::Strings { views: Vec::new(), strings: Strings::default() },
         }
     }
 
@@ -295,20 +357,15 @@ impl Collected {
                 *filled += count;
                 *width
             }
-            (Collected::Strings { views, bytes, full }, Values::ByteArray(values)) => {
-                let before = bytes.len() + full.iter().map(Bytes::len).sum::<usize>();
-                let all = values.views();
+            (Collected::Strings { views, strings }, Values::ByteArray(values)) => {
+                let mut bytes = 0;
                 views.reserve(count);
                 for at in places {
-                    let value = values.get(at);
-                    views.push(if value.len() <= INLINE_BYTES_MAX {
-                        all[at]
-                    } else {
-                        copied(all[at], value, bytes, full)?
-                    });
+                    let (view, length) = strings.take(values, at)?;
+                    views.push(view);
+                    bytes += length;
                 }
-                let after = bytes.len() + full.iter().map(Bytes::len).sum::<usize>();
-                return Ok(u64_of(16 * count + (after - before)));
+                return Ok(u64_of((16 * count).saturating_add(bytes)));
             }
             _ => return Err(Error::misuse("values of another type than their column")),
         };
@@ -339,7 +396,7 @@ impl Collected {
             values => (values, at),
         };
         if at >= values.len() {
-            return Err(Error::misuse("a value that its column or its dictionary lacks"));
+            return Err(missing());
         }
         self.extend(values, at..at + 1).map(drop)
     }
@@ -361,28 +418,114 @@ impl Collected {
                 let fixed = FixedBytes::new(*width, std::mem::take(values), taken(bytes).into());
                 if *is_int96 { Values::Int96(fixed) } else { Values::FixedLenByteArray(fixed) }
             }
-            Collected::Strings { views, bytes, full } => {
-                let mut buffers = std::mem::take(full);
-                buffers.push(taken(bytes).into());
+            Collected::Strings { views, strings } => {
+                let mut buffers = std::mem::take(&mut strings.buffers);
+                buffers.push(taken(&mut strings.open).into());
                 Values::ByteArray(ByteArrays::new(taken(views).into(), Arc::new(buffers)))
             }
         }
     }
 }
 
-/// Copies a long string. Returns its view.
-fn copied(view: u128, value: &[u8], bytes: &mut Vec<u8>, full: &mut Vec<Bytes>) -> Result<u128> {
-    if !bytes.is_empty() && bytes.len().saturating_add(value.len()) > BUFFER_BYTES_MAX {
-        full.push(std::mem::take(bytes).into());
+impl Strings {
+    /// Takes a string. Returns its view, and the bytes that it has outside of that.
+    fn take(&mut self, values: &ByteArrays, at: usize) -> Result<(u128, usize)> {
+        let view = values.views()[at];
+        let value = values.get(at);
+        if value.len() <= INLINE_BYTES_MAX {
+            // One that points to nothing reads as empty, and must not point to anything here.
+            let is_inline = usize_of_u32(word(view, 0)) <= INLINE_BYTES_MAX;
+            return Ok((if is_inline { view } else { 0 }, 0));
+        }
+        if value.len() > COPIED_BYTES_MAX {
+            self.seal();
+            let moved = moved(view, self.buffers.len(), 0)?;
+            let start = usize_of_u32(word(view, 3));
+            let buffer = values.buffers().get(usize_of_u32(word(view, 2)));
+            let buffer = buffer.ok_or_else(|| Error::internal("a string in no buffer"))?;
+            self.buffers.push(buffer.slice(start..start + value.len()));
+            return Ok((moved, value.len()));
+        }
+        if self.open.len() + value.len() > BUFFER_BYTES_MAX {
+            self.seal();
+        }
+        let moved = moved(view, self.buffers.len(), self.open.len())?;
+        self.open.extend_from_slice(value);
+        Ok((moved, value.len()))
     }
+
+    fn seal(&mut self) {
+        if !self.open.is_empty() {
+            self.buffers.push(std::mem::take(&mut self.open).into());
+        }
+    }
+}
+
+/// A part of a view: the length, the first four bytes, the buffer, or the offset in it.
+fn word(view: u128, number: u32) -> u32 {
+    u32::try_from(view >> (32 * number) & u128::from(u32::MAX)).unwrap_or(0)
+}
+
+/// A view that points elsewhere: the length, and the first four bytes, stay.
+fn moved(view: u128, buffer: usize, offset: usize) -> Result<u128> {
     let number =
-        |number: usize| u32::try_from(number).map_err(|_| Error::internal("a buffer of 4 GiB of strings"));
-    let (buffer, offset) = (number(full.len())?, number(bytes.len())?);
-    bytes.extend_from_slice(value);
-    // The length, and the first four bytes, stay.
+        |number: usize| u32::try_from(number).map_err(|_| Error::internal("2^32 buffers of strings"));
+    let (buffer, offset) = (number(buffer)?, number(offset)?);
     Ok(view & u128::from(u64::MAX) | u128::from(buffer) << 64 | u128::from(offset) << 96)
+}
+
+fn missing() -> Error {
+    Error::misuse("a value that its column or its dictionary lacks")
 }
 
 fn no_column() -> Error {
     Error::internal("a column that is not there")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use marquetry_parquet::schema::{FieldDef, FieldType};
+
+    #[test]
+    fn long_strings_are_shared() {
+        let text = FieldDef::new("text", FieldType::Leaf(PhysicalType::ByteArray, None)).required();
+        let schema = Schema::of_fields(&[text]).unwrap();
+        let all = ["short", "one that is copied", &"long".repeat(COPIED_BYTES_MAX), "another that is copied"];
+        let values: Values = all.iter().collect();
+        let Values::ByteArray(strings) = &values else { panic!() };
+        let long = strings.get(2).as_ptr();
+        let plain = Plain::of(Batch::of_values([values.clone()]).unwrap(), &schema).unwrap();
+        let mut gathered = Gathered::new(&schema);
+        for first_row in [0, 7] {
+            gathered.take(&plain, [0], &[3, 2, 0]).unwrap();
+            gathered.take(&plain, [0], &[2, 2, 1, 3]).unwrap();
+            let bytes = 7 * 16
+                + [3, 2, 0, 2, 2, 1, 3].iter().filter(|at| **at > 0).map(|at| all[*at].len()).sum::<usize>();
+            assert_eq!(gathered.bytes(), u64_of(bytes));
+            let batch = gathered.finish();
+            assert_eq!((batch.rows, batch.first_row, gathered.bytes()), (7, first_row, 0));
+            let Values::ByteArray(found) = &batch.columns[0].values else { panic!() };
+            assert!(found.iter().eq([3, 2, 0, 2, 2, 1, 3].map(|at| all[at].as_bytes())));
+            assert!([1, 3, 4].iter().all(|at| found.get(*at).as_ptr() == long));
+            assert_ne!(found.get(0).as_ptr(), strings.get(3).as_ptr());
+        }
+    }
+
+    /// One that reads as empty stays so, whatever buffers there are.
+    #[test]
+    fn a_view_of_nothing() {
+        let text = FieldDef::new("text", FieldType::Leaf(PhysicalType::ByteArray, None)).required();
+        let schema = Schema::of_fields(&[text]).unwrap();
+        let nothing = moved(20, 0, 5).unwrap();
+        let strings = ByteArrays::new(vec![nothing].into(), Arc::new(vec![Bytes::from_static(b"too short")]));
+        let wrong = Plain::of(Batch::of_values([Values::ByteArray(strings)]).unwrap(), &schema).unwrap();
+        let right = Batch::of_values([["a string that is long enough for it"].iter().collect()]).unwrap();
+        let right = Plain::of(right, &schema).unwrap();
+        let mut gathered = Gathered::new(&schema);
+        gathered.take(&right, [0], &[0]).unwrap();
+        gathered.take(&wrong, [0], &[0]).unwrap();
+        let Values::ByteArray(found) = gathered.finish().columns.remove(0).values else { panic!() };
+        assert_eq!([found.get(0).len(), found.get(1).len()], [35, 0]);
+    }
 }

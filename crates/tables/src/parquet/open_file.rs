@@ -165,11 +165,22 @@ impl<S: ByteSink> OpenFile<S> {
         self.drive().map(drop).map_err(|error| self.of_file(error))
     }
 
-    /// Writes the end.
+    /// Writes the end. What is wrong with rows is found before: an error of the end is not that of a row, whatever the
+    /// number of threads.
     pub(super) fn finish(&mut self) -> Result<()> {
+        self.drain()?;
         self.writer.with(FileWriter::finish)?;
-        while self.drive().map_err(|error| self.of_file(error))? {}
-        Ok(())
+        loop {
+            match self.drive() {
+                Ok(true) => {}
+                Ok(false) => return Ok(()),
+                Err(error) => {
+                    let error = self.of_file(error);
+                    self.failed_row = None;
+                    return Err(error);
+                }
+            }
+        }
     }
 
     /// Has at most so many bytes of its pages in memory, about, from now on.

@@ -6,10 +6,12 @@ use std::sync::Arc;
 use marquetry_base::cast::{u64_of, usize_of_u32};
 use marquetry_base::{Detail, Error, Faults, Result};
 use marquetry_parquet::batch::{Batch, Value, Values};
-use marquetry_parquet::format::SortingColumn;
+use marquetry_parquet::format::{ColumnOrder, SortingColumn};
 use marquetry_parquet::hive::Partition;
 use marquetry_parquet::print::{Shown, value};
+use marquetry_parquet::prune::Order;
 use marquetry_parquet::schema::{Meaning, Plan as _, Projection, Schema};
+use marquetry_parquet::sort::KEY_COLUMNS_MAX;
 
 use crate::detached::detached;
 use crate::entries::is_same_value;
@@ -17,6 +19,11 @@ use crate::{ColumnPath, Table};
 
 /// Bytes of a name, at most: what nearly all file systems take.
 const NAME_BYTES_MAX: usize = 255;
+/// Bytes of an escaped byte: `%2F`.
+const ESCAPED_BYTES: usize = 3;
+/// Bytes, escaped, that a value may have in a name whatever bytes it is stored in: more than a timestamp has, or a UUID, or
+/// null.
+const SHORT_TEXT_BYTES: usize = 80;
 
 /// The columns whose values become directories.
 #[derive(Debug)]
@@ -32,6 +39,8 @@ pub(super) struct Partitioning {
 struct PartitionColumn {
     leaf: usize,
     name: String,
+    /// The bytes of the name in that of a directory, with `=`.
+    name_bytes: usize,
     meaning: Meaning,
 }
 
@@ -40,6 +49,10 @@ impl Partitioning {
     pub(super) fn new(by: &[ColumnPath], table: &Table, faults: &mut Faults) -> Option<Partitioning> {
         let schema = &table.schema;
         let wrong = |why: String| Error::option("partition_by", why);
+        if by.len() > KEY_COLUMNS_MAX {
+            faults.add(wrong(format!("{} columns, of {KEY_COLUMNS_MAX} at most", by.len())));
+            return None;
+        }
         let mut columns: Vec<PartitionColumn> = Vec::new();
         for path in by {
             let dotted = path.dotted();
@@ -55,7 +68,9 @@ impl Partitioning {
                 continue;
             }
             let meaning = schema.meaning_of(found).read_as(found.physical_type);
-            if node.name.is_empty() || !makes_names(meaning) {
+            // Rows may have to be sorted, which not all that can be read has an order for.
+            let order = Order::of(found.physical_type, node.logical_type.as_ref(), ColumnOrder::TypeDefined);
+            if node.name.is_empty() || !makes_names(meaning) || order.is_none() {
                 let what =
                     node.logical_type.as_ref().map_or(found.physical_type.to_string(), ToString::to_string);
                 faults.add(wrong(format!(
@@ -64,7 +79,10 @@ impl Partitioning {
                 )));
                 continue;
             }
-            columns.push(PartitionColumn { leaf, name: node.name.clone(), meaning });
+            let name = node.name.clone();
+            let empty = Partition { name: name.clone(), value: Some(String::new()) };
+            let name_bytes = empty.directory().len();
+            columns.push(PartitionColumn { leaf, name, name_bytes, meaning });
         }
         if columns.len() < by.len() {
             return None;
@@ -112,18 +130,9 @@ impl Partitioning {
         self.kept.iter().copied()
     }
 
-    /// Whether a value in a row is so long that it makes no name.
-    pub(super) fn is_long(&self, batch: &Batch, row: usize) -> bool {
-        self.columns.iter().any(|column| {
-            let found = batch.columns.get(column.leaf);
-            let of_bytes = found.filter(|found| {
-                matches!(found.values, Values::ByteArray(_) | Values::Dictionary(..)) && !found.is_null(row)
-            });
-            match of_bytes.and_then(|found| Value::of_values(&found.values, row)) {
-                Some(Value::Bytes(bytes)) => bytes.len() > NAME_BYTES_MAX,
-                _ => false,
-            }
-        })
+    /// Whether [`directory`](Partitioning::directory) may fail for a row: cheaper than that, and never wrong if it says no.
+    pub(super) fn may_make_no_name(&self, batch: &Batch, row: usize) -> bool {
+        self.columns.iter().any(|column| column.may_make_no_name(batch, row))
     }
 
     /// The order in which a directory's rows stand together.
@@ -217,8 +226,7 @@ impl Partitioning {
 /// Whether values have names by which they are told apart, and that say what they are.
 fn makes_names(meaning: Meaning) -> bool {
     match meaning {
-        Meaning::Null
-        | Meaning::Boolean
+        Meaning::Boolean
         | Meaning::Integer { .. }
         | Meaning::Decimal { .. }
         | Meaning::Date
@@ -228,7 +236,8 @@ fn makes_names(meaning: Meaning) -> bool {
         | Meaning::String
         | Meaning::Enum
         | Meaning::Json => true,
-        Meaning::Float16
+        Meaning::Null
+        | Meaning::Float16
         | Meaning::Float
         | Meaning::Double
         | Meaning::Int96
@@ -242,6 +251,26 @@ fn makes_names(meaning: Meaning) -> bool {
 }
 
 impl PartitionColumn {
+    fn may_make_no_name(&self, batch: &Batch, row: usize) -> bool {
+        let found = batch.columns.get(self.leaf).filter(|found| !found.is_null(row));
+        let bytes = match found.and_then(|found| Value::of_values(&found.values, row)) {
+            Some(Value::Bytes(bytes)) => bytes,
+            _ => &[],
+        };
+        let escaped = ESCAPED_BYTES.saturating_mul(bytes.len());
+        let (most, is_text) = match self.meaning {
+            // What is not ASCII is not escaped.
+            meaning if meaning.is_text() && found.is_some() => (escaped, std::str::from_utf8(bytes).is_ok()),
+            // A byte makes fewer than three digits; zeros may precede them.
+            Meaning::Decimal { scale, .. } => {
+                let zeros = usize::try_from(scale).unwrap_or(0);
+                (escaped.saturating_add(zeros).saturating_add(SHORT_TEXT_BYTES), true)
+            }
+            _ => (escaped.max(SHORT_TEXT_BYTES), true),
+        };
+        !is_text || self.name_bytes.saturating_add(most) > NAME_BYTES_MAX
+    }
+
     /// The text of a row's value; `None` for null.
     fn text(&self, batch: &Batch, row: usize) -> Result<Option<String>> {
         let column =

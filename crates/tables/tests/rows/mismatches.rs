@@ -5,7 +5,7 @@ use marquetry_parquet::format::{Compression, Encoding};
 use marquetry_parquet::schema::{FieldDef, FieldType, PhysicalType, Schema};
 use marquetry_parquet::write::BloomOptions;
 use marquetry_tables::parquet::{DirectoryOptions, NewParquetDirectory, ParquetOptions};
-use marquetry_tables::{ColumnPath, SortBy, copy, project};
+use marquetry_tables::{ColumnPath, Destination, SortBy, copy, project};
 
 use super::*;
 
@@ -87,6 +87,42 @@ fn paths_that_lack_columns() {
     let error = Files::open(&paths, &FilesOptions::default()).err().unwrap();
     let missing = Some(Detail::AdmittedBy(&["union", "hive"]));
     assert_eq!(parts(&error), [(missing, paths[1].to_str()), (missing, paths[2].to_str())]);
+}
+
+/// Found at once, and not when there are so many directories that rows have to be sorted by it.
+#[test]
+fn columns_without_an_order_make_no_directories() {
+    let unrecognised = LogicalType::Unrecognised { number: 99, has_fields: false };
+    for logical_type in [unrecognised, LogicalType::Unknown] {
+        let leaf = |name: &str, logical| FieldDef::new(name, FieldType::Leaf(PhysicalType::Int64, logical));
+        let fields = [leaf("n", Some(logical_type)), leaf("m", None)];
+        let schema = Arc::new(Schema::of_fields(&fields).unwrap());
+        let folder = tempfile::tempdir().unwrap();
+        let mut by_n = DirectoryOptions::default();
+        by_n.partition_by = ColumnPath::parse_list("n").unwrap();
+        let mut directory = NewParquetDirectory::new(folder.path().join("d"), by_n).unwrap();
+        let error = directory.begin(&Table::new("made", schema)).unwrap_err();
+        assert_eq!((error.kind(), error.detail()), (ErrorKind::Misuse, Some(Detail::Option("partition_by"))));
+        assert!(error.message().contains("makes no names"), "{error}");
+        assert!(is_empty(folder.path()));
+    }
+}
+
+/// As many as rows are sorted by.
+#[test]
+fn columns_of_directories_are_not_too_many() {
+    let leaf = |name: &str| FieldDef::new(name, FieldType::Leaf(PhysicalType::Int32, None));
+    let names: Vec<String> = (0..1_026).map(|number| format!("c{number}")).collect();
+    let schema = Schema::of_fields(&names.iter().map(|name| leaf(name)).collect::<Vec<_>>()).unwrap();
+    let table = Table::new("made", Arc::new(schema));
+    let folder = tempfile::tempdir().unwrap();
+    for (count, is_right) in [(1_024, true), (1_025, false)] {
+        let mut by_all = DirectoryOptions::default();
+        by_all.partition_by = ColumnPath::parse_list(&names[..count].join(",")).unwrap();
+        let mut directory = NewParquetDirectory::new(folder.path().join("d"), by_all).unwrap();
+        let begun = directory.begin(&table);
+        assert_eq!(begun.is_ok(), is_right, "{:?}", begun.err());
+    }
 }
 
 #[test]

@@ -107,6 +107,81 @@ fn of_a_directory_that_cannot_be_named() {
     assert_eq!(error.place().column.as_deref(), Some("text"));
 }
 
+/// The same after so many directories that rows are sorted, for all reasons why a value makes no name.
+#[test]
+fn of_a_directory_that_is_one_of_many_and_cannot_be_named() {
+    const ROWS: usize = 50;
+    let text = |bad: &[u8]| {
+        let mut all: Vec<Vec<u8>> = (0..ROWS).map(|row| format!("text {row}").into_bytes()).collect();
+        all[ROWS - 3] = bad.to_vec();
+        let values: Values = all.iter().collect();
+        (values, LogicalType::String)
+    };
+    let mut decimals: Vec<Vec<u8>> = (1..=50).map(|row: u8| vec![row]).collect();
+    decimals[ROWS - 3] = vec![1; 110];
+    let decimals: Values = decimals.iter().collect();
+    for (values, logical_type) in [
+        text(&[b'x'; 251]),
+        text(&[b'/'; 84]),
+        text("ä".repeat(126).as_bytes()),
+        text(b"\xff"),
+        text(&[b"n".repeat(70), vec![0xc3]].concat()),
+        (decimals, LogicalType::Decimal { precision: 300, scale: 0 }),
+    ] {
+        let leaf = |name: &str, physical, logical| {
+            FieldDef::new(name, FieldType::Leaf(physical, logical)).required()
+        };
+        let fields = [
+            leaf("value", PhysicalType::ByteArray, Some(logical_type)),
+            leaf("n", PhysicalType::Int32, None),
+        ];
+        let schema = Arc::new(Schema::of_fields(&fields).unwrap());
+        let folder = tempfile::tempdir().unwrap();
+        let mut by_value = DirectoryOptions::default();
+        by_value.partition_by = ColumnPath::parse_list("value").unwrap();
+        let mut directory = NewParquetDirectory::new(folder.path().join("d"), by_value).unwrap();
+        directory.begin(&Table::new("made", schema)).unwrap();
+        let numbers = vec![0; ROWS];
+        let batch = Batch::of_values([values, numbers.into()]).unwrap();
+        // (The longest that is right, before.)
+        directory.write(batch.slice(0..ROWS - 3)).unwrap();
+        let mut rest = batch.slice(ROWS - 3..ROWS);
+        rest.first_row = 47;
+        let error = directory.write(rest).unwrap_err();
+        assert_eq!((error.kind(), error.place().row), (ErrorKind::Conversion, Some(47)), "{error}");
+        assert_eq!(error.place().column.as_deref(), Some("value"));
+    }
+}
+
+/// What is wrong with a row comes before what is wrong with a later one of the same batch, whose directory has no name.
+#[test]
+fn of_the_first_of_two_that_are_wrong() {
+    let long: &'static str = "x".repeat(5_000).leak();
+    for threads in [1, 8] {
+        let leaf = |name: &str| {
+            let text = FieldType::Leaf(PhysicalType::ByteArray, Some(LogicalType::String));
+            FieldDef::new(name, text).required()
+        };
+        let schema = Arc::new(Schema::of_fields(&[leaf("name"), leaf("text")]).unwrap());
+        for (bad_name, bad_text, kind, column) in
+            [(10, 5, ErrorKind::LimitExceeded, "text"), (5, 10, ErrorKind::Conversion, "name")]
+        {
+            let of = |bad: usize| -> Values {
+                (0..20).map(|row| if row == bad { long } else { ["a", "b", "c"][row % 3] }).collect()
+            };
+            let folder = tempfile::tempdir().unwrap();
+            let mut by_name = DirectoryOptions::default();
+            by_name.partition_by = ColumnPath::parse_list("name").unwrap();
+            by_name.parquet.write.limits.value_bytes = 4_000;
+            let mut directory = NewParquetDirectory::new(folder.path().join("d"), by_name).unwrap();
+            directory.set_threads(threads);
+            directory.begin(&Table::new("made", Arc::clone(&schema))).unwrap();
+            let error = directory.write(Batch::of_values([of(bad_name), of(bad_text)]).unwrap()).unwrap_err();
+            assert_eq!((error.kind(), error.place().column.as_deref()), (kind, Some(column)), "{error}");
+        }
+    }
+}
+
 /// A batch that contradicts itself is found by the call that has it, though the writer knows no row.
 #[test]
 fn of_a_batch_that_no_file_can_hold() {
