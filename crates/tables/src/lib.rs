@@ -3,7 +3,7 @@
 //! * [`Source`]: a table that rows are read from, in pieces that several threads can read in parallel;
 //! * [`Destination`]: a table that rows are written to, which appears complete or not at all;
 //! * [`copy`](copy()): copies rows from a source to a destination; sorts and verifies on request;
-//! * [`Reading`]: the rows of a source, batch by batch; [`project`] and [`limit`]: some of its columns and rows;
+//! * [`Reading`]: the rows of a source, batch by batch; [`project`], [`filter`](filter()) and [`limit`]: some of its columns and rows;
 //! * [`convert`](convert()) and [`rename`]: its columns in other types, under other names;
 //! * [`CqlText`]: a destination that writes CQL statements;
 //! * [`files`]: Parquet files, directories of them and patterns, as one source;
@@ -29,6 +29,7 @@ mod diff;
 mod digest;
 mod entries;
 pub mod files;
+mod filter;
 mod gather;
 mod key_values;
 mod lanes;
@@ -55,6 +56,7 @@ pub use destination::{Destination, Wants, Written};
 pub use diff::{
     ColumnDifference, DiffOptions, Differences, DifferentRow, RowDifferences, RowId, SchemaDifferences, diff,
 };
+pub use filter::{Filter, filter};
 pub use limit::limit;
 pub use names::ColumnPath;
 pub use project::project;

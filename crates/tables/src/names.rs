@@ -33,6 +33,18 @@ impl ColumnPath {
         ColumnPath { text: listed(&names, "."), parts }
     }
 
+    /// The path of a leaf.
+    pub(crate) fn of_leaf(schema: &Schema, leaf: usize) -> ColumnPath {
+        let mut names = Vec::new();
+        let mut at = schema.leaves().get(leaf).map_or(0, |leaf| leaf.node);
+        while let Some(node) = schema.nodes().get(at).filter(|_| at != 0) {
+            names.push(node.name.clone());
+            at = node.parent;
+        }
+        names.reverse();
+        ColumnPath::of(names)
+    }
+
     /// Parses one path.
     ///
     /// # Errors

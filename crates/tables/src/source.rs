@@ -6,9 +6,10 @@ use marquetry_base::Result;
 use marquetry_base::cast::u64_of;
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::format::{KeyValue, SortingColumn};
+use marquetry_parquet::prune::Predicate;
 use marquetry_parquet::schema::Schema;
 
-use crate::{BytesRead, Cancel, ColumnPath};
+use crate::{BytesRead, Cancel, ColumnPath, Filter};
 
 /// A table that rows are read from: files, a live table, a generator.
 ///
@@ -86,6 +87,18 @@ pub trait Source: Send + Sync {
     /// `Misuse` for columns that the table lacks, with a list of those that it has.
     fn project(&self, columns: &[ColumnPath]) -> Result<Option<Arc<dyn Source>>> {
         let _ = columns;
+        Ok(None)
+    }
+
+    /// The same table, of which only the rows are read for which a predicate over its schema is true; what the search does is added to
+    /// the filter's report. `None` where a source has no better way than to read all rows and to test them: then
+    /// [`filter`](crate::filter()) does that.
+    ///
+    /// # Errors
+    ///
+    /// Why the predicate cannot be used.
+    fn filter(&self, predicate: &Predicate, filter: &Filter) -> Result<Option<Arc<dyn Source>>> {
+        let _ = (predicate, filter);
         Ok(None)
     }
 

@@ -15,6 +15,7 @@ extern crate alloc;
 mod columns;
 mod options;
 mod parse;
+pub mod predicate;
 pub mod read;
 mod scalar;
 mod timestamp_format;

@@ -53,3 +53,26 @@ pub struct Counts {
     /// It decided, so that no value had to be looked at.
     pub pruned: u64,
 }
+
+impl Report {
+    /// Rows that were read and tested, and those of them that were found.
+    pub fn of_tested(tested: u64, found: u64) -> Report {
+        Report { rows: tested, tested, found, ..Report::default() }
+    }
+
+    /// Adds what another part of a search did.
+    pub fn add(&mut self, other: &Report) {
+        for (sum, more) in self.numbers().into_iter().zip(other.clone().numbers()) {
+            *sum = sum.saturating_add(*more);
+        }
+    }
+
+    fn numbers(&mut self) -> [&mut u64; 15] {
+        let Report { row_groups, rows, statistics: a, bloom: b, index: c, tested, found, bytes, reads } =
+            self;
+        let [a, b, c] =
+            [a, b, c].map(|counts| [&mut counts.absent, &mut counts.undecided, &mut counts.pruned]);
+        let ([a1, a2, a3], [b1, b2, b3], [c1, c2, c3]) = (a, b, c);
+        [row_groups, rows, a1, a2, a3, b1, b2, b3, c1, c2, c3, tested, found, bytes, reads]
+    }
+}

@@ -395,7 +395,7 @@ impl DataFile {
     }
 
     /// The Parquet file with its footer.
-    fn parquet(&self) -> Result<ParquetFile> {
+    pub(super) fn parquet(&self) -> Result<ParquetFile> {
         match &self.kind {
             Kind::Parquet { opened: Some(file), .. } => Ok(ParquetFile::clone(file)),
             Kind::Parquet { store, path, version, limits, .. } => {

@@ -3,6 +3,7 @@
 mod any;
 mod choose;
 mod columns;
+mod filtered;
 mod format;
 mod gathered;
 mod hive;
@@ -24,12 +25,13 @@ use marquetry_base::{Limits, Result};
 use marquetry_io::store::Store;
 use marquetry_parquet::batch::{Batch, Values};
 use marquetry_parquet::format::{KeyValue, SortingColumn};
+use marquetry_parquet::prune::Predicate;
 use marquetry_parquet::read::Conform;
 use marquetry_parquet::schema::{Plan as _, Schema};
 
 use crate::key_values::holds_for_any_columns;
 use crate::subject::named;
-use crate::{Batches, BytesRead, Cancel, ColumnPath, Piece, PieceOptions, Source, Table};
+use crate::{Batches, BytesRead, Cancel, ColumnPath, Filter, Piece, PieceOptions, Source, Table};
 
 pub use any::AnyFile;
 pub use format::{FileFormat, FormatFile, FoundFile};
@@ -40,6 +42,7 @@ pub use options::FilesOptions;
 pub use parquet::ParquetFile;
 pub use survey::{Survey, SurveyedFile, SurveyedSchema, Tally};
 
+use filtered::FilteredFiles;
 use gathered::{FileSchema, Opened, Plan};
 use part::Part;
 
@@ -183,6 +186,11 @@ impl Files {
         Files::of(Arc::clone(&self.gathered), options)
     }
 
+    /// The same files, once more.
+    fn again(&self) -> Result<Files> {
+        Files::of(Arc::clone(&self.gathered), self.options.clone())
+    }
+
     /// How a file is read, and what it has in the columns in its path.
     fn plan(&self, file: &DataFile) -> Plan {
         let constants = self.constants.iter().map(|&at| file.constants.get(at).cloned().flatten());
@@ -217,6 +225,11 @@ impl Source for Files {
 
     fn project(&self, columns: &[ColumnPath]) -> Result<Option<Arc<dyn Source>>> {
         Ok(Some(Arc::new(self.with_columns(columns.to_vec())?)))
+    }
+
+    fn filter(&self, predicate: &Predicate, filter: &Filter) -> Result<Option<Arc<dyn Source>>> {
+        let filtered = FilteredFiles::new(self, predicate, filter)?;
+        Ok(filtered.map(|filtered| Arc::new(filtered) as Arc<dyn Source>))
     }
 }
 

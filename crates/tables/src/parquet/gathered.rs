@@ -15,7 +15,7 @@ const BUFFER_BYTES_MAX: usize = 1 << 30;
 const COPIED_BYTES_MAX: usize = 64 << 10;
 
 /// A batch of which any rows can be taken: without dictionaries, flat columns with a value in each row.
-pub(super) struct Plain {
+pub(crate) struct Plain {
     batch: Batch,
     /// Of nested columns: where each row's entries and values begin, and where the last ones end.
     starts: Vec<Option<Vec<(u32, u32)>>>,
@@ -24,7 +24,7 @@ pub(super) struct Plain {
 }
 
 /// Rows that were taken.
-pub(super) struct Gathered {
+pub(crate) struct Gathered {
     columns: Vec<Gathering>,
     rows: usize,
     bytes: u64,
@@ -63,7 +63,7 @@ impl Plain {
     /// # Errors
     ///
     /// `Misuse` for columns that contradict themselves or the schema.
-    pub(super) fn of(mut batch: Batch, schema: &Schema) -> Result<Plain> {
+    pub(crate) fn of(mut batch: Batch, schema: &Schema) -> Result<Plain> {
         if u32::try_from(batch.rows).is_err() || batch.columns.len() != schema.leaves().len() {
             return Err(Error::misuse("a batch of too many rows, or of other columns"));
         }
@@ -91,17 +91,17 @@ impl Plain {
     }
 
     /// The batch, which has a value in each row of a flat column.
-    pub(super) fn batch(&self) -> &Batch {
+    pub(crate) fn batch(&self) -> &Batch {
         &self.batch
     }
 
     /// As many rows as take about these bytes, at most.
-    pub(super) fn rows_of(&self, bytes: u64) -> usize {
+    pub(crate) fn rows_of(&self, bytes: u64) -> usize {
         usize_of(bytes / u64_of(self.copied_bytes_max.max(1))).unwrap_or(usize::MAX)
     }
 
     /// One of its columns.
-    pub(super) fn column(&self, leaf: usize) -> Result<&ColumnBatch> {
+    pub(crate) fn column(&self, leaf: usize) -> Result<&ColumnBatch> {
         self.batch.columns.get(leaf).ok_or_else(no_column)
     }
 }
@@ -191,7 +191,7 @@ fn copied_bytes(column: &ColumnBatch, starts: Option<&[(u32, u32)]>) -> usize {
 
 impl Gathered {
     /// Rows of these leaves.
-    pub(super) fn new(schema: &Schema) -> Gathered {
+    pub(crate) fn new(schema: &Schema) -> Gathered {
         let columns = schema.leaves().iter().map(|leaf| Gathering {
             values: Collected::new(leaf.physical_type),
             validity: Vec::new(),
@@ -202,12 +202,12 @@ impl Gathered {
         Gathered { columns: columns.collect(), rows: 0, bytes: 0, finished: 0 }
     }
 
-    pub(super) fn rows(&self) -> usize {
+    pub(crate) fn rows(&self) -> usize {
         self.rows
     }
 
     /// The bytes that they take, about.
-    pub(super) fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
@@ -216,7 +216,7 @@ impl Gathered {
     /// # Errors
     ///
     /// `Misuse` for columns of other types.
-    pub(super) fn take(
+    pub(crate) fn take(
         &mut self,
         batch: &Plain,
         leaves: impl IntoIterator<Item = usize>,
@@ -231,7 +231,7 @@ impl Gathered {
     }
 
     /// The rows that were taken, numbered as all of them were. None are left.
-    pub(super) fn finish(&mut self) -> Batch {
+    pub(crate) fn finish(&mut self) -> Batch {
         let rows = std::mem::take(&mut self.rows);
         let first_row = self.finished;
         self.finished += u64_of(rows);

@@ -25,6 +25,7 @@ use crate::{ColumnPath, Table};
 
 pub use directory::{DirectoryOptions, NewParquetDirectory};
 pub use file::NewParquetFile;
+pub(crate) use gathered::{Gathered, Plain};
 pub use output::ParquetOutput;
 
 /// How Parquet files are written.
