@@ -1,12 +1,13 @@
 //! How a command fails: an exit code, and one line that a person understands.
 
 use std::fmt::Display;
-use std::io;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use marquetry::base::{Detail, Error, ErrorKind};
 
-use marquetry::tables::without_secrets;
+use marquetry::tables::predicate::PredicateError;
+use marquetry::tables::{Filter, without_secrets};
 
 use crate::hints;
 use crate::table::printable;
@@ -21,6 +22,10 @@ pub(crate) enum Failure {
     Said(Exit, String),
     /// A limit of sizes is exceeded, which `--trust` lifts.
     AboveLimit(Exit, String),
+    /// The command line has a predicate that is none: why, and a picture of the place.
+    InPredicate(String, String),
+    /// What was looked for is not there: exit code 1, and nothing to say.
+    NothingFound,
     /// Nobody reads the output any more (`| head`): no error.
     ClosedPipe,
     /// Ctrl-C or a termination signal.
@@ -48,7 +53,7 @@ Exit codes:
   0    done (also when the reader of the output went away, as with | head)
   1    the data or the server refused: a corrupt file, a value that cannot be
        converted, a destination that already exists; of diff only: the rows
-       differ
+       differ; of find only: nothing was found
   2    the command line is wrong
   3    input could not be read, output not written, or a server not reached;
        of diff also: corrupt data
@@ -59,6 +64,11 @@ impl Failure {
     /// The command line asks for what cannot be.
     pub(crate) fn usage(message: impl Into<String>) -> Failure {
         Failure::Said(Exit::Usage, message.into())
+    }
+
+    /// A predicate is wrong.
+    pub(crate) fn of_predicate(wanted: &Filter, error: &PredicateError) -> Failure {
+        Failure::InPredicate(error.to_string(), error.picture(wanted.text()))
     }
 
     /// The data refuse.
@@ -119,7 +129,7 @@ impl Failure {
             Failure::Said(exit, message) => Failure::Said(exit, format!("{message}; {more}")),
             Failure::AboveLimit(exit, message) => Failure::AboveLimit(exit, format!("{message}; {more}")),
             Failure::Interrupted => Failure::Said(Exit::Interrupted, format!("interrupted; {more}")),
-            Failure::ClosedPipe => self,
+            Failure::InPredicate(..) | Failure::NothingFound | Failure::ClosedPipe => self,
         }
     }
 
@@ -157,8 +167,10 @@ impl Failure {
     /// What is said of it, if anything, without secrets.
     pub(crate) fn said(&self) -> Option<String> {
         match self {
-            Failure::ClosedPipe | Failure::Interrupted => None,
-            Failure::Said(_, message) | Failure::AboveLimit(_, message) => Some(redact(message)),
+            Failure::ClosedPipe | Failure::Interrupted | Failure::NothingFound => None,
+            Failure::Said(_, message)
+            | Failure::AboveLimit(_, message)
+            | Failure::InPredicate(message, _) => Some(redact(message)),
         }
     }
 
@@ -166,7 +178,8 @@ impl Failure {
         match self {
             Failure::Said(exit, _) | Failure::AboveLimit(exit, _) => *exit,
             Failure::Interrupted => Exit::Interrupted,
-            Failure::ClosedPipe => Exit::Refused,
+            Failure::InPredicate(..) => Exit::Usage,
+            Failure::NothingFound | Failure::ClosedPipe => Exit::Refused,
         }
     }
 
@@ -174,6 +187,13 @@ impl Failure {
     pub(crate) fn report(&self, program: &str) -> ExitCode {
         let exit = match self {
             Failure::ClosedPipe => return ExitCode::SUCCESS,
+            Failure::NothingFound => Exit::Refused,
+            Failure::InPredicate(message, picture) => {
+                say(program, message);
+                // Nothing can be done about a standard error that is closed.
+                let _ = picture.lines().try_for_each(|line| writeln!(io::stderr(), "  {}", printable(line)));
+                Exit::Usage
+            }
             Failure::Interrupted => {
                 say(program, "interrupted");
                 Exit::Interrupted
@@ -361,7 +381,6 @@ const LINE_CHARS_MAX: usize = 2000;
 /// One line on standard error: line ends and what speaks to the terminal are escaped, as everywhere; no passwords, and
 /// not endless.
 pub(crate) fn say(program: &str, message: &str) {
-    use io::Write;
     let line = printable(&redact(message));
     // Nothing can be done about a standard error that is closed.
     let _ = writeln!(io::stderr(), "{program}: {}", shortened(&line));

@@ -27,7 +27,10 @@ pub(crate) fn of_command(name: &str) -> Option<&'static str> {
         "schema" | "describe" | "footer" | "info" | "inspect" | "meta" | "metadata" | "stat" | "stats" => {
             "'marquetry show FILE' describes a file: its schema, columns and sizes"
         }
-        "count" | "rowcount" | "wc" => "'marquetry show FILE' says how many rows a file has",
+        "rowcount" | "wc" => "'marquetry count FILE' says how many rows a file has",
+        "filter" | "grep" | "lookup" | "query" | "search" | "select" => {
+            "'marquetry find FILE PREDICATE' prints the rows for which a predicate is true"
+        }
         "convert" | "cp" | "export" | "import" | "load" | "merge" | "rewrite" | "sort" | "split"
         | "unload" => "'marquetry copy FROM TO' moves rows between files, directories and tables",
         "cmp" | "compare" => "'marquetry diff A B' compares two tables",

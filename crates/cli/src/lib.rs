@@ -10,6 +10,7 @@ mod copy;
 mod cql;
 mod diff;
 mod failure;
+mod find;
 mod hints;
 mod json;
 mod man;
@@ -39,6 +40,7 @@ const EXAMPLES: &str = "\
 Examples:
   marquetry show trips.parquet                   describe a file
   marquetry rows trips.parquet --limit 5         print its first rows
+  marquetry find trips.parquet 'trip = 4711'     find rows
   marquetry cql trips.parquet --table ks.trips --key-row-number id | cqlsh
   marquetry copy trips.parquet cql://localhost/ks.trips --create --key trip
   marquetry copy trips/ trips.csv.gz             convert files";
@@ -64,6 +66,8 @@ struct Marquetry {
 enum Commands {
     Show(show::Show),
     Rows(rows::RowsCommand),
+    Find(find::Find),
+    Count(find::CountCommand),
     Cql(cql::Cql),
     Copy(Box<copy::Copy>),
     Diff(diff::Diff),
@@ -92,6 +96,8 @@ impl Program for Marquetry {
         match self.command {
             Commands::Show(command) => command.run(interrupted),
             Commands::Rows(command) => command.run(interrupted),
+            Commands::Find(command) => command.run(interrupted),
+            Commands::Count(command) => command.run(interrupted),
             Commands::Cql(command) => command.run(interrupted),
             Commands::Copy(command) => command.run(interrupted),
             Commands::Diff(command) => command.run(interrupted),

@@ -71,6 +71,13 @@ pub(crate) struct RowsCommand {
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 
+    #[command(flatten)]
+    printing: Printing,
+}
+
+/// How rows are printed, and which.
+#[derive(Debug, Args)]
+pub(crate) struct Printing {
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
@@ -84,17 +91,17 @@ pub(crate) struct RowsCommand {
         allow_negative_numbers = true,
         help_heading = "Rows and columns"
     )]
-    limit: Option<u64>,
+    pub(crate) limit: Option<u64>,
 
     #[command(flatten)]
-    table: TableArgs,
+    pub(crate) table: TableArgs,
 
     /// Handling of text that is not UTF-8
     #[arg(long, value_enum, value_name = "WHAT", default_value_t, help_heading = "Values")]
     invalid_utf8: InvalidUtf8,
 
     #[command(flatten)]
-    threads: ThreadArgs,
+    pub(crate) threads: ThreadArgs,
 
     /// No progress bar
     #[arg(long, short)]
@@ -113,7 +120,13 @@ enum Format {
 
 impl RowsCommand {
     pub(crate) fn run(&self, interrupted: Interrupted) -> Outcome {
-        let source = self.table.open(&self.files, &interrupted)?;
+        let source = self.printing.table.open(&self.files, &interrupted)?;
+        self.printing.print(source, interrupted)
+    }
+}
+
+impl Printing {
+    pub(crate) fn print(&self, source: Arc<dyn Source>, interrupted: Interrupted) -> Outcome {
         match self.format {
             Format::Table => self.print_table(source, interrupted),
             Format::Jsonl => self.print_lines(&source, text::Format::JsonLines, &interrupted),

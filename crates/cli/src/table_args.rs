@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use marquetry::base::{Detail, Error, Limits};
 use marquetry::tables::files::{self, FileFormat, FilesOptions};
 use marquetry::tables::text::Types;
-use marquetry::tables::{Address, ColumnPath, Rename, Source, convert, project};
+use marquetry::tables::{Address, ColumnPath, Filter, Rename, Source, convert, filter, project};
 use marquetry::{OptionGroup, Reader, SourceOptions};
 
 use crate::failure::{Failure, Outcome, plain};
@@ -34,6 +34,15 @@ pub(crate) struct TableArgs {
     /// File of column names, one per line, as in --columns
     #[arg(long, value_name = "FILE", conflicts_with = "columns", help_heading = "Rows and columns")]
     pub(crate) columns_file: Option<PathBuf>,
+
+    /// Only rows for which this is true: "fare > 20.5 AND city IN ('Rome', 'Oslo')"
+    ///
+    /// Comparisons (= <> < <= > >=), IN, BETWEEN, LIKE 'prefix%', IS NULL, AND, OR, NOT and parentheses. Columns have the names that they
+    /// have in the files, with dots for nested ones; of a list, one element has to match. Literals are CQL's: 42, -1.5e3, 'text',
+    /// '2024-02-29T12:00Z', 0xcafe, true, a UUID. Parquet files are searched by their statistics, Bloom filters and page index, and
+    /// other columns are read only where rows were found. --limit counts the rows that match.
+    #[arg(long = "where", value_name = "PREDICATE", help_heading = "Rows and columns")]
+    pub(crate) predicate: Option<String>,
 
     /// Types of some columns, in the words of --schema: fare=decimal(12,2),place.lat=double
     ///
@@ -123,7 +132,20 @@ impl TableArgs {
         options.destination = Some(destination.clone());
         let opened = self.opened(paths, options)?;
         self.expect_text(&[&opened])?;
-        self.shaped(&opened, &self.renamed()?, self.wanted()?)
+        let filter = self.predicate.as_ref().map(Filter::new);
+        self.shaped(&opened, filter.as_ref(), &self.renamed()?, self.wanted()?)
+    }
+
+    /// The same, of the rows that a filter takes, too.
+    pub(crate) fn open_filtered(
+        &self,
+        paths: &[PathBuf],
+        wanted: &Filter,
+        interrupted: &Interrupted,
+    ) -> Outcome<Arc<dyn Source>> {
+        let opened = marquetry::open_all(paths, &SourceOptions::from(self.options(interrupted)?))?;
+        self.expect_text(&[&opened])?;
+        self.shaped(&opened, Some(wanted), &self.renamed()?, self.wanted()?)
     }
 
     /// Opens two tables that are compared, with these columns besides those that are asked for. Options of text are for
@@ -138,7 +160,7 @@ impl TableArgs {
         let [a, b] = [open(paths[0])?, open(paths[1])?];
         self.expect_text(&[&a, &b])?;
         let wanted = self.wanted()?.map(|columns| with_columns(columns, more));
-        let rename = self.renamed()?;
+        let (rename, filter) = (self.renamed()?, self.predicate.as_ref().map(Filter::new));
         let has = |table: &Reader, name: &str| {
             let is_there = |path: ColumnPath| path.leaves(table.schema()).is_ok();
             is_there(ColumnPath::of([name])) || ColumnPath::parse(name).is_ok_and(is_there)
@@ -147,14 +169,14 @@ impl TableArgs {
             // What only one table calls so is renamed there.
             let is_here = |(old, _): &&(String, String)| has(table, old) || !(has(&a, old) || has(&b, old));
             let rename = Rename::of(rename.names().iter().filter(is_here).cloned());
-            self.shaped(table, &rename, wanted.clone())
+            self.shaped(table, filter.as_ref(), &rename, wanted.clone())
         };
         Ok([shaped(&a)?, shaped(&b)?])
     }
 
     /// Opens files as they are; of the columns those that are wanted, if nothing else is needed to find them.
     fn opened(&self, paths: &[PathBuf], mut options: FilesOptions) -> Outcome<Reader> {
-        if self.types.is_empty() && self.rename.is_empty() {
+        if self.types.is_empty() && self.rename.is_empty() && self.predicate.is_none() {
             options.columns = self.wanted()?;
         }
         Ok(marquetry::open_all(paths, &SourceOptions::from(options))?)
@@ -180,14 +202,20 @@ impl TableArgs {
         }
     }
 
-    /// A table with the types, the names and then the columns that are asked for.
+    /// A table of the rows, with the types, the names and then the columns that are asked for.
     fn shaped(
         &self,
         table: &Reader,
+        wanted: Option<&Filter>,
         rename: &Rename,
         columns: Option<Vec<ColumnPath>>,
     ) -> Outcome<Arc<dyn Source>> {
-        let source = convert(table.source(), &self.types()?)?;
+        let mut source = Arc::clone(table.source());
+        if let Some(wanted) = wanted {
+            wanted.check(source.table()).map_err(|error| Failure::of_predicate(wanted, &error))?;
+            source = filter(&source, wanted)?;
+        }
+        let source = convert(&source, &self.types()?)?;
         let source = marquetry::tables::rename(&source, rename)?;
         Ok(match columns {
             Some(columns) => project(&source, &columns)?,

@@ -6,7 +6,8 @@ use marquetry_base::Result;
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::schema::Schema;
 use marquetry_tables::{
-    Cancel, ColumnPath, Reading, ReadingOptions, Source, Table, convert, limit, project, rename,
+    Cancel, ColumnPath, Filter, Reading, ReadingOptions, Source, Table, convert, filter, limit, project,
+    rename,
 };
 
 use crate::kinds::OpenedSource;
@@ -72,6 +73,18 @@ impl Reader {
     /// Those of [`rename`](marquetry_tables::rename); `Misuse` for what is no list of names.
     pub fn rename(mut self, names: &str) -> Result<Reader> {
         self.source = rename(&self.source, &names.parse()?)?;
+        Ok(self)
+    }
+
+    /// Takes only the rows for which a predicate is true: `fare > 20.5 AND city IN ('Rome', 'Oslo')`. Its words are those of
+    /// [`predicate`](mod@marquetry_tables::predicate). Parquet files are searched by their statistics, Bloom filters and page index; see
+    /// [`filter`](marquetry_tables::filter()).
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` for what is no predicate of this table.
+    pub fn filter(mut self, predicate: &str) -> Result<Reader> {
+        self.source = filter(&self.source, &Filter::new(predicate))?;
         Ok(self)
     }
 

@@ -9,15 +9,19 @@ use marquetry_parquet::batch::Batch;
 use marquetry_parquet::prune::{Evaluator, Predicate, Report, Structures};
 use marquetry_parquet::read::Conform;
 use marquetry_parquet::schema::{Plan as _, Schema};
-use marquetry_text::predicate;
+use marquetry_text::predicate::{self, PredicateError};
 
 use crate::parquet::{Gathered, Plain};
 use crate::project::Conformed;
 use crate::source::open_piece;
-use crate::{Batches, Cancel, ColumnPath, Piece, PieceOptions, Source, Table, project};
+use crate::{
+    Batches, Cancel, ColumnPath, Piece, PieceOptions, Reading, ReadingOptions, Source, Table, project,
+};
 
 /// Rows of a batch that is made of rows of several.
 const BATCH_ROWS: usize = 8192;
+/// Bytes of rows that are handed out, however few they are.
+const GATHERED_BYTES: u64 = 4 << 20;
 
 /// Which rows are wanted: a [predicate](marquetry_text::predicate) as people write it, and how rows are searched for.
 ///
@@ -68,14 +72,26 @@ impl Filter {
         self.report.lock().unwrap_or_else(PoisonError::into_inner).add(report);
     }
 
-    /// The predicate over a table's columns.
+    /// The text of the predicate.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether it is a predicate over a table's columns.
     ///
     /// # Errors
     ///
-    /// `Misuse` with the place in the text, for what is no predicate of this table.
-    pub(crate) fn predicate(&self, schema: &Arc<Schema>) -> Result<Predicate> {
-        predicate::parse(&self.text, schema)
-            .map_err(|error| Error::misuse(error.picture(&self.text)).with(Detail::Option("where")))
+    /// What is wrong, and where.
+    pub fn check(&self, table: &Table) -> Result<(), PredicateError> {
+        predicate::parse(&self.text, &table.schema).map(drop)
+    }
+
+    /// The predicate over a table's columns.
+    fn predicate(&self, schema: &Arc<Schema>) -> Result<Predicate> {
+        predicate::parse(&self.text, schema).map_err(|error| {
+            let message = format!("{error}, at byte {} of the predicate", error.at.start);
+            Error::misuse(message).with(Detail::Option("where"))
+        })
     }
 }
 
@@ -100,7 +116,7 @@ impl Filter {
 ///
 /// # Errors
 ///
-/// `Misuse` for what is no predicate of this table, with its place in the text.
+/// `Misuse` for what is no predicate of this table, with its place in the text. [`Filter::check`] has it in parts.
 pub fn filter(source: &Arc<dyn Source>, wanted: &Filter) -> Result<Arc<dyn Source>> {
     let predicate = wanted.predicate(&source.table().schema)?;
     if let Some(filtered) = source.filter(&predicate, wanted)? {
@@ -249,9 +265,6 @@ impl Tested {
     }
 }
 
-/// Bytes of rows that are handed out, however few they are.
-const GATHERED_BYTES: u64 = 4 << 20;
-
 impl Batches for Tested {
     fn next(&mut self) -> Result<Option<Batch>> {
         while self.left > 0 {
@@ -273,4 +286,43 @@ impl Batches for Tested {
 /// The numbers of the bits that are set.
 fn rows_of(bits: &Bitmap) -> Vec<u32> {
     bits.iter().zip(0..).filter_map(|(is_set, row)| is_set.then_some(row)).collect()
+}
+
+/// Counts the rows of a table: from what is known of it, or else by reading as little of them as possible.
+///
+/// ```no_run
+/// use std::sync::Arc;
+///
+/// use marquetry_tables::files::{Files, FilesOptions};
+/// use marquetry_tables::{Filter, ReadingOptions, Source, count, filter};
+///
+/// # fn main() -> marquetry_base::Result<()> {
+/// let trips: Arc<dyn Source> = Arc::new(Files::open(["trips/"], &FilesOptions::default())?);
+/// let dear = filter(&trips, &Filter::new("fare > 100"))?;
+/// println!("{} of {:?}", count(&dear, &ReadingOptions::default())?, trips.table().rows);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+///
+/// Those of reading.
+pub fn count(source: &Arc<dyn Source>, options: &ReadingOptions) -> Result<u64> {
+    let limit = options.piece.limit.unwrap_or(u64::MAX);
+    if let Some(rows) = source.table().rows {
+        return Ok(rows.min(limit));
+    }
+    // One column says how many rows there are.
+    let schema = &source.table().schema;
+    let first = schema.children(0).next().map(|node| ColumnPath::of([schema.nodes()[node].name.as_str()]));
+    let narrow = match first {
+        Some(first) => project(source, &[first])?,
+        None => Arc::clone(source),
+    };
+    let mut reading = Reading::new(narrow, options.clone())?;
+    let mut rows = 0;
+    while let Some((_, batch)) = reading.next_batch()? {
+        rows += u64_of(batch.rows);
+    }
+    Ok(rows)
 }

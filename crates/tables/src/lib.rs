@@ -56,8 +56,9 @@ pub use destination::{Destination, Wants, Written};
 pub use diff::{
     ColumnDifference, DiffOptions, Differences, DifferentRow, RowDifferences, RowId, SchemaDifferences, diff,
 };
-pub use filter::{Filter, filter};
+pub use filter::{Filter, count, filter};
 pub use limit::limit;
+pub use marquetry_text::predicate;
 pub use names::ColumnPath;
 pub use project::project;
 pub use reading::{Reading, ReadingOptions};

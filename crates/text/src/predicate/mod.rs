@@ -63,7 +63,8 @@ const DEPTH_MAX: usize = 64;
 /// assert_eq!(predicate::parse("id < 7 OR id IN (9, 12)", &schema).unwrap().leaves(), [0]);
 ///
 /// let error = predicate::parse("id < 'seven'", &schema).unwrap_err();
-/// assert_eq!(error.picture("id < 'seven'"), "'seven' is not a bigint\n  id < 'seven'\n       ^^^^^^^");
+/// assert_eq!(error.to_string(), "'seven' is not a bigint");
+/// assert_eq!(error.picture("id < 'seven'"), "id < 'seven'\n     ^^^^^^^");
 /// # Ok(())
 /// # }
 /// ```
@@ -94,8 +95,8 @@ pub struct PredicateError {
 const SHOWN_CHARS_MAX: usize = 70;
 
 impl PredicateError {
-    /// The message; below it the line of the text that it is about, and below that carets under the place: for terminals.
-    /// Of a long line, the part around the place is shown.
+    /// The line of the text that it is about, and below it carets under the place: for terminals. Of a long line, the part around the
+    /// place is shown.
     #[must_use]
     pub fn picture(&self, text: &str) -> String {
         let start = floor_of(text, self.at.start);
@@ -109,7 +110,7 @@ impl PredicateError {
         let room = SHOWN_CHARS_MAX.saturating_sub(before - skipped).max(1);
         let carets = text[start..end].chars().take_while(|c| *c != '\n').count().clamp(1, room);
         let (indent, carets) = (" ".repeat(before - skipped), "^".repeat(carets));
-        format!("{}\n  {shown}\n  {indent}{carets}", self.message)
+        format!("{shown}\n{indent}{carets}")
     }
 }
 
