@@ -21,6 +21,7 @@ use marquetry_parquet::read::{BatchReader, ReadOptions};
 use marquetry_parquet::scalar::int96_nanos;
 use marquetry_parquet::schema::{Meaning, PhysicalType, Repetition, Schema};
 use marquetry_parquet::write::{BloomOptions, ColumnOptions, WriteOptions};
+use marquetry_text::predicate;
 
 use crate::given::{self, Flavour};
 use crate::rewritten::{plain, write};
@@ -532,4 +533,28 @@ fn no_more_than_are_wanted() {
     assert_eq!(report.row_groups, 1);
     let (rows, report) = search(Ranges::of_keys(NAN_KEY, NAN_KEY), u64::MAX);
     assert_eq!((rows.len(), report.bytes), (0, 0));
+}
+
+#[test]
+fn deep_predicates_on_a_small_stack() {
+    let schema = given::flat(&[craft::INT64]);
+    let ids: Vec<i64> = (0..1000).collect();
+    let batches = [Batch::of_values([ids.into()]).unwrap()];
+    let options = WriteOptions { column: plain(), page_rows: 100, ..WriteOptions::default() };
+    let file = write(&schema, &batches, options, Manner::KIND).unwrap().object(FILE);
+    let metadata = canonical::metadata(&file, Manner::KIND).unwrap();
+    let name = metadata.schema.leaf_path(0);
+    // NOT (NOT (… AND true) AND …): as deep as a predicate may be, on both sides.
+    let text =
+        format!("{}\"{name}\" = 421{}", "NOT (".repeat(64), format!(" OR \"{name}\" IS NULL)").repeat(64));
+    let search = move || {
+        let predicate = predicate::parse(&text, &metadata.schema).unwrap();
+        let codecs = Arc::new(StandardCodecs::default());
+        let mut finder =
+            RowFinder::new(FILE, Arc::clone(&metadata), codecs, predicate, FindOptions::default()).unwrap();
+        found(&mut finder, &file, &metadata, Manner::USUAL).unwrap()
+    };
+    let small = std::thread::Builder::new().stack_size(128 << 10).spawn(search).unwrap();
+    // The innermost test, negated an even number of times; nothing is null.
+    assert_eq!(small.join().unwrap(), [421]);
 }

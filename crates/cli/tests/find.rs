@@ -1,0 +1,186 @@
+//! `find`, `count` and `--where`: rows by a predicate, of every kind of file, and what was left out by what.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use common::{Folder, run};
+
+/// Ten thousand rows, sorted, with page indexes and a Bloom filter; in ten row groups.
+fn numbers(folder: &Folder) -> String {
+    let lines: String = (0..10_000).map(|at| format!("{at},name {},{}\n", at * 7 % 10_000, at % 3)).collect();
+    let text = folder.write("numbers.csv", &format!("id,name,third\n{lines}"));
+    let to = folder.path("numbers.parquet");
+    run(["copy", &text, &to, "--bloom", "name", "--row-group-rows", "1000", "--page-rows", "100", "--quiet"])
+        .succeeded();
+    to
+}
+
+#[test]
+fn rows_are_found_and_printed() {
+    let folder = Folder::new();
+    let file = numbers(&folder);
+    let found = run(["find", &file, "id = 4321"]).succeeded();
+    assert_eq!(found, "  id  name      third\n4321  name 247      1\n");
+    let found = run(["find", &file, "name = 'name 247' OR id >= 9999", "--columns", "id", "--format", "csv"]);
+    assert_eq!(found.succeeded(), "id\n4321\n9999\n");
+    let found = run([
+        "find",
+        &file,
+        "id < 100 AND third = 2",
+        "--limit",
+        "2",
+        "--format",
+        "jsonl",
+        "--columns",
+        "id",
+    ]);
+    assert_eq!(found.succeeded(), "{\"id\":2}\n{\"id\":5}\n");
+    let nothing = run(["find", &file, "id = -1", "--format", "csv"]);
+    assert_eq!((nothing.code, &*nothing.out, &*nothing.err), (Some(1), "id,name,third\n", ""));
+}
+
+#[test]
+fn what_was_left_out_is_explained() {
+    let folder = Folder::new();
+    let file = numbers(&folder);
+    let told = run(["find", &file, "id = 4321", "--explain"]).succeeded();
+    assert!(
+        told.starts_with(
+            "found       1 of 10,000 rows in 10 row groups\n\
+             statistics  9 row groups decided, 1 undecided\n\
+             bloom       absent\n\
+             index       9 pages decided, 1 undecided\n\
+             tested      100 rows\n\
+             searched    "
+        ),
+        "{told}"
+    );
+    let told = run(["find", &file, "name = 'name 247'", "--explain"]).succeeded();
+    assert!(
+        told.contains(
+            "statistics  1 row group decided, 9 undecided\nbloom       8 row groups decided, 1 undecided\n"
+        ),
+        "{told}"
+    );
+    let told = run(["find", &file, "name = 'name 247'", "--explain", "--without", "bloom,index"]).succeeded();
+    assert!(told.contains("bloom       not used\nindex       not used\ntested      9,000 rows\n"), "{told}");
+    let told = run(["find", &file, "id = 4321", "--explain", "--json", "--without", "stats"]).succeeded();
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    assert_eq!((&told["found"], &told["index"]["pruned"]), (&1.into(), &99.into()));
+    let nothing = run(["find", &file, "id = -1", "--explain"]);
+    assert_eq!(nothing.code, Some(1));
+    assert!(nothing.out.contains("statistics  10 row groups decided, 0 undecided\n"), "{}", nothing.out);
+}
+
+#[test]
+fn rows_are_counted() {
+    let folder = Folder::new();
+    let file = numbers(&folder);
+    let text = folder.path("numbers.csv");
+    assert_eq!(run(["count", &file]).succeeded(), "10000\n");
+    assert_eq!(run(["count", &text]).succeeded(), "10000\n");
+    for threads in ["1", "3"] {
+        for file in [&file, &text] {
+            let counted = run(["count", file, "--where", "third = 2 AND id > 5000", "--threads", threads]);
+            assert_eq!(counted.succeeded(), "1666\n", "{file}");
+        }
+    }
+    assert_eq!(run(["count", &file, &text, "--union", "--where", "id = 7"]).succeeded(), "2\n");
+}
+
+#[test]
+fn other_commands_take_some_rows() {
+    let folder = Folder::new();
+    let file = numbers(&folder);
+    let (text, some) = (folder.path("some.csv"), folder.path("some.parquet"));
+    let wanted = "name IN ('name 7', 'name 14')";
+    run(["copy", &file, &text, "--where", wanted, "--rename", "id=number", "--columns", "number", "--quiet"])
+        .succeeded();
+    assert_eq!(fs::read_to_string(&text).unwrap(), "number\n1\n2\n");
+    run(["copy", &file, &some, "--where", "third = 0", "--sort", "id desc", "--verify", "--quiet"])
+        .succeeded();
+    assert_eq!(run(["count", &some]).succeeded(), "3334\n");
+    let printed =
+        run(["rows", &some, "--where", "id <= 3", "--format", "csv", "--columns", "id"]).succeeded();
+    assert_eq!(printed, "id\n3\n0\n");
+    let told = run(["diff", &file, &folder.path("numbers.csv"), "--where", "id < 50"]).succeeded();
+    assert!(told.starts_with("the same: 50 rows"), "{told}");
+    let cql = run(["cql", &file, "--table", "ks.t", "--key", "id", "--where", "id = 17"]).succeeded();
+    assert_eq!(cql.matches("INSERT").count(), 1, "{cql}");
+}
+
+#[test]
+fn directories_decide_by_their_names() {
+    let folder = Folder::new();
+    let file = numbers(&folder);
+    let to = folder.path("by-third/");
+    run(["copy", &file, &to, "--partition-by", "third", "--quiet"]).succeeded();
+    assert_eq!(run(["count", &to, "--where", "third = 1 AND id < 10"]).succeeded(), "3\n");
+    assert_eq!(run(["count", &to, "--where", "third IS NULL"]).succeeded(), "0\n");
+    let told = run(["find", &to, "third = 1", "--explain"]).succeeded();
+    assert!(told.starts_with("found       3,333 of 3,333 rows"), "{told}");
+}
+
+#[test]
+fn a_wrong_predicate_is_shown() {
+    let folder = Folder::new();
+    let text = folder.write("a.csv", "id,name\n1,x\n");
+    for (arguments, message, carets) in [
+        (["find", &text, "id = 'x'"].as_slice(), "'x' is not a bigint", "  id = 'x'\n       ^^^\n"),
+        (
+            &["count", &text, "--where", "nmae = 1"],
+            "there is no column \"nmae\"; its columns are id, name",
+            "  nmae = 1\n  ^^^^\n",
+        ),
+        (
+            &["rows", &text, "--where", "id = 1 AND"],
+            "a column is expected here",
+            "  id = 1 AND\n            ^\n",
+        ),
+    ] {
+        let failed = run(arguments);
+        assert_eq!((failed.code, &*failed.out), (Some(2), ""));
+        assert_eq!(failed.err, format!("marquetry: {message}\n{carets}"));
+    }
+    assert_eq!(run(["find", &text]).code, Some(2));
+    run(["find", &text, "id = 1", "--where", "id = 1"]).failed(2, &["--where is for other commands"]);
+}
+
+/// As DuckDB finds them: every type, operator and kind of file, whatever is used.
+#[test]
+fn the_same_rows_as_duckdb_finds() {
+    let Some(python) = marquetry_testing::python() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers/find.py");
+    let status = std::process::Command::new(python).arg(script).arg(folder.path()).status();
+    assert!(status.is_ok_and(|status| status.success()));
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    for number in 0..4 {
+        let (from, to) = (path(&format!("arrow{number}.parquet")), path(&format!("ours{number}.parquet")));
+        run(["copy", &from, &to, "--quiet", "--page-rows", "64", "--row-group-rows", "500"]
+            .into_iter()
+            .chain(["--bloom", "small,big,city,name,score,huge"]))
+        .succeeded();
+    }
+    let cases = fs::read_to_string(path("cases.tsv")).unwrap();
+    let without = ["", "stats", "index", "bloom", "stats,index,bloom"];
+    let (mut found, mut searches) = (0, 0);
+    for (number, case) in cases.lines().enumerate() {
+        let [file, predicate, expected] = case.split('\t').collect::<Vec<_>>()[..] else { panic!("{case}") };
+        let file = path(file);
+        let mut arguments = vec!["find", "--columns", "rid", "--format", "csv"];
+        let without = without[number % without.len()];
+        if !without.is_empty() {
+            arguments.extend(["--without", without]);
+        }
+        arguments.extend(["--", &file, predicate]);
+        let ran = run(arguments);
+        let rows: Vec<&str> = ran.out.lines().skip(1).collect();
+        assert_eq!(rows.join(","), expected, "{file} without {without:?}: {predicate}\n{}", ran.err);
+        assert_eq!(ran.code, Some(i32::from(rows.is_empty())));
+        (found, searches) = (found + rows.len(), searches + 1);
+    }
+    assert!(searches >= 700 && found > 50_000, "{searches} searches found {found} rows");
+}
