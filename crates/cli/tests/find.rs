@@ -10,7 +10,7 @@ use common::{Folder, run};
 /// Ten thousand rows, sorted, with page indexes and a Bloom filter; in ten row groups.
 fn numbers(folder: &Folder) -> String {
     let lines: String = (0..10_000).map(|at| format!("{at},name {},{}\n", at * 7 % 10_000, at % 3)).collect();
-    let text = folder.write("numbers.csv", &format!("id,name,third\n{lines}"));
+    let text = folder.write("numbers.csv", format!("id,name,third\n{lines}"));
     let to = folder.path("numbers.parquet");
     run(["copy", &text, &to, "--bloom", "name", "--row-group-rows", "1000", "--page-rows", "100", "--quiet"])
         .succeeded();

@@ -122,7 +122,7 @@ pub fn filter(source: &Arc<dyn Source>, wanted: &Filter) -> Result<Arc<dyn Sourc
     if let Some(filtered) = source.filter(&predicate, wanted)? {
         return Ok(filtered);
     }
-    Filtered::new(source, None, wanted)
+    Filtered::over(source, None, wanted)
 }
 
 /// A table's description, and its pieces, when nobody knows how many of its rows are left.
@@ -149,7 +149,7 @@ struct Filtered {
 }
 
 impl Filtered {
-    fn new(
+    fn over(
         source: &Arc<dyn Source>,
         columns: Option<Vec<ColumnPath>>,
         filter: &Filter,
@@ -216,7 +216,7 @@ impl Source for Filtered {
         if self.columns.is_some() {
             return Ok(None);
         }
-        Filtered::new(&self.source, Some(columns.to_vec()), &self.filter).map(Some)
+        Filtered::over(&self.source, Some(columns.to_vec()), &self.filter).map(Some)
     }
 }
 

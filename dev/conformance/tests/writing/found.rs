@@ -209,19 +209,15 @@ impl Wanted {
         let entries =
             |leaf: usize| (seen[leaf].as_ref().expect("a leaf that is compared"), &rows[leaf][row][..]);
         match self {
-            Wanted::And(parts) => {
-                parts.iter().map(|part| part.of_row(seen, rows, row)).fold(Some(true), |a, b| match (a, b) {
-                    (Some(false), _) | (_, Some(false)) => Some(false),
-                    (Some(true), Some(true)) => Some(true),
-                    _ => None,
-                })
-            }
-            Wanted::Or(parts) => {
-                parts.iter().map(|part| part.of_row(seen, rows, row)).fold(Some(false), |a, b| match (a, b) {
-                    (Some(true), _) | (_, Some(true)) => Some(true),
-                    (Some(false), Some(false)) => Some(false),
-                    _ => None,
-                })
+            Wanted::And(parts) | Wanted::Or(parts) => {
+                // What one of them is decides; else one that is neither does.
+                let deciding = matches!(self, Wanted::Or(_));
+                let all: Vec<Option<bool>> = parts.iter().map(|part| part.of_row(seen, rows, row)).collect();
+                match all.contains(&Some(deciding)) {
+                    true => Some(deciding),
+                    false if all.contains(&None) => None,
+                    false => Some(!deciding),
+                }
             }
             Wanted::Not(part) => part.of_row(seen, rows, row).map(|is_true| !is_true),
             Wanted::Less(leaf, than) => {

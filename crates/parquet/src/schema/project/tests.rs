@@ -2,7 +2,7 @@ use super::super::shape::tests::{schema, words};
 use super::super::union::tests::in_steps;
 use super::*;
 use alloc::format;
-use alloc::string::ToString;
+use alloc::string::{String, ToString};
 
 fn nested() -> Schema {
     schema(&[
