@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use marquetry::parquet::prune::{Counts, Report, Structures};
+use marquetry::parquet::find::{Counts, Report, Structures};
 use marquetry::tables::{Filter, ReadingOptions, count};
 use serde::Serialize;
 

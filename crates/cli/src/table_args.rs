@@ -212,7 +212,7 @@ impl TableArgs {
     ) -> Outcome<Arc<dyn Source>> {
         let mut source = Arc::clone(table.source());
         if let Some(wanted) = wanted {
-            wanted.check(source.table()).map_err(|error| Failure::of_predicate(wanted, &error))?;
+            wanted.check(&source.table().schema).map_err(|error| Failure::of_predicate(wanted, &error))?;
             source = filter(&source, wanted)?;
         }
         let source = convert(&source, &self.types()?)?;

@@ -54,6 +54,7 @@ extern crate alloc;
 pub mod batch;
 pub mod bloom;
 pub mod encoding;
+pub mod find;
 pub mod format;
 pub mod geometry;
 mod going;

@@ -30,6 +30,7 @@ mod digest;
 mod entries;
 pub mod files;
 mod filter;
+mod filtered;
 mod gather;
 mod key_values;
 mod lanes;
@@ -56,7 +57,8 @@ pub use destination::{Destination, Wants, Written};
 pub use diff::{
     ColumnDifference, DiffOptions, Differences, DifferentRow, RowDifferences, RowId, SchemaDifferences, diff,
 };
-pub use filter::{Filter, count, filter};
+pub use filter::Filter;
+pub use filtered::{count, filter};
 pub use limit::limit;
 pub use marquetry_text::predicate;
 pub use names::ColumnPath;

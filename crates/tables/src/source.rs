@@ -263,6 +263,14 @@ impl Piece {
     }
 }
 
+/// A table's description, and its pieces, when nobody knows how many of its rows are left.
+pub(crate) fn with_unknown_rows(table: &Table, pieces: &[Piece]) -> (Table, Vec<Piece>) {
+    let mut table = table.clone();
+    (table.rows, table.row_groups) = (None, None);
+    let piece = |piece: &Piece| Piece { first_row: None, rows: None, ..piece.clone() };
+    (table, pieces.iter().map(piece).collect())
+}
+
 /// Opens a piece of a source. Its batches are checked before anything else looks at them, and its rows are numbered.
 pub(crate) fn open_piece(
     source: &dyn Source,

@@ -41,7 +41,7 @@ pub(crate) struct Matcher {
 }
 
 /// The order of a leaf's values, of whatever they mean: bytes where nothing says another.
-pub(super) fn order_of(schema: &Schema, leaf: &Leaf) -> Order {
+pub(crate) fn order_of(schema: &Schema, leaf: &Leaf) -> Order {
     let logical_type = schema.node_of(leaf).logical_type.as_ref();
     match Meaning::of(leaf.physical_type, logical_type).read_as(leaf.physical_type) {
         Meaning::Int96 => Order::Int96,

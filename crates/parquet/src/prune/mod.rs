@@ -5,21 +5,17 @@
 //! contradicts itself. Statistics are hints: nothing in this module is an error.
 
 mod evaluate;
-mod finder;
 mod matcher;
 mod order;
-mod pages;
 mod predicate;
 mod ranges;
-mod report;
 mod statistics;
 
 pub use evaluate::Evaluator;
-pub use finder::{FindOptions, Found, RowFinder};
-pub(crate) use matcher::{Matcher, SliceBits};
+pub(crate) use matcher::{Matcher, SliceBits, order_of};
 pub use order::Order;
 pub(crate) use order::compare_bytes;
 pub use predicate::{Accepts, Predicate, Quantifier, Test};
+pub(crate) use predicate::{Operation, compile};
 pub use ranges::{Comparison, NAN_KEY, Ranges, Verdict, double_key};
-pub use report::{Counts, Report, Structures};
 pub use statistics::{Bound, Known, LeafOrder};

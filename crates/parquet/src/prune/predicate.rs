@@ -184,7 +184,7 @@ impl Predicate {
 
 /// A step of a predicate in postfix form, over any kind of sets of rows.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Operation {
+pub(crate) enum Operation {
     /// Adds the set of a test, by its number.
     Test(usize),
     /// Adds the set of all rows, or of none.
@@ -196,7 +196,7 @@ pub(super) enum Operation {
 }
 
 /// Puts a predicate into postfix form. It recurses as deep as the predicate is.
-pub(super) fn compile(
+pub(crate) fn compile(
     predicate: &Predicate,
     program: &mut Vec<Operation>,
     test_of: &mut dyn FnMut(&Test) -> Result<usize>,

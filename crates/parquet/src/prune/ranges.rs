@@ -397,7 +397,7 @@ impl Ranges {
     }
 
     /// Where values are by their bounds: all before the first range (`Less`), all after the last (`Greater`), or neither.
-    pub(super) fn place(&self, known: &Known<'_>, order: Order) -> Ordering {
+    pub(crate) fn place(&self, known: &Known<'_>, order: Order) -> Ordering {
         let (min, max) = (known.min.map(|bound| bound.value), known.max.map(|bound| bound.value));
         let (is_before, is_after) = match self {
             Ranges::Numbers(ranges) => {

@@ -4,99 +4,20 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use marquetry_base::cast::{u64_of, usize_of};
-use marquetry_base::{Codecs, Error, Result};
+use marquetry_base::{Codecs, Result};
 use marquetry_codecs::StandardCodecs;
 use marquetry_io::drive;
 use marquetry_parquet::batch::Batch;
-use marquetry_parquet::prune::{FindOptions, Found, Predicate, RowFinder, Verdict};
+use marquetry_parquet::find::{FindOptions, Found, RowFinder};
+use marquetry_parquet::prune::Predicate;
 use marquetry_parquet::read::ConformReader;
 
-use super::gathered::{DataFile, Plan};
+use super::gathered::Plan;
 use super::parquet::{FILE, ParquetFile, Sources};
-use super::{CountedPiece, Files};
-use crate::filter::with_unknown_rows;
-use crate::{Batches, ColumnPath, Filter, Piece, PieceOptions, Source, Table};
-
-/// Files as one table, of which only some rows are read.
-pub(super) struct FilteredFiles {
-    /// The files with all columns, over which the predicate is.
-    all: Files,
-    /// The files with the columns that are wanted.
-    wanted: Files,
-    table: Table,
-    pieces: Vec<Piece>,
-    predicate: Predicate,
-    filter: Filter,
-}
-
-impl FilteredFiles {
-    /// `None` if not every file can be searched.
-    pub(super) fn new(
-        files: &Files,
-        predicate: &Predicate,
-        filter: &Filter,
-    ) -> Result<Option<FilteredFiles>> {
-        for file in files.files() {
-            if !file.is_parquet() || translated(files, file, predicate)?.is_none() {
-                return Ok(None);
-            }
-        }
-        let (all, wanted) = (files.again()?, files.again()?);
-        FilteredFiles::of(all, wanted, predicate.clone(), filter.clone()).map(Some)
-    }
-
-    fn of(all: Files, wanted: Files, predicate: Predicate, filter: Filter) -> Result<FilteredFiles> {
-        let (table, pieces) = with_unknown_rows(wanted.table(), wanted.pieces());
-        Ok(FilteredFiles { all, wanted, table, pieces, predicate, filter })
-    }
-}
-
-/// The predicate over a file's own leaves.
-fn translated(files: &Files, file: &DataFile, predicate: &Predicate) -> Result<Option<Predicate>> {
-    let (conform, constants) = files.plan(file);
-    conform.translate(predicate, &constants)
-}
-
-impl Source for FilteredFiles {
-    fn table(&self) -> &Table {
-        &self.table
-    }
-
-    fn pieces(&self) -> &[Piece] {
-        &self.pieces
-    }
-
-    fn open(&self, piece: usize, options: &PieceOptions) -> Result<Box<dyn Batches>> {
-        let (number, groups) = &self.wanted.places[piece];
-        let file = &self.wanted.files()[*number];
-        let predicate = translated(&self.all, file, &self.predicate)?;
-        let predicate = predicate.ok_or_else(|| Error::internal("a file that cannot be searched"))?;
-        // What is in the file's path may decide alone.
-        let batches: Box<dyn Batches> = match predicate.judge(&mut |_| Verdict::Some) {
-            Verdict::None => Box::new(Nothing),
-            _ => Box::new(FoundRows::new(
-                file.parquet()?,
-                groups.clone(),
-                self.wanted.plan(file),
-                predicate,
-                &self.filter,
-                options,
-            )?),
-        };
-        let bytes = self.pieces[piece].bytes.unwrap_or(0);
-        Ok(Box::new(CountedPiece { batches, bytes, bytes_read: options.bytes_read.clone() }))
-    }
-
-    fn project(&self, columns: &[ColumnPath]) -> Result<Option<Arc<dyn Source>>> {
-        let wanted = self.wanted.with_columns(columns.to_vec())?;
-        let files =
-            FilteredFiles::of(self.all.again()?, wanted, self.predicate.clone(), self.filter.clone())?;
-        Ok(Some(Arc::new(files)))
-    }
-}
+use crate::{Batches, Filter, PieceOptions};
 
 /// No rows.
-struct Nothing;
+pub(super) struct Nothing;
 
 impl Batches for Nothing {
     fn next(&mut self) -> Result<Option<Batch>> {
@@ -105,7 +26,7 @@ impl Batches for Nothing {
 }
 
 /// Rows that are found, a row group at a time: first which they are, then their columns.
-struct FoundRows {
+pub(super) struct FoundRows {
     file: ParquetFile,
     plan: Plan,
     options: PieceOptions,
@@ -119,7 +40,7 @@ struct FoundRows {
 }
 
 impl FoundRows {
-    fn new(
+    pub(super) fn new(
         file: ParquetFile,
         groups: Range<usize>,
         plan: Plan,

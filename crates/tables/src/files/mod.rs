@@ -21,15 +21,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use marquetry_base::cast::{u64_of, usize_of_u32};
-use marquetry_base::{Limits, Result};
+use marquetry_base::{Error, Limits, Result};
 use marquetry_io::store::Store;
 use marquetry_parquet::batch::{Batch, Values};
 use marquetry_parquet::format::{KeyValue, SortingColumn};
-use marquetry_parquet::prune::Predicate;
+use marquetry_parquet::prune::{Predicate, Verdict};
 use marquetry_parquet::read::Conform;
 use marquetry_parquet::schema::{Plan as _, Schema};
 
 use crate::key_values::holds_for_any_columns;
+use crate::source::with_unknown_rows;
 use crate::subject::named;
 use crate::{Batches, BytesRead, Cancel, ColumnPath, Filter, Piece, PieceOptions, Source, Table};
 
@@ -42,7 +43,7 @@ pub use options::FilesOptions;
 pub use parquet::ParquetFile;
 pub use survey::{Survey, SurveyedFile, SurveyedSchema, Tally};
 
-use filtered::FilteredFiles;
+use filtered::{FoundRows, Nothing};
 use gathered::{FileSchema, Opened, Plan};
 use part::Part;
 
@@ -230,6 +231,84 @@ impl Source for Files {
     fn filter(&self, predicate: &Predicate, filter: &Filter) -> Result<Option<Arc<dyn Source>>> {
         let filtered = FilteredFiles::new(self, predicate, filter)?;
         Ok(filtered.map(|filtered| Arc::new(filtered) as Arc<dyn Source>))
+    }
+}
+
+/// Files as one table, of which only some rows are read.
+struct FilteredFiles {
+    /// The files with all columns, over which the predicate is.
+    all: Files,
+    /// The files with the columns that are wanted.
+    wanted: Files,
+    table: Table,
+    pieces: Vec<Piece>,
+    predicate: Predicate,
+    filter: Filter,
+}
+
+impl FilteredFiles {
+    /// `None` if not every file can be searched.
+    pub(super) fn new(
+        files: &Files,
+        predicate: &Predicate,
+        filter: &Filter,
+    ) -> Result<Option<FilteredFiles>> {
+        for file in files.files() {
+            if !file.is_parquet() || translated(files, file, predicate)?.is_none() {
+                return Ok(None);
+            }
+        }
+        let (all, wanted) = (files.again()?, files.again()?);
+        FilteredFiles::of(all, wanted, predicate.clone(), filter.clone()).map(Some)
+    }
+
+    fn of(all: Files, wanted: Files, predicate: Predicate, filter: Filter) -> Result<FilteredFiles> {
+        let (table, pieces) = with_unknown_rows(wanted.table(), wanted.pieces());
+        Ok(FilteredFiles { all, wanted, table, pieces, predicate, filter })
+    }
+}
+
+/// The predicate over a file's own leaves.
+fn translated(files: &Files, file: &DataFile, predicate: &Predicate) -> Result<Option<Predicate>> {
+    let (conform, constants) = files.plan(file);
+    conform.translate(predicate, &constants)
+}
+
+impl Source for FilteredFiles {
+    fn table(&self) -> &Table {
+        &self.table
+    }
+
+    fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    fn open(&self, piece: usize, options: &PieceOptions) -> Result<Box<dyn Batches>> {
+        let (number, groups) = &self.wanted.places[piece];
+        let file = &self.wanted.files()[*number];
+        let predicate = translated(&self.all, file, &self.predicate)?;
+        let predicate = predicate.ok_or_else(|| Error::internal("a file that cannot be searched"))?;
+        // What is in the file's path may decide alone.
+        let batches: Box<dyn Batches> = match predicate.judge(&mut |_| Verdict::Some) {
+            Verdict::None => Box::new(Nothing),
+            _ => Box::new(FoundRows::new(
+                file.parquet()?,
+                groups.clone(),
+                self.wanted.plan(file),
+                predicate,
+                &self.filter,
+                options,
+            )?),
+        };
+        let bytes = self.pieces[piece].bytes.unwrap_or(0);
+        Ok(Box::new(CountedPiece { batches, bytes, bytes_read: options.bytes_read.clone() }))
+    }
+
+    fn project(&self, columns: &[ColumnPath]) -> Result<Option<Arc<dyn Source>>> {
+        let wanted = self.wanted.with_columns(columns.to_vec())?;
+        let files =
+            FilteredFiles::of(self.all.again()?, wanted, self.predicate.clone(), self.filter.clone())?;
+        Ok(Some(Arc::new(files)))
     }
 }
 

@@ -13,10 +13,12 @@ use marquetry_parquet::schema::{
     FieldAt, LogicalType, Meaning, PathError, PathPart, Paths, Schema, Shape, ShapeKind,
 };
 
+use super::error::PredicateError;
 use super::literal::{Comparing, ValueType};
 use super::tokens::{Kind, Literal, Token, Tokens};
-use super::{DEPTH_MAX, PredicateError};
 
+/// Maximum parentheses within each other: hosts have small stacks.
+pub(super) const DEPTH_MAX: usize = 64;
 /// Names that an error lists, at most.
 const NAMES_SHOWN: usize = 20;
 /// Words that are no bare names.

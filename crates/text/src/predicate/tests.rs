@@ -1,10 +1,11 @@
-use alloc::string::ToString;
+use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
 use marquetry_parquet::prune::{Accepts, NAN_KEY, Quantifier, Ranges, Test, double_key};
 use marquetry_parquet::schema::{FieldDef, FieldType, LogicalType, PhysicalType, TimeUnit};
 
+use super::parse::DEPTH_MAX;
 use super::*;
 
 /// A table with a column of each kind; its leaves have the numbers in the comments.

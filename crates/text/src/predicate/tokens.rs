@@ -5,7 +5,7 @@ use alloc::format;
 use alloc::string::String;
 use core::ops::Range;
 
-use super::PredicateError;
+use super::error::PredicateError;
 
 /// A word, and where it is.
 #[derive(Debug, Clone, PartialEq)]

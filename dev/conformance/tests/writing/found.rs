@@ -12,10 +12,10 @@ use marquetry_conformance::craft;
 use marquetry_conformance::files;
 use marquetry_conformance::hostile::{self, Manner, Random};
 use marquetry_parquet::batch::{Batch, ColumnBatch, Layout};
+use marquetry_parquet::find::{FindOptions, Found, Report, RowFinder};
 use marquetry_parquet::format::FileMetaData;
 use marquetry_parquet::prune::{
-    Accepts, Comparison, FindOptions, Found, NAN_KEY, Predicate, Quantifier, Ranges, Report, RowFinder, Test,
-    double_key,
+    Accepts, Comparison, NAN_KEY, Predicate, Quantifier, Ranges, Test, double_key,
 };
 use marquetry_parquet::read::{BatchReader, ReadOptions};
 use marquetry_parquet::scalar::int96_nanos;

@@ -7,9 +7,9 @@ use core::ops::Range;
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Budget, Price, Release, Result, release_all};
 
-use super::{Accepts, LeafOrder, Order, Ranges, Test, Verdict};
 use crate::batch::RowSelection;
 use crate::format::{ColumnIndex, OffsetIndex};
+use crate::prune::{Accepts, Bound, LeafOrder, NAN_KEY, Order, Ranges, Test, Verdict};
 use crate::schema::Schema;
 
 /// The price of judging a page by its bounds.
@@ -105,7 +105,7 @@ impl ChunkPages {
                     Sorted::Up => ((before.min, before.max), (Some(min), Some(max))),
                     Sorted::Down => ((Some(min), Some(max)), (before.min, before.max)),
                 };
-                let is_up = |before: Option<super::Bound<'_>>, after: Option<super::Bound<'_>>| {
+                let is_up = |before: Option<Bound<'_>>, after: Option<Bound<'_>>| {
                     let compared = before
                         .zip(after)
                         .and_then(|(before, after)| order.compare(before.value, after.value));
@@ -187,7 +187,7 @@ impl Judging {
                 let found = match (&test.accepts, chunk.order.order()) {
                     // NaNs are not between bounds.
                     (Accepts::Values(ranges), Some(order))
-                        if !(order.is_floating() && ranges.has_key(super::NAN_KEY))
+                        if !(order.is_floating() && ranges.has_key(NAN_KEY))
                             && schema
                                 .leaves()
                                 .get(test.leaf)

@@ -14,12 +14,14 @@ use marquetry_base::{
 };
 
 use super::pages::{ChunkPages, Judging};
-use super::predicate::{Operation, compile};
-use super::{Accepts, Evaluator, LeafOrder, Predicate, Quantifier, Report, Structures, Test, Verdict};
+use super::report::{Report, Structures};
 use crate::batch::{Batch, Combine, Combining, Layout, RowSelection};
 use crate::bloom;
 use crate::format::{FileMetaData, OffsetIndex};
 use crate::growing::release_in_step;
+use crate::prune::{
+    Accepts, Evaluator, LeafOrder, Operation, Predicate, Quantifier, Test, Verdict, compile, order_of,
+};
 use crate::read::{BatchReader, BloomProbe, PageIndexReader, ReadOptions};
 
 /// What a row group costs, and each of its tests that is judged.
@@ -80,7 +82,8 @@ pub struct Found {
 /// # use std::sync::Arc;
 /// # use marquetry_base::{Codecs, Object, Result};
 /// # use marquetry_parquet::format::FileMetaData;
-/// # use marquetry_parquet::prune::{FindOptions, Predicate, Ranges, RowFinder, Test};
+/// # use marquetry_parquet::find::{FindOptions, RowFinder};
+/// # use marquetry_parquet::prune::{Predicate, Ranges, Test};
 /// # fn example(metadata: Arc<FileMetaData>, codecs: Arc<dyn Codecs>) -> Result<RowFinder> {
 /// let seven = Predicate::Test(Test::accepting(0, Ranges::of_keys(7, 7)));
 /// RowFinder::new(Object(0), metadata, codecs, seven, FindOptions::default())
@@ -486,7 +489,7 @@ impl RowFinder {
             let is_open = self.verdicts[number] == Verdict::Some && test.quantifier == Quantifier::Any;
             let (Accepts::Values(ranges), true) = (&test.accepts, is_open) else { continue };
             let leaf = &self.metadata.schema.leaves()[test.leaf];
-            let order = super::matcher::order_of(&self.metadata.schema, leaf);
+            let order = order_of(&self.metadata.schema, leaf);
             let Some(values) = ranges.plain_values(order, leaf.physical_type, PROBES_MAX) else { continue };
             if group.columns.get(test.leaf).is_none_or(|chunk| chunk.bloom_filter.is_none()) {
                 if from == 0 {
