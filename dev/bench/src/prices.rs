@@ -8,6 +8,7 @@
 //! A price that no case names is noticed by a test of `dev/xtask`.
 
 mod files;
+mod finding;
 mod plans;
 mod release;
 mod text;
@@ -20,7 +21,9 @@ use marquetry_base::cast::usize_of;
 use marquetry_base::{Budget, Error, Limits, Machine, Object, Release, Result, Step, Want};
 use marquetry_codecs::StandardCodecs;
 use marquetry_parquet::batch::{Assembler, RowSelection};
+use marquetry_parquet::find::{FindOptions, RowFinder};
 use marquetry_parquet::format::FileMetaData;
+use marquetry_parquet::prune::{Evaluator, Predicate, Ranges, Test};
 use marquetry_parquet::read::{
     BatchReader, Conform, ConformReader, FooterReader, PageIndexReader, ReadOptions,
 };
@@ -70,6 +73,10 @@ pub enum Work {
     },
     /// Batches of every other row.
     EveryOther,
+    /// Values of the first leaf that are tested, the batches' own reading aside.
+    Tested(Predicate),
+    /// Pages of the first leaf that are judged by their bounds, the index's own reading with them.
+    Judged,
     /// Arrays of nested columns, the batches' own reading aside.
     Arrays,
     /// Records, the batches' own reading aside.
@@ -107,7 +114,7 @@ impl Case {
 
 /// All cases. `thousands` is the size of each: so many thousands of values.
 pub fn cases(thousands: usize) -> Vec<Case> {
-    let cases = [values::cases, files::cases, plans::cases, release::cases, text::cases];
+    let cases = [values::cases, files::cases, finding::cases, plans::cases, release::cases, text::cases];
     cases.iter().flat_map(|cases| cases(thousands)).collect()
 }
 
@@ -160,6 +167,27 @@ pub fn read(case: &Case, batch_rows: usize, calls: &mut Calls) -> Result<u64> {
             let mut reader = batches(metadata, options)?;
             reader.select(0, rows)?;
             while timer.next(&mut reader, &case.file, u64::MAX)?.is_some() {}
+        }
+        Work::Tested(predicate) => {
+            options.keep_dictionaries = true;
+            let mut evaluator = Evaluator::new(predicate, &metadata.schema, &[0])?;
+            let mut reader = batches(metadata, options)?;
+            while let Some(batch) = timer.next(&mut reader, &case.file, u64::MAX)? {
+                timer.is_on = true;
+                while timer.step(|budget| evaluator.step(&batch, budget))?.is_none() {}
+                timer.is_on = false;
+            }
+        }
+        Work::Judged => {
+            timer.is_on = true;
+            let mut find = FindOptions::default();
+            find.read = options;
+            find.structures.statistics = false;
+            let never =
+                Predicate::Test(Test::accepting(0, Ranges::of_keys(i64::MIN.into(), i64::MIN.into())));
+            let codecs = Arc::new(StandardCodecs::default());
+            let mut finder = RowFinder::new(FILE, metadata, codecs, never, find)?;
+            while timer.next(&mut finder, &case.file, u64::MAX)?.is_some() {}
         }
         Work::Arrays => {
             let mut assemblers = assemblers(&metadata.schema);

@@ -20,6 +20,7 @@ const SKIM: &str = "thrift/skim.rs SKIM_PRICE";
 const MEASURE: &str = "read/reader.rs MEASURE_PRICE";
 const MEASURE_GROUP: &str = "read/reader.rs MEASURE_GROUP_PRICE";
 const JOIN: &str = "format/index.rs JOIN_PRICE";
+const JUDGE: &str = "find/pages.rs JUDGE_PRICE";
 const INDEX: &str = "format/index.rs ELEMENT_PRICE";
 const CHUNK: &str = "read/index.rs CHUNK_PRICE";
 const ENTRY: &str = "batch/assembler.rs ENTRY_PRICE";
@@ -215,6 +216,7 @@ fn tables(thousands: usize) -> Vec<Case> {
             .work(Work::Index { piece_bytes: 4 << 10 }),
         Case::new(INDEX, "one chunk of many pages", columns, indexed(columns))
             .work(Work::Index { piece_bytes: u64::MAX }),
+        Case::new(JUDGE, "one chunk of many pages, left out", columns, indexed(columns)).work(Work::Judged),
         Case::new(CHUNK, "many chunks of one page", columns, few(columns))
             .work(Work::Index { piece_bytes: u64::MAX }),
     ]

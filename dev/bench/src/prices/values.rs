@@ -71,16 +71,16 @@ fn every_other(count: usize) -> Vec<Case> {
         .into()
 }
 
-fn file(column: Column, pages: Vec<Page>, count: usize) -> Bytes {
+pub(super) fn file(column: Column, pages: Vec<Page>, count: usize) -> Bytes {
     let rows = i64_of(count);
     Table::new([column]).group(rows, [Chunk::new(rows, pages)]).write()
 }
 
-fn one_page(column: Column, encoding: i32, body: Vec<u8>, count: usize) -> Bytes {
+pub(super) fn one_page(column: Column, encoding: i32, body: Vec<u8>, count: usize) -> Bytes {
     file(column, vec![Page::data(i32_of(count), encoding, body)], count)
 }
 
-fn i32_of(count: usize) -> i32 {
+pub(super) fn i32_of(count: usize) -> i32 {
     i32::try_from(count).unwrap_or(i32::MAX)
 }
 
@@ -92,7 +92,7 @@ fn of_width(width: usize) -> Column {
     Column::required("v", FIXED_LEN_BYTE_ARRAY).with(2, V::I32(i32_of(width)))
 }
 
-fn noise(bytes: usize) -> Vec<u8> {
+pub(super) fn noise(bytes: usize) -> Vec<u8> {
     let mut random = Random::new();
     let mut out: Vec<u8> = (0..bytes.div_ceil(8)).flat_map(|_| random.next().to_le_bytes()).collect();
     out.truncate(bytes);

@@ -1,0 +1,53 @@
+//! Values that are tested, of each kind.
+
+use bytes::Bytes;
+use marquetry_conformance::craft::{
+    BYTE_ARRAY, Column, INT64, PLAIN, Page, RLE_DICTIONARY, packed_run, plain_bytes,
+};
+use marquetry_parquet::prune::{Comparison, Predicate, Ranges, Test};
+
+use super::values::{file, i32_of, noise, one_page};
+use super::{Case, Work};
+
+const NARROW: &str = "prune/matcher.rs NARROW_PRICE";
+const WIDE: &str = "prune/matcher.rs WIDE_PRICE";
+const BYTES: &str = "prune/matcher.rs BYTES_PRICE";
+const INDEX: &str = "prune/matcher.rs INDEX_PRICE";
+const ROW: &str = "prune/evaluate.rs ROW_PRICE";
+
+/// See [`super::cases`].
+pub(super) fn cases(thousands: usize) -> Vec<Case> {
+    let count = thousands * 1000;
+    let tests = |ranges| Work::Tested(Predicate::Test(Test::accepting(0, ranges)));
+    let longs = || one_page(Column::required("v", INT64), PLAIN, noise(count * 8), count);
+    let strings = |length: usize| {
+        // All alike but for the end, which is where they differ.
+        let body = plain_bytes((0..count).map(|at| format!("{at:0length$}")));
+        one_page(Column::required("v", BYTE_ARRAY), PLAIN, body, count)
+    };
+    let many = |step: i128| {
+        let one = |at: i128| Ranges::of_keys(at * step, at * step);
+        Ranges::union((-500..500).map(one), Comparison::Number)
+    };
+    let text = |length: usize| Bytes::from(format!("{:0length$}", count / 2));
+    vec![
+        Case::new(NARROW, "int64, one range", count, longs()).work(tests(Ranges::of_keys(0, i128::MAX))),
+        Case::new(NARROW, "int64, not one value", count, longs())
+            .work(tests(Ranges::of_keys(7, 7).complement())),
+        Case::new(WIDE, "int64, a thousand values", count, longs()).work(tests(many(1 << 53))),
+        Case::new(BYTES, "strings of 12 bytes", count, strings(12)).work(tests(Ranges::of_bytes(text(12)))),
+        Case::new(BYTES, "strings of 100 bytes", count, strings(100))
+            .work(tests(Ranges::of_bytes(text(100)))),
+        Case::new(INDEX, "indices", count, indices(count)).work(tests(Ranges::of_keys(0, i128::MAX))),
+        Case::new(ROW, "int64, nothing wanted", count, longs()).work(tests(Ranges::none(Comparison::Number))),
+    ]
+}
+
+/// Indices of eight bits into a dictionary of 256 numbers.
+fn indices(count: usize) -> Bytes {
+    let dictionary = Page::dictionary(256, (0..256_i64).flat_map(i64::to_le_bytes).collect());
+    let values: Vec<u32> = (0..256).cycle().take(count).collect();
+    let body = [vec![8], packed_run(&values, 8)].concat();
+    let data = Page::data(i32_of(count), RLE_DICTIONARY, body);
+    file(Column::required("v", INT64), vec![dictionary, data], count)
+}
