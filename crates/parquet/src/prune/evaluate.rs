@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 
 use marquetry_base::{Bitmap, Budget, Buffer, Error, Price, Result};
+use marquetry_kernels::bits::word as word_of;
 
 use super::matcher::{Matcher, SLICE_VALUES, SliceBits};
 use super::predicate::{Operation, compile};
@@ -247,13 +248,20 @@ impl OneTest {
             match (column.layout, &column.validity) {
                 (Layout::Spaced, _) | (Layout::Dense, None) => {
                     let done = matcher.step(&column.values, at.row..end, &mut bits, budget)?;
-                    for (offset, row) in (at.row..at.row + done).enumerate() {
-                        let passes = bits[offset / 64] >> (offset % 64) & 1;
-                        mask[row / 64] |= passes << (row % 64);
-                    }
-                    if column.validity.is_some() {
-                        for row in at.row..at.row + done {
-                            mask[row / 64] &= !(u64::from(column.is_null(row)) << (row % 64));
+                    if at.row % 64 == 0 {
+                        let rows = (at.row..at.row + done).step_by(64).zip(&bits);
+                        for (row, word) in rows {
+                            let count = 64.min(at.row + done - row);
+                            let present = column.validity.as_ref().map_or(u64::MAX, |validity| {
+                                word_of(validity.bytes(), validity.offset() + row, count)
+                            });
+                            mask[row / 64] |= word & present;
+                        }
+                    } else {
+                        // Where a budget cut a word.
+                        for (offset, row) in (at.row..at.row + done).enumerate() {
+                            let passes = bits[offset / 64] >> (offset % 64) & 1 == 1 && !column.is_null(row);
+                            mask[row / 64] |= u64::from(passes) << (row % 64);
                         }
                     }
                     budget.charge(ROW_PRICE, 0, done);

@@ -19,9 +19,10 @@ pub(super) const SLICE_VALUES: usize = 1024;
 /// A bit for each of them.
 pub(crate) type SliceBits = [u64; SLICE_VALUES / 64];
 
-/// The price of comparing a number with one range, of comparing it with many or of a number of more than 64 bits, and of a byte string.
+/// The price of comparing a number with one range, of a number of more than 64 bits, of a look at one of many ranges, and of a byte string.
 const NARROW_PRICE: Price = Price::per_kilovalue(2 << 10);
 const WIDE_PRICE: Price = Price::per_kilovalue(12 << 10);
+const LOOK_PRICE: Price = Price::per_kilovalue(4 << 10);
 const BYTES_PRICE: Price = Price { kib: 100, kilovalue: 20 << 10 };
 /// The price of looking an index up.
 const INDEX_PRICE: Price = Price::per_kilovalue(2 << 10);
@@ -174,8 +175,10 @@ impl Matcher {
                 self.narrow.get(found).is_some_and(|[first, _]| *first <= key)
             }),
         }
-        let price = if self.narrow.len() > 2 { WIDE_PRICE } else { NARROW_PRICE };
-        budget.charge(price, 0, values.len());
+        budget.charge(NARROW_PRICE, 0, values.len());
+        if self.narrow.len() > 2 {
+            budget.charge(LOOK_PRICE, 0, values.len() * self.looks);
+        }
         values.len()
     }
 
@@ -191,13 +194,15 @@ impl Matcher {
                 accepts(value).ok_or_else(|| Error::internal("a value of another width than its type"))?;
             bits[at / 64] |= u64::from(accepted) << (at % 64);
             if at % 64 == 63 {
-                budget.charge(WIDE_PRICE, 0, 64 * self.looks);
+                budget.charge(WIDE_PRICE, 0, 64);
+                budget.charge(LOOK_PRICE, 0, 64 * self.looks);
                 if budget.is_spent() {
                     return Ok(at + 1);
                 }
             }
         }
-        budget.charge(WIDE_PRICE, 0, range.len() % 64 * self.looks);
+        budget.charge(WIDE_PRICE, 0, range.len() % 64);
+        budget.charge(LOOK_PRICE, 0, range.len() % 64 * self.looks);
         Ok(range.len())
     }
 

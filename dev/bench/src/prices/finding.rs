@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use marquetry_conformance::craft::{
-    BYTE_ARRAY, Column, INT64, PLAIN, Page, RLE_DICTIONARY, packed_run, plain_bytes,
+    BYTE_ARRAY, Column, INT64, INT96, PLAIN, Page, RLE_DICTIONARY, packed_run, plain_bytes,
 };
 use marquetry_parquet::prune::{Comparison, Predicate, Ranges, Test};
 
@@ -11,6 +11,7 @@ use super::{Case, Work};
 
 const NARROW: &str = "prune/matcher.rs NARROW_PRICE";
 const WIDE: &str = "prune/matcher.rs WIDE_PRICE";
+const LOOK: &str = "prune/matcher.rs LOOK_PRICE";
 const BYTES: &str = "prune/matcher.rs BYTES_PRICE";
 const INDEX: &str = "prune/matcher.rs INDEX_PRICE";
 const ROW: &str = "prune/evaluate.rs ROW_PRICE";
@@ -34,7 +35,14 @@ pub(super) fn cases(thousands: usize) -> Vec<Case> {
         Case::new(NARROW, "int64, one range", count, longs()).work(tests(Ranges::of_keys(0, i128::MAX))),
         Case::new(NARROW, "int64, not one value", count, longs())
             .work(tests(Ranges::of_keys(7, 7).complement())),
-        Case::new(WIDE, "int64, a thousand values", count, longs()).work(tests(many(1 << 53))),
+        Case::new(LOOK, "int64, a thousand values", count, longs()).work(tests(many(1 << 53))),
+        Case::new(
+            WIDE,
+            "int96",
+            count,
+            one_page(Column::required("v", INT96), PLAIN, noise(count * 12), count),
+        )
+        .work(tests(Ranges::of_keys(0, i128::MAX))),
         Case::new(BYTES, "strings of 12 bytes", count, strings(12)).work(tests(Ranges::of_bytes(text(12)))),
         Case::new(BYTES, "strings of 100 bytes", count, strings(100))
             .work(tests(Ranges::of_bytes(text(100)))),
