@@ -1,13 +1,17 @@
 //! Comparing what was written with what was read.
 
+use std::collections::HashMap;
+
+use marquetry_base::Result;
 use marquetry_base::cast::{u64_of, usize_of_u32};
 use marquetry_kernels::xxh64;
 use marquetry_parquet::batch::{Batch, ColumnBatch, Values};
+use marquetry_parquet::schema::{NodeKind, Schema, Shape, ShapeKind};
 
 use crate::entries::Entries;
 
 /// A digest of rows: their number, that of their nulls, and the sum of a hash of each, which includes the row's number if order matters.
-/// Bits are hashed: NaN equals itself, and 0 differs from −0.
+/// Bits are hashed: NaN equals itself, and 0 differs from −0. What is nested is hashed as what it means, by its [`Ranks`].
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Digest {
     is_in_order: bool,
@@ -37,14 +41,14 @@ impl Digest {
         self.rows
     }
 
-    /// Adds the rows of a batch, which [`Reading`](crate::Reading) has checked.
-    pub(crate) fn add(&mut self, batch: &Batch) {
+    /// Adds the rows of a batch, which [`Reading`](crate::Reading) has checked. The ranks are those of its schema.
+    pub(crate) fn add(&mut self, batch: &Batch, ranks: &Ranks) {
         let first = self.rows;
         let seed = |row: usize| if self.is_in_order { mix(SEED, first + u64_of(row)) } else { SEED };
         let mut hashes: Vec<u64> = (0..batch.rows).map(seed).collect();
         for column in &batch.columns {
             self.nulls += u64_of(column.nulls);
-            add_column(column, &mut hashes);
+            add_column(column, ranks.0.get(&column.leaf).map(Vec::as_slice), &mut hashes);
         }
         self.rows += u64_of(batch.rows);
         self.sum = hashes.iter().fold(self.sum, |sum, hash| sum.wrapping_add(u128::from(*hash)));
@@ -58,21 +62,86 @@ fn mix(a: u64, b: u64) -> u64 {
     folded ^ b
 }
 
-/// Mixes each row's values of a column into the row's hash.
-fn add_column(column: &ColumnBatch, hashes: &mut [u64]) {
+/// What the definition levels of nested leaves mean, whatever a schema makes of it: how a list is spelled, and which parts can
+/// be null, is not a matter of rows.
+#[derive(Debug, Default)]
+pub(crate) struct Ranks(HashMap<usize, Vec<u16>>);
+
+impl Ranks {
+    /// Of a schema's leaves.
+    pub(crate) fn of(schema: &Schema) -> Ranks {
+        let mut ranks = Ranks::default();
+        for node in schema.children(0) {
+            let is_value = |leaf: usize| schema.leaves()[leaf].is_flat();
+            if matches!(schema.nodes()[node].kind, NodeKind::Leaf { leaf } if is_value(leaf)) {
+                continue;
+            }
+            if ranks.add(schema.shape(node), &Ends::default()).is_err() {
+                // No rule says what it means.
+                let levels = |leaf: usize| (0..=schema.leaves()[leaf].definition_max).collect();
+                ranks.0.extend(schema.leaves_of(node).map(|leaf| (leaf, levels(leaf))));
+            }
+        }
+        ranks
+    }
+
+    fn add(&mut self, shape: Shape<'_>, around: &Ends) -> Result<()> {
+        let ends = around.then(shape.is_nullable);
+        match shape.kind()? {
+            ShapeKind::Leaf => {
+                self.0.insert(shape.leaves().start, ends.then(true).levels);
+            }
+            ShapeKind::Struct(mut fields) => fields.try_for_each(|field| self.add(field, &ends))?,
+            ShapeKind::List(_, element) => self.add(element, &ends.then(true))?,
+            ShapeKind::Map(_, key, value) => {
+                let ends = ends.then(true);
+                self.add(key, &ends)?;
+                value.map_or(Ok(()), |value| self.add(value, &ends))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where an entry may end on the way to a leaf: at what is null, or empty.
+#[derive(Default)]
+struct Ends {
+    /// The rank of each definition level.
+    levels: Vec<u16>,
+    /// That of the next end.
+    next: u16,
+}
+
+impl Ends {
+    /// One more, which has a definition level or not.
+    fn then(&self, is_level: bool) -> Ends {
+        let mut levels = self.levels.clone();
+        levels.extend(is_level.then_some(self.next));
+        Ends { levels, next: self.next + 1 }
+    }
+}
+
+/// Mixes each row's values of a column into the row's hash. A nested leaf has ranks.
+fn add_column(column: &ColumnBatch, ranks: Option<&[u16]>, hashes: &mut [u64]) {
     let values = Hashes::of(&column.values);
-    if column.levels.is_none() && column.nulls == 0 {
+    if ranks.is_none() && column.levels.is_none() && column.nulls == 0 {
         hashes.iter_mut().enumerate().for_each(|(row, hash)| *hash = mix(*hash, values.get(row)));
         return;
     }
     let mut entries = Entries::of(column);
-    let is_nested = column.levels.is_some();
+    let is_nested = ranks.is_some() || column.levels.is_some();
     for (row, hash) in hashes.iter_mut().enumerate() {
         for entry in entries.row(row) {
+            let value = entries.value_of(entry);
             if is_nested {
-                *hash = mix(*hash, u64::from(entries.levels_of(entry)));
+                let [definition, repetition] = entries.levels_of(entry).to_be_bytes();
+                // One level needs none in a batch.
+                let level = if column.levels.is_some() { definition } else { u8::from(value.is_some()) };
+                let rank = ranks.and_then(|ranks| ranks.get(usize::from(level)).or(ranks.last()));
+                let rank = rank.copied().unwrap_or(u16::from(level));
+                *hash = mix(*hash, u64::from(rank) << 8 | u64::from(repetition));
             }
-            *hash = match entries.value_of(entry) {
+            *hash = match value {
                 Some(at) => mix(*hash, values.get(at)),
                 None => mix(mix(*hash, NULL), NULL),
             };
@@ -146,7 +215,7 @@ mod tests {
 
     fn digest(is_in_order: bool, all: &[&[i32]]) -> Digest {
         let mut digest = Digest::new(is_in_order);
-        all.iter().for_each(|values| digest.add(&batch(values.to_vec())));
+        all.iter().for_each(|values| digest.add(&batch(values.to_vec()), &Ranks::default()));
         digest
     }
 
@@ -179,7 +248,7 @@ mod tests {
         };
         let digest = |is_in_order: bool, batches: &[Batch]| {
             let mut digest = Digest::new(is_in_order);
-            batches.iter().for_each(|batch| digest.add(batch));
+            batches.iter().for_each(|batch| digest.add(batch, &Ranks::default()));
             digest
         };
         let constants = [NULL, MIX, SEED, 0, 1, u64::MAX, mix(NULL, NULL), mix(SEED, NULL)];
@@ -205,7 +274,7 @@ mod tests {
             let (mut one, other) = (batch(vec![a]), batch(vec![b]));
             one.columns.extend(other.columns);
             let mut digest = Digest::new(true);
-            digest.add(&one);
+            digest.add(&one, &Ranks::default());
             digest
         };
         assert_ne!(of(1, 2), of(2, 1));
