@@ -195,7 +195,6 @@ impl RowsCommand {
             output.text().extend_from_slice(format!("({notice})\n").as_bytes());
         }
         output.flush()?;
-        // A pipe gets only data.
         if !notice.is_empty() && !is_terminal && !self.quiet {
             say("marquetry", &format!("note: {notice}"));
         }

@@ -8,7 +8,7 @@ use marquetry_parquet::batch::Batch;
 use marquetry_parquet::format::SortingColumn;
 use marquetry_parquet::schema::{Leaf, Meaning, PhysicalType, Schema};
 
-use crate::digest::{Digest, Ranks};
+use crate::digest::{Digest, Meanings};
 use crate::lanes::WAITING_BYTES_MAX;
 use crate::reading::{Reading, ReadingOptions, processors};
 use crate::row_order::RowOrder;
@@ -198,9 +198,8 @@ fn copy_all(
     let reading =
         ReadingOptions { piece, threads: options.threads, waiting_bytes, cancel: options.cancel.clone() };
     let mut reading = Reading::new(Arc::clone(source), reading)?;
-    let mut digest = options
-        .verify
-        .then(|| (Digest::new(by.is_empty() && !wants.reorders), Ranks::of(&table.schema)));
+    let mut digest =
+        options.verify.then(|| (Digest::new(by.is_empty() && !wants.reorders), Meanings::of(&table.schema)));
     let claimed = if options.sort.is_empty() { &*table.order } else { &[] };
     let mut claim = options.verify.then(|| RowOrder::new(&table.schema, claimed)).transpose()?;
     let mut copied = Copied { rows_total: table.rows, bytes_total: table.bytes, ..Copied::default() };
@@ -214,8 +213,8 @@ fn copy_all(
         };
         copied.rows += u64_of(batch.rows);
         copied.bytes_read = bytes_read.get();
-        if let Some((digest, ranks)) = &mut digest {
-            digest.add(&batch, ranks);
+        if let Some((digest, meanings)) = &mut digest {
+            digest.add(&batch, meanings);
         }
         if let Some(claim) = &mut claim {
             check_claim(claim, &batch).map_err(|error| {
@@ -349,10 +348,10 @@ fn verify(
     let reading =
         ReadingOptions { threads: options.threads, cancel: options.cancel.clone(), ..Default::default() };
     let mut reading = Reading::new(Arc::clone(&again), reading)?;
-    let (mut written, ranks) = (Digest::new(read.is_in_order()), Ranks::of(&again.table().schema));
+    let (mut written, meanings) = (Digest::new(read.is_in_order()), Meanings::of(&again.table().schema));
     let mut order = RowOrder::new(&again.table().schema, order)?;
     while let Some((piece, batch)) = reading.next_batch()? {
-        written.add(&batch, &ranks);
+        written.add(&batch, &meanings);
         if let Some(row) = order.first_misplaced_number(&batch)? {
             let error = Error::internal("what was written is not in order, and is removed");
             return Err(named(error.at(|place| place.row = Some(row)), reading.name_of(piece)));
@@ -374,8 +373,8 @@ fn not_read_again() -> Error {
 }
 
 /// Fails unless the columns that are read back are those that were written. Types may differ in what the rows cannot
-/// show: a format may have its own spelling of lists, only one length of bytes, and nullable columns alone, and
-/// nulls are nulls in any type.
+/// show: a format may have its own spelling of lists, only one length of bytes, decimals in another number of them, and
+/// nullable columns alone; and nulls are nulls in any type.
 fn check_columns(read: &Schema, written: &Schema) -> Result<()> {
     let columns = |schema: &Schema| -> Vec<usize> { schema.children(0).collect() };
     let (ours, theirs) = (columns(read), columns(written));
@@ -387,10 +386,12 @@ fn check_columns(read: &Schema, written: &Schema) -> Result<()> {
             return Err(Error::internal(message));
         }
         let types = |schema: &Schema, column: usize| -> Vec<Option<PhysicalType>> {
-            let held = |leaf: &Leaf| match leaf.physical_type {
-                _ if schema.meaning_of(leaf) == Meaning::Null => None,
-                PhysicalType::FixedLenByteArray(_) => Some(PhysicalType::ByteArray),
-                other => Some(other),
+            let held = |leaf: &Leaf| match (schema.meaning_of(leaf), leaf.physical_type) {
+                (Meaning::Null, _) => None,
+                (Meaning::Decimal { .. }, _) | (_, PhysicalType::FixedLenByteArray(_)) => {
+                    Some(PhysicalType::ByteArray)
+                }
+                (_, held) => Some(held),
             };
             schema.leaves_of(column).map(|leaf| held(&schema.leaves()[leaf])).collect()
         };

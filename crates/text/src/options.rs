@@ -141,7 +141,9 @@ pub fn character(text: &str) -> Result<u8> {
     };
     match byte {
         1..=9 | 11 | 12 | 14..=127 => Ok(byte),
-        _ => Err(Error::misuse("it must be one ASCII character, as itself, \\t or \\x01, and not a line end")),
+        _ => {
+            Err(Error::misuse("it must be one ASCII character, as itself, \\t or \\x01, and not a line end"))
+        }
     }
 }
 

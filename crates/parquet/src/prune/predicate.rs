@@ -108,8 +108,20 @@ impl Test {
                 let is_leaf = *definition == leaf.definition_max && *slot == 0;
                 return match (has_no_nulls, known.is_only_nulls && is_leaf) {
                     _ if known.values == Some(0) => Verdict::None,
-                    (true, _) => if *are_wanted { Verdict::None } else { Verdict::All },
-                    (_, true) => if *are_wanted { Verdict::All } else { Verdict::None },
+                    (true, _) => {
+                        if *are_wanted {
+                            Verdict::None
+                        } else {
+                            Verdict::All
+                        }
+                    }
+                    (_, true) => {
+                        if *are_wanted {
+                            Verdict::All
+                        } else {
+                            Verdict::None
+                        }
+                    }
                     _ => Verdict::Some,
                 };
             }
@@ -177,7 +189,10 @@ mod tests {
     fn not_twice_is_the_same() {
         let test = |leaf, ranges| Predicate::Test(Test::accepting(leaf, ranges));
         let some = Predicate::Or(alloc::vec![
-            Predicate::And(alloc::vec![test(3, Ranges::of_keys(1, 2)), test(1, Ranges::all(Comparison::Bytes))]),
+            Predicate::And(alloc::vec![
+                test(3, Ranges::of_keys(1, 2)),
+                test(1, Ranges::all(Comparison::Bytes))
+            ]),
             test(3, Ranges::none(Comparison::Number)),
         ]);
         assert_eq!(some.not().not(), some);

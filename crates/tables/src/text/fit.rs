@@ -79,20 +79,21 @@ pub fn columns_of(table: &Table) -> Result<Columns> {
             error.at(|place| place.column = Some(name.clone()))
         };
         let shape = faults.take(print::shape(&table.schema, node));
-        let column_type = shape.and_then(|shape| faults.take(column_type(shape, scalar).map_err(|_| no_word())));
+        let column_type =
+            shape.and_then(|shape| faults.take(column_type(shape, scalar).map_err(|_| no_word())));
         columns.extend(column_type.map(|column_type| Column { name: name.clone(), column_type }));
     }
     faults.into_result().map_err(|error| named(error, &table.name))?;
     Ok(columns.into())
 }
 
-/// The columns as which a text of this schema is read back the same, bit by bit.
+/// The columns as which a text of this schema is read back the same, bit by bit; decimals by value.
 ///
 /// # Errors
 ///
-/// `Misuse` for the option `verify`, in one error: for columns of types that no column of a text has (geometries,
-/// decimals that are held in another way, maps without values), and for a column without a name, which a reader of CSV
-/// and TSV gives one.
+/// `Misuse` for the option `verify`, in one error: for columns of types that no column of a text has (geometries, variants,
+/// maps without values, decimals of more than 38 digits), and for a column without a name, which a reader of CSV and TSV
+/// gives one.
 pub(super) fn readable(schema: &Schema, format: Format) -> Result<Columns> {
     let mut faults = Faults::default();
     let fault = |node: usize, what: String| {
@@ -177,7 +178,7 @@ fn scalar(schema: &Schema, leaf: &Leaf) -> Option<Scalar> {
     Scalar::of_meaning(schema.meaning_of(leaf), leaf.physical_type)
 }
 
-/// The type as which a leaf's values are read back bit by bit.
+/// The type as which a leaf's values are read back bit by bit, or decimals by value.
 fn held(schema: &Schema, leaf: &Leaf) -> Option<Scalar> {
     let found = match scalar(schema, leaf)? {
         // Nulls have no bits.
@@ -187,6 +188,10 @@ fn held(schema: &Schema, leaf: &Leaf) -> Option<Scalar> {
         Scalar::Unsigned(8 | 16) => Scalar::Unsigned(32),
         found => found,
     };
-    // A decimal may be held in another way.
-    (found.types().0 == leaf.physical_type).then_some(found)
+    match found {
+        found if found.types().0 == leaf.physical_type => Some(found),
+        // Decimals are compared by value, and bytes may hold more digits than they are said to.
+        Scalar::Decimal { scale, .. } => Some(Scalar::Decimal { precision: 38, scale }),
+        _ => None,
+    }
 }

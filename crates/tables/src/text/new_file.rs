@@ -24,8 +24,8 @@ use crate::{Batches, Cancel, Destination, Piece, PieceOptions, Source, Table, Wa
 /// its name ends in `.gz` or `.zst`. Values are written as [`TextOutput`](super::TextOutput) writes them.
 ///
 /// Its output can be verified if all columns have types that a text is read back as bit by bit; see
-/// [`Scalar`](super::Scalar). Which parts of nested columns can be null does not matter. So geometries, variants, maps without values and decimals that are held in an unusual way
-/// cannot, nor can NaNs and INT96 of other bits than the usual ones, nor, in CSV and TSV, a column without a name.
+/// [`Scalar`](super::Scalar). Which parts of nested columns can be null, and how decimals are held, does not matter. So geometries, variants, maps
+/// without values and decimals of more than 38 digits cannot, nor can NaNs and INT96 of other bits than the usual ones, nor, in CSV and TSV, a column without a name.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -126,8 +126,7 @@ impl NewTextFile {
         lines.set_threads(self.threads);
         let wants = lines.begin(table)?;
         self.state = State::Open(Box::new(lines), Arc::clone(&table.schema));
-        let unverifiable =
-            if is_readable { fit::readable(&table.schema, self.format).err() } else { None };
+        let unverifiable = if is_readable { fit::readable(&table.schema, self.format).err() } else { None };
         let can_verify = is_readable && unverifiable.is_none();
         Ok(Wants { scratch, can_verify, unverifiable, ..wants })
     }
