@@ -320,7 +320,7 @@ fn times_of_text_are_timestamps_in_cql() {
 }
 
 /// A column of every type, and values at its ends.
-const EVERY_TYPE: [(&str, &[&str]); 36] = [
+const EVERY_TYPE: [(&str, &[&str]); 37] = [
     ("boolean", &["true", "false"]),
     ("tinyint", &["-128", "127"]),
     ("smallint", &["-32768", "32767"]),

@@ -25,7 +25,8 @@ use crate::{Batches, Cancel, Destination, Piece, PieceOptions, Source, Table, Wa
 ///
 /// Its output can be verified if all columns have types that a text is read back as bit by bit; see
 /// [`Scalar`](super::Scalar). Which parts of nested columns can be null, and how decimals are held, does not matter. So geometries, variants, maps
-/// without values and decimals of more than 38 digits cannot, nor can NaNs and INT96 of other bits than the usual ones, nor, in CSV and TSV, a column without a name.
+/// without values and decimals of more than 38 digits cannot, nor can NaNs and INT96 of other bits than the usual ones, nor,
+/// in CSV and TSV, a column without a name.
 ///
 /// ```
 /// use std::sync::Arc;
