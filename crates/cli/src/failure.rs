@@ -52,13 +52,16 @@ pub(crate) const EXIT_HELP: &str = "\
 Exit codes:
   0    done (also when the reader of the output went away, as with | head)
   1    the data or the server refused: a corrupt file, a value that cannot be
-       converted, a destination that already exists; of diff only: the rows
-       differ; of find only: nothing was found
+       converted, a destination that already exists
   2    the command line is wrong
-  3    input could not be read, output not written, or a server not reached;
-       of diff also: corrupt data
+  3    input could not be read, output not written, or a server not reached
   4    a bug in marquetry
   130  interrupted; what was printed before is whole";
+
+/// What is different for `marquetry diff` and `marquetry find`.
+pub(crate) const EXIT_HELP_OF_SOME: &str = "\
+Of diff, 1 means only that the rows differ, and 3 also that data are corrupt.
+Of find, 1 also means that nothing was found.";
 
 impl Failure {
     /// The command line asks for what cannot be.
@@ -116,10 +119,7 @@ impl Failure {
             return Failure::AboveLimit(Exit::Refused, text);
         }
         let advice = advice(error);
-        if !advice.is_empty() {
-            text += &format!("; {}", advice.join(", "));
-        }
-        Failure::Said(exit, text)
+        Failure::Said(exit, if advice.is_empty() { text } else { text + &advised(&advice.join(", ")) })
     }
 
     /// … and something more to say.
@@ -139,7 +139,7 @@ impl Failure {
         match self {
             Failure::AboveLimit(exit, message) if is_trusting => Failure::Said(exit, message),
             Failure::AboveLimit(exit, message) => {
-                Failure::Said(exit, format!("{message}; --trust lifts this limit"))
+                Failure::Said(exit, message + &advised("--trust lifts this limit"))
             }
             other => other,
         }
@@ -315,6 +315,12 @@ fn listed(error: &Error, subject: &str, option: Option<&str>) -> String {
     }
 }
 
+/// Advice, of the command that has the options.
+fn advised(advice: &str) -> String {
+    let with = if crate::program_name() == "parquet2cql" { "with `marquetry cql`, " } else { "" };
+    format!("; {with}{advice}")
+}
+
 /// The options that would help, each once.
 fn advice(error: &Error) -> Vec<&'static str> {
     let singly = if error.parts().is_empty() { std::slice::from_ref(error) } else { error.parts() };
@@ -331,6 +337,7 @@ fn advice(error: &Error) -> Vec<&'static str> {
 fn hints_of(error: &Error) -> Vec<&'static str> {
     let options = match error.detail() {
         Some(Detail::AdmittedBy(options)) => options,
+        Some(Detail::Option("verify")) if error.place().column.is_some() => &["columns"],
         // Of a text; that of a value is not the file's encoding.
         Some(Detail::NotUtf8) if error.kind() == ErrorKind::Corrupt => &["text_encoding"],
         // What else exists already (a table, its types) is never replaced.

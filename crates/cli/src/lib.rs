@@ -33,7 +33,7 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue};
 use clap::{ArgMatches, CommandFactory, Parser, Subcommand};
 
-use failure::{EXIT_HELP, Exit, Failure, Outcome};
+use failure::{EXIT_HELP, EXIT_HELP_OF_SOME, Exit, Failure, Outcome};
 use output::Interrupted;
 
 const EXAMPLES: &str = "\
@@ -52,9 +52,9 @@ Examples:
     version,
     arg_required_else_help = true,
     subcommand_required = true,
-    after_help = format!("{EXAMPLES}\n\n{EXIT_HELP}"),
+    after_help = format!("{EXAMPLES}\n\n{EXIT_HELP}\n{EXIT_HELP_OF_SOME}"),
     after_long_help = format!(
-        "{EXAMPLES}\n\n{EXIT_HELP}\n\nRows, row groups and pages in messages are counted from 0. Set NO_COLOR for no colour."
+        "{EXAMPLES}\n\n{EXIT_HELP}\n{EXIT_HELP_OF_SOME}\n\nRows, row groups and pages in messages are counted from 0. Set NO_COLOR for no colour."
     )
 )]
 struct Marquetry {

@@ -53,8 +53,11 @@ fn heading(survey: &Survey, terminal: Terminal, out: &mut Vec<u8>) {
         fact("rows", format!("{} in {}", thousands(survey.rows), plural(survey.row_groups, "row group")));
     }
     if survey.uncounted > 0 {
-        let what = format!("those of {} are not counted", plural(survey.uncounted, "text"));
-        fact(if is_text { "rows" } else { "" }, what);
+        let texts = plural(survey.uncounted, "text file");
+        match is_text {
+            true => fact("rows", format!("not counted ({texts})")),
+            false => fact("", format!("and those of {texts}, which are not counted")),
+        }
     }
     fact("size", text::size_exact(survey.bytes));
     if survey.compressed_bytes > 0 {
