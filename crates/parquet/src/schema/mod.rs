@@ -8,6 +8,7 @@ mod field;
 mod make;
 mod meaning;
 mod names;
+mod paths;
 mod plan;
 mod project;
 mod shape;
@@ -28,7 +29,8 @@ pub use meaning::Meaning;
 pub(crate) use names::{Named, Names};
 pub(crate) use plan::FIELD_PRICE;
 pub use plan::Plan;
-pub use project::{PathError, PathPart, Projection, ProjectionPlan};
+pub use paths::{FieldAt, PathError, PathPart, Paths};
+pub use project::{Projection, ProjectionPlan};
 pub(crate) use shape::Spot;
 #[cfg(test)]
 pub(crate) use shape::tests::schema as of_lines;

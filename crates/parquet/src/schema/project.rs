@@ -1,7 +1,5 @@
 //! Parts of a schema, by the paths of their fields.
 
-use alloc::collections::BTreeMap;
-use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -10,16 +8,13 @@ use marquetry_base::cast::usize_of_u32;
 use marquetry_base::{Budget, Error, Result, Segmented};
 
 use super::field::{Field, FieldKind, Writer};
-use super::names::{Named, Names};
+use super::paths::{PathError, PathPart, Paths};
 use super::walk::{Holds, Visit, Walk};
-use super::{FIELD_PRICE, LogicalType, Plan, Schema, Shape, ShapeKind};
+use super::{FIELD_PRICE, Plan, Schema, Shape};
 
 /// Part of a schema: some columns, complete or in part.
 ///
-/// A path leads from a column down to a field: fields of groups by their names; `element` is a list's element, `key`
-/// and `value` are a map's, and a field of a list's element can be named without `element`. So a list `items` of
-/// groups with a field `price` has `items.price`, which is `items.element.price`, and, as the format spells it,
-/// `items.list.element.price`.
+/// [`Paths`] find what paths lead to.
 ///
 /// Columns are in the order in which they are added, and fields below them in the order of the schema. A map's keys
 /// alone are a map without values, and its values alone a list.
@@ -37,8 +32,7 @@ pub struct Projection {
     known: Set,
     whole: Set,
     leaves: Set,
-    /// The fields of groups that paths led into, by the group's node, and the columns, by the root's.
-    names: BTreeMap<usize, Names>,
+    paths: Paths,
 }
 
 /// A set of numbers that are not large.
@@ -82,39 +76,6 @@ fn words_of(range: Range<usize>) -> impl Iterator<Item = (usize, u64)> {
     })
 }
 
-/// A part of a path.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PathPart {
-    /// A name, or part of one: if names contain dots, the longest name that consecutive parts form wins.
-    pub text: String,
-    /// Whether it is a complete name, whatever follows.
-    pub is_whole: bool,
-}
-
-/// Why a path leads nowhere.
-#[derive(Debug, Clone, PartialEq)]
-pub enum PathError {
-    /// No field has this name.
-    NoSuchField {
-        /// The part of the path that was not found, joined with dots.
-        name: String,
-        /// The field where it was looked for; `None` for the columns.
-        node: Option<usize>,
-    },
-    /// Everything that it leads to is already in the projection.
-    Twice,
-    /// It leads into a VARIANT, which can only be selected as a whole.
-    Variant {
-        /// Its node.
-        node: usize,
-    },
-    /// A column on the way has no meaning in the format.
-    Broken(Error),
-}
-
-/// What is found, or that the budget is spent before it is: then `None`.
-type Found<T> = Result<Option<T>, PathError>;
-
 impl Projection {
     /// An empty projection.
     pub fn new(schema: Arc<Schema>) -> Projection {
@@ -124,7 +85,7 @@ impl Projection {
             known: Set::default(),
             whole: Set::default(),
             leaves: Set::default(),
-            names: BTreeMap::new(),
+            paths: Paths::default(),
         }
     }
 
@@ -136,13 +97,12 @@ impl Projection {
     /// [`PathError`]; the projection is then unchanged.
     pub fn add(&mut self, path: &[PathPart], budget: &mut Budget<'_>) -> Result<Option<()>, PathError> {
         let schema = Arc::clone(&self.schema);
-        let Some(found) = self.child_of(&schema, 0, path, budget) else { return Ok(None) };
-        let (column, used) = found.ok_or_else(|| no_such_field(path, None))?;
-        let rest = &path[used..];
+        let Some((column, rest)) = self.paths.column(&schema, path, budget)? else { return Ok(None) };
         if rest.is_empty() {
             return self.add_column(column).map(Some);
         }
-        let Some(leaves) = self.below(schema.shape(column), rest, budget)? else { return Ok(None) };
+        let Some(found) = self.paths.below(schema.shape(column), rest, budget)? else { return Ok(None) };
+        let leaves = found.shape.leaves();
         if self.whole.has(column) || self.leaves.has_all(leaves.clone()) {
             return Err(PathError::Twice);
         }
@@ -212,74 +172,6 @@ impl Projection {
             walk: None,
             depth: 0,
             skipped: None,
-        }
-    }
-
-    /// The child of a group that a path begins with, and how many of the path's parts name it. `None` if the budget is
-    /// spent first.
-    fn child_of(
-        &mut self,
-        schema: &Schema,
-        group: usize,
-        path: &[PathPart],
-        budget: &mut Budget<'_>,
-    ) -> Option<Option<(usize, usize)>> {
-        let names = self.names.entry(group).or_insert_with(|| Names::of(group));
-        if !names.step(schema, group, budget) {
-            return None;
-        }
-        Some(longest(path, |wanted| match names.find(schema, wanted, budget) {
-            Named::None => None,
-            // The first of a name counts.
-            Named::One(node) | Named::Several(node) => Some(node),
-        }))
-    }
-
-    /// The leaves that the rest of a path names. It recurses as deep as shapes are.
-    fn below(&mut self, shape: Shape<'_>, path: &[PathPart], budget: &mut Budget<'_>) -> Found<Range<usize>> {
-        if path.is_empty() {
-            return Ok(Some(shape.leaves()));
-        }
-        let schema = shape.schema();
-        let is = |name: &str, part: Option<&PathPart>| part.is_some_and(|part| part.text == name);
-        match shape.kind().map_err(PathError::Broken)? {
-            ShapeKind::Leaf => Err(no_such_field(path, Some(shape.node))),
-            ShapeKind::Struct(_) if is_variant(schema.nodes[shape.node].logical_type.as_ref()) => {
-                Err(PathError::Variant { node: shape.node })
-            }
-            ShapeKind::Struct(fields) => {
-                let Some(found) = self.child_of(schema, shape.node, path, budget) else { return Ok(None) };
-                let (field, used) = found.ok_or_else(|| no_such_field(path, Some(shape.node)))?;
-                self.below(fields.field(field), &path[used..], budget)
-            }
-            ShapeKind::List(_, element) => {
-                let kind = element.kind().map_err(PathError::Broken)?;
-                // A group's own field takes precedence over the list's name for its element.
-                if let ShapeKind::Struct(_) = kind {
-                    match self.child_of(schema, element.node, path, budget) {
-                        None => return Ok(None),
-                        Some(Some(_)) => return self.below(element, path, budget),
-                        Some(None) => {}
-                    }
-                }
-                let inner = if is("list", path.first()) { &path[1..] } else { path };
-                match kind {
-                    _ if is("element", inner.first()) => self.below(element, &inner[1..], budget),
-                    ShapeKind::List(..) | ShapeKind::Map(..) => self.below(element, path, budget),
-                    ShapeKind::Struct(_) => Err(no_such_field(path, Some(element.node))),
-                    ShapeKind::Leaf => Err(no_such_field(path, Some(shape.node))),
-                }
-            }
-            ShapeKind::Map(_, key, value) => {
-                let path = if is("key_value", path.first()) { &path[1..] } else { path };
-                match (path.first(), value) {
-                    (Some(part), _) if part.text == "key" => self.below(key, &path[1..], budget),
-                    (Some(part), Some(value)) if part.text == "value" => {
-                        self.below(value, &path[1..], budget)
-                    }
-                    _ => Err(no_such_field(path, Some(shape.node))),
-                }
-            }
         }
     }
 }
@@ -404,28 +296,6 @@ fn begin(writer: &mut Writer, shape: Shape<'_>, holds: Holds) -> Result<()> {
     let is_column = schema.nodes[shape.node].parent == 0;
     writer.begin(Field { is_numbered: field.is_numbered && !is_column, ..field });
     Ok(())
-}
-
-fn is_variant(logical_type: Option<&LogicalType>) -> bool {
-    matches!(logical_type, Some(LogicalType::Variant { .. }))
-}
-
-/// The field named by the longest prefix of a path, and the number of parts in that prefix.
-fn longest<T>(path: &[PathPart], mut find: impl FnMut(&str) -> Option<T>) -> Option<(T, usize)> {
-    let first_whole = path.iter().take_while(|part| !part.is_whole).count();
-    let parts_max = first_whole.max(1).min(path.len());
-    let names = (1..=parts_max).rev().map(|parts| (dotted(&path[..parts]), parts));
-    let names: Vec<(String, usize)> = names.collect();
-    let exact = names.iter().find_map(|(name, parts)| Some((find(name)?, *parts)));
-    exact.or_else(|| names.iter().find_map(|(name, parts)| Some((find(&name.to_ascii_lowercase())?, *parts))))
-}
-
-fn dotted(path: &[PathPart]) -> String {
-    path.iter().map(|part| part.text.as_str()).collect::<Vec<_>>().join(".")
-}
-
-fn no_such_field(path: &[PathPart], node: Option<usize>) -> PathError {
-    PathError::NoSuchField { name: dotted(path), node }
 }
 
 #[cfg(test)]
