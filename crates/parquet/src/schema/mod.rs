@@ -27,9 +27,9 @@ pub(crate) use build::{ELEMENT_FIELDS, Element, SchemaBuilder};
 pub use make::{FieldDef, FieldType};
 pub use meaning::Meaning;
 pub(crate) use names::{Named, Names};
+pub use paths::{FieldAt, PathError, PathPart, Paths};
 pub(crate) use plan::FIELD_PRICE;
 pub use plan::Plan;
-pub use paths::{FieldAt, PathError, PathPart, Paths};
 pub use project::{Projection, ProjectionPlan};
 pub(crate) use shape::Spot;
 #[cfg(test)]
