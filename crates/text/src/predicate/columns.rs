@@ -3,6 +3,7 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 use core::ops::Range;
 
 use marquetry_base::Budget;
@@ -11,8 +12,8 @@ use marquetry_parquet::schema::{
     FieldAt, LogicalType, Meaning, NodeKind, PathError, PathPart, Paths, PhysicalType, Schema, ShapeKind,
 };
 
+use super::error::{PredicateError, excerpt};
 use super::lexer::{Token, is_in_name, is_reserved};
-use super::{PredicateError, excerpt};
 use crate::Scalar;
 
 /// The columns of a schema.
@@ -104,7 +105,8 @@ impl<'a> Columns<'a> {
                 errors_between(missing, name).into_iter().chain(errors_between(first, name)).min()?;
             Some((errors, name))
         });
-        let near = near.min_by_key(|(errors, _)| *errors);
+        // Of several, the one with more letters in common.
+        let near = near.min_by_key(|(errors, name)| (*errors, Reverse(name.len())));
         let hint = near.map_or_else(String::new, |(_, name)| format!("did you mean {}? ", quoted(name)));
         format!("{hint}{}", listed("", names(), what))
     }
@@ -189,7 +191,7 @@ impl Leaf {
     /// Its type with an article, as texts have it.
     pub(super) fn type_name(self) -> String {
         if let Some(scalar) = Scalar::of_meaning(self.meaning, self.physical_type) {
-            return scalar.with_article();
+            return if scalar == Scalar::Text { "text".into() } else { scalar.with_article() };
         }
         match (self.meaning, self.physical_type) {
             (Meaning::Decimal { precision, scale }, _) => format!("a decimal({precision}, {scale})"),

@@ -10,9 +10,14 @@ use marquetry_parquet::prune::{Accepts, Predicate, Quantifier, Ranges, Test};
 use marquetry_parquet::schema::{Meaning, Schema};
 
 use super::columns::{Column, Columns, Leaf};
-use super::lexer::{Keyword, Kind, Lexer, Operator, Token};
+use super::error::{PredicateError, excerpt};
+use super::lexer::{Keyword, Kind, Lexer, Token};
 use super::literal::{Form, Literal};
-use super::{DEPTH_MAX, PredicateError, excerpt};
+use super::number::Operator;
+
+/// Maximum nesting of parentheses: what walks a predicate recurses, and hosts have stacks of 128 KiB. Types and JSON
+/// may be as deep.
+const DEPTH_MAX: usize = 64;
 
 /// Parses the tokens of a text.
 pub(super) struct Parser<'a> {
@@ -136,10 +141,10 @@ impl<'a> Parser<'a> {
         let operator_at = self.advance()?;
         if self.token.kind != Kind::Name {
             let hint = match literal.form {
-                Form::Text => "; a column's name is put in double quotes, or in none",
+                Form::Text => " (a column's name is put in double quotes, or in none)",
                 _ => "",
             };
-            return Err(self.expected(&format!("a column, as on the left there is none{hint}")));
+            return Err(self.expected(&format!("a column on either side{hint}")));
         }
         let column = self.column()?;
         let leaf = column.leaf()?;

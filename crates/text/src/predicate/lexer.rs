@@ -4,9 +4,12 @@ use alloc::format;
 use alloc::string::String;
 use core::ops::Range;
 
-use super::number::Number;
-use super::{LITERAL_BYTES_MAX, PredicateError, excerpt};
+use super::error::{PredicateError, excerpt};
+use super::number::{Number, Operator};
 use crate::parse;
+
+/// Maximum bytes of a literal other than text and blobs, as of values elsewhere in texts.
+pub(super) const LITERAL_BYTES_MAX: usize = crate::parse::VALUE_BYTES_MAX;
 
 /// A part of the text that is not cut further.
 #[derive(Debug, Clone, Copy)]
@@ -49,29 +52,6 @@ pub(super) enum Keyword {
     Null,
     True,
     False,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Operator {
-    Equal,
-    NotEqual,
-    Less,
-    AtMost,
-    Greater,
-    AtLeast,
-}
-
-impl Operator {
-    /// The one that says the same with its sides exchanged.
-    pub(super) fn mirrored(self) -> Operator {
-        match self {
-            Operator::Equal | Operator::NotEqual => self,
-            Operator::Less => Operator::Greater,
-            Operator::AtMost => Operator::AtLeast,
-            Operator::Greater => Operator::Less,
-            Operator::AtLeast => Operator::AtMost,
-        }
-    }
 }
 
 impl Token {
@@ -132,7 +112,8 @@ impl<'a> Lexer<'a> {
             _ if rest.starts_with(is_in_name) || rest.starts_with('"') => self.name(),
             _ => {
                 let found = rest.chars().next().unwrap_or(' ');
-                let before = self.text.get(..start).unwrap_or("").rsplit(|c| !is_in_name(c)).next().unwrap_or("");
+                let before =
+                    self.text.get(..start).unwrap_or("").rsplit(|c| !is_in_name(c)).next().unwrap_or("");
                 let is_name = before.starts_with(|c: char| !c.is_ascii_digit());
                 let hint = if is_name { NAME_HINT } else { "" };
                 self.fail(found.len_utf8(), format!("{found:?} is not expected here{hint}"))

@@ -11,9 +11,9 @@ use marquetry_parquet::prune::Ranges;
 use marquetry_parquet::schema::{Meaning, TimeUnit};
 
 use super::columns::Leaf;
-use super::lexer::Operator;
-use super::number::{Floating, Number, Point};
-use super::{LITERAL_BYTES_MAX, PredicateError, excerpt};
+use super::error::{PredicateError, excerpt};
+use super::lexer::LITERAL_BYTES_MAX;
+use super::number::{Floating, Number, Operator, Point};
 use crate::parse;
 
 /// A literal as it is written.

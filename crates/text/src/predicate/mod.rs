@@ -1,7 +1,6 @@
 //! Predicates as they are written: `price >= 2.5 AND NOT name LIKE 'a%'`.
 //!
-//! [`parse`] types the text against a schema and returns what the engine tests, a
-//! [`Predicate`](marquetry_parquet::prune::Predicate).
+//! [`parse`] types the text against a schema and returns what the engine tests, a [`Predicate`].
 //!
 //! # Conditions
 //!
@@ -49,7 +48,7 @@
 //! | `uuid` | `550e8400-e29b-41d4-a716-446655440000`, also in single quotes |
 //! | `date` | `'2024-02-29'`, or a time on that day |
 //! | `time` | `'12:34'`, `'12:34:56.789'` |
-//! | `timestamp`, `int96` | `'2024-02-29T12:34:56.5+01:00'`, `'2024-02-29 12:34'`, `'2024-02-29'`; integers: milliseconds since 1970, as in CQL |
+//! | `timestamp`, `int96` | `'2024-02-29T12:34:56.5Z'`, `'2024-02-29 12:34'`, `'2024-02-29'`, milliseconds since 1970 |
 //! | `interval` | `'P1M2DT3.004S'` |
 //!
 //! **Literals are never rounded to the type of a column**, except to floating-point numbers: `x < 2.5` of integers is
@@ -57,20 +56,19 @@
 //! floating-point numbers are compared with the nearest number of their own type, as in DuckDB: `x = 0.1` finds what
 //! was 0.1 before it became a `float`. NaN is equal to NaN and greater than all others.
 //!
-//! A point in time without a zone is UTC for a `timestamp`; one with a zone cannot be compared with a local time.
+//! An integer that is compared with a point in time is in milliseconds, as in CQL, whatever the column's unit; dates and
+//! times of day take no integers. A point in time without a zone is UTC for a `timestamp`; one with a zone cannot be compared with a local time.
 //! Intervals and geometries have no order: only `=`, `<>` and `IN` are there for them.
 //!
 //! Source: Cassandra's CQL documentation, "Definitions" (constants, identifiers) and "SELECT" (the WHERE clause).
 
 use alloc::format;
-use alloc::string::String;
-use core::fmt;
-use core::ops::Range;
 
 use marquetry_parquet::prune::Predicate;
 use marquetry_parquet::schema::Schema;
 
 mod columns;
+mod error;
 mod grammar;
 mod lexer;
 mod literal;
@@ -78,13 +76,10 @@ mod number;
 #[cfg(test)]
 mod tests;
 
+pub use error::PredicateError;
+
 /// Maximum bytes of a predicate's text: a list of some ten thousand keys.
 const TEXT_BYTES_MAX: usize = 1 << 20;
-/// Maximum bytes of a literal other than text and blobs, as of values elsewhere in texts.
-const LITERAL_BYTES_MAX: usize = crate::parse::VALUE_BYTES_MAX;
-/// Maximum nesting of parentheses: what walks a predicate recurses, and hosts have stacks of 128 KiB. Types and JSON
-/// may be as deep.
-const DEPTH_MAX: usize = 64;
 
 /// Parses a predicate over the columns of a schema.
 ///
@@ -119,71 +114,4 @@ pub fn parse(text: &str, schema: &Schema) -> Result<Predicate, PredicateError> {
         return Err(PredicateError { at: 0..0, message });
     }
     grammar::Parser::of(text, schema)?.predicate()
-}
-
-/// Why a text is not a predicate over a schema, and where.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PredicateError {
-    /// The bytes of the text that are wrong; empty at its end, if something is missing there.
-    pub at: Range<usize>,
-    /// What is wrong with them.
-    pub message: String,
-}
-
-/// Maximum characters of a line that a picture shows before the place of an error, and from there on.
-const PICTURE_CHARS_MAX: usize = 60;
-
-impl PredicateError {
-    /// The line of the text with the error, and below it a line of carets: for terminals. A long line is cut.
-    pub fn picture(&self, text: &str) -> String {
-        let (before, after) = text.split_at_checked(self.at.start).unwrap_or((text, ""));
-        let before = before.rsplit('\n').next().unwrap_or("");
-        let after = after.split('\n').next().unwrap_or("");
-        let chars_before = before.chars().count();
-        let skipped = chars_before.saturating_sub(PICTURE_CHARS_MAX);
-        let (mut picture, mut carets) = (String::new(), String::new());
-        if skipped > 0 {
-            picture.push('…');
-            carets.push(' ');
-        }
-        // A tab would not be as wide below, and other control characters are nothing for a terminal.
-        let shown = |c: char| if c.is_control() { ' ' } else { c };
-        for c in before.chars().skip(skipped) {
-            picture.push(shown(c));
-            carets.push(' ');
-        }
-        carets.push('^');
-        for (at, (byte, c)) in after.char_indices().enumerate() {
-            if at == PICTURE_CHARS_MAX {
-                picture.push('…');
-                break;
-            }
-            picture.push(shown(c));
-            if at > 0 && self.at.start + byte < self.at.end {
-                carets.push('^');
-            }
-        }
-        format!("{}\n{carets}", picture.trim_end())
-    }
-}
-
-impl fmt::Display for PredicateError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} (at byte {})", self.message, self.at.start)
-    }
-}
-
-impl core::error::Error for PredicateError {}
-
-/// Maximum characters of the text, or of a name, that a message repeats.
-const EXCERPT_CHARS_MAX: usize = 40;
-
-/// The beginning of a part of the text, for messages.
-fn excerpt(text: &str) -> String {
-    let shown = |c: char| if c.is_control() { ' ' } else { c };
-    let mut short: String = text.chars().take(EXCERPT_CHARS_MAX).map(shown).collect();
-    if text.chars().nth(EXCERPT_CHARS_MAX).is_some() {
-        short.push('…');
-    }
-    short
 }

@@ -3,7 +3,6 @@
 use marquetry_parquet::prune::{Ranges, double_key};
 use marquetry_parquet::scalar::{float_of_half, half_of_float};
 
-use super::lexer::Operator;
 use crate::parse;
 
 /// A decimal number: digits, of which some are after the point, and an exponent.
@@ -144,6 +143,30 @@ impl Floating {
                 above: Some(double_key(-largest)),
             },
         })
+    }
+}
+
+/// How values are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Operator {
+    Equal,
+    NotEqual,
+    Less,
+    AtMost,
+    Greater,
+    AtLeast,
+}
+
+impl Operator {
+    /// The one that says the same with its sides exchanged.
+    pub(super) fn mirrored(self) -> Operator {
+        match self {
+            Operator::Equal | Operator::NotEqual => self,
+            Operator::Less => Operator::Greater,
+            Operator::AtMost => Operator::AtLeast,
+            Operator::Greater => Operator::Less,
+            Operator::AtLeast => Operator::AtMost,
+        }
     }
 }
 
