@@ -7,6 +7,7 @@ use core::ops::Range;
 
 /// Why a text is not a predicate over a schema, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PredicateError {
     /// The bytes of the text that are wrong; empty at its end, if something is missing there.
     pub at: Range<usize>,
@@ -53,7 +54,7 @@ impl PredicateError {
 
 impl fmt::Display for PredicateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} (at byte {})", self.message, self.at.start)
+        f.write_str(&self.message)
     }
 }
 

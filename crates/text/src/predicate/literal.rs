@@ -131,6 +131,8 @@ impl<'a> Literal<'a> {
             Meaning::String | Meaning::Enum | Meaning::Json => {
                 (self.form == Form::Text).then(|| Value::Bytes(text.as_bytes().to_vec().into()))
             }
+            // Many writers do not say that their bytes are text.
+            Meaning::Bytes if self.form == Form::Text => Some(Value::Bytes(text.as_bytes().to_vec().into())),
             Meaning::Bson | Meaning::Bytes | Meaning::Geometry | Meaning::Geography
                 if matches!(self.form, Form::Blob | Form::Text) =>
             {
@@ -190,17 +192,6 @@ impl<'a> Literal<'a> {
             }
             Meaning::Interval => "; an interval is written 'P1M2DT3.004S'".into(),
             Meaning::Uuid => "; a UUID is written 550e8400-e29b-41d4-a716-446655440000".into(),
-            Meaning::Bson | Meaning::Bytes | Meaning::Geometry | Meaning::Geography
-                if self.form == Form::Text =>
-            {
-                let text = self.text();
-                let digits = text.bytes().take(HEX_BYTES_MAX + 1).map(|byte| format!("{byte:02x}"));
-                let digits: Vec<String> = digits.collect();
-                match digits.len() <= HEX_BYTES_MAX {
-                    true => format!("; the bytes of this text are 0x{}", digits.concat()),
-                    false => "; bytes are written 0x616263".into(),
-                }
-            }
             Meaning::Bson | Meaning::Bytes | Meaning::Geometry | Meaning::Geography => {
                 "; bytes are written 0x616263".into()
             }
@@ -216,8 +207,6 @@ impl<'a> Literal<'a> {
 
 /// Digits of decimals that 128 bits hold.
 const PRECISION_MAX: i32 = 38;
-/// Bytes of a text that an error shows as a blob.
-const HEX_BYTES_MAX: usize = 20;
 
 fn nanos_of(unit: TimeUnit) -> i64 {
     NANOS / unit.per_second()

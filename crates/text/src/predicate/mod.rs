@@ -44,7 +44,8 @@
 //! | integers, decimals | `7`, `-2.50`, `1e6`, and the same in single quotes |
 //! | `float16`, `float`, `double` | the same, `NaN`, `Infinity`, `-Infinity` |
 //! | texts, enums, JSON | `'it''s'`, `$$it's$$` |
-//! | blobs, fixed bytes, BSON, geometries | `0xcafe`, `'0xcafe'` |
+//! | blobs, fixed bytes | `0xcafe`, and texts, because many writers do not say that their bytes are text |
+//! | BSON, geometries | `0xcafe`, `'0xcafe'` |
 //! | `uuid` | `550e8400-e29b-41d4-a716-446655440000`, also in single quotes |
 //! | `date` | `'2024-02-29'`, or a time on that day |
 //! | `time` | `'12:34'`, `'12:34:56.789'` |
@@ -57,8 +58,8 @@
 //! was 0.1 before it became a `float`. NaN is equal to NaN and greater than all others.
 //!
 //! An integer that is compared with a point in time is in milliseconds, as in CQL, whatever the column's unit; dates and
-//! times of day take no integers. A point in time without a zone is UTC for a `timestamp`; one with a zone cannot be compared with a local time.
-//! Intervals and geometries have no order: only `=`, `<>` and `IN` are there for them.
+//! times of day take no integers. A point in time without a zone is UTC for a `timestamp`; one with a zone cannot be
+//! compared with a local time. Intervals and geometries have no order: only `=`, `<>` and `IN` are there for them.
 //!
 //! Source: Cassandra's CQL documentation, "Definitions" (constants, identifiers) and "SELECT" (the WHERE clause).
 
