@@ -7,6 +7,8 @@
 //! column's values are then parsed one after the other, straight into its array; text stays in the memory it was read
 //! into. JSON is parsed here, too, a token at a time, because a line may be as long as a row may be, but no step may;
 //! its values go into a [`Shredder`](marquetry_parquet::record::Shredder).
+//!
+//! [`predicate`] parses conditions on the columns of any table: `price >= 2.5 AND name LIKE 'a%'`.
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -1,50 +1,55 @@
-//! What is wrong with a predicate, and where.
+//! Why a text is not a predicate, with its place.
 
 use alloc::format;
 use alloc::string::String;
 use core::fmt;
 use core::ops::Range;
 
-/// Why a text is no predicate of a table.
+/// Why a text is not a predicate over a schema, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PredicateError {
-    /// Where in the text, in bytes.
+    /// The bytes of the text that are wrong; empty at its end, if something is missing there.
     pub at: Range<usize>,
-    /// Why.
+    /// What is wrong with them.
     pub message: String,
 }
 
-/// Characters of the line in a picture, at most.
-const SHOWN_CHARS_MAX: usize = 70;
+/// Maximum characters of a line that a picture shows before the place of an error, and from there on.
+const PICTURE_CHARS_MAX: usize = 60;
 
 impl PredicateError {
-    /// The line of the text that it is about, and below it carets under the place: for terminals. Of a long line, the part around the
-    /// place is shown.
-    #[must_use]
+    /// The line of the text with the error, and below it a line of carets: for terminals. A long line is cut.
     pub fn picture(&self, text: &str) -> String {
-        let start = floor_of(text, self.at.start);
-        let end = floor_of(text, self.at.end.max(start));
-        let line_start = text[..start].rfind('\n').map_or(0, |at| at + 1);
-        let line = text[line_start..].split('\n').next().unwrap_or("");
-        let before = text[line_start..start].chars().count();
-        let skipped = before.saturating_sub(SHOWN_CHARS_MAX / 2);
-        let printed = |c: char| if c.is_control() { ' ' } else { c };
-        let shown: String = line.chars().skip(skipped).take(SHOWN_CHARS_MAX).map(printed).collect();
-        let room = SHOWN_CHARS_MAX.saturating_sub(before - skipped).max(1);
-        let carets = text[start..end].chars().take_while(|c| *c != '\n').count().clamp(1, room);
-        let (indent, carets) = (" ".repeat(before - skipped), "^".repeat(carets));
-        format!("{shown}\n{indent}{carets}")
+        let (before, after) = text.split_at_checked(self.at.start).unwrap_or((text, ""));
+        let before = before.rsplit('\n').next().unwrap_or("");
+        let after = after.split('\n').next().unwrap_or("");
+        let chars_before = before.chars().count();
+        let skipped = chars_before.saturating_sub(PICTURE_CHARS_MAX);
+        let (mut picture, mut carets) = (String::new(), String::new());
+        if skipped > 0 {
+            picture.push('…');
+            carets.push(' ');
+        }
+        // A tab would not be as wide below, and other control characters are nothing for a terminal.
+        let shown = |c: char| if c.is_control() { ' ' } else { c };
+        for c in before.chars().skip(skipped) {
+            picture.push(shown(c));
+            carets.push(' ');
+        }
+        carets.push('^');
+        for (at, (byte, c)) in after.char_indices().enumerate() {
+            if at == PICTURE_CHARS_MAX {
+                picture.push('…');
+                break;
+            }
+            picture.push(shown(c));
+            if at > 0 && self.at.start + byte < self.at.end {
+                carets.push('^');
+            }
+        }
+        format!("{}\n{carets}", picture.trim_end())
     }
-}
-
-/// The beginning of the character that a byte is in.
-fn floor_of(text: &str, at: usize) -> usize {
-    let mut at = at.min(text.len());
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    at
 }
 
 impl fmt::Display for PredicateError {
@@ -54,3 +59,16 @@ impl fmt::Display for PredicateError {
 }
 
 impl core::error::Error for PredicateError {}
+
+/// Maximum characters of the text, or of a name, that a message repeats.
+const EXCERPT_CHARS_MAX: usize = 40;
+
+/// The beginning of a part of the text, for messages.
+pub(super) fn excerpt(text: &str) -> String {
+    let shown = |c: char| if c.is_control() { ' ' } else { c };
+    let mut short: String = text.chars().take(EXCERPT_CHARS_MAX).map(shown).collect();
+    if text.chars().nth(EXCERPT_CHARS_MAX).is_some() {
+        short.push('…');
+    }
+    short
+}

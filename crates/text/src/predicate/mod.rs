@@ -1,83 +1,118 @@
-//! Predicates as people write them: `fare > 20.5 AND (city = 'Rome' OR tags = 'new')`.
+//! Predicates as they are written: `price >= 2.5 AND NOT name LIKE 'a%'`.
+//!
+//! [`parse`] types the text against a schema and returns what the engine tests, a [`Predicate`].
+//!
+//! # Conditions
 //!
 //! ```text
-//! predicate   = conjunction {OR conjunction}
-//! conjunction = negation {AND negation}
-//! negation    = {NOT} ( "(" predicate ")" | test )
-//! test        = column ( = | == | != | <> | < | <= | > | >= ) literal     or the other way round
-//!             | column [NOT] IN "(" literal {"," literal} ")"
-//!             | column [NOT] BETWEEN literal AND literal
-//!             | column [NOT] LIKE 'prefix%'
-//!             | column IS [NOT] NULL
-//!             | column                                                     of type boolean
-//! column      = name {"." name}
+//! predicate   conjunction { OR conjunction }
+//! conjunction condition { AND condition }
+//! condition   NOT condition | ( predicate ) | test | TRUE | FALSE
+//! test        column operator literal | literal operator column        operator: = == <> != < <= > >=
+//!             column [NOT] IN ( [literal { , literal }] )
+//!             column [NOT] BETWEEN literal AND literal
+//!             column [NOT] LIKE 'beginning%'
+//!             column IS [NOT] NULL
+//!             column                                                   of booleans
 //! ```
 //!
-//! **Names** are those of the table; one that is not found exactly is looked up in lower case. A name that is a word of this
-//! language, or has other characters than letters, digits, `_` and `#`, is put in double quotes, which are doubled
-//! inside. Dots lead into structs, lists and maps, as in [`Projection`](marquetry_parquet::schema::Projection).
+//! Keywords are in any case. A comparison with null is neither true nor false, and nor is its opposite, as in SQL; so
+//! `x = NULL` would never be true, and is an error.
 //!
-//! **Literals** are CQL's: `42`, `-1.5e3`, `NaN`, `Infinity`, `true`, `'text'` (quotes are doubled), `$$text$$`, `0xcafe`, a
-//! UUID, and quoted dates, times and timestamps. They are compared exactly with integers, decimals and times, and never rounded
-//! to their type: of integers, `x < 2.5` is `x <= 2`, and `x = 2.5` is never true. Of floating-point numbers, a literal is the nearest number of the
-//! column's type. An integer is a timestamp as in CQL: milliseconds since 1970. A timestamp without a zone is in UTC, if the column's are instants.
+//! `LIKE` takes a text whose only wildcard is a `%` at its end, and without it is `=`. There is no character that
+//! escapes a wildcard, as in DuckDB: a backslash is a backslash.
 //!
-//! **Order**: texts and bytes are compared byte by byte. NaN equals NaN, and is greater than all numbers; −0 equals 0.
+//! # Columns
 //!
-//! **Nulls**: a comparison with a null is neither true nor false, as in SQL, and rows are only wanted where the predicate
-//! is true.
+//! A bare name has letters, digits, `_` and `#`, and does not begin with a digit. Other names, and those that are
+//! keywords, are in double quotes, which are doubled inside. Fields are named by paths with dots, as
+//! [`Paths`](marquetry_parquet::schema::Paths) find them: `address.city`, `items.price`, `tags.element`, `m.key`,
+//! `m.value`. A name that is not found exactly is looked up in lower case.
 //!
-//! **Lists and maps**: a comparison is true if one of a row's values makes it true. `NOT` negates all of it: `NOT tags =
-//! 'new'` is true where no tag is `new`, but `tags <> 'new'` where one is something else. `NOT IN`, `NOT BETWEEN` and
-//! `NOT LIKE` are negations, too. `tags IS NULL` asks for the list itself, `tags.element IS NULL` for its elements.
+//! A comparison of a list, or of fields in one, is true if it is for **any** of the elements: `tags = 'a'` finds rows
+//! with the tag, and `tags <> 'a'` rows with another one. `NOT` is the opposite of a condition, wherever it is written:
+//! `NOT tags = 'a'` and `tags NOT IN ('a')` are true if no element is `'a'` (for a null among them that is unknown, so
+//! they are not true then). `tags IS NULL` is about the list, `tags.element IS NULL` about its elements.
 //!
-//! Source: the grammar of CQL's `WHERE` and of SQL's `WHERE`, as far as both agree.
-
-mod error;
-mod literal;
-mod parse;
-mod tokens;
+//! # Literals
+//!
+//! As in CQL, and typed by the column that they are compared with:
+//!
+//! | columns | literals |
+//! |---|---|
+//! | `boolean` | `true`, `false` |
+//! | integers, decimals | `7`, `-2.50`, `1e6`, and the same in single quotes |
+//! | `float16`, `float`, `double` | the same, `NaN`, `Infinity`, `-Infinity` |
+//! | texts, enums, JSON | `'it''s'`, `$$it's$$` |
+//! | blobs, fixed bytes | `0xcafe`, and texts, because many writers do not say that their bytes are text |
+//! | BSON, geometries | `0xcafe`, `'0xcafe'` |
+//! | `uuid` | `550e8400-e29b-41d4-a716-446655440000`, also in single quotes |
+//! | `date` | `'2024-02-29'`, or a time on that day |
+//! | `time` | `'12:34'`, `'12:34:56.789'` |
+//! | `timestamp`, `int96` | `'2024-02-29T12:34:56.5Z'`, `'2024-02-29 12:34'`, `'2024-02-29'`, milliseconds since 1970 |
+//! | `interval` | `'P1M2DT3.004S'` |
+//!
+//! **Literals are never rounded to the type of a column**, except to floating-point numbers: `x < 2.5` of integers is
+//! `x <= 2`, and `x = 2.5` is true for none. Times are compared likewise, whatever the column's unit. Columns of
+//! floating-point numbers are compared with the nearest number of their own type, as in DuckDB: `x = 0.1` finds what
+//! was 0.1 before it became a `float`. NaN is equal to NaN and greater than all others.
+//!
+//! An integer that is compared with a point in time is in milliseconds, as in CQL, whatever the column's unit; dates and
+//! times of day take no integers. A point in time without a zone is UTC for a `timestamp`; one with a zone cannot be
+//! compared with a local time. Intervals and geometries have no order: only `=`, `<>` and `IN` are there for them.
+//!
+//! Source: Cassandra's CQL documentation, "Definitions" (constants, identifiers) and "SELECT" (the WHERE clause).
 
 use alloc::format;
-use alloc::sync::Arc;
 
 use marquetry_parquet::prune::Predicate;
 use marquetry_parquet::schema::Schema;
 
+mod columns;
+mod error;
+mod grammar;
+mod lexer;
+mod literal;
+mod number;
+#[cfg(test)]
+mod tests;
+
 pub use error::PredicateError;
 
-/// Maximum bytes of a predicate.
+/// Maximum bytes of a predicate's text: a list of some ten thousand keys.
 const TEXT_BYTES_MAX: usize = 1 << 20;
 
 /// Parses a predicate over the columns of a schema.
 ///
+/// This is planning work, in one call, in proportion to the text.
+///
 /// ```
-/// use marquetry_parquet::schema::{FieldDef, FieldType, PhysicalType, Schema};
-/// use marquetry_text::predicate;
+/// use marquetry_parquet::prune::{Predicate, Ranges, Test};
+/// use marquetry_text::{Columns, predicate};
 ///
-/// # fn main() -> marquetry_base::Result<()> {
-/// let id = FieldDef::new("id", FieldType::Leaf(PhysicalType::Int64, None));
-/// let schema = Schema::of_fields(&[id])?.into();
-/// assert_eq!(predicate::parse("id < 7 OR id IN (9, 12)", &schema).unwrap().leaves(), [0]);
+/// let schema = "id bigint, name text, price decimal(12, 2)".parse::<Columns>()?.schema()?;
+/// let wanted = predicate::parse("price > 2.5 AND name LIKE 'a%'", &schema).unwrap();
+/// assert_eq!(
+///     wanted,
+///     Predicate::And(vec![
+///         Predicate::Test(Test::accepting(2, Ranges::of_keys(251, i128::MAX))),
+///         Predicate::Test(Test::accepting(1, Ranges::with_prefix("a".into()))),
+///     ])
+/// );
 ///
-/// let error = predicate::parse("id < 'seven'", &schema).unwrap_err();
-/// assert_eq!(error.to_string(), "'seven' is not a bigint");
-/// assert_eq!(error.picture("id < 'seven'"), "id < 'seven'\n     ^^^^^^^");
-/// # Ok(())
-/// # }
+/// let error = predicate::parse("id = 'abc'", &schema).unwrap_err();
+/// assert_eq!(error.message, "'abc' is not a bigint");
+/// assert_eq!(error.picture("id = 'abc'"), "id = 'abc'\n     ^^^^^");
+/// # Ok::<(), marquetry_base::Error>(())
 /// ```
 ///
 /// # Errors
 ///
-/// What is wrong, and where: text that is no predicate, columns that are not there, literals that do not suit their
-/// column.
-pub fn parse(text: &str, schema: &Arc<Schema>) -> Result<Predicate, PredicateError> {
+/// [`PredicateError`], with the place of what is wrong.
+pub fn parse(text: &str, schema: &Schema) -> Result<Predicate, PredicateError> {
     if text.len() > TEXT_BYTES_MAX {
-        let message = format!("a predicate of more than {TEXT_BYTES_MAX} bytes");
+        let message = format!("a predicate of {} bytes, more than {TEXT_BYTES_MAX}", text.len());
         return Err(PredicateError { at: 0..0, message });
     }
-    parse::Parser::new(text, schema)?.parse()
+    grammar::Parser::of(text, schema)?.predicate()
 }
-
-#[cfg(test)]
-mod tests;

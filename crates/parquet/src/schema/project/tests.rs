@@ -115,6 +115,26 @@ fn names_with_dots() {
 }
 
 #[test]
+fn slots_are_those_of_the_innermost_list() {
+    let (schema, mut paths) = (nested(), Paths::default());
+    let mut at = |path: &str| {
+        let parts = path.split('.').map(|part| PathPart { text: part.into(), is_whole: false });
+        let found = paths.find(&schema, &parts.collect::<Vec<_>>(), &mut Budget::unlimited());
+        found.map(|it| it.map(|it| (it.slot, it.shape.definition, it.shape.leaves())))
+    };
+    assert_eq!(at("id"), Ok(Some((0, 0, 0..1))));
+    assert_eq!(at("a.Y"), Ok(Some((0, 2, 4..5))));
+    assert_eq!(at("items"), Ok(Some((0, 1, 5..7))));
+    assert_eq!(at("items.element"), Ok(Some((2, 3, 5..7))));
+    assert_eq!(at("items.price"), Ok(Some((2, 3, 5..6))));
+    assert_eq!(at("items.tags"), Ok(Some((2, 4, 6..7))));
+    assert_eq!(at("items.list.element.tags.list.element"), Ok(Some((5, 5, 6..7))));
+    assert_eq!(at("m.key"), Ok(Some((2, 2, 7..8))));
+    assert_eq!(at("m.key_value.value.v"), Ok(Some((2, 3, 9..10))));
+    assert!(at("m.v").is_err());
+}
+
+#[test]
 fn paths_that_lead_nowhere() {
     assert_eq!(cut(&["nope"]), "no nope in the root");
     assert_eq!(cut(&["id.x"]), "no x in id");
