@@ -131,12 +131,12 @@ fn a_wrong_predicate_is_shown() {
         (["find", &text, "id = 'x'"].as_slice(), "'x' is not a bigint", "  id = 'x'\n       ^^^\n"),
         (
             &["count", &text, "--where", "nmae = 1"],
-            "there is no column \"nmae\"; its columns are id, name",
+            "there is no column nmae: did you mean name? the columns are id, name",
             "  nmae = 1\n  ^^^^\n",
         ),
         (
             &["rows", &text, "--where", "id = 1 AND"],
-            "a column is expected here",
+            "a column is missing at the end",
             "  id = 1 AND\n            ^\n",
         ),
     ] {
