@@ -104,7 +104,8 @@ impl Copy {
     pub(crate) fn run(mut self, interrupted: Interrupted) -> Outcome {
         let Some((to, from)) = self.from_and_to.split_last().filter(|(_, from)| !from.is_empty()) else {
             return Err(Failure::usage(
-                "name the sources first, then the destination: the address of a table, a new Parquet file, or a new directory",
+                "name the sources first, then the destination: a new Parquet file, CSV (.csv, .tsv), JSON lines (.jsonl), a directory \
+(DIRECTORY/), - with --to FORMAT, or a table (cql://HOST/KEYSPACE.TABLE)",
             ));
         };
         let from: Vec<PathBuf> = from.iter().map(PathBuf::from).collect();

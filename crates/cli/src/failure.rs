@@ -47,13 +47,15 @@ pub(crate) const EXIT_HELP: &str = "\
 Exit codes:
   0    done (also when the reader of the output went away, as with | head)
   1    the data or the server refused: a corrupt file, a value that cannot be
-       converted, a destination that already exists; of diff only: the rows
-       differ
+       converted, a destination that already exists
   2    the command line is wrong
-  3    input could not be read, output not written, or a server not reached;
-       of diff also: corrupt data
+  3    input could not be read, output not written, or a server not reached
   4    a bug in marquetry
   130  interrupted; what was printed before is whole";
+
+/// What is different for `marquetry diff`.
+pub(crate) const EXIT_HELP_OF_DIFF: &str =
+    "Of diff, 1 means only that the rows differ, and 3 also that data are corrupt.";
 
 impl Failure {
     /// The command line asks for what cannot be.
@@ -106,10 +108,7 @@ impl Failure {
             return Failure::AboveLimit(Exit::Refused, text);
         }
         let advice = advice(error);
-        if !advice.is_empty() {
-            text += &format!("; {}", advice.join(", "));
-        }
-        Failure::Said(exit, text)
+        Failure::Said(exit, if advice.is_empty() { text } else { text + &hints::advised(&advice.join(", ")) })
     }
 
     /// … and something more to say.
@@ -129,7 +128,7 @@ impl Failure {
         match self {
             Failure::AboveLimit(exit, message) if is_trusting => Failure::Said(exit, message),
             Failure::AboveLimit(exit, message) => {
-                Failure::Said(exit, format!("{message}; --trust lifts this limit"))
+                Failure::Said(exit, message + &hints::advised("--trust lifts this limit"))
             }
             other => other,
         }
@@ -311,6 +310,7 @@ fn advice(error: &Error) -> Vec<&'static str> {
 fn hints_of(error: &Error) -> Vec<&'static str> {
     let options = match error.detail() {
         Some(Detail::AdmittedBy(options)) => options,
+        Some(Detail::Option("verify")) if error.place().column.is_some() => &["columns"],
         // Of a text; that of a value is not the file's encoding.
         Some(Detail::NotUtf8) if error.kind() == ErrorKind::Corrupt => &["text_encoding"],
         // What else exists already (a table, its types) is never replaced.

@@ -26,13 +26,13 @@ mod terminal;
 mod text;
 
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{ArgMatches, CommandFactory, Parser, Subcommand};
 
-use failure::{EXIT_HELP, Exit, Failure, Outcome};
+use failure::{EXIT_HELP, EXIT_HELP_OF_DIFF, Exit, Failure, Outcome};
+use hints::program_name;
 use output::Interrupted;
 
 const EXAMPLES: &str = "\
@@ -50,9 +50,9 @@ Examples:
     version,
     arg_required_else_help = true,
     subcommand_required = true,
-    after_help = format!("{EXAMPLES}\n\n{EXIT_HELP}"),
+    after_help = format!("{EXAMPLES}\n\n{EXIT_HELP}\n{EXIT_HELP_OF_DIFF}"),
     after_long_help = format!(
-        "{EXAMPLES}\n\n{EXIT_HELP}\n\nRows, row groups and pages in messages are counted from 0. Set NO_COLOR for no colour."
+        "{EXAMPLES}\n\n{EXIT_HELP}\n{EXIT_HELP_OF_DIFF}\n\nRows, row groups and pages in messages are counted from 0. Set NO_COLOR for no colour."
     )
 )]
 struct Marquetry {
@@ -176,13 +176,6 @@ fn escaped(mut error: clap::Error) -> clap::Error {
         error.insert(kind, ContextValue::String(table::printable(&failure::redact(&text))));
     }
     error
-}
-
-/// `marquetry` for any name but that of the other program.
-fn program_name() -> String {
-    let started_as = std::env::args_os().next();
-    let stem = started_as.as_deref().map(Path::new).and_then(Path::file_stem);
-    if stem.is_some_and(|stem| stem == "parquet2cql") { "parquet2cql".into() } else { "marquetry".into() }
 }
 
 /// A bug ends the program with one line and its own exit code, not with a backtrace.

@@ -1,6 +1,6 @@
 //! `marquetry rows`: the rows of files, for people and for other programs.
 
-use std::io;
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use marquetry::tables::text::{self, TextOutput, TextOutputOptions};
 use marquetry::tables::{CopyOptions, Reading, ReadingOptions, Source, Table as SourceTable, copy};
 
 use crate::args::{InvalidUtf8, ThreadArgs};
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, say};
 use crate::numbers::{parse_number, plural, thousands};
 use crate::output::{Interrupted, Output};
 use crate::progress::{Goes, Progress, rows_wanted};
@@ -96,7 +96,7 @@ pub(crate) struct RowsCommand {
     #[command(flatten)]
     threads: ThreadArgs,
 
-    /// No progress bar
+    /// No progress bar, and no note of what a table leaves out
     #[arg(long, short)]
     quiet: bool,
 }
@@ -173,12 +173,15 @@ impl RowsCommand {
             }
         }
         printer.end(output.text());
+        let is_terminal = io::stdout().is_terminal();
         let left_out = match all {
             _ if is_of_nothing => {
                 let at_least = if all.is_none() && done == wanted { "at least " } else { "" };
                 let rows = all.unwrap_or(done);
                 format!("{at_least}{} without columns", plural(rows, "row"))
             }
+            // A program that says how many rows it wants needs no note of it.
+            _ if !is_terminal && self.limit.is_some() => String::new(),
             Some(all) if done < all => {
                 format!("{} of {}; --limit N shows more", thousands(done), plural(all, "row"))
             }
@@ -187,21 +190,26 @@ impl RowsCommand {
             None if done == wanted => format!("the first {} rows; --limit N shows more", thousands(done)),
             _ => String::new(),
         };
-        notice(left_out, printer.columns_left_out, output.text());
-        output.flush()
+        let notice = notice(left_out, printer.columns_left_out);
+        if !notice.is_empty() && is_terminal {
+            output.text().extend_from_slice(format!("({notice})\n").as_bytes());
+        }
+        output.flush()?;
+        if !notice.is_empty() && !is_terminal && !self.quiet {
+            say("marquetry", &format!("note: {notice}"));
+        }
+        Ok(())
     }
 }
 
 /// What a table left out, of rows and of columns.
-fn notice(mut line: String, columns_left_out: usize, out: &mut Vec<u8>) {
+fn notice(mut line: String, columns_left_out: usize) -> String {
     if columns_left_out > 0 {
         let columns = plural(columns_left_out, "more column");
         let separator = if line.is_empty() { "" } else { "; " };
         line.push_str(&format!("{separator}{columns} did not fit, --columns chooses"));
     }
-    if !line.is_empty() {
-        out.extend_from_slice(format!("({line})\n").as_bytes());
-    }
+    line
 }
 
 /// The failure that an error is which came up while values were printed.
@@ -372,6 +380,8 @@ impl Block {
         };
         let titles = names.iter().enumerate().map(|(at, name)| (name.clone(), side(at)));
         let mut table = Table::new(titles.collect::<Vec<_>>());
+        // A long table shows the titles again, but to people only.
+        table.is_titled = self.blocks == 1 || io::stdout().is_terminal();
         for cells in self.rows.drain(..) {
             table.push(cells.into_iter().map(|cell| cell.text).collect());
         }

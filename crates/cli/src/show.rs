@@ -78,7 +78,7 @@ pub(crate) struct Show {
     /// Columns and their types in the words that --schema and --types take, one per line
     ///
     /// Of CSV and JSON lines: what is inferred. Saved and edited, --schema-file reads it again. Columns of types without a word
-    /// (nulls, geometries, VARIANT) are left out, with a note on standard error.
+    /// (geometries, VARIANT) are left out, with a note on standard error.
     #[arg(long, conflicts_with_all = ["pages", "json", "summary", "why"])]
     schema: bool,
 
@@ -234,7 +234,10 @@ impl Show {
                 out.push(b'\n');
             }
         };
-        let opened = AnyFile::open(path, options)?;
+        let opened = AnyFile::open(path, options).map_err(|error| match error.detail() {
+            Some(Detail::NotFound) if self.why => Failure::from(error).and("--why takes no column"),
+            _ => error.into(),
+        })?;
         if let (AnyFile::Other(file), false, None) = (&opened, self.why, &self.pages) {
             separate(out);
             return plain_text::print(&**file, (self.json, terminal), out);

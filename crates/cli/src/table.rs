@@ -21,6 +21,8 @@ pub(crate) struct Table {
     sides: Vec<Side>,
     rows: Vec<Vec<String>>,
     indent: usize,
+    /// The titles are printed.
+    pub(crate) is_titled: bool,
 }
 
 /// The side that a column's cells stand at.
@@ -38,7 +40,7 @@ impl Table {
     pub(crate) fn new(columns: impl IntoIterator<Item = (impl Into<String>, Side)>) -> Table {
         let (titles, sides) =
             columns.into_iter().map(|(title, side)| (printable(&title.into()), side)).unzip();
-        Table { titles, sides, rows: Vec::new(), indent: 0 }
+        Table { titles, sides, rows: Vec::new(), indent: 0, is_titled: true }
     }
 
     /// Spaces before every line.
@@ -71,7 +73,9 @@ impl Table {
             Some(width) => fit(&natural, &kept, width.saturating_sub(self.indent)),
             None => (natural, self.titles.len()),
         };
-        self.line(&self.titles, &widths[..shown], |text| terminal.bold(text), out);
+        if self.is_titled {
+            self.line(&self.titles, &widths[..shown], |text| terminal.bold(text), out);
+        }
         for row in &self.rows {
             self.line(row, &widths[..shown], str::to_string, out);
         }

@@ -37,8 +37,8 @@ pub(crate) struct TextArgs {
     /// Types are CQL's: boolean, tinyint, smallint, int, bigint, float, double, text, blob, uuid, date, time, timestamp; and
     /// decimal(p, s), timestamp(6) and timestamp(9) (in micro- and nanoseconds), localtimestamp(3, 6 or 9)
     /// (without a zone); for JSON also list<…>, map<…, …> and struct<name type, …>; and Parquet's uint8 to uint64, float16,
-    /// time(3 or 6), utctime(3, 6 or 9), interval, int96, json, bson, enum, fixed(bytes). By default types are
-    /// inferred: bigint, double, boolean, date, timestamps in ISO 8601, otherwise text. Values that would lose
+    /// time(3 or 6), utctime(3, 6 or 9), interval, int96, json, bson, enum, fixed(bytes), unknown (only nulls). By default
+    /// types are inferred: bigint, double, boolean, date, timestamps in ISO 8601, otherwise text. Values that would lose
     /// something, such as 007, are text. A JSON field with both numbers and text must be declared as text: --types does
     /// that for some columns. `marquetry show FILE --schema` prints what is inferred.
     #[arg(long, value_name = "COLUMNS", help_heading = "CSV and JSON lines")]
@@ -52,12 +52,12 @@ pub(crate) struct TextArgs {
 /// What the rows of a text look like.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct FormArgs {
-    /// Field delimiter [default: detected from the first rows of CSV: , tab ; or |]
-    #[arg(long, value_name = "CHARACTER", value_parser = delimiter, help_heading = "CSV and JSON lines")]
+    /// Field delimiter: one character, \t or \x01 [default: detected from the first rows of CSV: , tab ; or |]
+    #[arg(long, value_name = "CHARACTER", value_parser = text::character, help_heading = "CSV and JSON lines")]
     pub(crate) delimiter: Option<u8>,
 
     /// Quote character, or 'none' [default: " for CSV, none for TSV]
-    #[arg(long, value_name = "CHARACTER", value_parser = quote, help_heading = "CSV and JSON lines")]
+    #[arg(long, value_name = "CHARACTER", help_heading = "CSV and JSON lines")]
     pub(crate) quote: Option<text::Quote>,
 
     /// Header row: whether the first row names the columns
@@ -79,7 +79,7 @@ pub(crate) struct FormArgs {
     pub(crate) skip: u64,
 
     /// Character that begins lines that are comments, which are skipped, except inside quotes
-    #[arg(long, value_name = "CHARACTER", value_parser = character, help_heading = "CSV and JSON lines")]
+    #[arg(long, value_name = "CHARACTER", value_parser = text::character, help_heading = "CSV and JSON lines")]
     pub(crate) comment: Option<u8>,
 
     /// Encoding of the text: windows-1252, utf-16le, shift_jis, … [default: utf-8]
@@ -89,7 +89,7 @@ pub(crate) struct FormArgs {
     pub(crate) text_encoding: Option<String>,
 
     /// Decimal mark of numbers in CSV [default: .]
-    #[arg(long, value_name = "CHARACTER", value_parser = character, help_heading = "CSV and JSON lines")]
+    #[arg(long, value_name = "CHARACTER", value_parser = text::character, help_heading = "CSV and JSON lines")]
     pub(crate) decimal: Option<u8>,
 
     /// Form of dates and timestamps in CSV, as in strptime: '%d.%m.%Y %H:%M'
@@ -144,29 +144,6 @@ pub(crate) enum ShortRows {
     Error,
     /// Missing fields are null
     Null,
-}
-
-/// Reads a delimiter.
-fn delimiter(text: &str) -> Result<u8, String> {
-    match text {
-        "tab" | "\\t" => Ok(b'\t'),
-        _ => character(text),
-    }
-}
-
-fn quote(text: &str) -> Result<text::Quote, String> {
-    if text.is_empty() || text == "none" {
-        Ok(text::Quote::None)
-    } else {
-        character(text).map(text::Quote::Character)
-    }
-}
-
-fn character(text: &str) -> Result<u8, String> {
-    match text.as_bytes() {
-        [byte @ (1..=9 | 11 | 12 | 14..=127)] => Ok(*byte),
-        _ => Err("it must be one ASCII character, and not a line end".to_string()),
-    }
 }
 
 impl Format {

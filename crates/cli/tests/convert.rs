@@ -320,7 +320,7 @@ fn times_of_text_are_timestamps_in_cql() {
 }
 
 /// A column of every type, and values at its ends.
-const EVERY_TYPE: [(&str, &[&str]); 36] = [
+const EVERY_TYPE: [(&str, &[&str]); 37] = [
     ("boolean", &["true", "false"]),
     ("tinyint", &["-128", "127"]),
     ("smallint", &["-32768", "32767"]),
@@ -354,6 +354,7 @@ const EVERY_TYPE: [(&str, &[&str]); 36] = [
     ("int96", &["2024-02-29T23:59:59.999999999"]),
     ("interval", &["P1M2DT3.004S", "P4294967295M4294967295DT4294967.295S"]),
     ("uuid", &["00112233-4455-6677-8899-aabbccddeeff"]),
+    ("unknown", &[]),
     ("decimal(9, 2)", &["-9999999.99", "0.01"]),
     ("decimal(18, 18)", &["0.999999999999999999"]),
     ("decimal(38, 0)", &["-99999999999999999999999999999999999999"]),
@@ -386,7 +387,7 @@ fn every_type_goes_through_text_and_back() {
         assert!(said.contains("verified"), "{said}");
         let back = folder.parquet(&to, &["--schema-file", &saved]);
         let same = run(["diff", &file, &back]).succeeded();
-        assert!(same.contains("the same: 6 rows of 36 columns"), "{same}");
+        assert!(same.contains("the same: 6 rows of 37 columns"), "{same}");
     }
 }
 
@@ -394,20 +395,40 @@ fn every_type_goes_through_text_and_back() {
 fn columns_without_a_word_are_left_out_with_a_note() {
     use marquetry::schema::{FieldDef, FieldType, LogicalType, PhysicalType, Schema};
     let folder = Folder::new();
-    let leaf = |name, logical| FieldDef::new(name, FieldType::Leaf(PhysicalType::Int32, logical));
-    let null = |name| leaf(name, Some(LogicalType::Unknown));
+    let leaf = |name, logical| FieldDef::new(name, FieldType::Leaf(PhysicalType::ByteArray, logical));
+    let shape = |name| leaf(name, Some(LogicalType::Geometry { crs: None }));
     let write = |name: &str, fields: &[FieldDef]| {
         let path = folder.path(name);
         marquetry::create(&path, Schema::of_fields(fields).unwrap()).unwrap().finish().unwrap();
         path
     };
-    let place = FieldDef::new("place", FieldType::Struct(vec![leaf("lat", None), null("what")], None));
-    let some = write("some.parquet", &[leaf("id", None), null("none"), place, leaf("n", None)]);
+    let place = FieldDef::new("place", FieldType::Struct(vec![leaf("lat", None), shape("what")], None));
+    let some = write("some.parquet", &[leaf("id", None), shape("none"), place, leaf("n", None)]);
     let shown = run(["show", &some, "--schema"]);
-    assert_eq!((shown.code, &*shown.out), (Some(0), "id int,\nn int\n"));
+    assert_eq!((shown.code, &*shown.out), (Some(0), "id blob,\nn blob\n"));
     assert!(shown.err.contains("types without a word: none, place.what\n"), "{}", shown.err);
-    let none = write("none.parquet", &[null("none")]);
+    let none = write("none.parquet", &[shape("none")]);
     run(["show", &none, "--schema"]).failed(1, &["none.parquet: types without a word: none"]);
+}
+
+/// `unknown` is the type of nulls that have none.
+#[test]
+fn nothing_but_nulls_is_a_type() {
+    let folder = Folder::new();
+    let text = folder.write("a.csv", "id,n\n1,\n2,\n");
+    let file = folder.parquet(&text, &["--types", "n=unknown"]);
+    assert_eq!(schema(&file, &[]), "id bigint,\nn unknown\n");
+    assert!(run(["show", &file]).succeeded().contains("UNKNOWN"));
+    // Other nulls become such, and such become others.
+    let inferred = folder.parquet(&folder.write("c.csv", "id,n\n1,\n2,\n"), &[]);
+    assert_eq!(schema(&inferred, &[]), "id bigint,\nn text\n");
+    assert_eq!(rows(&inferred, &["--types", "n=unknown"]), rows(&file, &["--types", "n=uuid"]));
+    let bad = folder.write("b.csv", "id,n\n1,\n2,x\n");
+    run(["rows", &bad, "--schema", "id int, n unknown"])
+        .failed(1, &["line 3: \"x\" is not null, the only value of unknown (column n"]);
+    run(["rows", &folder.parquet(&bad, &[]), "--types", "n=unknown"])
+        .failed(1, &["\"x\" does not fit null, the only value of unknown (column n, row 1)"]);
+    run(["rows", &inferred, "--types", "id=unknown"]).failed(1, &["bigint has no conversion to unknown"]);
 }
 
 #[test]

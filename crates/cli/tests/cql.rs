@@ -5,7 +5,7 @@ mod common;
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
 
-use common::{Run, data, marquetry, parquet2cql, run};
+use common::{Folder, Run, data, marquetry, parquet2cql, run};
 
 fn cql(arguments: &[&str]) -> Run {
     run(["cql"].iter().chain(arguments))
@@ -136,6 +136,14 @@ fn the_earlier_tool_s_command_line() {
     let arguments = ["--table", "ks.trips", "--key-row-number", "Row", &path];
     assert_eq!(by_that_name("ks.trips").succeeded(), cql(&arguments).succeeded());
     by_that_name("no-table").failed(2, &["--table 'no-table'", "'-'"]);
+    // It names no option that it lacks, and no command that it is not.
+    let folder = Folder::new();
+    let csv = folder.write("a.csv", "a,b\n1,2\n");
+    let arguments = ["--file", &csv, "--table", "t", "--pk", "id"];
+    let run = Run::of(parquet2cql().args(arguments).output().expect("it runs"));
+    run.failed(1, &["; with `marquetry cql`, --from csv or --from jsonl says that it is text"]);
+    let help = Run::of(parquet2cql().arg("--help").output().expect("it runs")).succeeded();
+    assert!(help.contains("Exit codes:") && !help.contains("diff"), "{help}");
 }
 
 #[test]

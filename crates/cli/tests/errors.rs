@@ -317,6 +317,7 @@ fn what_can_be_copied_where() {
             .failed(2, &["out: end the name in / for a directory"]);
     }
     run(["copy", "cql://h/k.t", "--create", "--key", "a"]).failed(2, &["name the sources first"]);
+    run(["copy", &path]).failed(2, &["name the sources first", "CSV", ".jsonl", "- with --to", "cql://HOST"]);
     run(["copy", "ftp://b/k", "cql://h/k.t", "--create", "--key", "a"])
         .failed(2, &["reading from ftp:// is not supported yet; supported are local files, s3://"]);
     run(["show", "ftp://b/k"]).failed(2, &["ftp://b/k: only files and objects of stores can be shown"]);
@@ -400,6 +401,14 @@ fn files_may_have_any_name() {
     let show =
         run([OsStr::new("show"), folder.path().join(OsStr::from_bytes(b"b\xff\xfe.parquet")).as_os_str()]);
     assert!(show.succeeded().contains("b\u{fffd}\u{fffd}.parquet"));
+    // They are read and written by the formats that their endings say.
+    let path = |name: &[u8]| folder.path().join(OsStr::from_bytes(name)).into_os_string();
+    let mut from = path(b"a b.parquet");
+    for name in [&b"o\xff.csv"[..], b"o\xff.jsonl.gz", b"o\xff.tsv", b"\xffo.parquet"] {
+        run([OsStr::new("copy"), &from, &path(name), OsStr::new("--quiet")]).succeeded();
+        from = path(name);
+        run([OsStr::new("diff"), &path(b"a b.parquet"), &from]).succeeded();
+    }
 }
 
 #[test]

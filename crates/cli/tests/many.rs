@@ -105,7 +105,9 @@ fn paths_that_do_not_go_together() {
     assert_eq!(csv(&["--hive", "off", &path]).succeeded(), "a,b\n1,x\n2,y\n1,x\n2,y\n");
     csv(&[&folder.path("u")]).failed(1, &["the path has \"k\" twice", "--hive off"]);
     csv(&[&folder.path("v")]).failed(1, &["bytes that are not UTF-8", "--hive off"]);
-    csv(&[&folder.path("w")]).failed(3, &["a directory without a Parquet file (*.parquet"]);
+    let endings = "(*.parquet, *.parq, *.pq) or a text (*.csv, *.tsv, *.tab, *.jsonl, *.ndjson)";
+    csv(&[&folder.path("w")]).failed(3, &["a directory without a Parquet file ", endings]);
+    csv(&["--from", "parquet", &folder.path("w")]).failed(3, &["a Parquet file (*.parquet, *.parq, *.pq)\n"]);
     csv(&[&folder.path("t/*.pq")]).failed(3, &["t/*.pq: no file matches"]);
     csv(&[&folder.path("t/{a.parquet")]).failed(2, &["no such file", "a brace that is not closed"]);
     csv(&[&folder.path("nothing")]).failed(3, &["nothing: no such file"]);

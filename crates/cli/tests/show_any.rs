@@ -68,7 +68,7 @@ fn a_directory_of_text_is_shown_as_one() {
     for line in [
         "2 files",
         "  format      CSV (2 files)",
-        "  rows        those of 2 texts are not counted",
+        "  rows        not counted (2 text files)",
         "  size        26 B",
         "  partition   day (INT64, 2 values)",
         "  fare  INT64 in ",
@@ -92,7 +92,7 @@ fn a_directory_of_text_is_shown_as_one() {
         "3 files",
         "  format      CSV (2 files), Parquet (1 file)",
         "  rows        2 in 1 row group",
-        "              those of 2 texts are not counted",
+        "              those of text not counted (2 text files)",
         "  not read    1 file",
     ] {
         assert!(shown.lines().any(|shown| shown.starts_with(line)), "no {line:?} in {shown}");

@@ -474,7 +474,7 @@ fn as_other_tables() {
     }
     fs::create_dir(folder.path("packed")).unwrap();
     run(["rows", &folder.path("packed"), "--from", "csv"])
-        .failed(3, &["a directory without a file of that kind"]);
+        .failed(3, &["a directory without a Parquet file (*.parquet, *.parq, *.pq) or a text (*.csv)\n"]);
     fs::rename(folder.path("p.csv.gz"), folder.path("packed/P.CSV.GZ")).unwrap();
     let first = run(["rows", &folder.path("packed"), "--from", "csv", "--limit", "1"]).succeeded();
     assert!(first.contains("1  x"), "{first}");
@@ -487,9 +487,12 @@ fn other_commands_read_text() {
     let folder = Folder::new();
     let from = folder.write("a.csv", "a,b\n1,x\n2,y\n");
     assert_eq!(rows(&from, &[]), [r#"{"a":1,"b":"x"}"#, r#"{"a":2,"b":"y"}"#]);
-    let table = run(["rows", &from, "--limit", "1"]).succeeded();
-    assert!(table.contains("the first row; --limit N shows more"), "{table}");
-    assert!(!run(["rows", &from]).succeeded().contains("--limit"));
+    assert_eq!(run(["rows", &from, "--limit", "1"]).succeeded(), "a  b\n1  x\n");
+    run(["rows", &from]).succeeded();
+    let long = folder.write("long.csv", format!("a\n{}", "1\n".repeat(11)));
+    let table = run(["rows", &long]);
+    assert_eq!((table.out.lines().count(), table.code), (11, Some(0)));
+    assert_eq!(table.err, "marquetry: note: the first 10 rows; --limit N shows more\n");
     let cql = run(["cql", &from, "--table", "ks.t", "--key", "a"]).succeeded();
     assert!(cql.contains("\"a\" bigint") || cql.contains("a bigint"), "{cql}");
     assert!(cql.contains("(2, 'y')"), "{cql}");
@@ -647,7 +650,7 @@ fn events_of_gdelt() {
     assert_eq!((kinds.len(), rows.len()), (58, text.lines().count()));
     text.lines().zip(&rows).for_each(|(line, row)| same_as_written(line, row, &kinds));
     let Some(from) = corpus("real/gdelt-1k-tab.csv") else { return };
-    let (types, rows) = folder.copied(&from, &["--delimiter", "\u{1}"]);
+    let (types, rows) = folder.copied(&from, &["--delimiter", "\\x01"]);
     assert_eq!((rows.len(), types.split(", ").count()), (1000, 8));
     compare_with_python(&from, &folder.path("to.parquet"), "\u{1}");
 }

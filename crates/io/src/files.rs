@@ -57,10 +57,21 @@ pub fn find(path: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>> {
 
 /// The error for a directory without a file that has one of these extensions.
 pub(crate) fn nothing_below(directory: &str, extensions: &[&str]) -> Error {
-    let endings: Vec<String> = extensions.iter().map(|it| format!("*.{it}")).collect();
-    let what = if *extensions == PARQUET_EXTENSIONS { "a Parquet file" } else { "a file of that kind" };
-    let message = format!("a directory without {what} ({})", endings.join(", "));
-    about(directory, message).with(Detail::NotFound)
+    let is_parquet = |it: &&&str| PARQUET_EXTENSIONS.contains(*it);
+    // That texts are compressed, too, need not be said.
+    let is_other = |it: &&&str| !is_parquet(it) && !it.contains('.');
+    let endings = |mut extensions: Vec<&&str>| {
+        extensions.dedup();
+        extensions.into_iter().map(|it| format!("*.{it}")).collect::<Vec<_>>().join(", ")
+    };
+    let parquet = endings(PARQUET_EXTENSIONS.iter().filter(|it| extensions.contains(it)).collect());
+    let others = endings(extensions.iter().filter(is_other).collect());
+    let what = match (parquet.is_empty(), others.is_empty()) {
+        (false, true) => format!("a Parquet file ({parquet})"),
+        (false, false) => format!("a Parquet file ({parquet}) or a text ({others})"),
+        (true, _) => format!("a file of that kind ({others})"),
+    };
+    about(directory, format!("a directory without {what}")).with(Detail::NotFound)
 }
 
 /// Whether a path is a pattern or a directory, so that its files are not named one by one.

@@ -6,9 +6,9 @@ use marquetry_base::cast::u64_of;
 use marquetry_base::{Error, ErrorKind, Result};
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::format::SortingColumn;
-use marquetry_parquet::schema::{PhysicalType, Schema};
+use marquetry_parquet::schema::{Leaf, Meaning, PhysicalType, Schema};
 
-use crate::digest::Digest;
+use crate::digest::{Digest, Meanings};
 use crate::lanes::WAITING_BYTES_MAX;
 use crate::reading::{Reading, ReadingOptions, processors};
 use crate::row_order::RowOrder;
@@ -175,7 +175,7 @@ fn copy_all(
     }
     let wants = destination.begin(&table).map_err(|error| named(error, destination.name()))?;
     if options.verify && !wants.can_verify {
-        return Err(Error::option("verify", "what is written here cannot be read again"));
+        return Err(wants.unverifiable.map_or_else(not_read_again, |error| named(error, &table.name)));
     }
     let by = sorted_by(&wants.order, &options.sort);
     let mut sorting = match &*by {
@@ -198,7 +198,8 @@ fn copy_all(
     let reading =
         ReadingOptions { piece, threads: options.threads, waiting_bytes, cancel: options.cancel.clone() };
     let mut reading = Reading::new(Arc::clone(source), reading)?;
-    let mut digest = options.verify.then(|| Digest::new(by.is_empty() && !wants.reorders));
+    let mut digest =
+        options.verify.then(|| (Digest::new(by.is_empty() && !wants.reorders), Meanings::of(&table.schema)));
     let claimed = if options.sort.is_empty() { &*table.order } else { &[] };
     let mut claim = options.verify.then(|| RowOrder::new(&table.schema, claimed)).transpose()?;
     let mut copied = Copied { rows_total: table.rows, bytes_total: table.bytes, ..Copied::default() };
@@ -212,8 +213,8 @@ fn copy_all(
         };
         copied.rows += u64_of(batch.rows);
         copied.bytes_read = bytes_read.get();
-        if let Some(digest) = &mut digest {
-            digest.add(&batch);
+        if let Some((digest, meanings)) = &mut digest {
+            digest.add(&batch, meanings);
         }
         if let Some(claim) = &mut claim {
             check_claim(claim, &batch).map_err(|error| {
@@ -254,7 +255,7 @@ fn copy_all(
         named(error, destination.name())
     })?;
     copied.sorted_by_way_of = copied.sorted_by_way_of.or(copied.written.sorted_by_way_of);
-    if let Some(digest) = &digest {
+    if let Some((digest, _)) = &digest {
         let order = if wants.reorders { Vec::new() } else { sorted_by(&by, &table.order) };
         verify(destination, digest, (&table, &order), options, &mut |rows| {
             copied.verified = rows;
@@ -341,18 +342,16 @@ fn verify(
     options: &CopyOptions,
     report: &mut dyn FnMut(u64),
 ) -> Result<()> {
-    let again = destination
-        .written()?
-        .ok_or_else(|| Error::option("verify", "what is written here cannot be read again"))?;
+    let again = destination.written()?.ok_or_else(not_read_again)?;
     let again: Arc<dyn Source> = Arc::from(again);
     check_columns(&table.schema, &again.table().schema)?;
     let reading =
         ReadingOptions { threads: options.threads, cancel: options.cancel.clone(), ..Default::default() };
     let mut reading = Reading::new(Arc::clone(&again), reading)?;
-    let mut written = Digest::new(read.is_in_order());
+    let (mut written, meanings) = (Digest::new(read.is_in_order()), Meanings::of(&again.table().schema));
     let mut order = RowOrder::new(&again.table().schema, order)?;
     while let Some((piece, batch)) = reading.next_batch()? {
-        written.add(&batch);
+        written.add(&batch, &meanings);
         if let Some(row) = order.first_misplaced_number(&batch)? {
             let error = Error::internal("what was written is not in order, and is removed");
             return Err(named(error.at(|place| place.row = Some(row)), reading.name_of(piece)));
@@ -369,8 +368,13 @@ fn verify(
     )))
 }
 
+fn not_read_again() -> Error {
+    Error::option("verify", "what is written here cannot be read again")
+}
+
 /// Fails unless the columns that are read back are those that were written. Types may differ in what the rows cannot
-/// show: a format may have its own spelling of lists, only one length of bytes, and nullable columns alone.
+/// show: a format may have its own spelling of lists, only one length of bytes, decimals in another number of them, and
+/// nullable columns alone; and nulls are nulls in any type.
 fn check_columns(read: &Schema, written: &Schema) -> Result<()> {
     let columns = |schema: &Schema| -> Vec<usize> { schema.children(0).collect() };
     let (ours, theirs) = (columns(read), columns(written));
@@ -381,13 +385,15 @@ fn check_columns(read: &Schema, written: &Schema) -> Result<()> {
             let message = format!("the column {other_name:?} was written, where {one_name:?} was read");
             return Err(Error::internal(message));
         }
-        let types = |schema: &Schema, column: usize| -> Vec<PhysicalType> {
-            let leaves = schema.leaves_of(column).map(|leaf| schema.leaves()[leaf].physical_type);
-            let bytes = |held| match held {
-                PhysicalType::FixedLenByteArray(_) => PhysicalType::ByteArray,
-                other => other,
+        let types = |schema: &Schema, column: usize| -> Vec<Option<PhysicalType>> {
+            let held = |leaf: &Leaf| match (schema.meaning_of(leaf), leaf.physical_type) {
+                (Meaning::Null, _) => None,
+                (Meaning::Decimal { .. }, _) | (_, PhysicalType::FixedLenByteArray(_)) => {
+                    Some(PhysicalType::ByteArray)
+                }
+                (_, held) => Some(held),
             };
-            leaves.map(bytes).collect()
+            schema.leaves_of(column).map(|leaf| held(&schema.leaves()[leaf])).collect()
         };
         if types(read, *one) != types(written, *other) {
             let error = Error::internal("the column was written with another type than it was read with");

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use marquetry_base::Result;
+use marquetry_base::{Error, Result};
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::format::SortingColumn;
 
@@ -170,6 +170,8 @@ pub struct Wants {
     pub keep_dictionaries: bool,
     /// What was written can be read again before it is committed ([`Destination::written`]).
     pub can_verify: bool,
+    /// Why not, if it is about columns: what is read of them is not what was written.
+    pub unverifiable: Option<Error>,
     /// A path beside which temporary files may be created. `None`: the system's temporary directory.
     pub scratch: Option<PathBuf>,
 }

@@ -108,7 +108,7 @@ impl FromStr for Columns {
     /// `date`, `time`, `timestamp` (in milliseconds), and besides them `decimal(p, s)`, `timestamp(6)` and
     /// `timestamp(9)`, `localtimestamp(3)`, `(6)` and `(9)`, `list<…>`, `map<…, …>` and `struct<name type, …>`. Where CQL
     /// has no word, Parquet's is taken: `uint8` to `uint64`, `float16`, `time(3)` and `time(6)`, `utctime(9)`, `interval`,
-    /// `int96`, `json`, `bson`, `enum`, `fixed(16)`.
+    /// `int96`, `json`, `bson`, `enum`, `fixed(16)`, and `unknown`, which has only nulls.
     ///
     /// # Errors
     ///
@@ -270,8 +270,9 @@ impl Parser<'_> {
             }
             "map" => {
                 self.expect('<')?;
-                let ColumnType::Scalar(key) = self.column_type(depth + 1)? else {
-                    return Err("the keys of a map must have a scalar type, such as text".to_string());
+                let key = match self.column_type(depth + 1)? {
+                    ColumnType::Scalar(key) if key != Scalar::Unknown => key,
+                    _ => return Err("the keys of a map must have a scalar type, such as text".to_string()),
                 };
                 self.expect(',')?;
                 let value = self.column_type(depth + 1)?;
@@ -318,6 +319,7 @@ impl Parser<'_> {
                 _ => return Err("fixed needs its number of bytes: fixed(16)".into()),
             },
             "uuid" | "timeuuid" => Scalar::Uuid,
+            "unknown" => Scalar::Unknown,
             // CQL's own is in milliseconds.
             "timestamp" | "localtimestamp" => {
                 let unit = self.unit(TimeUnit::Millis, word)?;
@@ -348,7 +350,7 @@ impl Parser<'_> {
                     "there is no type {other}; known types are boolean, tinyint, smallint, int, bigint, float, double, decimal(p, s), text, \
                      blob, uuid, date, time, timestamp, timestamp(6), timestamp(9), localtimestamp(3, 6 or 9), list<…>, map<…, …> and \
                      struct<name type, …>; and Parquet's uint8, uint16, uint32, uint64, float16, time(3 or 6), utctime(3, 6 or 9), interval, \
-                     int96, json, bson, enum and fixed(bytes)"
+                     int96, json, bson, enum, fixed(bytes) and unknown (nulls)"
                 ));
             }
         })
@@ -431,7 +433,7 @@ mod tests {
             "t timestamp(3), u timestamp(6), v localtimestamp(9)"
         );
         assert_eq!(read("d decimal(12,2), e decimal(5)"), "d decimal(12, 2), e decimal(5, 0)");
-        let others = "a uint8, b uint64, c float16, d time, e time(3), f utctime(9), g interval, h int96, i json, j bson, k enum, l fixed(3)";
+        let others = "a uint8, b uint64, c float16, d time, e time(3), f utctime(9), g interval, h int96, i json, j bson, k enum, l fixed(3), m unknown";
         assert_eq!(read(others), others);
         assert_eq!(
             read("l list<frozen<set<int>>>, m map<text, double>, s struct<a int, b struct<c text>>"),
@@ -457,6 +459,7 @@ mod tests {
             ("a fixed(100000)", "fixed takes at most 4096 bytes"),
             ("\"a int", "a quote is not closed"),
             ("m map<list<int>, int>", "the keys of a map"),
+            ("m map<unknown, int>", "the keys of a map"),
         ] {
             assert!(read(text).contains(said), "{text}: {}", read(text));
         }

@@ -22,7 +22,7 @@ mod types;
 mod value;
 
 pub use columns::{Column, ColumnType, Columns};
-pub use options::{Format, Header, Quote, TextOptions};
+pub use options::{Format, Header, Quote, TextOptions, character};
 pub use scalar::Scalar;
 pub use timestamp_format::TimestampFormat;
 pub use types::{TypeOf, Types};

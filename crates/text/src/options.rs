@@ -2,10 +2,12 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::str::FromStr;
 
 use marquetry_base::{Error, Limits, Result};
 use marquetry_parquet::schema::TimeUnit;
 
+use crate::parse::hex_byte;
 use crate::{Columns, TimestampFormat, Types};
 
 /// The format of a text.
@@ -97,6 +99,52 @@ pub enum Quote {
     None,
     /// This character of ASCII.
     Character(u8),
+}
+
+impl FromStr for Quote {
+    type Err = Error;
+
+    /// A [`character`], or `none`.
+    ///
+    /// # Errors
+    ///
+    /// As [`character`].
+    fn from_str(text: &str) -> Result<Quote> {
+        match text {
+            "" | "none" => Ok(Quote::None),
+            _ => character(text).map(Quote::Character),
+        }
+    }
+}
+
+/// A delimiter or another character that a text's form is made of, as people write it: itself, `tab` or `\t`, or its code,
+/// `\x01`.
+///
+/// ```
+/// use marquetry_text::character;
+///
+/// assert_eq!(character("|")?, b'|');
+/// assert_eq!((character("tab")?, character("\\t")?, character("\\x01")?), (9, 9, 1));
+/// assert!(character("\\x0a").is_err());
+/// # Ok::<(), marquetry_base::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// `Misuse` unless it is one character of ASCII, neither a line end nor zero.
+pub fn character(text: &str) -> Result<u8> {
+    let byte = match text.as_bytes() {
+        b"tab" | b"\\t" => b'\t',
+        [b'\\', b'x', digits @ ..] => hex_byte(digits).unwrap_or(0),
+        [byte] => *byte,
+        _ => 0,
+    };
+    match byte {
+        1..=9 | 11 | 12 | 14..=127 => Ok(byte),
+        _ => {
+            Err(Error::misuse("it must be one ASCII character, as itself, \\t or \\x01, and not a line end"))
+        }
+    }
 }
 
 /// Whether the first row of delimited text names the columns.

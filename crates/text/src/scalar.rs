@@ -59,6 +59,8 @@ pub enum Scalar {
     Interval,
     /// 32 hexadecimal digits, with or without hyphens.
     Uuid,
+    /// Nothing but nulls: Parquet's UNKNOWN.
+    Unknown,
     /// A decimal number.
     Decimal {
         /// Digits, at most 38.
@@ -113,6 +115,8 @@ impl Scalar {
             Scalar::Int96 => (PhysicalType::Int96, None),
             Scalar::Interval => (PhysicalType::FixedLenByteArray(12), Some(LogicalType::Interval)),
             Scalar::Uuid => (PhysicalType::FixedLenByteArray(16), Some(LogicalType::Uuid)),
+            // As Arrow C++ writes it.
+            Scalar::Unknown => (PhysicalType::Int32, Some(LogicalType::Unknown)),
             Scalar::Decimal { precision, scale } => {
                 let physical = match precision {
                     0..=9 => PhysicalType::Int32,
@@ -162,7 +166,8 @@ impl Scalar {
                 PhysicalType::FixedLenByteArray(_) => return None,
                 _ => Scalar::Blob,
             },
-            Meaning::Null | Meaning::Geometry | Meaning::Geography | Meaning::Unrecognised => return None,
+            Meaning::Null => Scalar::Unknown,
+            Meaning::Geometry | Meaning::Geography | Meaning::Unrecognised => return None,
         })
     }
 
@@ -178,6 +183,9 @@ impl Scalar {
 
     /// The type with its article, for messages: `an int`.
     pub fn with_article(self) -> String {
+        if self == Scalar::Unknown {
+            return "null, the only value of unknown".into();
+        }
         let word = format!("{self}");
         let article = match word.as_bytes() {
             [b'a' | b'e' | b'i' | b'o', ..] => "an",
@@ -227,6 +235,7 @@ impl fmt::Display for Scalar {
             Scalar::Int96 => "int96",
             Scalar::Interval => "interval",
             Scalar::Uuid => "uuid",
+            Scalar::Unknown => "unknown",
             Scalar::Decimal { precision, scale } => return write!(f, "decimal({precision}, {scale})"),
         })
     }

@@ -53,8 +53,8 @@ fn heading(survey: &Survey, terminal: Terminal, out: &mut Vec<u8>) {
         fact("rows", format!("{} in {}", thousands(survey.rows), plural(survey.row_groups, "row group")));
     }
     if survey.uncounted > 0 {
-        let what = format!("those of {} are not counted", plural(survey.uncounted, "text"));
-        fact(if is_text { "rows" } else { "" }, what);
+        let (name, what) = if is_text { ("rows", "not counted") } else { ("", "those of text not counted") };
+        fact(name, format!("{what} ({})", plural(survey.uncounted, "text file")));
     }
     fact("size", text::size_exact(survey.bytes));
     if survey.compressed_bytes > 0 {

@@ -29,7 +29,7 @@ impl fmt::Display for Declaration {
     }
 }
 
-/// The columns of a table whose types have words, and what has none: nulls, geometries, variants, maps without values.
+/// The columns of a table whose types have words, and what has none: geometries, variants, maps without values.
 ///
 /// # Errors
 ///
@@ -41,11 +41,11 @@ impl fmt::Display for Declaration {
 /// use marquetry::tables::Table;
 ///
 /// # fn main() -> marquetry::Result<()> {
-/// let field = |name, logical| FieldDef::new(name, FieldType::Leaf(PhysicalType::Int32, logical));
-/// let schema = Schema::of_fields(&[field("id", None), field("none", Some(LogicalType::Unknown))])?;
-/// let declared = declaration(&Table::new("trips", schema.into()))?;
-/// assert_eq!(declared.to_string(), "id int\n");
-/// assert_eq!(declared.wordless, ["none"]);
+/// let field = |name, logical| FieldDef::new(name, FieldType::Leaf(PhysicalType::ByteArray, logical));
+/// let fields = [field("name", Some(LogicalType::String)), field("place", Some(LogicalType::Geometry { crs: None }))];
+/// let declared = declaration(&Table::new("trips", Schema::of_fields(&fields)?.into()))?;
+/// assert_eq!(declared.to_string(), "name text\n");
+/// assert_eq!(declared.wordless, ["place"]);
 /// # Ok(())
 /// # }
 /// ```

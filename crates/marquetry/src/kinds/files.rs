@@ -123,10 +123,11 @@ pub(super) fn open_text(
 }
 
 fn text_format(address: &Address, format: Option<OutputFormat>) -> Option<Format> {
-    let name = path(address)?.file_name()?.to_str();
+    // Its ending is all that counts; the rest need not be UTF-8.
+    let name = path(address)?.file_name()?.to_string_lossy();
     match format {
         Some(format) => format.text(),
-        None => Format::by_name(name?),
+        None => Format::by_name(&name),
     }
 }
 

@@ -217,7 +217,6 @@ fn word(meaning: Meaning, physical: PhysicalType) -> String {
     match Scalar::of_meaning(meaning, physical) {
         Some(scalar) => scalar.to_string(),
         None => match meaning {
-            Meaning::Null => "a column of nulls".to_string(),
             Meaning::Geometry => "a geometry".to_string(),
             Meaning::Geography => "a geography".to_string(),
             Meaning::Decimal { precision, scale } => format!("decimal({precision}, {scale})"),

@@ -160,11 +160,18 @@ pub fn find(paths: &[PathBuf], options: &FilesOptions) -> Result<Vec<PathBuf>> {
                 Err(error) => error.detail() == Some(Detail::NotFound),
             };
             if is_missing && !extensions.is_empty() && extensions != options.extensions {
-                // What is not there in any format is missing as it was.
                 found = find_in(path, extensions, options).or(found);
             }
         }
-        let found = found?;
+        let is_missing = |error: &Error| error.detail() == Some(Detail::NotFound);
+        let found = match found {
+            // The error names them all.
+            Err(error) if is_missing(&error) && !others.is_empty() => {
+                let all = [options.extensions, &PARQUET_EXTENSIONS, &others].concat();
+                find_in(path, &all, options)?
+            }
+            found => found?,
+        };
         if found.is_empty() {
             let error = Error::io("no file but the destination itself").with(Detail::NotFound);
             return Err(named(error, &name_of(path)));

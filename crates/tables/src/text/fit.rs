@@ -2,7 +2,7 @@
 
 use marquetry_base::{Error, Faults, Result};
 use marquetry_parquet::print;
-use marquetry_parquet::schema::{Leaf, NodeKind, Schema, Shape, ShapeKind};
+use marquetry_parquet::schema::{Leaf, LogicalType, NodeKind, Schema, Shape, ShapeKind};
 
 use super::{Column, ColumnType, Columns, Format, Scalar};
 use crate::Table;
@@ -79,57 +79,97 @@ pub fn columns_of(table: &Table) -> Result<Columns> {
             error.at(|place| place.column = Some(name.clone()))
         };
         let shape = faults.take(print::shape(&table.schema, node));
-        let column_type = shape.and_then(|shape| faults.take(column_type(shape, scalar).ok_or_else(no_word)));
+        let column_type =
+            shape.and_then(|shape| faults.take(column_type(shape, scalar).map_err(|_| no_word())));
         columns.extend(column_type.map(|column_type| Column { name: name.clone(), column_type }));
     }
     faults.into_result().map_err(|error| named(error, &table.name))?;
     Ok(columns.into())
 }
 
-/// The columns as which a text of this schema is read back the same, bit by bit. `None` if there are none: for types
-/// that no column of a text has (geometries, decimals that are held in another way, maps without values), and for a
-/// column without a name, which a reader of CSV and TSV gives one.
-pub(super) fn readable(schema: &Schema, format: Format) -> Option<Columns> {
-    if format != Format::JsonLines && schema.child_of_root("").is_some() {
-        return None;
-    }
-    let column = |node: usize| {
+/// The columns as which a text of this schema is read back the same, bit by bit; decimals by value.
+///
+/// # Errors
+///
+/// `Misuse` for the option `verify`, in one error: for columns of types that no column of a text has (geometries, variants,
+/// maps without values, decimals of more than 38 digits), and for a column without a name, which a reader of CSV and TSV
+/// gives one.
+pub(super) fn readable(schema: &Schema, format: Format) -> Result<Columns> {
+    let mut faults = Faults::default();
+    let fault = |node: usize, what: String| {
+        let path = schema.path(node);
+        let path = if path.is_empty() { "\"\"".to_string() } else { path };
+        Error::option("verify", what).at(|place| place.column = Some(path))
+    };
+    let mut columns = Vec::new();
+    for node in schema.children(0) {
         let name = schema.nodes()[node].name.to_string();
-        let shape = print::shape(schema, node).ok()?;
-        Some(Column { name, column_type: column_type(shape, held)? })
-    };
-    let columns = Columns::from(schema.children(0).map(column).collect::<Option<Vec<_>>>()?);
-    let read = columns.schema().ok()?;
-    let is_same = |(one, other): (&Leaf, &Leaf)| {
-        let has_levels = |leaf: &Leaf| (leaf.definition_max, leaf.repetition_max);
-        (one.is_flat() && other.is_flat()) || has_levels(one) == has_levels(other)
-    };
-    let is_all = read.leaves().len() == schema.leaves().len();
-    (is_all && read.leaves().iter().zip(schema.leaves().iter()).all(is_same)).then_some(columns)
+        if name.is_empty() && format != Format::JsonLines {
+            faults.add(fault(node, format!("{} is read back with another name", name_of(format))));
+            continue;
+        }
+        let column_type = print::shape(schema, node).and_then(|shape| {
+            column_type(shape, held).map_err(|node| {
+                let what = type_of(schema, node);
+                fault(node, format!("text is not read back as {what}, bit by bit"))
+            })
+        });
+        columns.extend(faults.take(column_type).map(|column_type| Column { name, column_type }));
+    }
+    faults.into_result()?;
+    let columns = Columns::from(columns);
+    // What can be null in them is all that may differ.
+    let read = columns.schema()?;
+    let depths = |schema: &Schema| schema.leaves().iter().map(|leaf| leaf.repetition_max).collect::<Vec<_>>();
+    if depths(&read) != depths(schema) {
+        return Err(Error::internal("columns of text that are not those of its table"));
+    }
+    Ok(columns)
 }
 
-fn column_type(shape: Shape<'_>, scalar: fn(&Schema, &Leaf) -> Option<Scalar>) -> Option<ColumnType> {
+/// The type of a node, for messages.
+fn type_of(schema: &Schema, node: usize) -> String {
+    let found = &schema.nodes()[node];
+    let annotation = found.logical_type.as_ref();
+    match (&found.kind, annotation) {
+        (NodeKind::Leaf { leaf }, Some(logical)) => {
+            format!("{} {logical}", schema.leaves()[*leaf].physical_type)
+        }
+        (NodeKind::Leaf { leaf }, None) => schema.leaves()[*leaf].physical_type.to_string(),
+        (NodeKind::Group { .. }, Some(LogicalType::Map | LogicalType::MapKeyValue)) => {
+            "a map without values".to_string()
+        }
+        (NodeKind::Group { .. }, Some(logical)) => logical.to_string(),
+        (NodeKind::Group { .. }, None) => "a group".to_string(),
+    }
+}
+
+/// The type of a text's column; the node that has none.
+fn column_type(shape: Shape<'_>, scalar: fn(&Schema, &Leaf) -> Option<Scalar>) -> Result<ColumnType, usize> {
     let schema = shape.schema();
-    Some(match shape.kind().ok()? {
+    let none = shape.node;
+    Ok(match shape.kind().map_err(|_| none)? {
         ShapeKind::Leaf => {
-            let NodeKind::Leaf { leaf } = schema.nodes()[shape.node].kind else { return None };
-            ColumnType::Scalar(scalar(schema, &schema.leaves()[leaf])?)
+            let NodeKind::Leaf { leaf } = schema.nodes()[shape.node].kind else { return Err(none) };
+            ColumnType::Scalar(scalar(schema, &schema.leaves()[leaf]).ok_or(none)?)
         }
         ShapeKind::List(_, element) => ColumnType::List(Box::new(column_type(element, scalar)?)),
         // A variant is a struct of bytes here, and JSON of any form in the text.
-        ShapeKind::Struct(_) if schema.nodes()[shape.node].logical_type.is_some() => return None,
+        ShapeKind::Struct(_) if schema.nodes()[shape.node].logical_type.is_some() => return Err(none),
         ShapeKind::Struct(fields) => {
             let field = |field: Shape<'_>| {
                 let name = schema.nodes()[field.node].name.to_string();
-                Some(Column { name, column_type: column_type(field, scalar)? })
+                Ok(Column { name, column_type: column_type(field, scalar)? })
             };
-            ColumnType::Struct(fields.map(field).collect::<Option<_>>()?)
+            ColumnType::Struct(fields.map(field).collect::<Result<_, usize>>()?)
         }
-        ShapeKind::Map(_, key, Some(value)) => {
-            let ColumnType::Scalar(key) = column_type(key, scalar)? else { return None };
-            ColumnType::Map(key, Box::new(column_type(value, scalar)?))
-        }
-        ShapeKind::Map(_, _, None) => return None,
+        ShapeKind::Map(_, key, Some(value)) => match column_type(key, scalar)? {
+            ColumnType::Scalar(key) if key != Scalar::Unknown => {
+                ColumnType::Map(key, Box::new(column_type(value, scalar)?))
+            }
+            _ => return Err(key.node),
+        },
+        ShapeKind::Map(_, _, None) => return Err(none),
     })
 }
 
@@ -138,14 +178,20 @@ fn scalar(schema: &Schema, leaf: &Leaf) -> Option<Scalar> {
     Scalar::of_meaning(schema.meaning_of(leaf), leaf.physical_type)
 }
 
-/// The type as which a leaf's values are read back bit by bit.
+/// The type as which a leaf's values are read back bit by bit, or decimals by value.
 fn held(schema: &Schema, leaf: &Leaf) -> Option<Scalar> {
     let found = match scalar(schema, leaf)? {
+        // Nulls have no bits.
+        Scalar::Unknown => return Some(Scalar::Unknown),
         // A file may hold values beyond 8 and 16 bits.
         Scalar::Integer(8 | 16) => Scalar::Integer(32),
         Scalar::Unsigned(8 | 16) => Scalar::Unsigned(32),
         found => found,
     };
-    // A decimal may be held in another way.
-    (found.types().0 == leaf.physical_type).then_some(found)
+    match found {
+        found if found.types().0 == leaf.physical_type => Some(found),
+        // Decimals are compared by value, and bytes may hold more digits than they are said to.
+        Scalar::Decimal { scale, .. } => Some(Scalar::Decimal { precision: 38, scale }),
+        _ => None,
+    }
 }

@@ -27,7 +27,7 @@ use marquetry_parquet::schema::Schema;
 use marquetry_text::read::{Sample, Sampled, TextForm, TextSampler};
 
 pub use marquetry_text::{
-    Column, ColumnType, Columns, Format, Header, Quote, Scalar, TextOptions, TypeOf, Types,
+    Column, ColumnType, Columns, Format, Header, Quote, Scalar, TextOptions, TypeOf, Types, character,
 };
 
 pub use fit::columns_of;
@@ -90,7 +90,8 @@ impl TextFormat {
         }
         // The query of a URL is no part of its name.
         let by_name = || {
-            shown(file.path().to_str()?).trim_end_matches("?…").rsplit('/').next().and_then(Format::by_name)
+            let name = shown(&file.path().to_string_lossy());
+            name.trim_end_matches("?…").rsplit('/').next().and_then(Format::by_name)
         };
         by_name().or_else(|| format_by_start(file.start()?, self.preparing.encoding))
     }

@@ -24,8 +24,9 @@ use crate::{Batches, Cancel, Destination, Piece, PieceOptions, Source, Table, Wa
 /// its name ends in `.gz` or `.zst`. Values are written as [`TextOutput`](super::TextOutput) writes them.
 ///
 /// Its output can be verified if all columns have types that a text is read back as bit by bit; see
-/// [`Scalar`](super::Scalar). So geometries, variants, maps without values and decimals that are held in an unusual way
-/// cannot, nor can NaNs and INT96 of other bits than the usual ones, nor, in CSV and TSV, a column without a name.
+/// [`Scalar`](super::Scalar). Which parts of nested columns can be null, and how decimals are held, does not matter. So geometries, variants, maps
+/// without values and decimals of more than 38 digits cannot, nor can NaNs and INT96 of other bits than the usual ones, nor,
+/// in CSV and TSV, a column without a name.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -68,8 +69,8 @@ pub struct NewTextFile {
 enum State {
     New,
     Open(Box<Lines<Compressor<Appending>>>, Arc<Schema>),
-    /// All of it is written; with its schema, and whether some NaNs or INT96 have odd bits.
-    Closed(Box<dyn NewObject>, Arc<Schema>, bool),
+    /// All of it is written; with its schema, and a leaf of which some NaNs or INT96 have odd bits.
+    Closed(Box<dyn NewObject>, Arc<Schema>, Option<usize>),
     Ended,
 }
 
@@ -126,8 +127,9 @@ impl NewTextFile {
         lines.set_threads(self.threads);
         let wants = lines.begin(table)?;
         self.state = State::Open(Box::new(lines), Arc::clone(&table.schema));
-        let can_verify = is_readable && fit::readable(&table.schema, self.format).is_some();
-        Ok(Wants { scratch, can_verify, ..wants })
+        let unverifiable = if is_readable { fit::readable(&table.schema, self.format).err() } else { None };
+        let can_verify = is_readable && unverifiable.is_none();
+        Ok(Wants { scratch, can_verify, unverifiable, ..wants })
     }
 
     fn write_rows(&mut self, batch: Batch) -> Result<()> {
@@ -142,9 +144,9 @@ impl NewTextFile {
         let State::Open(lines, schema) = std::mem::replace(&mut self.state, State::Ended) else {
             return Err(Error::internal("a file that is not open"));
         };
-        let (rows, has_odd_bits) = (lines.rows(), lines.has_odd_bits());
+        let (rows, odd_bits) = (lines.rows(), lines.odd_bits());
         let Appending { object, bytes } = lines.into_writer()?.finish().map_err(not_written)?;
-        self.state = State::Closed(object, schema, has_odd_bits);
+        self.state = State::Closed(object, schema, odd_bits);
         Ok(Written { rows, bytes, files: 1, ..Written::default() })
     }
 }
@@ -201,12 +203,13 @@ impl Destination for NewTextFile {
     /// no text holds.
     fn written(&self) -> Result<Option<Box<dyn Source>>> {
         self.guard.expect(Stage::Finished)?;
-        let State::Closed(object, schema, has_odd_bits) = &self.state else { return Ok(None) };
+        let State::Closed(object, schema, odd_bits) = &self.state else { return Ok(None) };
         let Some(readable) = object.readable() else { return Ok(None) };
-        let Some(columns) = fit::readable(schema, self.format) else { return Ok(None) };
-        if *has_odd_bits {
+        let columns = fit::readable(schema, self.format)?;
+        if let Some(leaf) = odd_bits {
             let what = "there are NaNs or INT96 whose bits text does not hold, so rows cannot be compared bit by bit";
-            return Err(Error::option("verify", what));
+            let column = Some(schema.leaf_path(*leaf));
+            return Err(Error::option("verify", what).at(|place| place.column = column));
         }
         let mut options = TextOptions::default();
         options.delimiter = (self.format == Format::Csv).then_some(b',');

@@ -166,7 +166,8 @@ pub(super) struct Lines<W: Write> {
     schema: Option<Arc<Schema>>,
     out: Gather<W>,
     written: Written,
-    has_odd_bits: bool,
+    /// A leaf of which some NaNs or INT96 have other bits than those that a text is read as.
+    odd_bits: Option<usize>,
     /// Of the leaves.
     meanings: Vec<Meaning>,
 }
@@ -188,7 +189,7 @@ impl<W: Write> Lines<W> {
             schema: None,
             out: Gather::new(writer),
             written: Written::default(),
-            has_odd_bits: false,
+            odd_bits: None,
             meanings: Vec::new(),
         }
     }
@@ -208,9 +209,9 @@ impl<W: Write> Lines<W> {
         self.written.rows
     }
 
-    /// Whether some NaNs or INT96 have other bits than those that a text is read as.
-    pub(super) fn has_odd_bits(&self) -> bool {
-        self.has_odd_bits
+    /// A leaf of which some NaNs or INT96 have other bits than those that a text is read as.
+    pub(super) fn odd_bits(&self) -> Option<usize> {
+        self.odd_bits
     }
 
     /// Writes what was gathered, and returns the writer.
@@ -238,9 +239,11 @@ impl<W: Write> Lines<W> {
             return Err(Error::internal("rows for text that has not begun"));
         };
         let rows = u64_of(batch.rows);
-        let meanings = self.meanings.iter().zip(&batch.columns);
-        self.has_odd_bits |=
-            meanings.into_iter().any(|(meaning, column)| has_odd_bits(*meaning, &column.values));
+        if self.odd_bits.is_none() {
+            let mut columns = self.meanings.iter().zip(&batch.columns);
+            let odd = columns.find(|(meaning, column)| has_odd_bits(**meaning, &column.values));
+            self.odd_bits = odd.map(|(_, column)| column.leaf);
+        }
         let is_large = batch.rows.saturating_mul(batch.columns.len()) >= FEW_VALUES;
         if self.printing.is_some() || (self.threads > 1 && is_large) {
             return self.hand_over(batch);

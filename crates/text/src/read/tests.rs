@@ -386,6 +386,32 @@ fn what_is_wrong_in_json_lines_is_told_with_its_line() {
     assert_eq!(error.detail(), Some(Detail::AdmittedBy(&["infer_bytes", "schema"])));
 }
 
+/// A column of `unknown` has only nulls, whatever its text says null is.
+#[test]
+fn nothing_but_nulls() {
+    let given = TextOptions {
+        schema: Some("id int, n unknown, l list<unknown>".parse().unwrap()),
+        ..TextOptions::default()
+    };
+    let host = HOSTS[0];
+    let mut meter = Meter(0);
+    let mut nulls = |text: &str, format, options: &TextOptions| {
+        let form = meter.sample(text.as_bytes(), format, options, host).unwrap().form().unwrap();
+        let rows = meter.read(text.as_bytes(), &form, &ReadOptions::default(), host).unwrap();
+        rows.iter().map(|batch| batch.columns[1].nulls).sum::<usize>()
+    };
+    let lines = "{\"id\":1,\"n\":null,\"l\":[null,null]}\n{\"id\":2}\n";
+    assert_eq!(nulls(lines, Format::JsonLines, &given), 2);
+    let flat = TextOptions { schema: Some("id int, n unknown".parse().unwrap()), ..given.clone() };
+    assert_eq!(nulls("id,n\n1,\n2,\"\"\n", Format::Csv, &flat), 2);
+    let words = TextOptions { nulls: vec!["NA".into()], ..flat.clone() };
+    assert_eq!(nulls("id,n\n1,NA\n2,NA\n", Format::Csv, &words), 2);
+    let what = "\"x\" is not null, the only value of unknown";
+    refused("id,n\n1,\n2,x\n", Format::Csv, &flat, &format!("line 3: {what}"));
+    refused("{\"n\":null}\n{\"n\":\"x\"}\n", Format::JsonLines, &given, &format!("line 2: {what}"));
+    refused("{\"l\":[null,0]}\n", Format::JsonLines, &given, "line 1: \"0\" is not null");
+}
+
 /// Rows longer than a piece: read completely, in slices, and refused beyond a limit.
 #[test]
 fn long_rows() {

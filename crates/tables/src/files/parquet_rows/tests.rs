@@ -5,7 +5,7 @@ use marquetry_base::Limits;
 use marquetry_parquet::schema::Plan as _;
 
 use super::*;
-use crate::digest::Digest;
+use crate::digest::{Digest, Meanings};
 use crate::files::{FileFormat, Files, FilesOptions};
 use crate::parquet::{NewParquetFile, ParquetOptions};
 use crate::text::{TextFormat, TextOptions};
@@ -51,7 +51,7 @@ fn read(file: &ParquetFile, options: &PieceOptions) -> (Result<Digest>, bool) {
         Ok(how) => ParquetRows { of, how, left: options.limit.unwrap_or(u64::MAX), done: 0 },
         Err(error) => return (Err(error), false),
     };
-    let mut digest = Digest::new(true);
+    let (mut digest, meanings) = (Digest::new(true), Meanings::of(schema));
     let read = loop {
         match rows.next() {
             Ok(Some(batch)) => {
@@ -59,7 +59,7 @@ fn read(file: &ParquetFile, options: &PieceOptions) -> (Result<Digest>, bool) {
                     break Err(error);
                 }
                 assert_eq!(batch.first_row, digest.rows());
-                digest.add(&batch);
+                digest.add(&batch, &meanings);
             }
             Ok(None) => break Ok(digest),
             Err(error) => break Err(error),

@@ -177,7 +177,7 @@ fn every_type_is_read_back_bit_by_bit() {
         assert_eq!(copied.written.bytes, fs::metadata(&path).unwrap().len(), "{name}");
         // By its name alone, it is the same text.
         let mut options = TextOptions::default();
-        options.schema = fit::readable(&from.table().schema, format);
+        options.schema = fit::readable(&from.table().schema, format).ok();
         let file = TextFile::open_all(
             &(Arc::new(LocalFiles) as Arc<dyn Store>),
             &[(path, format)],
@@ -309,6 +309,46 @@ fn nested_columns_are_for_json_lines() {
     assert!(text.starts_with(b"tags,place,id\n\"[1,2]\",\"{\"\"x\"\":7}\",1\n"));
 }
 
+/// What is required in a nested column, and the physical type of nulls, make no difference.
+#[test]
+fn what_can_be_null_makes_no_difference() {
+    let folder = tempfile::tempdir().unwrap();
+    let int = |name| FieldDef::new(name, leaf(PhysicalType::Int32, None));
+    let around = |field: FieldDef| FieldType::Struct(vec![field], None);
+    let fields = [
+        FieldDef::new("both", around(int("x").required())).required(),
+        FieldDef::new("outer", around(int("x"))).required(),
+        FieldDef::new("inner", around(int("x").required())),
+        FieldDef::new("tags", FieldType::List(Box::new(int("element").required()))).required(),
+        FieldDef::new("none", leaf(PhysicalType::Double, LogicalType::Unknown)),
+    ];
+    let mut batch = Batch::of_values([
+        vec![1, 2].into(),
+        vec![3, 0].into(),
+        vec![0, 4].into(),
+        vec![5, 6].into(),
+        vec![0.0, 0.0].into(),
+    ])
+    .unwrap();
+    for (column, is_there) in [(1, [true, false]), (2, [false, true]), (4, [false, false])] {
+        batch.columns[column].validity = Some(is_there.into_iter().collect::<Bitmap>());
+        batch.columns[column].nulls = is_there.iter().filter(|it| !**it).count();
+    }
+    let tags = &mut batch.columns[3];
+    // Two elements, and none.
+    tags.levels = Some(Levels { definition: vec![1, 1, 0].into(), repetition: Some(vec![0, 1, 0].into()) });
+    (tags.nulls, tags.layout) = (1, Layout::Dense);
+    let from = source(Schema::of_fields(&fields).unwrap(), batch);
+    let path = folder.path().join("a.jsonl");
+    let mut to = NewTextFile::new(&path, Format::JsonLines, TextOutputOptions::default()).unwrap();
+    copy(&from, &mut to, &verified(), &mut |_| {}).unwrap();
+    assert_eq!(
+        fs::read_to_string(&path).unwrap(),
+        "{\"both\":{\"x\":1},\"outer\":{\"x\":3},\"inner\":null,\"tags\":[5,6],\"none\":null}\n\
+         {\"both\":{\"x\":2},\"outer\":{\"x\":null},\"inner\":{\"x\":4},\"tags\":[],\"none\":null}\n"
+    );
+}
+
 #[test]
 fn what_is_wrong_with_names_is_said_at_once() {
     let int = || leaf(PhysicalType::Int32, None);
@@ -331,12 +371,16 @@ fn what_cannot_be_verified_is_refused() {
         let mut to = NewTextFile::new(&path, Format::Csv, TextOutputOptions::default()).unwrap();
         copy(&from, &mut to, options, &mut |_| {})
     };
-    // Text is read as decimals that are held in another way.
-    let decimal = LogicalType::Decimal { precision: 5, scale: 2 };
-    let unusual = || leaf(PhysicalType::ByteArray, decimal.clone());
+    let decimal = |precision| LogicalType::Decimal { precision, scale: 2 };
+    let unusual = || leaf(PhysicalType::ByteArray, decimal(40));
     let bytes = || [&[0xff][..], &[2]].into_iter().collect::<Values>();
     let error = copied(unusual(), bytes(), &verified()).unwrap_err();
     assert_eq!(error.detail(), Some(Detail::Option("verify")));
+    let (what, place) = ("text is not read back as BYTE_ARRAY DECIMAL(40, 2), bit by bit", error.place());
+    assert_eq!(
+        (error.message(), place.column.as_deref(), place.object.as_deref()),
+        (what, Some("a"), Some("rows"))
+    );
     // An INT96 of another day's nanoseconds is the same point in time; halves can be NaN, too.
     let odd = [(PhysicalType::Int96, None, vec![0xff; 24]), (HALF.0, HALF.1, vec![1, 0x7c, 0, 0])];
     for (physical, logical, bytes) in odd {
@@ -347,6 +391,7 @@ fn what_cannot_be_verified_is_refused() {
         };
         let error = copied(FieldType::Leaf(physical, logical), values, &verified()).unwrap_err();
         assert_eq!(error.detail(), Some(Detail::Option("verify")), "{error}");
+        assert_eq!(error.place().column.as_deref(), Some("a"));
     }
     // NaNs of other bits are the same word.
     let nans: Vec<f64> = vec![1.5, f64::from_bits(0xfff8_0000_0000_0000)];
@@ -355,6 +400,11 @@ fn what_cannot_be_verified_is_refused() {
     assert!(!path.exists());
     copied(unusual(), bytes(), &CopyOptions::default()).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), "a\n-0.01\n0.02\n");
+    // Fewer digits are read in another number of bytes, and have the same values.
+    fs::remove_file(&path).unwrap();
+    copied(leaf(PhysicalType::ByteArray, decimal(5)), bytes(), &verified()).unwrap();
+    fs::remove_file(&path).unwrap();
+    copied(leaf(PhysicalType::Int64, decimal(5)), vec![-1_i64, 99_999].into(), &verified()).unwrap();
 }
 
 const HALF: (PhysicalType, Option<LogicalType>) =

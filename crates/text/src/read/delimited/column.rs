@@ -269,6 +269,7 @@ impl Filling {
                     put(&mut out[row], i32::try_from(time).ok())
                 })
             }
+            (Array::Int32(_), Scalar::Unknown) => self.parsed(source, budget, |_, _| None),
             (Array::Int32(out), Scalar::Unsigned(bits)) => self.parsed(source, budget, |row, text| {
                 let value = parse::unsigned(text.trim_ascii(), bits)?;
                 put(&mut out[row], u32::try_from(value).ok().map(u32::cast_signed))
