@@ -119,7 +119,7 @@ impl Failure {
             return Failure::AboveLimit(Exit::Refused, text);
         }
         let advice = advice(error);
-        Failure::Said(exit, if advice.is_empty() { text } else { text + &advised(&advice.join(", ")) })
+        Failure::Said(exit, if advice.is_empty() { text } else { text + &hints::advised(&advice.join(", ")) })
     }
 
     /// … and something more to say.
@@ -139,7 +139,7 @@ impl Failure {
         match self {
             Failure::AboveLimit(exit, message) if is_trusting => Failure::Said(exit, message),
             Failure::AboveLimit(exit, message) => {
-                Failure::Said(exit, message + &advised("--trust lifts this limit"))
+                Failure::Said(exit, message + &hints::advised("--trust lifts this limit"))
             }
             other => other,
         }
@@ -313,12 +313,6 @@ fn listed(error: &Error, subject: &str, option: Option<&str>) -> String {
         0 => text,
         more => format!("{text}; and {more} more"),
     }
-}
-
-/// Advice, of the command that has the options.
-fn advised(advice: &str) -> String {
-    let with = if crate::program_name() == "parquet2cql" { "with `marquetry cql`, " } else { "" };
-    format!("; {with}{advice}")
 }
 
 /// The options that would help, each once.

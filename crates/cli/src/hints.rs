@@ -1,5 +1,13 @@
 //! What helps, in the words of the command line.
 
+use std::path::Path;
+
+/// Advice, of the command that has the options.
+pub(crate) fn advised(advice: &str) -> String {
+    let with = if program_name() == "parquet2cql" { "with `marquetry cql`, " } else { "" };
+    format!("; {with}{advice}")
+}
+
 /// What another value of an option of the library's would do.
 pub(crate) fn of_option(option: &str) -> Option<&'static str> {
     Some(match option {
@@ -37,4 +45,11 @@ pub(crate) fn of_command(name: &str) -> Option<&'static str> {
         "sql" | "ddl" | "insert" => "'marquetry cql FILE --table T --key K' prints CQL",
         _ => return None,
     })
+}
+
+/// `marquetry` for any name but that of the other program.
+pub(crate) fn program_name() -> String {
+    let started_as = std::env::args_os().next();
+    let stem = started_as.as_deref().map(Path::new).and_then(Path::file_stem);
+    if stem.is_some_and(|stem| stem == "parquet2cql") { "parquet2cql".into() } else { "marquetry".into() }
 }

@@ -27,13 +27,13 @@ mod terminal;
 mod text;
 
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{ArgMatches, CommandFactory, Parser, Subcommand};
 
 use failure::{EXIT_HELP, EXIT_HELP_OF_SOME, Exit, Failure, Outcome};
+use hints::program_name;
 use output::Interrupted;
 
 const EXAMPLES: &str = "\
@@ -182,13 +182,6 @@ fn escaped(mut error: clap::Error) -> clap::Error {
         error.insert(kind, ContextValue::String(table::printable(&failure::redact(&text))));
     }
     error
-}
-
-/// `marquetry` for any name but that of the other program.
-fn program_name() -> String {
-    let started_as = std::env::args_os().next();
-    let stem = started_as.as_deref().map(Path::new).and_then(Path::file_stem);
-    if stem.is_some_and(|stem| stem == "parquet2cql") { "parquet2cql".into() } else { "marquetry".into() }
 }
 
 /// A bug ends the program with one line and its own exit code, not with a backtrace.

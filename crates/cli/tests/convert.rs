@@ -418,16 +418,16 @@ fn nothing_but_nulls_is_a_type() {
     let text = folder.write("a.csv", "id,n\n1,\n2,\n");
     let file = folder.parquet(&text, &["--types", "n=unknown"]);
     assert_eq!(schema(&file, &[]), "id bigint,\nn unknown\n");
-    assert!(run(["show", &file]).succeeded().contains("INT32       UNKNOWN"));
+    assert!(run(["show", &file]).succeeded().contains("UNKNOWN"));
     // Other nulls become such, and such become others.
-    let inferred = folder.parquet(&text, &[]);
-    assert_eq!(schema(&inferred, &["--types", "n=unknown"]), schema(&file, &[]));
+    let inferred = folder.parquet(&folder.write("c.csv", "id,n\n1,\n2,\n"), &[]);
+    assert_eq!(schema(&inferred, &[]), "id bigint,\nn text\n");
     assert_eq!(rows(&inferred, &["--types", "n=unknown"]), rows(&file, &["--types", "n=uuid"]));
     let bad = folder.write("b.csv", "id,n\n1,\n2,x\n");
     run(["rows", &bad, "--schema", "id int, n unknown"])
         .failed(1, &["line 3: \"x\" is not null, the only value of unknown (column n"]);
     run(["rows", &folder.parquet(&bad, &[]), "--types", "n=unknown"])
-        .failed(1, &["x does not fit null, the only value of unknown (column n, row 1)"]);
+        .failed(1, &["\"x\" does not fit null, the only value of unknown (column n, row 1)"]);
     run(["rows", &inferred, "--types", "id=unknown"]).failed(1, &["bigint has no conversion to unknown"]);
 }
 

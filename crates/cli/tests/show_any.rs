@@ -92,7 +92,7 @@ fn a_directory_of_text_is_shown_as_one() {
         "3 files",
         "  format      CSV (2 files), Parquet (1 file)",
         "  rows        2 in 1 row group",
-        "              and those of 2 text files, which are not counted",
+        "              those of text not counted (2 text files)",
         "  not read    1 file",
     ] {
         assert!(shown.lines().any(|shown| shown.starts_with(line)), "no {line:?} in {shown}");

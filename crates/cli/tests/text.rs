@@ -474,7 +474,7 @@ fn as_other_tables() {
     }
     fs::create_dir(folder.path("packed")).unwrap();
     run(["rows", &folder.path("packed"), "--from", "csv"])
-        .failed(3, &["a directory without a file of that kind"]);
+        .failed(3, &["a directory without a Parquet file (*.parquet, *.parq, *.pq) or a text (*.csv)\n"]);
     fs::rename(folder.path("p.csv.gz"), folder.path("packed/P.CSV.GZ")).unwrap();
     let first = run(["rows", &folder.path("packed"), "--from", "csv", "--limit", "1"]).succeeded();
     assert!(first.contains("1  x"), "{first}");

@@ -53,11 +53,8 @@ fn heading(survey: &Survey, terminal: Terminal, out: &mut Vec<u8>) {
         fact("rows", format!("{} in {}", thousands(survey.rows), plural(survey.row_groups, "row group")));
     }
     if survey.uncounted > 0 {
-        let texts = plural(survey.uncounted, "text file");
-        match is_text {
-            true => fact("rows", format!("not counted ({texts})")),
-            false => fact("", format!("and those of {texts}, which are not counted")),
-        }
+        let (name, what) = if is_text { ("rows", "not counted") } else { ("", "those of text not counted") };
+        fact(name, format!("{what} ({})", plural(survey.uncounted, "text file")));
     }
     fact("size", text::size_exact(survey.bytes));
     if survey.compressed_bytes > 0 {
