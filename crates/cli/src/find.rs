@@ -41,7 +41,7 @@ Examples:
 )]
 pub(crate) struct Find {
     /// Parquet files, directories, patterns, CSV or JSON lines; then the predicate
-    #[arg(value_name = "FILE… PREDICATE", required = true, num_args = 2..)]
+    #[arg(value_name = "FILE… PREDICATE", required = true)]
     files_and_predicate: Vec<PathBuf>,
 
     /// Say what was left out by what, instead of printing rows
@@ -73,7 +73,9 @@ enum Structure {
 
 impl Find {
     pub(crate) fn run(&self, interrupted: Interrupted) -> Outcome {
-        let Some((predicate, files)) = self.files_and_predicate.split_last() else {
+        let Some((predicate, files)) =
+            self.files_and_predicate.split_last().filter(|(_, files)| !files.is_empty())
+        else {
             return Err(Failure::usage("name the files first, then the predicate"));
         };
         let predicate = predicate.to_str().ok_or_else(|| Failure::usage("a predicate that is not UTF-8"))?;

@@ -41,7 +41,12 @@ pub(crate) struct TableArgs {
     /// have in the files, with dots for nested ones; of a list, one element has to match. Literals are CQL's: 42, -1.5e3, 'text',
     /// '2024-02-29T12:00Z', 0xcafe, true, a UUID. Parquet files are searched by their statistics, Bloom filters and page index, and
     /// other columns are read only where rows were found. --limit counts the rows that match.
-    #[arg(long = "where", value_name = "PREDICATE", help_heading = "Rows and columns")]
+    #[arg(
+        long = "where",
+        value_name = "PREDICATE",
+        allow_hyphen_values = true,
+        help_heading = "Rows and columns"
+    )]
     pub(crate) predicate: Option<String>,
 
     /// Types of some columns, in the words of --schema: fare=decimal(12,2),place.lat=double
@@ -56,7 +61,7 @@ pub(crate) struct TableArgs {
     /// Other names of columns: old=new,…
     ///
     /// A dot selects a field of a group, as in --columns: place.lat=latitude. All other options (--columns, --key, --sort and so
-    /// on) use the new names; only --types and --schema, which describe the file, use those in it.
+    /// on) use the new names; only --types, --schema and --where, which are about the file, use those in it.
     #[arg(long, value_name = "OLD=NEW,…", help_heading = "Rows and columns")]
     pub(crate) rename: Vec<String>,
 

@@ -112,6 +112,38 @@ fn other_commands_take_some_rows() {
 }
 
 #[test]
+fn a_filter_is_asked_by_several_tests() {
+    let folder = Folder::new();
+    let file = numbers(&folder);
+    let both = "(id > 5 OR name = 'name 1x') AND name IN ('name 2x', 'name 21')";
+    let found = run(["find", "--columns", "id", "--format", "csv", &file, both]);
+    // Names are the numbers times seven; 3 * 7 is less than what is asked of numbers.
+    assert_eq!((found.code, &*found.out), (Some(1), "id\n"));
+    let found =
+        run(["find", "--columns", "id", "--format", "csv", &file, &both.replace("21", "49")]).succeeded();
+    assert_eq!(found, "id\n7\n");
+}
+
+#[test]
+fn lists_that_are_null_or_empty() {
+    let folder = Folder::new();
+    let lines = "{\"id\":1,\"s\":[{\"i\":1}]}\n{\"id\":2,\"s\":null}\n{\"id\":3,\"s\":[]}\n";
+    let (text, to) = (folder.write("a.jsonl", lines), folder.path("a.parquet"));
+    run(["copy", &text, &to, "--quiet"]).succeeded();
+    for file in [&text, &to] {
+        let ids = |predicate: &str| {
+            let found = run(["find", file, predicate, "--columns", "id", "--format", "csv"]).out;
+            found.lines().skip(1).collect::<Vec<_>>().join(",")
+        };
+        assert_eq!(
+            ["s.i = 1", "NOT s.i = 1", "s IS NULL", "s IS NOT NULL"].map(ids),
+            ["1", "3", "2", "1,3"],
+            "{file}"
+        );
+    }
+}
+
+#[test]
 fn directories_decide_by_their_names() {
     let folder = Folder::new();
     let file = numbers(&folder);

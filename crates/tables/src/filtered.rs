@@ -74,6 +74,7 @@ impl Filtered {
         filter: &Filter,
     ) -> Result<Arc<dyn Source>> {
         let all = &source.table().schema;
+        let over_all = filter.predicate(all)?;
         let (wanted, read) = match &columns {
             None => (Arc::clone(source), Arc::clone(source)),
             Some(columns) => {
@@ -82,7 +83,7 @@ impl Filtered {
                 for column in columns {
                     there.extend(column.leaves(all)?);
                 }
-                for leaf in filter.predicate(all)?.leaves() {
+                for leaf in over_all.leaves() {
                     if !there.contains(&leaf) {
                         read.push(ColumnPath::of_leaf(all, leaf));
                     }
@@ -91,7 +92,11 @@ impl Filtered {
             }
         };
         let (table, pieces) = with_unknown_rows(wanted.table(), source.pieces());
-        let predicate = filter.predicate(&read.table().schema)?;
+        // Names may mean something else in the projection: a map without its keys is a list.
+        let projected = Conform::plan(Arc::clone(all), Arc::clone(&read.table().schema), &[]).at_once()?;
+        let place = |leaf: usize| projected.reads().iter().position(|read| *read == leaf);
+        let predicate = over_all.map_leaves(&place);
+        let predicate = predicate.ok_or_else(|| Error::internal("a column that is tested, and not read"))?;
         let (from, to) = (Arc::clone(&read.table().schema), Arc::clone(&table.schema));
         let conform = Arc::new(Conform::plan(from, to, &[]).at_once()?);
         let (source, filter) = (Arc::clone(source), filter.clone());
@@ -173,7 +178,9 @@ impl Tested {
         }
         let plain = Plain::of(batch, &self.schema)?;
         self.gathered.take(&plain, 0..self.schema.leaves().len(), &rows)?;
-        let is_enough = self.gathered.rows() >= BATCH_ROWS || self.gathered.bytes() >= GATHERED_BYTES;
+        let is_enough = u64_of(self.gathered.rows()) >= self.left
+            || self.gathered.rows() >= BATCH_ROWS
+            || self.gathered.bytes() >= GATHERED_BYTES;
         Ok(Some(is_enough.then(|| self.take_gathered())))
     }
 

@@ -7,7 +7,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use marquetry_base::cast::u64_of;
+use marquetry_base::cast::{u64_of, usize_of_u32};
 use marquetry_base::{
     Budget, Bytes, Codecs, Error, ErrorKind, Failed, Machine, Object, Price, Release, Result, Step,
     release_all,
@@ -105,12 +105,24 @@ pub struct RowFinder {
     stage: Stage,
     /// What is known of the tests in the row group at hand.
     verdicts: Vec<Verdict>,
-    /// Page indexes, by row group and leaf. `None`: it has none.
-    pages: BTreeMap<(usize, usize), Option<Arc<ChunkPages>>>,
+    /// Page indexes, by row group and leaf.
+    pages: BTreeMap<(usize, usize), Arc<ChunkPages>>,
     kept_bytes: usize,
+    /// What was read of a chunk's Bloom filter: several tests may ask it, one after the other.
+    filter: FilterBytes,
     report: Report,
     failed: Failed,
 }
+
+/// Parts of the Bloom filter of a row group's leaf.
+#[derive(Default)]
+struct FilterBytes {
+    of: (usize, usize),
+    parts: Vec<(Range<u64>, Bytes)>,
+}
+
+/// Parts of a Bloom filter that are kept, at most.
+const FILTER_PARTS_MAX: usize = 256;
 
 /// What is being done with the row group at hand.
 enum Stage {
@@ -189,6 +201,7 @@ impl RowFinder {
             verdicts: Vec::new(),
             pages: BTreeMap::new(),
             kept_bytes: 0,
+            filter: FilterBytes::default(),
             report: Report::default(),
             failed: Failed::default(),
         };
@@ -310,7 +323,13 @@ impl RowFinder {
                             else {
                                 return Err(Error::internal("an index without a reader"));
                             };
-                            let pages = ChunkPages::new(chunk.offset_index, chunk.column_index, order, rows);
+                            let pages = ChunkPages::new(
+                                chunk.offset_index,
+                                chunk.column_index,
+                                order,
+                                rows,
+                                index_bytes(&self.metadata, row_group, chunk.leaf),
+                            );
                             let (leaf, pages) = (chunk.leaf, Box::new(pages));
                             self.stage = Stage::Check { row_group, leaf, pages, reader };
                         }
@@ -329,7 +348,7 @@ impl RowFinder {
                         return Err(Error::internal("an index that is not checked"));
                     };
                     self.kept_bytes += pages.held();
-                    self.pages.insert((row_group, leaf), Some(Arc::from(pages)));
+                    self.pages.insert((row_group, leaf), Arc::from(pages));
                     self.stage = Stage::Index { row_group, reader: Some(reader) };
                 }
                 Stage::Judge(judged) => {
@@ -388,9 +407,9 @@ impl RowFinder {
                             let order = LeafOrder::of(&self.metadata, chunk.leaf);
                             let order = order.ok_or_else(|| Error::internal("an index of no leaf"))?;
                             let rows = self.metadata.row_groups[row_group].rows;
-                            let pages = ChunkPages::new(chunk.offset_index, None, order, rows);
+                            let pages = ChunkPages::new(chunk.offset_index, None, order, rows, 0);
                             self.kept_bytes += pages.held();
-                            self.pages.insert((row_group, chunk.leaf), Some(Arc::new(pages)));
+                            self.pages.insert((row_group, chunk.leaf), Arc::new(pages));
                         }
                         Step::Done => {
                             let rows = core::mem::take(rows);
@@ -512,7 +531,13 @@ impl RowFinder {
         };
         budget.charge_units(MACHINE_UNITS);
         let (left, leaf) = (hashes.len(), self.tests[number].leaf);
-        let probe = BloomProbe::new(self.object, &self.metadata, row_group, leaf, hashes)?;
+        let mut probe = BloomProbe::new(self.object, &self.metadata, row_group, leaf, hashes)?;
+        if self.filter.of != (row_group, leaf) || self.filter.parts.len() > FILTER_PARTS_MAX {
+            self.filter = FilterBytes { of: (row_group, leaf), parts: Vec::new() };
+        }
+        for (range, bytes) in &self.filter.parts {
+            Machine::supply(&mut probe, self.object, range.clone(), bytes.clone())?;
+        }
         Ok(Some((number, Probing { probe, left })))
     }
 
@@ -543,17 +568,13 @@ impl RowFinder {
         let mut missing = Vec::new();
         for leaf in leaves {
             let chunk = columns.get(*leaf).filter(|chunk| chunk.offset_index.is_some() && !chunk.encrypted);
-            let lacks_bounds = |pages: &Option<Arc<ChunkPages>>| {
-                has_bounds
-                    && pages.as_ref().is_some_and(|pages| !pages.has_bounds())
-                    && chunk.is_some_and(|chunk| chunk.column_index.is_some())
+            let lacks_bounds = |pages: &Arc<ChunkPages>| {
+                has_bounds && !pages.has_bounds() && chunk.is_some_and(|chunk| chunk.column_index.is_some())
             };
             match (self.pages.get(&(row_group, *leaf)), chunk) {
                 (Some(pages), _) if !lacks_bounds(pages) => {}
                 (_, Some(_)) => missing.push(*leaf),
-                (_, None) => {
-                    self.pages.insert((row_group, *leaf), None);
-                }
+                (_, None) => {}
             }
         }
         if missing.is_empty() {
@@ -589,7 +610,7 @@ impl RowFinder {
         if let Some(rows) = &wanted {
             reader.select(row_group, rows.clone())?;
             for leaf in &self.leaves {
-                if let Some(Some(pages)) = self.pages.get(&(row_group, *leaf)) {
+                if let Some(pages) = self.pages.get(&(row_group, *leaf)) {
                     reader.locate(row_group, *leaf, Arc::clone(&pages.offset_index))?;
                 }
             }
@@ -611,11 +632,17 @@ impl RowFinder {
         self.stage = Stage::Begin;
         let leaves = self.leaves.iter().chain(&self.options.locate);
         let pages = leaves.filter_map(|leaf| {
-            let pages = self.pages.get(&(row_group, *leaf))?.as_ref()?;
+            let pages = self.pages.get(&(row_group, *leaf))?;
             Some((*leaf, Arc::clone(&pages.offset_index)))
         });
         Found { row_group, rows, pages: pages.collect() }
     }
+}
+
+/// Bytes of a chunk's column index in the file.
+fn index_bytes(metadata: &FileMetaData, row_group: usize, leaf: usize) -> usize {
+    let chunk = metadata.row_groups.get(row_group).and_then(|group| group.columns.get(leaf));
+    usize_of_u32(chunk.and_then(|chunk| chunk.column_index).map_or(0, |(_, length)| length))
 }
 
 impl Stage {
@@ -655,7 +682,7 @@ impl Judged {
     fn step(
         &mut self,
         (program, tests, verdicts): (&[Operation], &[Test], &[Verdict]),
-        pages: &BTreeMap<(usize, usize), Option<Arc<ChunkPages>>>,
+        pages: &BTreeMap<(usize, usize), Arc<ChunkPages>>,
         metadata: &FileMetaData,
         report: &mut Report,
         budget: &mut Budget<'_>,
@@ -668,7 +695,7 @@ impl Judged {
                 Operation::All(false) => RowSelection::none(),
                 Operation::Test(number) => {
                     let (test, verdict) = (&tests[number], verdicts[number]);
-                    let known = pages.get(&(self.row_group, test.leaf)).and_then(Option::as_ref);
+                    let known = pages.get(&(self.row_group, test.leaf));
                     match (verdict, known) {
                         (Verdict::None, _) => RowSelection::none(),
                         (Verdict::All, _) => all()?,
@@ -792,6 +819,9 @@ impl Machine for RowFinder {
         }
         self.report.bytes += u64_of(bytes.len());
         self.report.reads += 1;
+        if matches!(self.stage, Stage::Bloom { .. }) {
+            self.filter.parts.push((range.clone(), bytes.clone()));
+        }
         match self.stage.machine() {
             Some(machine) => machine.supply(object, range, bytes),
             None => Ok(()),
@@ -831,7 +861,7 @@ impl Release for RowFinder {
             return false;
         }
         while let Some(mut entry) = self.pages.first_entry() {
-            if let Some(pages) = entry.get_mut().as_mut().and_then(Arc::get_mut)
+            if let Some(pages) = Arc::get_mut(entry.get_mut())
                 && !pages.release(budget)
             {
                 return false;

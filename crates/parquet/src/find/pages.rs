@@ -30,6 +30,8 @@ pub(super) struct ChunkPages {
     sorted: Option<Sorted>,
     /// Pages whose order was checked.
     checked: usize,
+    /// Bytes of the index in the file: bounds share them.
+    encoded_bytes: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +46,7 @@ impl ChunkPages {
         column_index: Option<ColumnIndex>,
         order: LeafOrder,
         group_rows: u64,
+        encoded_bytes: usize,
     ) -> ChunkPages {
         use crate::format::BoundaryOrder::{Ascending, Descending};
         let sorted = column_index.as_ref().and_then(|index| match index.boundary_order {
@@ -58,6 +61,7 @@ impl ChunkPages {
             group_rows,
             sorted,
             checked: 0,
+            encoded_bytes,
         }
     }
 
@@ -74,7 +78,7 @@ impl ChunkPages {
     /// Approximate bytes that it takes.
     pub(super) fn held(&self) -> usize {
         // Two bounds of a page, with what they are kept in, and its place.
-        self.len().saturating_mul(96)
+        self.len().saturating_mul(96).saturating_add(self.encoded_bytes)
     }
 
     /// The rows of a page.
@@ -185,9 +189,10 @@ impl Judging {
             None => {
                 budget.charge_units(SEARCH_UNITS);
                 let found = match (&test.accepts, chunk.order.order()) {
-                    // NaNs are not between bounds.
+                    // NaNs are not between bounds, and keys of INT96 need not be in the order of theirs.
                     (Accepts::Values(ranges), Some(order))
-                        if !(order.is_floating() && ranges.has_key(NAN_KEY))
+                        if order != Order::Int96
+                            && !(order.is_floating() && ranges.has_key(NAN_KEY))
                             && schema
                                 .leaves()
                                 .get(test.leaf)

@@ -67,6 +67,16 @@ impl Report {
         }
     }
 
+    /// What was done since it was as `before`.
+    #[must_use]
+    pub fn since(&self, before: &Report) -> Report {
+        let mut since = *self;
+        for (more, known) in since.numbers().into_iter().zip(before.clone().numbers()) {
+            *more = more.saturating_sub(*known);
+        }
+        since
+    }
+
     fn numbers(&mut self) -> [&mut u64; 15] {
         let Report { row_groups, rows, statistics: a, bloom: b, index: c, tested, found, bytes, reads } =
             self;

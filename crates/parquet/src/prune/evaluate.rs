@@ -232,9 +232,10 @@ impl OneTest {
             let end = rows.min(at.row + SLICE_VALUES);
             let matcher = match &mut self.kind {
                 Kind::Values(matcher) => matcher,
-                Kind::Nulls { are_wanted, .. } => {
+                Kind::Nulls { are_wanted, definition, .. } => {
                     for row in at.row..end {
-                        let passes = column.is_null(row) == *are_wanted;
+                        // A required struct around the leaf is there where the leaf is null.
+                        let passes = (*definition > 0 && column.is_null(row)) == *are_wanted;
                         mask[row / 64] |= u64::from(passes) << (row % 64);
                     }
                     budget.charge(ROW_PRICE, 0, end - at.row);

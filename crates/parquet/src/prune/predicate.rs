@@ -102,13 +102,15 @@ impl Test {
     /// What is known of a column chunk's or a page's rows by its counts and bounds.
     pub fn judge(&self, known: &Known<'_>, order: &LeafOrder, schema: &Schema) -> Verdict {
         let Some(leaf) = schema.leaves().get(self.leaf) else { return Verdict::Some };
-        let has_no_nulls = known.nulls == Some(0);
+        // Below a list, writers leave lists out that are empty or null: Arrow C++ counts the nulls of elements alone (its issues 42980
+        // and 51097).
+        let has_no_nulls = known.nulls == Some(0) && leaf.repetition_max == 0;
         let of_values = match &self.accepts {
             Accepts::Values(ranges) => ranges.judge(known, order.order()),
             Accepts::Nulls { definition, are_wanted, slot } => {
                 // Nulls of a leaf are all its entries without a value.
                 let is_leaf = *definition == leaf.definition_max && *slot == 0;
-                return match (has_no_nulls, known.is_only_nulls && is_leaf) {
+                return match (has_no_nulls || *definition == 0, known.is_only_nulls && is_leaf) {
                     _ if known.values == Some(0) => Verdict::None,
                     (true, _) => {
                         if *are_wanted {
@@ -156,6 +158,19 @@ impl Predicate {
         leaves.sort_unstable();
         leaves.dedup();
         leaves
+    }
+
+    /// The same over other leaves, where all of these have one.
+    #[must_use]
+    pub fn map_leaves(&self, leaf_of: &dyn Fn(usize) -> Option<usize>) -> Option<Predicate> {
+        let all = |parts: &[Predicate]| -> Option<Vec<Predicate>> {
+            parts.iter().map(|part| part.map_leaves(leaf_of)).collect()
+        };
+        Some(match self {
+            Predicate::And(parts) => Predicate::And(all(parts)?),
+            Predicate::Or(parts) => Predicate::Or(all(parts)?),
+            Predicate::Test(test) => Predicate::Test(Test { leaf: leaf_of(test.leaf)?, ..test.clone() }),
+        })
     }
 
     /// Each of its tests, from left to right.

@@ -434,10 +434,14 @@ impl Ranges {
         match self {
             Ranges::Numbers(ranges) => {
                 for [first, last] in ranges {
-                    if first != last || values.len() >= most {
+                    // Numbers that follow each other are one range.
+                    let count = last.checked_sub(*first).and_then(|count| usize::try_from(count).ok())?;
+                    if count >= most.saturating_sub(values.len()) {
                         return None;
                     }
-                    plain_of_key(*first, order, physical_type, &mut values)?;
+                    for key in *first..=*last {
+                        plain_of_key(key, order, physical_type, &mut values)?;
+                    }
                 }
             }
             Ranges::Bytes(ranges) => {

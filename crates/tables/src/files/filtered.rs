@@ -8,7 +8,7 @@ use marquetry_base::{Codecs, Result};
 use marquetry_codecs::StandardCodecs;
 use marquetry_io::drive;
 use marquetry_parquet::batch::Batch;
-use marquetry_parquet::find::{FindOptions, Found, RowFinder};
+use marquetry_parquet::find::{FindOptions, Found, Report, RowFinder};
 use marquetry_parquet::prune::Predicate;
 use marquetry_parquet::read::ConformReader;
 
@@ -36,7 +36,8 @@ pub(super) struct FoundRows {
     reader: Option<Box<ConformReader>>,
     left: u64,
     filter: Filter,
-    is_reported: bool,
+    /// What of the search is in the filter's report.
+    reported: Report,
 }
 
 impl FoundRows {
@@ -60,7 +61,17 @@ impl FoundRows {
         let finder = RowFinder::new(FILE, Arc::clone(file.metadata()), codecs, predicate, find);
         let finder = finder.map_err(|error| file.named(error))?;
         let filter = filter.clone();
-        Ok(FoundRows { file, plan, options, sources, finder, reader: None, left, filter, is_reported: false })
+        Ok(FoundRows {
+            file,
+            plan,
+            options,
+            sources,
+            finder,
+            reader: None,
+            left,
+            filter,
+            reported: Report::default(),
+        })
     }
 
     fn next_rows(&mut self) -> Result<Option<Batch>> {
@@ -72,9 +83,10 @@ impl FoundRows {
                 self.reader = None;
             }
             self.options.cancel.check()?;
-            let Some(Found { row_group, rows, pages, .. }) = drive(&mut self.finder, &self.sources)? else {
-                return Ok(None);
-            };
+            let found = drive(&mut self.finder, &self.sources);
+            // Before the rows are handed out: whoever takes the last of them may not ask again.
+            self.report();
+            let Some(Found { row_group, rows, pages, .. }) = found? else { return Ok(None) };
             let (conform, constants) = self.plan.clone();
             let groups = row_group..row_group + 1;
             let mut reader = self.file.reader(groups, conform, constants, &self.options)?;
@@ -88,17 +100,11 @@ impl FoundRows {
         }
     }
 
-    /// Adds what was searched, once.
+    /// Adds what was searched since the last time.
     fn report(&mut self) {
-        if !std::mem::replace(&mut self.is_reported, true) {
-            self.filter.add(self.finder.report());
-        }
-    }
-}
-
-impl Drop for FoundRows {
-    fn drop(&mut self) {
-        self.report();
+        let report = *self.finder.report();
+        self.filter.add(&report.since(&self.reported));
+        self.reported = report;
     }
 }
 
@@ -108,10 +114,7 @@ impl Batches for FoundRows {
             return Ok(None);
         }
         let next = self.next_rows().map_err(|error| self.file.named(error))?;
-        let Some(mut batch) = next else {
-            self.report();
-            return Ok(None);
-        };
+        let Some(mut batch) = next else { return Ok(None) };
         if u64_of(batch.rows) > self.left {
             batch = batch.slice(0..usize_of(self.left).unwrap_or(usize::MAX));
         }

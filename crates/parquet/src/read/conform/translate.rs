@@ -36,6 +36,9 @@ impl Conform {
             Ok(Some(if is_true { Predicate::And(Vec::new()) } else { Predicate::Or(Vec::new()) }))
         };
         let Some(plan) = self.leaves.get(test.leaf) else { return Ok(None) };
+        if let Accepts::Nulls { definition: 0, are_wanted, .. } = &test.accepts {
+            return always(!are_wanted);
+        }
         let of_null = match &test.accepts {
             Accepts::Values(_) => false,
             Accepts::Nulls { are_wanted, .. } => *are_wanted,
@@ -45,16 +48,17 @@ impl Conform {
                 let Some(leaf) = self.reads.get(read) else { return Ok(None) };
                 let mut accepts = test.accepts.clone();
                 let found = &self.from.leaves()[*leaf];
-                if let (Accepts::Nulls { definition, .. }, true) = (&mut accepts, found.is_flat()) {
-                    // No level has to be mapped, because validity says it.
-                    *definition = found.definition_max;
-                } else if let (Accepts::Nulls { slot, definition, .. }, Some(map)) =
-                    (&mut accepts, map.and_then(|map| self.maps.get(map)))
-                {
-                    // The first of the file's levels that means as much.
-                    let level = |level: u16| map.partition_point(|mapped| u16::from(*mapped) < level);
-                    *slot = u16::try_from(level(*slot)).unwrap_or(u16::MAX);
-                    *definition = u16::try_from(level(*definition)).unwrap_or(u16::MAX);
+                if let Accepts::Nulls { slot, definition, .. } = &mut accepts {
+                    match map.and_then(|map| self.maps.get(map)) {
+                        Some(map) => {
+                            // The first of the file's levels that means as much.
+                            let level = |level: u16| map.partition_point(|mapped| u16::from(*mapped) < level);
+                            *slot = u16::try_from(level(*slot)).unwrap_or(u16::MAX);
+                            *definition = u16::try_from(level(*definition)).unwrap_or(u16::MAX);
+                        }
+                        // What is required in the file has no level that says it is null.
+                        None => *definition = (*definition).min(found.definition_max),
+                    }
                 }
                 Ok(Some(Predicate::Test(Test { leaf: *leaf, quantifier: test.quantifier, accepts })))
             }
@@ -134,6 +138,14 @@ mod tests {
         );
         assert_eq!((of(&values(1)), of(&nulls(1, 1, true))), (None, None));
         assert_eq!(of(&Predicate::And(vec![values(2), values(1)])), None);
+    }
+
+    #[test]
+    fn a_required_struct_is_not_null_where_its_leaf_is() {
+        let conform =
+            conform(&[(1, '1', "s", ""), (2, '?', "x", "")], &[(1, '?', "s", ""), (2, '?', "x", "")], &[]);
+        let of = |definition| conform.translate(&nulls(0, definition, true), &[]).unwrap().unwrap();
+        assert_eq!([of(1), of(2)], [nulls(0, 0, true), nulls(0, 1, true)]);
     }
 
     #[test]
