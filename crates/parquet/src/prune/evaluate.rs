@@ -249,7 +249,7 @@ impl OneTest {
             match (column.layout, &column.validity) {
                 (Layout::Spaced, _) | (Layout::Dense, None) => {
                     let done = matcher.step(&column.values, at.row..end, &mut bits, budget)?;
-                    if at.row % 64 == 0 {
+                    if at.row.is_multiple_of(64) {
                         let rows = (at.row..at.row + done).step_by(64).zip(&bits);
                         for (row, word) in rows {
                             let count = 64.min(at.row + done - row);
