@@ -1,7 +1,6 @@
 //! Finding the rows for which a predicate is true.
 
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -13,9 +12,11 @@ use marquetry_base::{
     release_all,
 };
 
-use super::pages::{ChunkPages, Judging};
+use super::judged::{Indexes, Judged};
+use super::pages::ChunkPages;
+use super::reading::Reading;
 use super::report::{Report, Structures};
-use crate::batch::{Batch, Combine, Combining, Layout, RowSelection};
+use crate::batch::{Layout, RowSelection};
 use crate::bloom;
 use crate::format::{FileMetaData, OffsetIndex};
 use crate::growing::release_in_step;
@@ -23,14 +24,13 @@ use crate::prune::{
     Accepts, Evaluator, LeafOrder, Operation, Predicate, Quantifier, Test, Verdict, compile, order_of,
 };
 use crate::read::{BatchReader, BloomProbe, PageIndexReader, ReadOptions};
+use crate::schema::Schema;
 
 /// What a row group costs, and each of its tests that is judged.
 const GROUP_UNITS: u64 = 200;
 const JUDGE_PRICE: Price = Price::per_kilovalue(100 << 10);
 /// What it costs to make a sub-machine.
 const MACHINE_UNITS: u64 = 2_000;
-/// The price of adding a run of found rows.
-const RUN_PRICE: Price = Price::per_kilovalue(60 << 10);
 /// Values that are looked up in a Bloom filter, at most: of more, one is likely there.
 const PROBES_MAX: usize = 1024;
 /// Bytes of page indexes that are kept for further searches.
@@ -94,11 +94,13 @@ pub struct RowFinder {
     metadata: Arc<FileMetaData>,
     codecs: Arc<dyn Codecs>,
     options: FindOptions,
-    predicate: Predicate,
     /// The predicate in postfix form, with its tests; and the leaves that it tests, ascending.
     program: Vec<Operation>,
     tests: Vec<Test>,
+    /// Of each test: the order of its leaf's bounds, and the hashes of its values, if it can be asked of a Bloom filter.
     orders: Vec<LeafOrder>,
+    hashes: Vec<Option<Vec<u64>>>,
+    evaluator: Evaluator,
     leaves: Vec<usize>,
     /// Row groups not begun.
     row_groups: Range<usize>,
@@ -106,7 +108,7 @@ pub struct RowFinder {
     /// What is known of the tests in the row group at hand.
     verdicts: Vec<Verdict>,
     /// Page indexes, by row group and leaf.
-    pages: BTreeMap<(usize, usize), Arc<ChunkPages>>,
+    pages: Indexes,
     kept_bytes: usize,
     /// What was read of a chunk's Bloom filter: several tests may ask it, one after the other.
     filter: FilterBytes,
@@ -152,27 +154,6 @@ struct Probing {
     left: usize,
 }
 
-struct Judged {
-    row_group: usize,
-    next: usize,
-    judging: Judging,
-    stack: Vec<RowSelection>,
-    combining: Option<Combining>,
-}
-
-struct Reading {
-    row_group: usize,
-    reader: BatchReader,
-    evaluator: Evaluator,
-    /// The rows that can pass; `None`: all.
-    wanted: Option<RowSelection>,
-    /// The batch that is being tested.
-    batch: Option<Batch>,
-    /// What was tested, and is not released yet.
-    used: Option<Batch>,
-    found: RowSelection,
-}
-
 impl RowFinder {
     /// A finder in `object`, whose footer is `metadata`.
     ///
@@ -186,20 +167,22 @@ impl RowFinder {
         predicate: Predicate,
         options: FindOptions,
     ) -> Result<RowFinder> {
+        let evaluator = Evaluator::new(&Predicate::Or(Vec::new()), &metadata.schema, &[])?;
         let mut finder = RowFinder {
             object,
             metadata,
             codecs,
             options,
-            predicate: Predicate::Or(Vec::new()),
             program: Vec::new(),
             tests: Vec::new(),
             orders: Vec::new(),
+            hashes: Vec::new(),
+            evaluator,
             leaves: Vec::new(),
             row_groups: 0..0,
             stage: Stage::Done,
             verdicts: Vec::new(),
-            pages: BTreeMap::new(),
+            pages: Indexes::new(),
             kept_bytes: 0,
             filter: FilterBytes::default(),
             report: Report::default(),
@@ -231,8 +214,9 @@ impl RowFinder {
             Ok(tests.len() - 1)
         })?;
         let leaves = predicate.leaves();
-        Evaluator::new(&predicate, &metadata.schema, &leaves)?;
-        (self.predicate, self.program, self.tests, self.orders) = (predicate, program, tests, orders);
+        self.evaluator = Evaluator::new(&predicate, &metadata.schema, &leaves)?;
+        self.hashes = tests.iter().map(|test| hashes(test, &metadata.schema)).collect();
+        (self.program, self.tests, self.orders) = (program, tests, orders);
         (self.leaves, self.row_groups, self.stage) = (leaves, row_groups, Stage::Begin);
         self.report = Report::default();
         Ok(())
@@ -258,7 +242,7 @@ impl RowFinder {
                         self.stage = Stage::Done;
                         continue;
                     };
-                    self.begin(row_group, budget);
+                    self.begin(row_group, budget)?;
                 }
                 Stage::Bloom { row_group, test, probe } => {
                     let row_group = *row_group;
@@ -365,17 +349,19 @@ impl RowFinder {
                     let row_group = judged.row_group;
                     self.begin_reading(row_group, rows, budget)?;
                 }
-                Stage::Read(reading) => match reading.step(self.options.limit, &mut self.report, budget)? {
-                    Step::Ready(()) => {
-                        let stage = core::mem::replace(&mut self.stage, Stage::Done);
-                        let Stage::Read(reading) = stage else {
-                            return Err(Error::internal("a column that is not read"));
-                        };
-                        self.stage = Stage::Release(reading);
+                Stage::Read(reading) => {
+                    match reading.step(&mut self.evaluator, self.options.limit, &mut self.report, budget)? {
+                        Step::Ready(()) => {
+                            let stage = core::mem::replace(&mut self.stage, Stage::Done);
+                            let Stage::Read(reading) = stage else {
+                                return Err(Error::internal("a column that is not read"));
+                            };
+                            self.stage = Stage::Release(reading);
+                        }
+                        Step::Need(demand) => return Ok(Step::Need(demand)),
+                        _ => return Ok(Step::Yield),
                     }
-                    Step::Need(demand) => return Ok(Step::Need(demand)),
-                    _ => return Ok(Step::Yield),
-                },
+                }
                 Stage::Release(reading) => {
                     if !release_in_step(&mut **reading, budget) {
                         return Ok(Step::Yield);
@@ -425,28 +411,25 @@ impl RowFinder {
 
     /// What follows from the verdicts.
     fn judge(&self) -> Verdict {
-        let mut number = 0;
-        self.predicate_verdict(&mut number, &self.predicate)
-    }
-
-    /// As [`Predicate::judge`], by the numbers of the tests. It recurses as deep as the predicate is.
-    fn predicate_verdict(&self, number: &mut usize, predicate: &Predicate) -> Verdict {
-        let mut each = |parts: &[Predicate], first, both: fn(Verdict, Verdict) -> Verdict| {
-            parts.iter().fold(first, |so_far, part| both(so_far, self.predicate_verdict(number, part)))
-        };
-        match predicate {
-            Predicate::And(parts) => each(parts, Verdict::All, Verdict::and),
-            Predicate::Or(parts) => each(parts, Verdict::None, Verdict::or),
-            Predicate::Test(_) => {
-                let verdict = self.verdicts.get(*number).copied().unwrap_or(Verdict::Some);
-                *number += 1;
-                verdict
-            }
+        let mut stack = Vec::new();
+        for operation in &self.program {
+            let verdict = match operation {
+                Operation::Test(number) => self.verdicts.get(*number).copied().unwrap_or(Verdict::Some),
+                Operation::All(true) => Verdict::All,
+                Operation::All(false) => Verdict::None,
+                Operation::And | Operation::Or => {
+                    let (Some(right), Some(left)) = (stack.pop(), stack.pop()) else { return Verdict::Some };
+                    let both = if matches!(operation, Operation::And) { Verdict::and } else { Verdict::or };
+                    both(left, right)
+                }
+            };
+            stack.push(verdict);
         }
+        stack.pop().unwrap_or(Verdict::Some)
     }
 
     /// Begins a row group: what do the statistics of its chunks say?
-    fn begin(&mut self, row_group: usize, budget: &mut Budget<'_>) {
+    fn begin(&mut self, row_group: usize, budget: &mut Budget<'_>) -> Result<()> {
         if self.kept_bytes > KEPT_BYTES_MAX {
             // They are shared with whoever is still reading; what is not is freed here, at most this much.
             self.pages.clear();
@@ -484,11 +467,11 @@ impl RowFinder {
             Verdict::Some => Stage::Bloom { row_group, test: 0, probe: None },
             Verdict::All => {
                 self.report.found += group.rows;
-                // A row group's rows are a number that a selection can have, or its reader will say so.
-                let rows = RowSelection::of(0..group.rows).unwrap_or_default();
+                let rows = RowSelection::of(0..group.rows)?;
                 Stage::Locate { row_group, rows, reader: None }
             }
         };
+        Ok(())
     }
 
     /// The next test from `from` on whose filter can decide about the row group, and a probe of it.
@@ -503,36 +486,28 @@ impl RowFinder {
         }
         let group = &self.metadata.row_groups[row_group];
         budget.charge(JUDGE_PRICE, 0, self.tests.len());
-        let mut candidates: Vec<(usize, Vec<u64>)> = Vec::new();
+        let mut candidates = Vec::new();
         for (number, test) in self.tests.iter().enumerate().skip(from) {
-            let is_open = self.verdicts[number] == Verdict::Some && test.quantifier == Quantifier::Any;
-            let (Accepts::Values(ranges), true) = (&test.accepts, is_open) else { continue };
-            let leaf = &self.metadata.schema.leaves()[test.leaf];
-            let order = order_of(&self.metadata.schema, leaf);
-            let Some(values) = ranges.plain_values(order, leaf.physical_type, PROBES_MAX) else { continue };
-            if group.columns.get(test.leaf).is_none_or(|chunk| chunk.bloom_filter.is_none()) {
-                if from == 0 {
-                    self.report.bloom.absent += 1;
-                }
+            if self.verdicts[number] != Verdict::Some || self.hashes[number].is_none() {
                 continue;
             }
-            budget.charge(JUDGE_PRICE, 0, values.len());
-            candidates.push((number, values.iter().map(|value| bloom::hash(value)).collect()));
+            if group.columns.get(test.leaf).is_some_and(|chunk| chunk.bloom_filter.is_some()) {
+                candidates.push(number);
+            } else if from == 0 {
+                self.report.bloom.absent += 1;
+            }
         }
+        let Some(&number) = candidates.first() else { return Ok(None) };
         // If none of their values were there, would that decide?
-        let before = self.verdicts.clone();
-        for (number, _) in &candidates {
-            self.verdicts[*number] = Verdict::None;
-        }
+        candidates.iter().for_each(|number| self.verdicts[*number] = Verdict::None);
         let decides = self.judge() == Verdict::None;
-        self.verdicts = before;
-        let Some((number, hashes)) = candidates.into_iter().next().filter(|_| decides) else {
-            return Ok(None);
-        };
+        candidates.iter().for_each(|number| self.verdicts[*number] = Verdict::Some);
+        let Some(hashes) = self.hashes[number].clone().filter(|_| decides) else { return Ok(None) };
+        budget.charge(JUDGE_PRICE, 0, hashes.len());
         budget.charge_units(MACHINE_UNITS);
         let (left, leaf) = (hashes.len(), self.tests[number].leaf);
         let mut probe = BloomProbe::new(self.object, &self.metadata, row_group, leaf, hashes)?;
-        if self.filter.of != (row_group, leaf) || self.filter.parts.len() > FILTER_PARTS_MAX {
+        if self.filter.of != (row_group, leaf) {
             self.filter = FilterBytes { of: (row_group, leaf), parts: Vec::new() };
         }
         for (range, bytes) in &self.filter.parts {
@@ -588,9 +563,7 @@ impl RowFinder {
     }
 
     fn begin_judging(&mut self, row_group: usize) {
-        let judged =
-            Judged { row_group, next: 0, judging: Judging::default(), stack: Vec::new(), combining: None };
-        self.stage = Stage::Judge(Box::new(judged));
+        self.stage = Stage::Judge(Box::new(Judged::new(row_group)));
     }
 
     fn begin_reading(&mut self, row_group: usize, rows: RowSelection, budget: &mut Budget<'_>) -> Result<()> {
@@ -615,11 +588,9 @@ impl RowFinder {
                 }
             }
         }
-        let evaluator = Evaluator::new(&self.predicate, &self.metadata.schema, &self.leaves)?;
         self.stage = Stage::Read(Box::new(Reading {
             row_group,
             reader,
-            evaluator,
             wanted,
             batch: None,
             used: None,
@@ -637,6 +608,14 @@ impl RowFinder {
         });
         Found { row_group, rows, pages: pages.collect() }
     }
+}
+
+/// The hashes of the values that a test accepts, if it is of so few that a filter can be asked for them.
+fn hashes(test: &Test, schema: &Schema) -> Option<Vec<u64>> {
+    let (Accepts::Values(ranges), Quantifier::Any) = (&test.accepts, test.quantifier) else { return None };
+    let leaf = schema.leaves().get(test.leaf)?;
+    let values = ranges.plain_values(order_of(schema, leaf), leaf.physical_type, PROBES_MAX)?;
+    Some(values.iter().map(|value| bloom::hash(value)).collect())
 }
 
 /// Bytes of a chunk's column index in the file.
@@ -677,135 +656,6 @@ impl<M: Machine> Supplied for M {
     }
 }
 
-impl Judged {
-    /// Puts the rows of the tests together. `None` if the budget is spent first.
-    fn step(
-        &mut self,
-        (program, tests, verdicts): (&[Operation], &[Test], &[Verdict]),
-        pages: &BTreeMap<(usize, usize), Arc<ChunkPages>>,
-        metadata: &FileMetaData,
-        report: &mut Report,
-        budget: &mut Budget<'_>,
-    ) -> Result<Option<RowSelection>> {
-        let group_rows = metadata.row_groups[self.row_group].rows;
-        let all = || RowSelection::of(0..group_rows);
-        while let Some(operation) = program.get(self.next) {
-            let rows = match *operation {
-                Operation::All(true) => all()?,
-                Operation::All(false) => RowSelection::none(),
-                Operation::Test(number) => {
-                    let (test, verdict) = (&tests[number], verdicts[number]);
-                    let known = pages.get(&(self.row_group, test.leaf));
-                    match (verdict, known) {
-                        (Verdict::None, _) => RowSelection::none(),
-                        (Verdict::All, _) => all()?,
-                        (Verdict::Some, Some(chunk)) if chunk.has_bounds() => {
-                            let made = self.judging.step(test, chunk, &metadata.schema, budget)?;
-                            let Some(rows) = made else { return Ok(None) };
-                            let (judging, pages) = (core::mem::take(&mut self.judging), u64_of(chunk.len()));
-                            report.index.pruned += judging.pruned;
-                            report.index.undecided += pages.saturating_sub(judging.pruned);
-                            rows
-                        }
-                        _ => {
-                            report.index.absent += 1;
-                            all()?
-                        }
-                    }
-                }
-                Operation::And | Operation::Or => {
-                    let combining = match &mut self.combining {
-                        Some(combining) => combining,
-                        None => {
-                            let (Some(right), Some(left)) = (self.stack.pop(), self.stack.pop()) else {
-                                return Err(Error::internal("an operation without two sets of rows"));
-                            };
-                            let how = match operation {
-                                Operation::And => Combine::Intersection,
-                                _ => Combine::Union,
-                            };
-                            self.combining.insert(left.combine(right, how))
-                        }
-                    };
-                    let Some(rows) = combining.step(budget)? else { return Ok(None) };
-                    self.combining = None;
-                    rows
-                }
-            };
-            self.stack.push(rows);
-            self.next += 1;
-            if budget.is_spent() && self.next < program.len() {
-                return Ok(None);
-            }
-        }
-        self.stack.pop().map(Some).ok_or_else(|| Error::internal("a predicate without rows"))
-    }
-}
-
-impl Reading {
-    /// Reads and tests. Ready once all rows are tested, or `limit` are found in all.
-    fn step(&mut self, limit: u64, report: &mut Report, budget: &mut Budget<'_>) -> Result<Step<()>> {
-        loop {
-            if self.used.is_some() {
-                if !release_in_step(&mut self.used, budget) {
-                    return Ok(Step::Yield);
-                }
-                self.used = None;
-                if budget.is_spent() {
-                    return Ok(Step::Yield);
-                }
-            }
-            let Some(batch) = &self.batch else {
-                match self.reader.step(budget)? {
-                    Step::Ready(batch) => self.batch = Some(batch),
-                    Step::Need(demand) => return Ok(Step::Need(demand)),
-                    Step::Yield | Step::Append(..) => return Ok(Step::Yield),
-                    Step::Done => return Ok(Step::Ready(())),
-                }
-                if budget.is_spent() {
-                    return Ok(Step::Yield);
-                }
-                continue;
-            };
-            let Some(bits) = self.evaluator.step(batch, budget)? else { return Ok(Step::Yield) };
-            let before = self.found.rows();
-            // The bits are of the rows that are wanted, one after the other.
-            let first_row = self.reader.metadata().row_groups[self.row_group].first_row;
-            let (mut row, mut at) = (batch.first_row.saturating_sub(first_row), 0);
-            while at < bits.len() {
-                let left = u64_of(bits.len() - at);
-                let run = match &self.wanted {
-                    None => row..row + left,
-                    Some(rows) => {
-                        let run = rows.next_run(row);
-                        run.ok_or_else(|| Error::internal("a batch of rows that are not wanted"))?
-                    }
-                };
-                let start = run.start.max(row);
-                let count = left.min(run.end - start);
-                let end = at + usize::try_from(count).unwrap_or(0);
-                self.found.push_bits(start, &bits.slice(at..end), budget)?;
-                budget.charge(RUN_PRICE, 0, 1);
-                (row, at) = (start + count, end);
-            }
-            report.found += self.found.rows() - before;
-            self.used = self.batch.take();
-            if report.found >= limit {
-                return Ok(Step::Ready(()));
-            }
-            if budget.is_spent() {
-                return Ok(Step::Yield);
-            }
-        }
-    }
-}
-
-impl Release for Reading {
-    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
-        release_all(&mut [&mut self.used, &mut self.batch, &mut self.reader], budget)
-    }
-}
-
 impl Machine for RowFinder {
     type Product = Found;
 
@@ -819,7 +669,7 @@ impl Machine for RowFinder {
         }
         self.report.bytes += u64_of(bytes.len());
         self.report.reads += 1;
-        if matches!(self.stage, Stage::Bloom { .. }) {
+        if matches!(self.stage, Stage::Bloom { .. }) && self.filter.parts.len() < FILTER_PARTS_MAX {
             self.filter.parts.push((range.clone(), bytes.clone()));
         }
         match self.stage.machine() {

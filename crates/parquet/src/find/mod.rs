@@ -4,7 +4,9 @@
 //! below the readers; here is what reads.
 
 mod finder;
+mod judged;
 mod pages;
+mod reading;
 mod report;
 
 pub use finder::{FindOptions, Found, RowFinder};

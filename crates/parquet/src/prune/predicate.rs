@@ -239,7 +239,42 @@ pub(crate) fn compile(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prune::Comparison;
+    use crate::format::ColumnOrder;
+    use crate::prune::{Bound, Comparison};
+    use crate::schema::{PhysicalType, of_lines};
+
+    /// Statistics that count the nulls of elements alone say nothing about lists that are empty or null.
+    #[test]
+    fn no_null_below_a_list_is_not_believed() {
+        let schema = of_lines(&[
+            (1, '?', "l", "LIST"),
+            (2, '*', "list", ""),
+            (3, '?', "element", ""),
+            (1, '?', "x", ""),
+        ]);
+        let order = LeafOrder::new(PhysicalType::Int32, None, Some(ColumnOrder::TypeDefined), true);
+        let one = 1_i32.to_le_bytes();
+        let bound = Some(Bound { value: &one[..], is_exact: None });
+        let known = Known {
+            min: bound,
+            max: bound,
+            values: Some(3),
+            nulls: Some(0),
+            nans: Some(0),
+            ..Known::default()
+        };
+        let is_one = |leaf| Test::accepting(leaf, Ranges::of_keys(1, 1));
+        let is_null = |leaf, definition| {
+            let accepts = Accepts::Nulls { slot: 0, definition, are_wanted: true };
+            Test { leaf, quantifier: Quantifier::Any, accepts }
+        };
+        let judge = |test: &Test| test.judge(&known, &order, &schema);
+        assert_eq!([judge(&is_one(0)), judge(&is_one(0).not()), judge(&is_null(0, 1))], [Verdict::Some; 3]);
+        assert_eq!(
+            [judge(&is_one(1)), judge(&is_one(1).not()), judge(&is_null(1, 1))],
+            [Verdict::All, Verdict::None, Verdict::None]
+        );
+    }
 
     #[test]
     fn not_twice_is_the_same() {

@@ -67,7 +67,7 @@ impl LeafOrder {
         Some(LeafOrder::new(leaf.physical_type, logical_type, column_order, leaf.definition_max > 0))
     }
 
-    fn new(
+    pub(super) fn new(
         physical_type: PhysicalType,
         logical_type: Option<&LogicalType>,
         column_order: Option<ColumnOrder>,

@@ -23,7 +23,7 @@ const UNMEASURED: &[(&str, &str)] = &[
     ),
     ("uring/write.rs APPEND_PRICE", "as uring.rs READ_PRICE"),
     ("find/finder.rs JUDGE_PRICE", "a test of a row group is judged beside metadata that is read for it"),
-    ("find/finder.rs RUN_PRICE", "a run of found rows is a part of a batch that was read"),
+    ("find/reading.rs RUN_PRICE", "a run of found rows is a part of a batch that was read"),
     ("prune/evaluate.rs WORD_PRICE", "a word of a mask is of 64 rows, which were tested"),
     ("read/bloom.rs PROBE_PRICE", "a probe is a look at 32 bytes that were asked for alone"),
     ("write/geospatial.rs GEOMETRY_PRICE", WRITER),

@@ -1,0 +1,96 @@
+//! The columns of a predicate, read and tested.
+
+use marquetry_base::cast::u64_of;
+use marquetry_base::{Budget, Error, Machine as _, Price, Release, Result, Step, release_all};
+
+use super::report::Report;
+use crate::batch::{Batch, RowSelection};
+use crate::growing::release_in_step;
+use crate::prune::Evaluator;
+use crate::read::BatchReader;
+
+/// The price of adding a run of found rows.
+const RUN_PRICE: Price = Price::per_kilovalue(60 << 10);
+
+/// Reads rows of a row group, and tests them.
+pub(super) struct Reading {
+    pub(super) row_group: usize,
+    pub(super) reader: BatchReader,
+    /// The rows that can pass; `None`: all.
+    pub(super) wanted: Option<RowSelection>,
+    /// The batch that is being tested.
+    pub(super) batch: Option<Batch>,
+    /// What was tested, and is not released yet.
+    pub(super) used: Option<Batch>,
+    pub(super) found: RowSelection,
+}
+
+impl Reading {
+    /// Reads and tests. Ready once all rows are tested, or `limit` are found in all.
+    pub(super) fn step(
+        &mut self,
+        evaluator: &mut Evaluator,
+        limit: u64,
+        report: &mut Report,
+        budget: &mut Budget<'_>,
+    ) -> Result<Step<()>> {
+        loop {
+            if self.used.is_some() {
+                if !release_in_step(&mut self.used, budget) {
+                    return Ok(Step::Yield);
+                }
+                self.used = None;
+                if budget.is_spent() {
+                    return Ok(Step::Yield);
+                }
+            }
+            let Some(batch) = &self.batch else {
+                match self.reader.step(budget)? {
+                    Step::Ready(batch) => self.batch = Some(batch),
+                    Step::Need(demand) => return Ok(Step::Need(demand)),
+                    Step::Yield | Step::Append(..) => return Ok(Step::Yield),
+                    Step::Done => return Ok(Step::Ready(())),
+                }
+                if budget.is_spent() {
+                    return Ok(Step::Yield);
+                }
+                continue;
+            };
+            let Some(bits) = evaluator.step(batch, budget)? else { return Ok(Step::Yield) };
+            let before = self.found.rows();
+            // The bits are of the rows that are wanted, one after the other.
+            let first_row = self.reader.metadata().row_groups[self.row_group].first_row;
+            let (mut row, mut at) = (batch.first_row.saturating_sub(first_row), 0);
+            while at < bits.len() {
+                let left = u64_of(bits.len() - at);
+                let run = match &self.wanted {
+                    None => row..row + left,
+                    Some(rows) => {
+                        let run = rows.next_run(row);
+                        run.ok_or_else(|| Error::internal("a batch of rows that are not wanted"))?
+                    }
+                };
+                let start = run.start.max(row);
+                let count = left.min(run.end - start);
+                let end = at + usize::try_from(count).unwrap_or(0);
+                self.found.push_bits(start, &bits.slice(at..end), budget)?;
+                budget.charge(RUN_PRICE, 0, 1);
+                (row, at) = (start + count, end);
+            }
+            report.found += self.found.rows() - before;
+            self.used = self.batch.take();
+            if report.found >= limit {
+                return Ok(Step::Ready(()));
+            }
+            if budget.is_spent() {
+                return Ok(Step::Yield);
+            }
+        }
+    }
+}
+
+impl Release for Reading {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        release_all(&mut [&mut self.used, &mut self.batch, &mut self.reader], budget)
+    }
+}
