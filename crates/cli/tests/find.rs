@@ -143,6 +143,21 @@ fn lists_that_are_null_or_empty() {
     }
 }
 
+/// Of a map whose keys are not read a list is left; its values are found all the same.
+#[test]
+fn columns_that_are_only_tested() {
+    let folder = Folder::new();
+    let lines = "{\"id\":1,\"m\":[{\"key\":\"a\",\"value\":5}]}\n{\"id\":2,\"m\":[]}\n{\"id\":3}\n";
+    let text = folder.write("a.jsonl", lines);
+    let with_map = ["--schema", "id bigint, m map<text, int>"];
+    for predicate in ["m.value = 5", "m.key = 'a'", "m IS NOT NULL AND id = 1"] {
+        let some = ["find", &text, predicate, "--columns", "id", "--format", "csv"];
+        assert_eq!(run([&some[..], &with_map[..]].concat()).succeeded(), "id\n1\n", "{predicate}");
+        let count = ["count", &text, "--where", predicate];
+        assert_eq!(run([&count[..], &with_map[..]].concat()).succeeded(), "1\n", "{predicate}");
+    }
+}
+
 #[test]
 fn directories_decide_by_their_names() {
     let folder = Folder::new();

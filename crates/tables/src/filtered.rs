@@ -11,10 +11,10 @@ use marquetry_parquet::read::Conform;
 use marquetry_parquet::schema::{Plan as _, Schema};
 
 use crate::parquet::{Gathered, Plain};
-use crate::project::Conformed;
+use crate::project::{Conformed, Picked};
 use crate::source::{open_piece, with_unknown_rows};
 use crate::{
-    Batches, Cancel, ColumnPath, Filter, Piece, PieceOptions, Reading, ReadingOptions, Source, Table, project,
+    Batches, ColumnPath, Filter, Piece, PieceOptions, Reading, ReadingOptions, Source, Table, project,
 };
 
 /// Rows of a batch that is made of rows of several.
@@ -119,22 +119,21 @@ impl Source for Filtered {
             let schema = &self.read.table().schema;
             let inner = PieceOptions { limit: None, ..options.clone() };
             let all: Vec<usize> = (0..schema.leaves().len()).collect();
-            Ok(Box::new(Tested {
+            let tested = Tested {
                 batches: open_piece(self.read.as_ref(), piece, &inner)?,
                 evaluator: Evaluator::new(&self.predicate, schema, &all)?,
                 schema: Arc::clone(schema),
                 gathered: Gathered::new(schema),
                 first_row: 0,
-                leaves: leaves.to_vec(),
+                batch_rows: options.batch_rows.unwrap_or(BATCH_ROWS),
                 left: options.limit.unwrap_or(u64::MAX),
                 filter: self.filter.clone(),
-            }))
+            };
+            Ok(Box::new(Picked { batches: Box::new(tested), leaves: leaves.to_vec() }))
         })
     }
 
-    fn line_of(&self, piece: usize, row: u64, cancel: &Cancel) -> Option<u64> {
-        self.source.line_of(piece, row, cancel)
-    }
+    // No `line_of`: rows are counted from the first of a batch, between whose rows others were left out.
 
     fn project(&self, columns: &[ColumnPath]) -> Result<Option<Arc<dyn Source>>> {
         if self.columns.is_some() {
@@ -152,36 +151,38 @@ struct Tested {
     /// Rows that were kept of batches of which few were, and the number of the first of them.
     gathered: Gathered,
     first_row: u64,
-    /// The leaves that are wanted, of those that are read.
-    leaves: Vec<usize>,
+    /// Rows of a batch, at most, and rows that are still wanted.
+    batch_rows: usize,
     left: u64,
     filter: Filter,
 }
 
 impl Tested {
-    /// The next batch, or none of it.
+    /// The next batch, or none yet.
     fn step(&mut self) -> Result<Option<Option<Batch>>> {
+        let rows = self.gathered.rows();
+        if u64_of(rows) >= self.left || rows >= self.batch_rows || self.gathered.bytes() >= GATHERED_BYTES {
+            return Ok(Some(Some(self.take_gathered())));
+        }
         let Some(batch) = self.batches.next()? else {
-            let rest = self.gathered.rows() > 0;
-            return Ok(rest.then(|| Some(self.take_gathered())));
+            return Ok((rows > 0).then(|| Some(self.take_gathered())));
         };
         let bits = self.evaluator.step(&batch, &mut Budget::unlimited())?;
         let bits = bits.ok_or_else(|| Error::internal("a budget without an end is spent"))?;
-        let rows = rows_of(&bits);
-        self.filter.add(&Report::of_tested(u64_of(batch.rows), u64_of(rows.len())));
-        if rows.len() == batch.rows && self.gathered.rows() == 0 {
+        let wanted = rows_of(&bits);
+        self.filter.add(&Report::of_tested(u64_of(batch.rows), u64_of(wanted.len())));
+        if wanted.len() == batch.rows && rows == 0 {
             return Ok(Some(Some(batch)));
         }
-        let Some(first) = rows.first() else { return Ok(Some(None)) };
+        let Some(first) = wanted.first() else { return Ok(Some(None)) };
+        // Nobody gets more rows at a time than are asked for.
+        let full = (rows > 0 && rows + wanted.len() > self.batch_rows).then(|| self.take_gathered());
         if self.gathered.rows() == 0 {
             self.first_row = batch.first_row.saturating_add(u64::from(*first));
         }
         let plain = Plain::of(batch, &self.schema)?;
-        self.gathered.take(&plain, 0..self.schema.leaves().len(), &rows)?;
-        let is_enough = u64_of(self.gathered.rows()) >= self.left
-            || self.gathered.rows() >= BATCH_ROWS
-            || self.gathered.bytes() >= GATHERED_BYTES;
-        Ok(Some(is_enough.then(|| self.take_gathered())))
+        self.gathered.take(&plain, 0..self.schema.leaves().len(), &wanted)?;
+        Ok(Some(full))
     }
 
     fn take_gathered(&mut self) -> Batch {
@@ -200,9 +201,6 @@ impl Batches for Tested {
                 batch = batch.slice(0..usize_of(self.left).unwrap_or(usize::MAX));
             }
             self.left -= u64_of(batch.rows);
-            let mut columns: Vec<_> = batch.columns.drain(..).map(Some).collect();
-            let pick = |leaf: &usize| columns.get_mut(*leaf).and_then(Option::take);
-            batch.columns = self.leaves.iter().filter_map(pick).collect();
             return Ok(Some(batch));
         }
         Ok(None)
@@ -251,4 +249,63 @@ pub fn count(source: &Arc<dyn Source>, options: &ReadingOptions) -> Result<u64> 
         rows += u64_of(batch.rows);
     }
     Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use marquetry_parquet::schema::{FieldDef, FieldType, PhysicalType};
+
+    use super::*;
+
+    /// Batches of a thousand numbers each, of which only the first two can be read.
+    struct Endless(Table, [Piece; 1]);
+
+    struct Thousands(i64);
+
+    impl Source for Endless {
+        fn table(&self) -> &Table {
+            &self.0
+        }
+
+        fn pieces(&self) -> &[Piece] {
+            &self.1
+        }
+
+        fn open(&self, _: usize, _: &PieceOptions) -> Result<Box<dyn Batches>> {
+            Ok(Box::new(Thousands(0)))
+        }
+    }
+
+    impl Batches for Thousands {
+        fn next(&mut self) -> Result<Option<Batch>> {
+            if self.0 == 2_000 {
+                return Err(Error::io("read on"));
+            }
+            let first = self.0;
+            self.0 += 1_000;
+            Batch::of_values([(first..self.0).collect::<Vec<_>>().into()]).map(Some)
+        }
+    }
+
+    fn endless() -> Arc<dyn Source> {
+        let id = FieldDef::new("id", FieldType::Leaf(PhysicalType::Int64, None)).required();
+        let table = Table::new("endless", Arc::new(Schema::of_fields(&[id]).unwrap()));
+        Arc::new(Endless(table, [Piece::of("endless")]))
+    }
+
+    #[test]
+    fn no_more_is_read_than_is_wanted() {
+        for (predicate, limit) in [("id >= 998", 1_000), ("id IN (7, 1500)", 2), ("id < 2000", 2_000)] {
+            let some = filter(&endless(), &Filter::new(predicate)).unwrap();
+            let mut options = PieceOptions::default();
+            (options.limit, options.batch_rows) = (Some(limit), Some(1_000));
+            let mut batches = some.open(0, &options).unwrap();
+            let mut rows = 0;
+            while let Some(batch) = batches.next().unwrap() {
+                assert!(batch.rows <= 1_000, "{predicate}: {} rows", batch.rows);
+                rows += u64_of(batch.rows);
+            }
+            assert_eq!(rows, limit, "{predicate}");
+        }
+    }
 }

@@ -90,9 +90,9 @@ impl Source for Projected {
 }
 
 /// Takes the leaves that are read out of those that come.
-struct Picked {
-    batches: Box<dyn Batches>,
-    leaves: Vec<usize>,
+pub(crate) struct Picked {
+    pub(crate) batches: Box<dyn Batches>,
+    pub(crate) leaves: Vec<usize>,
 }
 
 impl Batches for Picked {
