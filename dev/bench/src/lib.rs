@@ -11,6 +11,7 @@
 pub mod allocator;
 pub mod chart;
 pub mod clock;
+pub mod find;
 pub mod lateness;
 pub mod level;
 pub mod ours;
