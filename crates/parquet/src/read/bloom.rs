@@ -1,6 +1,7 @@
 //! Looking values up in a file's Bloom filter.
 
 use alloc::format;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -23,8 +24,9 @@ pub struct BloomProbe {
     /// Where the filter is; its end is not known, but it is not behind this.
     room: Range<u64>,
     /// What errors are about.
+    metadata: Arc<FileMetaData>,
     row_group: usize,
-    path: alloc::string::String,
+    leaf: usize,
     hashes: Vec<u64>,
     /// The hash that is next.
     at: usize,
@@ -39,8 +41,22 @@ pub struct BloomProbe {
 enum Expects {
     /// The header.
     Header,
-    /// Blocks of a filter of so many bytes, which begin here.
-    Blocks { start: u64, bytes: u32 },
+    /// Blocks.
+    Blocks(BloomPlace),
+}
+
+/// Where a Bloom filter's blocks are: what its header says, which need not be read again for another probe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BloomPlace {
+    start: u64,
+    bytes: u32,
+}
+
+impl BloomPlace {
+    /// The blocks' bytes in the file, without the header.
+    pub fn range(&self) -> Range<u64> {
+        self.start..self.start + u64::from(self.bytes)
+    }
 }
 
 /// What it costs to look for a hash in its block, and to ask for it.
@@ -58,27 +74,21 @@ impl BloomProbe {
     /// encrypted or in another file; `Corrupt` if the filter is not within the file.
     pub fn new(
         object: Object,
-        metadata: &FileMetaData,
+        metadata: &Arc<FileMetaData>,
         row_group: usize,
         leaf: usize,
         hashes: Vec<u64>,
     ) -> Result<BloomProbe> {
         let group = metadata.row_groups.get(row_group);
-        let chunk = group.and_then(|group| group.columns.get(leaf)).zip(metadata.schema.leaves().get(leaf));
-        let (chunk, leaf) =
-            chunk.ok_or_else(|| Error::misuse(format!("leaf {leaf} of row group {row_group}")))?;
-        let place = |error: Error| {
-            error.at(|place| {
-                place.row_group = Some(u64_of(row_group));
-                place.column = Some(metadata.schema.path(leaf.node));
-            })
-        };
-        let room = room_of(chunk, metadata).map_err(place)?;
+        let chunk = group.and_then(|group| group.columns.get(leaf));
+        let chunk = chunk.ok_or_else(|| Error::misuse(format!("leaf {leaf} of row group {row_group}")))?;
+        let room = room_of(chunk, metadata).map_err(|error| at_leaf(error, metadata, row_group, leaf))?;
         Ok(BloomProbe {
             object,
             room,
+            metadata: Arc::clone(metadata),
             row_group,
-            path: metadata.schema.path(leaf.node),
+            leaf,
             hashes,
             at: 0,
             asked: 0,
@@ -88,20 +98,28 @@ impl BloomProbe {
         })
     }
 
-    /// Bytes of the filter's blocks, once its header was read.
-    pub fn filter_bytes(&self) -> Option<u32> {
+    /// The same probe of a filter whose header an earlier probe has read: it is not read again.
+    #[must_use]
+    pub fn located(self, place: BloomPlace) -> BloomProbe {
+        BloomProbe { expects: Expects::Blocks(place), ..self }
+    }
+
+    /// Where the filter's blocks are, once its header was read.
+    pub fn place(&self) -> Option<BloomPlace> {
         match self.expects {
-            Expects::Blocks { bytes, .. } => Some(bytes),
+            Expects::Blocks(place) => Some(place),
             Expects::Header => None,
         }
     }
 
+    /// Bytes of the filter's blocks, once its header was read.
+    pub fn filter_bytes(&self) -> Option<u32> {
+        self.place().map(|place| place.bytes)
+    }
+
     /// Where the filter is in the file, with its header, once that was read.
     pub fn range(&self) -> Option<Range<u64>> {
-        match self.expects {
-            Expects::Blocks { start, bytes } => Some(self.room.start..start + u64::from(bytes)),
-            Expects::Header => None,
-        }
+        self.place().map(|place| self.room.start..place.range().end)
     }
 
     fn advance(&mut self, budget: &mut Budget<'_>) -> Result<Step<bool>> {
@@ -124,9 +142,9 @@ impl BloomProbe {
                         ))
                         .at_offset(self.room.start));
                     }
-                    self.expects = Expects::Blocks { start, bytes: header.bytes };
+                    self.expects = Expects::Blocks(BloomPlace { start, bytes: header.bytes });
                 }
-                &Expects::Blocks { start, bytes } => {
+                &Expects::Blocks(BloomPlace { start, bytes }) => {
                     let Some(&hash) = self.hashes.get(self.at) else { return Ok(Step::Done) };
                     let place = |hash: u64| {
                         let block = start + block_offset(hash, bytes);
@@ -168,6 +186,14 @@ impl BloomProbe {
     }
 }
 
+/// An error about a column chunk.
+fn at_leaf(error: Error, metadata: &FileMetaData, row_group: usize, leaf: usize) -> Error {
+    error.at(|place| {
+        place.row_group = Some(u64_of(row_group));
+        place.column = metadata.schema.leaves().get(leaf).map(|leaf| metadata.schema.path(leaf.node));
+    })
+}
+
 /// Where a chunk's filter may be: from where it starts to where it ends, if the writer said, or else to the footer.
 fn room_of(chunk: &ColumnChunk, metadata: &FileMetaData) -> Result<Range<u64>> {
     let (start, bytes) =
@@ -196,12 +222,9 @@ impl Machine for BloomProbe {
 
     fn step(&mut self, budget: &mut Budget<'_>) -> Result<Step<bool>> {
         let step = |machine: &mut BloomProbe| {
-            machine.advance(budget).map_err(|error| {
-                error.at(|place| {
-                    place.row_group = Some(u64_of(machine.row_group));
-                    place.column = Some(machine.path.clone());
-                })
-            })
+            machine
+                .advance(budget)
+                .map_err(|error| at_leaf(error, &machine.metadata, machine.row_group, machine.leaf))
         };
         Failed::run(self, |machine| &mut machine.failed, step)
     }

@@ -314,14 +314,18 @@ fn shared_dictionary(columns: u64) -> Adversary {
     Adversary::new(file, Expected::Error(LimitExceeded, "expansion")).holding(most)
 }
 
-/// Columns that share a chunk, of which each has a batch.
+/// Columns that share a chunk, of which each has a page: some thousand of them are more than so small a file may take.
 fn one_chunk(columns: u64) -> Adversary {
     const BYTES: u64 = 256 << 10;
     let pages = zeros(Page::data(i32_of(BYTES / 8), craft::PLAIN, Vec::new()), BYTES);
     let file = same_chunks(columns, ZSTD, BYTES / 8, 0, pages);
     let (_, most) = Limits::DEFAULT.total_of(file.len(), columns);
+    let expected = match columns * BYTES > most {
+        true => Expected::Error(LimitExceeded, "expansion"),
+        false => Expected::Rows(BYTES / 8, None),
+    };
     // Windows and pages, and batches beside them.
-    Adversary::new(file, Expected::Rows(BYTES / 8, None)).holding((columns * 2 * BYTES).min(most))
+    Adversary::new(file, expected).holding((columns * 2 * BYTES).min(most))
 }
 
 /// A list of as many elements as a page can have, all of them runs.

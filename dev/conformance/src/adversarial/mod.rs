@@ -131,6 +131,7 @@ pub const IN_ONE_PIECE: &[(&str, &str)] = &[
     ("fixed/", "a value, which is one slice"),
     ("dictionary/one_string", "a value, which is one slice"),
     ("row/", "an array of a batch, which is one slice"),
+    ("levels/one_row", "an array of a batch, which is one slice"),
     ("footer/key_value", "a string of the metadata"),
     ("footer/statistics", "a bound, which is one string"),
 ];
