@@ -20,7 +20,7 @@ use crate::format::PageBloomPlace;
 use crate::growing::{ROOM_PRICE, release_in_step};
 
 /// The price of writing a page's block, which is seldom in a cache, and of its CRC.
-const BLOCK_PRICE: Price = Price::per_kilovalue(24 << 10);
+const BLOCK_PRICE: Price = Price::per_kilovalue(32 << 10);
 
 /// Blocks that are written before the budget is looked at again.
 const BLOCKS_AT_ONCE: usize = 512;
