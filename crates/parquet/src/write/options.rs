@@ -199,8 +199,8 @@ impl Default for BloomOptions {
 }
 
 impl Default for PageBloomOptions {
-    /// The rate is that of [`BloomOptions`]; 64 KiB are enough for the distinct values of pages of 20,000 rows at a rate
-    /// of 0.0001, and 32 MiB for a row group of a million rows in pages of 1,000, or of ten million in pages of 4,096.
+    /// The rate is that of [`BloomOptions`]; 64 KiB are enough for a page of 20,000 distinct values at a rate of 0.001, and
+    /// 32 MiB for a chunk of 16 million distinct values at a rate of 0.01, in pages of 4,096.
     fn default() -> PageBloomOptions {
         PageBloomOptions { fpp: 0.01, page_bytes_max: 64 << 10, bytes_max: 32 << 20 }
     }

@@ -328,6 +328,33 @@ fn driven_by_a_hostile_host() {
     }
 }
 
+/// More pages than are looked at together; a last page of one row.
+#[test]
+fn many_pages() {
+    const ROWS: i64 = 6001;
+    let schema = given::wide(1, craft::INT64);
+    let column = with_bloom(ColumnOptions { dictionary: false, ..plain() }, 0.01);
+    let options = WriteOptions { column, page_rows: 8, ..WriteOptions::default() };
+    let file = write(&schema, &numbers(mixed(ROWS)), options, Manner::KIND).unwrap().object(FILE);
+    let metadata = canonical::metadata(&file, Manner::KIND).unwrap();
+    let bloom = PageBloom::of(&metadata, 0, 0).unwrap();
+    assert_eq!(bloom.pages(), 751);
+    for (manner, step) in
+        [(Manner::KIND, 1), (Manner::USUAL, 1), (Manner::DISORDERLY, 40), (Manner::ONE_BYTE, 400)]
+    {
+        let values: Vec<[u8; 8]> = mixed(ROWS).step_by(step).map(i64::to_le_bytes).collect();
+        let found = page_blooms::probe(&file, bloom, values.iter().map(|value| &value[..]), manner).unwrap();
+        let mut pages = 0;
+        for (at, found) in found.into_iter().enumerate() {
+            let found = found.unwrap();
+            assert_eq!(found.pages(), 751);
+            assert!(found.contains(at * step / 8), "row {}", at * step);
+            pages += found.count();
+        }
+        assert!(pages < values.len() * 8, "{pages} pages for {} values", values.len());
+    }
+}
+
 /// Every bit of the filters: a row that has another is not believed, and the other rows are.
 #[test]
 fn no_bit_may_be_another() {
