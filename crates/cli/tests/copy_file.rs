@@ -241,6 +241,27 @@ fn bloom_filters_that_cannot_be() {
     assert!(names(folder.path()).is_empty());
 }
 
+#[test]
+fn page_bloom_filters() {
+    let (_folder, to) = folder();
+    let from = data("types.parquet");
+    copy(&from, &to, &["--page-bloom", "id,double", "--page-bloom-fpp", "0.001"]).succeeded();
+    assert_eq!(rows(&to), rows(&from));
+    let bytes = std::fs::read(&to).unwrap();
+    let announced = bytes.windows(20).filter(|window| window == b"marquetry.page_bloom");
+    assert_eq!(announced.count(), 2);
+    let wrong = |options: &[&str], why: &str| {
+        let options = [&["--overwrite"], options].concat();
+        copy(&from, &to, &options).failed(2, &[why]);
+    };
+    wrong(&["--page-bloom", "nobody"], "--page-bloom: there is no column \"nobody\"");
+    wrong(&["--page-bloom", "flag"], "a Bloom filter of BOOLEAN");
+    wrong(&["--page-bloom", "id", "--page-bloom-fpp", "1"], "--page-bloom-fpp: 1: a rate is");
+    wrong(&["--page-bloom-fpp", "0.1"], "no effect without --page-bloom");
+    copy(&from, "cql://localhost:1/ks.t", &["--page-bloom", "id"])
+        .failed(2, &["--page-bloom is for writing Parquet files"]);
+}
+
 /// The keys under which a file says something of itself.
 fn keys(path: &str) -> Vec<String> {
     let shown: serde_json::Value = serde_json::from_str(&run(["show", "--json", path]).succeeded()).unwrap();

@@ -49,6 +49,16 @@ pub fn insert(
     insert_with(isa(), segments, segment_bits, blocks, hashes)
 }
 
+/// Which of some blocks, as they are in the file, have all bits of a hash set: a bit for each of them in `bits`, the first
+/// block's the lowest of the first word. Bits beyond the last block are unset.
+///
+/// # Errors
+///
+/// `Mismatch` if `bits` has not one word for each 64 blocks, rounded up.
+pub fn matches(blocks: &[[u8; 32]], hash: u64, bits: &mut [u64]) -> Result<(), Error> {
+    matches_with(isa(), blocks, hash, bits)
+}
+
 /// Joins each pair of neighbours; the result is in the first half. It equals a filter of half as many blocks with the
 /// same hashes, because the index of a hash's block is halved.
 pub fn fold(blocks: &mut [Block]) {
@@ -81,6 +91,19 @@ fn insert_with(
         avx2: insert_avx2(segments, segment_bits, blocks, hashes),
         portable: insert_portable(segments, segment_bits, blocks, hashes),
     )
+}
+
+fn matches_with(isa: Isa, blocks: &[[u8; 32]], hash: u64, bits: &mut [u64]) -> Result<(), Error> {
+    if bits.len() != blocks.len().div_ceil(64) {
+        return Err(Error::Mismatch);
+    }
+    // No contract beyond the features.
+    dispatch!(isa,
+        avx512: matches_avx512(blocks, hash, bits),
+        avx2: matches_avx2(blocks, hash, bits),
+        portable: matches_portable(blocks, hash, bits),
+    );
+    Ok(())
 }
 
 fn fold_with(isa: Isa, blocks: &mut [Block]) {
@@ -150,6 +173,21 @@ fn insert_portable(
 }
 
 #[inline(always)]
+fn matches_portable(blocks: &[[u8; 32]], hash: u64, bits: &mut [u64]) {
+    let wanted = bits_of(hash);
+    for (some, word) in blocks.chunks(64).zip(bits) {
+        *word = some.iter().enumerate().fold(0, |found, (at, block)| {
+            let (words, _) = block.as_chunks::<4>();
+            let missing = wanted
+                .iter()
+                .zip(words)
+                .fold(0, |missing, (bit, word)| missing | (bit & !u32::from_le_bytes(*word)));
+            found | (u64::from(missing == 0) << at)
+        });
+    }
+}
+
+#[inline(always)]
 fn fold_portable(blocks: &mut [Block]) {
     for at in 0..blocks.len() / 2 {
         blocks[at] = joined(&blocks[2 * at], &blocks[2 * at + 1]);
@@ -169,7 +207,7 @@ fn folded_rate_portable(blocks: &[Block]) -> u64 {
 
 /// The portable forms, compiled with wider vectors: intrinsics would not improve on them.
 macro_rules! x86 {
-    ($features:literal, $insert:ident, $fold:ident, $rate:ident, $folded_rate:ident) => {
+    ($features:literal, $insert:ident, $matches:ident, $fold:ident, $rate:ident, $folded_rate:ident) => {
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = $features)]
         fn $insert(
@@ -179,6 +217,12 @@ macro_rules! x86 {
             hashes: &[u64],
         ) -> Result<(), Error> {
             insert_portable(segments, segment_bits, blocks, hashes)
+        }
+
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = $features)]
+        fn $matches(blocks: &[[u8; 32]], hash: u64, bits: &mut [u64]) {
+            matches_portable(blocks, hash, bits);
         }
 
         #[cfg(target_arch = "x86_64")]
@@ -200,10 +244,11 @@ macro_rules! x86 {
         }
     };
 }
-x86!("avx2,bmi1,bmi2,popcnt", insert_avx2, fold_avx2, rate_avx2, folded_rate_avx2);
+x86!("avx2,bmi1,bmi2,popcnt", insert_avx2, matches_avx2, fold_avx2, rate_avx2, folded_rate_avx2);
 x86!(
     "avx512f,avx512bw,avx512vl,avx512dq,avx512vpopcntdq,popcnt",
     insert_avx512,
+    matches_avx512,
     fold_avx512,
     rate_avx512,
     folded_rate_avx512
@@ -246,6 +291,42 @@ mod tests {
                 let mut few = vec![vec![[0; 8]; segment]; blocks as usize / segment - 1];
                 let last = insert_with(isa, &mut few, segment_bits, blocks, &[u64::MAX]);
                 assert_eq!(last, Err(Error::Mismatch));
+            }
+        }
+    }
+
+    #[test]
+    fn many_blocks_are_asked_at_once() {
+        let mut random = Random::new(107);
+        for _ in 0..rounds(60) {
+            let count = random.below(200);
+            let wanted = random.next();
+            let blocks: Vec<Block> = (0..count)
+                .map(|_| {
+                    let hashes: Vec<u64> = (0..random.below(30)).map(|_| random.next()).collect();
+                    let mut block = naive(1, &hashes)[0];
+                    if random.below(3) == 0 {
+                        block.iter_mut().zip(bits_of(wanted)).for_each(|(word, bit)| *word |= bit);
+                    }
+                    block
+                })
+                .collect();
+            let stored: Vec<[u8; 32]> = blocks
+                .iter()
+                .map(|block| {
+                    let bytes: Vec<u8> = block.iter().flat_map(|word| word.to_le_bytes()).collect();
+                    bytes.try_into().unwrap()
+                })
+                .collect();
+            for isa in Isa::all() {
+                let mut bits = vec![u64::MAX; count.div_ceil(64)];
+                matches_with(isa, &stored, wanted, &mut bits).unwrap();
+                for at in 0..bits.len() * 64 {
+                    let expected = blocks.get(at).is_some_and(|block| contains(block, wanted));
+                    assert_eq!(bits[at / 64] >> (at % 64) & 1 == 1, expected, "{isa:?}, block {at}");
+                }
+                bits.push(0);
+                assert_eq!(matches_with(isa, &stored, wanted, &mut bits), Err(Error::Mismatch));
             }
         }
     }

@@ -111,6 +111,11 @@ impl Filter {
         bloom::contains(&segment[usize_of_u32(at % SEGMENT_BLOCKS)], hash)
     }
 
+    /// Its blocks, in segments.
+    pub(crate) fn segments(&self) -> impl Iterator<Item = &[Block]> {
+        self.segments.iter().map(Vec::as_slice)
+    }
+
     /// Its blocks as bytes, in pieces; nothing is copied.
     pub(crate) fn into_pieces(self) -> impl Iterator<Item = Bytes> {
         self.segments.into_iter().map(|segment| Bytes::from_owner(Segment(segment)))

@@ -4,6 +4,7 @@
 //! * [`craft`]: files made by hand, legal and not;
 //! * [`adversarial`]: files that are as hard as can be on a reader that must never stall;
 //! * [`blooms`]: Bloom filters, held against the values of their chunks;
+//! * [`page_blooms`]: the same of the filters of pages;
 //! * [`canonical`]: what a file holds, as sums that can be compared with another reader's;
 //! * [`leaves`]: the same of leaves, with their levels;
 //! * [`records`]: the same of records;
@@ -24,6 +25,7 @@ pub mod features;
 pub mod files;
 pub mod hostile;
 pub mod leaves;
+pub mod page_blooms;
 #[cfg(feature = "parquet-rs")]
 pub mod parquet_rs;
 pub mod records;

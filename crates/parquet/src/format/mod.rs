@@ -4,6 +4,7 @@ mod bloom;
 mod index;
 mod metadata;
 mod page;
+mod page_bloom;
 mod parse;
 mod statistics;
 pub(crate) mod write;
@@ -17,6 +18,8 @@ pub use metadata::{
     PageEncodingStats, RowGroup, SortingColumn, Statistics,
 };
 pub use page::{DataPageHeader, DataPageHeaderV2, DictionaryPageHeader, PageHeader, PageKind};
+pub use page_bloom::PAGE_BLOOM_KEY;
+pub(crate) use page_bloom::PageBloomPlace;
 pub(crate) use parse::FooterParser;
 pub use statistics::{BoundingBox, GeospatialStatistics, SizeStatistics};
 

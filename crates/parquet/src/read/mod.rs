@@ -8,6 +8,7 @@
 //! | [`PageScanner`] | one column chunk | its page headers |
 //! | [`PageIndexReader`] | the page index | each chunk's pages: where they are, and what bounds their values have |
 //! | [`BloomProbe`] | a Bloom filter | whether a chunk may have a value |
+//! | [`PageBloomProbe`] | the Bloom filters of pages | which pages may have a value |
 //!
 //! # From the file's end to a batch
 //!
@@ -68,7 +69,8 @@
 //! [`PageIndexReader`] reads where pages are and what bounds they have. Ranges that are close together
 //! are one request, and everything it hands out was checked against the footer. Which bounds can be
 //! trusted is decided in [`prune`](crate::prune). [`BloomProbe`] reads a filter's header and one block
-//! of 32 bytes per hash.
+//! of 32 bytes per hash. [`PageBloomProbe`] reads 32 bytes per page and hash, in one piece; it believes nothing that was not
+//! announced for this very chunk, or whose CRC is another (`docs/page-bloom.md`).
 //!
 //! Files whose schemas differ become one table in three steps, each usable alone.
 //! [`Union`](crate::schema::Union) joins schemas by name and reports where they differ; a difference is
@@ -93,6 +95,7 @@ mod levels;
 mod opening;
 mod options;
 mod page;
+mod page_bloom;
 mod reader;
 mod released;
 mod scan;
@@ -107,5 +110,6 @@ pub use conform::{Conform, ConformPlan, ConformReader, Conformer};
 pub use footer::FooterReader;
 pub use index::{ChunkIndex, PageIndexReader};
 pub use options::{LargePages, ReadOptions};
+pub use page_bloom::{PageBloom, PageBloomProbe, PageSet};
 pub use reader::BatchReader;
 pub use scan::{PageInfo, PageScanner};

@@ -11,9 +11,10 @@ use marquetry_base::{Budget, Bytes, Input, Limits, Segmented};
 use super::long_rows::Held;
 use super::out::Out;
 use super::page::Page;
+use super::page_bloom::PageFilters;
 use super::statistics::{Bounds, BoundsOf, Short};
 use crate::bloom::Filter;
-use crate::format::{BoundaryOrder, Encoding};
+use crate::format::{BoundaryOrder, Encoding, PageBloomPlace};
 
 /// The cost of sending a page, and recording it.
 const PAGE_UNITS: u64 = 100;
@@ -57,8 +58,12 @@ pub(super) struct Chunk {
     /// Where the dictionary's page and the first data page are in the file, once known.
     pub(super) dictionary_page_offset: Option<u64>,
     pub(super) data_page_offset: u64,
-    /// The Bloom filter, once the chunk is ended.
+    /// The Bloom filter, once the chunk is ended; and where it is, once it is sent.
     pub(super) filter: Option<Box<Filter>>,
+    pub(super) filter_place: Option<(u64, Option<u32>)>,
+    /// Those of its pages, once the chunk is ended; and what is announced of them, once they are sent.
+    pub(super) page_filters: Option<Box<PageFilters>>,
+    pub(super) page_bloom: Option<PageBloomPlace>,
     /// Bytes of pages in memory, and the number of pages that are not.
     pub(super) held: u64,
     moved_pages: usize,
@@ -183,6 +188,11 @@ impl Chunk {
         budget.charge_units(PAGE_UNITS);
         self.sent += 1;
         Sending::Page
+    }
+
+    /// Where its first page is in the file, once that is sent.
+    pub(super) fn first_page_offset(&self) -> u64 {
+        self.dictionary_page_offset.unwrap_or(self.data_page_offset)
     }
 
     /// Whether all pages so far were sent.

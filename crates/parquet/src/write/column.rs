@@ -19,6 +19,7 @@ use super::long_rows::{LongRow, LongRows};
 use super::options::WriteOptions;
 use super::out::Out;
 use super::page::{PageMaker, Ways};
+use super::page_bloom::PageBloomBuilder;
 use super::part::{self, Cursor, PART_PRICE, Part};
 use super::sample::Sample;
 use super::statistics::{Bounds, BoundsOf, NUMBER_PRICE, STRING_PRICE};
@@ -83,6 +84,8 @@ pub(super) struct ColumnWriter {
     closing: Closing,
     /// If a Bloom filter is requested.
     bloom: Option<Box<BloomBuilder>>,
+    /// If Bloom filters of pages are requested.
+    page_bloom: Option<Box<PageBloomBuilder>>,
     /// Of geometries.
     geospatial: Option<Box<GeospatialBuilder>>,
     pub(super) chunk: Chunk,
@@ -162,6 +165,10 @@ impl ColumnWriter {
             row: LongRow::default(),
             closing: Closing::No,
             bloom: asked.bloom.map(|asked| Box::new(BloomBuilder::new(asked, values_max))),
+            page_bloom: asked.page_bloom.filter(|_| options.page_index).map(|asked| {
+                let rows_max = if maxima.repetition > 0 { u64::MAX } else { u64_of(options.page_rows) };
+                Box::new(PageBloomBuilder::new(asked, rows_max))
+            }),
             geospatial: geospatial.filter(|_| asked.bounds).map(Box::new),
             chunk: Chunk::default(),
         })
@@ -186,7 +193,9 @@ impl ColumnWriter {
         let coding = self.coding.as_ref().map_or(0, |coding| {
             coding.encoder.bytes() + coding.dictionary.as_ref().map_or(0, |dictionary| dictionary.held())
         });
-        let hashes = self.bloom.as_ref().map_or(0, |bloom| bloom.held());
+        let hashes = self.bloom.as_ref().map_or(0, |bloom| bloom.held())
+            + self.page_bloom.as_ref().map_or(0, |bloom| bloom.held())
+            + self.chunk.page_filters.as_ref().map_or(0, |filters| filters.held());
         self.chunk.held + u64_of(sample + coding + hashes + self.repetition.bytes() + self.definition.bytes())
     }
 
@@ -208,8 +217,8 @@ impl ColumnWriter {
         let held = self.held().saturating_sub(self.chunk.held);
         let dictionary = if self.has_no_dictionary() { 0 } else { DICTIONARY_SLACK_BYTES };
         // Only a codec adds to what is encoded for good; what is counted or chosen by may double.
-        let part =
-            if self.has_no_dictionary() && self.sample.is_none() && self.bloom.is_none() { 4 } else { 1 };
+        let has_bloom = self.bloom.is_some() || self.page_bloom.is_some();
+        let part = if self.has_no_dictionary() && self.sample.is_none() && !has_bloom { 4 } else { 1 };
         let more = u64_of(undone) + SLACK_BYTES;
         Slack { size: open / part + more, held: held / part + more + dictionary }
     }
@@ -509,6 +518,12 @@ impl ColumnWriter {
                 self.is_in_value = true;
                 return Ok(false);
             }
+            if let Some(bloom) = &mut self.page_bloom
+                && !bloom.take(values, budget)?
+            {
+                self.is_in_value = true;
+                return Ok(false);
+            }
             if self.coding.is_some() {
                 if !self.encode(
                     values,
@@ -526,6 +541,9 @@ impl ColumnWriter {
             self.is_in_value = false;
             if let Some(geospatial) = &mut self.geospatial {
                 geospatial.end_part();
+            }
+            if let Some(bloom) = &mut self.page_bloom {
+                bloom.end_part();
             }
             if let Some(of) = &self.bounds_of {
                 let is_string = matches!(values, Slice::ByteArray(..) | Slice::Fixed { .. });

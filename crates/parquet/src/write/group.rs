@@ -9,6 +9,7 @@ use core::ops::Range;
 
 use marquetry_base::cast::usize_of;
 use marquetry_base::{Budget, Bytes, Error, Input, Limit, Limits, Result, Segmented};
+use marquetry_kernels::xxh64::Pieces;
 
 use super::chunk::{Chunk, Sending};
 use super::column::{ColumnWriter, Shared, has_histograms, repetitions_of};
@@ -60,7 +61,7 @@ enum Stage {
     OffsetIndex(Box<IndexSteps>),
     /// What is known of its pages is released.
     Release,
-    /// Its Bloom filter is sent, and its metadata is written: the second round.
+    /// Its Bloom filters are sent, and its metadata is written: the second round.
     Filter,
 }
 
@@ -175,6 +176,11 @@ impl GroupSteps {
                         return Ok(Going::Yield);
                     }
                     ending.offset_indexes.end()?;
+                    if let Some(filters) = &mut column.chunk.page_filters
+                        && !is_accepted
+                    {
+                        filters.withdraw();
+                    }
                     self.stage = Stage::Release;
                 }
                 Stage::Release => {
@@ -184,8 +190,14 @@ impl GroupSteps {
                     (self.column, self.stage) = (self.column + 1, Stage::End);
                 }
                 Stage::Filter => {
-                    let filter = column.chunk.filter.take().map(|filter| send_filter(*filter, out, budget));
-                    self.write_metadata(column, filter, shared, ending)?;
+                    let chunk = &mut column.chunk;
+                    if let Some(filter) = chunk.filter.take() {
+                        chunk.filter_place = Some(send_filter(*filter, out, budget));
+                    }
+                    if !send_page_filters(chunk, &shared.schema, self.column, out, budget) {
+                        return Ok(Going::Yield);
+                    }
+                    self.write_metadata(column, shared, ending)?;
                     drop(column.take_chunk());
                     budget.charge_units(CHUNK_UNITS);
                     self.column += 1;
@@ -197,11 +209,10 @@ impl GroupSteps {
         }
     }
 
-    /// Writes the chunk's metadata for the footer, with the position of its filter.
+    /// Writes the chunk's metadata for the footer, with the positions of its filters.
     fn write_metadata(
         &mut self,
         column: &mut ColumnWriter,
-        filter: Option<(u64, Option<u32>)>,
         shared: &Shared,
         ending: &mut Ending,
     ) -> Result<()> {
@@ -222,7 +233,7 @@ impl GroupSteps {
         let mut statistics = chunk.bounds.statistics(of, chunk.nulls);
         // Positive and negative zeros are two entries, and there may be many NaNs.
         statistics.distinct_count = chunk.distinct.filter(|_| of.is_some_and(|of| !of.is_floating()));
-        let told = ColumnChunk {
+        let mut told = ColumnChunk {
             compression: shared.options.of(self.column).compression,
             encodings,
             values: chunk.entries,
@@ -234,11 +245,13 @@ impl GroupSteps {
             size_statistics: size_statistics(column).map(Box::new),
             geospatial_statistics,
             encoding_stats: stats.collect(),
-            bloom_filter: filter,
+            bloom_filter: chunk.filter_place,
             ..ColumnChunk::default()
         };
-        let schema = &shared.schema;
-        write_chunk_metadata(&mut ending.metadata.writer, schema, &schema.leaves()[self.column], &told);
+        let (schema, leaf) = (&shared.schema, &shared.schema.leaves()[self.column]);
+        let announced = chunk.page_bloom.map(|place| place.announce(schema, leaf, &told));
+        told.key_values.extend(announced);
+        write_chunk_metadata(&mut ending.metadata.writer, schema, leaf, &told);
         ending.metadata.end()?;
         shared.options.limits.check(Limit::FooterBytes, ending.metadata.length)?;
         self.held.add(self.column, &chunk.long, ending.rows);
@@ -255,6 +268,32 @@ fn send_filter(filter: Filter, out: &mut Out, budget: &mut Budget<'_>) -> (u64, 
     out.push(header.into(), budget);
     filter.into_pieces().for_each(|piece| out.push(piece, budget));
     (start, u32::try_from(out.position() - start).ok())
+}
+
+/// Sends the filters of a chunk's pages, if there are any. False if the budget is spent first, or a piece is ready to be
+/// appended.
+fn send_page_filters(
+    chunk: &mut Chunk,
+    schema: &Schema,
+    leaf: usize,
+    out: &mut Out,
+    budget: &mut Budget<'_>,
+) -> bool {
+    let distance = out.position() - chunk.first_page_offset();
+    let Some(filters) = &mut chunk.page_filters else { return true };
+    let mut hash = Pieces::default();
+    hash.add(schema.leaf_path(leaf).as_bytes());
+    [chunk.entries, chunk.nulls, chunk.uncompressed_bytes, chunk.compressed_bytes]
+        .iter()
+        .for_each(|number| hash.add(&number.to_le_bytes()));
+    if let Some(place) = filters.begin(distance, hash) {
+        chunk.page_bloom = Some(place);
+    }
+    let is_sent = filters.send(out, budget);
+    if is_sent {
+        chunk.page_filters = None;
+    }
+    is_sent
 }
 
 fn size_statistics(column: &ColumnWriter) -> Option<SizeStatistics> {

@@ -33,6 +33,8 @@
 //! 6. A Bloom filter starts as hashes (`write/bloom.rs`): of a dictionary's entries, once, or else of each value. They
 //!    are kept while they take no more memory than the filter of all rows that the row group may have, then inserted
 //!    into that filter, which is folded at the end.
+//! 7. Bloom filters of pages are collected in the same way, page by page (`write/page_bloom.rs`), and kept until the row
+//!    group ends. Then they are written block by block, after the chunk's own filter.
 //!
 //! The work of columns may be done elsewhere ([`FileWriter::share`]): each is handed out as [`ColumnWork`], and the writer
 //! decides what depends on all of them (`write/file/sharing.rs`). The file is the same.
@@ -60,6 +62,7 @@ mod long_rows;
 mod options;
 mod out;
 mod page;
+mod page_bloom;
 mod part;
 pub(crate) mod released;
 mod sample;
@@ -69,5 +72,5 @@ mod work;
 
 pub use file::{Fed, FileWriter, Room};
 pub use footer::FooterWriter;
-pub use options::{BloomOptions, ColumnOptions, PageVersion, WriteOptions};
+pub use options::{BloomOptions, ColumnOptions, PageBloomOptions, PageVersion, WriteOptions};
 pub use work::{ColumnWork, ColumnWorker};

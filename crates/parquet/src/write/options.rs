@@ -91,6 +91,8 @@ pub struct ColumnOptions {
     pub bounds_bytes_max: usize,
     /// Write a Bloom filter of each chunk's values. BOOLEAN has none.
     pub bloom: Option<BloomOptions>,
+    /// Write a Bloom filter of each page's values, if there is a page index, too. BOOLEAN has none.
+    pub page_bloom: Option<PageBloomOptions>,
 }
 
 /// Options of a Bloom filter.
@@ -106,6 +108,22 @@ pub struct BloomOptions {
     pub bytes_max: u32,
 }
 
+/// Options of the Bloom filters of pages: see [`PageBloom`](crate::read::PageBloom).
+///
+/// All filters of a chunk have the same number of blocks: the smallest power of two that keeps the rate for each page.
+/// At a rate of 0.01 a value needs 10.5 bits of the fullest page's filter, so a page of 4,096 distinct values has 8 KiB.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PageBloomOptions {
+    /// The target false-positive rate of each page: more than 0 and less than 1.
+    pub fpp: f64,
+    /// Maximum bytes of a page's filter, a power of two from 32 to 128 Ki. If more would be needed, the false-positive
+    /// rate is higher.
+    pub page_bytes_max: u32,
+    /// Maximum bytes of all filters of a chunk, which are held until its row group ends. If more would be needed, the
+    /// chunk has none.
+    pub bytes_max: u64,
+}
+
 /// The kind of data pages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum PageVersion {
@@ -116,6 +134,8 @@ pub enum PageVersion {
     V2,
 }
 
+/// Maximum bytes of a page's filter: it is kept in one go.
+const PAGE_FILTER_BYTES_MAX: u32 = 128 << 10;
 /// The longest bounds. A host never waits for the comparison of two of them.
 const BOUNDS_BYTES_MAX: usize = 4096;
 /// Bytes of a structure of the metadata besides its name: what is left of [`Limits::structure_bytes`] is for the names on
@@ -166,6 +186,7 @@ impl Default for ColumnOptions {
             bounds: true,
             bounds_bytes_max: 64,
             bloom: None,
+            page_bloom: None,
         }
     }
 }
@@ -174,6 +195,14 @@ impl Default for BloomOptions {
     /// As the format's document recommends; the maximum exceeds what a million values need at a rate of 10⁻⁶.
     fn default() -> BloomOptions {
         BloomOptions { fpp: 0.01, bytes_max: 16 << 20 }
+    }
+}
+
+impl Default for PageBloomOptions {
+    /// The rate is that of [`BloomOptions`]; 64 KiB are enough for a page of 20,000 distinct values at a rate of 0.001, and
+    /// 32 MiB for a chunk of 16 million distinct values at a rate of 0.01, in pages of 4,096.
+    fn default() -> PageBloomOptions {
+        PageBloomOptions { fpp: 0.01, page_bytes_max: 64 << 10, bytes_max: 32 << 20 }
     }
 }
 
@@ -250,13 +279,15 @@ impl ColumnOptions {
         if self.bounds_bytes_max > BOUNDS_BYTES_MAX {
             return Err(Error::misuse(format!("bounds of more than {BOUNDS_BYTES_MAX} bytes")));
         }
-        if let Some(BloomOptions { fpp, bytes_max }) = self.bloom {
+        let chunks = self.bloom.map(|bloom| (bloom.fpp, bloom.bytes_max, FILTER_BYTES_MAX));
+        let pages = self.page_bloom.map(|bloom| (bloom.fpp, bloom.page_bytes_max, PAGE_FILTER_BYTES_MAX));
+        for (fpp, bytes_max, most) in chunks.into_iter().chain(pages) {
             if !(fpp > 0.0 && fpp < 1.0) {
                 return Err(Error::misuse(format!("a Bloom filter of a rate of {fpp}, not between 0 and 1")));
             }
-            if !bytes_max.is_power_of_two() || !(BLOCK_BYTES..=FILTER_BYTES_MAX).contains(&bytes_max) {
+            if !bytes_max.is_power_of_two() || !(BLOCK_BYTES..=most).contains(&bytes_max) {
                 return Err(Error::misuse(format!(
-                    "a Bloom filter of {bytes_max} bytes at most, not a power of two from 32 to {FILTER_BYTES_MAX}"
+                    "a Bloom filter of {bytes_max} bytes at most, not a power of two from 32 to {most}"
                 )));
             }
         }
@@ -271,7 +302,8 @@ impl ColumnOptions {
 fn check_leaf(schema: &Schema, leaf: usize, options: &ColumnOptions, limits: &Limits) -> Result<()> {
     let begin = leaf.checked_sub(1).map_or(0, |before| schema.leaves()[before].node + 1);
     let leaf = &schema.leaves()[leaf];
-    if options.bloom.is_some() && leaf.physical_type == PhysicalType::Boolean {
+    let has_bloom = options.bloom.is_some() || options.page_bloom.is_some();
+    if has_bloom && leaf.physical_type == PhysicalType::Boolean {
         return Err(Error::misuse("a Bloom filter of BOOLEAN, which has two values"));
     }
     for node in (begin..=leaf.node).filter_map(|at| schema.nodes().get(at)) {

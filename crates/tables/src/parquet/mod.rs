@@ -18,7 +18,7 @@ use marquetry_base::{Detail, Error, Faults, Limits, Result};
 use marquetry_codecs::levels;
 use marquetry_parquet::format::{Compression, Encoding, KeyValue};
 use marquetry_parquet::schema::Schema;
-use marquetry_parquet::write::{BloomOptions, ColumnOptions, WriteOptions};
+use marquetry_parquet::write::{BloomOptions, ColumnOptions, PageBloomOptions, WriteOptions};
 
 use crate::key_values::holds_for_any_columns;
 use crate::{ColumnPath, Table};
@@ -56,6 +56,8 @@ pub struct ParquetOptions {
     pub encodings: Vec<(ColumnPath, Encoding)>,
     /// Columns, or all leaves below them, that get Bloom filters.
     pub bloom: Vec<(ColumnPath, BloomOptions)>,
+    /// Columns, or all leaves below them, whose pages get Bloom filters.
+    pub page_bloom: Vec<(ColumnPath, PageBloomOptions)>,
     /// Replace, and so delete, what is there.
     pub overwrite: bool,
 }
@@ -68,11 +70,13 @@ impl ParquetOptions {
             faults.take(check_level(column.compression, column.level));
         }
         let is_share = |fpp: f64| fpp > 0.0 && fpp < 1.0;
-        let mut rates: Vec<f64> = self.bloom.iter().map(|(_, bloom)| bloom.fpp).collect();
+        let chunks = self.bloom.iter().map(|(_, bloom)| ("bloom_fpp", bloom.fpp));
+        let pages = self.page_bloom.iter().map(|(_, bloom)| ("page_bloom_fpp", bloom.fpp));
+        let mut rates: Vec<(&str, f64)> = chunks.chain(pages).collect();
         // Often one rate is that of many columns.
-        rates.dedup_by_key(|rate| rate.to_bits());
-        for rate in rates.into_iter().filter(|rate| !is_share(*rate)) {
-            faults.add(Error::option("bloom_fpp", format!("{rate}: a rate is more than 0 and less than 1")));
+        rates.dedup_by_key(|(option, rate)| (*option, rate.to_bits()));
+        for (option, rate) in rates.into_iter().filter(|(_, rate)| !is_share(*rate)) {
+            faults.add(Error::option(option, format!("{rate}: a rate is more than 0 and less than 1")));
         }
         faults.into_result()
     }
@@ -93,6 +97,13 @@ impl ParquetOptions {
             for leaf in leaves_of(path, (schema, table, &self.write.limits), &asked, "bloom", faults) {
                 let column = options.columns.entry(leaf).or_insert_with(|| options.column.clone());
                 column.bloom = asked.bloom;
+            }
+        }
+        for (path, bloom) in &self.page_bloom {
+            let asked = ColumnOptions { page_bloom: Some(*bloom), ..ColumnOptions::default() };
+            for leaf in leaves_of(path, (schema, table, &self.write.limits), &asked, "page_bloom", faults) {
+                let column = options.columns.entry(leaf).or_insert_with(|| options.column.clone());
+                column.page_bloom = asked.page_bloom;
             }
         }
         let has_all = **schema == *table.schema;

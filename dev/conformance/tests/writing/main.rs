@@ -11,6 +11,7 @@ mod given;
 mod kept;
 mod matrix;
 mod others;
+mod page_bloom;
 mod rewritten;
 mod selected;
 mod shredded;

@@ -3,7 +3,7 @@
 use marquetry_base::Codec;
 use marquetry_conformance::craft;
 use marquetry_parquet::format::{Compression, Encoding};
-use marquetry_parquet::write::{BloomOptions, ColumnOptions, PageVersion, WriteOptions};
+use marquetry_parquet::write::{BloomOptions, ColumnOptions, PageBloomOptions, PageVersion, WriteOptions};
 
 use crate::given::{self, Flavour, SHAPES, TYPES};
 use crate::rewritten::plain;
@@ -93,7 +93,11 @@ pub(crate) fn ways() -> Vec<Way> {
         };
         let (name, types) = (format!("int64-left-{page_version:?}"), vec![("int64", craft::INT64)]);
         ways.push(Way { name, types, shapes: texts(&SHAPES), flavours: &FLAVOURS, rows: ROWS, options });
-        let column = ColumnOptions { bloom: Some(BloomOptions::default()), ..ColumnOptions::default() };
+        let column = ColumnOptions {
+            bloom: Some(BloomOptions::default()),
+            page_bloom: Some(PageBloomOptions::default()),
+            ..ColumnOptions::default()
+        };
         let types: Vec<_> = TYPES.into_iter().filter(|(_, number)| *number != craft::BOOLEAN).collect();
         for (name, shapes, row_group_rows) in [("all", &SHAPES[..], 1 << 20), ("flat", &SHAPES[..2], 600)] {
             let options = WriteOptions {

@@ -14,7 +14,9 @@ use marquetry_parquet::read::{BatchReader, FooterReader, PageIndexReader, PageSc
 use marquetry_parquet::record::{Program, RecordSink, ShredOptions, Shredder, Value};
 use marquetry_parquet::schema::{PhysicalType, Plan, Schema};
 use marquetry_parquet::sort::{SortOptions, Sorted, Sorter};
-use marquetry_parquet::write::{BloomOptions, ColumnOptions, FileWriter, PageVersion, Room, WriteOptions};
+use marquetry_parquet::write::{
+    BloomOptions, ColumnOptions, FileWriter, PageBloomOptions, PageVersion, Room, WriteOptions,
+};
 use marquetry_text::read::{Read, Sampled, TextReader, TextSampler};
 use marquetry_text::{Format, Header, TextOptions};
 
@@ -389,6 +391,7 @@ fn write_options(schema: &Schema, choices: &mut Choices<'_>) -> WriteOptions {
         bounds: choices.once_in(2),
         bounds_bytes_max: choices.pick(&[64, 1, 4_096]),
         bloom: has_bloom.then_some(BloomOptions { fpp: 0.01, bytes_max: 1 << 20 }),
+        page_bloom: has_bloom.then(PageBloomOptions::default),
         ..ColumnOptions::default()
     };
     let defaults = WriteOptions::default();

@@ -11,7 +11,9 @@ use marquetry_parquet::batch::Batch;
 use marquetry_parquet::format::{Compression, Encoding, FileMetaData};
 use marquetry_parquet::read::{PageIndexReader, ReadOptions};
 use marquetry_parquet::schema::{PhysicalType, Schema};
-use marquetry_parquet::write::{BloomOptions, ColumnOptions, Fed, FileWriter, PageVersion, WriteOptions};
+use marquetry_parquet::write::{
+    BloomOptions, ColumnOptions, Fed, FileWriter, PageBloomOptions, PageVersion, WriteOptions,
+};
 
 use crate::choices::Choices;
 use crate::host::{self, LIMITS, Watched, bounded, check_error};
@@ -155,6 +157,7 @@ fn column(schema: &Schema, leaf: usize, codecs: &[Codec], choices: &mut Choices<
             fpp: choices.pick(&[0.01, 0.5, 0.0001]),
             bytes_max: choices.pick(&[1 << 20, 32, 64, 1 << 12]),
         }),
+        page_bloom: has_bloom.then(PageBloomOptions::default),
         ..ColumnOptions::default()
     }
 }

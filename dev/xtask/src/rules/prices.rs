@@ -9,6 +9,7 @@ pub const MEASURED_IN: &[&str] = &[
     "crates/codecs/examples/prices.rs",
     "crates/codecs/examples/compress.rs",
     "crates/parquet/examples/encode.rs",
+    "crates/parquet/examples/page_bloom.rs",
     "crates/parquet/examples/sort.rs",
 ];
 

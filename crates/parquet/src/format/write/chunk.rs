@@ -160,7 +160,7 @@ fn geospatial_fields(fields: &mut FieldWriter<'_>, statistics: &GeospatialStatis
 }
 
 /// The names from the root's child down to a leaf. (They do not follow from [`Leaf::path`]: a name may contain dots.)
-fn path<'a>(schema: &'a Schema, leaf: &Leaf) -> Vec<&'a str> {
+pub(in crate::format) fn path<'a>(schema: &'a Schema, leaf: &Leaf) -> Vec<&'a str> {
     let mut names = Vec::new();
     let mut at = leaf.node;
     while at != 0 {
@@ -173,7 +173,7 @@ fn path<'a>(schema: &'a Schema, leaf: &Leaf) -> Vec<&'a str> {
 }
 
 /// The number of a physical type (`Type`).
-pub(super) fn number_of(physical_type: PhysicalType) -> i32 {
+pub(in crate::format) fn number_of(physical_type: PhysicalType) -> i32 {
     match physical_type {
         PhysicalType::Boolean => 0,
         PhysicalType::Int32 => 1,

@@ -43,6 +43,12 @@ impl ColumnWriter {
         if self.coding.take().is_some_and(|coding| coding.has_left_chosen()) {
             self.choice = None;
         }
+        if let Some(bloom) = &mut self.page_bloom
+            && self.chunk.page_filters.is_none()
+        {
+            let filters = bloom.end_chunk();
+            self.chunk.page_filters = filters.filter(|filters| filters.pages() == self.chunk.pages.len());
+        }
         if let Some(bloom) = &mut self.bloom
             && self.chunk.filter.is_none()
         {
@@ -111,6 +117,11 @@ impl ColumnWriter {
     /// Passes the page to the page maker, once its values are finished.
     fn finish_values(&mut self, shared: &mut Shared, budget: &mut Budget<'_>) -> Result<bool> {
         if self.sample.is_some() && !self.settle(shared, budget)? || !self.undo(shared, budget)? {
+            return Ok(false);
+        }
+        if let Some(bloom) = &mut self.page_bloom
+            && !bloom.end_page(self.chunk.pages.len(), budget)?
+        {
             return Ok(false);
         }
         let (encoding, body) = match &mut self.coding {
