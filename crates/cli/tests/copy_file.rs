@@ -250,6 +250,8 @@ fn page_bloom_filters() {
     let bytes = std::fs::read(&to).unwrap();
     let announced = bytes.windows(20).filter(|window| window == b"marquetry.page_bloom");
     assert_eq!(announced.count(), 2);
+    let pages = run(["show", "--pages", "id", &to]).succeeded();
+    assert!(pages.contains("row group 0: Bloom filters of 1 page, each in 1 block, at "), "{pages}");
     let wrong = |options: &[&str], why: &str| {
         let options = [&["--overwrite"], options].concat();
         copy(&from, &to, &options).failed(2, &[why]);

@@ -10,7 +10,9 @@ use marquetry::describe::ColumnStatistics;
 use marquetry::parquet::bloom;
 use marquetry::parquet::format::{BoundaryOrder, PageHeader, PageKind, Statistics};
 use marquetry::parquet::prune::Known;
-use marquetry::parquet::read::{BloomProbe, ChunkIndex, PageIndexReader, PageInfo, PageScanner, ReadOptions};
+use marquetry::parquet::read::{
+    BloomProbe, ChunkIndex, PageBloom, PageIndexReader, PageInfo, PageScanner, ReadOptions,
+};
 
 use super::json::{self, StatisticsJson, to_hex};
 use crate::failure::{Exit, Failure, Outcome};
@@ -77,6 +79,13 @@ pub(super) fn print(
 fn bloom_filters(file: &ParquetFile, leaf: usize) -> Outcome<Vec<String>> {
     let mut lines = Vec::new();
     for (row_group, group) in file.metadata().row_groups.iter().enumerate() {
+        if let Some(of_pages) = PageBloom::of(file.metadata(), row_group, leaf) {
+            let (pages, blocks) = (plural(of_pages.pages(), "page"), usize_of_u32(of_pages.blocks()));
+            let (blocks, offset) = (plural(blocks, "block"), thousands(of_pages.range().start));
+            lines.push(format!(
+                "row group {row_group}: Bloom filters of {pages}, each in {blocks}, at {offset}\n"
+            ));
+        }
         let Some((offset, _)) = group.columns.get(leaf).and_then(|chunk| chunk.bloom_filter) else {
             continue;
         };

@@ -1,9 +1,11 @@
 //! What every byte of a Parquet file is for.
 
+use std::ops::Range;
+
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Error, ErrorKind, Result};
 use marquetry_parquet::format::{ColumnChunk, Encoding, PageHeader, PageKind};
-use marquetry_parquet::read::{BloomProbe, PageInfo, PageScanner};
+use marquetry_parquet::read::{BloomProbe, PageBloom, PageInfo, PageScanner};
 
 use super::parquet::ParquetFile;
 use crate::Cancel;
@@ -90,7 +92,7 @@ pub enum ExtentKind {
     ColumnIndex,
     /// The positions of a column chunk's pages.
     OffsetIndex,
-    /// A column chunk's Bloom filter, with its header.
+    /// A column chunk's Bloom filter, with its header; or those of its pages.
     BloomFilter,
     /// The footer.
     Footer,
@@ -240,6 +242,11 @@ impl FileMap {
         chunk: &ColumnChunk,
         found: &mut Vec<Extent>,
     ) -> Result<()> {
+        if let Some(of_pages) = PageBloom::of(file.metadata(), place.0, place.1) {
+            let Range { start: offset, end } = of_pages.range();
+            let kind = ExtentKind::BloomFilter;
+            found.push(Extent { offset, bytes: end - offset, chunk: Some(place), kind });
+        }
         let Some((offset, bytes)) = chunk.bloom_filter else { return Ok(()) };
         let mut add = |bytes| {
             found.push(Extent { offset, bytes, chunk: Some(place), kind: ExtentKind::BloomFilter });
