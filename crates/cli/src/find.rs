@@ -69,6 +69,8 @@ enum Structure {
     Index,
     /// Bloom filters
     Bloom,
+    /// Bloom filters of pages
+    PageBloom,
 }
 
 impl Find {
@@ -91,6 +93,7 @@ impl Find {
                 Structure::Stats => structures.statistics = false,
                 Structure::Index => structures.index = false,
                 Structure::Bloom => structures.bloom = false,
+                Structure::PageBloom => structures.page_bloom = false,
             }
         }
         let filter = Filter::new(predicate).using(structures);
@@ -149,6 +152,7 @@ fn explained(report: &Report, without: &[Structure]) -> String {
     text += &line("statistics", Structure::Stats, &report.statistics, "row group");
     text += &line("bloom", Structure::Bloom, &report.bloom, "row group");
     text += &line("index", Structure::Index, &report.index, "page");
+    text += &line("page bloom", Structure::PageBloom, &report.page_bloom, "page");
     text += &format!("tested      {}\n", plural(report.tested, "row"));
     if report.reads > 0 {
         text += &format!("searched    {} in {}\n", size(report.bytes), plural(report.reads, "read"));
@@ -165,6 +169,7 @@ struct Explanation {
     statistics: Decided,
     bloom: Decided,
     index: Decided,
+    page_bloom: Decided,
     tested: u64,
     bytes: u64,
     reads: u64,
@@ -191,6 +196,7 @@ impl Explanation {
             statistics: of(&report.statistics),
             bloom: of(&report.bloom),
             index: of(&report.index),
+            page_bloom: of(&report.page_bloom),
             tested: report.tested,
             bytes: report.bytes,
             reads: report.reads,

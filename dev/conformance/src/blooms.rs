@@ -54,7 +54,7 @@ pub fn values(
 /// The probe's.
 pub fn probe<'a>(
     bytes: &Bytes,
-    metadata: &FileMetaData,
+    metadata: &Arc<FileMetaData>,
     (row_group, leaf): (usize, usize),
     values: impl IntoIterator<Item = &'a [u8]>,
     manner: Manner,

@@ -1,6 +1,7 @@
 //! Finding the rows for which a predicate is true.
 
 use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -12,7 +13,7 @@ use marquetry_base::{
     release_all,
 };
 
-use super::judged::{Indexes, Judged};
+use super::judged::{Indexes, Judged, Outcome};
 use super::pages::ChunkPages;
 use super::reading::Reading;
 use super::report::{Report, Structures};
@@ -23,7 +24,9 @@ use crate::growing::release_in_step;
 use crate::prune::{
     Accepts, Evaluator, LeafOrder, Operation, Predicate, Quantifier, Test, Verdict, compile, order_of,
 };
-use crate::read::{BatchReader, BloomProbe, PageIndexReader, ReadOptions};
+use crate::read::{
+    BatchReader, BloomPlace, BloomProbe, PageBloom, PageBloomProbe, PageIndexReader, PageSet, ReadOptions,
+};
 use crate::schema::Schema;
 
 /// What a row group costs, and each of its tests that is judged.
@@ -110,7 +113,9 @@ pub struct RowFinder {
     /// Page indexes, by row group and leaf.
     pages: Indexes,
     kept_bytes: usize,
-    /// What was read of a chunk's Bloom filter: several tests may ask it, one after the other.
+    /// Where the blocks of Bloom filters are, by row group and leaf, and what was read of the last one: several tests may ask it, one
+    /// after the other.
+    filters: BTreeMap<(usize, usize), BloomPlace>,
     filter: FilterBytes,
     report: Report,
     failed: Failed,
@@ -126,6 +131,9 @@ struct FilterBytes {
 /// Parts of a Bloom filter that are kept, at most.
 const FILTER_PARTS_MAX: usize = 256;
 
+/// Filters whose blocks are located, at most.
+const FILTERS_MAX: usize = 1 << 16;
+
 /// What is being done with the row group at hand.
 enum Stage {
     /// The next one begins.
@@ -138,6 +146,8 @@ enum Stage {
     Check { row_group: usize, leaf: usize, pages: Box<ChunkPages>, reader: Box<PageIndexReader> },
     /// The pages of each test are judged, and put together.
     Judge(Box<Judged>),
+    /// Bloom filters of pages are asked about a test; its pages so far.
+    PageBloom { judged: Box<Judged>, test: usize, probe: Box<PageBloomProbe>, left: PageSet },
     /// Columns are read.
     Read(Box<Reading>),
     /// Columns were read that are released; then these rows are handed out.
@@ -184,6 +194,7 @@ impl RowFinder {
             verdicts: Vec::new(),
             pages: Indexes::new(),
             kept_bytes: 0,
+            filters: BTreeMap::new(),
             filter: FilterBytes::default(),
             report: Report::default(),
             failed: Failed::default(),
@@ -218,6 +229,7 @@ impl RowFinder {
         self.hashes = tests.iter().map(|test| hashes(test, &metadata.schema)).collect();
         (self.program, self.tests, self.orders) = (program, tests, orders);
         (self.leaves, self.row_groups, self.stage) = (leaves, row_groups, Stage::Begin);
+        self.filter = FilterBytes::default();
         self.report = Report::default();
         Ok(())
     }
@@ -265,6 +277,12 @@ impl RowFinder {
                         Err(error) if error.kind() == ErrorKind::Unsupported => true,
                         Err(error) => return Err(error),
                     };
+                    let leaf = self.tests[*test].leaf;
+                    if let Some(place) = probing.probe.place()
+                        && self.filters.len() < FILTERS_MAX
+                    {
+                        self.filters.insert((row_group, leaf), place);
+                    }
                     probing.left = probing.left.saturating_sub(1);
                     if !is_there && probing.left > 0 {
                         continue;
@@ -313,7 +331,8 @@ impl RowFinder {
                                 order,
                                 rows,
                                 index_bytes(&self.metadata, row_group, chunk.leaf),
-                            );
+                            )
+                            .with_bloom(self.page_bloom(row_group, chunk.leaf));
                             let (leaf, pages) = (chunk.leaf, Box::new(pages));
                             self.stage = Stage::Check { row_group, leaf, pages, reader };
                         }
@@ -336,18 +355,47 @@ impl RowFinder {
                     self.stage = Stage::Index { row_group, reader: Some(reader) };
                 }
                 Stage::Judge(judged) => {
-                    let Some(rows) = judged.step(
+                    let (hashes, uses) = (&self.hashes, self.options.structures.page_bloom);
+                    let outcome = judged.step(
                         (&self.program, &self.tests, &self.verdicts),
+                        |test| hashes.get(test)?.as_ref().filter(|_| uses).map(Vec::len),
                         &self.pages,
                         &self.metadata,
                         &mut self.report,
                         budget,
-                    )?
-                    else {
-                        return Ok(Step::Yield);
+                    )?;
+                    match outcome {
+                        Outcome::Yield => return Ok(Step::Yield),
+                        Outcome::Ask(test, bloom) => {
+                            let judged = core::mem::take(judged);
+                            let hashes = self.hashes.get(test).cloned().flatten().unwrap_or_default();
+                            budget.charge_units(MACHINE_UNITS);
+                            budget.charge(JUDGE_PRICE, 0, hashes.len());
+                            let left = PageSet::none(bloom.pages());
+                            let probe = Box::new(PageBloomProbe::new(self.object, bloom, hashes));
+                            self.stage = Stage::PageBloom { judged, test, probe, left };
+                        }
+                        Outcome::Rows(rows) => {
+                            let row_group = judged.row_group;
+                            self.begin_reading(row_group, rows, budget)?;
+                        }
+                    }
+                }
+                Stage::PageBloom { judged, test, probe, left } => {
+                    let answer = match probe.step(budget)? {
+                        Step::Ready(Some(pages)) => {
+                            left.add(&pages)?;
+                            continue;
+                        }
+                        // They are not what was announced.
+                        Step::Ready(None) => None,
+                        Step::Done => Some(core::mem::take(left)),
+                        Step::Need(demand) => return Ok(Step::Need(demand)),
+                        Step::Yield | Step::Append(..) => return Ok(Step::Yield),
                     };
-                    let row_group = judged.row_group;
-                    self.begin_reading(row_group, rows, budget)?;
+                    judged.sets.insert(*test, answer);
+                    let judged = core::mem::take(judged);
+                    self.stage = Stage::Judge(judged);
                 }
                 Stage::Read(reading) => {
                     match reading.step(&mut self.evaluator, self.options.limit, &mut self.report, budget)? {
@@ -510,6 +558,9 @@ impl RowFinder {
         if self.filter.of != (row_group, leaf) {
             self.filter = FilterBytes { of: (row_group, leaf), parts: Vec::new() };
         }
+        if let Some(place) = self.filters.get(&(row_group, leaf)) {
+            probe = probe.located(*place);
+        }
         for (range, bytes) in &self.filter.parts {
             Machine::supply(&mut probe, self.object, range.clone(), bytes.clone())?;
         }
@@ -518,11 +569,16 @@ impl RowFinder {
 
     /// A reader of the indexes of the leaves that are tested; `None` if all that there are are at hand.
     fn index_reader(&mut self, row_group: usize, budget: &mut Budget<'_>) -> Result<Option<PageIndexReader>> {
-        if !self.options.structures.index {
-            return Ok(None);
-        }
-        let leaves = self.leaves.clone();
-        self.missing_indexes(row_group, &leaves, true, budget)
+        let Structures { index, page_bloom, .. } = self.options.structures;
+        // What Bloom filters say of pages says something of rows only with the places of pages.
+        let is_useful = |leaf: &usize| index || page_bloom && self.page_bloom(row_group, *leaf).is_some();
+        let leaves: Vec<usize> = self.leaves.iter().copied().filter(is_useful).collect();
+        self.missing_indexes(row_group, &leaves, index, budget)
+    }
+
+    /// The Bloom filters of a chunk's pages, if they are to be asked.
+    fn page_bloom(&self, row_group: usize, leaf: usize) -> Option<PageBloom> {
+        self.options.structures.page_bloom.then(|| PageBloom::of(&self.metadata, row_group, leaf)).flatten()
     }
 
     /// A reader of the indexes of leaves that will be read.
@@ -634,6 +690,7 @@ impl Stage {
                 reader.as_mut().map(|reader| &mut **reader as &mut dyn Supplied)
             }
             Stage::Check { reader, .. } => Some(&mut **reader),
+            Stage::PageBloom { probe, .. } => Some(&mut **probe),
             Stage::Read(reading) => Some(&mut reading.reader),
             Stage::Begin | Stage::Judge(_) | Stage::Release(_) | Stage::Done => None,
         }

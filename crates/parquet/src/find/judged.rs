@@ -7,14 +7,25 @@ use alloc::vec::Vec;
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Budget, Error, Result};
 
-use super::pages::{ChunkPages, Judging};
+use super::pages::{Asked, ChunkPages, Judgement, Judging};
 use super::report::Report;
 use crate::batch::{Combine, Combining, RowSelection};
 use crate::format::FileMetaData;
 use crate::prune::{Operation, Test, Verdict};
+use crate::read::{PageBloom, PageSet};
 
 /// Page indexes, by row group and leaf.
 pub(super) type Indexes = BTreeMap<(usize, usize), Arc<ChunkPages>>;
+
+/// What came of a step.
+pub(super) enum Outcome {
+    /// The budget is spent.
+    Yield,
+    /// Bloom filters of pages are to be asked about this test; their answer goes to [`Judged::sets`].
+    Ask(usize, PageBloom),
+    /// The rows.
+    Rows(RowSelection),
+}
 
 /// Judges the pages of each test, and puts their rows together.
 #[derive(Default)]
@@ -22,6 +33,8 @@ pub(super) struct Judged {
     pub(super) row_group: usize,
     next: usize,
     judging: Judging,
+    /// The pages that Bloom filters leave, by test; `None` where they cannot be believed.
+    pub(super) sets: BTreeMap<usize, Option<PageSet>>,
     stack: Vec<RowSelection>,
     combining: Option<Combining>,
 }
@@ -32,15 +45,16 @@ impl Judged {
         Judged { row_group, ..Judged::default() }
     }
 
-    /// Puts the rows of the tests together. `None` if the budget is spent first.
+    /// Puts the rows of the tests together. `hashes` says of a test how many it takes to ask Bloom filters about it.
     pub(super) fn step(
         &mut self,
         (program, tests, verdicts): (&[Operation], &[Test], &[Verdict]),
+        hashes: impl Fn(usize) -> Option<usize>,
         pages: &Indexes,
         metadata: &FileMetaData,
         report: &mut Report,
         budget: &mut Budget<'_>,
-    ) -> Result<Option<RowSelection>> {
+    ) -> Result<Outcome> {
         let group_rows = metadata.row_groups[self.row_group].rows;
         let all = || RowSelection::of(0..group_rows);
         while let Some(operation) = program.get(self.next) {
@@ -53,13 +67,21 @@ impl Judged {
                     match (verdict, known) {
                         (Verdict::None, _) => RowSelection::none(),
                         (Verdict::All, _) => all()?,
-                        (Verdict::Some, Some(chunk)) if chunk.has_bounds() => {
-                            let made = self.judging.step(test, chunk, &metadata.schema, budget)?;
-                            let Some(rows) = made else { return Ok(None) };
-                            let (judging, pages) = (core::mem::take(&mut self.judging), u64_of(chunk.len()));
-                            report.index.pruned += judging.pruned;
-                            report.index.undecided += pages.saturating_sub(judging.pruned);
-                            rows
+                        (Verdict::Some, Some(chunk)) if chunk.has_bounds() || chunk.bloom().is_some() => {
+                            let asked = match (self.sets.get(&number), hashes(number)) {
+                                (Some(Some(left)), _) => Asked::Pages(left),
+                                (None, Some(hashes)) => Asked::NotYet(hashes),
+                                _ => Asked::Never,
+                            };
+                            let is_asked = matches!(asked, Asked::Pages(_));
+                            match self.judging.step((test, asked), chunk, &metadata.schema, budget)? {
+                                Judgement::Yield => return Ok(Outcome::Yield),
+                                Judgement::Ask(bloom) => return Ok(Outcome::Ask(number, bloom)),
+                                Judgement::Rows(rows) => {
+                                    self.count(chunk, is_asked, report);
+                                    rows
+                                }
+                            }
                         }
                         _ => {
                             report.index.absent += 1;
@@ -81,7 +103,7 @@ impl Judged {
                             self.combining.insert(left.combine(right, how))
                         }
                     };
-                    let Some(rows) = combining.step(budget)? else { return Ok(None) };
+                    let Some(rows) = combining.step(budget)? else { return Ok(Outcome::Yield) };
                     self.combining = None;
                     rows
                 }
@@ -89,9 +111,27 @@ impl Judged {
             self.stack.push(rows);
             self.next += 1;
             if budget.is_spent() && self.next < program.len() {
-                return Ok(None);
+                return Ok(Outcome::Yield);
             }
         }
-        self.stack.pop().map(Some).ok_or_else(|| Error::internal("a predicate without rows"))
+        self.stack.pop().map(Outcome::Rows).ok_or_else(|| Error::internal("a predicate without rows"))
+    }
+
+    /// Reports what decided about the pages that were judged.
+    fn count(&mut self, chunk: &ChunkPages, is_asked: bool, report: &mut Report) {
+        let Judging { pruned, pruned_by_bloom, .. } = core::mem::take(&mut self.judging);
+        let pages = u64_of(chunk.len());
+        if chunk.has_bounds() {
+            report.index.pruned += pruned;
+            report.index.undecided += pages.saturating_sub(pruned + pruned_by_bloom);
+        } else {
+            report.index.absent += 1;
+        }
+        if is_asked {
+            report.page_bloom.pruned += pruned_by_bloom;
+            report.page_bloom.undecided += pages.saturating_sub(pruned + pruned_by_bloom);
+        } else if chunk.bloom().is_none() {
+            report.page_bloom.absent += 1;
+        }
     }
 }

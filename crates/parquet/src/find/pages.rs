@@ -10,14 +10,16 @@ use marquetry_base::{Budget, Price, Release, Result, release_all};
 use crate::batch::RowSelection;
 use crate::format::{ColumnIndex, OffsetIndex};
 use crate::prune::{Accepts, Bound, LeafOrder, NAN_KEY, Order, Ranges, Test, Verdict};
+use crate::read::{PageBloom, PageSet};
 use crate::schema::Schema;
 
 /// The price of judging a page by its bounds.
 const JUDGE_PRICE: Price = Price::per_kilovalue(60 << 10);
 /// What a search among the pages costs.
 const SEARCH_UNITS: u64 = 1_000;
-/// Pages that are judged before the budget is looked at again.
+/// Pages that are judged before the budget is looked at again, and what it costs to see which of them a Bloom filter leaves.
 const JUDGED_AT_ONCE: usize = 256;
+const LOOK_UNITS: u64 = 500;
 
 /// The page index of a column chunk, and what was found out about it.
 #[derive(Debug)]
@@ -32,6 +34,8 @@ pub(super) struct ChunkPages {
     checked: usize,
     /// Bytes of the index in the file: bounds share them.
     encoded_bytes: usize,
+    /// The Bloom filters of the pages, if there are any.
+    bloom: Option<PageBloom>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +66,19 @@ impl ChunkPages {
             sorted,
             checked: 0,
             encoded_bytes,
+            bloom: None,
         }
+    }
+
+    /// The same with the Bloom filters of its pages, if they are of as many.
+    pub(super) fn with_bloom(self, bloom: Option<PageBloom>) -> ChunkPages {
+        let pages = self.len();
+        ChunkPages { bloom: bloom.filter(|bloom| bloom.pages() == pages), ..self }
+    }
+
+    /// The Bloom filters of its pages.
+    pub(super) fn bloom(&self) -> Option<PageBloom> {
+        self.bloom
     }
 
     /// Pages.
@@ -87,6 +103,20 @@ impl ChunkPages {
         let first = pages.get(page).map_or(self.group_rows, |page| page.first_row);
         let end = pages.get(page + 1).map_or(self.group_rows, |page| page.first_row);
         first..end.max(first)
+    }
+
+    /// Bytes from the first of these pages to the last.
+    fn bytes(&self, pages: &Range<usize>) -> u64 {
+        let pages = self.offset_index.pages.get(pages.start).zip(
+            pages
+                .end
+                .checked_sub(1)
+                .filter(|last| *last >= pages.start)
+                .and_then(|last| self.offset_index.pages.get(last)),
+        );
+        pages.map_or(0, |(first, last)| {
+            (last.offset.saturating_add(last.compressed_bytes.into())).saturating_sub(first.offset)
+        })
     }
 
     /// Checks that the bounds are sorted, where the index says so. False if the budget is spent first.
@@ -168,58 +198,92 @@ pub(super) struct Judging {
     /// The pages that are still to be judged, once they are known.
     pages: Option<Range<usize>>,
     rows: RowSelection,
-    /// Pages that are left out.
+    /// Pages that are left out: by their bounds, and by their Bloom filters.
     pub(super) pruned: u64,
+    pub(super) pruned_by_bloom: u64,
+}
+
+/// What came of a step.
+pub(super) enum Judgement {
+    /// The budget is spent.
+    Yield,
+    /// The Bloom filters of the pages should be asked first: judge again with their answer.
+    Ask(PageBloom),
+    /// The rows.
+    Rows(RowSelection),
+}
+
+/// What the Bloom filters of pages say about a test.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Asked<'a> {
+    /// They are not to be asked, or say nothing.
+    Never,
+    /// They were not asked: it takes so many hashes.
+    NotYet(usize),
+    /// The pages that they leave.
+    Pages(&'a PageSet),
 }
 
 impl Judging {
-    /// The rows, or `None` if the budget is spent first.
+    /// Judges pages, until the budget is spent.
     pub(super) fn step(
         &mut self,
-        test: &Test,
+        (test, asked): (&Test, Asked<'_>),
         chunk: &ChunkPages,
         schema: &Schema,
         budget: &mut Budget<'_>,
-    ) -> Result<Option<RowSelection>> {
-        let Some(index) = &chunk.column_index else {
-            return RowSelection::of(0..chunk.group_rows).map(Some);
-        };
+    ) -> Result<Judgement> {
+        let index = chunk.column_index.as_ref();
         let pages = match &mut self.pages {
             Some(pages) => pages,
             None => {
                 budget.charge_units(SEARCH_UNITS);
-                let found = match (&test.accepts, chunk.order.order()) {
+                let is_flat = schema.leaves().get(test.leaf).is_some_and(|leaf| leaf.repetition_max == 0);
+                let found = match (index, &test.accepts, chunk.order.order()) {
                     // NaNs are not between bounds, and keys of INT96 need not be in the order of theirs.
-                    (Accepts::Values(ranges), Some(order))
+                    (Some(index), Accepts::Values(ranges), Some(order))
                         if order != Order::Int96
                             && !(order.is_floating() && ranges.has_key(NAN_KEY))
-                            && schema
-                                .leaves()
-                                .get(test.leaf)
-                                .is_some_and(|leaf| leaf.repetition_max == 0) =>
+                            && is_flat =>
                     {
                         chunk.candidates(index, ranges, order)
                     }
-                    _ => 0..index.pages(),
+                    _ => 0..chunk.len(),
                 };
-                self.pruned = u64_of(index.pages() - found.len());
+                // A few pages are less to read than what the filters of all have to say.
+                if let (Asked::NotYet(hashes), Some(bloom)) = (asked, chunk.bloom)
+                    && chunk.bytes(&found) > bloom.row_bytes().saturating_mul(u64_of(hashes))
+                {
+                    return Ok(Judgement::Ask(bloom));
+                }
+                self.pruned = u64_of(chunk.len() - found.len());
                 self.pages.insert(found)
             }
         };
         while pages.start < pages.end {
             let end = pages.end.min(pages.start + JUDGED_AT_ONCE);
-            budget.charge(JUDGE_PRICE, 0, end - pages.start);
+            let mut judged = 0;
             for page in core::mem::replace(&mut pages.start, end)..end {
-                let known = chunk.order.of_page(index, page);
-                match test.judge(&known, &chunk.order, schema) {
+                if matches!(asked, Asked::Pages(left) if !left.contains(page)) {
+                    self.pruned_by_bloom += 1;
+                    continue;
+                }
+                judged += 1;
+                let verdict = match index {
+                    Some(index) => test.judge(&chunk.order.of_page(index, page), &chunk.order, schema),
+                    None => Verdict::Some,
+                };
+                match verdict {
                     Verdict::None => self.pruned += 1,
                     _ => self.rows.push(chunk.rows(page), budget)?,
                 }
             }
+            budget.charge_units(LOOK_UNITS);
+            budget.charge(JUDGE_PRICE, 0, judged);
             if budget.is_spent() && pages.start < pages.end {
-                return Ok(None);
+                return Ok(Judgement::Yield);
             }
         }
-        Ok(Some(core::mem::take(&mut self.rows)))
+        Ok(Judgement::Rows(core::mem::take(&mut self.rows)))
     }
 }

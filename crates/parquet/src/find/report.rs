@@ -10,11 +10,13 @@ pub struct Structures {
     pub bloom: bool,
     /// The page index.
     pub index: bool,
+    /// Bloom filters of pages.
+    pub page_bloom: bool,
 }
 
 impl Default for Structures {
     fn default() -> Structures {
-        Structures { statistics: true, bloom: true, index: true }
+        Structures { statistics: true, bloom: true, index: true, page_bloom: true }
     }
 }
 
@@ -32,6 +34,8 @@ pub struct Report {
     pub bloom: Counts,
     /// Pages about which bounds in the page index decided, once for each test; chunks that have none are absent.
     pub index: Counts,
+    /// Pages about which their Bloom filters decided, once for each test that asked them; chunks that have none are absent.
+    pub page_bloom: Counts,
     /// Rows whose values were read and tested.
     pub tested: u64,
     /// Rows that were found.
@@ -77,12 +81,11 @@ impl Report {
         since
     }
 
-    fn numbers(&mut self) -> [&mut u64; 15] {
-        let Report { row_groups, rows, statistics: a, bloom: b, index: c, tested, found, bytes, reads } =
-            self;
-        let [a, b, c] =
-            [a, b, c].map(|counts| [&mut counts.absent, &mut counts.undecided, &mut counts.pruned]);
-        let ([a1, a2, a3], [b1, b2, b3], [c1, c2, c3]) = (a, b, c);
-        [row_groups, rows, a1, a2, a3, b1, b2, b3, c1, c2, c3, tested, found, bytes, reads]
+    fn numbers(&mut self) -> [&mut u64; 18] {
+        let Report { row_groups, rows, tested, found, bytes, reads, .. } = self;
+        let [a, b, c, d] = [&mut self.statistics, &mut self.bloom, &mut self.index, &mut self.page_bloom]
+            .map(|counts| [&mut counts.absent, &mut counts.undecided, &mut counts.pruned]);
+        let ([a1, a2, a3], [b1, b2, b3], [c1, c2, c3], [d1, d2, d3]) = (a, b, c, d);
+        [row_groups, rows, a1, a2, a3, b1, b2, b3, c1, c2, c3, d1, d2, d3, tested, found, bytes, reads]
     }
 }

@@ -105,7 +105,7 @@ mod values;
 mod windowed;
 mod work;
 
-pub use bloom::BloomProbe;
+pub use bloom::{BloomPlace, BloomProbe};
 pub use conform::{Conform, ConformPlan, ConformReader, Conformer};
 pub use footer::FooterReader;
 pub use index::{ChunkIndex, PageIndexReader};

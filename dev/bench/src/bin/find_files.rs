@@ -1,6 +1,7 @@
 //! The files of the look-up benchmark: `bench-find-files DIR ROWS ORDER GROUPS STYLE` writes one, and the keys of its order.
 //!
-//! `ORDER` is `sorted` or `mixed`, `GROUPS` a number of row groups, `STYLE` `plain` (PLAIN, uncompressed) or `default`.
+//! `ORDER` is `sorted` or `mixed`, `GROUPS` a number of row groups, `STYLE` `plain` (PLAIN, uncompressed) or `default`; `plain-pages` and
+//! `default-pages` have Bloom filters of pages, too.
 #![forbid(unsafe_code)]
 
 use std::io::{BufWriter, Write};
@@ -16,7 +17,7 @@ use marquetry_io::{ByteSink, ByteSinks, drive_into};
 use marquetry_parquet::batch::{Batch, Values};
 use marquetry_parquet::format::{Compression, Encoding};
 use marquetry_parquet::schema::{FieldDef, FieldType, LogicalType, PhysicalType, Schema};
-use marquetry_parquet::write::{BloomOptions, ColumnOptions, FileWriter, WriteOptions};
+use marquetry_parquet::write::{BloomOptions, ColumnOptions, FileWriter, PageBloomOptions, WriteOptions};
 
 const FILE: Object = Object(0);
 const BATCH_ROWS: u64 = 65_536;
@@ -27,14 +28,20 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let [folder, rows, order, groups, style] = arguments[..] else {
-        eprintln!("usage: bench-find-files DIR ROWS sorted|mixed GROUPS plain|default [FPP]");
+        eprintln!("usage: bench-find-files DIR ROWS sorted|mixed GROUPS plain|default[-pages]");
         return ExitCode::FAILURE;
     };
     let (Ok(rows), Ok(groups)) = (rows.parse(), groups.parse()) else {
         eprintln!("bench-find-files: {rows} rows, {groups} groups: not numbers");
         return ExitCode::FAILURE;
     };
-    let table = Table { rows, groups, is_sorted: order == "sorted", is_plain: style == "plain" };
+    let table = Table {
+        rows,
+        groups,
+        is_sorted: order == "sorted",
+        is_plain: style.starts_with("plain"),
+        has_page_blooms: style.ends_with("-pages"),
+    };
     let path = Path::new(folder).join(format!("{order}-{groups}-{style}.parquet"));
     match table.write(path) {
         Ok(path) => {
@@ -53,6 +60,7 @@ struct Table {
     groups: u64,
     is_sorted: bool,
     is_plain: bool,
+    has_page_blooms: bool,
 }
 
 impl Table {
@@ -79,7 +87,12 @@ impl Table {
             leaf("double", PhysicalType::Double, None),
             leaf("string", PhysicalType::ByteArray, Some(LogicalType::String)),
         ])?;
-        let mut column = ColumnOptions { bloom: Some(BloomOptions::default()), ..ColumnOptions::default() };
+        let bloom = Some(BloomOptions::default());
+        let mut column = ColumnOptions {
+            bloom,
+            page_bloom: self.has_page_blooms.then(PageBloomOptions::default),
+            ..ColumnOptions::default()
+        };
         if self.is_plain {
             column.encoding = Some(Encoding::Plain);
             column.compression = Compression::Uncompressed;

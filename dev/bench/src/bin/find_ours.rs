@@ -1,6 +1,7 @@
 //! Marquetry's finder as a contestant: `bench-find-ours FILE COLUMN WAY [KEYS]` looks the file's keys up in a column, and prints the times.
 //!
-//! `WAY` names what is used beside the statistics of chunks: `none`, `index`, `bloom` or `both`.
+//! `WAY` names what is used beside the statistics of chunks: `none`, `index`, `bloom`, `both`, `pages` (index and Bloom filters of pages)
+//! or `all`.
 #![forbid(unsafe_code)]
 
 use std::path::Path;
@@ -30,7 +31,7 @@ fn main() -> ExitCode {
         [path, column, way] => (path, column, way, usize::MAX),
         [path, column, way, count] => (path, column, way, count.parse().unwrap_or(usize::MAX)),
         _ => {
-            eprintln!("usage: bench-find-ours FILE COLUMN none|index|bloom|both [KEYS]");
+            eprintln!("usage: bench-find-ours FILE COLUMN none|index|bloom|both|pages|all [KEYS]");
             return ExitCode::FAILURE;
         }
     };
@@ -56,12 +57,15 @@ fn run(path: &Path, column: &str, way: &str, count: usize) -> std::result::Resul
         let times = Times::of(keys, |number| finder.find(number).map_err(|error| error.to_string()))?;
         if !warm {
             let bytes = finder.bytes as f64 / keys.len() as f64 / 2.0;
-            println!("{}", json!({
-                "version": env!("CARGO_PKG_VERSION"),
-                "open": opened.as_secs_f64() * 1e6,
-                "bytes": bytes,
-                "times": times.json(),
-            }));
+            println!(
+                "{}",
+                json!({
+                    "version": env!("CARGO_PKG_VERSION"),
+                    "open": opened.as_secs_f64() * 1e6,
+                    "bytes": bytes,
+                    "times": times.json(),
+                })
+            );
         }
     }
     Ok(())
@@ -81,8 +85,9 @@ impl Finder {
         let metadata = drive(&mut FooterReader::new(FILE, Limits::DEFAULT), &sources)?
             .ok_or_else(|| Error::internal("no metadata"))?;
         let mut structures = Structures::default();
-        structures.index = matches!(way, "index" | "both");
-        structures.bloom = matches!(way, "bloom" | "both");
+        structures.index = matches!(way, "index" | "both" | "pages" | "all");
+        structures.bloom = matches!(way, "bloom" | "both" | "all");
+        structures.page_bloom = matches!(way, "pages" | "all");
         let mut options = FindOptions::default();
         options.structures = structures;
         options.read = ReadOptions { verify_crc: false, ..ReadOptions::default() };
@@ -115,7 +120,8 @@ impl Finder {
                     for want in demand.wants {
                         if let Want::Range(object, range, Priority::Now) = want {
                             let bytes = usize_of(range.start).zip(usize_of(range.end));
-                            let (start, end) = bytes.ok_or_else(|| Error::internal("a file beyond memory"))?;
+                            let (start, end) =
+                                bytes.ok_or_else(|| Error::internal("a file beyond memory"))?;
                             self.finder.supply(object, range, self.file.slice(start..end))?;
                         }
                     }

@@ -257,7 +257,7 @@ fn one() -> (Bytes, Arc<FileMetaData>) {
 fn filters_that_are_not_what_they_say() {
     let (file, metadata) = one();
     let (offset, length) = metadata.row_groups[0].columns[0].bloom_filter.unwrap();
-    let ask = |bytes: &Bytes, metadata: &FileMetaData| {
+    let ask = |bytes: &Bytes, metadata: &Arc<FileMetaData>| {
         let values = [7i64, 8, 9].map(i64::to_le_bytes);
         blooms::probe(bytes, metadata, (0, 0), values.iter().map(|value| &value[..]), Manner::DISORDERLY)
     };
@@ -265,7 +265,7 @@ fn filters_that_are_not_what_they_say() {
     let elsewhere = |offset: u64, length: Option<u32>| {
         let mut changed = FileMetaData::clone(&metadata);
         changed.row_groups[0].columns[0].bloom_filter = Some((offset, length));
-        ask(&file, &changed)
+        ask(&file, &Arc::new(changed))
     };
     assert_eq!(elsewhere(offset, None).unwrap(), [true; 3]);
     for (offset, length) in [
@@ -286,7 +286,7 @@ fn filters_that_are_not_what_they_say() {
     }
     let mut changed = FileMetaData::clone(&metadata);
     changed.row_groups[0].columns[0].bloom_filter = None;
-    assert_eq!(ask(&file, &changed).unwrap_err().kind(), ErrorKind::Misuse);
+    assert_eq!(ask(&file, &Arc::new(changed)).unwrap_err().kind(), ErrorKind::Misuse);
     assert_eq!(BloomProbe::new(FILE, &metadata, 1, 0, Vec::new()).unwrap_err().kind(), ErrorKind::Misuse);
     assert_eq!(BloomProbe::new(FILE, &metadata, 0, 1, Vec::new()).unwrap_err().kind(), ErrorKind::Misuse);
     // Every change of a byte of its header: an answer or an error.
@@ -321,6 +321,7 @@ fn the_filters_of_parquet_testing() {
     let mut changed = FileMetaData::clone(&metadata);
     changed.row_groups[0].columns[0].bloom_filter = Some((4, None));
     changed.footer_start = 4 + theirs.len() as u64;
+    let changed = Arc::new(changed);
     let file = Bytes::from([b"PAR1", &theirs[..]].concat());
     let ask = |texts: &[&str]| {
         let values = texts.iter().map(|text| text.as_bytes());

@@ -192,7 +192,7 @@ fn project(schema: &Arc<Schema>, choices: &mut Choices<'_>) -> Option<Arc<Schema
 }
 
 /// What Bloom filters say of some hashes: those of the first chunks that have any.
-fn filters(bytes: &Bytes, metadata: &FileMetaData, manner: Manner) -> Vec<Result<Vec<bool>>> {
+fn filters(bytes: &Bytes, metadata: &Arc<FileMetaData>, manner: Manner) -> Vec<Result<Vec<bool>>> {
     let leaves = 0..metadata.schema.leaves().len();
     let groups = metadata.row_groups.iter().enumerate();
     let chunks = groups.flat_map(|(number, group)| leaves.clone().map(move |leaf| (number, group, leaf)));
