@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use marquetry_base::cast::usize_of_u32;
-use marquetry_base::{Budget, Error, Price, Result};
+use marquetry_base::{Budget, Bytes, Error, Price, Result};
 
 use super::ranges::{decimal_key, narrow_double_key};
 use super::{Comparison, Order, Ranges, compare_bytes};
@@ -37,6 +37,8 @@ pub(crate) struct Matcher {
     /// Of the ranges, so many are looked at for a value, and so many bytes of each at most.
     looks: usize,
     literal_bytes: usize,
+    /// The only byte string of the set, if it has one.
+    only: Option<Bytes>,
     /// The dictionary that was looked at last, and the bits of its values, as far as they are known.
     dictionary: Option<(Arc<Values>, Vec<u64>, usize)>,
 }
@@ -77,7 +79,8 @@ impl Matcher {
             }
         }
         let looks = usize_of_u32(ranges.len().max(1).ilog2()) + 1;
-        Ok(Matcher { ranges: ranges.clone(), narrow, order, looks, literal_bytes, dictionary: None })
+        let only = ranges.only_bytes();
+        Ok(Matcher { ranges: ranges.clone(), narrow, order, looks, literal_bytes, only, dictionary: None })
     }
 
     /// Sets the bits of those values of a range, which is no longer than a slice, that are in the set. Returns how many it looked at:
@@ -213,18 +216,19 @@ impl Matcher {
         budget: &mut Budget<'_>,
         value: impl Fn(usize) -> &'a [u8],
     ) -> usize {
-        let only = match &self.ranges {
+        let one_range = match &self.ranges {
             Ranges::Bytes(ranges) if ranges.len() == 1 => ranges.first(),
             _ => None,
         };
         for (at, number) in range.clone().enumerate() {
             let value = value(number);
-            let accepted = match only {
-                Some((first, end)) => {
+            let accepted = match (&self.only, one_range) {
+                (Some(only), _) => is_equal(only, value),
+                (None, Some((first, end))) => {
                     compare_bytes(first, value).is_le()
                         && end.as_ref().is_none_or(|end| compare_bytes(value, end).is_lt())
                 }
-                None => self.ranges.has_bytes(value),
+                (None, None) => self.ranges.has_bytes(value),
             };
             bits[at / 64] |= u64::from(accepted) << (at % 64);
             // Two bounds are looked at.
@@ -277,6 +281,20 @@ impl Matcher {
         budget.charge(INDEX_PRICE, 0, indices.len());
         self.dictionary = Some((dictionary, accepted, looked));
         Ok(indices.len())
+    }
+}
+
+/// Whether two byte strings are equal: most that are not differ near their beginning, which is looked at in place.
+#[inline]
+fn is_equal(one: &[u8], other: &[u8]) -> bool {
+    if one.len() != other.len() {
+        return false;
+    }
+    match (one.first_chunk::<16>(), other.first_chunk()) {
+        (Some(head), Some(other_head)) => {
+            u128::from_le_bytes(*head) == u128::from_le_bytes(*other_head) && one == other
+        }
+        _ => one == other,
     }
 }
 

@@ -323,6 +323,15 @@ impl Ranges {
         }
     }
 
+    /// The byte string that it has, if it has one and no other.
+    pub(crate) fn only_bytes(&self) -> Option<Bytes> {
+        let Ranges::Bytes(ranges) = self else { return None };
+        let [(first, Some(end))] = &ranges[..] else { return None };
+        // The next byte string after one is that one and a zero.
+        let (zero, before) = end.split_last()?;
+        (*zero == 0 && before == &first[..]).then(|| first.clone())
+    }
+
     /// Whether a byte string is in it.
     #[inline]
     pub fn has_bytes(&self, value: &[u8]) -> bool {
