@@ -1,7 +1,10 @@
 //! What a Parquet file holds besides data: the structures of `parquet.thrift`, read and written.
 
 mod bloom;
+mod chunk;
+mod columns;
 mod index;
+mod kept;
 mod metadata;
 mod page;
 mod parse;
@@ -10,6 +13,7 @@ pub(crate) mod write;
 
 pub(crate) use bloom::BLOOM_HEADER_BYTES_MAX;
 pub use bloom::BloomFilterHeader;
+pub use columns::FooterColumns;
 pub use index::{BoundaryOrder, ByteStrings, ColumnIndex, OffsetIndex, PageLocation};
 pub(crate) use index::{ColumnIndexParser, OffsetIndexParser};
 pub use metadata::{

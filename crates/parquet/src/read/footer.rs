@@ -9,7 +9,9 @@ use marquetry_base::{
     check_supply, release_all,
 };
 
-use crate::format::{FILE_BYTES_MIN, FOOTER_TAIL_BYTES, FileMetaData, FooterParser, MAGIC, MAGIC_ENCRYPTED};
+use crate::format::{
+    FILE_BYTES_MIN, FOOTER_TAIL_BYTES, FileMetaData, FooterColumns, FooterParser, MAGIC, MAGIC_ENCRYPTED,
+};
 use crate::going::Going;
 
 /// Bytes at the file's end that are asked for first. Most footers are smaller, and one request is cheaper than two.
@@ -22,10 +24,14 @@ const WINDOW_BYTES: u64 = 8 << 20;
 ///
 /// Asks for the object's length, then for its end, then, if the footer is longer than 64 KiB, for the rest of it, 8
 /// MiB at a time, which it parses as it arrives, in any pieces.
+///
+/// It may be read for [some columns](FooterReader::of_columns), as if the file had no others.
 #[derive(Debug)]
 pub struct FooterReader {
     object: Object,
     limits: Limits,
+    /// The columns that it is read for; all of them if `None`.
+    columns: Option<FooterColumns>,
     length: Option<u64>,
     input: Input,
     expects: Expects,
@@ -49,11 +55,29 @@ impl FooterReader {
         FooterReader {
             object,
             limits,
+            columns: None,
             length: None,
             input: Input::new(),
             expects: Expects::Tail,
             failed: Failed::default(),
         }
+    }
+
+    /// A reader of what the footer of `object` says of some columns.
+    ///
+    /// Its product is the metadata of a file that has only these columns, in the order of the file: the schema has no
+    /// other fields, row groups no other column chunks, and what they are sorted by ends before the first column that
+    /// is left out. Everything that is read by it (batches, the page index, rows that are searched for) has the same
+    /// rows. What is left out is skipped at the speed of memory, and is not checked.
+    ///
+    /// A footer written with it describes a file in which there are bytes of no column.
+    ///
+    /// # Errors
+    ///
+    /// The machine's steps return `Misuse` if the file has no such column, unless that is
+    /// [allowed](FooterColumns::allow_missing).
+    pub fn of_columns(object: Object, limits: Limits, columns: FooterColumns) -> FooterReader {
+        FooterReader { columns: Some(columns), ..FooterReader::new(object, limits) }
     }
 
     fn advance(&mut self, budget: &mut Budget<'_>) -> Result<Step<Arc<FileMetaData>>> {
@@ -70,8 +94,11 @@ impl FooterReader {
                     };
                     let footer_bytes = self.check_tail(&bytes, tail.start)?;
                     let footer = tail.start - footer_bytes..tail.start;
-                    let parser = Box::new(FooterParser::new(footer, self.limits));
-                    self.expects = Expects::Footer { parser, end: tail.start };
+                    let parser = match &self.columns {
+                        Some(columns) => FooterParser::of_columns(footer, self.limits, columns.clone()),
+                        None => FooterParser::new(footer, self.limits),
+                    };
+                    self.expects = Expects::Footer { parser: Box::new(parser), end: tail.start };
                 }
                 Expects::Footer { parser, end } => match parser.step(&mut self.input, budget)? {
                     Going::Done(metadata) => {

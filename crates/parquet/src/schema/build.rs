@@ -78,6 +78,56 @@ impl Element {
     }
 }
 
+impl Element {
+    /// Whether a part of its children can be left out, and the others mean what they meant: it is a plain group.
+    pub(crate) fn can_be_cut(&self) -> bool {
+        self.repetition != Some(REPEATED) && self.converted_type.is_none() && self.logical_type.is_none()
+    }
+
+    /// A group of so many children, however many it had.
+    pub(crate) fn with_children(self, children: i32) -> Element {
+        Element { children: Some(children), ..self }
+    }
+}
+
+/// The number of the repetition REPEATED.
+const REPEATED: i32 = 2;
+
+/// What an element says of its place in the schema, read without an allocation.
+#[derive(Debug)]
+pub(crate) struct Glance<'a> {
+    pub(crate) name: &'a [u8],
+    pub(crate) is_leaf: bool,
+    pub(crate) children: u32,
+}
+
+impl<'a> Glance<'a> {
+    /// Reads one element, which is not the root.
+    pub(crate) fn read(reader: &mut Reader<'a>) -> Thrift<Glance<'a>> {
+        let (mut name, mut physical_type, mut children) = (&[][..], None, None);
+        reader.structure(|reader, field| {
+            match field.id {
+                1 => physical_type = Some(reader.expect(field, Kind::I32, Reader::i32)?),
+                4 => name = reader.expect(field, Kind::Binary, Reader::binary)?,
+                5 => children = Some(reader.expect(field, Kind::I32, Reader::i32)?),
+                _ => return Ok(false),
+            }
+            Ok(true)
+        })?;
+        let is_leaf = physical_type.is_some();
+        if !is_leaf && children.is_none() {
+            return reader.corrupt("a field with neither a type nor children");
+        }
+        let Ok(children) = u32::try_from(children.unwrap_or(0)) else {
+            return reader.corrupt("a group of a negative number of children");
+        };
+        if is_leaf && children > 0 {
+            return reader.corrupt("a field with both a type and children");
+        }
+        Ok(Glance { name, is_leaf, children })
+    }
+}
+
 fn read_logical_type(reader: &mut Reader<'_>) -> Thrift<Option<LogicalType>> {
     let mut found = None;
     reader.structure(|reader, field| {
@@ -240,6 +290,8 @@ pub(crate) struct SchemaBuilder {
     /// The path of the last element.
     path: String,
     total: usize,
+    /// Elements so far, those that were left out among them.
+    seen: usize,
     limits: Limits,
 }
 
@@ -257,7 +309,43 @@ impl SchemaBuilder {
             open: Vec::new(),
             path: String::new(),
             total,
+            seen: 0,
             limits: *limits,
+        }
+    }
+
+    /// The groups that the next element is in, the root among them.
+    pub(crate) fn depth(&self) -> usize {
+        self.open.len()
+    }
+
+    /// Leaves out the next element; `is_whole` if it ends a child of a group that is not left out.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` for elements that are not a tree.
+    pub(crate) fn leave_out(&mut self, is_whole: bool) -> Result<()> {
+        let Some(group) = self.open.last_mut() else { return Err(self.no_tree()) };
+        self.seen += 1;
+        if is_whole {
+            group.children_left -= 1;
+            self.close();
+        }
+        Ok(())
+    }
+
+    fn no_tree(&self) -> Error {
+        let (total, seen) = (self.total, self.seen);
+        Error::corrupt(alloc::format!("a schema of {total} elements, of which {seen} are a tree"))
+    }
+
+    /// Ends the groups that are complete.
+    fn close(&mut self) {
+        let end = self.schema.nodes.len();
+        while self.open.last().is_some_and(|group| group.children_left == 0) {
+            if let Some(group) = self.open.pop() {
+                self.schema.nodes[group.node].kind = NodeKind::Group { end };
+            }
         }
     }
 
@@ -273,13 +361,9 @@ impl SchemaBuilder {
         let (parent, path_bytes) = match self.open.last() {
             Some(group) => (group.node, group.path_bytes),
             None if is_root => (0, 0),
-            None => {
-                let total = self.total;
-                return Err(Error::corrupt(alloc::format!(
-                    "a schema of {total} elements, of which {index} are a tree"
-                )));
-            }
+            None => return Err(self.no_tree()),
         };
+        self.seen += 1;
         self.path.truncate(path_bytes);
         if !is_root {
             if !self.path.is_empty() {
@@ -368,11 +452,7 @@ impl SchemaBuilder {
                 path_bytes: self.path.len(),
             });
         }
-        while self.open.last().is_some_and(|group| group.children_left == 0) {
-            if let Some(group) = self.open.pop() {
-                self.schema.nodes[group.node].kind = NodeKind::Group { end: index + 1 };
-            }
-        }
+        self.close();
         Ok(())
     }
 

@@ -23,7 +23,7 @@ use core::ops::Range;
 
 use marquetry_base::{Budget, Release, Segmented, release_all};
 
-pub(crate) use build::{ELEMENT_FIELDS, Element, SchemaBuilder};
+pub(crate) use build::{ELEMENT_FIELDS, Element, Glance, SchemaBuilder};
 pub use make::{FieldDef, FieldType};
 pub use meaning::Meaning;
 pub(crate) use names::{Named, Names};
