@@ -135,9 +135,8 @@ fn footer(fields: &[Field], leaves: &[usize], groups: usize, sorted_by: &[i32], 
     let group = |group: usize| {
         let chunks = (0..leaves.len()).map(|at| chunk(group, at)).collect();
         let rows = V::I64(i64::try_from(group * 3).unwrap());
-        let by = |leaf: &i32| {
-            V::Struct(Struct::of([(1, V::I32(*leaf)), (2, V::Bool(true)), (3, V::Bool(false))]))
-        };
+        let by =
+            |leaf: &i32| V::Struct(Struct::of([(1, V::I32(*leaf)), (2, V::Bool(true)), (3, V::Bool(false))]));
         let sorted_by = V::List(sorted_by.iter().map(by).collect());
         V::Struct(Struct::of([(1, V::List(chunks)), (2, V::I64(5)), (3, rows), (4, sorted_by)]))
     };
@@ -250,7 +249,9 @@ fn faults_do_not_depend_on_pieces() {
                 let other = read(&file, FooterColumns::new([first.clone()]), manner);
                 match (&one, other) {
                     (Ok((one, _)), Ok((other, _))) => assert_eq!(*one, other, "byte {at}"),
-                    (Err(one), Err(other)) => assert_eq!(one.kind(), other.kind(), "byte {at}: {one}; {other}"),
+                    (Err(one), Err(other)) => {
+                        assert_eq!(one.kind(), other.kind(), "byte {at}: {one}; {other}")
+                    }
                     (one, other) => panic!("byte {at}: {one:?}; {other:?}"),
                 }
             }
@@ -284,7 +285,12 @@ fn many_columns_that_nobody_asked_for() {
     let wanted = || FooterColumns::new((0..10).map(|at| format!("feature_{}", at * 1999 + 7)));
     let (metadata, report) = read(&file, wanted(), Manner { budget: 1, ..Manner::KIND }).unwrap();
     assert_eq!((metadata.schema.leaves().len(), metadata.row_groups.len()), (10, 3));
-    println!("{} units in the largest step, {} in all, of {} bytes", report.units_max, report.units, file.len());
+    println!(
+        "{} units in the largest step, {} in all, of {} bytes",
+        report.units_max,
+        report.units,
+        file.len()
+    );
     assert!(report.units_max < 20_000);
     let (_, whole) = read(&file, wanted(), Manner::KIND).unwrap();
     assert!(whole.units < 40_000_000, "{} units", whole.units);

@@ -175,7 +175,8 @@ impl Chooser {
         if without.is_empty() {
             return None;
         }
-        let matchers = alloc::vec![Matcher::new(of(false).collect(), false), Matcher::new(without.into(), true)];
+        let matchers =
+            alloc::vec![Matcher::new(of(false).collect(), false), Matcher::new(without.into(), true)];
         Some(Chooser { columns: self.columns.clone(), matchers })
     }
 
@@ -240,7 +241,8 @@ impl Matcher {
             name
         };
         let inside = self.wanted.get(paths.clone()).unwrap_or_default();
-        let tail = |at: usize| inside.get(at).and_then(|wanted| wanted.folded.get(bytes..)).unwrap_or_default();
+        let tail =
+            |at: usize| inside.get(at).and_then(|wanted| wanted.folded.get(bytes..)).unwrap_or_default();
         // Whatever begins with the name comes first of what does not come before it.
         let first = inside.partition_point(|wanted| {
             let tail = wanted.folded.get(bytes..).unwrap_or_default();
@@ -248,7 +250,8 @@ impl Matcher {
         });
         let begins = |at: usize| {
             let tail = tail(at);
-            tail.len() >= name.len() && tail.iter().copied().zip(folded(name)).all(|(one, other)| one == other)
+            tail.len() >= name.len()
+                && tail.iter().copied().zip(folded(name)).all(|(one, other)| one == other)
         };
         if first == inside.len() || !begins(first) {
             return Keep::Nothing;
@@ -369,7 +372,8 @@ mod tests {
         assert_eq!(error.message(), "the file has no column \"a#2\", \"g#2.x#10\"");
         assert_eq!(error.place().column.as_deref(), Some("a#2"));
         let mut again = chooser.again().unwrap();
-        for (name, keep) in [("a", Keep::Whole), ("A#5", Keep::Whole), ("b#7", Keep::Whole), ("b", Keep::Nothing)]
+        for (name, keep) in
+            [("a", Keep::Whole), ("A#5", Keep::Whole), ("b#7", Keep::Whole), ("b", Keep::Nothing)]
         {
             assert_eq!(look(&mut again, name, false), keep, "{name}");
         }

@@ -273,7 +273,8 @@ impl FooterParser {
     fn begin_again(&mut self, kept: Kept) {
         let (range, limits) = (self.start..self.end, self.limits);
         let discarded = self.schema.take();
-        let again = FooterParser { kept: Some(Box::new(kept)), discarded, ..FooterParser::new(range, limits) };
+        let again =
+            FooterParser { kept: Some(Box::new(kept)), discarded, ..FooterParser::new(range, limits) };
         *self = again;
     }
 
@@ -338,7 +339,8 @@ impl FooterParser {
             Ok(false) => self.skim = Some(skim),
             Ok(true) => {
                 // It is read at once.
-                let element = if matches!(self.expects, Expects::SchemaElements { .. }) { ELEMENT_UNITS } else { 0 };
+                let element =
+                    if matches!(self.expects, Expects::SchemaElements { .. }) { ELEMENT_UNITS } else { 0 };
                 let units = self.units() + element + READ_PRICE.of(skim.digest_bytes(), 0);
                 if !was_complete && units > budget.left() {
                     self.skim = Some(skim);

@@ -90,6 +90,7 @@ mod dictionary;
 mod footer;
 mod index;
 mod levels;
+mod locator;
 mod opening;
 mod options;
 mod page;

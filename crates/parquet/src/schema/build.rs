@@ -84,9 +84,19 @@ impl Element {
         self.repetition != Some(REPEATED) && self.converted_type.is_none() && self.logical_type.is_none()
     }
 
-    /// A group of so many children, however many it had.
-    pub(crate) fn with_children(self, children: i32) -> Element {
-        Element { children: Some(children), ..self }
+    /// The name, and the children of a group; what they are of a leaf.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The number of children, as it is in the file.
+    pub(crate) fn children(&self) -> Option<i32> {
+        self.children
+    }
+
+    /// The number of the physical type of a leaf.
+    pub(crate) fn physical_type(&self) -> Option<i32> {
+        self.physical_type
     }
 }
 

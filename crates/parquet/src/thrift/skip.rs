@@ -349,7 +349,8 @@ mod tests {
             fields.binary(304, b"");
             fields.structure(305, |fields| fields.structure(1, |fields| fields.i32(1, -70_000)));
             fields.list(306, Kind::I64, 0..40_i32, |writer, value| writer.i64(i64::from(value) << 33));
-            fields.list(307, Kind::Struct, 0..3, |writer, _| writer.structure(|fields| fields.bool(9, false)));
+            fields
+                .list(307, Kind::Struct, 0..3, |writer, _| writer.structure(|fields| fields.bool(9, false)));
             fields.list(308, Kind::Double, 0..0, |_, _: u8| {});
             fields.list(309, Kind::Double, 0..20, |writer, _: u8| writer.raw(&[255; 8]));
             fields.list(310, Kind::Binary, 0..3, |writer, _| writer.binary(b"name"));

@@ -12,3 +12,4 @@ pub(crate) use chunk::{ChunkPlaces, write_chunk, write_chunk_metadata};
 pub(crate) use footer::{FooterSource, FooterSteps, GroupHead};
 pub(crate) use index::{IndexSteps, PageBounds, PageSource};
 pub(crate) use page::write_page_header;
+pub(crate) use schema::write_element;
