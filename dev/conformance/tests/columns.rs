@@ -83,7 +83,7 @@ impl Field {
         let fields: Vec<Field> = self.fields.iter().filter_map(|field| field.keep(wanted)).collect();
         let mut element = self.element.clone();
         element.set(5, V::I32(i32::try_from(fields.len()).unwrap()));
-        Some(Field { element, path: self.path.clone(), fields })
+        (!fields.is_empty()).then(|| Field { element, path: self.path.clone(), fields })
     }
 
     fn each(&self, take: &mut dyn FnMut(&Field)) {

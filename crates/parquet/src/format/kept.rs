@@ -37,8 +37,9 @@ enum Last {
     Hidden,
     /// Nothing of it is wanted, and it has ended: it or the group that ends with it.
     Skipped,
-    /// It is kept.
+    /// It is kept: of a group, only some of what is in it, or everything.
     Leaf,
+    Part,
     Group,
 }
 
@@ -91,14 +92,19 @@ impl Kept {
             return Ok(None);
         }
         let element = Element::read(reader)?;
-        if keep == Keep::Part && !element.can_be_cut() {
+        let is_part = keep == Keep::Part && element.can_be_cut();
+        if keep == Keep::Part && !is_part {
             self.chooser.keep_whole();
         }
         if is_leaf {
             self.leaves.push(self.file_leaves);
             self.file_leaves += 1;
         }
-        self.last = if is_leaf { Last::Leaf } else { Last::Group };
+        self.last = match is_part {
+            _ if is_leaf => Last::Leaf,
+            true => Last::Part,
+            false => Last::Group,
+        };
         Ok(Some(element))
     }
 
@@ -106,8 +112,8 @@ impl Kept {
     pub(super) fn build(&mut self, building: &mut SchemaBuilder, element: Option<Element>) -> Result<()> {
         match element {
             Some(element) => {
-                building.add(element)?;
-                if self.last == Last::Group {
+                building.add_part(element, self.last == Last::Part)?;
+                if matches!(self.last, Last::Part | Last::Group) {
                     self.chooser.open();
                 }
             }

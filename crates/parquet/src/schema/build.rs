@@ -286,6 +286,8 @@ struct Open {
     definition_max: u16,
     repetition_max: u16,
     path_bytes: usize,
+    /// It is left out if nothing is added that is in it.
+    is_part: bool,
 }
 
 /// Maximum nesting, whatever the limit: levels have 16 bits, and each group and the leaf add at most one.
@@ -351,9 +353,12 @@ impl SchemaBuilder {
 
     /// Ends the groups that are complete.
     fn close(&mut self) {
-        let end = self.schema.nodes.len();
         while self.open.last().is_some_and(|group| group.children_left == 0) {
-            if let Some(group) = self.open.pop() {
+            let Some(group) = self.open.pop() else { return };
+            let end = self.schema.nodes.len();
+            if group.is_part && end == group.node + 1 {
+                self.schema.nodes.pop();
+            } else {
                 self.schema.nodes[group.node].kind = NodeKind::Group { end };
             }
         }
@@ -366,6 +371,15 @@ impl SchemaBuilder {
     /// `Corrupt` for elements that are not a tree or have invalid types; `LimitExceeded` for `nesting`, for
     /// `structure_bytes` of a path.
     pub(crate) fn add(&mut self, element: Element) -> Result<()> {
+        self.add_part(element, false)
+    }
+
+    /// The same; if `is_part`, a group is left out if all is left out that is in it.
+    ///
+    /// # Errors
+    ///
+    /// As [`SchemaBuilder::add`].
+    pub(crate) fn add_part(&mut self, element: Element, is_part: bool) -> Result<()> {
         let index = self.schema.nodes.len();
         let is_root = index == 0;
         let (parent, path_bytes) = match self.open.last() {
@@ -381,12 +395,12 @@ impl SchemaBuilder {
             }
             self.path.push_str(&element.name);
         }
-        self.add_at(index, parent, element).map_err(|error| {
+        self.add_at(index, parent, element, is_part).map_err(|error| {
             if is_root { error } else { error.at(|place| place.column = Some(self.path.clone())) }
         })
     }
 
-    fn add_at(&mut self, index: usize, parent: usize, element: Element) -> Result<()> {
+    fn add_at(&mut self, index: usize, parent: usize, element: Element, is_part: bool) -> Result<()> {
         let is_root = index == 0;
         if is_root && element.physical_type.is_some() && element.children.is_none() {
             return Err(Error::corrupt("a schema whose root is a leaf"));
@@ -460,6 +474,7 @@ impl SchemaBuilder {
                 definition_max,
                 repetition_max,
                 path_bytes: self.path.len(),
+                is_part,
             });
         }
         self.close();
