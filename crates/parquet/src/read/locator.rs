@@ -32,6 +32,8 @@ const SEARCH_SLOTS_MAX: u64 = 1024;
 const NAMES_MAX: usize = 1024;
 const PLACE_BYTES_MAX: u64 = 4 << 20;
 const BYTES_MAX: u64 = 64 << 20;
+/// Memory of a leaf's record, about.
+const LEAF_BYTES: u64 = 256;
 /// Blocks that are asked for at a time.
 const BLOCKS_AT_ONCE: usize = 1024;
 /// A locator is worth while only if it takes this part of the footer at most.
@@ -52,6 +54,7 @@ pub(super) struct LocatorReader {
     payload: Input,
     /// Where records are.
     places: Vec<Range<u64>>,
+    place_bytes: u64,
     leaves: BTreeMap<u32, Found>,
     chooser: Chooser,
     fields: Segmented<Field>,
@@ -191,6 +194,7 @@ impl LocatorReader {
             block_bytes: 0,
             payload: Input::new(),
             places: Vec::new(),
+            place_bytes: 0,
             leaves: BTreeMap::new(),
             chooser: Chooser::new(columns.clone()),
             fields: Segmented::new(),
@@ -284,7 +288,7 @@ impl LocatorReader {
     ) -> Sure<Going<(), Vec<Range<u64>>>> {
         while let Some(&number) = self.blocks.first() {
             let range = self.found.block(number);
-            let Ok(Some(block)) = input.contiguous(range.clone()) else {
+            let Some(block) = input.contiguous(range.clone()).map_err(|_| Doubt)? else {
                 budget.charge_units(SLOT_UNITS * u64_of(self.blocks.len().min(BLOCKS_AT_ONCE)));
                 return Ok(Going::Need(self.missing(input)));
             };
@@ -346,6 +350,11 @@ impl LocatorReader {
             Stage::Places(at) => match self.places.get(at).cloned() {
                 Some(place) => {
                     budget.charge_units(SLOT_UNITS * (1 + (place.end - place.start) / u64_of(PAYLOAD_BYTES)));
+                    // Places may overlap: a field's and its group's.
+                    self.place_bytes += place.end - place.start;
+                    if self.place_bytes > BYTES_MAX.min(self.found.footer_bytes.into()) {
+                        return Err(Doubt);
+                    }
                     self.want(place)?;
                     Stage::Places(at + 1)
                 }
@@ -490,10 +499,11 @@ impl LocatorReader {
         {
             return Err(Doubt);
         }
-        let (mut at, mut chain) = (at + 8, Vec::new());
+        let (mut at, mut chain, mut chain_bytes) = (at + 8, Vec::new(), 0);
         for _ in 0..depth {
             let (number, bytes) = (self.u32_at(at)?, self.u32_at(at + 4)?);
-            if u64::from(bytes) > self.limits.structure_bytes
+            chain_bytes += u64::from(bytes);
+            if chain_bytes > self.limits.structure_bytes
                 || chain.last().is_some_and(|(before, _)| *before >= number)
             {
                 return Err(Doubt);
@@ -502,6 +512,10 @@ impl LocatorReader {
             let element = self.part(at + 8, bytes.into())?;
             chain.push((number, element));
             at += 8 + u64::from(bytes);
+        }
+        // What it takes in memory, about.
+        if u64_of(self.leaves.len() + 1).saturating_mul(LEAF_BYTES) > self.limits.total_bytes {
+            return Err(Doubt);
         }
         self.leaves.entry(leaf).or_insert(Found { chain, order, at });
         Ok(Stage::Chunks { place, leaf, group: 0, at })
