@@ -125,12 +125,12 @@ impl Announcement {
         let within = |at: u64, bytes: Option<u64>| {
             bytes.and_then(|bytes| at.checked_add(bytes)).is_some_and(|end| end <= room)
         };
-        self.body_bytes % block == 0
+        self.body_bytes.is_multiple_of(block)
             && self.body_start >= 4
             && self.body_start.checked_add(self.body_bytes).is_some_and(|end| end <= footer_start)
             && self.slots > 0
-            && self.slots % BLOCK_SLOTS == 0
-            && self.slots_at % payload == 0
+            && self.slots.is_multiple_of(BLOCK_SLOTS)
+            && self.slots_at.is_multiple_of(payload)
             && within(self.slots_at, self.slots.checked_mul(u64_of(SLOT_BYTES)))
             && within(self.head_at, Some(self.head_bytes))
     }
