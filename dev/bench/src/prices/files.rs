@@ -169,7 +169,9 @@ fn skipped(thousands: usize) -> Vec<Case> {
         let mut table = Table::new([Column::required("v", INT32)]);
         for _ in 0..groups {
             let mut chunk = Chunk::new(1, [Page::data(1, PLAIN, plain_i32(&[1]))]);
-            value.iter().for_each(|value| drop(chunk.outer.set(100, value.clone())));
+            if let Some(value) = &value {
+                chunk.outer.set(100, value.clone());
+            }
             table = table.group(1, vec![chunk]);
         }
         Case::new(SKIP, name, groups * tokens, table.write()).work(Work::NoColumns)
