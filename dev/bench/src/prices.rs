@@ -22,7 +22,7 @@ use marquetry_base::{Budget, Error, Limits, Machine, Object, Release, Result, St
 use marquetry_codecs::StandardCodecs;
 use marquetry_parquet::batch::{Assembler, RowSelection};
 use marquetry_parquet::find::{FindOptions, RowFinder};
-use marquetry_parquet::format::FileMetaData;
+use marquetry_parquet::format::{FileMetaData, FooterColumns};
 use marquetry_parquet::prune::{Evaluator, Predicate, Ranges, Test};
 use marquetry_parquet::read::{
     BatchReader, Conform, ConformReader, FooterReader, PageIndexReader, ReadOptions,
@@ -59,6 +59,8 @@ pub struct Case {
 pub enum Work {
     /// The footer.
     Footer,
+    /// The footer, read for none of its columns.
+    NoColumns,
     /// The page index, which comes in pieces of at most so many bytes.
     Index {
         /// The most bytes of a piece.
@@ -123,7 +125,7 @@ pub fn cases(thousands: usize) -> Vec<Case> {
 /// # Errors
 /// The readers'.
 pub fn read(case: &Case, batch_rows: usize, calls: &mut Calls) -> Result<u64> {
-    let mut timer = Timer { calls, is_on: matches!(case.work, Work::Footer), units: 0 };
+    let mut timer = Timer { calls, is_on: matches!(case.work, Work::Footer | Work::NoColumns), units: 0 };
     if let Work::Text(of) = case.work {
         return text::read(case, of, batch_rows, &mut timer);
     }
@@ -131,7 +133,10 @@ pub fn read(case: &Case, batch_rows: usize, calls: &mut Calls) -> Result<u64> {
         let metadata = timer.next(machine, file, u64::MAX)?;
         metadata.ok_or_else(|| Error::internal("a footer reader without metadata"))
     };
-    let mut footer = FooterReader::new(FILE, Limits::TRUSTED);
+    let mut footer = match case.work {
+        Work::NoColumns => FooterReader::of_columns(FILE, Limits::TRUSTED, FooterColumns::default()),
+        _ => FooterReader::new(FILE, Limits::TRUSTED),
+    };
     let metadata = whole(&mut footer, &mut timer, &case.file)?;
     let mut options = ReadOptions {
         limits: Limits::TRUSTED,
@@ -142,7 +147,7 @@ pub fn read(case: &Case, batch_rows: usize, calls: &mut Calls) -> Result<u64> {
         ..ReadOptions::default()
     };
     match &case.work {
-        Work::Footer | Work::Text(_) => {}
+        Work::Footer | Work::NoColumns | Work::Text(_) => {}
         Work::Plan(planned) => {
             timer.is_on = true;
             plans::make(*planned, &metadata.schema, &mut timer)?;

@@ -1,7 +1,11 @@
 //! What a Parquet file holds besides data: the structures of `parquet.thrift`, read and written.
 
 mod bloom;
+mod chunk;
+mod columns;
 mod index;
+mod kept;
+pub(crate) mod locator;
 mod metadata;
 mod page;
 mod page_bloom;
@@ -11,8 +15,11 @@ pub(crate) mod write;
 
 pub(crate) use bloom::BLOOM_HEADER_BYTES_MAX;
 pub use bloom::BloomFilterHeader;
+pub use columns::FooterColumns;
+pub(crate) use columns::{Chooser, Keep};
 pub use index::{BoundaryOrder, ByteStrings, ColumnIndex, OffsetIndex, PageLocation};
 pub(crate) use index::{ColumnIndexParser, OffsetIndexParser};
+pub(crate) use kept::keep_sorting_columns;
 pub use metadata::{
     ColumnChunk, ColumnOrder, Compression, Encoding, EncryptionAlgorithm, FileMetaData, KeyValue,
     PageEncodingStats, RowGroup, SortingColumn, Statistics,

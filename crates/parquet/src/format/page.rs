@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 
 use marquetry_base::{Error, Limits, Result};
 
-use super::parse;
+use super::chunk;
 use super::{Encoding, Statistics};
 use crate::thrift::{Fields, Kind, Reader, Skim, Stop, Thrift, Wanted, first_fault};
 
@@ -98,7 +98,7 @@ const DATA_FIELDS: Fields = &[
     (2, Wanted::Scalar),
     (3, Wanted::Scalar),
     (4, Wanted::Scalar),
-    (5, Wanted::Struct(parse::SHORT_STATISTICS_FIELDS)),
+    (5, Wanted::Struct(chunk::SHORT_STATISTICS_FIELDS)),
 ];
 const DICTIONARY_FIELDS: Fields = &[(1, Wanted::Scalar), (2, Wanted::Scalar), (3, Wanted::Scalar)];
 const DATA_V2_FIELDS: Fields = &[
@@ -109,7 +109,7 @@ const DATA_V2_FIELDS: Fields = &[
     (5, Wanted::Scalar),
     (6, Wanted::Scalar),
     (7, Wanted::Scalar),
-    (8, Wanted::Struct(parse::SHORT_STATISTICS_FIELDS)),
+    (8, Wanted::Struct(chunk::SHORT_STATISTICS_FIELDS)),
 ];
 
 impl PageHeader {
@@ -192,10 +192,10 @@ fn read_data(reader: &mut Reader<'_>) -> Thrift<DataPageHeader> {
     reader.structure(|reader, field| {
         match field.id {
             1 => values = Some(reader.expect(field, Kind::I32, count)?),
-            2 => encoding = Some(reader.expect(field, Kind::I32, parse::encoding)?),
-            3 => definition = Some(reader.expect(field, Kind::I32, parse::encoding)?),
-            4 => repetition = Some(reader.expect(field, Kind::I32, parse::encoding)?),
-            5 => statistics = Some(Box::new(reader.expect(field, Kind::Struct, parse::short_statistics)?)),
+            2 => encoding = Some(reader.expect(field, Kind::I32, chunk::encoding)?),
+            3 => definition = Some(reader.expect(field, Kind::I32, chunk::encoding)?),
+            4 => repetition = Some(reader.expect(field, Kind::I32, chunk::encoding)?),
+            5 => statistics = Some(Box::new(reader.expect(field, Kind::Struct, chunk::short_statistics)?)),
             _ => return Ok(false),
         }
         Ok(true)
@@ -219,11 +219,11 @@ fn read_data_v2(reader: &mut Reader<'_>) -> Thrift<DataPageHeaderV2> {
             1 => values = Some(reader.expect(field, Kind::I32, count)?),
             2 => nulls = Some(reader.expect(field, Kind::I32, count)?),
             3 => rows = Some(reader.expect(field, Kind::I32, count)?),
-            4 => encoding = Some(reader.expect(field, Kind::I32, parse::encoding)?),
+            4 => encoding = Some(reader.expect(field, Kind::I32, chunk::encoding)?),
             5 => definition = Some(reader.expect(field, Kind::I32, count)?),
             6 => repetition = Some(reader.expect(field, Kind::I32, count)?),
             7 => is_compressed = reader.bool(field)?,
-            8 => statistics = Some(Box::new(reader.expect(field, Kind::Struct, parse::short_statistics)?)),
+            8 => statistics = Some(Box::new(reader.expect(field, Kind::Struct, chunk::short_statistics)?)),
             _ => return Ok(false),
         }
         Ok(true)
@@ -248,7 +248,7 @@ fn read_dictionary(reader: &mut Reader<'_>) -> Thrift<DictionaryPageHeader> {
     reader.structure(|reader, field| {
         match field.id {
             1 => values = Some(reader.expect(field, Kind::I32, count)?),
-            2 => encoding = Some(reader.expect(field, Kind::I32, parse::encoding)?),
+            2 => encoding = Some(reader.expect(field, Kind::I32, chunk::encoding)?),
             3 => is_sorted = Some(reader.bool(field)?),
             _ => return Ok(false),
         }

@@ -10,10 +10,12 @@ use marquetry_base::{
     Budget, Bytes, Error, Input, Limit, Limits, Price, Release, Result, Segmented, release_all,
 };
 
-use super::{
-    ColumnChunk, ColumnOrder, Compression, Encoding, EncryptionAlgorithm, FileMetaData, KeyValue,
-    PageEncodingStats, RowGroup, SortingColumn, Statistics, statistics as more,
+use super::chunk::{
+    COLUMN_CHUNK_FIELDS, KEY_VALUE_FIELDS, column_chunk, key_value, lossy_string, sorting_column, unsigned,
 };
+use super::columns::FooterColumns;
+use super::kept::{Kept, wrong_chunks};
+use super::{ColumnChunk, ColumnOrder, EncryptionAlgorithm, FileMetaData, KeyValue, RowGroup};
 use crate::going::Going;
 use crate::schema::{ELEMENT_FIELDS, Element, Schema, SchemaBuilder};
 use crate::thrift::{
@@ -23,6 +25,8 @@ use crate::thrift::{
 /// What a column chunk or schema element costs to read, besides its bytes: a few hundred nanoseconds, allocations
 /// included.
 const ELEMENT_UNITS: u64 = 500;
+/// What a schema element costs that is not wanted.
+const GLANCE_UNITS: u64 = 100;
 /// The cost of a key-value pair.
 const PAIR_UNITS: u64 = 150;
 /// The cost of a field, or of a small element of a list.
@@ -51,6 +55,13 @@ pub(crate) struct FooterParser {
     building: Option<SchemaBuilder>,
     /// The schema's element that was read last, until it is added to the schema.
     element: Option<Element>,
+    /// If only some columns are read: what is kept.
+    kept: Option<Box<Kept>>,
+    /// The schema's root was read; an element was read that is not yet in the schema, or left out of it.
+    has_root: bool,
+    has_element: bool,
+    /// A schema that was read for nothing.
+    discarded: Option<Schema>,
     schema: Option<Schema>,
     row_groups: Option<Segmented<RowGroup>>,
     key_values: Segmented<KeyValue>,
@@ -83,6 +94,9 @@ enum Expects {
     Checks { group: usize, first_row: u64 },
 }
 
+/// No writer puts anything of which there is one for each column before the schema.
+const LATE_SCHEMA: &str = "columns before the schema, in a footer that is read for some of them";
+
 /// Its name in errors.
 const FOOTER: &str = "the footer";
 
@@ -106,58 +120,15 @@ const ROW_GROUP_FIELDS: Fields = &[
     (6, Wanted::Scalar),
     (7, Wanted::Scalar),
 ];
-const KEY_VALUE_FIELDS: Fields = &[(1, Wanted::Scalar), (2, Wanted::Bytes)];
 const COLUMN_ORDER_FIELDS: Fields = &[(ANY, Wanted::Struct(&[]))];
-const COLUMN_CHUNK_FIELDS: Fields = &[
-    (1, Wanted::Scalar),
-    (3, Wanted::Struct(COLUMN_METADATA_FIELDS)),
-    (4, Wanted::Scalar),
-    (5, Wanted::Scalar),
-    (6, Wanted::Scalar),
-    (7, Wanted::Scalar),
-    (8, Wanted::Struct(&[])),
-    (9, Wanted::Struct(&[])),
-];
-const COLUMN_METADATA_FIELDS: Fields = &[
-    (2, Wanted::Scalars),
-    (4, Wanted::Scalar),
-    (5, Wanted::Scalar),
-    (6, Wanted::Scalar),
-    (7, Wanted::Scalar),
-    (8, Wanted::Structs(KEY_VALUE_FIELDS)),
-    (9, Wanted::Scalar),
-    (11, Wanted::Scalar),
-    (12, Wanted::Struct(STATISTICS_FIELDS)),
-    (13, Wanted::Structs(&[(1, Wanted::Scalar), (2, Wanted::Scalar), (3, Wanted::Scalar)])),
-    (14, Wanted::Scalar),
-    (15, Wanted::Scalar),
-    (16, Wanted::Struct(more::SIZE_FIELDS)),
-    (17, Wanted::Struct(more::GEOSPATIAL_FIELDS)),
-];
-/// The known fields of `Statistics`, with bounds of any length, and with short ones.
-const STATISTICS_FIELDS: Fields = &statistics_fields(Wanted::Bytes);
-pub(super) const SHORT_STATISTICS_FIELDS: Fields = &statistics_fields(Wanted::Short);
-
-const fn statistics_fields(bound: Wanted) -> [(i16, Wanted); 9] {
-    [
-        (1, bound),
-        (2, bound),
-        (3, Wanted::Scalar),
-        (4, Wanted::Scalar),
-        (5, bound),
-        (6, bound),
-        (7, Wanted::Scalar),
-        (8, Wanted::Scalar),
-        (9, Wanted::Scalar),
-    ]
-}
-
 impl Release for FooterParser {
     fn release(&mut self, budget: &mut Budget<'_>) -> bool {
         let parts: &mut [&mut dyn Release] = &mut [
             &mut self.piece,
             &mut self.skim,
             &mut self.building,
+            &mut self.kept,
+            &mut self.discarded,
             &mut self.schema,
             &mut self.row_groups,
             &mut self.key_values,
@@ -184,6 +155,10 @@ impl FooterParser {
             rows: None,
             building: None,
             element: None,
+            kept: None,
+            has_root: false,
+            has_element: false,
+            discarded: None,
             schema: None,
             row_groups: None,
             key_values: Segmented::new(),
@@ -192,6 +167,16 @@ impl FooterParser {
             encryption: None,
             held: 0,
         }
+    }
+
+    /// The same, but only these columns are read.
+    pub(crate) fn of_columns(
+        range: core::ops::Range<u64>,
+        limits: Limits,
+        columns: FooterColumns,
+    ) -> FooterParser {
+        let kept = Some(Box::new(Kept::new(columns)));
+        FooterParser { kept, ..FooterParser::new(range, limits) }
     }
 
     /// Continues reading, and releases what was read.
@@ -217,6 +202,7 @@ impl FooterParser {
                 }
                 let goes_on = match self.skim.take() {
                     Some(skim) => self.skim_on(skim, budget)?,
+                    None if self.skips() => self.skip_on(budget)?,
                     None => {
                         self.read_here(budget)?;
                         true
@@ -246,6 +232,52 @@ impl FooterParser {
         self.skim.as_ref().is_none_or(|skim| skim.wants() > 0)
     }
 
+    /// Whether elements of a list are skipped next, because they are not wanted.
+    fn skips(&mut self) -> bool {
+        let Some(kept) = &mut self.kept else { return false };
+        if kept.skipper.is_some() {
+            return true;
+        }
+        let (Expects::ColumnChunks { chunks: left, .. } | Expects::ColumnOrders { left }) = self.expects
+        else {
+            return false;
+        };
+        let count = kept.unwanted(left);
+        if count > 0 {
+            kept.skip(FOOTER, self.at, count);
+        }
+        count > 0
+    }
+
+    /// Skips on. False if the budget is spent.
+    fn skip_on(&mut self, budget: &mut Budget<'_>) -> Result<bool> {
+        let Some(kept) = &mut self.kept else { return Ok(true) };
+        let Some(skipper) = &mut kept.skipper else { return Ok(true) };
+        let rest = self.piece.get(self.read..).unwrap_or_default();
+        let (skipped, is_done) = skipper.step(rest, budget)?;
+        self.read += skipped;
+        self.at += u64_of(skipped);
+        if is_done {
+            let skipped = kept.skipped();
+            match &mut self.expects {
+                Expects::ColumnChunks { chunks: left, .. } | Expects::ColumnOrders { left } => {
+                    *left -= skipped.min(*left);
+                }
+                _ => {}
+            }
+        }
+        Ok(true)
+    }
+
+    /// Reads everything again, for other columns.
+    fn begin_again(&mut self, kept: Kept) {
+        let (range, limits) = (self.start..self.end, self.limits);
+        let discarded = self.schema.take();
+        let again =
+            FooterParser { kept: Some(Box::new(kept)), discarded, ..FooterParser::new(range, limits) };
+        *self = again;
+    }
+
     /// Reads the next value in place, or begins to skim it if it is not all in this piece.
     fn read_here(&mut self, budget: &mut Budget<'_>) -> Result<()> {
         let piece = core::mem::take(&mut self.piece);
@@ -265,6 +297,7 @@ impl FooterParser {
         self.piece = piece;
         self.read += read;
         self.at += u64_of(read);
+        let units = units + if self.element.is_some() { ELEMENT_UNITS } else { 0 };
         budget.charge_units(units + READ_PRICE.of(looked_at, 0));
         self.take_in(read)
     }
@@ -272,9 +305,9 @@ impl FooterParser {
     /// The cost of reading the next value, besides its bytes.
     fn units(&self) -> u64 {
         match self.expects {
-            Expects::SchemaElements { left: 1.. } | Expects::ColumnChunks { chunks: 1.., .. } => {
-                ELEMENT_UNITS
-            }
+            // What is kept of it costs more.
+            Expects::SchemaElements { left: 1.. } => GLANCE_UNITS,
+            Expects::ColumnChunks { chunks: 1.., .. } => ELEMENT_UNITS,
             Expects::KeyValues { left: 1.. } => PAIR_UNITS,
             _ => FIELD_UNITS,
         }
@@ -306,7 +339,9 @@ impl FooterParser {
             Ok(false) => self.skim = Some(skim),
             Ok(true) => {
                 // It is read at once.
-                let units = self.units() + READ_PRICE.of(skim.digest_bytes(), 0);
+                let element =
+                    if matches!(self.expects, Expects::SchemaElements { .. }) { ELEMENT_UNITS } else { 0 };
+                let units = self.units() + element + READ_PRICE.of(skim.digest_bytes(), 0);
                 if !was_complete && units > budget.left() {
                     self.skim = Some(skim);
                     return Ok(false);
@@ -328,7 +363,9 @@ impl FooterParser {
 
     /// The footer ends in the middle of something.
     fn ends_early(&mut self) -> Error {
-        let at = self.skim.as_ref().map_or(self.at, |skim| skim.start());
+        let skipper = self.kept.as_ref().and_then(|kept| kept.skipper.as_ref());
+        let start = skipper.map_or(self.at, |skipper| skipper.start());
+        let at = self.skim.as_ref().map_or(start, |skim| skim.start());
         let fault = Stop::End.into_error(FOOTER, at);
         match self.skim.take() {
             Some(skim) => first_fault(&skim, fault, |reader| self.read_one(reader)),
@@ -341,13 +378,20 @@ impl FooterParser {
         // Lists of numbers take more than their bytes, but they are few.
         self.held += 2 * u64_of(bytes);
         let Some(building) = &mut self.building else { return Ok(()) };
-        if let Some(element) = self.element.take() {
-            building.add(element).map_err(|error| error.at_offset(self.start))?;
-        }
+        let (start, element) = (self.start, self.element.take());
+        let built = match &mut self.kept {
+            Some(kept) if core::mem::take(&mut self.has_element) => kept.build(building, element),
+            _ => element.map_or(Ok(()), |element| building.add(element)),
+        };
+        built.map_err(|error| error.at_offset(start))?;
         if let Expects::FileField { .. } = self.expects
             && let Some(building) = self.building.take()
         {
-            self.schema = Some(building.finish().map_err(|error| error.at_offset(self.start))?);
+            self.schema = Some(building.finish().map_err(|error| error.at_offset(start))?);
+            let again = self.kept.as_mut().map(|kept| kept.end_schema()).transpose();
+            if let Some(again) = again.map_err(|error| error.at_offset(start))?.flatten() {
+                self.begin_again(again);
+            }
         }
         Ok(())
     }
@@ -366,7 +410,15 @@ impl FooterParser {
             },
             Expects::SchemaElements { left: 0 } => Expects::FileField { last: 2 },
             Expects::SchemaElements { left } => {
-                self.element = Some(Element::read(reader)?);
+                self.element = match &mut self.kept {
+                    Some(kept) if self.has_root => {
+                        let element = kept.element(reader)?;
+                        self.has_element = true;
+                        element
+                    }
+                    _ => Some(Element::read(reader)?),
+                };
+                self.has_root = true;
                 Expects::SchemaElements { left: left - 1 }
             }
             Expects::RowGroups { left: 0 } => Expects::FileField { last: 4 },
@@ -383,7 +435,10 @@ impl FooterParser {
                     }
                     expects => expects?,
                 },
-                None if seen_rows => Expects::RowGroups { left },
+                None if seen_rows => {
+                    self.kept.iter_mut().for_each(|kept| kept.end_group());
+                    Expects::RowGroups { left }
+                }
                 None => return reader.corrupt("a row group without a number of rows"),
             },
             Expects::ColumnChunks { chunks: 0, left, seen_rows } => {
@@ -392,6 +447,7 @@ impl FooterParser {
             Expects::ColumnChunks { chunks, left, seen_rows } => {
                 let chunk = column_chunk(reader)?;
                 self.row_group(reader)?.columns.push(chunk);
+                self.kept.iter_mut().for_each(|kept| kept.took());
                 self.held += u64_of(size_of::<ColumnChunk>());
                 Expects::ColumnChunks { chunks: chunks - 1, left, seen_rows }
             }
@@ -403,6 +459,7 @@ impl FooterParser {
             Expects::ColumnOrders { left: 0 } => Expects::FileField { last: 7 },
             Expects::ColumnOrders { left } => {
                 self.column_orders.push(column_order(reader)?);
+                self.kept.iter_mut().for_each(|kept| kept.took());
                 Expects::ColumnOrders { left: left - 1 }
             }
             checks @ Expects::Checks { .. } => checks,
@@ -430,6 +487,9 @@ impl FooterParser {
                     return reader.corrupt("a second list of row groups");
                 }
                 let left = reader.expect(field, Kind::List, |reader| reader.list_of(Kind::Struct))?;
+                if self.kept.is_some() && self.schema.is_none() {
+                    return reader.corrupt(LATE_SCHEMA);
+                }
                 self.row_groups = Some(Segmented::new());
                 return Ok(Expects::RowGroups { left });
             }
@@ -441,7 +501,11 @@ impl FooterParser {
             6 => self.created_by = Some(reader.expect(field, Kind::Binary, lossy_string)?),
             7 => {
                 let left = reader.expect(field, Kind::List, |reader| reader.list_of(Kind::Struct))?;
+                if self.kept.is_some() && self.schema.is_none() {
+                    return reader.corrupt(LATE_SCHEMA);
+                }
                 self.column_orders = Segmented::new();
+                self.kept.iter_mut().for_each(|kept| kept.begin_list(left));
                 return Ok(Expects::ColumnOrders { left });
             }
             8 => self.encryption = Some(reader.expect(field, Kind::Struct, encryption)?),
@@ -460,6 +524,7 @@ impl FooterParser {
         match field.id {
             1 => {
                 let chunks = reader.expect(field, Kind::List, |reader| reader.list_of(Kind::Struct))?;
+                self.kept.iter_mut().for_each(|kept| kept.count_chunks(chunks));
                 return Ok(Expects::ColumnChunks { chunks, left, seen_rows });
             }
             2 => {
@@ -504,11 +569,17 @@ impl FooterParser {
         first_row: u64,
         budget: &mut Budget<'_>,
     ) -> Result<Option<FileMetaData>> {
+        if self.discarded.as_mut().is_some_and(|schema| !schema.release(budget)) {
+            return Ok(None);
+        }
         let missing = |why| Stop::Corrupt(0, why).into_error(FOOTER, self.start);
         let schema = self.schema.as_ref().ok_or_else(|| missing("no schema"))?;
         let row_groups = self.row_groups.as_mut().ok_or_else(|| missing("no list of row groups"))?;
         self.rows.ok_or_else(|| missing("no number of rows"))?;
         let leaves = schema.leaves().len();
+        if let Some((group, chunks, leaves)) = self.kept.as_ref().and_then(|kept| kept.mismatch()) {
+            return Err(wrong_chunks(group, chunks, leaves));
+        }
         let end = row_groups.len().min(group + GROUPS_AT_ONCE);
         budget.charge(GROUP_PRICE, 0, end - group);
         let mut next_row = first_row;
@@ -519,11 +590,13 @@ impl FooterParser {
                 .checked_add(group.rows)
                 .ok_or_else(|| missing("more rows than 64 bits can count"))?;
             if group.columns.len() != leaves {
-                return Err(Error::corrupt(alloc::format!(
-                    "a row group of {} column chunks, in a schema of {leaves} leaves",
-                    group.columns.len(),
-                ))
-                .at(|place| place.row_group = Some(u64_of(number))));
+                return Err(wrong_chunks(number, group.columns.len(), leaves));
+            }
+            if let Some(kept) = &self.kept
+                && !group.sorting_columns.is_empty()
+            {
+                budget.charge(GROUP_PRICE, 0, group.sorting_columns.len());
+                kept.sorting_columns(group);
             }
         }
         if end < row_groups.len() {
@@ -547,176 +620,6 @@ impl FooterParser {
             footer_bytes: self.end - self.start,
         }))
     }
-}
-
-fn column_chunk(reader: &mut Reader<'_>) -> Thrift<ColumnChunk> {
-    let mut chunk = ColumnChunk::default();
-    let (mut has_metadata, mut column_index, mut offset_index) = (false, (None, None), (None, None));
-    reader.structure(|reader, field| {
-        match field.id {
-            1 => chunk.file_path = Some(reader.expect(field, Kind::Binary, Reader::string)?),
-            3 => {
-                reader.expect(field, Kind::Struct, |reader| column_metadata(reader, &mut chunk))?;
-                has_metadata = true;
-            }
-            4 => offset_index.0 = Some(reader.expect(field, Kind::I64, unsigned)?),
-            5 => offset_index.1 = Some(reader.expect(field, Kind::I32, unsigned_32)?),
-            6 => column_index.0 = Some(reader.expect(field, Kind::I64, unsigned)?),
-            7 => column_index.1 = Some(reader.expect(field, Kind::I32, unsigned_32)?),
-            8 | 9 => {
-                chunk.encrypted = true;
-                return Ok(false);
-            }
-            _ => return Ok(false),
-        }
-        Ok(true)
-    })?;
-    if !has_metadata && !chunk.encrypted {
-        return reader.corrupt("a column chunk without metadata");
-    }
-    // Zero bytes: a writer's way of saying none.
-    chunk.column_index = column_index.0.zip(column_index.1).filter(|(_, bytes)| *bytes > 0);
-    chunk.offset_index = offset_index.0.zip(offset_index.1).filter(|(_, bytes)| *bytes > 0);
-    Ok(chunk)
-}
-
-fn column_metadata(reader: &mut Reader<'_>, chunk: &mut ColumnChunk) -> Thrift<()> {
-    let (mut codec, mut values, mut uncompressed, mut compressed, mut data_page) =
-        (None, None, None, None, None);
-    let mut bloom = (None, None);
-    reader.structure(|reader, field| {
-        match field.id {
-            2 => {
-                chunk.encodings =
-                    reader.expect(field, Kind::List, |reader| reader.each(Kind::I32, encoding))?
-            }
-            4 => codec = Some(Compression::from_thrift(reader.expect(field, Kind::I32, Reader::i32)?)),
-            5 => values = Some(reader.expect(field, Kind::I64, unsigned)?),
-            6 => uncompressed = Some(reader.expect(field, Kind::I64, unsigned)?),
-            7 => compressed = Some(reader.expect(field, Kind::I64, unsigned)?),
-            8 => {
-                chunk.key_values =
-                    reader.expect(field, Kind::List, |reader| reader.each(Kind::Struct, key_value))?;
-            }
-            9 => data_page = Some(reader.expect(field, Kind::I64, unsigned)?),
-            11 => {
-                // Negative: a writer's way of saying none.
-                let offset = reader.expect(field, Kind::I64, Reader::i64)?;
-                chunk.dictionary_page_offset = u64::try_from(offset).ok();
-            }
-            12 => chunk.statistics = Some(Box::new(reader.expect(field, Kind::Struct, statistics)?)),
-            13 => {
-                chunk.encoding_stats = reader
-                    .expect(field, Kind::List, |reader| reader.each(Kind::Struct, page_encoding_stats))?;
-            }
-            14 => bloom.0 = Some(reader.expect(field, Kind::I64, unsigned)?),
-            15 => bloom.1 = Some(reader.expect(field, Kind::I32, unsigned_32)?),
-            16 => {
-                let sizes = reader.expect(field, Kind::Struct, more::size_statistics)?;
-                chunk.size_statistics = Some(Box::new(sizes));
-            }
-            17 => {
-                let places = reader.expect(field, Kind::Struct, more::geospatial_statistics)?;
-                chunk.geospatial_statistics = Some(Box::new(places));
-            }
-            _ => return Ok(false),
-        }
-        Ok(true)
-    })?;
-    let missing = |why| Stop::Corrupt(reader.at(), why);
-    chunk.compression = codec.ok_or_else(|| missing("a column chunk without a codec"))?;
-    chunk.values = values.ok_or_else(|| missing("a column chunk without a number of values"))?;
-    chunk.uncompressed_bytes =
-        uncompressed.ok_or_else(|| missing("a column chunk without its uncompressed size"))?;
-    chunk.compressed_bytes =
-        compressed.ok_or_else(|| missing("a column chunk without its compressed size"))?;
-    chunk.data_page_offset =
-        data_page.ok_or_else(|| missing("a column chunk without its first page's offset"))?;
-    chunk.bloom_filter = bloom.0.map(|offset| (offset, bloom.1));
-    Ok(())
-}
-
-/// Reads `Statistics`.
-fn statistics(reader: &mut Reader<'_>) -> Thrift<Statistics> {
-    statistics_with(reader, |reader| reader.bytes().map(Some))
-}
-
-/// Reads `Statistics`, but not long bounds.
-pub(super) fn short_statistics(reader: &mut Reader<'_>) -> Thrift<Statistics> {
-    statistics_with(reader, |reader| reader.short_bytes())
-}
-
-fn statistics_with(
-    reader: &mut Reader<'_>,
-    bound: fn(&mut Reader<'_>) -> Thrift<Option<Bytes>>,
-) -> Thrift<Statistics> {
-    let mut statistics = Statistics::default();
-    // Invalid counts are treated as unknown: statistics are hints, and old writers left garbage in them.
-    let count = |reader: &mut Reader<'_>, field| -> Thrift<Option<u64>> {
-        Ok(u64::try_from(reader.expect(field, Kind::I64, Reader::i64)?).ok())
-    };
-    reader.structure(|reader, field| {
-        match field.id {
-            1 => statistics.deprecated_max = reader.expect(field, Kind::Binary, bound)?,
-            2 => statistics.deprecated_min = reader.expect(field, Kind::Binary, bound)?,
-            3 => statistics.null_count = count(reader, field)?,
-            4 => statistics.distinct_count = count(reader, field)?,
-            5 => statistics.max_value = reader.expect(field, Kind::Binary, bound)?,
-            6 => statistics.min_value = reader.expect(field, Kind::Binary, bound)?,
-            7 => statistics.is_max_value_exact = Some(reader.bool(field)?),
-            8 => statistics.is_min_value_exact = Some(reader.bool(field)?),
-            9 => statistics.nan_count = count(reader, field)?,
-            _ => return Ok(false),
-        }
-        Ok(true)
-    })?;
-    Ok(statistics)
-}
-
-/// Reads an `Encoding`.
-pub(super) fn encoding(reader: &mut Reader<'_>) -> Thrift<Encoding> {
-    Ok(Encoding::from_thrift(reader.i32()?))
-}
-
-fn key_value(reader: &mut Reader<'_>) -> Thrift<KeyValue> {
-    let mut pair = KeyValue { key: String::new(), value: None };
-    reader.structure(|reader, field| {
-        match field.id {
-            1 => pair.key = reader.expect(field, Kind::Binary, lossy_string)?,
-            2 => pair.value = Some(reader.expect(field, Kind::Binary, Reader::bytes)?),
-            _ => return Ok(false),
-        }
-        Ok(true)
-    })?;
-    Ok(pair)
-}
-
-fn sorting_column(reader: &mut Reader<'_>) -> Thrift<SortingColumn> {
-    let mut column = SortingColumn { column: 0, descending: false, nulls_first: false };
-    reader.structure(|reader, field| {
-        match field.id {
-            1 => column.column = reader.expect(field, Kind::I32, unsigned_32)?,
-            2 => column.descending = reader.bool(field)?,
-            3 => column.nulls_first = reader.bool(field)?,
-            _ => return Ok(false),
-        }
-        Ok(true)
-    })?;
-    Ok(column)
-}
-
-fn page_encoding_stats(reader: &mut Reader<'_>) -> Thrift<PageEncodingStats> {
-    let mut stats = PageEncodingStats { page_type: 0, encoding: Encoding::Plain, count: 0 };
-    reader.structure(|reader, field| {
-        match field.id {
-            1 => stats.page_type = reader.expect(field, Kind::I32, Reader::i32)?,
-            2 => stats.encoding = reader.expect(field, Kind::I32, encoding)?,
-            3 => stats.count = reader.expect(field, Kind::I32, Reader::i32)?,
-            _ => return Ok(false),
-        }
-        Ok(true)
-    })?;
-    Ok(stats)
 }
 
 fn column_order(reader: &mut Reader<'_>) -> Thrift<ColumnOrder> {
@@ -744,19 +647,4 @@ fn encryption(reader: &mut Reader<'_>) -> Thrift<EncryptionAlgorithm> {
         Ok(false)
     })?;
     Ok(algorithm)
-}
-
-fn unsigned(reader: &mut Reader<'_>) -> Thrift<u64> {
-    let number = reader.i64()?;
-    u64::try_from(number).or_else(|_| reader.corrupt("a negative count, size or offset"))
-}
-
-fn unsigned_32(reader: &mut Reader<'_>) -> Thrift<u32> {
-    let number = reader.i32()?;
-    u32::try_from(number).or_else(|_| reader.corrupt("a negative count, size or offset"))
-}
-
-/// Text that only people read: invalid UTF-8 is replaced.
-fn lossy_string(reader: &mut Reader<'_>) -> Thrift<String> {
-    Ok(String::from_utf8_lossy(reader.binary()?).into_owned())
 }

@@ -4,12 +4,17 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::ops::Range;
 
+use marquetry_base::cast::u64_of;
 use marquetry_base::{
-    Budget, Bytes, Demand, Error, Failed, Input, Limit, Limits, Machine, Object, Release, Result, Step,
-    check_supply, release_all,
+    Budget, Bytes, Demand, Error, Failed, Input, Limit, Limits, Machine, Object, Priority, Release, Result,
+    Step, Want, check_supply, release_all,
 };
 
-use crate::format::{FILE_BYTES_MIN, FOOTER_TAIL_BYTES, FileMetaData, FooterParser, MAGIC, MAGIC_ENCRYPTED};
+use super::locator::LocatorReader;
+use crate::format::locator::{ANNOUNCED_BYTES, Announcement, COVERED_BYTES_MAX};
+use crate::format::{
+    FILE_BYTES_MIN, FOOTER_TAIL_BYTES, FileMetaData, FooterColumns, FooterParser, MAGIC, MAGIC_ENCRYPTED,
+};
 use crate::going::Going;
 
 /// Bytes at the file's end that are asked for first. Most footers are smaller, and one request is cheaper than two.
@@ -22,10 +27,14 @@ const WINDOW_BYTES: u64 = 8 << 20;
 ///
 /// Asks for the object's length, then for its end, then, if the footer is longer than 64 KiB, for the rest of it, 8
 /// MiB at a time, which it parses as it arrives, in any pieces.
+///
+/// It may be read for [some columns](FooterReader::of_columns), as if the file had no others.
 #[derive(Debug)]
 pub struct FooterReader {
     object: Object,
     limits: Limits,
+    /// The columns that it is read for; all of them if `None`.
+    columns: Option<FooterColumns>,
     length: Option<u64>,
     input: Input,
     expects: Expects,
@@ -39,6 +48,10 @@ enum Expects {
     Tail,
     /// The footer's bytes, up to the end; they are parsed as they arrive.
     Footer { parser: Box<FooterParser>, end: u64 },
+    /// The blocks of a locator; where the footer is, should that not be enough.
+    Located { locator: Box<LocatorReader>, footer: Range<u64> },
+    /// Nothing, until the locator is released; then what it found is handed out, or the footer is read.
+    Released { locator: Box<LocatorReader>, found: Option<FileMetaData>, footer: Range<u64> },
     /// Nothing: the metadata was handed out.
     Nothing,
 }
@@ -49,11 +62,29 @@ impl FooterReader {
         FooterReader {
             object,
             limits,
+            columns: None,
             length: None,
             input: Input::new(),
             expects: Expects::Tail,
             failed: Failed::default(),
         }
+    }
+
+    /// A reader of what the footer of `object` says of some columns.
+    ///
+    /// Its product is the metadata of a file that has only these columns, in the order of the file: the schema has no
+    /// other fields, row groups no other column chunks, and what they are sorted by ends before the first column that
+    /// is left out. Everything that is read by it (batches, the page index, rows that are searched for) has the same
+    /// rows. What is left out is skipped at the speed of memory, and is not checked.
+    ///
+    /// A footer written with it describes a file in which there are bytes of no column.
+    ///
+    /// # Errors
+    ///
+    /// The machine's steps return `Misuse` if the file has no such column, unless that is
+    /// [allowed](FooterColumns::allow_missing).
+    pub fn of_columns(object: Object, limits: Limits, columns: FooterColumns) -> FooterReader {
+        FooterReader { columns: Some(columns), ..FooterReader::new(object, limits) }
     }
 
     fn advance(&mut self, budget: &mut Budget<'_>) -> Result<Step<Arc<FileMetaData>>> {
@@ -70,8 +101,38 @@ impl FooterReader {
                     };
                     let footer_bytes = self.check_tail(&bytes, tail.start)?;
                     let footer = tail.start - footer_bytes..tail.start;
-                    let parser = Box::new(FooterParser::new(footer, self.limits));
-                    self.expects = Expects::Footer { parser, end: tail.start };
+                    self.expects = match self.locator(&footer)? {
+                        Some(locator) => Expects::Located { locator: Box::new(locator), footer },
+                        None => self.parse(footer),
+                    };
+                }
+                Expects::Located { locator, .. } => match locator.step(&mut self.input, budget) {
+                    Going::Done(found) => {
+                        let expects = core::mem::replace(&mut self.expects, Expects::Nothing);
+                        if let Expects::Located { locator, footer } = expects {
+                            self.expects = Expects::Released { locator, found, footer };
+                        }
+                    }
+                    Going::Need(ranges) => {
+                        let mut demand = Demand::default();
+                        for range in ranges {
+                            demand.push(Want::Range(self.object, range, Priority::Now));
+                        }
+                        return Ok(Step::Need(demand));
+                    }
+                    Going::Yield => return Ok(Step::Yield),
+                },
+                Expects::Released { locator, found, footer } => {
+                    if !locator.release(budget) {
+                        return Ok(Step::Yield);
+                    }
+                    if let Some(found) = found.take() {
+                        self.input.clear();
+                        self.expects = Expects::Nothing;
+                        return Ok(Step::Ready(Arc::new(found)));
+                    }
+                    let footer = footer.clone();
+                    self.expects = self.parse(footer);
                 }
                 Expects::Footer { parser, end } => match parser.step(&mut self.input, budget)? {
                     Going::Done(metadata) => {
@@ -88,6 +149,28 @@ impl FooterReader {
                 Expects::Nothing => return Ok(Step::Done),
             }
         }
+    }
+
+    /// The locator of the columns that are wanted, if the footer's end announces one, and the footer is not here already.
+    fn locator(&self, footer: &Range<u64>) -> Result<Option<LocatorReader>> {
+        let Some(columns) = &self.columns else { return Ok(None) };
+        if self.input.missing(footer.clone()).is_none() {
+            return Ok(None);
+        }
+        let bytes = u64_of(ANNOUNCED_BYTES + COVERED_BYTES_MAX).min(footer.end - footer.start);
+        let Some(end) = self.input.contiguous(footer.end - bytes..footer.end)? else { return Ok(None) };
+        let found = Announcement::read(&end, footer.start, footer.end - footer.start);
+        Ok(found.and_then(|found| LocatorReader::new(found, self.limits, columns)))
+    }
+
+    /// Begins to read the footer itself.
+    fn parse(&self, footer: Range<u64>) -> Expects {
+        let end = footer.end;
+        let parser = match &self.columns {
+            Some(columns) => FooterParser::of_columns(footer, self.limits, columns.clone()),
+            None => FooterParser::new(footer, self.limits),
+        };
+        Expects::Footer { parser: Box::new(parser), end }
     }
 
     /// Checks the footer's length and the magic; says the footer's length.
@@ -137,6 +220,7 @@ impl Release for FooterReader {
         let mut none = ();
         let parser: &mut dyn Release = match &mut self.expects {
             Expects::Footer { parser, .. } => parser,
+            Expects::Located { locator, .. } | Expects::Released { locator, .. } => locator,
             Expects::Tail | Expects::Nothing => &mut none,
         };
         release_all(&mut [parser, &mut self.input], budget)
@@ -154,7 +238,7 @@ impl Machine for FooterReader {
         self.check_object(object)?;
         check_supply(&range, &bytes, self.length)?;
         match self.expects {
-            Expects::Tail | Expects::Footer { .. } if !self.failed.is_set() => {
+            Expects::Tail | Expects::Footer { .. } | Expects::Located { .. } if !self.failed.is_set() => {
                 self.input.supply(range.start, bytes)
             }
             _ => Ok(()),

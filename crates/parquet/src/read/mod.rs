@@ -17,7 +17,8 @@
 //!    footer takes many small steps. Structures that are long, or cut by the border of two pieces, are
 //!    skimmed first (`format/skim.rs`), as are long page headers and indexes. Fields of an unexpected
 //!    type are skipped, as Thrift's own readers do. The footer's length is compared with the room for
-//!    it before anything is added to it.
+//!    it before anything is added to it. If it is read for some columns, the others are skipped
+//!    (`thrift/skip.rs`), or a locator finds them without the footer (`LocatorReader`).
 //! 2. [`BatchReader`] starts one `ColumnReader` per column and row group. All share one `Input`, the
 //!    bytes not yet consumed. A demand names what the waiting column needs now, and what the next ones
 //!    will want soon.
@@ -92,6 +93,7 @@ mod dictionary;
 mod footer;
 mod index;
 mod levels;
+mod locator;
 mod opening;
 mod options;
 mod page;

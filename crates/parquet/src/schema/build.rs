@@ -78,6 +78,66 @@ impl Element {
     }
 }
 
+impl Element {
+    /// Whether a part of its children can be left out, and the others mean what they meant: it is a plain group.
+    pub(crate) fn can_be_cut(&self) -> bool {
+        self.repetition != Some(REPEATED) && self.converted_type.is_none() && self.logical_type.is_none()
+    }
+
+    /// The name, and the children of a group; what they are of a leaf.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The number of children, as it is in the file.
+    pub(crate) fn children(&self) -> Option<i32> {
+        self.children
+    }
+
+    /// The number of the physical type of a leaf.
+    pub(crate) fn physical_type(&self) -> Option<i32> {
+        self.physical_type
+    }
+}
+
+/// The number of the repetition REPEATED.
+const REPEATED: i32 = 2;
+
+/// What an element says of its place in the schema, read without an allocation.
+#[derive(Debug)]
+pub(crate) struct Glance<'a> {
+    pub(crate) name: &'a [u8],
+    pub(crate) is_leaf: bool,
+    pub(crate) children: u32,
+}
+
+impl<'a> Glance<'a> {
+    /// Reads one element, which is not the root.
+    pub(crate) fn read(reader: &mut Reader<'a>) -> Thrift<Glance<'a>> {
+        let (mut name, mut physical_type, mut children) = (&[][..], None, None);
+        reader.structure(|reader, field| {
+            match field.id {
+                1 => physical_type = Some(reader.expect(field, Kind::I32, Reader::i32)?),
+                4 => name = reader.expect(field, Kind::Binary, Reader::binary)?,
+                5 => children = Some(reader.expect(field, Kind::I32, Reader::i32)?),
+                _ => return Ok(false),
+            }
+            Ok(true)
+        })?;
+        let is_leaf = physical_type.is_some();
+        if !is_leaf && children.is_none() {
+            return reader.corrupt("a field with neither a type nor children");
+        }
+        let Ok(children) = u32::try_from(children.unwrap_or(0)) else {
+            return reader.corrupt("a group of a negative number of children");
+        };
+        if is_leaf && children > 0 {
+            return reader.corrupt("a field with both a type and children");
+        }
+        Ok(Glance { name, is_leaf, children })
+    }
+}
+
 fn read_logical_type(reader: &mut Reader<'_>) -> Thrift<Option<LogicalType>> {
     let mut found = None;
     reader.structure(|reader, field| {
@@ -226,6 +286,8 @@ struct Open {
     definition_max: u16,
     repetition_max: u16,
     path_bytes: usize,
+    /// It is left out if nothing is added that is in it.
+    is_part: bool,
 }
 
 /// Maximum nesting, whatever the limit: levels have 16 bits, and each group and the leaf add at most one.
@@ -240,6 +302,8 @@ pub(crate) struct SchemaBuilder {
     /// The path of the last element.
     path: String,
     total: usize,
+    /// Elements so far, those that were left out among them.
+    seen: usize,
     limits: Limits,
 }
 
@@ -257,7 +321,46 @@ impl SchemaBuilder {
             open: Vec::new(),
             path: String::new(),
             total,
+            seen: 0,
             limits: *limits,
+        }
+    }
+
+    /// The groups that the next element is in, the root among them.
+    pub(crate) fn depth(&self) -> usize {
+        self.open.len()
+    }
+
+    /// Leaves out the next element; `is_whole` if it ends a child of a group that is not left out.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` for elements that are not a tree.
+    pub(crate) fn leave_out(&mut self, is_whole: bool) -> Result<()> {
+        let Some(group) = self.open.last_mut() else { return Err(self.no_tree()) };
+        self.seen += 1;
+        if is_whole {
+            group.children_left -= 1;
+            self.close();
+        }
+        Ok(())
+    }
+
+    fn no_tree(&self) -> Error {
+        let (total, seen) = (self.total, self.seen);
+        Error::corrupt(alloc::format!("a schema of {total} elements, of which {seen} are a tree"))
+    }
+
+    /// Ends the groups that are complete.
+    fn close(&mut self) {
+        while self.open.last().is_some_and(|group| group.children_left == 0) {
+            let Some(group) = self.open.pop() else { return };
+            let end = self.schema.nodes.len();
+            if group.is_part && end == group.node + 1 {
+                self.schema.nodes.pop();
+            } else {
+                self.schema.nodes[group.node].kind = NodeKind::Group { end };
+            }
         }
     }
 
@@ -268,18 +371,23 @@ impl SchemaBuilder {
     /// `Corrupt` for elements that are not a tree or have invalid types; `LimitExceeded` for `nesting`, for
     /// `structure_bytes` of a path.
     pub(crate) fn add(&mut self, element: Element) -> Result<()> {
+        self.add_part(element, false)
+    }
+
+    /// The same; if `is_part`, a group is left out if all is left out that is in it.
+    ///
+    /// # Errors
+    ///
+    /// As [`SchemaBuilder::add`].
+    pub(crate) fn add_part(&mut self, element: Element, is_part: bool) -> Result<()> {
         let index = self.schema.nodes.len();
         let is_root = index == 0;
         let (parent, path_bytes) = match self.open.last() {
             Some(group) => (group.node, group.path_bytes),
             None if is_root => (0, 0),
-            None => {
-                let total = self.total;
-                return Err(Error::corrupt(alloc::format!(
-                    "a schema of {total} elements, of which {index} are a tree"
-                )));
-            }
+            None => return Err(self.no_tree()),
         };
+        self.seen += 1;
         self.path.truncate(path_bytes);
         if !is_root {
             if !self.path.is_empty() {
@@ -287,12 +395,12 @@ impl SchemaBuilder {
             }
             self.path.push_str(&element.name);
         }
-        self.add_at(index, parent, element).map_err(|error| {
+        self.add_at(index, parent, element, is_part).map_err(|error| {
             if is_root { error } else { error.at(|place| place.column = Some(self.path.clone())) }
         })
     }
 
-    fn add_at(&mut self, index: usize, parent: usize, element: Element) -> Result<()> {
+    fn add_at(&mut self, index: usize, parent: usize, element: Element, is_part: bool) -> Result<()> {
         let is_root = index == 0;
         if is_root && element.physical_type.is_some() && element.children.is_none() {
             return Err(Error::corrupt("a schema whose root is a leaf"));
@@ -366,13 +474,10 @@ impl SchemaBuilder {
                 definition_max,
                 repetition_max,
                 path_bytes: self.path.len(),
+                is_part,
             });
         }
-        while self.open.last().is_some_and(|group| group.children_left == 0) {
-            if let Some(group) = self.open.pop() {
-                self.schema.nodes[group.node].kind = NodeKind::Group { end: index + 1 };
-            }
-        }
+        self.close();
         Ok(())
     }
 

@@ -23,7 +23,7 @@ use core::ops::Range;
 
 use marquetry_base::{Budget, Release, Segmented, release_all};
 
-pub(crate) use build::{ELEMENT_FIELDS, Element, SchemaBuilder};
+pub(crate) use build::{ELEMENT_FIELDS, Element, Glance, SchemaBuilder};
 pub use make::{FieldDef, FieldType};
 pub use meaning::Meaning;
 pub(crate) use names::{Named, Names};
@@ -134,6 +134,13 @@ impl Schema {
         }
     }
 
+    /// A schema of the root, without anything below it.
+    pub(crate) fn root_alone(&self) -> Schema {
+        let root = self.nodes.first().cloned();
+        let root = root.map(|root| Node { kind: NodeKind::Group { end: 1 }, ..root });
+        Schema { nodes: root.into_iter().collect(), leaves: Segmented::new() }
+    }
+
     /// The first node after a node and all below it.
     pub(crate) fn end_of(&self, node: usize) -> usize {
         match self.nodes.get(node).map(|node| node.kind) {
@@ -151,6 +158,15 @@ impl Schema {
 impl Release for Schema {
     fn release(&mut self, budget: &mut Budget<'_>) -> bool {
         release_all(&mut [&mut self.leaves, &mut self.nodes], budget)
+    }
+}
+
+impl Node {
+    /// Whether a part of a group's children can be left out, and the others mean what they meant: it is a plain group.
+    pub(crate) fn can_be_cut(&self) -> bool {
+        self.repetition != Repetition::Repeated
+            && self.converted_type.is_none()
+            && self.logical_type.is_none()
     }
 }
 

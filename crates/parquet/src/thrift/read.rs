@@ -72,7 +72,7 @@ pub enum Kind {
 
 impl Kind {
     /// The kind of a number.
-    fn of(number: u8) -> Option<Kind> {
+    pub(super) fn of(number: u8) -> Option<Kind> {
         Some(match number {
             1 => Kind::True,
             2 => Kind::False,

@@ -48,6 +48,11 @@ impl Writer {
         self.length - self.shared
     }
 
+    /// The last bytes that were written: not many, and perhaps none.
+    pub(crate) fn last_bytes(&self) -> &[u8] {
+        &self.current
+    }
+
     /// The next complete piece.
     pub(crate) fn take(&mut self) -> Option<Bytes> {
         self.whole.pop_front()

@@ -2,6 +2,7 @@
 
 mod sharing;
 
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -15,6 +16,7 @@ use marquetry_base::{
 use super::column::{ColumnWriter, Shared};
 use super::footer::Tail;
 use super::group::{Ended, Ending, GroupSteps};
+use super::locator::LocatorSteps;
 use super::options::{WriteOptions, check_names};
 use super::out::Out;
 use super::page::PageMaker;
@@ -140,6 +142,8 @@ enum State {
     Group(GroupSteps),
     /// The page index is being written.
     Index,
+    /// The footer locator is being written.
+    Locator(Box<LocatorSteps>),
     /// The footer is being written.
     Footer(Tail),
     /// Everything is written: columns and metadata are released.
@@ -258,7 +262,12 @@ impl FileWriter {
             State::Rows | State::Spilling { .. } | State::Group(_) => {
                 return Err(Error::misuse("a column, for a row group that is fed by rows"));
             }
-            State::Building(_) | State::Index | State::Footer(_) | State::Releasing | State::End => {
+            State::Building(_)
+            | State::Index
+            | State::Locator(_)
+            | State::Footer(_)
+            | State::Releasing
+            | State::End => {
                 return Ok(Fed::Full(column));
             }
         }
@@ -320,6 +329,18 @@ impl FileWriter {
                 State::Index => {
                     if !self.ending.send_index(&mut self.out, budget) {
                         self.out.seal();
+                        self.state = if self.shared.options.locator {
+                            let steps = LocatorSteps::new(&self.ending, self.out.position());
+                            State::Locator(Box::new(steps))
+                        } else {
+                            State::Footer(Tail::new(self.shared.options.limits))
+                        };
+                    }
+                    None
+                }
+                State::Locator(steps) => {
+                    if let Some(found) = steps.step(&mut self.ending, &mut self.out, budget)? {
+                        self.ending.announce(found, self.out.position());
                         self.state = State::Footer(Tail::new(self.shared.options.limits));
                     }
                     None

@@ -1,6 +1,7 @@
 //! Writing a footer that was read.
 
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::ops::Range;
 
 use marquetry_base::cast::u64_of;
@@ -175,5 +176,9 @@ impl FooterSource for Metadata {
 
     fn column_orders(&self) -> &Segmented<ColumnOrder> {
         &self.0.column_orders
+    }
+
+    fn extension(&self, _before: &[u8], _length: u64) -> Option<Vec<u8>> {
+        None
     }
 }

@@ -20,6 +20,7 @@ use super::statistics::BoundsOf;
 use super::work::Columns;
 use crate::batch::Maxima;
 use crate::bloom::Filter;
+use crate::format::locator::Announcement;
 use crate::format::write::{
     ChunkPlaces, FooterSource, GroupHead, IndexSteps, PageBounds, PageSource, write_bloom_header,
     write_chunk, write_chunk_metadata,
@@ -421,6 +422,18 @@ pub(super) struct Ending {
     chunk: usize,
     column_index_at: u64,
     offset_index_at: u64,
+    /// The footer locator that is announced, and where the footer starts.
+    locator: Option<(Announcement, u64)>,
+}
+
+/// Where the next chunk's metadata is, of all that is held, and where its indexes are in the file.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Cursor {
+    /// The piece of metadata, and the byte of it.
+    piece: usize,
+    byte: usize,
+    column_index_at: u64,
+    offset_index_at: u64,
 }
 
 impl Ending {
@@ -447,7 +460,67 @@ impl Ending {
             chunk: 0,
             column_index_at: 0,
             offset_index_at: 0,
+            locator: None,
         }
+    }
+
+    /// A locator is announced in the footer, which starts there.
+    pub(super) fn announce(&mut self, found: Option<Announcement>, footer_start: u64) {
+        self.locator = found.map(|found| (found, footer_start));
+    }
+
+    /// Gathers the pieces of metadata, so that chunks can be read in any order.
+    pub(super) fn keep_metadata(&mut self) {
+        while let Some(piece) = self.metadata.writer.take() {
+            self.pieces.push_back(piece);
+        }
+    }
+
+    /// Where the first chunk is.
+    pub(super) fn first_cursor(&self) -> Cursor {
+        let (column_index_at, offset_index_at) = (self.column_index_at, self.offset_index_at);
+        Cursor { piece: 0, byte: 0, column_index_at, offset_index_at }
+    }
+
+    /// Moves on, past a chunk.
+    pub(super) fn advance(&self, chunk: usize, cursor: &mut Cursor) {
+        let length = |structures: &Structures| structures.lengths.get(chunk).copied().unwrap_or(0);
+        cursor.column_index_at += u64::from(length(&self.column_indexes));
+        cursor.offset_index_at += u64::from(length(&self.offset_indexes));
+        cursor.byte += usize_of(length(&self.metadata).into()).unwrap_or(0);
+        while let Some(piece) = self.pieces.get(cursor.piece).filter(|piece| piece.len() <= cursor.byte) {
+            (cursor.piece, cursor.byte) = (cursor.piece + 1, cursor.byte - piece.len());
+        }
+    }
+
+    /// A copy of the metadata of the chunk that a cursor is at.
+    pub(super) fn metadata_at(&self, chunk: usize, cursor: &Cursor) -> Vec<u8> {
+        let mut left = usize_of(self.metadata.lengths.get(chunk).copied().unwrap_or(0).into()).unwrap_or(0);
+        let (mut piece, mut byte, mut out) = (cursor.piece, cursor.byte, Vec::with_capacity(left));
+        while left > 0 {
+            let Some(rest) = self.pieces.get(piece).and_then(|piece| piece.get(byte..)) else { break };
+            let part = rest.get(..left).unwrap_or(rest);
+            out.extend_from_slice(part);
+            (piece, byte, left) = (piece + 1, 0, left - part.len());
+        }
+        out
+    }
+
+    /// Writes the chunk that a cursor is at, with this metadata.
+    pub(super) fn write_chunk_at(
+        &self,
+        chunk: usize,
+        cursor: &Cursor,
+        writer: &mut Writer,
+        metadata: impl FnOnce(&mut Writer),
+    ) {
+        let length = |structures: &Structures| structures.lengths.get(chunk).copied().unwrap_or(0);
+        let mut at = *cursor;
+        let places = ChunkPlaces {
+            column_index: place(&mut at.column_index_at, length(&self.column_indexes)),
+            offset_index: place(&mut at.offset_index_at, length(&self.offset_indexes)),
+        };
+        write_chunk(writer, None, places, metadata);
     }
 
     /// Row groups from the one at hand on have no order.
@@ -518,7 +591,8 @@ impl Ending {
                 self.pieces.pop_front();
                 match self.metadata.writer.take() {
                     Some(piece) => self.pieces.push_back(piece),
-                    None => return,
+                    None if self.pieces.is_empty() => return,
+                    None => continue,
                 }
             }
             let Some(piece) = self.pieces.front_mut() else { return };
@@ -596,5 +670,10 @@ impl FooterSource for Ending {
 
     fn column_orders(&self) -> &Segmented<ColumnOrder> {
         &self.column_orders
+    }
+
+    fn extension(&self, before: &[u8], length: u64) -> Option<Vec<u8>> {
+        let (found, footer_start) = self.locator?;
+        found.announce(footer_start, length, before)
     }
 }

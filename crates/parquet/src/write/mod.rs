@@ -58,6 +58,7 @@ mod file;
 mod footer;
 mod geospatial;
 mod group;
+mod locator;
 mod long_rows;
 mod options;
 mod out;

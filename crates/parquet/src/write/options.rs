@@ -43,6 +43,10 @@ pub struct WriteOptions {
     pub crc: bool,
     /// Write the page index: the pages' positions and bounds.
     pub page_index: bool,
+    /// Write a footer locator, by which readers find a few of very many columns without reading the footer
+    /// (`docs/locator.md`). The file is larger by about the footer's size; other readers do not notice it. A file with a
+    /// group that has no fields gets none.
+    pub locator: bool,
     /// Declares that the rows of every row group are sorted by these columns, until
     /// [`FileWriter::withdraw_order`](super::FileWriter::withdraw_order). This is not checked.
     pub sorting_columns: Vec<SortingColumn>,
@@ -166,6 +170,7 @@ impl Default for WriteOptions {
             row_group_bytes: 256 << 20,
             crc: true,
             page_index: true,
+            locator: false,
             sorting_columns: Vec::new(),
             key_values: Vec::new(),
             created_by: None,

@@ -238,15 +238,16 @@ impl Finder {
 
     /// The rows of pages that can have a key.
     fn pages(&self, group: usize, rows: u64, key: &Key) -> Vec<[u64; 2]> {
-        let metadata = self.metadata.metadata();
-        let (Some(columns), Some(offsets)) = (metadata.column_index(), metadata.offset_index()) else {
+        let Some(provider) = self.metadata.metadata().page_index() else { return vec![[0, rows]] };
+        let (Some(index), Some(offsets)) =
+            (provider.column_index(group, self.leaf), provider.offset_index(group, self.leaf))
+        else {
             return vec![[0, rows]];
         };
-        let locations = offsets[group][self.leaf].page_locations();
+        let locations = offsets.page_locations();
         let start = |page: usize| {
             locations.get(page).map_or(rows, |page| u64::try_from(page.first_row_index).unwrap_or(0))
         };
-        let index = &columns[group][self.leaf];
         let is_sorted = index.get_boundary_order() == Some(BoundaryOrder::ASCENDING);
         // By what says that a page's values are before the key, and after it.
         let runs = |is_before: &dyn Fn(usize) -> bool, is_after: &dyn Fn(usize) -> bool| {
@@ -265,14 +266,14 @@ impl Finder {
         macro_rules! pages {
             ($index:expr, $key:expr) => {{
                 let (least, most) = ($index.min_values(), $index.max_values());
-                runs(&|page| most[page] < *$key, &|page| least[page] > *$key)
+                runs(&|page| most[page] < $key, &|page| least[page] > $key)
             }};
         }
         match (index, key) {
-            (ColumnIndexMetaData::INT32(index), Key::Int32(key)) => pages!(index, key),
-            (ColumnIndexMetaData::INT64(index), Key::Int64(key)) => pages!(index, key),
-            (ColumnIndexMetaData::FLOAT(index), Key::Float(key)) => pages!(index, key),
-            (ColumnIndexMetaData::DOUBLE(index), Key::Double(key)) => pages!(index, key),
+            (ColumnIndexMetaData::INT32(index), Key::Int32(key)) => pages!(index, *key),
+            (ColumnIndexMetaData::INT64(index), Key::Int64(key)) => pages!(index, *key),
+            (ColumnIndexMetaData::FLOAT(index), Key::Float(key)) => pages!(index, *key),
+            (ColumnIndexMetaData::DOUBLE(index), Key::Double(key)) => pages!(index, *key),
             (ColumnIndexMetaData::BYTE_ARRAY(index), Key::String(key)) => {
                 let key = key.as_bytes();
                 runs(&|page| index.max_value(page).is_some_and(|most| most < key), &|page| {

@@ -17,6 +17,7 @@ const COLUMN: &str = "read/reader.rs COLUMN_PRICE";
 const FOOTER: &str = "thrift/skim.rs READ_PRICE";
 const GROUPS: &str = "format/parse.rs GROUP_PRICE";
 const SKIM: &str = "thrift/skim.rs SKIM_PRICE";
+const SKIP: &str = "thrift/skip.rs SKIP_PRICE";
 const MEASURE: &str = "read/reader.rs MEASURE_PRICE";
 const MEASURE_GROUP: &str = "read/reader.rs MEASURE_GROUP_PRICE";
 const JOIN: &str = "format/index.rs JOIN_PRICE";
@@ -40,6 +41,7 @@ pub(super) fn cases(thousands: usize) -> Vec<Case> {
         small_pages(count / 10),
         tables(thousands),
         counts(thousands),
+        skipped(thousands),
         nested(count),
         conformed(count),
     ]
@@ -156,6 +158,39 @@ fn counts(thousands: usize) -> Vec<Case> {
         Case::new(price, name, groups * BYTES, table.write()).bytes().work(Work::Footer)
     };
     vec![of(FOOTER, "counts of one byte", 0, 1), of(SKIM, "counts of ten bytes", i64::MAX, 10)]
+}
+
+/// Column chunks that are skipped: usual ones, and those whose fields are the shortest, the deepest, and the longest
+/// numbers.
+fn skipped(thousands: usize) -> Vec<Case> {
+    const FIELDS: usize = 3000;
+    let groups = thousands.div_ceil(4);
+    let of = |name: &str, tokens: usize, value: Option<V>| {
+        let mut table = Table::new([Column::required("v", INT32)]);
+        for _ in 0..groups {
+            let mut chunk = Chunk::new(1, [Page::data(1, PLAIN, plain_i32(&[1]))]);
+            if let Some(value) = &value {
+                chunk.outer.set(100, value.clone());
+            }
+            table = table.group(1, vec![chunk]);
+        }
+        Case::new(SKIP, name, groups * tokens, table.write()).work(Work::NoColumns)
+    };
+    let wide = |columns: usize| {
+        let chunk = || Chunk::new(1, [Page::data(1, PLAIN, plain_i32(&[1]))]);
+        let table = Table::new((0..columns).map(|at| Column::required(&format!("column {at}"), INT32)));
+        table.group(1, (0..columns).map(|_| chunk())).write()
+    };
+    let empty = || V::Struct(Struct::default());
+    let nested = (0..20).fold(Struct::default(), |inner, _| Struct::of([(1, V::Struct(inner))]));
+    vec![
+        Case::new(SKIP, "columns", thousands * 10, wide(thousands * 10)).work(Work::NoColumns),
+        of("empty structures", FIELDS, Some(V::List(vec![empty(); FIELDS]))),
+        of("nested structures", FIELDS, Some(V::List(vec![V::Struct(nested); FIELDS / 42]))),
+        of("numbers of one byte", FIELDS, Some(V::List(vec![V::I64(1); FIELDS]))),
+        of("numbers of ten bytes", FIELDS, Some(V::List(vec![V::I64(i64::MIN); FIELDS]))),
+        of("strings of one byte", FIELDS, Some(V::List(vec![V::Binary(vec![1]); FIELDS]))),
+    ]
 }
 
 /// Wide tables, and tables of many row groups and pages.

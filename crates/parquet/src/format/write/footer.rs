@@ -1,9 +1,12 @@
 //! The footer, written (`FileMetaData`): a field of the schema, or a column chunk, at a time.
 
+use alloc::vec::Vec;
+
 use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_base::{Budget, Price, Result, Segmented};
 
 use super::schema::write_element;
+use crate::format::locator::EXTENSION_FIELD;
 use crate::format::{ColumnOrder, KeyValue, SortingColumn};
 use crate::growing::SLICE_BYTES;
 use crate::schema::Schema;
@@ -34,6 +37,9 @@ pub(crate) trait FooterSource {
     fn created_by(&self) -> Option<&str>;
     /// How the bounds of leaves are ordered.
     fn column_orders(&self) -> &Segmented<ColumnOrder>;
+    /// What is written at the end as an extension, if anything. The footer has `length` bytes so far, and these are
+    /// some of the last.
+    fn extension(&self, before: &[u8], length: u64) -> Option<Vec<u8>>;
 }
 
 /// A row group but for its chunks (`RowGroup`).
@@ -175,6 +181,11 @@ impl FooterSteps {
                     Next::Order(at + 1)
                 }
                 None => {
+                    if let Some(extension) = source.extension(writer.last_bytes(), writer.length()) {
+                        // In the long form, whatever precedes it.
+                        writer.field(EXTENSION_FIELD, EXTENSION_FIELD, Kind::Binary);
+                        writer.binary(&extension);
+                    }
                     writer.stop();
                     Next::End
                 }
@@ -262,7 +273,7 @@ fn write_group_end(writer: &mut Writer, group: GroupHead<'_>) {
 
 impl ColumnOrder {
     /// The number of its field in the union.
-    fn number(self) -> i16 {
+    pub(crate) fn number(self) -> i16 {
         match self {
             ColumnOrder::TypeDefined => 1,
             ColumnOrder::Ieee754Total => 2,

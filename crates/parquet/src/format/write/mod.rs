@@ -13,3 +13,4 @@ pub(super) use chunk::{number_of, path};
 pub(crate) use footer::{FooterSource, FooterSteps, GroupHead};
 pub(crate) use index::{IndexSteps, PageBounds, PageSource};
 pub(crate) use page::write_page_header;
+pub(crate) use schema::write_element;

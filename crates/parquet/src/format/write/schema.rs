@@ -8,7 +8,7 @@ use crate::thrift::{FieldWriter, Writer};
 
 /// Writes a node with this many children. With `completes_types`, a logical type is also written as its equivalent
 /// converted type.
-pub(super) fn write_element(
+pub(crate) fn write_element(
     writer: &mut Writer,
     schema: &Schema,
     index: usize,
