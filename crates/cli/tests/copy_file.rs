@@ -264,6 +264,20 @@ fn page_bloom_filters() {
         .failed(2, &["--page-bloom is for writing Parquet files"]);
 }
 
+#[test]
+fn a_locator() {
+    let (folder, to) = folder();
+    let from = data("types.parquet");
+    let without = folder.path("without.parquet");
+    copy(&from, &without, &[]).succeeded();
+    copy(&from, &to, &["--locator"]).succeeded();
+    assert_eq!(rows(&to), rows(&from));
+    let length = |path: &str| std::fs::metadata(path).unwrap().len();
+    assert!(length(&to) > length(&without));
+    copy(&from, "cql://localhost:1/ks.t", &["--locator"])
+        .failed(2, &["--locator is for writing Parquet files"]);
+}
+
 /// The keys under which a file says something of itself.
 fn keys(path: &str) -> Vec<String> {
     let shown: serde_json::Value = serde_json::from_str(&run(["show", "--json", path]).succeeded()).unwrap();

@@ -44,6 +44,7 @@ mod targets {
     pub(crate) mod cql;
     pub(crate) mod encoding;
     pub(crate) mod file;
+    pub(crate) mod find;
     pub(crate) mod footer;
     pub(crate) mod operations;
     pub(crate) mod page;
@@ -113,6 +114,13 @@ pub const TARGETS: &[Target] = &[
         run: targets::file::run,
         runs: 1_500,
         canaries: Canary::OF_MACHINES,
+    },
+    Target {
+        name: "find",
+        about: "predicates, and the rows that they find in files, right or not",
+        run: targets::find::run,
+        runs: 2_000,
+        canaries: &[Canary::Units],
     },
     Target {
         name: "operations",

@@ -62,6 +62,12 @@ pub(crate) struct FileArgs {
     #[arg(long, value_name = "N", help_heading = "Parquet file")]
     page_bloom_fpp: Option<f64>,
 
+    /// Write a locator, by which a few of very many columns are found without reading the footer
+    ///
+    /// It is Marquetry's own (docs/locator.md); other readers pass over it. It takes at most about as much as the footer.
+    #[arg(long, help_heading = "Parquet file")]
+    locator: bool,
+
     /// Maximum rows per row group [default: 1048576]
     #[arg(long, value_parser = parse_count::<NonZeroU64>, value_name = "N", help_heading = "Parquet file")]
     row_group_rows: Option<NonZeroU64>,
@@ -170,6 +176,7 @@ impl FileArgs {
             (self.bloom_fpp.is_some(), "--bloom-fpp", &[Parquet]),
             (self.page_bloom.is_some(), "--page-bloom", &[Parquet]),
             (self.page_bloom_fpp.is_some(), "--page-bloom-fpp", &[Parquet]),
+            (self.locator, "--locator", &[Parquet]),
             (self.row_group_rows.is_some(), "--row-group-rows", &[Parquet]),
             (self.row_group_bytes.is_some(), "--row-group-bytes", &[Parquet]),
             (self.page_rows.is_some(), "--page-rows", &[Parquet]),
@@ -283,6 +290,7 @@ impl FileArgs {
         write.row_group_bytes = self.row_group_bytes.map_or(write.row_group_bytes, NonZeroU64::get);
         write.page_rows = self.page_rows.map_or(write.page_rows, NonZeroUsize::get);
         write.page_bytes = self.page_bytes.map_or(write.page_bytes, NonZeroUsize::get);
+        write.locator = self.locator;
         let defaults = BloomOptions::default();
         let bloom = BloomOptions { fpp: self.bloom_fpp.unwrap_or(defaults.fpp), ..defaults };
         options.bloom =

@@ -75,7 +75,7 @@ impl FooterReader {
     /// Its product is the metadata of a file that has only these columns, in the order of the file: the schema has no
     /// other fields, row groups no other column chunks, and what they are sorted by ends before the first column that
     /// is left out. Everything that is read by it (batches, the page index, rows that are searched for) has the same
-    /// rows. What is left out is skipped at the speed of memory, and is not checked.
+    /// rows. What is left out is skipped without being parsed, and is not checked.
     ///
     /// A footer written with it describes a file in which there are bytes of no column.
     ///

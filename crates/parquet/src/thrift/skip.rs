@@ -1,4 +1,4 @@
-//! Structures that nobody asked for, skipped at the speed of memory.
+//! Structures that nobody asked for, skipped without being parsed.
 //!
 //! A footer of very many columns is mostly of column chunks that are not wanted. They are skipped without a reader, a
 //! field's number or an allocation: all that counts is where each value ends.

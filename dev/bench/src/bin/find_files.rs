@@ -1,11 +1,11 @@
-//! The files of the look-up benchmark: `bench-find-files DIR ROWS ORDER GROUPS STYLE` writes one, and the keys of its order.
+//! The files of the look-up benchmark: `bench-find-files FILE ROWS ORDER GROUPS STYLE` writes one, and the keys of its order.
 //!
 //! `ORDER` is `sorted` or `mixed`, `GROUPS` a number of row groups, `STYLE` `plain` (PLAIN, uncompressed) or `default`; `plain-pages` and
 //! `default-pages` have Bloom filters of pages, too.
 #![forbid(unsafe_code)]
 
 use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -27,8 +27,8 @@ const KEYS: u64 = 1000;
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let [folder, rows, order, groups, style] = arguments[..] else {
-        eprintln!("usage: bench-find-files DIR ROWS sorted|mixed GROUPS plain|default[-pages]");
+    let [path, rows, order, groups, style] = arguments[..] else {
+        eprintln!("usage: bench-find-files FILE ROWS sorted|mixed GROUPS plain|default[-pages]");
         return ExitCode::FAILURE;
     };
     let (Ok(rows), Ok(groups)) = (rows.parse(), groups.parse()) else {
@@ -42,10 +42,9 @@ fn main() -> ExitCode {
         is_plain: style.starts_with("plain"),
         has_page_blooms: style.ends_with("-pages"),
     };
-    let path = Path::new(folder).join(format!("{order}-{groups}-{style}.parquet"));
-    match table.write(path) {
-        Ok(path) => {
-            println!("{}", path.display());
+    match table.write(Path::new(path)) {
+        Ok(()) => {
+            println!("{{}}");
             ExitCode::SUCCESS
         }
         Err(error) => {
@@ -64,7 +63,7 @@ struct Table {
 }
 
 impl Table {
-    fn write(&self, path: PathBuf) -> std::result::Result<PathBuf, String> {
+    fn write(&self, path: &Path) -> std::result::Result<(), String> {
         let place = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
         write_keys(&path.with_extension("keys.json"), &keys(KEYS, self.rows, self.is_sorted))?;
         // What has its name is whole.
@@ -72,8 +71,7 @@ impl Table {
         let file = std::fs::File::create(&unfinished).map_err(|error| place(&error))?;
         let mut file = ToFile(BufWriter::with_capacity(1 << 20, file));
         self.write_to(&mut file).map_err(|error| place(&error))?;
-        file.0.flush().and_then(|()| std::fs::rename(&unfinished, &path)).map_err(|error| place(&error))?;
-        Ok(path)
+        file.0.flush().and_then(|()| std::fs::rename(&unfinished, path)).map_err(|error| place(&error))
     }
 
     fn write_to(&self, file: &mut ToFile) -> Result<()> {

@@ -20,7 +20,7 @@ use marquetry_parquet::prune::{
 use marquetry_parquet::read::{BatchReader, ReadOptions};
 use marquetry_parquet::scalar::int96_nanos;
 use marquetry_parquet::schema::{Meaning, PhysicalType, Repetition, Schema};
-use marquetry_parquet::write::{BloomOptions, ColumnOptions, WriteOptions};
+use marquetry_parquet::write::{BloomOptions, ColumnOptions, PageBloomOptions, WriteOptions};
 use marquetry_text::predicate;
 
 use crate::given::{self, Flavour};
@@ -370,6 +370,7 @@ struct Done {
     by_statistics: u64,
     by_bloom: u64,
     by_index: u64,
+    by_page_bloom: u64,
 }
 
 impl Done {
@@ -379,6 +380,7 @@ impl Done {
         self.by_statistics += report.statistics.pruned;
         self.by_bloom += report.bloom.pruned;
         self.by_index += report.index.pruned;
+        self.by_page_bloom += report.page_bloom.pruned;
     }
 }
 
@@ -404,6 +406,7 @@ fn check(name: &str, bytes: &Bytes, seed: u64, manners: &[Manner], done: &mut Do
             options.structures.statistics = random.below(2) == 0;
             options.structures.bloom = random.below(2) == 0;
             options.structures.index = random.below(2) == 0;
+            options.structures.page_bloom = random.below(4) > 0;
         }
         let what = format!("{name}, {manner:?}, {:?}, {wanted:?}", options.structures);
         let wrong = |error: Error| -> ! { panic!("{what}: {error}") };
@@ -437,6 +440,9 @@ fn every_way_to_write_searched() {
         if number % 2 == 0 && !way.types.iter().any(|(name, _)| *name == "boolean") {
             options.column.bloom = Some(BloomOptions::default());
         }
+        if number % 3 > 0 && !way.types.iter().any(|(name, _)| *name == "boolean") {
+            options.column.page_bloom = Some(PageBloomOptions::default());
+        }
         let written = write(&schema, &batches, options, Manner::KIND).unwrap();
         let file = written.object(FILE);
         let manners: &[Manner] = match file.len() {
@@ -445,8 +451,10 @@ fn every_way_to_write_searched() {
         };
         check(&way.name, &file, number as u64 * 7919, manners, &mut done);
     }
-    let Done { searches, rows, by_statistics, by_bloom, by_index } = done;
-    println!("{searches} searches, {rows} rows, pruned {by_statistics} {by_bloom} {by_index}");
+    let Done { searches, rows, by_statistics, by_bloom, by_index, by_page_bloom } = done;
+    println!(
+        "{searches} searches, {rows} rows, pruned {by_statistics} {by_bloom} {by_index} {by_page_bloom}"
+    );
     assert!(searches > 200 && rows > 10_000, "{searches} searches found {rows} rows");
     assert!(by_statistics > 20 && by_bloom > 5 && by_index > 100, "{by_statistics} {by_bloom} {by_index}");
 }
@@ -458,7 +466,11 @@ fn sorted_rows_in_small_pages() {
         for shape in ["required", "optional"] {
             let schema = given::schema(&[(name, physical_type)], &[shape]);
             let batches = [given::batch(&schema, 3000, Flavour::Ascending, Layout::Spaced, 5)];
-            let column = ColumnOptions { bloom: (number % 2 == 1).then(BloomOptions::default), ..plain() };
+            let column = ColumnOptions {
+                bloom: (number % 2 == 1).then(BloomOptions::default),
+                page_bloom: (name != "boolean").then(PageBloomOptions::default),
+                ..plain()
+            };
             let options =
                 WriteOptions { column, page_rows: 50, row_group_rows: 1000, ..WriteOptions::default() };
             let file = write(&schema, &batches, options, Manner::KIND).unwrap().object(FILE);
@@ -466,13 +478,17 @@ fn sorted_rows_in_small_pages() {
             check(name, &file, 31 + number as u64, &manners, &mut done);
         }
     }
-    assert!(done.by_index > 1000, "{}", done.by_index);
+    assert!(done.by_index > 1000 && done.by_page_bloom > 100, "{} {}", done.by_index, done.by_page_bloom);
 }
 
 #[test]
 fn a_byte_at_a_time_and_a_budget_of_one() {
     let schema = given::schema(&given::TYPES[2..7], &given::SHAPES[..4]);
-    let column = ColumnOptions { bloom: Some(BloomOptions::default()), ..plain() };
+    let column = ColumnOptions {
+        bloom: Some(BloomOptions::default()),
+        page_bloom: Some(PageBloomOptions::default()),
+        ..plain()
+    };
     let options = WriteOptions { page_rows: 20, column, ..WriteOptions::default() };
     let batches = [given::batch(&schema, 100, Flavour::Random, Layout::Spaced, 5)];
     let file = write(&schema, &batches, options, Manner::KIND).unwrap().object(FILE);
@@ -529,6 +545,51 @@ fn no_more_than_are_wanted() {
     assert_eq!(report.row_groups, 1);
     let (rows, report) = search(Ranges::of_keys(NAN_KEY, NAN_KEY), u64::MAX);
     assert_eq!((rows.len(), report.bytes), (0, 0));
+}
+
+/// Keys in no order: bounds of pages say nothing, their Bloom filters nearly all.
+#[test]
+fn by_bloom_filters_of_pages() {
+    let schema = given::flat(&[craft::INT64]);
+    let ids: Vec<i64> = (0..100_000).map(|at| at * 7919 % 100_000).collect();
+    let batches = [Batch::of_values([ids.clone().into()]).unwrap()];
+    let column = ColumnOptions { page_bloom: Some(PageBloomOptions::default()), ..plain() };
+    let options = WriteOptions { column, page_rows: 1000, row_group_rows: 50_000, ..WriteOptions::default() };
+    let file = write(&schema, &batches, options, Manner::KIND).unwrap().object(FILE);
+    let metadata = canonical::metadata(&file, Manner::KIND).unwrap();
+    let mut options = FindOptions::default();
+    let codecs = Arc::new(StandardCodecs::default());
+    let mut search = |values: &[i64], options: &FindOptions| {
+        let ranges = values.iter().map(|value| Ranges::of_keys((*value).into(), (*value).into()));
+        let ranges = Ranges::union(ranges, Comparison::Number);
+        let predicate = Predicate::Test(Test::accepting(0, ranges));
+        let codecs = Arc::clone(&codecs);
+        let mut finder =
+            RowFinder::new(FILE, Arc::clone(&metadata), codecs, predicate, options.clone()).unwrap();
+        let rows = found(&mut finder, &file, &metadata, Manner::KIND).unwrap();
+        (rows, *finder.report())
+    };
+    let place = |value: i64| ids.iter().position(|id| *id == value).unwrap();
+    for is_index_used in [true, false] {
+        options.structures.index = is_index_used;
+        options.structures.page_bloom = true;
+        let mut tested = 0;
+        for value in (0..100_000).step_by(9973) {
+            let (rows, report) = search(&[value], &options);
+            assert_eq!(rows, [place(value)]);
+            assert_eq!(report.page_bloom.absent, 0);
+            tested += report.tested;
+        }
+        // Eleven searches among a hundred pages; one in a hundred of the pages without the value is read, too.
+        assert!((11_000..=30_000).contains(&tested), "{tested} rows");
+        let mut both = [place(4_711), place(815)];
+        both.sort_unstable();
+        let (rows, report) = search(&[4_711, 815], &options);
+        assert_eq!(rows, both);
+        assert!(report.page_bloom.pruned > 90, "{report:?}");
+        options.structures.page_bloom = false;
+        assert_eq!(search(&[4_711], &options).1.tested, 100_000);
+    }
 }
 
 #[test]
