@@ -13,7 +13,7 @@ use marquetry::parquet::batch::Batch;
 use marquetry::parquet::print::{self, BatchColumns, Columns, Shown};
 use marquetry::parquet::schema::{Meaning, Plan as _, Projection};
 use marquetry::tables::text::{self, TextOutput, TextOutputOptions};
-use marquetry::tables::{CopyOptions, Reading, ReadingOptions, Source, Table as SourceTable, copy};
+use marquetry::tables::{CopyOptions, Reading, ReadingOptions, Source, Table as SourceTable, copy, offset};
 
 use crate::args::{InvalidUtf8, ThreadArgs};
 use crate::failure::{Failure, Outcome, say};
@@ -93,6 +93,10 @@ pub(crate) struct Printing {
     )]
     pub(crate) limit: Option<u64>,
 
+    /// Rows to skip before the first that is printed
+    #[arg(long, value_parser = parse_number::<u64>, default_value_t, value_name = "N", help_heading = "Rows and columns")]
+    offset: u64,
+
     #[command(flatten)]
     pub(crate) table: TableArgs,
 
@@ -127,6 +131,7 @@ impl RowsCommand {
 
 impl Printing {
     pub(crate) fn print(&self, source: Arc<dyn Source>, interrupted: Interrupted) -> Outcome {
+        let source = offset(&source, self.offset);
         match self.format {
             Format::Table => self.print_table(source, interrupted),
             Format::Jsonl => self.print_lines(&source, text::Format::JsonLines, &interrupted),

@@ -268,7 +268,7 @@ fn page_bloom_filters() {
 fn a_locator() {
     let (folder, to) = folder();
     let from = data("types.parquet");
-    let without = folder.path("without.parquet");
+    let without = folder.path().join("without.parquet").to_str().expect("a path in UTF-8").to_string();
     copy(&from, &without, &[]).succeeded();
     copy(&from, &to, &["--locator"]).succeeded();
     assert_eq!(rows(&to), rows(&from));

@@ -41,6 +41,45 @@ fn rows_are_found_and_printed() {
     assert_eq!((nothing.code, &*nothing.out, &*nothing.err), (Some(1), "id,name,third\n", ""));
 }
 
+/// Rows after the first ones are the last lines of all: of one file and of several, of Parquet and of text, whatever is read in one piece.
+#[test]
+fn rows_after_others() {
+    let folder = Folder::new();
+    let (file, text) = (numbers(&folder), folder.path("numbers.csv"));
+    let all = run(["rows", &file, "--format", "csv"]).succeeded();
+    let lines: Vec<&str> = all.lines().collect();
+    let expected = |skip: usize, count: usize| -> String {
+        let rows = lines[1..].iter().cycle().take(20_000).skip(skip).take(count);
+        std::iter::once(&lines[0]).chain(rows).flat_map(|line| [line, "\n"]).collect()
+    };
+    for skip in [0, 1, 99, 100, 999, 1000, 1001, 4321, 9999, 10_000, 12_345, 19_999, 20_000] {
+        for (files, total) in [
+            (&[&file][..], 10_000),
+            (&[&text], 10_000),
+            (&[&file, &file], 20_000),
+            (&[&text, &text], 20_000),
+            (&[&file, &text], 20_000),
+            (&[&text, &file], 20_000),
+        ] {
+            let left = total - skip.min(total);
+            for (limit, count) in [(None, left), (Some("150"), left.min(150))] {
+                let mut arguments = vec!["rows", "--format", "csv", "--offset"];
+                let offset = skip.to_string();
+                arguments.push(&offset);
+                arguments.extend(limit.iter().flat_map(|limit| ["--limit", limit]));
+                arguments.extend(files.iter().map(|file| file.as_str()));
+                let found = run(&arguments).succeeded();
+                assert!(found == expected(skip, count), "{arguments:?}");
+            }
+        }
+    }
+    let found =
+        run(["find", &file, "third = 2", "--offset", "3", "-n", "2", "--columns", "id", "--format", "csv"]);
+    assert_eq!(found.succeeded(), "id\n11\n14\n");
+    let table = run(["rows", &file, "--offset", "9998", "--columns", "id"]).succeeded();
+    assert_eq!(table, "  id\n9998\n9999\n");
+}
+
 #[test]
 fn what_was_left_out_is_explained() {
     let folder = Folder::new();
@@ -52,6 +91,7 @@ fn what_was_left_out_is_explained() {
              statistics  9 row groups decided, 1 undecided\n\
              bloom       absent\n\
              index       9 pages decided, 1 undecided\n\
+             page bloom  absent\n\
              tested      100 rows\n\
              searched    "
         ),
@@ -65,7 +105,12 @@ fn what_was_left_out_is_explained() {
         "{told}"
     );
     let told = run(["find", &file, "name = 'name 247'", "--explain", "--without", "bloom,index"]).succeeded();
-    assert!(told.contains("bloom       not used\nindex       not used\ntested      9,000 rows\n"), "{told}");
+    assert!(
+        told.contains(
+            "bloom       not used\nindex       not used\npage bloom  absent\ntested      9,000 rows\n"
+        ),
+        "{told}"
+    );
     let told = run(["find", &file, "id = 4321", "--explain", "--json", "--without", "stats"]).succeeded();
     let told: serde_json::Value = serde_json::from_str(&told).unwrap();
     assert_eq!((&told["found"], &told["index"]["pruned"]), (&1.into(), &99.into()));

@@ -6,8 +6,8 @@ use marquetry_base::Result;
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::schema::Schema;
 use marquetry_tables::{
-    Cancel, ColumnPath, Filter, Reading, ReadingOptions, Source, Table, convert, filter, limit, project,
-    rename,
+    Cancel, ColumnPath, Filter, Reading, ReadingOptions, Source, Table, convert, filter, limit, offset,
+    project, rename,
 };
 
 use crate::kinds::OpenedSource;
@@ -86,6 +86,13 @@ impl Reader {
     pub fn filter(mut self, predicate: &str) -> Result<Reader> {
         self.source = filter(&self.source, &Filter::new(predicate))?;
         Ok(self)
+    }
+
+    /// Leaves out the first rows, as [`offset`](marquetry_tables::offset()).
+    #[must_use]
+    pub fn offset(mut self, rows: u64) -> Reader {
+        self.source = offset(&self.source, rows);
+        self
     }
 
     /// Takes only the first rows, as [`limit`](marquetry_tables::limit).

@@ -3,7 +3,8 @@
 //! * [`Source`]: a table that rows are read from, in pieces that several threads can read in parallel;
 //! * [`Destination`]: a table that rows are written to, which appears complete or not at all;
 //! * [`copy`](copy()): copies rows from a source to a destination; sorts and verifies on request;
-//! * [`Reading`]: the rows of a source, batch by batch; [`project`], [`filter`](filter()) and [`limit`]: some of its columns and rows;
+//! * [`Reading`]: the rows of a source, batch by batch; [`project`], [`filter`](filter()), [`limit`] and [`offset`]: some of its columns
+//!   and rows;
 //! * [`convert`](convert()) and [`rename`]: its columns in other types, under other names;
 //! * [`CqlText`]: a destination that writes CQL statements;
 //! * [`files`]: Parquet files, directories of them and patterns, as one source;
@@ -59,7 +60,7 @@ pub use diff::{
 };
 pub use filter::Filter;
 pub use filtered::{count, filter};
-pub use limit::limit;
+pub use limit::{limit, offset};
 pub use marquetry_text::predicate;
 pub use names::ColumnPath;
 pub use project::project;

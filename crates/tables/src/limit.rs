@@ -1,4 +1,4 @@
-//! The first rows of any table.
+//! The first rows of any table, or those after them.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -31,17 +31,36 @@ use crate::{Batches, Cancel, ColumnPath, Piece, PieceOptions, Source, Table, pro
 /// # }
 /// ```
 pub fn limit(source: &Arc<dyn Source>, rows: u64) -> Arc<dyn Source> {
+    cut(source, 0, rows)
+}
+
+/// The same table without its first rows.
+///
+/// Pieces of which no row is wanted are not opened. In a piece whose first rows are not wanted, Parquet files read only pages with
+/// rows that are ([`Source::open_at`]); of others, rows are read and dropped. As in [`limit`], pieces stay pieces as far as their
+/// numbers of rows are known. Rows of which errors tell are counted from the first that is read.
+pub fn offset(source: &Arc<dyn Source>, rows: u64) -> Arc<dyn Source> {
+    if rows == 0 { Arc::clone(source) } else { cut(source, rows, u64::MAX) }
+}
+
+/// Of a table, at most `rows` rows after the first `skip`.
+fn cut(source: &Arc<dyn Source>, skip: u64, rows: u64) -> Arc<dyn Source> {
     let mut table = source.table().clone();
-    table.rows = table.rows.map(|all| all.min(rows));
+    table.rows = table.rows.map(|all| all.saturating_sub(skip).min(rows));
     table.bytes = None;
     let all = source.pieces();
-    let (mut pieces, mut parts, mut left) = (Vec::new(), Vec::new(), rows);
+    let (mut pieces, mut parts) = (Vec::new(), Vec::new());
+    let (mut unwanted, mut left) = (skip, rows);
     for (number, piece) in all.iter().enumerate() {
         if left == 0 {
             break;
         }
         let (of, limit) = match piece.rows {
-            Some(rows) => (number..number + 1, left.min(rows)),
+            Some(rows) if rows <= unwanted && unwanted > 0 => {
+                unwanted -= rows;
+                continue;
+            }
+            Some(rows) => (number..number + 1, left.min(rows - unwanted)),
             None => (number..all.len(), left),
         };
         let mut first = if of.len() == 1 { piece.clone() } else { Piece::of("") };
@@ -49,28 +68,30 @@ pub fn limit(source: &Arc<dyn Source>, rows: u64) -> Arc<dyn Source> {
         first.splits = all[of.clone()].iter().any(|piece| piece.splits);
         pieces.push(first);
         left = if piece.rows.is_some() { left - limit } else { 0 };
-        parts.push(Part { of, limit });
+        parts.push(Part { of, skip: std::mem::take(&mut unwanted), limit });
     }
-    Arc::new(Limited { source: Arc::clone(source), table, pieces, parts, rows })
+    Arc::new(Cut { source: Arc::clone(source), table, pieces, parts, skip, rows })
 }
 
-/// The first rows of a table.
-struct Limited {
+/// Some rows of a table, one after the other.
+struct Cut {
     source: Arc<dyn Source>,
     table: Table,
     pieces: Vec<Piece>,
     /// For each piece, what it is.
     parts: Vec<Part>,
+    skip: u64,
     rows: u64,
 }
 
-/// The first rows of some pieces, which are read one after the other.
+/// Of some pieces, which are read one after the other, so many rows after those that are skipped.
 struct Part {
     of: Range<usize>,
+    skip: u64,
     limit: u64,
 }
 
-impl Source for Limited {
+impl Source for Cut {
     fn table(&self) -> &Table {
         &self.table
     }
@@ -80,50 +101,63 @@ impl Source for Limited {
     }
 
     fn open(&self, piece: usize, options: &PieceOptions) -> Result<Box<dyn Batches>> {
-        let Part { of, limit } = &self.parts[piece];
+        let Part { of, skip, limit } = &self.parts[piece];
         let left = options.limit.map_or(*limit, |wanted| wanted.min(*limit));
         let (source, options) = (Arc::clone(&self.source), options.clone());
-        let mut first = First { source, options, of: of.clone(), open: None, left };
-        first.open_next()?;
-        Ok(Box::new(first))
+        let mut some = Rows { source, options, of: of.clone(), open: None, skip: *skip, left };
+        some.open_next()?;
+        Ok(Box::new(some))
     }
 
     fn line_of(&self, piece: usize, row: u64, cancel: &Cancel) -> Option<u64> {
-        let of = &self.parts.get(piece)?.of;
+        let Part { of, skip, .. } = self.parts.get(piece)?;
         // The rows of several pieces are numbered together.
-        if of.len() == 1 { self.source.line_of(of.start, row, cancel) } else { None }
+        if of.len() == 1 && *skip == 0 { self.source.line_of(of.start, row, cancel) } else { None }
     }
 
     fn project(&self, columns: &[ColumnPath]) -> Result<Option<Arc<dyn Source>>> {
-        Ok(Some(limit(&project(&self.source, columns)?, self.rows)))
+        Ok(Some(cut(&project(&self.source, columns)?, self.skip, self.rows)))
     }
 }
 
-/// The first rows of some pieces, one after the other.
-struct First {
+/// Rows of some pieces, one after the other.
+struct Rows {
     source: Arc<dyn Source>,
     options: PieceOptions,
     /// Pieces that were not opened yet.
     of: Range<usize>,
     /// The piece that is open, and its name.
     open: Option<(Box<dyn Batches>, String)>,
+    /// Rows that are not wanted, before those that are.
+    skip: u64,
     left: u64,
 }
 
-impl First {
+impl Rows {
     fn open_next(&mut self) -> Result<()> {
         self.open = None;
-        if let Some(piece) = self.of.next() {
-            let options = PieceOptions { limit: Some(self.left), ..self.options.clone() };
-            let name = self.source.pieces().get(piece).map_or("", |piece| &piece.name).to_string();
-            let opened = open_piece(self.source.as_ref(), piece, &options);
-            self.open = Some((opened.map_err(|error| named(error, &name))?, name));
-        }
+        let Some(piece) = self.of.next() else { return Ok(()) };
+        let name = self.source.pieces().get(piece).map_or("", |piece| &piece.name).to_string();
+        let limited = |rows: u64| {
+            let limit = (rows < u64::MAX).then_some(rows);
+            PieceOptions { limit, ..self.options.clone() }
+        };
+        let open = || {
+            if self.skip > 0
+                && let Some(rest) = self.source.open_at(piece, self.skip, &limited(self.left))?
+            {
+                return Ok((rest, 0));
+            }
+            let options = limited(self.left.saturating_add(self.skip));
+            Ok((open_piece(self.source.as_ref(), piece, &options)?, self.skip))
+        };
+        let (opened, skip) = open().map_err(|error| named(error, &name))?;
+        (self.open, self.skip) = (Some((opened, name)), skip);
         Ok(())
     }
 }
 
-impl Batches for First {
+impl Batches for Rows {
     fn next(&mut self) -> Result<Option<Batch>> {
         while self.left > 0
             && let Some((batches, name)) = &mut self.open
@@ -133,6 +167,14 @@ impl Batches for First {
                 self.open_next()?;
                 continue;
             };
+            let unwanted = self.skip.min(u64_of(batch.rows));
+            self.skip -= unwanted;
+            if unwanted > 0 {
+                if unwanted == u64_of(batch.rows) {
+                    continue;
+                }
+                batch = batch.slice(usize_of(unwanted).unwrap_or(usize::MAX)..batch.rows);
+            }
             if u64_of(batch.rows) > self.left {
                 batch = batch.slice(0..usize_of(self.left).unwrap_or(usize::MAX));
             }

@@ -79,6 +79,17 @@ pub trait Source: Send + Sync {
     /// ([`Place::object`](marquetry_base::Place)).
     fn open(&self, piece: usize, options: &PieceOptions) -> Result<Box<dyn Batches>>;
 
+    /// Opens a piece at one of its rows, which is not its first. `None` where a source has no better way than to read the rows before
+    /// it: then [`offset`](crate::offset) drops them.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`Source::open`].
+    fn open_at(&self, piece: usize, row: u64, options: &PieceOptions) -> Result<Option<Box<dyn Batches>>> {
+        let _ = (piece, row, options);
+        Ok(None)
+    }
+
     /// The same table, of which only these columns are read, in this order. `None` where a source has no way of its own to leave
     /// columns out: then [`project`](crate::project) drops them as they come.
     ///

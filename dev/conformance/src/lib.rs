@@ -23,6 +23,7 @@ pub mod conformed;
 pub mod craft;
 pub mod features;
 pub mod files;
+pub mod finding;
 pub mod hostile;
 pub mod leaves;
 pub mod page_blooms;

@@ -54,7 +54,7 @@ pub(crate) struct FileArgs {
     /// Columns whose pages get Bloom filters, which let 'find' skip pages without a value: 'id,name'
     ///
     /// Columns are named as in --columns. The filters are Marquetry's own (docs/page-bloom.md); other readers pass
-    /// over them. They take 10.5 bits per distinct value of the fullest page, rounded up to a power of two of bytes.
+    /// over them. For each page they take 10.5 bits per distinct value of the fullest page, rounded up to a power of two of bytes.
     #[arg(long, value_name = "COLUMNS", help_heading = "Parquet file")]
     page_bloom: Option<String>,
 

@@ -1,7 +1,7 @@
 //! Finding the rows for which a predicate is true.
 
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -116,6 +116,8 @@ pub struct RowFinder {
     /// Where the blocks of Bloom filters are, by row group and leaf, and what was read of the last one: several tests may ask it, one
     /// after the other.
     filters: BTreeMap<(usize, usize), BloomPlace>,
+    /// Chunks, by row group and leaf, whose pages have Bloom filters that are not what was announced.
+    distrusted: BTreeSet<(usize, usize)>,
     filter: FilterBytes,
     report: Report,
     failed: Failed,
@@ -132,7 +134,7 @@ struct FilterBytes {
 const FILTER_PARTS_MAX: usize = 256;
 
 /// Filters whose blocks are located, at most.
-const FILTERS_MAX: usize = 1 << 16;
+const FILTERS_MAX: usize = 1 << 12;
 
 /// What is being done with the row group at hand.
 enum Stage {
@@ -195,6 +197,7 @@ impl RowFinder {
             pages: Indexes::new(),
             kept_bytes: 0,
             filters: BTreeMap::new(),
+            distrusted: BTreeSet::new(),
             filter: FilterBytes::default(),
             report: Report::default(),
             failed: Failed::default(),
@@ -356,9 +359,11 @@ impl RowFinder {
                 }
                 Stage::Judge(judged) => {
                     let (hashes, uses) = (&self.hashes, self.options.structures.page_bloom);
+                    let (row_group, tests, distrusted) = (judged.row_group, &self.tests, &self.distrusted);
+                    let may_ask = |test: usize| uses && !distrusted.contains(&(row_group, tests[test].leaf));
                     let outcome = judged.step(
                         (&self.program, &self.tests, &self.verdicts),
-                        |test| hashes.get(test)?.as_ref().filter(|_| uses).map(Vec::len),
+                        |test| hashes.get(test)?.as_ref().filter(|_| may_ask(test)).map(Vec::len),
                         &self.pages,
                         &self.metadata,
                         &mut self.report,
@@ -387,8 +392,10 @@ impl RowFinder {
                             left.add(&pages)?;
                             continue;
                         }
-                        // They are not what was announced.
-                        Step::Ready(None) => None,
+                        Step::Ready(None) => {
+                            self.distrusted.insert(probe.bloom().chunk());
+                            None
+                        }
                         Step::Done => Some(core::mem::take(left)),
                         Step::Need(demand) => return Ok(Step::Need(demand)),
                         Step::Yield | Step::Append(..) => return Ok(Step::Yield),
@@ -441,7 +448,8 @@ impl RowFinder {
                             let order = LeafOrder::of(&self.metadata, chunk.leaf);
                             let order = order.ok_or_else(|| Error::internal("an index of no leaf"))?;
                             let rows = self.metadata.row_groups[row_group].rows;
-                            let pages = ChunkPages::new(chunk.offset_index, None, order, rows, 0);
+                            let pages = ChunkPages::new(chunk.offset_index, None, order, rows, 0)
+                                .with_bloom(self.page_bloom(row_group, chunk.leaf));
                             self.kept_bytes += pages.held();
                             self.pages.insert((row_group, chunk.leaf), Arc::new(pages));
                         }
@@ -726,13 +734,13 @@ impl Machine for RowFinder {
         }
         self.report.bytes += u64_of(bytes.len());
         self.report.reads += 1;
-        if matches!(self.stage, Stage::Bloom { .. }) && self.filter.parts.len() < FILTER_PARTS_MAX {
-            self.filter.parts.push((range.clone(), bytes.clone()));
+        let is_kept = matches!(self.stage, Stage::Bloom { .. }) && self.filter.parts.len() < FILTER_PARTS_MAX;
+        let kept = is_kept.then(|| (range.clone(), bytes.clone()));
+        if let Some(machine) = self.stage.machine() {
+            machine.supply(object, range, bytes)?;
+            self.filter.parts.extend(kept);
         }
-        match self.stage.machine() {
-            Some(machine) => machine.supply(object, range, bytes),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     fn supply_length(&mut self, _object: Object, _length: u64) -> Result<()> {

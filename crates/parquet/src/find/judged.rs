@@ -74,17 +74,20 @@ impl Judged {
                                 _ => Asked::Never,
                             };
                             let is_asked = matches!(asked, Asked::Pages(_));
+                            let is_absent = chunk.bloom().is_none() || self.sets.get(&number) == Some(&None);
                             match self.judging.step((test, asked), chunk, &metadata.schema, budget)? {
                                 Judgement::Yield => return Ok(Outcome::Yield),
                                 Judgement::Ask(bloom) => return Ok(Outcome::Ask(number, bloom)),
                                 Judgement::Rows(rows) => {
-                                    self.count(chunk, is_asked, report);
+                                    self.sets.remove(&number);
+                                    self.count(chunk, (is_asked, is_absent), report);
                                     rows
                                 }
                             }
                         }
                         _ => {
                             report.index.absent += 1;
+                            report.page_bloom.absent += 1;
                             all()?
                         }
                     }
@@ -118,7 +121,7 @@ impl Judged {
     }
 
     /// Reports what decided about the pages that were judged.
-    fn count(&mut self, chunk: &ChunkPages, is_asked: bool, report: &mut Report) {
+    fn count(&mut self, chunk: &ChunkPages, (is_asked, is_absent): (bool, bool), report: &mut Report) {
         let Judging { pruned, pruned_by_bloom, .. } = core::mem::take(&mut self.judging);
         let pages = u64_of(chunk.len());
         if chunk.has_bounds() {
@@ -130,7 +133,7 @@ impl Judged {
         if is_asked {
             report.page_bloom.pruned += pruned_by_bloom;
             report.page_bloom.undecided += pages.saturating_sub(pruned + pruned_by_bloom);
-        } else if chunk.bloom().is_none() {
+        } else if is_absent {
             report.page_bloom.absent += 1;
         }
     }

@@ -20,6 +20,8 @@ const SEARCH_UNITS: u64 = 1_000;
 /// Pages that are judged before the budget is looked at again, and what it costs to see which of them a Bloom filter leaves.
 const JUDGED_AT_ONCE: usize = 256;
 const LOOK_UNITS: u64 = 500;
+/// Bytes of the Bloom filters of pages that are read for a value, at most: of more pages they are not asked.
+const ROW_BYTES_MAX: u64 = 4 << 20;
 
 /// The page index of a column chunk, and what was found out about it.
 #[derive(Debug)]
@@ -70,10 +72,11 @@ impl ChunkPages {
         }
     }
 
-    /// The same with the Bloom filters of its pages, if they are of as many.
+    /// The same with the Bloom filters of its pages, if they are of as many, and not too many.
     pub(super) fn with_bloom(self, bloom: Option<PageBloom>) -> ChunkPages {
         let pages = self.len();
-        ChunkPages { bloom: bloom.filter(|bloom| bloom.pages() == pages), ..self }
+        let is_useful = |bloom: &PageBloom| bloom.pages() == pages && bloom.row_bytes() <= ROW_BYTES_MAX;
+        ChunkPages { bloom: bloom.filter(is_useful), ..self }
     }
 
     /// The Bloom filters of its pages.
@@ -252,7 +255,8 @@ impl Judging {
                 };
                 // A few pages are less to read than what the filters of all have to say.
                 if let (Asked::NotYet(hashes), Some(bloom)) = (asked, chunk.bloom)
-                    && chunk.bytes(&found) > bloom.row_bytes().saturating_mul(u64_of(hashes))
+                    && chunk.bytes(&found)
+                        > bloom.row_bytes().saturating_mul(u64_of(hashes).min(bloom.blocks().into()))
                 {
                     return Ok(Judgement::Ask(bloom));
                 }

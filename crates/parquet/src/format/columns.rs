@@ -57,7 +57,7 @@ impl FooterColumns {
         FooterColumns { wanted: sorted(wanted.collect()).into(), allows_missing: false }
     }
 
-    /// Paths that lead nowhere are no error; there is just nothing of them in the metadata.
+    /// Paths that lead nowhere are no error; there is just nothing of them in the metadata. What a locator lacks leads nowhere, too.
     #[must_use]
     pub fn allow_missing(mut self) -> FooterColumns {
         self.allows_missing = true;

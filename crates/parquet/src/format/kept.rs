@@ -164,6 +164,11 @@ impl Kept {
         core::mem::take(&mut self.skipped)
     }
 
+    /// Whether the row group at hand has chunks already.
+    pub(super) fn has_chunks(&self) -> bool {
+        self.chunks > 0
+    }
+
     /// A row group has so many chunks.
     pub(super) fn count_chunks(&mut self, chunks: usize) {
         self.begin_list(chunks);

@@ -524,6 +524,10 @@ impl FooterParser {
         match field.id {
             1 => {
                 let chunks = reader.expect(field, Kind::List, |reader| reader.list_of(Kind::Struct))?;
+                let has_some = self.kept.as_ref().is_some_and(|kept| kept.has_chunks());
+                if has_some || !self.row_group(reader)?.columns.is_empty() {
+                    return reader.corrupt("a second list of column chunks");
+                }
                 self.kept.iter_mut().for_each(|kept| kept.count_chunks(chunks));
                 return Ok(Expects::ColumnChunks { chunks, left, seen_rows });
             }
@@ -597,6 +601,10 @@ impl FooterParser {
             {
                 budget.charge(GROUP_PRICE, 0, group.sorting_columns.len());
                 kept.sorting_columns(group);
+                if budget.is_spent() && number + 1 < row_groups.len() {
+                    self.expects = Expects::Checks { group: number + 1, first_row: next_row };
+                    return Ok(None);
+                }
             }
         }
         if end < row_groups.len() {

@@ -518,6 +518,10 @@ fn plain_of_key(
         Order::Decimal => {
             let PhysicalType::FixedLenByteArray(width) = physical_type else { return None };
             let width = usize::try_from(width).ok()?;
+            // The keys at both ends stand for all numbers beyond them, too.
+            if width > size_of::<i128>() && matches!(key, i128::MIN | i128::MAX) {
+                return None;
+            }
             let bytes = key.to_be_bytes();
             let sign = if key < 0 { u8::MAX } else { 0 };
             let mut value = alloc::vec![sign; width];

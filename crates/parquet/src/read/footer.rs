@@ -217,6 +217,11 @@ impl FooterReader {
 impl Release for FooterReader {
     fn release(&mut self, budget: &mut Budget<'_>) -> bool {
         self.failed.set_released();
+        if let Expects::Released { found, .. } = &mut self.expects
+            && !found.release(budget)
+        {
+            return false;
+        }
         let mut none = ();
         let parser: &mut dyn Release = match &mut self.expects {
             Expects::Footer { parser, .. } => parser,

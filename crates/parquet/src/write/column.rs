@@ -220,6 +220,7 @@ impl ColumnWriter {
         let has_bloom = self.bloom.is_some() || self.page_bloom.is_some();
         let part = if self.has_no_dictionary() && self.sample.is_none() && !has_bloom { 4 } else { 1 };
         let more = u64_of(undone) + SLACK_BYTES;
+        let dictionary = dictionary + self.page_bloom.as_ref().map_or(0, |bloom| bloom.page_bytes_max());
         Slack { size: open / part + more, held: held / part + more + dictionary }
     }
 

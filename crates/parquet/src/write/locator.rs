@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use marquetry_base::cast::{low_u32, u64_of, usize_of};
-use marquetry_base::{Budget, Error, Result, Segmented};
+use marquetry_base::{Budget, Bytes, Error, Result, Segmented};
 
 use super::group::{Cursor, Ending};
 use super::out::Out;
@@ -12,6 +12,7 @@ use crate::format::locator::{
 };
 use crate::format::write::{FooterSource, FooterSteps, GroupHead, write_element};
 use crate::format::{ColumnOrder, KeyValue};
+use crate::growing::SLICE_BYTES;
 use crate::schema::{NodeKind, Schema};
 use crate::thrift::{Kind, Reader, Stop, Thrift, Writer};
 
@@ -40,6 +41,9 @@ pub(super) struct LocatorSteps {
     found: Announcement,
     head: FooterSteps,
     head_writer: Writer,
+    /// The piece of the head that is being written, and how much of it was; and whether it is the last.
+    head_piece: Option<(Bytes, usize)>,
+    is_head_made: bool,
     root: Schema,
 }
 
@@ -138,6 +142,8 @@ impl LocatorSteps {
             found: Announcement { body_start: start, ..Announcement::default() },
             head: FooterSteps::new(),
             head_writer: Writer::new(),
+            head_piece: None,
+            is_head_made: false,
             root: ending.schema().root_alone(),
         }
     }
@@ -276,15 +282,25 @@ impl LocatorSteps {
                 Next::Head
             }
             Next::Head => {
-                let mut head = Head { ending, root: &self.root, orders: Segmented::new() };
-                let is_written = self.head.step(&mut head, &mut self.head_writer, budget)?;
-                if is_written {
-                    self.head_writer.finish();
+                if let Some((piece, written)) = &mut self.head_piece {
+                    let end = piece.len().min(*written + SLICE_BYTES);
+                    self.body.push(piece.get(*written..end).unwrap_or_default(), out, budget);
+                    *written = end;
+                    if end == piece.len() {
+                        self.head_piece = None;
+                    }
+                    return Ok(Next::Head);
                 }
-                while let Some(piece) = self.head_writer.take() {
-                    self.body.push(&piece, out, budget);
+                self.head_piece = self.head_writer.take().map(|piece| (piece, 0));
+                if self.head_piece.is_some() {
+                    return Ok(Next::Head);
                 }
-                if !is_written {
+                if !self.is_head_made {
+                    let mut head = Head { ending, root: &self.root, orders: Segmented::new() };
+                    self.is_head_made = self.head.step(&mut head, &mut self.head_writer, budget)?;
+                    if self.is_head_made {
+                        self.head_writer.finish();
+                    }
                     return Ok(Next::Head);
                 }
                 self.found.head_bytes = self.body.payload - self.found.head_at;

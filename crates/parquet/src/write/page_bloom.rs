@@ -29,6 +29,16 @@ const ROW_BLOCKS: usize = 4;
 /// Bytes that are sent together: pieces of so many are not copied once more.
 const PIECE_BYTES: usize = 32 << 10;
 
+/// Bytes by which the filters of a chunk's pages grow at most with so many values: their hashes, and filters of pages of a single
+/// value, or of more, which the next power of two may double.
+pub(super) fn growth_of(options: PageBloomOptions, values: u64) -> u64 {
+    // A block of one value lets pass one in 32⁸ others.
+    const RATE_OF_ONE: f64 = 1e-12;
+    let one = if options.fpp >= RATE_OF_ONE { BLOCK_BYTES } else { options.page_bytes_max };
+    let filters = values.saturating_mul(2 * u64::from(one) + 4);
+    16 * values + filters.min(options.bytes_max.saturating_add(2 * u64::from(options.page_bytes_max)))
+}
+
 /// Collects the filters of a chunk's pages.
 ///
 /// The hashes of a page become a filter that is as small as the page allows, because only the chunk's end decides how
@@ -37,6 +47,7 @@ const PIECE_BYTES: usize = 32 << 10;
 #[derive(Debug)]
 pub(super) struct PageBloomBuilder {
     bytes_max: u64,
+    page_bytes_max: u32,
     /// The filter of the open page.
     page: BloomBuilder,
     /// Those of the pages before it.
@@ -51,6 +62,7 @@ impl PageBloomBuilder {
         let PageBloomOptions { fpp, page_bytes_max, bytes_max } = options;
         PageBloomBuilder {
             bytes_max,
+            page_bytes_max,
             page: BloomBuilder::new(BloomOptions { fpp, bytes_max: page_bytes_max }, values_max),
             filters: Box::default(),
             is_given_up: false,
@@ -60,6 +72,11 @@ impl PageBloomBuilder {
     /// Bytes of memory that it takes.
     pub(super) fn held(&self) -> usize {
         self.page.held() + self.filters.held()
+    }
+
+    /// Bytes that the filter of the open page has at most.
+    pub(super) fn page_bytes_max(&self) -> u64 {
+        self.page_bytes_max.into()
     }
 
     /// Adds the values of a part to the open page, as [`BloomBuilder::take`] does.

@@ -219,6 +219,16 @@ impl Source for Files {
         Ok(Box::new(CountedPiece { batches, bytes, bytes_read: options.bytes_read.clone() }))
     }
 
+    fn open_at(&self, piece: usize, row: u64, options: &PieceOptions) -> Result<Option<Box<dyn Batches>>> {
+        let (number, groups) = &self.places[piece];
+        let file = &self.gathered.files[*number];
+        if !file.is_parquet() {
+            return Ok(None);
+        }
+        let rest = FoundRows::from_row(file.parquet()?, groups.clone(), row, self.plan(file), options)?;
+        Ok(Some(Box::new(rest)))
+    }
+
     fn line_of(&self, piece: usize, row: u64, cancel: &Cancel) -> Option<u64> {
         let (number, _) = self.places.get(piece)?;
         self.gathered.files.get(*number)?.line_of(row, cancel)
@@ -296,7 +306,7 @@ impl Source for FilteredFiles {
                 groups.clone(),
                 self.wanted.plan(file),
                 predicate,
-                &self.filter,
+                (&self.filter, 0),
                 options,
             )?),
         };

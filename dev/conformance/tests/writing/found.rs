@@ -2,17 +2,17 @@
 //! structure used or not, beside three-valued logic on all rows.
 
 use std::cmp::Ordering;
-use std::ops::Range;
 use std::sync::Arc;
 
-use marquetry_base::{Budget, Bytes, Error, Machine, Object, Result, Step};
+use marquetry_base::{Bytes, Error, Result};
 use marquetry_codecs::StandardCodecs;
 use marquetry_conformance::canonical::{self, FILE};
 use marquetry_conformance::craft;
 use marquetry_conformance::files;
+use marquetry_conformance::finding::Runs;
 use marquetry_conformance::hostile::{self, Manner, Random};
 use marquetry_parquet::batch::{Batch, ColumnBatch, Layout};
-use marquetry_parquet::find::{FindOptions, Found, Report, RowFinder};
+use marquetry_parquet::find::{FindOptions, Report, RowFinder};
 use marquetry_parquet::format::FileMetaData;
 use marquetry_parquet::prune::{
     Accepts, Comparison, NAN_KEY, Predicate, Quantifier, Ranges, Test, double_key,
@@ -309,38 +309,6 @@ fn random_wanted(seen: &[Option<Seen>], rows: &Rows, random: &mut Random, depth:
     }
 }
 
-/// A finder that hands out rows by their numbers in the row group, which can be compared.
-struct Numbering<'a>(&'a mut RowFinder);
-
-impl Machine for Numbering<'_> {
-    type Product = (usize, Vec<u64>);
-
-    fn step(&mut self, budget: &mut Budget<'_>) -> Result<Step<Self::Product>> {
-        Ok(match self.0.step(budget)? {
-            Step::Ready(Found { row_group, rows, .. }) => {
-                let runs = std::iter::successors(rows.next_run(0), |run| rows.next_run(run.end));
-                Step::Ready((row_group, runs.flatten().collect()))
-            }
-            Step::Need(demand) => Step::Need(demand),
-            Step::Append(object, bytes) => Step::Append(object, bytes),
-            Step::Yield => Step::Yield,
-            Step::Done => Step::Done,
-        })
-    }
-
-    fn supply(&mut self, object: Object, range: Range<u64>, bytes: Bytes) -> Result<()> {
-        self.0.supply(object, range, bytes)
-    }
-
-    fn supply_length(&mut self, object: Object, length: u64) -> Result<()> {
-        self.0.supply_length(object, length)
-    }
-
-    fn fail(&mut self, object: Object, range: Range<u64>, reason: Error) {
-        self.0.fail(object, range, reason);
-    }
-}
-
 /// The rows that a finder finds, counted through the file.
 fn found(
     finder: &mut RowFinder,
@@ -349,10 +317,11 @@ fn found(
     manner: Manner,
 ) -> Result<Vec<usize>> {
     let mut rows = Vec::new();
-    let report = hostile::run(&mut Numbering(finder), FILE, bytes, manner, |(row_group, found)| {
+    let report = hostile::run(&mut Runs(finder), FILE, bytes, manner, |(row_group, found)| {
         let first = metadata.row_groups[row_group].first_row;
         assert!(!found.is_empty(), "row group {row_group} without a row");
-        rows.extend(found.iter().map(|row| usize::try_from(first + row).unwrap()));
+        let found = found.into_iter().flat_map(|[start, end]| start..end);
+        rows.extend(found.map(|row| usize::try_from(first + row).unwrap()));
         Ok(())
     })?;
     if manner.budget < u64::MAX {
@@ -559,7 +528,7 @@ fn by_bloom_filters_of_pages() {
     let metadata = canonical::metadata(&file, Manner::KIND).unwrap();
     let mut options = FindOptions::default();
     let codecs = Arc::new(StandardCodecs::default());
-    let mut search = |values: &[i64], options: &FindOptions| {
+    let search = |values: &[i64], options: &FindOptions| {
         let ranges = values.iter().map(|value| Ranges::of_keys((*value).into(), (*value).into()));
         let ranges = Ranges::union(ranges, Comparison::Number);
         let predicate = Predicate::Test(Test::accepting(0, ranges));

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use marquetry_base::{Bytes, Error, ErrorKind, Result};
+use marquetry_base::{Bytes, Error, Result};
 use marquetry_codecs::StandardCodecs;
 use marquetry_conformance::canonical::FILE;
+use marquetry_conformance::finding::Runs;
 use marquetry_conformance::hostile::{self, Manner};
 use marquetry_parquet::find::{FindOptions, RowFinder};
 use marquetry_parquet::format::FileMetaData;
@@ -43,10 +44,8 @@ pub(crate) fn run(data: &[u8]) {
     let predicate = match predicate::parse(&text, &metadata.schema) {
         Ok(predicate) => predicate,
         Err(error) => {
-            assert!(
-                error.kind() == ErrorKind::Misuse && !error.message().is_empty(),
-                "{error:?} of {text:?}"
-            );
+            assert!(!error.message.is_empty() && error.at.end <= text.len(), "{error:?} of {text:?}");
+            drop(error.picture(&text));
             return;
         }
     };
@@ -80,24 +79,15 @@ fn rows(
     manner: Manner,
 ) -> Result<Rows> {
     let codecs = Arc::new(StandardCodecs::default());
-    let finder = RowFinder::new(FILE, Arc::clone(metadata), codecs, predicate.clone(), options.clone())
+    let mut finder = RowFinder::new(FILE, Arc::clone(metadata), codecs, predicate.clone(), options.clone())
         .inspect_err(check_error)?;
     let mut rows = Vec::new();
     let enough = || Error::io("enough");
-    let found =
-        hostile::run(&mut Watched::at_once(finder, host::at_once(metadata)), FILE, bytes, manner, |found| {
-            let (mut runs, mut at) = (Vec::new(), 0);
-            while let Some(run) = found.rows.next_run(at) {
-                runs.push([run.start, run.end]);
-                at = run.end;
-            }
-            rows.push((found.row_group, runs));
-            if rows.iter().map(|(_, runs)| runs.len()).sum::<usize>() > RUNS_MAX {
-                Err(enough())
-            } else {
-                Ok(())
-            }
-        });
+    let mut watched = Watched::at_once(Runs(&mut finder), host::at_once(metadata));
+    let found = hostile::run(&mut watched, FILE, bytes, manner, |found| {
+        rows.push(found);
+        if rows.iter().map(|(_, runs)| runs.len()).sum::<usize>() > RUNS_MAX { Err(enough()) } else { Ok(()) }
+    });
     match found {
         Err(error) if error != enough() => {
             check_error(&error);

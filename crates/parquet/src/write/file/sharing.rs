@@ -13,6 +13,7 @@ use marquetry_base::{Budget, Error, Result, Step};
 
 use super::{FileWriter, Room, State, strip_rows};
 use crate::write::column::Slack;
+use crate::write::page_bloom;
 use crate::write::part::{self, PART_PRICE};
 use crate::write::sharing::Sharing;
 use crate::write::work::{ColumnWork, ColumnWorker, Facts, Sizes, Strip, Task};
@@ -203,7 +204,8 @@ impl FileWriter {
             let asked = self.shared.options.of(sharing.measured.0);
             let place = self.columns.place(sharing.measured.0);
             let tables = [asked.bloom.is_some(), place.is_none_or(|place| !place.has_no_dictionary)];
-            let growth = growth_of(bytes, u64_of(entries), tables);
+            let mut growth = growth_of(bytes, u64_of(entries), tables);
+            growth.held += asked.page_bloom.map_or(0, |bloom| page_bloom::growth_of(bloom, u64_of(entries)));
             let measured = &mut sharing.measured;
             (measured.1.size, measured.1.held) =
                 (measured.1.size + growth.size, measured.1.held + growth.held);
