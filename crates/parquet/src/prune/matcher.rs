@@ -163,7 +163,8 @@ impl Matcher {
             [[first, last]] => {
                 each(values.len(), bits, |at| {
                     let key = key(&values[at]);
-                    first <= key && key <= last
+                    // Both are looked at, without a branch.
+                    (first <= key) & (key <= last)
                 });
             }
             [[a, b], [c, d]] => {
@@ -306,8 +307,14 @@ fn each(count: usize, bits: &mut SliceBits, accepts: impl Fn(usize) -> bool) {
         if first >= count {
             break;
         }
+        let bits = 64.min(count - first);
+        // Of most words no value is wanted: that is found out for several values at a time.
+        if !(0..bits).fold(false, |any, bit| any | accepts(first + bit)) {
+            *word = 0;
+            continue;
+        }
         let mut made = 0;
-        for bit in 0..64.min(count - first) {
+        for bit in 0..bits {
             made |= u64::from(accepts(first + bit)) << bit;
         }
         *word = made;
