@@ -52,7 +52,7 @@ struct Options {
 
 impl Options {
     fn parse() -> Result<Options, String> {
-        let [files, out, bin, python, peers] = [const { PathBuf::new() }; 5];
+        let [files, out, bin, python, peers] = std::array::from_fn(|_| PathBuf::new());
         let mut options = Options { files, out, bin, python, peers, rows: 10_000_000, only: Vec::new() };
         let mut arguments = std::env::args().skip(1);
         while let Some(name) = arguments.next() {
@@ -89,7 +89,7 @@ fn run(options: &Options) -> Result<(), String> {
         let groups_word = groups.to_string();
         let has_cases =
             |column: &&str| ways.iter().any(|way| options.wants(&[order, &groups_word, style, column, way]));
-        if !COLUMNS.iter().any(|column| has_cases(&column)) {
+        if !COLUMNS.iter().any(has_cases) {
             continue;
         }
         let path = options.files.join(format!("find-{}-{order}-{groups}-{style}.parquet", options.rows));
