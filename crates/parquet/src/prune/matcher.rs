@@ -308,11 +308,6 @@ fn each(count: usize, bits: &mut SliceBits, accepts: impl Fn(usize) -> bool) {
             break;
         }
         let bits = 64.min(count - first);
-        // Of most words no value is wanted: that is found out for several values at a time.
-        if !(0..bits).fold(false, |any, bit| any | accepts(first + bit)) {
-            *word = 0;
-            continue;
-        }
         let mut made = 0;
         for bit in 0..bits {
             made |= u64::from(accepts(first + bit)) << bit;
