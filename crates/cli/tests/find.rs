@@ -76,6 +76,30 @@ fn rows_after_others() {
     let found =
         run(["find", &file, "third = 2", "--offset", "3", "-n", "2", "--columns", "id", "--format", "csv"]);
     assert_eq!(found.succeeded(), "id\n11\n14\n");
+    // Pages without a wanted row are not read: neither those of other row groups, nor those before it in its own.
+    let mut bytes = fs::read(&file).unwrap();
+    for column in ["id", "name", "third"] {
+        let pages = run(["show", "--pages", column, "--json", &file]).succeeded();
+        let pages = pages.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        let first_of = |group: u64| {
+            let is_wanted =
+                |page: &serde_json::Value| page["row_group"] == group && page["kind"] == "data v1";
+            let page = pages.clone().find(is_wanted).unwrap();
+            usize::try_from(page["offset"].as_u64().unwrap() + page["header_bytes"].as_u64().unwrap())
+                .unwrap()
+        };
+        for at in [first_of(0), first_of(8)] {
+            bytes[at] ^= 1;
+        }
+    }
+    let broken = folder.write("broken.parquet", &bytes);
+    run(["rows", &broken, "--format", "csv", "--quiet"]).failed(1, &["broken.parquet"]);
+    for options in [&[][..], &["--rename", "third=part"], &["--types", "third=int"]] {
+        let arguments =
+            [&["rows", &broken, "--format", "csv", "--offset", "8150", "--limit", "1"], options].concat();
+        let found = run(&arguments).succeeded();
+        assert_eq!(found.lines().last(), Some(lines[8151]), "{arguments:?}");
+    }
     let table = run(["rows", &file, "--offset", "9998", "--columns", "id"]).succeeded();
     assert_eq!(table, "  id\n9998\n9999\n");
 }

@@ -7,7 +7,7 @@ use marquetry_base::Result;
 use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_parquet::batch::Batch;
 
-use crate::source::open_piece;
+use crate::source::{open_piece, open_piece_at};
 use crate::subject::named;
 use crate::{Batches, Cancel, ColumnPath, Piece, PieceOptions, Source, Table, project};
 
@@ -144,7 +144,8 @@ impl Rows {
         };
         let open = || {
             if self.skip > 0
-                && let Some(rest) = self.source.open_at(piece, self.skip, &limited(self.left))?
+                && let Some(rest) =
+                    open_piece_at(self.source.as_ref(), piece, self.skip, &limited(self.left))?
             {
                 return Ok((rest, 0));
             }

@@ -288,12 +288,26 @@ pub(crate) fn open_piece(
     piece: usize,
     options: &PieceOptions,
 ) -> Result<Box<dyn Batches>> {
-    let batches = source.open(piece, options)?;
+    Ok(checked(source, piece, source.open(piece, options)?, 0))
+}
+
+/// The same at one of the piece's rows, where the source has a way to begin there ([`Source::open_at`]).
+pub(crate) fn open_piece_at(
+    source: &dyn Source,
+    piece: usize,
+    row: u64,
+    options: &PieceOptions,
+) -> Result<Option<Box<dyn Batches>>> {
+    let opened = source.open_at(piece, row, options)?;
+    Ok(opened.map(|batches| checked(source, piece, batches, row)))
+}
+
+fn checked(source: &dyn Source, piece: usize, batches: Box<dyn Batches>, row: u64) -> Box<dyn Batches> {
     let checked = Checked { batches, schema: Arc::clone(&source.table().schema) };
-    Ok(match source.pieces().get(piece).and_then(|piece| piece.first_row) {
-        Some(first_row) => Box::new(Numbered::new(Box::new(checked), first_row)),
+    match source.pieces().get(piece).and_then(|piece| piece.first_row) {
+        Some(first_row) => Box::new(Numbered::new(Box::new(checked), first_row.saturating_add(row))),
         None => Box::new(checked),
-    })
+    }
 }
 
 /// Batches of anybody's, which are those of the table's schema, or an error.

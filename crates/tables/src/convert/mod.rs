@@ -16,7 +16,7 @@ use marquetry_parquet::schema::{Leaf, Schema};
 use marquetry_text::Types;
 
 use crate::key_values::holds_for_any_columns;
-use crate::source::open_piece;
+use crate::source::{open_piece, open_piece_at};
 use crate::subject::named;
 use crate::{Batches, Cancel, ColumnPath, Piece, PieceOptions, Source, Table, project};
 
@@ -123,11 +123,12 @@ impl Source for Converted {
     }
 
     fn open(&self, piece: usize, options: &PieceOptions) -> Result<Box<dyn Batches>> {
-        let name = self.pieces().get(piece).map_or("", |piece| &piece.name);
-        let name = if name.is_empty() { &self.table.name } else { name }.to_string();
-        let batches = open_piece(self.source.as_ref(), piece, options)?;
-        let (conversions, schema) = (Arc::clone(&self.conversions), Arc::clone(&self.table.schema));
-        Ok(Box::new(Converting { batches, conversions, schema, name }))
+        Ok(self.converting(piece, open_piece(self.source.as_ref(), piece, options)?))
+    }
+
+    fn open_at(&self, piece: usize, row: u64, options: &PieceOptions) -> Result<Option<Box<dyn Batches>>> {
+        let batches = open_piece_at(self.source.as_ref(), piece, row, options)?;
+        Ok(batches.map(|batches| self.converting(piece, batches)))
     }
 
     fn line_of(&self, piece: usize, row: u64, cancel: &Cancel) -> Option<u64> {
@@ -153,6 +154,15 @@ impl Source for Converted {
         let conversion = |(at, leaf)| Some((at, self.conversions.get(&leaf)?.clone()));
         let conversions = leaves.enumerate().filter_map(conversion).collect();
         project(&with_conversions(&narrow, conversions)?, columns).map(Some)
+    }
+}
+
+impl Converted {
+    fn converting(&self, piece: usize, batches: Box<dyn Batches>) -> Box<dyn Batches> {
+        let name = self.pieces().get(piece).map_or("", |piece| &piece.name);
+        let name = if name.is_empty() { &self.table.name } else { name }.to_string();
+        let (conversions, schema) = (Arc::clone(&self.conversions), Arc::clone(&self.table.schema));
+        Box::new(Converting { batches, conversions, schema, name })
     }
 }
 

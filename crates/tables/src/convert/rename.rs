@@ -8,7 +8,7 @@ use marquetry_parquet::schema::Schema;
 
 use super::plan::child_of;
 use crate::key_values::holds_for_any_columns;
-use crate::source::open_piece;
+use crate::source::{open_piece, open_piece_at};
 use crate::subject::named;
 use crate::{Batches, Cancel, ColumnPath, Piece, PieceOptions, Source, Table, project};
 
@@ -219,6 +219,10 @@ impl Source for Renamed {
 
     fn open(&self, piece: usize, options: &PieceOptions) -> Result<Box<dyn Batches>> {
         open_piece(self.source.as_ref(), piece, options)
+    }
+
+    fn open_at(&self, piece: usize, row: u64, options: &PieceOptions) -> Result<Option<Box<dyn Batches>>> {
+        open_piece_at(self.source.as_ref(), piece, row, options)
     }
 
     fn line_of(&self, piece: usize, row: u64, cancel: &Cancel) -> Option<u64> {
