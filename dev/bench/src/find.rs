@@ -1,8 +1,10 @@
 //! What look-ups are measured on: the table, its keys, and what contestants say.
 
 use std::path::Path;
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use serde_json::{Value, json};
 
 /// The columns of the table; the names say their types.
@@ -121,6 +123,69 @@ impl Times {
         };
         json!({ "member": of(&self.member), "absent": of(&self.absent) })
     }
+}
+
+/// What can look keys up.
+pub trait Finder: Sized {
+    /// Its name, and its version.
+    const NAME: (&'static str, &'static str);
+
+    /// Opens a file, whose bytes are in memory, to look keys of a column up in a way.
+    ///
+    /// # Errors
+    /// What is wrong with the file.
+    fn open(file: Bytes, leaf: usize, way: &str) -> Result<Self, String>;
+
+    /// The row of a number.
+    ///
+    /// # Errors
+    /// What is wrong with the file.
+    fn find(&mut self, number: u64) -> Result<Option<u64>, String>;
+
+    /// Bytes that it has read for look-ups, if it counts them.
+    fn bytes(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// Runs a contestant: `PROGRAM FILE COLUMN WAY [KEYS]`. Each key is looked up twice, and the second time counts.
+pub fn contest<F: Finder>() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let (path, column, way, count) = match arguments[..] {
+        [path, column, way] => (path, column, way, usize::MAX),
+        [path, column, way, count] => (path, column, way, count.parse().unwrap_or(usize::MAX)),
+        _ => {
+            eprintln!("usage: {} FILE COLUMN none|index|bloom|both|pages|all [KEYS]", F::NAME.0);
+            return ExitCode::FAILURE;
+        }
+    };
+    match look_up::<F>(Path::new(path), column, way, count) {
+        Ok(answer) => {
+            println!("{answer}");
+            ExitCode::SUCCESS
+        }
+        Err(message) => {
+            eprintln!("{}: {message}", F::NAME.0);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn look_up<F: Finder>(path: &Path, column: &str, way: &str, count: usize) -> Result<Value, String> {
+    let keys = read_keys(&path.with_extension("keys.json"))?;
+    let keys = &keys[..keys.len().min(count)];
+    let leaf = COLUMNS.iter().position(|name| *name == column).ok_or("no such column")?;
+    let file = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let start = Instant::now();
+    let mut finder = F::open(file.into(), leaf, way)?;
+    let opened = start.elapsed().as_secs_f64() * 1e6;
+    Times::of(keys, |number| finder.find(number))?;
+    let before = finder.bytes();
+    let times = Times::of(keys, |number| finder.find(number))?;
+    #[allow(clippy::cast_precision_loss, reason = "an average, to be read")]
+    let bytes = finder.bytes().zip(before).map(|(after, before)| (after - before) as f64 / keys.len() as f64);
+    Ok(json!({ "version": F::NAME.1, "open": opened, "bytes": bytes, "times": times.json() }))
 }
 
 #[cfg(test)]

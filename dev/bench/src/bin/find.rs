@@ -228,7 +228,9 @@ fn report(options: &Options, rows: Vec<Row>, versions: &Value) -> Report {
         .into_iter()
         .flatten()
         .filter(|(name, _)| *name != "ours")
-        .map(|(name, version)| format!("{name} {}", version.as_str().unwrap_or("?")))
+        .map(|(name, version)| {
+            format!("{name} {}", version.as_str().unwrap_or("?").trim_start_matches("parquet-rs version "))
+        })
         .collect();
     let mut notes = vec![
         format!(

@@ -4,15 +4,13 @@
 //! or `all`.
 #![forbid(unsafe_code)]
 
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Instant;
 
 use bytes::Bytes;
 use marquetry_base::cast::usize_of;
 use marquetry_base::{Budget, Error, Limits, Machine, Object, Priority, Result, Step, Want};
-use marquetry_bench::find::{COLUMNS, Times, read_keys, string};
+use marquetry_bench::find::{COLUMNS, Finder, contest, string};
 use marquetry_codecs::StandardCodecs;
 use marquetry_io::memory::Memory;
 use marquetry_io::{ByteSources, drive};
@@ -20,58 +18,14 @@ use marquetry_parquet::find::{FindOptions, RowFinder, Structures};
 use marquetry_parquet::format::FileMetaData;
 use marquetry_parquet::prune::{Predicate, Ranges, Test, double_key};
 use marquetry_parquet::read::{FooterReader, ReadOptions};
-use serde_json::json;
 
 const FILE: Object = Object(0);
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let (path, column, way, count) = match arguments[..] {
-        [path, column, way] => (path, column, way, usize::MAX),
-        [path, column, way, count] => (path, column, way, count.parse().unwrap_or(usize::MAX)),
-        _ => {
-            eprintln!("usage: bench-find-ours FILE COLUMN none|index|bloom|both|pages|all [KEYS]");
-            return ExitCode::FAILURE;
-        }
-    };
-    match run(Path::new(path), column, way, count) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(message) => {
-            eprintln!("bench-find-ours: {message}");
-            ExitCode::FAILURE
-        }
-    }
+    contest::<Ours>()
 }
 
-fn run(path: &Path, column: &str, way: &str, count: usize) -> std::result::Result<(), String> {
-    let keys = read_keys(&path.with_extension("keys.json"))?;
-    let keys = &keys[..keys.len().min(count)];
-    let leaf = COLUMNS.iter().position(|name| *name == column).ok_or("no such column")?;
-    let file = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    let start = Instant::now();
-    let mut finder = Finder::new(file.into(), leaf, way).map_err(|error| error.to_string())?;
-    let opened = start.elapsed();
-    // What is warm is what a look-up of each key has read.
-    for warm in [true, false] {
-        let times = Times::of(keys, |number| finder.find(number).map_err(|error| error.to_string()))?;
-        if !warm {
-            let bytes = finder.bytes as f64 / keys.len() as f64 / 2.0;
-            println!(
-                "{}",
-                json!({
-                    "version": env!("CARGO_PKG_VERSION"),
-                    "open": opened.as_secs_f64() * 1e6,
-                    "bytes": bytes,
-                    "times": times.json(),
-                })
-            );
-        }
-    }
-    Ok(())
-}
-
-struct Finder {
+struct Ours {
     file: Bytes,
     metadata: Arc<FileMetaData>,
     leaf: usize,
@@ -79,8 +33,8 @@ struct Finder {
     bytes: u64,
 }
 
-impl Finder {
-    fn new(file: Bytes, leaf: usize, way: &str) -> Result<Finder> {
+impl Ours {
+    fn new(file: Bytes, leaf: usize, way: &str) -> Result<Ours> {
         let sources = ByteSources::new().with(FILE, Memory::new("file", file.clone()));
         let metadata = drive(&mut FooterReader::new(FILE, Limits::DEFAULT), &sources)?
             .ok_or_else(|| Error::internal("no metadata"))?;
@@ -94,10 +48,10 @@ impl Finder {
         let codecs = Arc::new(StandardCodecs::default());
         let nothing = Predicate::Or(Vec::new());
         let finder = RowFinder::new(FILE, Arc::clone(&metadata), codecs, nothing, options)?;
-        Ok(Finder { file, metadata, leaf, finder, bytes: 0 })
+        Ok(Ours { file, metadata, leaf, finder, bytes: 0 })
     }
 
-    fn find(&mut self, number: u64) -> Result<Option<u64>> {
+    fn row_of(&mut self, number: u64) -> Result<Option<u64>> {
         let key = i128::from(number);
         let ranges = match COLUMNS[self.leaf] {
             "int32" | "int64" => Ranges::of_keys(key, key),
@@ -133,5 +87,21 @@ impl Finder {
                 }
             }
         }
+    }
+}
+
+impl Finder for Ours {
+    const NAME: (&'static str, &'static str) = ("bench-find-ours", env!("CARGO_PKG_VERSION"));
+
+    fn open(file: Bytes, leaf: usize, way: &str) -> std::result::Result<Ours, String> {
+        Ours::new(file, leaf, way).map_err(|error| error.to_string())
+    }
+
+    fn find(&mut self, number: u64) -> std::result::Result<Option<u64>, String> {
+        self.row_of(number).map_err(|error| error.to_string())
+    }
+
+    fn bytes(&self) -> Option<u64> {
+        Some(self.bytes)
     }
 }

@@ -4,15 +4,13 @@
 //! the page index by halves where it is sorted, and read by a `RowSelection`. `pages` is not for it.
 #![forbid(unsafe_code)]
 
-use std::path::Path;
 use std::process::ExitCode;
-use std::time::Instant;
 
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type, Int32Type, Int64Type};
 use bytes::Bytes;
-use marquetry_bench::find::{COLUMNS, Times, read_keys, string};
+use marquetry_bench::find::{COLUMNS, Finder, contest, string};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection, RowSelector,
@@ -24,50 +22,9 @@ use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData};
 use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::statistics::Statistics;
-use serde_json::json;
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let (path, column, way, count) = match arguments[..] {
-        [path, column, way] => (path, column, way, usize::MAX),
-        [path, column, way, count] => (path, column, way, count.parse().unwrap_or(usize::MAX)),
-        _ => {
-            eprintln!("usage: bench-find-parquet-rs FILE COLUMN none|index|bloom|both [KEYS]");
-            return ExitCode::FAILURE;
-        }
-    };
-    match run(Path::new(path), column, way, count) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(message) => {
-            eprintln!("bench-find-parquet-rs: {message}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn run(path: &Path, column: &str, way: &str, count: usize) -> Result<(), String> {
-    let keys = read_keys(&path.with_extension("keys.json"))?;
-    let keys = &keys[..keys.len().min(count)];
-    let leaf = COLUMNS.iter().position(|name| *name == column).ok_or("no such column")?;
-    let file = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    let start = Instant::now();
-    let finder = Finder::new(file.into(), leaf, way).map_err(|error| error.to_string())?;
-    let opened = start.elapsed();
-    for warm in [true, false] {
-        let times = Times::of(keys, |number| finder.find(number).map_err(|error| error.to_string()))?;
-        if !warm {
-            println!(
-                "{}",
-                json!({
-                    "version": parquet::file::properties::DEFAULT_CREATED_BY.trim_start_matches("parquet-rs version "),
-                    "open": opened.as_secs_f64() * 1e6,
-                    "times": times.json(),
-                })
-            );
-        }
-    }
-    Ok(())
+    contest::<Loop>()
 }
 
 /// A key as each column has it.
@@ -79,7 +36,7 @@ enum Key {
     String(String),
 }
 
-struct Finder {
+struct Loop {
     file: Bytes,
     leaf: usize,
     metadata: ArrowReaderMetadata,
@@ -89,8 +46,8 @@ struct Finder {
     filters: Vec<Option<Sbbf>>,
 }
 
-impl Finder {
-    fn new(file: Bytes, leaf: usize, way: &str) -> Result<Finder, ParquetError> {
+impl Loop {
+    fn new(file: Bytes, leaf: usize, way: &str) -> Result<Loop, ParquetError> {
         let uses_index = matches!(way, "index" | "both");
         let policy = if uses_index { PageIndexPolicy::Required } else { PageIndexPolicy::Skip };
         let metadata =
@@ -108,7 +65,7 @@ impl Finder {
                 filters.push(reader.get_row_group(group)?.get_column_bloom_filter(leaf).cloned());
             }
         }
-        Ok(Finder { file, leaf, metadata, mask, uses_index, filters })
+        Ok(Loop { file, leaf, metadata, mask, uses_index, filters })
     }
 
     fn key(&self, number: u64) -> Key {
@@ -127,7 +84,7 @@ impl Finder {
         }
     }
 
-    fn find(&self, number: u64) -> Result<Option<u64>, ParquetError> {
+    fn row_of(&self, number: u64) -> Result<Option<u64>, ParquetError> {
         let key = self.key(number);
         let metadata = self.metadata.metadata();
         let mut first_row = 0;
@@ -282,5 +239,18 @@ impl Finder {
             }
             _ => vec![[0, rows]],
         }
+    }
+}
+
+impl Finder for Loop {
+    const NAME: (&'static str, &'static str) =
+        ("bench-find-parquet-rs", parquet::file::properties::DEFAULT_CREATED_BY);
+
+    fn open(file: Bytes, leaf: usize, way: &str) -> Result<Loop, String> {
+        Loop::new(file, leaf, way).map_err(|error| error.to_string())
+    }
+
+    fn find(&mut self, number: u64) -> Result<Option<u64>, String> {
+        self.row_of(number).map_err(|error| error.to_string())
     }
 }
