@@ -44,6 +44,8 @@ impl Ours {
         structures.page_bloom = matches!(way, "pages" | "all");
         let mut options = FindOptions::default();
         options.structures = structures;
+        // A key is in one row, so the first one ends the search: the other contestants' loop ends there, too.
+        options.limit = 1;
         options.read = ReadOptions { verify_crc: false, ..ReadOptions::default() };
         let codecs = Arc::new(StandardCodecs::default());
         let nothing = Predicate::Or(Vec::new());
