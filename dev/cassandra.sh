@@ -233,6 +233,9 @@ rpc_address: $address
 native_transport_port: $port
 commitlog_sync: periodic
 commitlog_sync_period: 10000ms
+# On a busy machine of few cores, a page of an aggregation over all rows takes longer than the 5 s that are the default.
+read_request_timeout: 60000ms
+range_request_timeout: 60000ms
 # "fast", the default, would write Deflate and Zstd tables as LZ4 when they are flushed.
 flush_compression: table
 YAML
