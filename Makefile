@@ -47,12 +47,13 @@ test: ## all tests, with the peers, a real Cassandra, servers of S3 and Azure an
 	@dev/skipped.sh $(MARQUETRY_SKIPPED)
 
 # Those that use the corpus, as in a clone that has none: they are skipped, all others pass. What they lack is no fault here.
+# (Of the workspace, as make test builds them: another choice of packages has other features, and is built anew.)
 without-corpus: ## the tests that use the corpus, without it
 	@mkdir -p target && rm -f target/skipped-without-corpus.txt
 	MARQUETRY_CORPUS=$(CURDIR)/target/no-corpus MARQUETRY_SKIPPED=$(CURDIR)/target/skipped-without-corpus.txt \
-	$(WITH_PEERS) cargo test $(LOCKED) --quiet -p marquetry-conformance --test metadata --test drivers --test hostile --test union --test windows
+	$(WITH_PEERS) cargo test $(LOCKED) --quiet --workspace --test metadata --test drivers --test hostile --test union --test windows
 	MARQUETRY_CORPUS=$(CURDIR)/target/no-corpus MARQUETRY_SKIPPED=$(CURDIR)/target/skipped-without-corpus.txt \
-	cargo test $(LOCKED) --quiet -p marquetry-conformance --test reading --test writing
+	cargo test $(LOCKED) --quiet --workspace --test reading --test writing
 	@grep -q '^corpus' target/skipped-without-corpus.txt
 
 builds: ## other builds: each feature alone, none, all; the oldest Rust; aarch64
