@@ -180,7 +180,7 @@ impl Tested {
         if self.gathered.rows() == 0 {
             self.first_row = batch.first_row.saturating_add(u64::from(*first));
         }
-        let plain = Plain::of(batch, &self.schema)?;
+        let plain = Plain::of(batch, &self.schema, &[])?;
         self.gathered.take(&plain, 0..self.schema.leaves().len(), &wanted)?;
         Ok(Some(full))
     }

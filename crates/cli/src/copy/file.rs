@@ -24,7 +24,14 @@ use crate::target::Given;
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct FileArgs {
     /// Compression codec [default: snappy]
-    #[arg(long, value_enum, ignore_case = true, value_name = "CODEC", help_heading = "Parquet file")]
+    #[arg(
+        long,
+        alias = "compression",
+        value_enum,
+        ignore_case = true,
+        value_name = "CODEC",
+        help_heading = "Parquet file"
+    )]
     codec: Option<CodecName>,
 
     /// Compression level; higher is smaller and slower [default: gzip 6 (0 to 9), zstd 3 (to 22), brotli 5 (0

@@ -1,6 +1,7 @@
 //! How the values of a chunk are encoded: chosen by its first values, and changed if a dictionary is abandoned.
 
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use marquetry_base::cast::u64_of;
@@ -10,8 +11,9 @@ use super::chooser::{Asked, CHUNK_VALUES, Choice};
 use super::dictionary::{DictionaryBuilder, DictionaryLimits};
 use super::encoder::{Body, Encoder, Slice};
 use super::options::{ColumnOptions, PageVersion};
-use super::part::{PART_ENTRIES, Room};
+use super::part::{Gathered, PART_ENTRIES};
 use super::sample::part_of;
+use super::translation::Translation;
 use crate::batch::Values;
 use crate::encoding::output::PIECE_BYTES;
 use crate::format::{Compression, Encoding};
@@ -56,6 +58,8 @@ pub(super) struct Coding {
     interned: usize,
     /// A dictionary that was given up with its first page.
     undone: Option<Box<Undone>>,
+    /// What the dictionary has of that of the batch.
+    translation: Option<Box<Translation>>,
 }
 
 /// The values of a page that is encoded again, without its dictionary.
@@ -88,6 +92,7 @@ impl Coding {
             values: 0,
             interned: 0,
             undone: None,
+            translation: None,
         })
     }
 
@@ -121,6 +126,51 @@ impl Coding {
         self.plain_bytes += bytes;
         self.values += core::mem::take(&mut self.interned);
         put(&mut self.encoder, Slice::Indices(indices), false, budget)
+    }
+
+    /// Begins to translate a batch's dictionary, if that is not done yet. False if the budget is spent by that.
+    pub(super) fn begin_translation(
+        &mut self,
+        entries: &Arc<Values>,
+        rows: usize,
+        budget: &mut Budget<'_>,
+    ) -> Result<bool> {
+        let is_begun = self.translation.as_ref().is_some_and(|translation| translation.is_of(entries));
+        if is_begun || self.encoding != Encoding::RleDictionary {
+            return Ok(true);
+        }
+        self.translation = Some(Box::new(Translation::new(entries, rows, budget)?));
+        Ok(!budget.is_spent())
+    }
+
+    /// What the dictionary has of the batch's, if that is worth knowing: then [`take_translated`](Coding::take_translated) takes its values.
+    pub(super) fn translation(&self) -> Option<&Translation> {
+        self.translation.as_deref().filter(|translation| translation.is_worth_it())
+    }
+
+    /// Encodes values that are indices of a batch's dictionary; as [`take`](Coding::take).
+    pub(super) fn take_translated(
+        &mut self,
+        of_batch: &[u32],
+        bytes: usize,
+        (gathered, indices): (&mut Gathered, &mut Vec<u32>),
+        budget: &mut Budget<'_>,
+    ) -> Result<bool> {
+        let (Some(dictionary), Some(translation)) = (&mut self.dictionary, &mut self.translation) else {
+            return Err(Error::internal("no dictionary"));
+        };
+        if !translation.learn(of_batch, dictionary, gathered, indices, budget)? {
+            return Ok(false);
+        }
+        translation.translate(of_batch, indices)?;
+        self.plain_bytes += bytes;
+        self.values += of_batch.len();
+        put(&mut self.encoder, Slice::Indices(indices), false, budget)
+    }
+
+    /// Forgets what can be found out again.
+    pub(super) fn release_translation(&mut self) {
+        self.translation = None;
     }
 
     /// Bytes of values that may be encoded again, without the dictionary.
@@ -164,6 +214,7 @@ impl Coding {
             let entries = dictionary.into_values(budget)?;
             self.undone = Some(Box::new(Undone { entries, indices, done: 0 }));
         }
+        self.translation = None;
         (self.encoding, self.is_leaving) = (self.fallback, false);
         Ok(())
     }
@@ -185,6 +236,9 @@ impl Coding {
         body: &Body,
         chunk_values: u64,
     ) -> Result<()> {
+        if let Some(translation) = &mut self.translation {
+            translation.end_page();
+        }
         if self.dictionary.is_none() || self.encoding != Encoding::RleDictionary {
             return Ok(());
         }
@@ -199,6 +253,7 @@ impl Coding {
     /// Encodes what follows without the dictionary. The open page has no values.
     pub(super) fn leave(&mut self, physical_type: PhysicalType) -> Result<()> {
         self.encoding = self.fallback;
+        self.translation = None;
         *self.encoder = Encoder::new(self.fallback, physical_type)?;
         self.is_leaving = false;
         if !self.has_pages {
@@ -232,12 +287,12 @@ impl Undone {
     /// The next values, at most a part's worth, and their bytes in PLAIN. `None` if there are no more.
     pub(super) fn next<'a>(
         &'a self,
-        room: &'a mut Room,
+        gathered: &'a mut Gathered,
         budget: &mut Budget<'_>,
     ) -> Result<Option<(Slice<'a>, usize)>> {
         let Some(piece) = self.indices.first() else { return Ok(None) };
         let indices = &piece[self.done..piece.len().min(self.done + PART_ENTRIES)];
-        let values = room.look_up(&self.entries, indices, budget)?;
+        let values = gathered.look_up(&self.entries, indices, budget)?;
         Ok(Some(part_of(values)))
     }
 

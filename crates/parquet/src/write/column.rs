@@ -20,10 +20,10 @@ use super::options::WriteOptions;
 use super::out::Out;
 use super::page::{PageMaker, Ways};
 use super::page_bloom::PageBloomBuilder;
-use super::part::{self, Cursor, PART_PRICE, Part};
+use super::part::{self, Cursor, PART_PRICE, Part, Room};
 use super::sample::Sample;
 use super::statistics::{Bounds, BoundsOf, NUMBER_PRICE, STRING_PRICE};
-use crate::batch::{ColumnBatch, Maxima, check_column};
+use crate::batch::{ColumnBatch, Maxima, Values, check_column};
 use crate::encoding::delta::encode::BLOCK_MAX;
 use crate::format::{Encoding, GeospatialStatistics};
 use crate::growing::SLICE_BYTES;
@@ -49,7 +49,7 @@ pub(super) struct Shared {
     /// The maximum number of rows of the row group.
     pub(super) group_rows_max: u64,
     pub(super) maker: PageMaker,
-    pub(super) room: part::Room,
+    pub(super) room: Room,
     /// Dictionary indices of the values of a part.
     pub(super) indices: Vec<u32>,
 }
@@ -486,7 +486,7 @@ impl ColumnWriter {
         };
         let Some(mut undone) = undone else { return Ok(true) };
         let Shared { room, indices, options, .. } = shared;
-        while let Some((values, bytes)) = undone.next(room, budget)? {
+        while let Some((values, bytes)) = undone.next(&mut room.gathered, budget)? {
             let is_taken = self.encode(values, bytes, (indices, options.dictionary_max()), budget)?;
             if is_taken {
                 let count = values.len();
@@ -510,48 +510,11 @@ impl ColumnWriter {
         shared: &mut Shared,
         budget: &mut Budget<'_>,
     ) -> Result<bool> {
-        if part.values > 0 {
-            let Shared { room, indices, options, .. } = shared;
-            let values = room.values(column, part, self.cursor.value, budget)?;
-            if let Some(geospatial) = &mut self.geospatial
-                && !geospatial.take(values, budget)?
-            {
-                self.is_in_value = true;
-                return Ok(false);
-            }
-            if let Some(bloom) = &mut self.page_bloom
-                && !bloom.take(values, budget)?
-            {
-                self.is_in_value = true;
-                return Ok(false);
-            }
-            if self.coding.is_some() {
-                if !self.encode(
-                    values,
-                    self.plain_bytes(part),
-                    (indices, options.dictionary_max()),
-                    budget,
-                )? {
-                    self.is_in_value = true;
-                    return Ok(false);
-                }
-            } else {
-                let sample = self.sample.get_or_insert_with(|| Box::new(Sample::new(self.physical_type)));
-                sample.add(values, part.bytes, budget)?;
-            }
-            self.is_in_value = false;
-            if let Some(geospatial) = &mut self.geospatial {
-                geospatial.end_part();
-            }
-            if let Some(bloom) = &mut self.page_bloom {
-                bloom.end_part();
-            }
-            if let Some(of) = &self.bounds_of {
-                let is_string = matches!(values, Slice::ByteArray(..) | Slice::Fixed { .. });
-                budget.charge(if is_string { STRING_PRICE } else { NUMBER_PRICE }, 0, part.values);
-                self.page.bounds.add(of, values);
-            }
+        if part.values > 0 && !self.take_values(column, part, shared, budget)? {
+            self.is_in_value = true;
+            return Ok(false);
         }
+        self.is_in_value = false;
         let maxima = self.maxima;
         self.take_levels(column, part, budget)?;
         self.page.rows += part.rows;
@@ -567,6 +530,68 @@ impl ColumnWriter {
         self.cursor.row += part.rows;
         self.cursor.entry += part.entries.len();
         self.cursor.value += part.values;
+        Ok(true)
+    }
+
+    /// Takes the values of a part. False if the budget is spent first: then the same part must be passed again.
+    fn take_values(
+        &mut self,
+        column: &ColumnBatch,
+        part: &Part,
+        shared: &mut Shared,
+        budget: &mut Budget<'_>,
+    ) -> Result<bool> {
+        let bytes = self.plain_bytes(part);
+        let Shared { room: Room { compacted, gathered }, indices, options, .. } = shared;
+        let mut values = part::values_of(column, part, self.cursor.value, compacted, budget)?;
+        if let (Values::Dictionary(_, entries), Slice::Indices(of_batch)) = (&column.values, values) {
+            // These look at each value.
+            let is_plain = self.geospatial.is_none() && self.page_bloom.is_none();
+            if let Some(coding) = self.coding.as_mut().filter(|_| is_plain) {
+                if !coding.begin_translation(entries, column.rows, budget)? {
+                    return Ok(false);
+                }
+                if coding.translation().is_some() {
+                    if !coding.take_translated(of_batch, bytes, (gathered, indices), budget)? {
+                        return Ok(false);
+                    }
+                    coding.is_leaving |= coding.is_beyond(options.dictionary_max());
+                    if let (Some(of), Some(translation)) = (&self.bounds_of, coding.translation()) {
+                        let fresh = translation.fresh(gathered, budget)?;
+                        add_bounds(&mut self.page.bounds, of, fresh, budget);
+                    }
+                    return Ok(true);
+                }
+            }
+            values = gathered.look_up(entries, of_batch, budget)?;
+        }
+        if let Some(geospatial) = &mut self.geospatial
+            && !geospatial.take(values, budget)?
+        {
+            return Ok(false);
+        }
+        if let Some(bloom) = &mut self.page_bloom
+            && !bloom.take(values, budget)?
+        {
+            return Ok(false);
+        }
+        if self.coding.is_some() {
+            if !self.encode(values, bytes, (indices, options.dictionary_max()), budget)? {
+                return Ok(false);
+            }
+        } else {
+            let sample = self.sample.get_or_insert_with(|| Box::new(Sample::new(self.physical_type)));
+            sample.add(values, part.bytes, budget)?;
+        }
+        if let Some(geospatial) = &mut self.geospatial {
+            geospatial.end_part();
+        }
+        if let Some(bloom) = &mut self.page_bloom {
+            bloom.end_part();
+        }
+        if let Some(of) = &self.bounds_of {
+            add_bounds(&mut self.page.bounds, of, values, budget);
+        }
         Ok(true)
     }
 
@@ -645,6 +670,12 @@ impl ColumnWriter {
         self.choice = self.choice.and_then(|choice| choice.after(self.chunk.rows));
         core::mem::take(&mut self.chunk)
     }
+}
+
+fn add_bounds(bounds: &mut Bounds, of: &BoundsOf, values: Slice<'_>, budget: &mut Budget<'_>) {
+    let is_string = matches!(values, Slice::ByteArray(..) | Slice::Fixed { .. });
+    budget.charge(if is_string { STRING_PRICE } else { NUMBER_PRICE }, 0, values.len());
+    bounds.add(of, values);
 }
 
 /// Maximum values of a chunk; if it is complete, as many as it has.

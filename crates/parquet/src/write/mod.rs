@@ -21,7 +21,8 @@
 //!    header, are written there, before plain values, so nothing has to be joined. The encoding is chosen ([`chooser`])
 //!    from the chunk's first 8,192 values or 64 KiB, which are kept unencoded until then (`write/sample.rs`), so the
 //!    choice does not depend on how values are passed. A dictionary is judged by the number of values that the chunk
-//!    may have.
+//!    may have. If a batch has a dictionary of its own, its entries are looked up, not its values
+//!    (`write/translation.rs`); the chunk's dictionary becomes the same.
 //! 4. Pages wait for the end of their row group, because a column chunk is contiguous and its dictionary comes first.
 //!    They wait in memory, or in a spill object that the host provides. Those of the first column are written at once,
 //!    unless its dictionary is still in use. A dictionary that grows too large, or saves nothing, is abandoned between
@@ -69,6 +70,7 @@ pub(crate) mod released;
 mod sample;
 mod sharing;
 mod statistics;
+mod translation;
 mod work;
 
 pub use file::{Fed, FileWriter, Room};

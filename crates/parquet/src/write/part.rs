@@ -5,8 +5,8 @@ use core::ops::Range;
 use alloc::format;
 use alloc::vec::Vec;
 
-use marquetry_base::cast::u64_of;
-use marquetry_base::{Bitmap, Budget, Error, Price, Result};
+use marquetry_base::cast::{u64_of, usize_of_u32};
+use marquetry_base::{Budget, Error, Price, Result};
 use marquetry_kernels::{bits, gather, levels as kernel};
 
 use super::encoder::{Compacted, Slice};
@@ -161,7 +161,28 @@ fn bytes_of(column: &ColumnBatch, entries: Range<usize>, first: usize, values: u
     if range.end > column.values.len() {
         return Err(too_few(column));
     }
-    Ok(bytes_of_values(&column.values, range))
+    match &column.validity {
+        // What is in the place of a null may be anything.
+        Some(validity) if is_spaced(column) && values < range.len() => {
+            let there = |at: usize| u64::from(validity.get(at));
+            let bytes: u64 = match &column.values {
+                Values::ByteArray(strings) => {
+                    let views = range.clone().zip(&strings.views()[range]);
+                    views.map(|(at, view)| there(at) * length(view)).sum()
+                }
+                Values::Dictionary(indices, entries) => match &**entries {
+                    Values::ByteArray(strings) => {
+                        let entry = |index: u32| strings.views().get(usize_of_u32(index)).map_or(0, length);
+                        range.map(|at| there(at) * entry(indices[at])).sum()
+                    }
+                    _ => return Ok(bytes_of_values(&column.values, range)),
+                },
+                _ => return Ok(bytes_of_values(&column.values, range)),
+            };
+            Ok(usize::try_from(bytes).unwrap_or(usize::MAX))
+        }
+        _ => Ok(bytes_of_values(&column.values, range)),
+    }
 }
 
 fn length(view: &u128) -> u64 {
@@ -198,48 +219,42 @@ fn too_few(column: &ColumnBatch) -> Error {
 /// Memory for values that must be gathered.
 #[derive(Debug, Default)]
 pub(super) struct Room {
-    compacted: Compacted,
-    gathered: Gathered,
+    pub(super) compacted: Compacted,
+    pub(super) gathered: Gathered,
 }
 
+/// Memory for values that are looked up in a dictionary.
 #[derive(Debug, Default)]
-struct Gathered {
+pub(super) struct Gathered {
     four: Vec<u32>,
     eight: Vec<u64>,
     views: Vec<u128>,
     bytes: Vec<u8>,
 }
 
-impl Room {
-    /// The values of a part, together.
-    pub(super) fn values<'a>(
-        &'a mut self,
-        column: &'a ColumnBatch,
-        part: &Part,
-        first: usize,
-        budget: &mut Budget<'_>,
-    ) -> Result<Slice<'a>> {
-        let range = if is_spaced(column) { part.entries.clone() } else { first..first + part.values };
-        let slice = Slice::of(&column.values).part(range);
-        let validity =
-            column.validity.as_ref().filter(|_| is_spaced(column) && part.values < part.entries.len());
-        let slice = match validity {
-            Some(validity) => {
-                let validity: Bitmap = validity.slice(part.entries.clone());
-                self.compacted.compact(slice, &validity, budget)?
-            }
-            None => slice,
-        };
-        match (&column.values, slice) {
-            (Values::Dictionary(_, values), Slice::Indices(indices)) => {
-                budget.charge(GATHER_PRICE, 0, indices.len());
-                self.gathered.gather(values, indices)
-            }
-            _ => Ok(slice),
-        }
+/// The values of a part, together; of a dictionary, their indices.
+pub(super) fn values_of<'a>(
+    column: &'a ColumnBatch,
+    part: &Part,
+    first: usize,
+    compacted: &'a mut Compacted,
+    budget: &mut Budget<'_>,
+) -> Result<Slice<'a>> {
+    let range = if is_spaced(column) { part.entries.clone() } else { first..first + part.values };
+    let slice = Slice::of(&column.values).part(range);
+    let validity = column.validity.as_ref().filter(|_| is_spaced(column) && part.values < part.entries.len());
+    match validity {
+        Some(validity) => compacted.compact(slice, &validity.slice(part.entries.clone()), budget),
+        None => Ok(slice),
     }
+}
 
+impl Gathered {
     /// The values of a dictionary at these indices.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` for an index that it does not have.
     pub(super) fn look_up<'a>(
         &'a mut self,
         values: &'a Values,
@@ -247,11 +262,9 @@ impl Room {
         budget: &mut Budget<'_>,
     ) -> Result<Slice<'a>> {
         budget.charge(GATHER_PRICE, 0, indices.len());
-        self.gathered.gather(values, indices)
+        self.gather(values, indices)
     }
-}
 
-impl Gathered {
     fn gather<'a>(&'a mut self, values: &'a Values, indices: &[u32]) -> Result<Slice<'a>> {
         let count = indices.len();
         self.four.clear();

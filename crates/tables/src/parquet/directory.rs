@@ -178,6 +178,8 @@ impl NewParquetDirectory {
         let wants = Wants {
             order: order.unwrap_or_default(),
             reorders: dispatch.is_some(),
+            // Directories are made of values.
+            keep_dictionaries: partitioning.is_none() || dispatch.is_some(),
             scratch,
             can_verify: directory.kept().is_some(),
             ..Wants::default()

@@ -100,7 +100,8 @@ impl Dispatch {
         files: &mut NewFiles,
     ) -> Result<()> {
         files.are_many = true;
-        let plain = match Plain::of(batch.clone(), &self.schema) {
+        let looked_at: Vec<usize> = partitioning.leaves().collect();
+        let plain = match Plain::of(batch.clone(), &self.schema, &looked_at) {
             Ok(plain) => plain,
             Err(error) => return Err(self.after_others(error, files)),
         };

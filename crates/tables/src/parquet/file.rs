@@ -97,7 +97,7 @@ impl NewParquetFile {
         let can_verify = file.readable().is_some();
         let open = Box::new(OpenFile::new(&shape, file, scratch.as_deref())?);
         self.open = Some((open, Arc::clone(shape.schema())));
-        Ok(Wants { scratch, can_verify, ..Wants::default() })
+        Ok(Wants { scratch, can_verify, keep_dictionaries: true, ..Wants::default() })
     }
 
     fn open(&mut self) -> Result<&mut OpenObject> {

@@ -14,7 +14,7 @@ const BUFFER_BYTES_MAX: usize = 1 << 30;
 /// Longer strings are not copied: their buffer holds little else, and many rows may have one of a dictionary.
 const COPIED_BYTES_MAX: usize = 64 << 10;
 
-/// A batch of which any rows can be taken: without dictionaries, flat columns with a value in each row.
+/// A batch of which any rows can be taken: flat columns have a value, or an index of one, in each row.
 pub(crate) struct Plain {
     batch: Batch,
     /// Of nested columns: where each row's entries and values begin, and where the last ones end.
@@ -34,6 +34,8 @@ pub(crate) struct Gathered {
 
 struct Gathering {
     values: Collected,
+    /// Instead of values, indices of the dictionary that all rows so far have.
+    indices: Option<(Vec<u32>, Arc<Values>)>,
     /// Empty as long as no row is null.
     validity: Vec<bool>,
     nulls: usize,
@@ -60,19 +62,21 @@ struct Strings {
 }
 
 impl Plain {
+    /// The columns of the leaves `looked_at` have no dictionaries then.
+    ///
     /// # Errors
     ///
     /// `Misuse` for columns that contradict themselves or the schema.
-    pub(crate) fn of(mut batch: Batch, schema: &Schema) -> Result<Plain> {
+    pub(crate) fn of(mut batch: Batch, schema: &Schema, looked_at: &[usize]) -> Result<Plain> {
         if u32::try_from(batch.rows).is_err() || batch.columns.len() != schema.leaves().len() {
             return Err(Error::misuse("a batch of too many rows, or of other columns"));
         }
         let (mut starts, mut copied_bytes_max) = (Vec::with_capacity(batch.columns.len()), 0_usize);
-        for (column, leaf) in batch.columns.iter_mut().zip(schema.leaves()) {
+        for (number, (column, leaf)) in batch.columns.iter_mut().zip(schema.leaves()).enumerate() {
             if column.rows != batch.rows {
                 return Err(Error::misuse("columns of different lengths"));
             }
-            spread(column, leaf)?;
+            spread(column, leaf, looked_at.contains(&number))?;
             let found = column.levels.as_ref().map(|levels| starts_of(levels, leaf)).transpose()?;
             let fits = match &found {
                 Some(found) => {
@@ -106,15 +110,19 @@ impl Plain {
     }
 }
 
-/// Replaces indices by the dictionary's values, and moves the values of a flat column to their rows.
-fn spread(column: &mut ColumnBatch, leaf: &Leaf) -> Result<()> {
+/// Moves the values of a flat column to their rows. Replaces indices by the dictionary's values, if they are looked at, or cannot stay.
+fn spread(column: &mut ColumnBatch, leaf: &Leaf, is_looked_at: bool) -> Result<()> {
     let rows = column.rows;
     if column.validity.as_ref().is_some_and(|bits| bits.len() != rows) {
         return Err(Error::misuse("a validity of other rows than its column"));
     }
     let is_flat = column.levels.is_none();
     let is_dense = is_flat && column.layout == Layout::Dense && column.validity.is_some();
-    if !is_dense && !matches!(column.values, Values::Dictionary(..)) {
+    let may_stay = match column.values {
+        Values::Dictionary(..) => is_flat && !is_looked_at,
+        _ => true,
+    };
+    if !is_dense && may_stay {
         return Ok(());
     }
     let (mut values, mut next) = (Collected::new(leaf.physical_type), 0);
@@ -180,7 +188,11 @@ fn starts_of(levels: &Levels, leaf: &Leaf) -> Result<Vec<(u32, u32)>> {
 
 /// Bytes of strings that are copied of a row, at most.
 fn copied_bytes(column: &ColumnBatch, starts: Option<&[(u32, u32)]>) -> usize {
-    let Values::ByteArray(values) = &column.values else { return 0 };
+    let values = match &column.values {
+        Values::Dictionary(_, entries) => entries,
+        values => values,
+    };
+    let Values::ByteArray(values) = values else { return 0 };
     let length = |view: &u128| usize_of_u32(word(*view, 0));
     let longest = values.views().iter().map(length).filter(|length| *length <= COPIED_BYTES_MAX).max();
     let longest = longest.filter(|length| *length > INLINE_BYTES_MAX).unwrap_or(0);
@@ -193,6 +205,7 @@ impl Gathered {
     /// Rows of these leaves.
     pub(crate) fn new(schema: &Schema) -> Gathered {
         let columns = schema.leaves().iter().map(|leaf| Gathering {
+            indices: None,
             values: Collected::new(leaf.physical_type),
             validity: Vec::new(),
             nulls: 0,
@@ -259,7 +272,51 @@ impl Gathering {
         } else if !self.validity.is_empty() {
             self.validity.resize(before + rows.len(), true);
         }
-        self.values.extend(&column.values, rows.iter().map(|row| usize_of_u32(*row)))
+        if let Values::Dictionary(indices, entries) = &column.values {
+            return self.take_indices(column, (indices, entries), rows, before);
+        }
+        let bytes = self.look_up()?;
+        let taken = self.values.extend(&column.values, rows.iter().map(|row| usize_of_u32(*row)))?;
+        Ok(bytes + taken)
+    }
+
+    /// Takes rows of a column with a dictionary: their indices, as long as all rows have the same one.
+    fn take_indices(
+        &mut self,
+        column: &ColumnBatch,
+        (indices, entries): (&[u32], &Arc<Values>),
+        rows: &[u32],
+        before: usize,
+    ) -> Result<u64> {
+        if before == 0 {
+            self.indices = Some((Vec::new(), Arc::clone(entries)));
+        }
+        match &mut self.indices {
+            Some((taken, of)) if Arc::ptr_eq(of, entries) => {
+                taken.extend(rows.iter().map(|row| indices[usize_of_u32(*row)]));
+                Ok(u64_of(size_of_val(rows)))
+            }
+            _ => {
+                let mut bytes = self.look_up()?;
+                for row in rows {
+                    let row = usize_of_u32(*row);
+                    bytes += self.values.put(&column.values, (!column.is_null(row)).then_some(row))?;
+                }
+                Ok(bytes)
+            }
+        }
+    }
+
+    /// Replaces indices by their values. Returns the bytes that these take.
+    fn look_up(&mut self) -> Result<u64> {
+        let Some((indices, entries)) = self.indices.take() else { return Ok(0) };
+        let (mut bytes, rows) = (0, indices.len());
+        let values = Values::Dictionary(indices.into(), entries);
+        for row in 0..rows {
+            let is_there = self.validity.get(row).is_none_or(|is_there| *is_there);
+            bytes += self.values.put(&values, is_there.then_some(row))?;
+        }
+        Ok(bytes)
     }
 
     fn take_entries(
@@ -302,7 +359,10 @@ impl Gathering {
             rows,
             nulls,
             validity: (nulls > 0 && levels.is_none()).then(|| validity.into_iter().collect::<Bitmap>()),
-            values: self.values.take(),
+            values: match self.indices.take() {
+                Some((indices, entries)) => Values::Dictionary(indices.into(), entries),
+                None => self.values.take(),
+            },
             layout: if levels.is_some() { Layout::Dense } else { Layout::Spaced },
             levels,
             provisional: false,
@@ -372,8 +432,8 @@ impl Collected {
         Ok(u64_of(width.saturating_mul(count)))
     }
 
-    /// Appends a value, which may come from a dictionary; zero or empty for a null.
-    fn put(&mut self, values: &Values, at: Option<usize>) -> Result<()> {
+    /// Appends a value, which may come from a dictionary; zero or empty for a null. Returns the bytes that it takes.
+    fn put(&mut self, values: &Values, at: Option<usize>) -> Result<u64> {
         let Some(at) = at else {
             match self {
                 Collected::Boolean(out) => out.push(false),
@@ -387,7 +447,7 @@ impl Collected {
                 }
                 Collected::Strings { views, .. } => views.push(0),
             }
-            return Ok(());
+            return Ok(u64_of(size_of::<u128>()));
         };
         let (values, at) = match values {
             Values::Dictionary(indices, entries) => {
@@ -398,7 +458,7 @@ impl Collected {
         if at >= values.len() {
             return Err(missing());
         }
-        self.extend(values, at..at + 1).map(drop)
+        self.extend(values, at..at + 1)
     }
 
     /// All of them; none are left.
@@ -495,7 +555,7 @@ mod tests {
         let values: Values = all.iter().collect();
         let Values::ByteArray(strings) = &values else { panic!() };
         let long = strings.get(2).as_ptr();
-        let plain = Plain::of(Batch::of_values([values.clone()]).unwrap(), &schema).unwrap();
+        let plain = Plain::of(Batch::of_values([values.clone()]).unwrap(), &schema, &[]).unwrap();
         let mut gathered = Gathered::new(&schema);
         for first_row in [0, 7] {
             gathered.take(&plain, [0], &[3, 2, 0]).unwrap();
@@ -512,6 +572,73 @@ mod tests {
         }
     }
 
+    /// Indices stay as long as all rows have one dictionary; otherwise, and beside values, they become values. Nulls stay null.
+    #[test]
+    fn dictionaries_of_several_batches() {
+        let text = FieldDef::new("text", FieldType::Leaf(PhysicalType::ByteArray, None));
+        let schema = Schema::of_fields(&[text]).unwrap();
+        let of = |values: Values, nulls: &[bool]| {
+            let rows = values.len();
+            let validity: Bitmap = nulls.iter().map(|is_null| !is_null).collect();
+            let column = ColumnBatch {
+                leaf: 0,
+                rows,
+                nulls: nulls.iter().filter(|is_null| **is_null).count(),
+                validity: Some(validity),
+                values,
+                layout: Layout::Spaced,
+                levels: None,
+                provisional: false,
+            };
+            let batch = Batch { row_group: 0, first_row: 0, rows, columns: vec![column] };
+            Plain::of(batch, &schema, &[]).unwrap()
+        };
+        let [few, other] = [vec!["a", "b, which is longer than a view"], vec!["c"]]
+            .map(|entries| Arc::new(entries.iter().collect::<Values>()));
+        let first = of(Values::Dictionary(vec![1, 0, 0].into(), Arc::clone(&few)), &[false, true, false]);
+        let second = of(Values::Dictionary(vec![0].into(), other), &[false]);
+        // Of no entries: all are null.
+        let none = Arc::new(Values::from_iter([""; 0]));
+        let nothing = of(Values::Dictionary(vec![0, 0].into(), none), &[true, true]);
+        let plain = of(["d"].iter().collect(), &[false]);
+        let long = "b, which is longer than a view";
+        let texts = |batches: &[(&Plain, &[u32])]| {
+            let mut gathered = Gathered::new(&schema);
+            for (batch, rows) in batches {
+                gathered.take(batch, [0], rows).unwrap();
+            }
+            let column = gathered.finish().columns.remove(0);
+            let is_kept = matches!(column.values, Values::Dictionary(..));
+            let text = |row: usize| match &column.values {
+                _ if column.is_null(row) => None,
+                Values::Dictionary(indices, entries) => {
+                    let Values::ByteArray(entries) = &**entries else { panic!() };
+                    Some(String::from_utf8(entries.get(indices[row] as usize).to_vec()).unwrap())
+                }
+                Values::ByteArray(values) => Some(String::from_utf8(values.get(row).to_vec()).unwrap()),
+                other => panic!("{other:?}"),
+            };
+            ((0..column.rows).map(text).collect::<Vec<_>>(), is_kept)
+        };
+        let found = |of: &[Option<&str>], is_kept| {
+            (of.iter().map(|text| text.map(str::to_owned)).collect::<Vec<_>>(), is_kept)
+        };
+        assert_eq!(texts(&[(&first, &[2, 1]), (&first, &[0])]), found(&[Some("a"), None, Some(long)], true));
+        assert_eq!(
+            texts(&[(&first, &[0, 1]), (&second, &[0]), (&first, &[2])]),
+            found(&[Some(long), None, Some("c"), Some("a")], false)
+        );
+        assert_eq!(
+            texts(&[(&nothing, &[0]), (&first, &[0]), (&nothing, &[1])]),
+            found(&[None, Some(long), None], false)
+        );
+        assert_eq!(
+            texts(&[(&first, &[1, 0]), (&plain, &[0]), (&second, &[0])]),
+            found(&[None, Some(long), Some("d"), Some("c")], false)
+        );
+        assert_eq!(texts(&[(&plain, &[0]), (&first, &[0])]), found(&[Some("d"), Some(long)], false));
+    }
+
     /// One that reads as empty stays so, whatever buffers there are.
     #[test]
     fn a_view_of_nothing() {
@@ -519,9 +646,9 @@ mod tests {
         let schema = Schema::of_fields(&[text]).unwrap();
         let nothing = moved(20, 0, 5).unwrap();
         let strings = ByteArrays::new(vec![nothing].into(), Arc::new(vec![Bytes::from_static(b"too short")]));
-        let wrong = Plain::of(Batch::of_values([Values::ByteArray(strings)]).unwrap(), &schema).unwrap();
+        let wrong = Plain::of(Batch::of_values([Values::ByteArray(strings)]).unwrap(), &schema, &[]).unwrap();
         let right = Batch::of_values([["a string that is long enough for it"].iter().collect()]).unwrap();
-        let right = Plain::of(right, &schema).unwrap();
+        let right = Plain::of(right, &schema, &[]).unwrap();
         let mut gathered = Gathered::new(&schema);
         gathered.take(&right, [0], &[0]).unwrap();
         gathered.take(&wrong, [0], &[0]).unwrap();

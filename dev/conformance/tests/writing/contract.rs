@@ -13,7 +13,9 @@ use marquetry_parquet::batch::{Batch, Layout, Values};
 use marquetry_parquet::format::Encoding;
 use marquetry_parquet::read::ReadOptions;
 use marquetry_parquet::schema::Schema;
-use marquetry_parquet::write::{ColumnOptions, Fed, FileWriter, PageVersion, Room, WriteOptions};
+use marquetry_parquet::write::{
+    BloomOptions, ColumnOptions, Fed, FileWriter, PageBloomOptions, PageVersion, Room, WriteOptions,
+};
 
 use crate::given::{self, Flavour, SHAPES, TYPES};
 use crate::rewritten::{SPILL, batches, plain, write};
@@ -29,7 +31,8 @@ fn same_file(schema: &Arc<Schema>, given: &[Batch], options: &WriteOptions) -> W
         let other = write(schema, given, options.clone(), manner).unwrap();
         assert!(kind.object(FILE) == other.object(FILE), "{manner:?}, {options:?}");
         if manner.budget <= 1 {
-            assert!(other.report.units_max < SLICE_UNITS_MAX, "{}", other.report.units_max);
+            let units = other.report.units_max;
+            assert!(units < SLICE_UNITS_MAX, "{units} units, {options:?}");
         }
     }
     kind
@@ -71,6 +74,68 @@ fn budgets_do_not_change_where_a_dictionary_is_left() {
         let kept = write(&schema, &given, of(1 << 20), Manner::KIND).unwrap();
         assert_ne!(left.object(FILE).len(), kept.object(FILE).len(), "{name}: no dictionary was left");
     }
+}
+
+/// Batches with dictionaries of their own, several of them one after the other in a chunk, make the same file as batches of the values; where
+/// they are left, where they are in part unused, and whatever looks at each value, too.
+#[test]
+fn what_is_written_does_not_depend_on_the_dictionaries_of_batches() {
+    let mut translated = 0;
+    for (seed, flavour) in [Flavour::Few, Flavour::Ascending, Flavour::Random].into_iter().enumerate() {
+        let schema = given::schema(&TYPES[1..], &SHAPES[..2]);
+        let given =
+            [3_000, 500].map(|rows| given::batch(&schema, rows, flavour, Layout::Spaced, seed as u64));
+        let dictionaries = WriteOptions {
+            column: ColumnOptions { encoding: Some(Encoding::RleDictionary), ..plain() },
+            row_group_rows: 1_200,
+            ..WriteOptions::default()
+        };
+        let file = write(&schema, &given, dictionaries, Manner::KIND).unwrap().object(FILE);
+        let read = |keep_dictionaries, layout| {
+            let options =
+                ReadOptions { keep_dictionaries, layout, batch_rows: 700, ..ReadOptions::default() };
+            batches(&file, options).unwrap().1
+        };
+        let filters = ColumnOptions {
+            bloom: Some(BloomOptions::default()),
+            page_bloom: Some(PageBloomOptions::default()),
+            ..ColumnOptions::default()
+        };
+        for layout in [Layout::Spaced, Layout::Dense] {
+            let (kept, plain) = (read(true, layout), read(false, layout));
+            let columns = kept.iter().flat_map(|batch| &batch.columns);
+            translated += columns.filter(|column| matches!(column.values, Values::Dictionary(..))).count();
+            let asked = ColumnOptions { encoding: Some(Encoding::RleDictionary), ..ColumnOptions::default() };
+            for options in [
+                WriteOptions { column: asked.clone(), page_rows: 100, ..WriteOptions::default() },
+                WriteOptions {
+                    column: asked.clone(),
+                    dictionary_bytes: 3_000,
+                    page_rows: 100,
+                    ..WriteOptions::default()
+                },
+                WriteOptions {
+                    column: asked,
+                    spill: Some(SPILL),
+                    held_bytes_max: 20_000,
+                    page_rows: 50,
+                    ..WriteOptions::default()
+                },
+                WriteOptions { column: filters.clone(), row_group_rows: 2_000, ..WriteOptions::default() },
+                WriteOptions::default(),
+            ] {
+                let of_values = write(&schema, &plain, options.clone(), Manner::KIND).unwrap();
+                // Encodings that are chosen take a step each, of more units.
+                let of_dictionaries = match options.column.encoding {
+                    Some(_) => same_file(&schema, &kept, &options),
+                    None => write(&schema, &kept, options.clone(), Manner::DISORDERLY).unwrap(),
+                };
+                let is_same = of_values.object(FILE) == of_dictionaries.object(FILE);
+                assert!(is_same, "{flavour:?}, {layout:?}, {options:?}");
+            }
+        }
+    }
+    assert!(translated > 200, "{translated} columns had dictionaries");
 }
 
 /// Most that is held are open pages of numbers; so they are ended and moved away, column by column, until it is enough. With those of strings

@@ -73,6 +73,7 @@ impl ColumnWriter {
             && is_ended
         {
             *coding.encoder = Encoder::new(coding.encoding, self.physical_type)?;
+            coding.release_translation();
         }
         Ok(is_ended)
     }
