@@ -2,6 +2,7 @@
 //!
 //! The structures themselves are in [`format`](mod@crate::format).
 
+mod alike;
 mod read;
 mod skim;
 mod skip;
