@@ -14,8 +14,8 @@ use core::array;
 use marquetry_base::cast::usize_of_u32;
 use marquetry_base::{Budget, Price};
 
+use super::ends::{length, varint_end};
 use super::read::{Kind, Reader, Stop, Thrift};
-use super::skip::{length, varint_end};
 
 /// The price of comparing: of the bytes, and of each structure, number or string that is stepped over.
 const COMPARE_PRICE: Price = Price { kib: 160, kilovalue: 24 << 10 };
