@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint builds semver without-corpus soak fuzz bench bench-stall deny
+.PHONY: help demo test lint builds semver without-corpus soak fuzz bench bench-stall bench-wide deny
 
 TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/marquetry/tools
 export PATH := $(HOME)/.cargo/bin:$(PATH):$(TOOLS)/bin
@@ -99,3 +99,7 @@ bench-stall: ## the longest that readers keep their thread, against the peers, a
 	@dev/setup.sh rust-dev c++ peers
 	MARQUETRY_PYTHON=$(PEERS_PYTHON) dev/bench/run.sh --only-stall
 	dev/bench/run.sh --only-stall-writing
+
+bench-wide: ## ten of very many columns, against the peers: opening and reading files of up to 100,000 columns
+	@dev/setup.sh rust-dev c++ peers
+	dev/bench/run.sh --only-wide

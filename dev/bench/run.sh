@@ -1,7 +1,7 @@
 #!/bin/sh
 # The benchmarks: `make bench`. Sets up what is missing, builds, makes the files, measures, and says where the results are.
 #
-#     dev/bench/run.sh [--quick] [--only-read | --only-nested | --only-write | --only-cql-text | --only-whole | --only-find] [options of bench-read, such as: --without ours --only "arrow int64"]
+#     dev/bench/run.sh [--quick] [--only-read | --only-nested | --only-write | --only-cql-text | --only-whole | --only-find | --only-wide] [options of bench-read, such as: --without ours --only "arrow int64"]
 #     dev/bench/run.sh [--quick] --only-stall [options of bench-stall, such as: --mib 1024 --only adversarial]
 #     dev/bench/run.sh [--quick] --only-stall-writing [WORDS of a case's name]
 #     dev/bench/run.sh [--quick] --only-prices [WORDS of a case's name]
@@ -27,6 +27,8 @@ cql_text=yes
 whole=yes
 find=yes
 find_rows=10000000
+wide=yes
+wide_columns=10,100,1000,10000,100000
 stall=no
 stall_writing=no
 prices=no
@@ -39,17 +41,18 @@ stall_scale=0.25
 
 while [ $# -gt 0 ]; do
     case "$1" in
-        --quick) scale=0.05 stall_scale=0.01 mib=4 large_mib=8 thousands=20 page_mib=16 rounds=5 find_rows=100000 files="$out/files-quick" ;;
-        --only-read) nested=no write=no cql_text=no whole=no find=no ;;
-        --only-nested) read=no write=no cql_text=no whole=no find=no ;;
-        --only-write) read=no nested=no cql_text=no whole=no find=no ;;
-        --only-cql-text) read=no nested=no write=no whole=no find=no ;;
-        --only-whole) read=no nested=no write=no cql_text=no find=no ;;
-        --only-find) read=no nested=no write=no cql_text=no whole=no ;;
-        --only-stall) read=no nested=no write=no cql_text=no whole=no find=no stall=yes ;;
-        --only-stall-writing) read=no nested=no write=no cql_text=no whole=no find=no stall_writing=yes ;;
-        --only-prices) read=no nested=no write=no cql_text=no whole=no find=no prices=yes ;;
-        --only-lateness) read=no nested=no write=no cql_text=no whole=no find=no lateness=yes ;;
+        --quick) scale=0.05 stall_scale=0.01 mib=4 large_mib=8 thousands=20 page_mib=16 rounds=5 find_rows=100000 wide_columns=10,1000 files="$out/files-quick" ;;
+        --only-read) nested=no write=no cql_text=no whole=no find=no wide=no ;;
+        --only-nested) read=no write=no cql_text=no whole=no find=no wide=no ;;
+        --only-write) read=no nested=no cql_text=no whole=no find=no wide=no ;;
+        --only-cql-text) read=no nested=no write=no whole=no find=no wide=no ;;
+        --only-whole) read=no nested=no write=no cql_text=no find=no wide=no ;;
+        --only-find) read=no nested=no write=no cql_text=no whole=no wide=no ;;
+        --only-wide) read=no nested=no write=no cql_text=no whole=no find=no ;;
+        --only-stall) read=no nested=no write=no cql_text=no whole=no find=no wide=no stall=yes ;;
+        --only-stall-writing) read=no nested=no write=no cql_text=no whole=no find=no wide=no stall_writing=yes ;;
+        --only-prices) read=no nested=no write=no cql_text=no whole=no find=no wide=no prices=yes ;;
+        --only-lateness) read=no nested=no write=no cql_text=no whole=no find=no wide=no lateness=yes ;;
         -h | --help) sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 0 ;;
         *) break ;;
     esac
@@ -156,6 +159,15 @@ if [ "$find" = yes ]; then
     "$target/release/bench-find" --files "$files" --out "$out" --bin "$target/release" --python "$python" \
         --peers "$bench/peers_find.py" --rows "$find_rows" "$@"
     say "results: $out/find.md, find.json"
+fi
+
+if [ "$wide" = yes ]; then
+    say "making wide files in $files and opening them"
+    mkdir -p "$files"
+    cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench --features peers
+    "$target/release/bench-wide" --files "$files" --out "$out" --bin "$target/release" --python "$python" \
+        --peers "$bench/peers_wide.py" --columns "$wide_columns" "$@"
+    say "results: $out/wide.md, wide.svg, wide.json"
 fi
 
 if [ "$prices" = yes ]; then

@@ -135,9 +135,9 @@ impl TableArgs {
     ) -> Outcome<Arc<dyn Source>> {
         let mut options = self.options(interrupted)?;
         options.destination = Some(destination.clone());
-        let opened = self.opened(paths, options)?;
-        self.expect_text(&[&opened])?;
         let filter = self.predicate.as_ref().map(Filter::new);
+        let opened = self.opened(paths, filter.as_ref(), options)?;
+        self.expect_text(&[&opened])?;
         self.shaped(&opened, filter.as_ref(), &self.renamed()?, self.wanted()?)
     }
 
@@ -148,7 +148,7 @@ impl TableArgs {
         wanted: &Filter,
         interrupted: &Interrupted,
     ) -> Outcome<Arc<dyn Source>> {
-        let opened = marquetry::open_all(paths, &SourceOptions::from(self.options(interrupted)?))?;
+        let opened = self.opened(paths, Some(wanted), self.options(interrupted)?)?;
         self.expect_text(&[&opened])?;
         self.shaped(&opened, Some(wanted), &self.renamed()?, self.wanted()?)
     }
@@ -161,7 +161,13 @@ impl TableArgs {
         more: &[ColumnPath],
         interrupted: &Interrupted,
     ) -> Outcome<[Arc<dyn Source>; 2]> {
-        let open = |path: &PathBuf| self.opened(std::slice::from_ref(path), self.options(interrupted)?);
+        let open = |path: &PathBuf| {
+            let options = self.options(interrupted)?;
+            if self.predicate.is_some() {
+                return Ok(marquetry::open_all([path], &SourceOptions::from(options))?);
+            }
+            self.opened(std::slice::from_ref(path), None, options)
+        };
         let [a, b] = [open(paths[0])?, open(paths[1])?];
         self.expect_text(&[&a, &b])?;
         let wanted = self.wanted()?.map(|columns| with_columns(columns, more));
@@ -179,10 +185,22 @@ impl TableArgs {
         Ok([shaped(&a)?, shaped(&b)?])
     }
 
-    /// Opens files as they are; of the columns those that are wanted, if nothing else is needed to find them.
-    fn opened(&self, paths: &[PathBuf], mut options: FilesOptions) -> Outcome<Reader> {
-        if self.types.is_empty() && self.rename.is_empty() && self.predicate.is_none() {
-            options.columns = self.wanted()?;
+    /// Opens files as they are; of the columns those that are wanted, and those that rows are filtered by, if nothing else is
+    /// needed to find them.
+    fn opened(
+        &self,
+        paths: &[PathBuf],
+        filter: Option<&Filter>,
+        mut options: FilesOptions,
+    ) -> Outcome<Reader> {
+        if self.types.is_empty() && self.rename.is_empty() {
+            match filter {
+                None => options.columns = self.wanted()?,
+                Some(filter) => {
+                    let needed = self.wanted()?.zip(filter.columns());
+                    options.needed = needed.map(|(wanted, more)| with_columns(wanted, &more));
+                }
+            }
         }
         Ok(marquetry::open_all(paths, &SourceOptions::from(options))?)
     }

@@ -61,7 +61,7 @@ mod writer;
 #[cfg(all(feature = "arrow", feature = "tables"))]
 pub use arrow_door::{RecordBatches, create_arrow};
 #[cfg(feature = "tables")]
-pub use door::{copy, create, destination, open, open_all};
+pub use door::{copy, create, destination, open, open_all, open_columns};
 #[cfg(feature = "tables")]
 pub use kinds::Target;
 #[cfg(feature = "arrow")]

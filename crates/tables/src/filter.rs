@@ -9,6 +9,8 @@ use marquetry_parquet::prune::Predicate;
 use marquetry_parquet::schema::Schema;
 use marquetry_text::predicate::{self, PredicateError};
 
+use crate::ColumnPath;
+
 /// Which rows are wanted: a [predicate](marquetry_text::predicate) as people write it, and how rows are searched for.
 ///
 /// ```
@@ -61,6 +63,12 @@ impl Filter {
     /// The text of the predicate.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// The columns, and fields of columns, that the text names. `None` if it is no predicate of any table.
+    pub fn columns(&self) -> Option<Vec<ColumnPath>> {
+        let names = predicate::names(&self.text).ok()?;
+        Some(names.into_iter().map(ColumnPath::of_parts).collect())
     }
 
     /// Whether it is a predicate over a table's columns.

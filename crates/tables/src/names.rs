@@ -27,8 +27,12 @@ pub struct ColumnPath {
 impl ColumnPath {
     /// The column, or field of a column, with exactly these names.
     pub fn of<S: Into<String>>(names: impl IntoIterator<Item = S>) -> ColumnPath {
-        let parts: Vec<PathPart> =
-            names.into_iter().map(|name| PathPart { text: name.into(), is_whole: true }).collect();
+        let part = |name: S| PathPart { text: name.into(), is_whole: true };
+        ColumnPath::of_parts(names.into_iter().map(part).collect())
+    }
+
+    /// The column with this path, as a predicate names it.
+    pub(crate) fn of_parts(parts: Vec<PathPart>) -> ColumnPath {
         let names: Vec<&str> = parts.iter().map(|part| part.text.as_str()).collect();
         ColumnPath { text: listed(&names, "."), parts }
     }

@@ -251,6 +251,157 @@ fn a_locator_of_another_file_is_not_believed() {
     assert_eq!(found, expected);
 }
 
+/// A locator that can be made to lie: its checksums are right all the same.
+struct Lying {
+    file: Vec<u8>,
+    /// Where its blocks are, what they hold, and where its slots are in that.
+    start: usize,
+    payload: Vec<u8>,
+    slots: std::ops::Range<usize>,
+}
+
+const BLOCK: usize = 4096;
+const PAYLOAD: usize = 4080;
+
+impl Lying {
+    fn of(file: &[u8]) -> Lying {
+        let announced = &file[file.len() - 8 - 1 - 84..];
+        let number =
+            |at: usize| usize_of(u64::from_le_bytes(announced[at..at + 8].try_into().unwrap())).unwrap();
+        let (start, bytes) = (number(8), number(16));
+        let blocks = file[start..start + bytes].chunks(BLOCK);
+        let payload = blocks.flat_map(|block| block[..PAYLOAD].to_vec()).collect();
+        let slots = number(24)..number(24) + 16 * number(32);
+        Lying { file: file.to_vec(), start, payload, slots }
+    }
+
+    /// The slot of a field, and the bytes of its records.
+    fn records(&self, path: &str) -> (usize, std::ops::Range<usize>) {
+        let hash = path.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+        });
+        let tag = hash.to_le_bytes();
+        let slot = self.slots.clone().step_by(16).find(|slot| self.payload[*slot..*slot + 4] == tag[..4]);
+        let slot = slot.expect("a slot");
+        let start = u64::from_le_bytes(self.payload[slot + 8..slot + 16].try_into().unwrap());
+        let start = usize_of(start).unwrap();
+        (slot, start..start + self.u32_at(slot + 4))
+    }
+
+    fn u32_at(&self, at: usize) -> usize {
+        u32::from_le_bytes(self.payload[at..at + 4].try_into().unwrap()) as usize
+    }
+
+    /// Where in a record its element and its first chunk are, each after its length.
+    fn parts(&self, record: &std::ops::Range<usize>) -> (std::ops::Range<usize>, std::ops::Range<usize>) {
+        let element = record.start + 16..record.start + 16 + self.u32_at(record.start + 12);
+        let chunk = element.end + 4..element.end + 4 + self.u32_at(element.end);
+        (element, chunk)
+    }
+
+    /// The file, with right checksums of what the payload is now.
+    fn file(&self) -> Bytes {
+        let mut file = self.file.clone();
+        for (number, payload) in self.payload.chunks(PAYLOAD).enumerate() {
+            let block = &mut file[self.start + number * BLOCK..][..BLOCK];
+            block[..PAYLOAD].copy_from_slice(payload);
+            let crc = crc32fast::hash(&block[..BLOCK - 4]);
+            block[BLOCK - 4..].copy_from_slice(&crc.to_le_bytes());
+        }
+        file.into()
+    }
+}
+
+/// A locator whose checksums are right and which is wrong in any of its parts is not believed; where it could be right, what it
+/// says is what a footer could say, and nothing worse comes of it.
+#[test]
+fn a_locator_that_lies_is_not_believed() {
+    let (file, _) = file(&wide(1000), 2, true, Manner::KIND);
+    let columns = FooterColumns::new(["feature_7", "feature_500"]);
+    let (expected, taken) = read(&file, &columns).unwrap();
+    assert!(taken.bytes < 110_000);
+    let honest = Lying::of(&file);
+    assert_eq!(honest.file(), file);
+    let (slot, record) = honest.records("feature_7");
+    let (_, other) = honest.records("feature_8");
+    let (element, chunk) = honest.parts(&record);
+    let mut lies: Vec<(String, Lying)> = Vec::new();
+    let mut lie = |name: String, change: &dyn Fn(&mut Vec<u8>)| {
+        let mut lying = Lying::of(&file);
+        change(&mut lying.payload);
+        lies.push((name, lying));
+    };
+    lie("another hash".into(), &|payload| payload[slot] ^= 1);
+    lie("another column's records".into(), &|payload| {
+        payload[slot + 8..slot + 16].copy_from_slice(&(other.start as u64).to_le_bytes());
+    });
+    lie("no records".into(), &|payload| payload[slot + 4..slot + 8].fill(0));
+    for by in [1_i32, -1, 100, -100, 1 << 30] {
+        let add = |at: usize| {
+            move |payload: &mut Vec<u8>| {
+                let bytes: [u8; 4] = payload[at..at + 4].try_into().unwrap();
+                let sum = i32::from_le_bytes(bytes).wrapping_add(by);
+                payload[at..at + 4].copy_from_slice(&sum.to_le_bytes());
+            }
+        };
+        lie(format!("records of {by} bytes more"), &add(slot + 4));
+        lie(format!("records {by} bytes further"), &add(slot + 8));
+        lie(format!("an element of {by} bytes more"), &add(element.start - 4));
+        lie(format!("a chunk of {by} bytes more"), &add(chunk.start - 4));
+    }
+    lie("a leaf that is not there".into(), &|payload| payload[record.start + 3] = 1);
+    lie("a path of two names".into(), &|payload| payload[record.start + 6] = 2);
+    // The type is the first field of the element, and the first of the chunk's metadata: that comes after its offset.
+    lie("another type of the element".into(), &|payload| {
+        assert_eq!(payload[element.start..][..2], [0x15, 4], "INT64");
+        payload[element.start + 1] = 10;
+    });
+    let metadata = chunk.start + 1 + payload_number(&honest.payload[chunk.start + 1..]).1;
+    lie("another type of the chunk".into(), &|payload| {
+        assert_eq!(payload[metadata..][..3], [0x1c, 0x15, 4], "the metadata, and INT64");
+        payload[metadata + 2] = 2;
+    });
+    for (name, lying) in &lies {
+        let (found, taken) = read(&lying.file(), &columns).unwrap();
+        assert_eq!(found, expected, "{name}");
+        assert!(taken.bytes > 110_000, "{name}: it is believed");
+    }
+    // Whatever byte of the record is changed: the footer is walked, or what is found could be in a footer, of this column and of
+    // data before the locator.
+    let (mut doubted, mut believed) = (0, 0);
+    for at in record {
+        for bit in [0, 3, 6] {
+            let mut lying = Lying::of(&file);
+            lying.payload[at] ^= 1 << bit;
+            let (found, taken) = match read(&lying.file(), &columns) {
+                Ok(found) => found,
+                Err(error) => panic!("byte {at}: {error}"),
+            };
+            assert_eq!(found.schema.leaves().len(), 2);
+            for group in &found.row_groups {
+                for chunk in &group.columns {
+                    let end = chunk.first_page_offset() + chunk.compressed_bytes;
+                    assert!(chunk.values == group.rows && end <= honest.start as u64, "byte {at}: {chunk:?}");
+                }
+            }
+            if taken.bytes > 110_000 {
+                assert_eq!(found, expected, "byte {at}");
+                doubted += 1;
+            } else {
+                believed += 1;
+            }
+        }
+    }
+    println!("{} lies; of the record's bits, {doubted} doubted, {believed} believed", lies.len());
+    assert!(doubted > 100);
+}
+
+/// A number as Thrift's compact protocol has it, and its bytes.
+fn payload_number(bytes: &[u8]) -> (u64, usize) {
+    let length = 1 + bytes.iter().position(|byte| *byte < 0x80).unwrap();
+    (bytes[..length].iter().rev().fold(0, |value, byte| value << 7 | u64::from(byte & 0x7f)), length)
+}
+
 #[test]
 #[ignore = "soak: a hundred thousand columns"]
 fn ten_of_a_hundred_thousand_columns() {

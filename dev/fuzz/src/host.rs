@@ -10,7 +10,7 @@ use marquetry_conformance::canonical::{FILE, with_bytes};
 use marquetry_conformance::hostile::{self, Manner};
 use marquetry_conformance::records;
 use marquetry_parquet::batch::{Batch, ColumnBatch, Layout};
-use marquetry_parquet::format::{Compression, FileMetaData};
+use marquetry_parquet::format::{Compression, FileMetaData, FooterColumns};
 use marquetry_parquet::read::{BatchReader, FooterReader, ReadOptions};
 use marquetry_parquet::schema::Schema;
 
@@ -178,6 +178,27 @@ pub struct Told {
 /// The machine's.
 pub fn footer(bytes: &Bytes, limits: Limits, manner: Manner) -> Result<Arc<FileMetaData>> {
     let mut machine = Watched::new(FooterReader::new(FILE, limits));
+    let mut found = None;
+    hostile::run(&mut machine, FILE, bytes, manner, |metadata| {
+        found = Some(metadata);
+        Ok(())
+    })?;
+    found.ok_or_else(|| Error::internal("a footer without metadata"))
+}
+
+/// The same, as far as it is of these columns, those that are there.
+///
+/// # Errors
+///
+/// The machine's.
+pub fn footer_of(
+    bytes: &Bytes,
+    limits: Limits,
+    columns: FooterColumns,
+    manner: Manner,
+) -> Result<Arc<FileMetaData>> {
+    let columns = columns.allow_missing();
+    let mut machine = Watched::new(FooterReader::of_columns(FILE, limits, columns));
     let mut found = None;
     hostile::run(&mut machine, FILE, bytes, manner, |metadata| {
         found = Some(metadata);

@@ -21,8 +21,8 @@ pub(super) struct Kept {
     /// The length of the list that is read, one for each leaf, and the next of those that are kept.
     length: usize,
     next: usize,
-    /// What is being skipped, and how much of the list that is.
-    pub(super) skipper: Option<Skipper>,
+    /// What skips what is not wanted, and how much of the list is being skipped by it; none if that is nothing.
+    pub(super) skipper: Skipper,
     skipped: usize,
     /// Chunks of this row group, row groups so far, and the first that has another number than there are leaves.
     chunks: usize,
@@ -64,7 +64,7 @@ impl Kept {
             leaves: Segmented::new(),
             length: 0,
             next: 0,
-            skipper: None,
+            skipper: Skipper::new(),
             skipped: 0,
             chunks: 0,
             groups: 0,
@@ -136,6 +136,11 @@ impl Kept {
         Ok(None)
     }
 
+    /// Leaves of the file, as far as they were looked at.
+    pub(super) fn file_leaves(&self) -> usize {
+        self.file_leaves
+    }
+
     /// Begins a list that has an element for each leaf.
     pub(super) fn begin_list(&mut self, length: usize) {
         (self.length, self.next) = (length, 0);
@@ -154,13 +159,17 @@ impl Kept {
 
     /// Skips so many elements of the list, which start at `at` in the file.
     pub(super) fn skip(&mut self, what: &'static str, at: u64, count: usize) {
-        self.skipper = Some(Skipper::structures(what, at, count));
+        self.skipper.begin(what, at, count);
         self.skipped = count;
+    }
+
+    /// Whether some are being skipped.
+    pub(super) fn is_skipping(&self) -> bool {
+        self.skipped > 0
     }
 
     /// How many elements of the list were skipped.
     pub(super) fn skipped(&mut self) -> usize {
-        self.skipper = None;
         core::mem::take(&mut self.skipped)
     }
 

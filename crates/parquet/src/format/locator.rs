@@ -148,6 +148,47 @@ impl Announcement {
     }
 }
 
+/// Where the records of a field are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Slot {
+    /// Of the field's [hash](PathHash::tag).
+    pub(crate) tag: u32,
+    /// Bytes of the records; none of a slot that is empty.
+    pub(crate) bytes: u32,
+    /// It is a group that cannot be cut.
+    pub(crate) is_whole: bool,
+    pub(crate) start: u64,
+}
+
+/// The bit of a slot's length that says that its group cannot be cut.
+const WHOLE: u32 = 1 << 31;
+
+impl Slot {
+    /// `None` of what is shorter than a slot.
+    pub(crate) fn read(bytes: &[u8]) -> Option<Slot> {
+        let (tag, rest) = bytes.split_first_chunk::<4>()?;
+        let (length, start) = rest.split_first_chunk::<4>()?;
+        let length = u32::from_le_bytes(*length);
+        Some(Slot {
+            tag: u32::from_le_bytes(*tag),
+            bytes: length & !WHOLE,
+            is_whole: length & WHOLE != 0,
+            start: u64::from_le_bytes(*start.first_chunk()?),
+        })
+    }
+
+    /// `None` for records of 2 GiB and more.
+    pub(crate) fn write(self) -> Option<[u8; SLOT_BYTES]> {
+        let length = Some(self.bytes).filter(|bytes| *bytes < WHOLE)?;
+        let length = length | if self.is_whole { WHOLE } else { 0 };
+        let mut out = [0; SLOT_BYTES];
+        out[..4].copy_from_slice(&self.tag.to_le_bytes());
+        out[4..8].copy_from_slice(&length.to_le_bytes());
+        out[8..].copy_from_slice(&self.start.to_le_bytes());
+        Some(out)
+    }
+}
+
 /// The trailer of a block: where the body is, the block's number, and the checksum of all before it.
 pub(crate) fn trailer(body_start: u64, number: u64, payload: &[u8]) -> [u8; BLOCK_BYTES - PAYLOAD_BYTES] {
     let mut out = [0; BLOCK_BYTES - PAYLOAD_BYTES];

@@ -34,6 +34,8 @@ pub struct FileMetaData {
     pub footer_start: u64,
     /// The footer's length in bytes, without its length and magic.
     pub footer_bytes: u64,
+    /// It was read [for some columns](super::FooterColumns), and the file has others.
+    pub is_partial: bool,
 }
 
 impl FileMetaData {

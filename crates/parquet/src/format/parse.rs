@@ -235,7 +235,7 @@ impl FooterParser {
     /// Whether elements of a list are skipped next, because they are not wanted.
     fn skips(&mut self) -> bool {
         let Some(kept) = &mut self.kept else { return false };
-        if kept.skipper.is_some() {
+        if kept.is_skipping() {
             return true;
         }
         let (Expects::ColumnChunks { chunks: left, .. } | Expects::ColumnOrders { left }) = self.expects
@@ -252,9 +252,8 @@ impl FooterParser {
     /// Skips on. False if the budget is spent.
     fn skip_on(&mut self, budget: &mut Budget<'_>) -> Result<bool> {
         let Some(kept) = &mut self.kept else { return Ok(true) };
-        let Some(skipper) = &mut kept.skipper else { return Ok(true) };
         let rest = self.piece.get(self.read..).unwrap_or_default();
-        let (skipped, is_done) = skipper.step(rest, budget)?;
+        let (skipped, is_done) = kept.skipper.step(rest, budget)?;
         self.read += skipped;
         self.at += u64_of(skipped);
         if is_done {
@@ -363,8 +362,8 @@ impl FooterParser {
 
     /// The footer ends in the middle of something.
     fn ends_early(&mut self) -> Error {
-        let skipper = self.kept.as_ref().and_then(|kept| kept.skipper.as_ref());
-        let start = skipper.map_or(self.at, |skipper| skipper.start());
+        let kept = self.kept.as_ref().filter(|kept| kept.is_skipping());
+        let start = kept.map_or(self.at, |kept| kept.skipper.start());
         let at = self.skim.as_ref().map_or(start, |skim| skim.start());
         let fault = Stop::End.into_error(FOOTER, at);
         match self.skim.take() {
@@ -581,6 +580,7 @@ impl FooterParser {
         let row_groups = self.row_groups.as_mut().ok_or_else(|| missing("no list of row groups"))?;
         self.rows.ok_or_else(|| missing("no number of rows"))?;
         let leaves = schema.leaves().len();
+        let is_partial = self.kept.as_ref().is_some_and(|kept| kept.file_leaves() > leaves);
         if let Some((group, chunks, leaves)) = self.kept.as_ref().and_then(|kept| kept.mismatch()) {
             return Err(wrong_chunks(group, chunks, leaves));
         }
@@ -626,6 +626,7 @@ impl FooterParser {
             encryption: self.encryption,
             footer_start: self.start,
             footer_bytes: self.end - self.start,
+            is_partial,
         }))
     }
 }

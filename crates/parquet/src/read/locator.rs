@@ -9,13 +9,13 @@ use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_base::{Budget, Bytes, Input, Limits, Release, Result, Segmented, release_all};
 
 use crate::format::locator::{
-    Announcement, BLOCK_BYTES, BLOCK_SLOTS, PAYLOAD_BYTES, PathHash, SLOT_BYTES, holds,
+    Announcement, BLOCK_BYTES, BLOCK_SLOTS, PAYLOAD_BYTES, PathHash, SLOT_BYTES, Slot, holds,
 };
 use crate::format::{
-    Chooser, FileMetaData, FooterColumns, FooterParser, Keep, RowGroup, keep_sorting_columns,
+    Chooser, ColumnChunk, FileMetaData, FooterColumns, FooterParser, Keep, RowGroup, keep_sorting_columns,
 };
 use crate::going::Going;
-use crate::schema::Element;
+use crate::schema::{Element, Leaf};
 use crate::thrift::{Kind, Reader, Thrift, Writer};
 
 /// What checking a block costs, what looking at a slot, a field or a chunk does, and putting a row group together.
@@ -24,6 +24,8 @@ const SLOT_UNITS: u64 = 60;
 const FIELD_UNITS: u64 = 500;
 const CHUNK_UNITS: u64 = 250;
 const GROUP_UNITS: u64 = 100;
+/// What it costs to look at what a chunk's metadata says.
+const CHECK_UNITS: u64 = 10;
 /// Slots before the end of a block from which on the next block is asked for too: a search rarely goes further.
 const NEAR_SLOTS: u64 = 32;
 /// Slots that a search looks at, at most: a table that is half empty needs few.
@@ -417,13 +419,19 @@ impl LocatorReader {
             }
             Stage::Join(at) => {
                 budget.charge_units(GROUP_UNITS);
-                let (Some(head), Some(columns)) = (&mut self.head, &mut self.columns) else {
+                let (Some(head), Some(made)) = (&mut self.head, &mut self.columns) else {
                     return Err(Doubt);
                 };
-                match (head.row_groups.get_mut(at), columns.row_groups.get_mut(at)) {
+                match (head.row_groups.get_mut(at), made.row_groups.get_mut(at)) {
                     (Some(group), Some(RowGroup { columns, .. })) => {
                         budget.charge_units(FIELD_UNITS * u64_of(group.sorting_columns.len()));
+                        budget.charge_units(CHECK_UNITS * u64_of(columns.len()));
                         group.columns = core::mem::take(columns);
+                        let (rows, end) = (group.rows, self.found.body_start);
+                        let mut each = group.columns.iter().zip(made.schema.leaves());
+                        if !each.all(|(chunk, leaf)| can_be(chunk, leaf, rows, end)) {
+                            return Err(Doubt);
+                        }
                         keep_sorting_columns(group, &self.kept);
                         Stage::Join(at + 1)
                     }
@@ -441,6 +449,7 @@ impl LocatorReader {
                     column_orders: columns.column_orders,
                     footer_start: self.found.file_bytes - 8 - footer_bytes,
                     footer_bytes,
+                    is_partial: usize_of(self.found.leaves.into()).is_none_or(|all| all > self.kept.len()),
                     ..head
                 }));
             }
@@ -461,19 +470,12 @@ impl LocatorReader {
                 return Ok(false);
             }
             let slot = self.part(range.start, u64_of(SLOT_BYTES))?;
-            let (Some(tag), Some(bytes), Some(start)) =
-                (slot.first_chunk::<4>(), slot[4..].first_chunk::<4>(), slot[8..].first_chunk::<8>())
-            else {
-                return Err(Doubt);
-            };
-            let bytes = u32::from_le_bytes(*bytes);
-            let (bytes, is_whole) = (bytes & !WHOLE, bytes & WHOLE != 0);
+            let Slot { tag, bytes, is_whole, start } = Slot::read(&slot).ok_or(Doubt)?;
             if bytes == 0 {
                 self.places.append(&mut places);
                 return Ok(true);
             }
-            if u32::from_le_bytes(*tag) == hash.tag() && (is_whole || !is_group) {
-                let start = u64::from_le_bytes(*start);
+            if tag == hash.tag() && (is_whole || !is_group) {
                 places.push(start..start.checked_add(bytes.into()).ok_or(Doubt)?);
             }
         }
@@ -709,8 +711,15 @@ impl LocatorReader {
     }
 }
 
-/// The bit of a slot's length that says that its group cannot be cut.
-const WHOLE: u32 = 1 << 31;
+/// Whether a chunk can be what its record says: one of a column in a row group of so many `rows`, in a file of which all that is of
+/// columns ends before `end`.
+fn can_be(chunk: &ColumnChunk, leaf: &Leaf, rows: u64, end: u64) -> bool {
+    let is_before = |start: u64, bytes: u64| start.checked_add(bytes).is_some_and(|at| at <= end);
+    let indexes = [chunk.offset_index, chunk.column_index];
+    is_before(chunk.first_page_offset(), chunk.compressed_bytes)
+        && indexes.iter().flatten().all(|(start, bytes)| is_before(*start, u64::from(*bytes)))
+        && (leaf.repetition_max > 0 || chunk.values == rows)
+}
 
 /// Bytes of a chunk that its type is certainly within.
 const TYPE_BYTES: u64 = 32;

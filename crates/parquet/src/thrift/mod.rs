@@ -2,6 +2,8 @@
 //!
 //! The structures themselves are in [`format`](mod@crate::format).
 
+mod alike;
+mod ends;
 mod read;
 mod skim;
 mod skip;

@@ -5,15 +5,18 @@
 
 use alloc::vec::Vec;
 
-use marquetry_base::cast::{u64_of, usize_of, usize_of_u32};
+use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_base::{Budget, Error, Price, Release, Result};
 
+use super::alike::Layouts;
+use super::ends::{length, varint_end};
 use super::read::{Kind, SKIP_DEPTH_MAX, Stop, Thrift};
 
 /// The price of skipping: of a token, and of the bytes between them.
 const SKIP_PRICE: Price = Price { kib: 64, kilovalue: 4 << 10 };
-/// Tokens between two looks at the budget.
+/// Tokens between two looks at the budget, and what structures that are [alike](Layouts) cost between two.
 const TOKENS_AT_ONCE: usize = 2048;
+const UNITS_AT_ONCE: u64 = 8 << 10;
 /// A token is at most a field's header with a number, and a head with two.
 const TOKEN_BYTES_MAX: usize = 32;
 
@@ -31,6 +34,8 @@ pub(crate) struct Skipper {
     /// The beginning of a token whose end is in the next piece.
     token: [u8; TOKEN_BYTES_MAX],
     token_bytes: usize,
+    /// What the structures look like.
+    layouts: Layouts,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -52,11 +57,24 @@ enum Frame {
 impl Release for Skipper {}
 
 impl Skipper {
-    /// Skips `count` structures, the first of which starts at `start` in the file.
-    pub(crate) fn structures(what: &'static str, start: u64, count: usize) -> Skipper {
-        let mut frames = Vec::with_capacity(8);
-        frames.push(Frame::List { kind: Kind::Struct, left: u64_of(count) });
-        Skipper { what, start, frames, raw: 0, token: [0; TOKEN_BYTES_MAX], token_bytes: 0 }
+    /// Skips nothing yet.
+    pub(crate) fn new() -> Skipper {
+        Skipper {
+            what: "",
+            start: 0,
+            frames: Vec::with_capacity(8),
+            raw: 0,
+            token: [0; TOKEN_BYTES_MAX],
+            token_bytes: 0,
+            layouts: Layouts::default(),
+        }
+    }
+
+    /// Once all is skipped: skips `count` structures more, the first of which starts at `start` in the file.
+    pub(crate) fn begin(&mut self, what: &'static str, start: u64, count: usize) {
+        (self.what, self.start, self.raw, self.token_bytes) = (what, start, 0, 0);
+        self.frames.clear();
+        self.frames.push(Frame::List { kind: Kind::Struct, left: u64_of(count) });
     }
 
     /// Where the first of the structures starts.
@@ -81,10 +99,16 @@ impl Skipper {
                 self.end_token(piece, &mut at)?;
                 budget.charge(SKIP_PRICE, 0, 1);
             } else {
-                let before = at;
+                if self.alike(piece, &mut at, budget) {
+                    return Ok((at, false));
+                }
+                let (before, begins) = (at, self.frames.len() == 1);
                 let tokens = self.tokens(piece, &mut at, TOKENS_AT_ONCE)?;
                 budget.charge(SKIP_PRICE, at - before, tokens);
-                if tokens < TOKENS_AT_ONCE && !self.is_done() {
+                if begins && self.frames.len() <= 1 {
+                    let structure = piece.get(before..at).unwrap_or_default();
+                    self.layouts.learn(structure, budget);
+                } else if tokens < TOKENS_AT_ONCE && self.frames.len() > 1 {
                     // The rest is the beginning of a token, or nothing.
                     let rest = piece.get(at..).unwrap_or_default();
                     if let Some(token) = self.token.get_mut(..rest.len()) {
@@ -100,6 +124,22 @@ impl Skipper {
                 return Ok((at, false));
             }
         }
+    }
+
+    /// Skips structures that look like those before, as far as they do. True if more may follow, but not of this budget.
+    fn alike(&mut self, piece: &[u8], at: &mut usize, budget: &mut Budget<'_>) -> bool {
+        let [Frame::List { left, .. }] = self.frames.as_mut_slice() else { return false };
+        while *left > 0 {
+            let before = budget.spent();
+            while *left > 0 && budget.spent() - before < UNITS_AT_ONCE {
+                let Some(end) = self.layouts.end(piece, *at, budget) else { return false };
+                (*at, *left) = (end, *left - 1);
+            }
+            if *left > 0 && budget.is_spent() {
+                return true;
+            }
+        }
+        false
     }
 
     fn is_done(&self) -> bool {
@@ -146,6 +186,10 @@ impl Skipper {
                         if head == 0 {
                             self.frames.pop();
                             (at, done) = (next, done + 1);
+                            // The next of the structures may be like one before.
+                            if self.frames.len() == 1 {
+                                break 'values;
+                            }
                             continue 'values;
                         }
                         if head >> 4 == 0 {
@@ -280,49 +324,14 @@ fn kind(number: u8, at: usize) -> Thrift<Kind> {
     Kind::of(number).ok_or(Stop::Corrupt(at, "an unknown Thrift type"))
 }
 
-/// Where a LEB128 number ends. `None` if its end has not arrived.
-#[inline]
-fn varint_end(data: &[u8], at: usize) -> Thrift<Option<usize>> {
-    let rest = data.get(at..).unwrap_or_default();
-    if let Some(bytes) = rest.first_chunk::<8>() {
-        let stops = !u64::from_le_bytes(*bytes) & 0x8080_8080_8080_8080;
-        if stops != 0 {
-            return Ok(Some(at + usize_of_u32(stops.trailing_zeros() / 8) + 1));
-        }
-    }
-    match rest.iter().take(10).position(|byte| *byte < 0x80) {
-        Some(last) => Ok(Some(at + last + 1)),
-        None if rest.len() < 10 => Ok(None),
-        None => Err(Stop::Corrupt(at, "a number longer than 64 bits")),
-    }
-}
-
-/// A length below 2 GiB, and where it ends. `None` if its end has not arrived.
-#[inline]
-fn length(data: &[u8], at: usize) -> Thrift<Option<(usize, usize)>> {
-    match data.get(at) {
-        Some(&byte) if byte < 0x80 => Ok(Some((byte.into(), at + 1))),
-        _ => long_length(data, at),
-    }
-}
-
-fn long_length(data: &[u8], at: usize) -> Thrift<Option<(usize, usize)>> {
-    let Some(end) = varint_end(data, at)? else { return Ok(None) };
-    let bytes = data.get(at..end).unwrap_or_default();
-    let value = bytes.iter().rev().fold(0_u128, |value, byte| value << 7 | u128::from(byte & 0x7f));
-    match i32::try_from(value).ok().and_then(|value| usize::try_from(value).ok()) {
-        Some(value) => Ok(Some((value, end))),
-        None => Err(Stop::Corrupt(at, "a length beyond 2 GiB")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::thrift::{Reader, Writer};
 
     fn skipped(bytes: &[u8], count: usize, piece_bytes: usize, units: u64) -> Result<Option<usize>> {
-        let (mut skipper, mut at) = (Skipper::structures("a test", 0, count), 0);
+        let (mut skipper, mut at) = (Skipper::new(), 0);
+        skipper.begin("a test", 0, count);
         for _ in 0..10 * bytes.len() + 10 {
             let end = bytes.len().min(at + piece_bytes);
             let (skipped, is_done) = skipper.step(&bytes[at..end], &mut Budget::new(units))?;

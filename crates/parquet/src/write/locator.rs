@@ -8,7 +8,7 @@ use marquetry_base::{Budget, Bytes, Error, Result, Segmented};
 use super::group::{Cursor, Ending};
 use super::out::Out;
 use crate::format::locator::{
-    Announcement, BLOCK_BYTES, BLOCK_SLOTS, PAYLOAD_BYTES, PathHash, SLOT_BYTES, trailer,
+    Announcement, BLOCK_BYTES, BLOCK_SLOTS, PAYLOAD_BYTES, PathHash, Slot, trailer,
 };
 use crate::format::write::{FooterSource, FooterSteps, GroupHead, write_element};
 use crate::format::{ColumnOrder, KeyValue};
@@ -264,15 +264,14 @@ impl LocatorSteps {
                 budget.charge_units(PART_UNITS * u64_of(end - from));
                 for used in self.table.iter_from(from).take(end - from) {
                     let name = usize_of(u64::from(*used)).and_then(|at| self.names.get(at.checked_sub(1)?));
-                    let mut slot = [0; SLOT_BYTES];
-                    if let Some(name) = name {
-                        slot[..4].copy_from_slice(&name.hash.tag().to_le_bytes());
-                        let bytes = u32::try_from(name.bytes).ok().filter(|bytes| *bytes < WHOLE);
-                        let bytes = bytes.ok_or_else(|| Error::too_large("a locator of 2 GiB"))?;
-                        let bytes = bytes | if name.is_whole { WHOLE } else { 0 };
-                        slot[4..8].copy_from_slice(&bytes.to_le_bytes());
-                        slot[8..].copy_from_slice(&name.start.to_le_bytes());
-                    }
+                    let slot = match name {
+                        None => Some(Slot::default()),
+                        Some(Name { hash, start, bytes, is_whole }) => u32::try_from(*bytes)
+                            .ok()
+                            .map(|bytes| Slot { tag: hash.tag(), bytes, is_whole: *is_whole, start: *start }),
+                    };
+                    let slot = slot.and_then(Slot::write);
+                    let slot = slot.ok_or_else(|| Error::too_large("a locator of 2 GiB"))?;
                     self.body.push(&slot, out, budget);
                 }
                 if end < self.table.len() {
@@ -405,9 +404,6 @@ impl LocatorSteps {
         Ok(())
     }
 }
-
-/// The bit of a slot's length that says that its group cannot be cut.
-const WHOLE: u32 = 1 << 31;
 
 /// The fields of a `ColumnMetaData` before the path, and what follows the head of the field after it: that of the
 /// codec, which is the fourth.

@@ -48,7 +48,7 @@ impl AnyFile {
         let store = options.cancel.of_store(&options.store);
         let options = &FilesOptions { store, ..options.clone() };
         match look(path, options)? {
-            Looked::Parquet(file) => file.open(options.limits).map(AnyFile::Parquet),
+            Looked::Parquet(file) => file.open(None, options.limits).map(AnyFile::Parquet),
             Looked::Other { format, file } => {
                 let format = options.formats.get(format);
                 let opened = format.map(|format| format.open(&options.store, vec![file])).transpose()?;

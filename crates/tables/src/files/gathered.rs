@@ -13,7 +13,7 @@ use marquetry_io::ObjectVersion;
 use marquetry_io::files::PARQUET_EXTENSIONS;
 use marquetry_io::store::Store;
 use marquetry_parquet::batch::Values;
-use marquetry_parquet::format::{FileMetaData, KeyValue};
+use marquetry_parquet::format::{FileMetaData, FooterColumns, KeyValue};
 use marquetry_parquet::read::Conform;
 use marquetry_parquet::schema::{Column, Plan as _, Schema, Unified, Union};
 
@@ -29,10 +29,13 @@ use super::replaced::Replaced;
 use crate::project::Conformed;
 use crate::source::Numbered;
 use crate::subject::{name_of, named};
-use crate::{Batches, Cancel, PieceOptions};
+use crate::{Batches, Cancel, ColumnPath, PieceOptions};
 
 /// Bytes of footers that are kept: read, they take some times as much.
 const KEPT_FOOTERS_BYTES: u64 = 4 << 20;
+
+/// Columns for which files are opened, at most; for more, everything is read.
+const NEEDED_MAX: usize = 1000;
 
 /// Files, and what they have in common.
 ///
@@ -60,6 +63,8 @@ pub struct Gathered {
     pub(super) schemas: Vec<FileSchema>,
     /// What all of them say of themselves: the same value under the same key.
     pub(super) key_values: Vec<KeyValue>,
+    /// Some of them were opened for some of their columns.
+    pub(super) is_partial: bool,
 }
 
 /// One schema that files have.
@@ -119,6 +124,8 @@ enum Kind {
         store: Arc<dyn Store>,
         path: PathBuf,
         version: ObjectVersion,
+        /// The columns that its footer is read for, if not all.
+        columns: Option<FooterColumns>,
         limits: Limits,
         row_groups: usize,
         opened: Option<Box<ParquetFile>>,
@@ -192,6 +199,14 @@ fn find_in(path: &Path, extensions: &[&str], options: &FilesOptions) -> Result<V
     Ok(found)
 }
 
+/// The columns that files may be opened for.
+fn needed(options: &FilesOptions) -> Option<&[ColumnPath]> {
+    let needed = options.needed.as_deref().or(options.columns.as_deref())?;
+    // What a name with a number means depends on all names.
+    let is_clear = |column: &ColumnPath| !column.dotted().contains('#');
+    (needed.len() <= NEEDED_MAX && needed.iter().all(is_clear)).then_some(needed)
+}
+
 impl Gathered {
     /// Finds files and reads their footers. With [`FilesOptions::union`], columns in paths may be missing from some.
     ///
@@ -217,6 +232,25 @@ impl Gathered {
                 }
             });
         }
+        if let Some(needed) = needed(options)
+            && let Ok(parquet) =
+                looked.iter().map(|looked| looked.as_ref().map_err(drop)).collect::<Result<Vec<_>, ()>>()
+        {
+            let names = needed.iter().map(ColumnPath::dotted);
+            let footers = FooterColumns::new(names).allow_missing();
+            let open = |(file, constants): (&LikelyParquet, &Vec<Option<Values>>)| {
+                options.cancel.check()?;
+                let file = AnyFile::Parquet(file.clone().open(Some(&footers), options.limits)?);
+                Ok(Opened { file, constants: constants.clone() })
+            };
+            let some = Gathered::of(parquet.into_iter().zip(&values).map(open), columns.clone());
+            // Whatever is wrong is found again when everything is read.
+            if let Ok(some) = some
+                && needed.iter().all(|column| column.leaves(&some.unified.schema).is_ok())
+            {
+                return Ok(some);
+            }
+        }
         let mut others: Vec<std::vec::IntoIter<Box<dyn FormatFile>>> = Vec::new();
         for (format, files) in options.formats.iter().zip(of_formats) {
             let opened = if files.is_empty() { Vec::new() } else { format.open(&options.store, files)? };
@@ -225,7 +259,7 @@ impl Gathered {
         let open = |(looked, constants): (Result<LikelyParquet, usize>, _)| {
             options.cancel.check()?;
             let file = match looked {
-                Ok(file) => AnyFile::Parquet(file.open(options.limits)?),
+                Ok(file) => AnyFile::Parquet(file.open(None, options.limits)?),
                 Err(format) => {
                     let file = others.get_mut(format).and_then(Iterator::next);
                     AnyFile::Other(file.ok_or_else(|| Error::internal("a file that was not opened"))?)
@@ -245,7 +279,7 @@ impl Gathered {
         let mut schemas: Vec<FileSchema> = Vec::new();
         let mut by_fingerprint: HashMap<u64, Vec<usize>> = HashMap::new();
         let mut files = Vec::new();
-        let mut kept_bytes = 0_u64;
+        let (mut kept_bytes, mut is_partial) = (0_u64, false);
         let mut key_values: Vec<KeyValue> = Vec::new();
         for (number, opened) in opened.enumerate() {
             let Opened { file, constants } = opened?;
@@ -279,13 +313,14 @@ impl Gathered {
                     let metadata = file.metadata();
                     kept_bytes = kept_bytes.saturating_add(metadata.footer_bytes);
                     let row_groups = metadata.row_groups.len();
+                    is_partial |= metadata.is_partial;
                     let (name, rows, bytes) =
                         (file.name().to_string(), Some(metadata.rows), Some(file.bytes()));
                     let (store, path, version) =
                         (Arc::clone(file.store()), file.path().to_path_buf(), file.version().clone());
-                    let limits = file.limits();
+                    let (columns, limits) = (file.columns().cloned(), file.limits());
                     let opened = (is_first || kept_bytes <= KEPT_FOOTERS_BYTES).then(|| Box::new(file));
-                    let kind = Kind::Parquet { store, path, version, limits, row_groups, opened };
+                    let kind = Kind::Parquet { store, path, version, columns, limits, row_groups, opened };
                     DataFile { name, rows, bytes, schema, constants, kind }
                 }
                 AnyFile::Other(file) => {
@@ -295,7 +330,16 @@ impl Gathered {
             });
         }
         let unified = union.with(partitions.iter().cloned()).plan().at_once()?;
-        Ok(Gathered { files, schemas, unified, partitions, key_values })
+        Ok(Gathered { files, schemas, unified, partitions, key_values, is_partial })
+    }
+
+    /// The same, with all columns of the files.
+    pub(super) fn complete(&self) -> Result<Gathered> {
+        let open = |file: &DataFile| {
+            let constants = file.constants.clone();
+            Ok(Opened { file: AnyFile::Parquet(file.complete()?), constants })
+        };
+        Gathered::of(self.files.iter().map(open), self.partitions.clone())
     }
 
     /// A name for all of them: `a.parquet`, or `a.parquet and 2 more files`.
@@ -405,8 +449,18 @@ impl DataFile {
     pub(super) fn parquet(&self) -> Result<ParquetFile> {
         match &self.kind {
             Kind::Parquet { opened: Some(file), .. } => Ok(ParquetFile::clone(file)),
+            Kind::Parquet { store, path, version, columns, limits, .. } => {
+                ParquetFile::again(&self.name, (store, path), columns.as_ref(), *limits, version)
+            }
+            Kind::Other(_) => Err(Error::internal("a file that is no Parquet file")),
+        }
+    }
+
+    /// The Parquet file with all of its footer.
+    fn complete(&self) -> Result<ParquetFile> {
+        match &self.kind {
             Kind::Parquet { store, path, version, limits, .. } => {
-                ParquetFile::again(&self.name, (store, path), *limits, version)
+                ParquetFile::again(&self.name, (store, path), None, *limits, version)
             }
             Kind::Other(_) => Err(Error::internal("a file that is no Parquet file")),
         }

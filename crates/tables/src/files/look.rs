@@ -10,6 +10,7 @@ use marquetry_io::blocking::{File, FileStream};
 use marquetry_io::files::PARQUET_EXTENSIONS;
 use marquetry_io::store::{Found, ObjectStream, Spooled, Store};
 use marquetry_io::{ByteSource, failed};
+use marquetry_parquet::format::FooterColumns;
 
 use super::format::FoundFile;
 use super::options::FilesOptions;
@@ -28,6 +29,7 @@ pub(super) enum Looked {
 }
 
 /// A file at a path of a store that no other format takes. Unless it `is_likely`, it begins as no Parquet file does.
+#[derive(Clone)]
 pub(super) struct LikelyParquet {
     name: String,
     store: Arc<dyn Store>,
@@ -36,9 +38,10 @@ pub(super) struct LikelyParquet {
 }
 
 impl LikelyParquet {
-    pub(super) fn open(self, limits: Limits) -> Result<ParquetFile> {
+    /// Opens it, for these columns if not for all.
+    pub(super) fn open(self, columns: Option<&FooterColumns>, limits: Limits) -> Result<ParquetFile> {
         let LikelyParquet { name, store, path, is_likely } = self;
-        ParquetFile::open_as(name, &store, &path, limits).map_err(|error| match error.kind() {
+        ParquetFile::open_as(name, (&store, &path), columns, limits).map_err(|error| match error.kind() {
             ErrorKind::Corrupt if !is_likely => error.with(Detail::AdmittedBy(&["formats"])),
             _ => error,
         })

@@ -88,7 +88,7 @@ impl Files {
     pub fn open<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>, options: &FilesOptions) -> Result<Files> {
         let paths: Vec<PathBuf> = paths.into_iter().map(|path| path.as_ref().to_path_buf()).collect();
         let gathered = Gathered::read(&paths, options)?;
-        Files::of(Arc::new(gathered), options.clone())
+        Files::of_some(Arc::new(gathered), options.clone())
     }
 
     /// A file that is being written, as rows of the schema that it was written as. Columns that are not in it have the same value
@@ -101,12 +101,20 @@ impl Files {
         limits: Limits,
     ) -> Result<Files> {
         let opened = files.map(|(path, name, constants)| {
-            let file = ParquetFile::open_as(name, store, &path, limits)?;
+            let file = ParquetFile::open_as(name, (store, &path), None, limits)?;
             Ok(Opened { file: AnyFile::Parquet(file), constants })
         });
         let gathered = Gathered::of(opened, Vec::new())?;
         let (numbers, options) = ((0..constants.len()).collect(), FilesOptions::default());
         Files::with(Arc::new(gathered), options, Arc::clone(schema), constants, numbers)
+    }
+
+    /// As [`Files::of`], of files that may have more columns than were opened.
+    fn of_some(gathered: Arc<Gathered>, options: FilesOptions) -> Result<Files> {
+        match Files::of(Arc::clone(&gathered), options.clone()) {
+            Err(_) if gathered.is_partial => Files::of(Arc::new(gathered.complete()?), options),
+            files => files,
+        }
     }
 
     fn of(gathered: Arc<Gathered>, options: FilesOptions) -> Result<Files> {
@@ -145,7 +153,7 @@ impl Files {
         table.rows = sum(DataFile::rows);
         table.bytes = sum(DataFile::bytes);
         table.row_groups = sum(|file| file.row_groups().map(u64_of));
-        let has_all = matches!(&**schemas, [only] if *only.schema() == schema);
+        let has_all = !gathered.is_partial && matches!(&**schemas, [only] if *only.schema() == schema);
         let holds = |it: &&KeyValue| has_all || holds_for_any_columns(it);
         table.key_values = gathered.key_values.iter().filter(holds).cloned().collect();
         // Rows that were sorted in one row group are in any part of it; those of two need not be.
@@ -184,7 +192,7 @@ impl Files {
     /// As [`Files::open`].
     pub fn with_columns(&self, columns: Vec<ColumnPath>) -> Result<Files> {
         let options = FilesOptions { columns: Some(columns), ..self.options.clone() };
-        Files::of(Arc::clone(&self.gathered), options)
+        Files::of_some(Arc::clone(&self.gathered), options)
     }
 
     /// The same files, once more.

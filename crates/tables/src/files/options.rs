@@ -34,6 +34,11 @@ pub struct FilesOptions {
     pub store: Arc<dyn Store>,
     /// Take these columns, in this order. `None`: all.
     pub columns: Option<Vec<ColumnPath>>,
+    /// Columns that will be asked for, and no others: the chosen ones, and those that rows are [filtered](crate::filter())
+    /// by. Of Parquet files of very many columns no more is opened, which takes a part of the time; what they are called as one
+    /// table are only these columns, as they follow each other there. If one of them is missing, or anything else is wrong,
+    /// everything is opened, so errors are the same. If `None`, they are the chosen [`columns`](FilesOptions::columns).
+    pub needed: Option<Vec<ColumnPath>>,
     /// Columns missing from a file are null, and narrower types are widened. Otherwise files that differ are an
     /// error.
     pub union: bool,
@@ -58,6 +63,7 @@ impl Default for FilesOptions {
         FilesOptions {
             store: Arc::new(LocalFiles),
             columns: None,
+            needed: None,
             union: false,
             hive: Hive::Auto,
             extensions: &PARQUET_EXTENSIONS,

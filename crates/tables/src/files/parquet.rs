@@ -10,7 +10,7 @@ use marquetry_io::blocking::File;
 use marquetry_io::store::{Found, LocalFiles, Store};
 use marquetry_io::{ByteSource, ByteSources, ObjectVersion, drive};
 use marquetry_parquet::batch::Values;
-use marquetry_parquet::format::FileMetaData;
+use marquetry_parquet::format::{FileMetaData, FooterColumns};
 use marquetry_parquet::read::{Conform, ConformReader, FooterReader, ReadOptions};
 
 use super::part::Part;
@@ -49,6 +49,8 @@ pub struct ParquetFile {
     path: PathBuf,
     version: ObjectVersion,
     metadata: Arc<FileMetaData>,
+    /// The columns that the footer was read for, if not all.
+    columns: Option<FooterColumns>,
     limits: Limits,
 }
 
@@ -70,20 +72,24 @@ impl ParquetFile {
     ///
     /// As [`ParquetFile::open`].
     pub fn open_in(store: &Arc<dyn Store>, path: &Path, limits: Limits) -> Result<ParquetFile> {
-        ParquetFile::open_as(name_of(path), store, path, limits)
+        ParquetFile::open_as(name_of(path), (store, path), None, limits)
     }
 
-    /// The same for a file that people know by another name.
+    /// The same for a file that people know by another name; and, if it may be so, for those of these columns that it has.
     pub(super) fn open_as(
         name: String,
-        store: &Arc<dyn Store>,
-        path: &Path,
+        (store, path): (&Arc<dyn Store>, &Path),
+        columns: Option<&FooterColumns>,
         limits: Limits,
     ) -> Result<ParquetFile> {
         let read = || {
             check_path(&**store, path)?;
             let (sources, version) = sources(&**store, path)?;
-            let metadata = drive(&mut FooterReader::new(FILE, limits), &sources)?;
+            let mut footer = match columns {
+                Some(columns) => FooterReader::of_columns(FILE, limits, columns.clone()),
+                None => FooterReader::new(FILE, limits),
+            };
+            let metadata = drive(&mut footer, &sources)?;
             let mut metadata =
                 metadata.ok_or_else(|| Error::internal("a footer's reader ended without a footer"))?;
             if let Some(schema) = metadata.schema.with_unique_names() {
@@ -93,7 +99,7 @@ impl ParquetFile {
         };
         let (version, metadata) = read().map_err(|error| renamed(error, &name))?;
         let (store, path) = (Arc::clone(store), path.to_path_buf());
-        Ok(ParquetFile { name, store, path, version, metadata, limits })
+        Ok(ParquetFile { name, store, path, version, metadata, columns: columns.cloned(), limits })
     }
 
     /// Its path, as a name for messages; bytes that are not UTF-8 are replaced.
@@ -116,12 +122,17 @@ impl ParquetFile {
         self.version.bytes()
     }
 
+    /// The columns that its footer was read for, if not all.
+    pub(super) fn columns(&self) -> Option<&FooterColumns> {
+        self.columns.as_ref()
+    }
+
     /// What it was when it was opened.
     pub(super) fn version(&self) -> &ObjectVersion {
         &self.version
     }
 
-    /// Its footer. Fields of the same name have [unique names](marquetry_parquet::schema::Schema::with_unique_names).
+    /// Its footer; as far as [columns that are needed](super::FilesOptions::needed) go, if it was opened for those. Fields of the same name have [unique names](marquetry_parquet::schema::Schema::with_unique_names).
     pub fn metadata(&self) -> &Arc<FileMetaData> {
         &self.metadata
     }
@@ -179,7 +190,7 @@ impl ParquetFile {
         let leaves = self.metadata.schema.leaves().len();
         let mut pieces: Vec<Part> = Vec::new();
         for (number, group) in groups.iter().enumerate() {
-            let bytes = match conform.reads().len() < leaves {
+            let bytes = match self.metadata.is_partial || conform.reads().len() < leaves {
                 // As many bytes of the file as it has rows: chunks are many, and need not be looked at.
                 false => u128::from(self.bytes()) * u128::from(group.rows) / rows,
                 true => {
@@ -264,11 +275,12 @@ impl ParquetFile {
     /// `Io` where it is another file by now.
     pub(super) fn again(
         name: &str,
-        (store, path): (&Arc<dyn Store>, &Path),
+        place: (&Arc<dyn Store>, &Path),
+        columns: Option<&FooterColumns>,
         limits: Limits,
         version: &ObjectVersion,
     ) -> Result<ParquetFile> {
-        let opened = ParquetFile::open_as(name.to_owned(), store, path, limits)?;
+        let opened = ParquetFile::open_as(name.to_owned(), place, columns, limits)?;
         version.expect(&opened.version).map_err(|error| opened.named(error))?;
         Ok(opened)
     }

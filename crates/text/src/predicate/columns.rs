@@ -205,7 +205,7 @@ impl Leaf {
 }
 
 /// The names of a path that the lexer found.
-fn path(written: &str) -> Vec<PathPart> {
+pub(super) fn path(written: &str) -> Vec<PathPart> {
     let (mut parts, mut rest) = (Vec::new(), written);
     while parts.len() <= PARTS_MAX {
         let is_whole = rest.starts_with('"');

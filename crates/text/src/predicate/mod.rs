@@ -64,9 +64,10 @@
 //! Source: Cassandra's CQL documentation, "Definitions" (constants, identifiers) and "SELECT" (the WHERE clause).
 
 use alloc::format;
+use alloc::vec::Vec;
 
 use marquetry_parquet::prune::Predicate;
-use marquetry_parquet::schema::Schema;
+use marquetry_parquet::schema::{PathPart, Schema};
 
 mod columns;
 mod error;
@@ -110,9 +111,40 @@ const TEXT_BYTES_MAX: usize = 1 << 20;
 ///
 /// [`PredicateError`], with the place of what is wrong.
 pub fn parse(text: &str, schema: &Schema) -> Result<Predicate, PredicateError> {
+    check_length(text)?;
+    grammar::Parser::of(text, schema)?.predicate()
+}
+
+/// The columns, and fields of columns, that a predicate names, as often as it does: what has to be known of a table to parse it.
+///
+/// ```
+/// use marquetry_text::predicate;
+///
+/// let names = predicate::names("price > 2.5 AND \"Home\".city IN ('Oslo', 'Rome')").unwrap();
+/// let first: Vec<&str> = names.iter().map(|path| &*path[0].text).collect();
+/// assert_eq!(first, ["price", "Home"]);
+/// ```
+///
+/// # Errors
+///
+/// [`PredicateError`] for what has no words of a predicate.
+pub fn names(text: &str) -> Result<Vec<Vec<PathPart>>, PredicateError> {
+    check_length(text)?;
+    let (mut lexer, mut names) = (lexer::Lexer::of(text), Vec::new());
+    loop {
+        let token = lexer.next()?;
+        match token.kind {
+            lexer::Kind::End => return Ok(names),
+            lexer::Kind::Name => names.push(columns::path(text.get(token.at()).unwrap_or_default())),
+            _ => {}
+        }
+    }
+}
+
+fn check_length(text: &str) -> Result<(), PredicateError> {
     if text.len() > TEXT_BYTES_MAX {
         let message = format!("a predicate of {} bytes, more than {TEXT_BYTES_MAX}", text.len());
         return Err(PredicateError { at: 0..0, message });
     }
-    grammar::Parser::of(text, schema)?.predicate()
+    Ok(())
 }

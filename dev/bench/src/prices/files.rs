@@ -18,6 +18,7 @@ const FOOTER: &str = "thrift/skim.rs READ_PRICE";
 const GROUPS: &str = "format/parse.rs GROUP_PRICE";
 const SKIM: &str = "thrift/skim.rs SKIM_PRICE";
 const SKIP: &str = "thrift/skip.rs SKIP_PRICE";
+const COMPARE: &str = "thrift/alike.rs COMPARE_PRICE";
 const MEASURE: &str = "read/reader.rs MEASURE_PRICE";
 const MEASURE_GROUP: &str = "read/reader.rs MEASURE_GROUP_PRICE";
 const JOIN: &str = "format/index.rs JOIN_PRICE";
@@ -176,15 +177,35 @@ fn skipped(thousands: usize) -> Vec<Case> {
         }
         Case::new(SKIP, name, groups * tokens, table.write()).work(Work::NoColumns)
     };
-    let wide = |columns: usize| {
-        let chunk = || Chunk::new(1, [Page::data(1, PLAIN, plain_i32(&[1]))]);
+    // Column after column, with more fields of each.
+    let wide = |columns: usize, more: &dyn Fn(&mut Chunk, usize)| {
+        let chunk = |at: usize| {
+            let mut chunk = Chunk::new(1, [Page::data(1, PLAIN, plain_i32(&[1]))]);
+            more(&mut chunk, at);
+            chunk
+        };
         let table = Table::new((0..columns).map(|at| Column::required(&format!("column {at}"), INT32)));
-        table.group(1, (0..columns).map(|_| chunk())).write()
+        table.group(1, (0..columns).map(chunk)).write()
+    };
+    let of_lengths = |chunk: &mut Chunk, at: usize| {
+        for field in 0..6_u8 {
+            let bits = (at * 7 + usize::from(field) * 13) * 31 % 60;
+            chunk.outer.set(100 + i16::from(field), V::I64(1 << bits));
+        }
+    };
+    let of_layouts = |chunk: &mut Chunk, at: usize| {
+        for bit in 0..4_u8 {
+            chunk.outer.set(100 + i16::from(bit), V::Bool((at >> bit) & 1 == 1));
+        }
     };
     let empty = || V::Struct(Struct::default());
     let nested = (0..20).fold(Struct::default(), |inner, _| Struct::of([(1, V::Struct(inner))]));
     vec![
-        Case::new(SKIP, "columns", thousands * 10, wide(thousands * 10)).work(Work::NoColumns),
+        Case::new(COMPARE, "columns", thousands * 10, wide(thousands * 10, &|_, _| {})).work(Work::NoColumns),
+        Case::new(COMPARE, "numbers of many lengths", thousands * 10, wide(thousands * 10, &of_lengths))
+            .work(Work::NoColumns),
+        Case::new(COMPARE, "of many layouts", thousands * 10, wide(thousands * 10, &of_layouts))
+            .work(Work::NoColumns),
         of("empty structures", FIELDS, Some(V::List(vec![empty(); FIELDS]))),
         of("nested structures", FIELDS, Some(V::List(vec![V::Struct(nested); FIELDS / 42]))),
         of("numbers of one byte", FIELDS, Some(V::List(vec![V::I64(1); FIELDS]))),

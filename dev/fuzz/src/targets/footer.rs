@@ -6,7 +6,7 @@ use marquetry_base::{Budget, Bytes, Error, Limits, Result};
 use marquetry_conformance::canonical::FILE;
 use marquetry_conformance::craft::{Struct, V, end_file};
 use marquetry_conformance::hostile::{self, Manner};
-use marquetry_parquet::format::{FileMetaData, RowGroup};
+use marquetry_parquet::format::{FileMetaData, FooterColumns, RowGroup};
 use marquetry_parquet::prune::LeafOrder;
 use marquetry_parquet::read::{BloomProbe, ChunkIndex, Conform, PageIndexReader, ReadOptions};
 use marquetry_parquet::record::Program;
@@ -66,8 +66,11 @@ pub(crate) fn run(data: &[u8]) {
         Err(error) => {
             check_error(&error);
             assert!(!is_right, "a footer without a lie: {error:?}");
+            let columns = FooterColumns::new([format!("c{}", choices.below(4))]);
+            let _ = some_columns(&bytes, limits, columns, manner);
         }
         Ok(metadata) => {
+            check_some(&bytes, &metadata, limits, choices, manner);
             bounded(&bytes, &limits, || make_all(&metadata, choices));
             let kind = bounded(&bytes, &limits, || indexes(&bytes, &metadata, limits, Manner::KIND));
             let hostile = bounded(&bytes, &limits, || indexes(&bytes, &metadata, limits, manner));
@@ -75,6 +78,48 @@ pub(crate) fn run(data: &[u8]) {
             let kind = bounded(&bytes, &limits, || filters(&bytes, &metadata, Manner::KIND));
             let hostile = bounded(&bytes, &limits, || filters(&bytes, &metadata, manner));
             assert_eq!(hostile, kind, "other filters by {manner:?}");
+        }
+    }
+}
+
+/// The footer of some columns, which depends on nothing but the bytes.
+fn some_columns(
+    bytes: &Bytes,
+    limits: Limits,
+    columns: FooterColumns,
+    manner: Manner,
+) -> Result<Arc<FileMetaData>> {
+    let kind = bounded(bytes, &limits, || host::footer_of(bytes, limits, columns.clone(), Manner::KIND));
+    let hostile = bounded(bytes, &limits, || host::footer_of(bytes, limits, columns, manner));
+    assert_eq!(hostile, kind, "another footer of some columns by {manner:?}");
+    kind.inspect_err(check_error)
+}
+
+/// Read for some of its columns, a footer says the same of them.
+fn check_some(
+    bytes: &Bytes,
+    whole: &FileMetaData,
+    limits: Limits,
+    choices: &mut Choices<'_>,
+    manner: Manner,
+) {
+    let paths: Vec<String> =
+        (0..whole.schema.leaves().len()).map(|leaf| whole.schema.leaf_path(leaf)).collect();
+    let wanted = paths.iter().filter(|_| choices.once_in(3)).cloned();
+    let some = match some_columns(bytes, limits, FooterColumns::new(wanted), manner) {
+        Ok(some) => some,
+        // The order of the footer's parts is of importance only here.
+        Err(error) => return assert!(error.message().contains("before the schema"), "{error:?}"),
+    };
+    assert_eq!((some.rows, some.row_groups.len()), (whole.rows, whole.row_groups.len()));
+    assert_eq!(some.is_partial, some.schema.leaves().len() < paths.len());
+    for leaf in 0..some.schema.leaves().len() {
+        let path = some.schema.leaf_path(leaf);
+        let mut same = paths.iter().enumerate().filter(|(_, other)| **other == path);
+        // Where fields have the same name, or a name has dots, it is not known which this is.
+        let (Some((other, _)), None) = (same.next(), same.next()) else { continue };
+        for (some, whole) in some.row_groups.iter().zip(&whole.row_groups) {
+            assert_eq!(some.columns[leaf], whole.columns[other], "of the column {path:?}");
         }
     }
 }

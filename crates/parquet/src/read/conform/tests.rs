@@ -101,6 +101,7 @@ fn batch_of_nothing(
     let names: Vec<&str> = constants.iter().map(|(name, _)| *name).collect();
     let conform = Arc::new(Conform::plan(Arc::clone(&schema), Arc::clone(to), &names).at_once()?);
     let metadata = FileMetaData {
+        is_partial: false,
         version: 1,
         schema,
         rows,
