@@ -1,8 +1,12 @@
 //! The columns of a predicate, read and tested.
 
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Budget, Error, Machine as _, Price, Release, Result, Step, release_all};
 
+use super::pages::ChunkPages;
 use super::report::Report;
 use crate::batch::{Batch, RowSelection};
 use crate::growing::release_in_step;
@@ -23,9 +27,27 @@ pub(super) struct Reading {
     /// What was tested, and is not released yet.
     pub(super) used: Option<Batch>,
     pub(super) found: RowSelection,
+    /// Page indexes that are not to be used any more.
+    pub(super) distrusted: Vec<Arc<ChunkPages>>,
+    /// It depends on what indexes and headers say of pages.
+    pub(super) takes_shortcuts: bool,
 }
 
 impl Reading {
+    /// Of a row group that a reader is about to begin.
+    pub(super) fn new(row_group: usize, reader: BatchReader, wanted: Option<RowSelection>) -> Reading {
+        Reading {
+            row_group,
+            reader,
+            wanted,
+            batch: None,
+            used: None,
+            found: RowSelection::none(),
+            distrusted: Vec::new(),
+            takes_shortcuts: false,
+        }
+    }
+
     /// Reads and tests. Ready once all rows are tested, or `limit` are found in all.
     pub(super) fn step(
         &mut self,
@@ -91,6 +113,7 @@ impl Reading {
 
 impl Release for Reading {
     fn release(&mut self, budget: &mut Budget<'_>) -> bool {
-        release_all(&mut [&mut self.used, &mut self.batch, &mut self.reader], budget)
+        let Reading { used, batch, reader, found, wanted, distrusted, .. } = self;
+        release_all(&mut [used, batch, reader, found, wanted, distrusted], budget)
     }
 }
