@@ -153,7 +153,7 @@ fn explained(report: &Report, without: &[Structure]) -> String {
         groups => format!(" in {}", plural(groups, "row group")),
     };
     let mut text =
- format!("found        {} of {}{groups}\n", thousands(report.found), plural(report.rows, "row"));
+        format!("found        {} of {}{groups}\n", thousands(report.found), plural(report.rows, "row"));
     text += &line("statistics", Structure::Stats, &report.statistics, "row group");
     text += &line("bloom", Structure::Bloom, &report.bloom, "row group");
     text += &line("dictionary", Structure::Dictionary, &report.dictionary, "row group");

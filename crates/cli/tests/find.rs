@@ -142,7 +142,8 @@ fn what_was_left_out_is_explained() {
     let told: serde_json::Value = serde_json::from_str(&told).unwrap();
     assert_eq!((&told["found"], &told["index"]["pruned"]), (&1.into(), &99.into()));
     // Words that a dictionary lists, between the bounds of every page; and one that is not among them.
-    let lines: String = (0..3_000).map(|at| format!("{at},{}\n", ["ape", "cat", "elk"][at * 7 % 3])).collect();
+    let lines: String =
+        (0..3_000).map(|at| format!("{at},{}\n", ["ape", "cat", "elk"][at * 7 % 3])).collect();
     let text = folder.write("words.csv", format!("id,word\n{lines}"));
     let words = folder.path("words.parquet");
     run(["copy", &text, &words, "--row-group-rows", "1000", "--quiet"]).succeeded();

@@ -114,7 +114,9 @@ mod tests {
                 i32_with(isa, &narrow, bounds, false, &mut out).unwrap();
                 let expected = |at: usize| (bounds[0]..=bounds[1]).contains(&narrow[at]);
                 assert!((0..values.len()).all(|at| set(&out, at) == expected(at)), "{isa:?}");
-                assert!(!values.len().is_multiple_of(WORD) || out.is_empty() || values.len() / WORD == out.len());
+                assert!(
+                    !values.len().is_multiple_of(WORD) || out.is_empty() || values.len() / WORD == out.len()
+                );
                 // Bits beyond the last value are clear.
                 let beyond = values.len()..out.len() * WORD;
                 assert!(beyond.into_iter().all(|at| !set(&out, at)));

@@ -37,7 +37,8 @@ fn dictionary_bytes(chunk: &ColumnChunk, pages: Option<usize>) -> Option<u64> {
     let may_be_listed = |encoding: &Encoding| {
         is_dictionary(encoding) || matches!(encoding, Encoding::Rle | Encoding::BitPacked)
     };
-    let mut data = chunk.encoding_stats.iter().filter(|stats| DATA_PAGES.contains(&stats.page_type)).peekable();
+    let mut data =
+        chunk.encoding_stats.iter().filter(|stats| DATA_PAGES.contains(&stats.page_type)).peekable();
     let is_certain = if chunk.encoding_stats.is_empty() {
         chunk.encodings.iter().any(is_dictionary) && chunk.encodings.iter().all(may_be_listed)
     } else {
@@ -93,7 +94,8 @@ impl Asking {
             if known.tests()[number] != Verdict::Some {
                 continue;
             }
-            let is_repeated = metadata.schema.leaves().get(test.leaf).is_none_or(|leaf| leaf.repetition_max > 0);
+            let is_repeated =
+                metadata.schema.leaves().get(test.leaf).is_none_or(|leaf| leaf.repetition_max > 0);
             let chunk = group.columns.get(test.leaf);
             let bytes = chunk.and_then(|chunk| dictionary_bytes(chunk, pages_of(test.leaf)));
             // An empty list passes a test of all of its elements.

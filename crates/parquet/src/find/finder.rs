@@ -19,7 +19,7 @@ use super::program::{Known, Program};
 use super::reading::Reading;
 use super::report::{Report, Structures};
 use super::{dictionaries, dispensable};
-use crate::batch::{Layout, RowSelection};
+use crate::batch::{Batch, Layout, RowSelection};
 use crate::bloom;
 use crate::format::{FileMetaData, OffsetIndex};
 use crate::growing::release_in_step;
@@ -108,6 +108,8 @@ pub struct RowFinder {
     /// Of each leaf that is tested: what pages are judged by, if nothing else says what they have.
     page_tests: Vec<Option<Arc<PageTests>>>,
     evaluator: Evaluator,
+    /// What read the row group before, to read the next one.
+    reader: Option<Box<BatchReader>>,
     /// Row groups not begun.
     row_groups: Range<usize>,
     stage: Stage,
@@ -165,6 +167,9 @@ enum How {
 
 enum Released {
     Reading(Box<Reading>),
+    /// What was read last and selected, where the reader is kept.
+    Rest(Option<Batch>, Option<RowSelection>),
+    Reader(Box<BatchReader>),
     Index(Box<PageIndexReader>),
 }
 
@@ -193,6 +198,7 @@ impl RowFinder {
             matchers: Vec::new(),
             page_tests: Vec::new(),
             evaluator,
+            reader: None,
             row_groups: 0..0,
             stage: Stage::Done,
             known: Known::default(),
@@ -232,8 +238,10 @@ impl RowFinder {
         self.hashes = program.tests.iter().map(|test| hashes(test, &metadata.schema)).collect();
         self.matchers = program.tests.iter().map(|_| None).collect();
         self.page_tests = page_tests(&program, metadata);
-        self.program = program;
-        (self.row_groups, self.stage) = (row_groups, Stage::Begin);
+        let other = self.reader.take_if(|_| self.program.leaves != program.leaves);
+        let release = |reader| Stage::Release(Released::Reader(reader), Box::new(Stage::Begin));
+        self.stage = other.map_or(Stage::Begin, release);
+        (self.program, self.row_groups) = (program, row_groups);
         self.blooms.start();
         self.report = Report::default();
         Ok(())
@@ -449,6 +457,8 @@ impl RowFinder {
                 Stage::Release(released, then) => {
                     let is_released = match released {
                         Released::Reading(reading) => release_in_step(&mut **reading, budget),
+                        Released::Rest(batch, rows) => release_all(&mut [batch, rows], budget),
+                        Released::Reader(reader) => release_in_step(&mut **reader, budget),
                         Released::Index(reader) => release_in_step(&mut **reader, budget),
                     };
                     if !is_released {
@@ -508,18 +518,17 @@ impl RowFinder {
         self.report.rows += group.rows;
         let uses = self.options.structures.statistics;
         let schema = &self.metadata.schema;
-        let (mut verdicts, mut has_any) = (Vec::with_capacity(tests.len()), false);
-        for (test, order) in tests.iter().zip(&self.orders) {
-            let verdict = match group.columns.get(test.leaf).filter(|_| uses) {
+        let mut has_any = false;
+        self.known.begin(&self.program, |number| {
+            let (test, order) = (&tests[number], &self.orders[number]);
+            match group.columns.get(test.leaf).filter(|_| uses) {
                 Some(chunk) => {
                     has_any |= chunk.statistics.is_some();
                     test.judge(&order.of_chunk(chunk), order, schema)
                 }
                 None => Verdict::Some,
-            };
-            verdicts.push(verdict);
-        }
-        self.known = Known::of(&self.program, verdicts);
+            }
+        });
         let verdict = self.known.verdict();
         let counts = &mut self.report.statistics;
         match verdict {
@@ -633,12 +642,18 @@ impl RowFinder {
             self.stage = Stage::Begin;
             return Ok(());
         }
-        budget.charge_units(MACHINE_UNITS);
-        let mut read = self.options.read.clone();
-        (read.leaves, read.row_groups) = (Some(self.program.leaves.clone()), Some(row_group..row_group + 1));
-        (read.layout, read.keep_dictionaries) = (Layout::Spaced, true);
-        let (metadata, codecs) = (Arc::clone(&self.metadata), Arc::clone(&self.codecs));
-        let mut reader = BatchReader::new(self.object, metadata, codecs, read)?;
+        let kept = self.reader.as_mut().is_some_and(|reader| reader.go_to(row_group));
+        let mut reader = match self.reader.take().filter(|_| kept) {
+            Some(reader) => reader,
+            None => {
+                budget.charge_units(MACHINE_UNITS);
+                let mut read = self.options.read.clone();
+                read.leaves = Some(self.program.leaves.clone());
+                (read.layout, read.keep_dictionaries) = (Layout::Spaced, true);
+                let (metadata, codecs) = (Arc::clone(&self.metadata), Arc::clone(&self.codecs));
+                Box::new(BatchReader::one_by_one(self.object, metadata, codecs, read, row_group)?)
+            }
+        };
         let wanted = (rows.rows() < group.rows).then_some(rows);
         let mut takes_shortcuts = wanted.is_some();
         if let Some(rows) = &wanted {
@@ -721,12 +736,19 @@ impl RowFinder {
         Ok(())
     }
 
-    /// Releases what was read, and goes on with `then`.
+    /// Releases what was read, and goes on with `then`. The reader is kept, unless it is in the middle of the row group.
     fn release_reading(&mut self, then: Stage) -> Result<()> {
         let Stage::Read(reading) = core::mem::replace(&mut self.stage, Stage::Done) else {
             return Err(Error::internal("a column that is not read"));
         };
-        self.stage = Stage::Release(Released::Reading(reading), Box::new(then));
+        let released = if reading.reader.is_through() {
+            let Reading { reader, used, wanted, .. } = *reading;
+            self.reader = Some(reader);
+            Released::Rest(used, wanted)
+        } else {
+            Released::Reading(reading)
+        };
+        self.stage = Stage::Release(released, Box::new(then));
         Ok(())
     }
 
@@ -776,8 +798,8 @@ impl Stage {
             }
             Stage::Check { reader, .. } => Some(&mut **reader),
             Stage::PageBloom { probe, .. } => Some(&mut **probe),
-            Stage::Dictionary(asking) => Some(&mut asking.reading.reader),
-            Stage::Read(reading) => Some(&mut reading.reader),
+            Stage::Dictionary(asking) => Some(&mut *asking.reading.reader),
+            Stage::Read(reading) => Some(&mut *reading.reader),
             Stage::Begin | Stage::Judge(..) | Stage::Open { .. } | Stage::Release(..) | Stage::Done => None,
         }
     }
@@ -846,6 +868,7 @@ impl Release for RowFinder {
         let stage = match &mut self.stage {
             Stage::Read(reading) | Stage::Release(Released::Reading(reading), _) => reading.release(budget),
             Stage::Dictionary(asking) => asking.reading.release(budget),
+            Stage::Release(Released::Reader(reader), _) => reader.release(budget),
             Stage::Judge(_, reading) => reading.release(budget),
             Stage::Index { reader: Some(reader), .. }
             | Stage::Locate { reader: Some(reader), .. }
@@ -853,7 +876,7 @@ impl Release for RowFinder {
             Stage::Check { pages, reader, .. } => release_all(&mut [&mut **pages, &mut **reader], budget),
             _ => true,
         };
-        if !stage {
+        if !stage || !self.reader.release(budget) {
             return false;
         }
         while let Some(mut entry) = self.pages.first_entry() {

@@ -76,13 +76,24 @@ pub(super) struct Known {
 
 impl Known {
     /// By what is known of each test.
-    pub(super) fn of(program: &Program, tests: Vec<Verdict>) -> Known {
-        let mut operations = Vec::with_capacity(program.operations.len());
+    #[cfg(test)]
+    fn of(program: &Program, tests: Vec<Verdict>) -> Known {
+        let mut known = Known::default();
+        let mut tests = tests.into_iter();
+        known.begin(program, |_| tests.next().unwrap_or(Verdict::Some));
+        known
+    }
+
+    /// Begins anew, by what is known of each test, which are asked for in order.
+    pub(super) fn begin(&mut self, program: &Program, mut of_test: impl FnMut(usize) -> Verdict) {
+        let Known { tests, operations } = self;
+        tests.clear();
+        tests.extend((0..program.tests.len()).map(&mut of_test));
+        operations.clear();
         for number in 0..program.operations.len() {
-            let verdict = program.result(number, &operations, &tests);
+            let verdict = program.result(number, operations, tests);
             operations.push(verdict);
         }
-        Known { tests, operations }
     }
 
     /// Of the whole predicate.

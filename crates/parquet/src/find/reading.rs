@@ -1,5 +1,6 @@
 //! The columns of a predicate, read and tested.
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -19,7 +20,7 @@ const RUN_PRICE: Price = Price::per_kilovalue(60 << 10);
 /// Reads rows of a row group, and tests them.
 pub(super) struct Reading {
     pub(super) row_group: usize,
-    pub(super) reader: BatchReader,
+    pub(super) reader: Box<BatchReader>,
     /// The rows that can pass; `None`: all.
     pub(super) wanted: Option<RowSelection>,
     /// The batch that is being tested.
@@ -35,7 +36,7 @@ pub(super) struct Reading {
 
 impl Reading {
     /// Of a row group that a reader is about to begin.
-    pub(super) fn new(row_group: usize, reader: BatchReader, wanted: Option<RowSelection>) -> Reading {
+    pub(super) fn new(row_group: usize, reader: Box<BatchReader>, wanted: Option<RowSelection>) -> Reading {
         Reading {
             row_group,
             reader,
@@ -67,6 +68,9 @@ impl Reading {
                 }
             }
             let Some(batch) = &self.batch else {
+                if self.reader.is_through() {
+                    return Ok(Step::Ready(()));
+                }
                 match self.reader.step(budget)? {
                     Step::Ready(batch) => self.batch = Some(batch),
                     Step::Need(demand) => return Ok(Step::Need(demand)),
@@ -114,6 +118,6 @@ impl Reading {
 impl Release for Reading {
     fn release(&mut self, budget: &mut Budget<'_>) -> bool {
         let Reading { used, batch, reader, found, wanted, distrusted, .. } = self;
-        release_all(&mut [used, batch, reader, found, wanted, distrusted], budget)
+        release_all(&mut [used, batch, &mut **reader, found, wanted, distrusted], budget)
     }
 }

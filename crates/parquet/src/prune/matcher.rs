@@ -129,7 +129,9 @@ impl Matcher {
             (Values::Int64(values), _) if is_signed => {
                 narrow!(values, bounds::signed64, |value: &i64| *value)
             }
-            (Values::Int64(values), _) => narrow!(values, bounds::unsigned64, |value: &i64| *value ^ i64::MIN),
+            (Values::Int64(values), _) => {
+                narrow!(values, bounds::unsigned64, |value: &i64| *value ^ i64::MIN)
+            }
             (Values::Float(values), _) => {
                 narrow!(values, bounds::float, |value: &f32| narrow_double_key((*value).into()))
             }
@@ -508,7 +510,9 @@ mod tests {
         let leaf = &schema.leaves()[0];
         let dictionary = Arc::new(Values::from((0..100_i32).collect::<Vec<_>>()));
         let indices: Vec<u32> = (0..1000).map(|at| at * 7 % 100).collect();
-        for wanted in [&[[3, 3]][..], &[[10, 40]], &[[0, 5], [70, 80]], &[[2, 2], [4, 4], [6, 99]], &[[200, 300]]] {
+        for wanted in
+            [&[[3, 3]][..], &[[10, 40]], &[[0, 5], [70, 80]], &[[2, 2], [4, 4], [6, 99]], &[[200, 300]]]
+        {
             let ranges = Ranges::Numbers(wanted.to_vec());
             let mut matcher = Matcher::new(&schema, leaf, &ranges).unwrap();
             let values = Values::Dictionary(indices.clone().into(), Arc::clone(&dictionary));

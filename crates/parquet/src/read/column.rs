@@ -16,12 +16,12 @@ use marquetry_base::{
 };
 use marquetry_kernels::levels;
 
-use super::judge::PageTests;
 use super::ReadOptions;
 use super::builder::Builder;
 use super::data_page::{DataPage, Levels, RowsAhead, SKIP_UNITS};
 use super::decompressors::Decompressors;
 use super::dictionary::{Decoded, DictionaryDecoder, Entries};
+use super::judge::PageTests;
 use super::levels::{NestedLeaf, part_of_v1};
 use super::opening::{Opened, Opening, Part};
 use super::page::{Found, PageReader};

@@ -200,7 +200,11 @@ impl Entries {
 impl Segmented {
     /// A copy of some of these entries, from the first on: of those in its segment. `None` if that would be much for one of them.
     fn part(&self, entries: Range<usize>) -> Option<Values> {
-        fn copy<T: Clone>(segments: &[Vec<T>], shift: u32, Range { start, end }: &Range<usize>) -> Option<Vec<T>> {
+        fn copy<T: Clone>(
+            segments: &[Vec<T>],
+            shift: u32,
+            Range { start, end }: &Range<usize>,
+        ) -> Option<Vec<T>> {
             let (segment, at) = (segments.get(start >> shift)?, start & ((1 << shift) - 1));
             Some(segment.get(at..segment.len().min(at + (end - start)))?.to_vec())
         }
@@ -218,7 +222,8 @@ impl Segmented {
                 if *width > SLICE_BYTES_MAX {
                     return None;
                 }
-                let (segment, at) = (segments.get(entries.start >> shift)?, entries.start & ((1 << shift) - 1));
+                let (segment, at) =
+                    (segments.get(entries.start >> shift)?, entries.start & ((1 << shift) - 1));
                 let most = entries.len().min((SLICE_BYTES_MAX / (*width).max(1)).max(1));
                 let rest = segment.get(at * width..)?;
                 let bytes = &rest[..rest.len().min(most * width)];

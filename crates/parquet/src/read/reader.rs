@@ -86,10 +86,11 @@ pub struct BatchReader {
     /// The columns, as far as they are built: a wide table has many. At the end they are released.
     columns: Segmented<ColumnReader>,
     is_built: bool,
-    /// The leaves wanted, and how many of them are measured; and how many row groups are.
+    /// The leaves wanted, and how many of them are measured; and how many row groups are, up to which.
     wanted: Wanted,
     measured: usize,
     measured_groups: usize,
+    measured_end: usize,
     /// Bytes of a row, of those that are measured, and the most rows of a row group.
     row_bytes: usize,
     group_rows: u64,
@@ -157,6 +158,20 @@ impl BatchReader {
         BatchReader::of(object, metadata, codecs, options, wanted)
     }
 
+    /// Like [`BatchReader::new`], for one row group after the other: first this one, then those that it is told to
+    /// [go to](BatchReader::go_to).
+    pub(crate) fn one_by_one(
+        object: Object,
+        metadata: Arc<FileMetaData>,
+        codecs: Arc<dyn Codecs>,
+        options: ReadOptions,
+        row_group: usize,
+    ) -> Result<BatchReader> {
+        let mut reader = BatchReader::new(object, metadata, codecs, options)?;
+        (reader.measured_end, reader.row_groups) = (reader.row_groups.end, row_group..row_group + 1);
+        Ok(reader)
+    }
+
     /// Like [`BatchReader::new`], of these leaves.
     pub(super) fn of(
         object: Object,
@@ -184,6 +199,7 @@ impl BatchReader {
             wanted,
             measured: 0,
             measured_groups: row_groups.start,
+            measured_end: row_groups.end,
             row_bytes: 0,
             batch_held: 0,
             group_rows: 1,
@@ -278,6 +294,24 @@ impl BatchReader {
         Ok(())
     }
 
+    /// Whether all rows that are wanted of the row groups at hand are handed out. (The next step would release what the columns hold.)
+    pub(crate) fn is_through(&self) -> bool {
+        self.is_built
+            && self.row_groups.is_empty()
+            && self.current.as_ref().is_none_or(|group| group.rows_left == 0)
+    }
+
+    /// Reads a row group, of those that it was made for, with the columns and the memory that it has. False, and nothing is changed, in the
+    /// middle of another, or after an error.
+    pub(crate) fn go_to(&mut self, row_group: usize) -> bool {
+        let is_ready = self.is_through() && !self.failed.is_set() && self.columns.len() == self.wanted.len();
+        if is_ready {
+            (self.current, self.row_groups) = (None, row_group..row_group + 1);
+            self.selections.clear();
+        }
+        is_ready
+    }
+
     /// Says what pages of a leaf are judged by in a row group, which has not begun: those that are ruled out are not decoded, and their
     /// rows handed out as nulls, which [`PageTests`] has reasons for.
     pub(crate) fn judge(&mut self, row_group: usize, leaf: usize, tests: Arc<PageTests>) -> Result<()> {
@@ -304,9 +338,11 @@ impl BatchReader {
         Failed::run(self, |machine| &mut machine.failed, step)
     }
 
-    /// The dictionary of a column, once it is read.
+    /// The dictionary of a column in the row group at hand, once it is read.
     pub(crate) fn dictionary(&self, column: usize) -> Option<&Entries> {
-        self.columns.get(column)?.dictionary()
+        // That of the row group before stays until the next one begins.
+        let is_begun = self.current.as_ref().is_some_and(|group| column < group.started);
+        self.columns.get(column).filter(|_| is_begun)?.dictionary()
     }
 
     fn advance_dictionary(&mut self, at: usize, budget: &mut Budget<'_>) -> Result<Step<bool>> {
@@ -346,8 +382,8 @@ impl BatchReader {
     fn build(&mut self, budget: &mut Budget<'_>) -> Result<bool> {
         let leaves = self.metadata.schema.leaves();
         // Arrays have no more room than the rows that come.
-        while self.measured_groups < self.row_groups.end {
-            let end = self.row_groups.end.min(self.measured_groups + MEASURED_AT_ONCE);
+        while self.measured_groups < self.measured_end {
+            let end = self.measured_end.min(self.measured_groups + MEASURED_AT_ONCE);
             budget.charge(MEASURE_GROUP_PRICE, 0, end - self.measured_groups);
             let some =
                 self.metadata.row_groups.iter_from(self.measured_groups).take(end - self.measured_groups);
