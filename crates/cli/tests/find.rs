@@ -253,7 +253,7 @@ fn directories_decide_by_their_names() {
     assert_eq!(run(["count", &to, "--where", "third = 1 AND id < 10"]).succeeded(), "3\n");
     assert_eq!(run(["count", &to, "--where", "third IS NULL"]).succeeded(), "0\n");
     let told = run(["find", &to, "third = 1", "--explain"]).succeeded();
-    assert!(told.starts_with("found       3,333 of 3,333 rows"), "{told}");
+    assert!(told.starts_with("found        3,333 of 3,333 rows"), "{told}");
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod generic;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+use self::generic::WORD;
 use crate::cpu::{Isa, dispatch, isa};
 use crate::error::Error;
 
@@ -15,9 +16,6 @@ use crate::error::Error;
 pub fn u32(values: &[u32], bounds: [u32; 2], out: &mut [u64]) -> Result<(), Error> {
     u32_with(isa(), values, bounds, false, out)
 }
-
-/// Numbers that a word of bits is of.
-const WORD: usize = u64::BITS as usize;
 
 /// The implementation for each type of numbers.
 macro_rules! private {

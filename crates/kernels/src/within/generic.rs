@@ -1,6 +1,7 @@
 //! The portable twins.
 
-use super::WORD;
+/// Numbers that a word of bits is of.
+pub(super) const WORD: usize = u64::BITS as usize;
 
 /// A bit for each of 64 bytes that are 0 or 1.
 #[inline(always)]

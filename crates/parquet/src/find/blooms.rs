@@ -109,7 +109,7 @@ impl Asking {
             if known.tests()[number] != Verdict::Some || hashes[number].is_none() {
                 continue;
             }
-            if !group.columns.get(test.leaf).is_some_and(|chunk| chunk.bloom_filter.is_some()) {
+            if group.columns.get(test.leaf).is_none_or(|chunk| chunk.bloom_filter.is_none()) {
                 counts.absent += 1;
             } else if blooms.distrusted.contains(&(row_group, test.leaf)) {
                 counts.distrusted += 1;

@@ -246,7 +246,7 @@ mod tests {
             .iter()
             .map(|(page_type, encoding, count)| PageEncodingStats {
                 page_type: *page_type,
-                encoding: encoding.clone(),
+                encoding: *encoding,
                 count: *count,
             })
             .collect();

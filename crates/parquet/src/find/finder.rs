@@ -707,7 +707,7 @@ impl RowFinder {
     }
 
     /// Reads the row group at hand again, page by page, if the error that it was read with may be due to an index or a header that says
-    /// of pages what is not so. What it was told is not used any more.
+    /// of pages what is not so. That is not used any more.
     fn read_plainly(&mut self, error: Error) -> Result<()> {
         let mut reading = match core::mem::replace(&mut self.stage, Stage::Done) {
             Stage::Read(reading) => reading,

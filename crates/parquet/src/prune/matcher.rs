@@ -481,6 +481,7 @@ mod tests {
         let mut keys: Vec<i64> = numbers.iter().map(|number| narrow_double_key(*number)).collect();
         keys.extend(keys.clone().iter().flat_map(|key| [key.saturating_sub(1), key.saturating_add(1)]));
         keys.extend([i64::MIN, i64::MAX]);
+        #[allow(clippy::cast_possible_truncation, reason = "the nearest will do")]
         let singles: Vec<f32> = numbers.iter().map(|number| *number as f32).collect();
         let is_set = |out: u64, at: usize| out >> at & 1 == 1;
         for &first in &keys {

@@ -158,8 +158,8 @@ impl BatchReader {
         BatchReader::of(object, metadata, codecs, options, wanted)
     }
 
-    /// Like [`BatchReader::new`], for one row group after the other: first this one, then those that it is told to
-    /// [go to](BatchReader::go_to).
+    /// Like [`BatchReader::new`], for one row group after the other: first this one, then those that it
+    /// [goes to](BatchReader::go_to).
     pub(crate) fn one_by_one(
         object: Object,
         metadata: Arc<FileMetaData>,

@@ -26,7 +26,6 @@ const UNMEASURED: &[(&str, &str)] = &[
     ("find/finder.rs JUDGE_PRICE", "a test of a row group is judged beside metadata that is read for it"),
     ("find/reading.rs RUN_PRICE", "a run of found rows is a part of a batch that was read"),
     ("prune/evaluate.rs WORD_PRICE", "a word of a mask is of 64 rows, which were tested"),
-    ("prune/evaluate.rs PRESENT_PRICE", "as prune/evaluate.rs WORD_PRICE"),
     ("read/bloom.rs PROBE_PRICE", "a probe is a look at 32 bytes that were asked for alone"),
     ("write/geospatial.rs GEOMETRY_PRICE", WRITER),
     ("format/write/footer.rs COUNT_PRICE", WRITER),
