@@ -21,9 +21,9 @@ use crate::table_args::TableArgs;
     override_usage = "marquetry find [OPTIONS] <FILE>... <PREDICATE>",
     long_about = "Find the rows of files for which a predicate is true, and print them as `marquetry rows` does.
 
-Parquet files are searched by their statistics, Bloom filters and page index: row groups and pages that cannot have such a row are \
-not read, and columns other than those of the predicate are read only where rows were found. --explain says what was left out by what. \
-Of other files, all rows are read.",
+Parquet files are searched by their statistics, Bloom filters, dictionaries and page index: row groups and pages that cannot have such \
+a row are not read, and columns other than those of the predicate are read only where rows were found. --explain says what was left \
+out by what. An index or a filter that is corrupt is not used. Of other files, all rows are read.",
     after_long_help = "\
 Predicates:
   = <> < <= > >=     a column and a literal, in either order
@@ -63,12 +63,14 @@ pub(crate) struct Find {
 /// What a search may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Structure {
-    /// Statistics of row groups
+    /// Statistics of row groups, and of pages in their headers
     Stats,
     /// The page index
     Index,
     /// Bloom filters
     Bloom,
+    /// Dictionaries that list every value
+    Dictionary,
     /// Bloom filters of pages
     PageBloom,
 }
@@ -93,6 +95,7 @@ impl Find {
                 Structure::Stats => structures.statistics = false,
                 Structure::Index => structures.index = false,
                 Structure::Bloom => structures.bloom = false,
+                Structure::Dictionary => structures.dictionary = false,
                 Structure::PageBloom => structures.page_bloom = false,
             }
         }
@@ -131,31 +134,35 @@ fn explained(report: &Report, without: &[Structure]) -> String {
     let line = |name: &str, structure: Structure, counts: &Counts, one: &str| {
         let said = match counts {
             _ if without.contains(&structure) => "not used".to_string(),
-            Counts { undecided: 0, pruned: 0, absent: 0, .. } => "not needed".to_string(),
-            Counts { undecided: 0, pruned: 0, .. } => "absent".to_string(),
-            Counts { undecided, pruned, absent, .. } => {
-                let absent = match absent {
+            Counts { undecided: 0, pruned: 0, absent: 0, distrusted: 0, .. } => "not needed".to_string(),
+            Counts { undecided: 0, pruned: 0, distrusted: 0, .. } => "absent".to_string(),
+            Counts { undecided, pruned, absent, distrusted, .. } => {
+                let more = |count: &u64, what: &str| match count {
                     0 => String::new(),
-                    absent => format!(", absent from {}", thousands(*absent)),
+                    count => format!(", {what}{}", thousands(*count)),
                 };
-                format!("{} decided, {} undecided{absent}", plural(*pruned, one), thousands(*undecided))
+                let (absent, distrusted) = (more(absent, "absent from "), more(distrusted, "distrusted: "));
+                let decided = plural(*pruned, one);
+                format!("{decided} decided, {} undecided{absent}{distrusted}", thousands(*undecided))
             }
         };
-        format!("{name:<12}{said}\n")
+        format!("{name:<13}{said}\n")
     };
     let groups = match report.row_groups {
         0 => String::new(),
         groups => format!(" in {}", plural(groups, "row group")),
     };
     let mut text =
-        format!("found       {} of {}{groups}\n", thousands(report.found), plural(report.rows, "row"));
+        format!("found        {} of {}{groups}\n", thousands(report.found), plural(report.rows, "row"));
     text += &line("statistics", Structure::Stats, &report.statistics, "row group");
     text += &line("bloom", Structure::Bloom, &report.bloom, "row group");
+    text += &line("dictionary", Structure::Dictionary, &report.dictionary, "row group");
     text += &line("index", Structure::Index, &report.index, "page");
     text += &line("page bloom", Structure::PageBloom, &report.page_bloom, "page");
-    text += &format!("tested      {}\n", plural(report.tested, "row"));
+    text += &line("page headers", Structure::Stats, &report.page_statistics, "page");
+    text += &format!("tested       {}\n", plural(report.tested, "row"));
     if report.reads > 0 {
-        text += &format!("searched    {} in {}\n", size(report.bytes), plural(report.reads, "read"));
+        text += &format!("searched     {} in {}\n", size(report.bytes), plural(report.reads, "read"));
     }
     text
 }
@@ -168,8 +175,10 @@ struct Explanation {
     row_groups: u64,
     statistics: Decided,
     bloom: Decided,
+    dictionary: Decided,
     index: Decided,
     page_bloom: Decided,
+    page_headers: Decided,
     tested: u64,
     bytes: u64,
     reads: u64,
@@ -180,6 +189,7 @@ struct Decided {
     absent: u64,
     undecided: u64,
     pruned: u64,
+    distrusted: u64,
 }
 
 impl Explanation {
@@ -188,6 +198,7 @@ impl Explanation {
             absent: counts.absent,
             undecided: counts.undecided,
             pruned: counts.pruned,
+            distrusted: counts.distrusted,
         };
         Explanation {
             found: report.found,
@@ -195,8 +206,10 @@ impl Explanation {
             row_groups: report.row_groups,
             statistics: of(&report.statistics),
             bloom: of(&report.bloom),
+            dictionary: of(&report.dictionary),
             index: of(&report.index),
             page_bloom: of(&report.page_bloom),
+            page_headers: of(&report.page_statistics),
             tested: report.tested,
             bytes: report.bytes,
             reads: report.reads,

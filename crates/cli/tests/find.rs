@@ -111,36 +111,53 @@ fn what_was_left_out_is_explained() {
     let told = run(["find", &file, "id = 4321", "--explain"]).succeeded();
     assert!(
         told.starts_with(
-            "found       1 of 10,000 rows in 10 row groups\n\
-             statistics  9 row groups decided, 1 undecided\n\
-             bloom       absent\n\
-             index       9 pages decided, 1 undecided\n\
-             page bloom  absent\n\
-             tested      100 rows\n\
-             searched    "
+            "found        1 of 10,000 rows in 10 row groups\n\
+             statistics   9 row groups decided, 1 undecided\n\
+             bloom        absent\n\
+             dictionary   absent\n\
+             index        9 pages decided, 1 undecided\n\
+             page bloom   absent\n\
+             page headers not needed\n\
+             tested       100 rows\n\
+             searched     "
         ),
         "{told}"
     );
     let told = run(["find", &file, "name = 'name 247'", "--explain"]).succeeded();
     assert!(
         told.contains(
-            "statistics  1 row group decided, 9 undecided\nbloom       8 row groups decided, 1 undecided\n"
+            "statistics   1 row group decided, 9 undecided\nbloom        8 row groups decided, 1 undecided\n"
         ),
         "{told}"
     );
     let told = run(["find", &file, "name = 'name 247'", "--explain", "--without", "bloom,index"]).succeeded();
     assert!(
         told.contains(
-            "bloom       not used\nindex       not used\npage bloom  absent\ntested      9,000 rows\n"
+            "bloom        not used\ndictionary   absent\nindex        not used\npage bloom   absent\npage headers absent\n\
+             tested       9,000 rows\n"
         ),
         "{told}"
     );
     let told = run(["find", &file, "id = 4321", "--explain", "--json", "--without", "stats"]).succeeded();
     let told: serde_json::Value = serde_json::from_str(&told).unwrap();
     assert_eq!((&told["found"], &told["index"]["pruned"]), (&1.into(), &99.into()));
+    // Words that a dictionary lists, between the bounds of every page; and one that is not among them.
+    let lines: String =
+        (0..3_000).map(|at| format!("{at},{}\n", ["ape", "cat", "elk"][at * 7 % 3])).collect();
+    let text = folder.write("words.csv", format!("id,word\n{lines}"));
+    let words = folder.path("words.parquet");
+    run(["copy", &text, &words, "--row-group-rows", "1000", "--quiet"]).succeeded();
+    let told = run(["find", &words, "word = 'bee'", "--explain"]);
+    assert!(told.out.contains("dictionary   3 row groups decided, 0 undecided\n"), "{}", told.out);
+    assert!(told.out.contains("tested       0 rows\n") && told.code == Some(1), "{}", told.out);
+    let told = run(["find", &words, "word <> 'bee'", "--explain", "--json"]).succeeded();
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    assert_eq!((&told["found"], &told["dictionary"]["pruned"]), (&3000.into(), &3.into()));
+    let told = run(["find", &words, "word = 'bee'", "--explain", "--without", "dictionary"]).out;
+    assert!(told.contains("dictionary   not used\n") && told.contains("tested       3,000 rows\n"), "{told}");
     let nothing = run(["find", &file, "id = -1", "--explain"]);
     assert_eq!(nothing.code, Some(1));
-    assert!(nothing.out.contains("statistics  10 row groups decided, 0 undecided\n"), "{}", nothing.out);
+    assert!(nothing.out.contains("statistics   10 row groups decided, 0 undecided\n"), "{}", nothing.out);
 }
 
 #[test]
@@ -236,7 +253,7 @@ fn directories_decide_by_their_names() {
     assert_eq!(run(["count", &to, "--where", "third = 1 AND id < 10"]).succeeded(), "3\n");
     assert_eq!(run(["count", &to, "--where", "third IS NULL"]).succeeded(), "0\n");
     let told = run(["find", &to, "third = 1", "--explain"]).succeeded();
-    assert!(told.starts_with("found       3,333 of 3,333 rows"), "{told}");
+    assert!(told.starts_with("found        3,333 of 3,333 rows"), "{told}");
 }
 
 #[test]
@@ -281,7 +298,17 @@ fn the_same_rows_as_duckdb_finds() {
         .succeeded();
     }
     let cases = fs::read_to_string(path("cases.tsv")).unwrap();
-    let without = ["", "stats", "index", "bloom", "stats,index,bloom"];
+    let without = [
+        "",
+        "stats",
+        "index",
+        "bloom",
+        "index,bloom",
+        "index,dictionary",
+        "stats,bloom",
+        "stats,index,bloom",
+        "stats,index,bloom,dictionary",
+    ];
     let (mut found, mut searches) = (0, 0);
     for (number, case) in cases.lines().enumerate() {
         let [file, predicate, expected] = case.split('\t').collect::<Vec<_>>()[..] else { panic!("{case}") };

@@ -22,6 +22,7 @@
 //! | [`lz`] | blocks of literals and matches: Snappy, LZ4 (both ways), LZO1X |
 //! | [`spread`] | dense values to one slot per row |
 //! | [`compact`] | the inverse: values without the slots of nulls |
+//! | [`within`] | which numbers are within bounds |
 //! | [`bloom`] | split-block Bloom filters |
 //! | [`mod@crc32`], [`utf8`], [`xxh64`] | page checksums, UTF-8 validity, hashes |
 //!
@@ -69,6 +70,7 @@ pub mod spread;
 pub mod strings;
 pub mod unpack;
 pub mod utf8;
+pub mod within;
 pub mod xxh64;
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Finding the rows for which a predicate is true.
 
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -9,24 +9,24 @@ use core::ops::Range;
 
 use marquetry_base::cast::{u64_of, usize_of_u32};
 use marquetry_base::{
-    Budget, Bytes, Codecs, Error, ErrorKind, Failed, Machine, Object, Price, Release, Result, Step,
-    release_all,
+    Budget, Bytes, Codecs, Error, Failed, Machine, Object, Price, Release, Result, Step, release_all,
 };
 
+use super::blooms::{self, Blooms};
 use super::judged::{Indexes, Judged, Outcome};
 use super::pages::ChunkPages;
+use super::program::{Known, Program};
 use super::reading::Reading;
 use super::report::{Report, Structures};
-use crate::batch::{Layout, RowSelection};
+use super::{dictionaries, dispensable};
+use crate::batch::{Batch, Layout, RowSelection};
 use crate::bloom;
 use crate::format::{FileMetaData, OffsetIndex};
 use crate::growing::release_in_step;
 use crate::prune::{
-    Accepts, Evaluator, LeafOrder, Operation, Predicate, Quantifier, Test, Verdict, compile, order_of,
+    Accepts, Counts, Evaluator, LeafOrder, Matcher, Predicate, Quantifier, Test, Verdict, order_of,
 };
-use crate::read::{
-    BatchReader, BloomPlace, BloomProbe, PageBloom, PageBloomProbe, PageIndexReader, PageSet, ReadOptions,
-};
+use crate::read::{BatchReader, PageBloom, PageBloomProbe, PageIndexReader, PageSet, PageTests, ReadOptions};
 use crate::schema::Schema;
 
 /// What a row group costs, and each of its tests that is judged.
@@ -76,8 +76,10 @@ pub struct Found {
 ///
 /// Of each row group it looks first at what is at hand, then at what is small, and reads values last: the statistics of
 /// the chunks; Bloom filters, where these decide about the row group, of which it reads one block a value; the page
-/// index; and then those pages of the tested columns that can have such rows. What follows from bounds alone is not
-/// read at all.
+/// index; dictionaries, where they list every value of a chunk; and then those pages of the tested columns that can have such rows,
+/// by their headers, too, where no index says so. What follows from bounds alone is not read at all.
+///
+/// What is corrupt and can be done without is not used: a page index, a Bloom filter. The report counts it.
 ///
 /// Page indexes are kept, within 64 MiB: [`start`](RowFinder::start) begins another search in the same file with them.
 ///
@@ -97,73 +99,78 @@ pub struct RowFinder {
     metadata: Arc<FileMetaData>,
     codecs: Arc<dyn Codecs>,
     options: FindOptions,
-    /// The predicate in postfix form, with its tests; and the leaves that it tests, ascending.
-    program: Vec<Operation>,
-    tests: Vec<Test>,
-    /// Of each test: the order of its leaf's bounds, and the hashes of its values, if it can be asked of a Bloom filter.
+    program: Program,
+    /// Of each test: the order of its leaf's bounds; the hashes of its values, if it can be asked of a Bloom filter; and what tests
+    /// entries of dictionaries, once it was used.
     orders: Vec<LeafOrder>,
     hashes: Vec<Option<Vec<u64>>>,
+    matchers: Vec<Option<Matcher>>,
+    /// Of each leaf that is tested: what pages are judged by, if nothing else says what they have.
+    page_tests: Vec<Option<Arc<PageTests>>>,
     evaluator: Evaluator,
-    leaves: Vec<usize>,
+    /// What read the row group before, to read the next one.
+    reader: Option<Box<BatchReader>>,
     /// Row groups not begun.
     row_groups: Range<usize>,
     stage: Stage,
     /// What is known of the tests in the row group at hand.
-    verdicts: Vec<Verdict>,
-    /// Page indexes, by row group and leaf.
+    known: Known,
+    /// Page indexes, by row group and leaf, and those that are corrupt.
     pages: Indexes,
     kept_bytes: usize,
-    /// Where the blocks of Bloom filters are, by row group and leaf, and what was read of the last one: several tests may ask it, one
-    /// after the other.
-    filters: BTreeMap<(usize, usize), BloomPlace>,
-    /// Chunks, by row group and leaf, whose pages have Bloom filters that are not what was announced.
     distrusted: BTreeSet<(usize, usize)>,
-    filter: FilterBytes,
+    /// Chunks, by row group and leaf, whose pages have Bloom filters that are not what was announced.
+    distrusted_blooms: BTreeSet<(usize, usize)>,
+    blooms: Blooms,
     report: Report,
     failed: Failed,
 }
-
-/// Parts of the Bloom filter of a row group's leaf.
-#[derive(Default)]
-struct FilterBytes {
-    of: (usize, usize),
-    parts: Vec<(Range<u64>, Bytes)>,
-}
-
-/// Parts of a Bloom filter that are kept, at most.
-const FILTER_PARTS_MAX: usize = 256;
-
-/// Filters whose blocks are located, at most.
-const FILTERS_MAX: usize = 1 << 12;
 
 /// What is being done with the row group at hand.
 enum Stage {
     /// The next one begins.
     Begin,
-    /// Bloom filters are asked, of these tests and those behind them.
-    Bloom { row_group: usize, test: usize, probe: Option<Box<Probing>> },
+    /// Bloom filters are asked.
+    Bloom { row_group: usize, asking: Box<blooms::Asking> },
     /// Page indexes are read, of the leaves that are tested.
     Index { row_group: usize, reader: Option<Box<PageIndexReader>> },
     /// The order of bounds is checked.
     Check { row_group: usize, leaf: usize, pages: Box<ChunkPages>, reader: Box<PageIndexReader> },
-    /// The pages of each test are judged, and put together.
-    Judge(Box<Judged>),
+    /// The pages of each test are judged, and put together. If that was done before, what was about to be read then.
+    Judge(Box<Judged>, Option<Box<Reading>>),
     /// Bloom filters of pages are asked about a test; its pages so far.
     PageBloom { judged: Box<Judged>, test: usize, probe: Box<PageBloomProbe>, left: PageSet },
+    /// These rows of the columns are about to be read.
+    Open { row_group: usize, rows: RowSelection, how: How },
+    /// Dictionaries are asked.
+    Dictionary(Box<dictionaries::Asking>),
     /// Columns are read.
     Read(Box<Reading>),
-    /// Columns were read that are released; then these rows are handed out.
-    Release(Box<Reading>),
+    /// What is not needed any more is released; then it goes on.
+    Release(Released, Box<Stage>),
     /// The places of the pages are read that will be wanted.
     Locate { row_group: usize, rows: RowSelection, reader: Option<Box<PageIndexReader>> },
     /// Nothing more is wanted.
     Done,
 }
 
-struct Probing {
-    probe: BloomProbe,
-    /// Answers that are still to come.
-    left: usize,
+/// How a row group is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum How {
+    /// Dictionaries are asked first.
+    Asking,
+    /// They were asked.
+    Asked,
+    /// Page by page: what is said of pages elsewhere was wrong.
+    Plainly,
+}
+
+enum Released {
+    Reading(Box<Reading>),
+    /// What was read last and selected, where the reader is kept.
+    Rest(Option<Batch>, Option<RowSelection>),
+    Reader(Box<BatchReader>),
+    Index(Box<PageIndexReader>),
 }
 
 impl RowFinder {
@@ -185,20 +192,21 @@ impl RowFinder {
             metadata,
             codecs,
             options,
-            program: Vec::new(),
-            tests: Vec::new(),
+            program: Program::default(),
             orders: Vec::new(),
             hashes: Vec::new(),
+            matchers: Vec::new(),
+            page_tests: Vec::new(),
             evaluator,
-            leaves: Vec::new(),
+            reader: None,
             row_groups: 0..0,
             stage: Stage::Done,
-            verdicts: Vec::new(),
+            known: Known::default(),
             pages: Indexes::new(),
             kept_bytes: 0,
-            filters: BTreeMap::new(),
             distrusted: BTreeSet::new(),
-            filter: FilterBytes::default(),
+            distrusted_blooms: BTreeSet::new(),
+            blooms: Blooms::default(),
             report: Report::default(),
             failed: Failed::default(),
         };
@@ -219,20 +227,22 @@ impl RowFinder {
         if row_groups.start > row_groups.end || row_groups.end > groups {
             return Err(Error::misuse(format!("row groups {row_groups:?} of {groups}")));
         }
-        let (mut program, mut tests, mut orders) = (Vec::new(), Vec::new(), Vec::new());
-        compile(&predicate, &mut program, &mut |test| {
-            let leaves = metadata.schema.leaves().len();
+        let program = Program::of(&predicate)?;
+        let leaves = metadata.schema.leaves().len();
+        let orders = program.tests.iter().map(|test| {
             let order = LeafOrder::of(metadata, test.leaf);
-            orders.push(order.ok_or_else(|| Error::misuse(format!("leaf {} of {leaves}", test.leaf)))?);
-            tests.push(test.clone());
-            Ok(tests.len() - 1)
-        })?;
-        let leaves = predicate.leaves();
-        self.evaluator = Evaluator::new(&predicate, &metadata.schema, &leaves)?;
-        self.hashes = tests.iter().map(|test| hashes(test, &metadata.schema)).collect();
-        (self.program, self.tests, self.orders) = (program, tests, orders);
-        (self.leaves, self.row_groups, self.stage) = (leaves, row_groups, Stage::Begin);
-        self.filter = FilterBytes::default();
+            order.ok_or_else(|| Error::misuse(format!("leaf {} of {leaves}", test.leaf)))
+        });
+        self.orders = orders.collect::<Result<_>>()?;
+        self.evaluator = Evaluator::new(&predicate, &metadata.schema, &program.leaves)?;
+        self.hashes = program.tests.iter().map(|test| hashes(test, &metadata.schema)).collect();
+        self.matchers = program.tests.iter().map(|_| None).collect();
+        self.page_tests = page_tests(&program, metadata);
+        let other = self.reader.take_if(|_| self.program.leaves != program.leaves);
+        let release = |reader| Stage::Release(Released::Reader(reader), Box::new(Stage::Begin));
+        self.stage = other.map_or(Stage::Begin, release);
+        (self.program, self.row_groups) = (program, row_groups);
+        self.blooms.start();
         self.report = Report::default();
         Ok(())
     }
@@ -259,67 +269,31 @@ impl RowFinder {
                     };
                     self.begin(row_group, budget)?;
                 }
-                Stage::Bloom { row_group, test, probe } => {
-                    let row_group = *row_group;
-                    let Some(probing) = probe else {
-                        let from = *test;
-                        match self.next_probe(row_group, from, budget)? {
-                            Some((test, probing)) => {
-                                self.stage = Stage::Bloom { row_group, test, probe: Some(Box::new(probing)) };
-                            }
-                            None => self.stage = Stage::Index { row_group, reader: None },
-                        }
-                        continue;
+                Stage::Bloom { row_group, asking } => {
+                    let step = asking.step(
+                        (self.object, &self.metadata),
+                        (&self.program, &mut self.known, &self.hashes),
+                        (&mut self.blooms, &mut self.report.bloom),
+                        budget,
+                    )?;
+                    self.stage = match step {
+                        Step::Ready(true) => Stage::Begin,
+                        Step::Ready(false) => Stage::Index { row_group: *row_group, reader: None },
+                        Step::Need(demand) => return Ok(Step::Need(demand)),
+                        _ => return Ok(Step::Yield),
                     };
-                    let is_there = match probing.probe.step(budget) {
-                        Ok(Step::Ready(is_there)) => is_there,
-                        Ok(Step::Done) => false,
-                        Ok(Step::Need(demand)) => return Ok(Step::Need(demand)),
-                        Ok(Step::Yield | Step::Append(..)) => return Ok(Step::Yield),
-                        // A filter of a kind that is not known says nothing.
-                        Err(error) if error.kind() == ErrorKind::Unsupported => true,
-                        Err(error) => return Err(error),
-                    };
-                    let leaf = self.tests[*test].leaf;
-                    if let Some(place) = probing.probe.place()
-                        && self.filters.len() < FILTERS_MAX
-                    {
-                        self.filters.insert((row_group, leaf), place);
-                    }
-                    probing.left = probing.left.saturating_sub(1);
-                    if !is_there && probing.left > 0 {
-                        continue;
-                    }
-                    let test = *test;
-                    if is_there {
-                        self.report.bloom.undecided += 1;
-                    } else {
-                        self.verdicts[test] = Verdict::None;
-                        if self.judge() == Verdict::None {
-                            self.report.bloom.pruned += 1;
-                            self.stage = Stage::Begin;
-                            continue;
-                        }
-                    }
-                    self.stage = Stage::Bloom { row_group, test: test + 1, probe: None };
                 }
                 Stage::Index { row_group, reader } => {
                     let row_group = *row_group;
-                    let reader = match reader {
-                        Some(reader) => reader,
-                        None => match self.index_reader(row_group, budget)? {
-                            Some(new) => {
-                                self.stage = Stage::Index { row_group, reader: Some(Box::new(new)) };
-                                continue;
-                            }
-                            None => {
-                                self.begin_judging(row_group);
-                                continue;
-                            }
-                        },
+                    let Some(reader) = reader else {
+                        self.stage = match self.index_reader(row_group, budget)? {
+                            Some(new) => Stage::Index { row_group, reader: Some(Box::new(new)) },
+                            None => Stage::Judge(Box::new(Judged::new(row_group)), None),
+                        };
+                        continue;
                     };
-                    match reader.step(budget)? {
-                        Step::Ready(chunk) => {
+                    match reader.step(budget) {
+                        Ok(Step::Ready(chunk)) => {
                             let order = LeafOrder::of(&self.metadata, chunk.leaf);
                             let order = order.ok_or_else(|| Error::internal("an index of no leaf"))?;
                             let rows = self.metadata.row_groups[row_group].rows;
@@ -339,9 +313,12 @@ impl RowFinder {
                             let (leaf, pages) = (chunk.leaf, Box::new(pages));
                             self.stage = Stage::Check { row_group, leaf, pages, reader };
                         }
-                        Step::Done => self.begin_judging(row_group),
-                        Step::Need(demand) => return Ok(Step::Need(demand)),
-                        Step::Yield | Step::Append(..) => return Ok(Step::Yield),
+                        Ok(Step::Done) => {
+                            self.stage = Stage::Judge(Box::new(Judged::new(row_group)), None);
+                        }
+                        Ok(Step::Need(demand)) => return Ok(Step::Need(demand)),
+                        Ok(Step::Yield | Step::Append(..)) => return Ok(Step::Yield),
+                        Err(error) => self.distrust(error)?,
                     }
                 }
                 Stage::Check { pages, .. } => {
@@ -357,21 +334,25 @@ impl RowFinder {
                     self.pages.insert((row_group, leaf), Arc::from(pages));
                     self.stage = Stage::Index { row_group, reader: Some(reader) };
                 }
-                Stage::Judge(judged) => {
+                Stage::Judge(judged, before) => {
                     let (hashes, uses) = (&self.hashes, self.options.structures.page_bloom);
-                    let (row_group, tests, distrusted) = (judged.row_group, &self.tests, &self.distrusted);
+                    let (row_group, tests) = (judged.row_group, &self.program.tests);
+                    let distrusted = &self.distrusted_blooms;
                     let may_ask = |test: usize| uses && !distrusted.contains(&(row_group, tests[test].leaf));
                     let outcome = judged.step(
-                        (&self.program, &self.tests, &self.verdicts),
+                        (&self.program.operations, tests, self.known.tests()),
                         |test| hashes.get(test)?.as_ref().filter(|_| may_ask(test)).map(Vec::len),
-                        &self.pages,
+                        (&self.pages, &self.distrusted),
                         &self.metadata,
                         &mut self.report,
                         budget,
                     )?;
-                    match outcome {
-                        Outcome::Yield => return Ok(Step::Yield),
-                        Outcome::Ask(test, bloom) => {
+                    match (outcome, before.take()) {
+                        (Outcome::Yield, reading) => {
+                            *before = reading;
+                            return Ok(Step::Yield);
+                        }
+                        (Outcome::Ask(test, bloom), _) => {
                             let judged = core::mem::take(judged);
                             let hashes = self.hashes.get(test).cloned().flatten().unwrap_or_default();
                             budget.charge_units(MACHINE_UNITS);
@@ -380,9 +361,18 @@ impl RowFinder {
                             let probe = Box::new(PageBloomProbe::new(self.object, bloom, hashes));
                             self.stage = Stage::PageBloom { judged, test, probe, left };
                         }
-                        Outcome::Rows(rows) => {
-                            let row_group = judged.row_group;
-                            self.begin_reading(row_group, rows, budget)?;
+                        (Outcome::Rows(rows), None) => {
+                            self.stage = Stage::Open { row_group, rows, how: How::Asking };
+                        }
+                        (Outcome::Rows(rows), Some(reading)) => {
+                            let group = &self.metadata.row_groups[row_group];
+                            let before = reading.wanted.as_ref().map_or(group.rows, RowSelection::rows);
+                            self.stage = if rows.rows() < before {
+                                let open = Stage::Open { row_group, rows, how: How::Asked };
+                                Stage::Release(Released::Reading(reading), Box::new(open))
+                            } else {
+                                self.read(reading)
+                            };
                         }
                     }
                 }
@@ -393,7 +383,8 @@ impl RowFinder {
                             continue;
                         }
                         Step::Ready(None) => {
-                            self.distrusted.insert(probe.bloom().chunk());
+                            self.distrusted_blooms.insert(probe.bloom().chunk());
+                            self.report.page_bloom.distrusted += 1;
                             None
                         }
                         Step::Done => Some(core::mem::take(left)),
@@ -402,49 +393,95 @@ impl RowFinder {
                     };
                     judged.sets.insert(*test, answer);
                     let judged = core::mem::take(judged);
-                    self.stage = Stage::Judge(judged);
+                    self.stage = Stage::Judge(judged, None);
+                }
+                Stage::Open { row_group, rows, how } => {
+                    let (row_group, rows, how) = (*row_group, core::mem::take(rows), *how);
+                    self.open(row_group, rows, how, budget)?;
+                }
+                Stage::Dictionary(asking) => {
+                    let step = asking.step(
+                        (&self.program, &mut self.known, &mut self.matchers),
+                        (&self.metadata, self.options.structures.statistics),
+                        &mut self.report.dictionary,
+                        budget,
+                    );
+                    let verdict = match step {
+                        Ok(Step::Ready(verdict)) => verdict,
+                        Ok(Step::Need(demand)) => return Ok(Step::Need(demand)),
+                        Ok(_) => return Ok(Step::Yield),
+                        Err(error) => {
+                            self.read_plainly(error)?;
+                            continue;
+                        }
+                    };
+                    let Stage::Dictionary(asking) = core::mem::replace(&mut self.stage, Stage::Done) else {
+                        return Err(Error::internal("a dictionary that is not read"));
+                    };
+                    let dictionaries::Asking { reading, has_learned, .. } = *asking;
+                    let row_group = reading.row_group;
+                    self.stage = match verdict {
+                        Verdict::None => Stage::Release(Released::Reading(reading), Box::new(Stage::Begin)),
+                        Verdict::All => {
+                            let then = self.all_rows(row_group)?;
+                            Stage::Release(Released::Reading(reading), Box::new(then))
+                        }
+                        // Other pages may be ruled out by what is known now.
+                        Verdict::Some if has_learned => {
+                            Stage::Judge(Box::new(Judged::again(row_group)), Some(reading))
+                        }
+                        Verdict::Some => self.read(reading),
+                    };
                 }
                 Stage::Read(reading) => {
-                    match reading.step(&mut self.evaluator, self.options.limit, &mut self.report, budget)? {
-                        Step::Ready(()) => {
-                            let stage = core::mem::replace(&mut self.stage, Stage::Done);
-                            let Stage::Read(reading) = stage else {
-                                return Err(Error::internal("a column that is not read"));
+                    let limit = self.options.limit;
+                    match reading.step(&mut self.evaluator, limit, &mut self.report, budget) {
+                        Ok(Step::Ready(())) => {
+                            let row_group = reading.row_group;
+                            let rows = core::mem::take(&mut reading.found);
+                            let Counts { absent, undecided, pruned, .. } = reading.reader.judged();
+                            self.report.page_statistics.absent += absent;
+                            self.report.page_statistics.undecided += undecided;
+                            self.report.page_statistics.pruned += pruned;
+                            let then = match rows.is_empty() {
+                                true => Stage::Begin,
+                                false => Stage::Locate { row_group, rows, reader: None },
                             };
-                            self.stage = Stage::Release(reading);
+                            self.release_reading(then)?;
                         }
-                        Step::Need(demand) => return Ok(Step::Need(demand)),
-                        _ => return Ok(Step::Yield),
+                        Ok(Step::Need(demand)) => return Ok(Step::Need(demand)),
+                        Ok(_) => return Ok(Step::Yield),
+                        Err(error) => self.read_plainly(error)?,
                     }
                 }
-                Stage::Release(reading) => {
-                    if !release_in_step(&mut **reading, budget) {
+                Stage::Release(released, then) => {
+                    let is_released = match released {
+                        Released::Reading(reading) => release_in_step(&mut **reading, budget),
+                        Released::Rest(batch, rows) => release_all(&mut [batch, rows], budget),
+                        Released::Reader(reader) => release_in_step(&mut **reader, budget),
+                        Released::Index(reader) => release_in_step(&mut **reader, budget),
+                    };
+                    if !is_released {
                         return Ok(Step::Yield);
                     }
-                    let (row_group, rows) = (reading.row_group, core::mem::take(&mut reading.found));
-                    self.stage = Stage::Begin;
-                    if !rows.is_empty() {
-                        self.stage = Stage::Locate { row_group, rows, reader: None };
-                    }
+                    self.stage = core::mem::replace(&mut **then, Stage::Done);
                 }
                 Stage::Locate { row_group, rows, reader } => {
                     let row_group = *row_group;
-                    let reader = match reader {
-                        Some(reader) => reader,
-                        None => {
-                            let rows = core::mem::take(rows);
-                            match self.locator(row_group, budget)? {
-                                Some(new) => {
-                                    let reader = Some(Box::new(new));
-                                    self.stage = Stage::Locate { row_group, rows, reader };
-                                    continue;
-                                }
-                                None => return Ok(Step::Ready(self.found(row_group, rows))),
+                    let Some(reader) = reader else {
+                        let rows = core::mem::take(rows);
+                        let leaves = self.options.locate.clone();
+                        match self.missing_indexes(row_group, &leaves, false, budget)? {
+                            Some(new) => {
+                                let reader = Some(Box::new(new));
+                                self.stage = Stage::Locate { row_group, rows, reader };
+                                continue;
                             }
+                            None => return Ok(Step::Ready(self.found(row_group, rows))),
                         }
                     };
-                    match reader.step(budget)? {
-                        Step::Ready(chunk) => {
+                    match reader.step(budget) {
+                        Ok(Step::Ready(chunk)) => {
                             let order = LeafOrder::of(&self.metadata, chunk.leaf);
                             let order = order.ok_or_else(|| Error::internal("an index of no leaf"))?;
                             let rows = self.metadata.row_groups[row_group].rows;
@@ -453,35 +490,17 @@ impl RowFinder {
                             self.kept_bytes += pages.held();
                             self.pages.insert((row_group, chunk.leaf), Arc::new(pages));
                         }
-                        Step::Done => {
+                        Ok(Step::Done) => {
                             let rows = core::mem::take(rows);
                             return Ok(Step::Ready(self.found(row_group, rows)));
                         }
-                        Step::Need(demand) => return Ok(Step::Need(demand)),
-                        Step::Yield | Step::Append(..) => return Ok(Step::Yield),
+                        Ok(Step::Need(demand)) => return Ok(Step::Need(demand)),
+                        Ok(Step::Yield | Step::Append(..)) => return Ok(Step::Yield),
+                        Err(error) => self.distrust(error)?,
                     }
                 }
             }
         }
-    }
-
-    /// What follows from the verdicts.
-    fn judge(&self) -> Verdict {
-        let mut stack = Vec::new();
-        for operation in &self.program {
-            let verdict = match operation {
-                Operation::Test(number) => self.verdicts.get(*number).copied().unwrap_or(Verdict::Some),
-                Operation::All(true) => Verdict::All,
-                Operation::All(false) => Verdict::None,
-                Operation::And | Operation::Or => {
-                    let (Some(right), Some(left)) = (stack.pop(), stack.pop()) else { return Verdict::Some };
-                    let both = if matches!(operation, Operation::And) { Verdict::and } else { Verdict::or };
-                    both(left, right)
-                }
-            };
-            stack.push(verdict);
-        }
-        stack.pop().unwrap_or(Verdict::Some)
     }
 
     /// Begins a row group: what do the statistics of its chunks say?
@@ -492,25 +511,25 @@ impl RowFinder {
             self.kept_bytes = 0;
         }
         let group = &self.metadata.row_groups[row_group];
+        let tests = &self.program.tests;
         budget.charge_units(GROUP_UNITS);
-        budget.charge(JUDGE_PRICE, 0, self.tests.len());
+        budget.charge(JUDGE_PRICE, 0, tests.len());
         self.report.row_groups += 1;
         self.report.rows += group.rows;
         let uses = self.options.structures.statistics;
         let schema = &self.metadata.schema;
-        self.verdicts.clear();
         let mut has_any = false;
-        for (test, order) in self.tests.iter().zip(&self.orders) {
-            let verdict = match group.columns.get(test.leaf).filter(|_| uses) {
+        self.known.begin(&self.program, |number| {
+            let (test, order) = (&tests[number], &self.orders[number]);
+            match group.columns.get(test.leaf).filter(|_| uses) {
                 Some(chunk) => {
                     has_any |= chunk.statistics.is_some();
                     test.judge(&order.of_chunk(chunk), order, schema)
                 }
                 None => Verdict::Some,
-            };
-            self.verdicts.push(verdict);
-        }
-        let verdict = self.judge();
+            }
+        });
+        let verdict = self.known.verdict();
         let counts = &mut self.report.statistics;
         match verdict {
             Verdict::Some if !has_any => counts.absent += 1,
@@ -520,59 +539,27 @@ impl RowFinder {
         self.stage = match verdict {
             _ if group.rows == 0 => Stage::Begin,
             Verdict::None => Stage::Begin,
-            Verdict::Some => Stage::Bloom { row_group, test: 0, probe: None },
-            Verdict::All => {
-                self.report.found += group.rows;
-                let rows = RowSelection::of(0..group.rows)?;
-                Stage::Locate { row_group, rows, reader: None }
+            Verdict::Some if self.options.structures.bloom => {
+                let asking = blooms::Asking::new(
+                    row_group,
+                    (&self.program, &self.known, &self.hashes),
+                    &self.metadata,
+                    (&self.blooms, &mut self.report.bloom),
+                    budget,
+                );
+                Stage::Bloom { row_group, asking: Box::new(asking) }
             }
+            Verdict::Some => Stage::Index { row_group, reader: None },
+            Verdict::All => self.all_rows(row_group)?,
         };
         Ok(())
     }
 
-    /// The next test from `from` on whose filter can decide about the row group, and a probe of it.
-    fn next_probe(
-        &mut self,
-        row_group: usize,
-        from: usize,
-        budget: &mut Budget<'_>,
-    ) -> Result<Option<(usize, Probing)>> {
-        if !self.options.structures.bloom {
-            return Ok(None);
-        }
-        let group = &self.metadata.row_groups[row_group];
-        budget.charge(JUDGE_PRICE, 0, self.tests.len());
-        let mut candidates = Vec::new();
-        for (number, test) in self.tests.iter().enumerate().skip(from) {
-            if self.verdicts[number] != Verdict::Some || self.hashes[number].is_none() {
-                continue;
-            }
-            if group.columns.get(test.leaf).is_some_and(|chunk| chunk.bloom_filter.is_some()) {
-                candidates.push(number);
-            } else if from == 0 {
-                self.report.bloom.absent += 1;
-            }
-        }
-        let Some(&number) = candidates.first() else { return Ok(None) };
-        // If none of their values were there, would that decide?
-        candidates.iter().for_each(|number| self.verdicts[*number] = Verdict::None);
-        let decides = self.judge() == Verdict::None;
-        candidates.iter().for_each(|number| self.verdicts[*number] = Verdict::Some);
-        let Some(hashes) = self.hashes[number].clone().filter(|_| decides) else { return Ok(None) };
-        budget.charge(JUDGE_PRICE, 0, hashes.len());
-        budget.charge_units(MACHINE_UNITS);
-        let (left, leaf) = (hashes.len(), self.tests[number].leaf);
-        let mut probe = BloomProbe::new(self.object, &self.metadata, row_group, leaf, hashes)?;
-        if self.filter.of != (row_group, leaf) {
-            self.filter = FilterBytes { of: (row_group, leaf), parts: Vec::new() };
-        }
-        if let Some(place) = self.filters.get(&(row_group, leaf)) {
-            probe = probe.located(*place);
-        }
-        for (range, bytes) in &self.filter.parts {
-            Machine::supply(&mut probe, self.object, range.clone(), bytes.clone())?;
-        }
-        Ok(Some((number, Probing { probe, left })))
+    /// All rows of a row group are found.
+    fn all_rows(&mut self, row_group: usize) -> Result<Stage> {
+        let count = self.metadata.row_groups[row_group].rows;
+        self.report.found += count;
+        Ok(Stage::Locate { row_group, rows: RowSelection::of(0..count)?, reader: None })
     }
 
     /// A reader of the indexes of the leaves that are tested; `None` if all that there are are at hand.
@@ -580,7 +567,7 @@ impl RowFinder {
         let Structures { index, page_bloom, .. } = self.options.structures;
         // What Bloom filters say of pages says something of rows only with the places of pages.
         let is_useful = |leaf: &usize| index || page_bloom && self.page_bloom(row_group, *leaf).is_some();
-        let leaves: Vec<usize> = self.leaves.iter().copied().filter(is_useful).collect();
+        let leaves: Vec<usize> = self.program.leaves.iter().copied().filter(is_useful).collect();
         self.missing_indexes(row_group, &leaves, index, budget)
     }
 
@@ -589,12 +576,7 @@ impl RowFinder {
         self.options.structures.page_bloom.then(|| PageBloom::of(&self.metadata, row_group, leaf)).flatten()
     }
 
-    /// A reader of the indexes of leaves that will be read.
-    fn locator(&mut self, row_group: usize, budget: &mut Budget<'_>) -> Result<Option<PageIndexReader>> {
-        let leaves = self.options.locate.clone();
-        self.missing_indexes(row_group, &leaves, false, budget)
-    }
-
+    /// A reader of those indexes of leaves that are not at hand, and not distrusted.
     fn missing_indexes(
         &mut self,
         row_group: usize,
@@ -611,6 +593,7 @@ impl RowFinder {
                 has_bounds && !pages.has_bounds() && chunk.is_some_and(|chunk| chunk.column_index.is_some())
             };
             match (self.pages.get(&(row_group, *leaf)), chunk) {
+                _ if self.distrusted.contains(&(row_group, *leaf)) => {}
                 (Some(pages), _) if !lacks_bounds(pages) => {}
                 (_, Some(_)) => missing.push(*leaf),
                 (_, None) => {}
@@ -626,46 +609,152 @@ impl RowFinder {
         Ok(Some(if has_bounds { reader } else { reader.without_bounds() }))
     }
 
-    fn begin_judging(&mut self, row_group: usize) {
-        self.stage = Stage::Judge(Box::new(Judged::new(row_group)));
+    /// Goes on without the page index that its reader has this error about.
+    fn distrust(&mut self, error: Error) -> Result<()> {
+        let (row_group, reader, rows) = match core::mem::replace(&mut self.stage, Stage::Done) {
+            Stage::Index { row_group, reader: Some(reader) } => (row_group, reader, None),
+            Stage::Locate { row_group, rows, reader: Some(reader) } => (row_group, reader, Some(rows)),
+            _ => return Err(error),
+        };
+        let Some(chunk) = reader.at_chunk().filter(|_| dispensable(&error)) else { return Err(error) };
+        self.distrusted.insert(chunk);
+        let then = match rows {
+            None => Stage::Index { row_group, reader: None },
+            Some(rows) => {
+                self.report.index.distrusted += 1;
+                Stage::Locate { row_group, rows, reader: None }
+            }
+        };
+        self.stage = Stage::Release(Released::Index(reader), Box::new(then));
+        Ok(())
     }
 
-    fn begin_reading(&mut self, row_group: usize, rows: RowSelection, budget: &mut Budget<'_>) -> Result<()> {
+    /// Begins to read the tested columns of rows.
+    fn open(
+        &mut self,
+        row_group: usize,
+        rows: RowSelection,
+        how: How,
+        budget: &mut Budget<'_>,
+    ) -> Result<()> {
         let group = &self.metadata.row_groups[row_group];
         if rows.is_empty() {
             self.stage = Stage::Begin;
             return Ok(());
         }
-        budget.charge_units(MACHINE_UNITS);
-        let mut read = self.options.read.clone();
-        (read.leaves, read.row_groups) = (Some(self.leaves.clone()), Some(row_group..row_group + 1));
-        (read.layout, read.keep_dictionaries) = (Layout::Spaced, true);
-        let (metadata, codecs) = (Arc::clone(&self.metadata), Arc::clone(&self.codecs));
-        let mut reader = BatchReader::new(self.object, metadata, codecs, read)?;
-        self.report.tested += rows.rows();
+        let kept = self.reader.as_mut().is_some_and(|reader| reader.go_to(row_group));
+        let mut reader = match self.reader.take().filter(|_| kept) {
+            Some(reader) => reader,
+            None => {
+                budget.charge_units(MACHINE_UNITS);
+                let mut read = self.options.read.clone();
+                read.leaves = Some(self.program.leaves.clone());
+                (read.layout, read.keep_dictionaries) = (Layout::Spaced, true);
+                let (metadata, codecs) = (Arc::clone(&self.metadata), Arc::clone(&self.codecs));
+                Box::new(BatchReader::one_by_one(self.object, metadata, codecs, read, row_group)?)
+            }
+        };
         let wanted = (rows.rows() < group.rows).then_some(rows);
+        let mut takes_shortcuts = wanted.is_some();
         if let Some(rows) = &wanted {
             reader.select(row_group, rows.clone())?;
-            for leaf in &self.leaves {
-                if let Some(pages) = self.pages.get(&(row_group, *leaf)) {
-                    reader.locate(row_group, *leaf, Arc::clone(&pages.offset_index))?;
-                }
+        }
+        for (leaf, tests) in self.program.leaves.iter().zip(&self.page_tests) {
+            let pages = self.pages.get(&(row_group, *leaf));
+            if let Some(pages) = pages.filter(|_| wanted.is_some()) {
+                reader.locate(row_group, *leaf, Arc::clone(&pages.offset_index))?;
+            }
+            // Where an index has bounds, headers say the same again.
+            let has_bounds = pages.is_some_and(|pages| pages.has_bounds());
+            if let Some(tests) = tests
+                && self.options.structures.statistics
+                && !has_bounds
+                && how != How::Plainly
+            {
+                reader.judge(row_group, *leaf, Arc::clone(tests))?;
+                takes_shortcuts = true;
             }
         }
-        self.stage = Stage::Read(Box::new(Reading {
-            row_group,
-            reader,
-            wanted,
-            batch: None,
-            used: None,
-            found: RowSelection::none(),
-        }));
+        let mut reading = Box::new(Reading::new(row_group, reader, wanted));
+        reading.takes_shortcuts = takes_shortcuts;
+        if how == How::Asking && self.options.structures.dictionary {
+            let pages_of = |leaf| self.pages.get(&(row_group, leaf)).map(|pages| pages.len());
+            let asking = dictionaries::Asking::new(
+                reading,
+                (&self.program, &self.known),
+                &self.metadata,
+                pages_of,
+                &mut self.report.dictionary,
+                budget,
+            );
+            match asking {
+                Ok(asking) => {
+                    self.stage = Stage::Dictionary(Box::new(asking));
+                    return Ok(());
+                }
+                Err(without) => reading = without,
+            }
+        }
+        self.stage = self.read(reading);
+        Ok(())
+    }
+
+    /// Reads what was opened.
+    fn read(&mut self, reading: Box<Reading>) -> Stage {
+        let group = &self.metadata.row_groups[reading.row_group];
+        self.report.tested += reading.wanted.as_ref().map_or(group.rows, RowSelection::rows);
+        Stage::Read(reading)
+    }
+
+    /// Reads the row group at hand again, page by page, if the error that it was read with may be due to an index or a header that says
+    /// of pages what is not so. That is not used any more.
+    fn read_plainly(&mut self, error: Error) -> Result<()> {
+        let mut reading = match core::mem::replace(&mut self.stage, Stage::Done) {
+            Stage::Read(reading) => reading,
+            Stage::Dictionary(asking) => asking.reading,
+            _ => return Err(error),
+        };
+        let row_group = reading.row_group;
+        if !(reading.takes_shortcuts && dispensable(&error)) {
+            // It may be much to drop.
+            self.stage = Stage::Release(Released::Reading(reading), Box::new(Stage::Done));
+            return Err(error);
+        }
+        self.report.found = self.report.found.saturating_sub(reading.found.rows());
+        for leaf in &self.program.leaves {
+            if let Some(pages) = self.pages.remove(&(row_group, *leaf)) {
+                self.distrusted.insert((row_group, *leaf));
+                self.report.index.distrusted += 1;
+                reading.distrusted.push(pages);
+            }
+        }
+        self.report.page_statistics.distrusted += reading.reader.judged().pruned;
+        self.evaluator.restart();
+        let rows = RowSelection::of(0..self.metadata.row_groups[row_group].rows)?;
+        let open = Stage::Open { row_group, rows, how: How::Plainly };
+        self.stage = Stage::Release(Released::Reading(reading), Box::new(open));
+        Ok(())
+    }
+
+    /// Releases what was read, and goes on with `then`. The reader is kept, unless it is in the middle of the row group.
+    fn release_reading(&mut self, then: Stage) -> Result<()> {
+        let Stage::Read(reading) = core::mem::replace(&mut self.stage, Stage::Done) else {
+            return Err(Error::internal("a column that is not read"));
+        };
+        let released = if reading.reader.is_through() {
+            let Reading { reader, used, wanted, .. } = *reading;
+            self.reader = Some(reader);
+            Released::Rest(used, wanted)
+        } else {
+            Released::Reading(reading)
+        };
+        self.stage = Stage::Release(released, Box::new(then));
         Ok(())
     }
 
     fn found(&mut self, row_group: usize, rows: RowSelection) -> Found {
         self.stage = Stage::Begin;
-        let leaves = self.leaves.iter().chain(&self.options.locate);
+        let leaves = self.program.leaves.iter().chain(&self.options.locate);
         let pages = leaves.filter_map(|leaf| {
             let pages = self.pages.get(&(row_group, *leaf))?;
             Some((*leaf, Arc::clone(&pages.offset_index)))
@@ -682,6 +771,18 @@ fn hashes(test: &Test, schema: &Schema) -> Option<Vec<u64>> {
     Some(values.iter().map(|value| bloom::hash(value)).collect())
 }
 
+/// Of each leaf that is tested, what its pages can be judged by.
+fn page_tests(program: &Program, metadata: &Arc<FileMetaData>) -> Vec<Option<Arc<PageTests>>> {
+    let mut tests: Vec<Vec<&Test>> = program.leaves.iter().map(|_| Vec::new()).collect();
+    for test in &program.tests {
+        if let Ok(at) = program.leaves.binary_search(&test.leaf) {
+            tests[at].push(test);
+        }
+    }
+    let of = |(leaf, tests): (&usize, Vec<&Test>)| PageTests::of(metadata, *leaf, &tests).map(Arc::new);
+    program.leaves.iter().zip(tests).map(of).collect()
+}
+
 /// Bytes of a chunk's column index in the file.
 fn index_bytes(metadata: &FileMetaData, row_group: usize, leaf: usize) -> usize {
     let chunk = metadata.row_groups.get(row_group).and_then(|group| group.columns.get(leaf));
@@ -691,16 +792,15 @@ fn index_bytes(metadata: &FileMetaData, row_group: usize, leaf: usize) -> usize 
 impl Stage {
     fn machine(&mut self) -> Option<&mut dyn Supplied> {
         match self {
-            Stage::Bloom { probe, .. } => {
-                probe.as_mut().map(|probing| &mut probing.probe as &mut dyn Supplied)
-            }
+            Stage::Bloom { asking, .. } => asking.probe().map(|probe| probe as &mut dyn Supplied),
             Stage::Index { reader, .. } | Stage::Locate { reader, .. } => {
                 reader.as_mut().map(|reader| &mut **reader as &mut dyn Supplied)
             }
             Stage::Check { reader, .. } => Some(&mut **reader),
             Stage::PageBloom { probe, .. } => Some(&mut **probe),
-            Stage::Read(reading) => Some(&mut reading.reader),
-            Stage::Begin | Stage::Judge(_) | Stage::Release(_) | Stage::Done => None,
+            Stage::Dictionary(asking) => Some(&mut *asking.reading.reader),
+            Stage::Read(reading) => Some(&mut *reading.reader),
+            Stage::Begin | Stage::Judge(..) | Stage::Open { .. } | Stage::Release(..) | Stage::Done => None,
         }
     }
 }
@@ -734,11 +834,12 @@ impl Machine for RowFinder {
         }
         self.report.bytes += u64_of(bytes.len());
         self.report.reads += 1;
-        let is_kept = matches!(self.stage, Stage::Bloom { .. }) && self.filter.parts.len() < FILTER_PARTS_MAX;
-        let kept = is_kept.then(|| (range.clone(), bytes.clone()));
+        let kept = matches!(self.stage, Stage::Bloom { .. }).then(|| (range.clone(), bytes.clone()));
         if let Some(machine) = self.stage.machine() {
             machine.supply(object, range, bytes)?;
-            self.filter.parts.extend(kept);
+            if let Some((range, bytes)) = kept {
+                self.blooms.keep(range, bytes);
+            }
         }
         Ok(())
     }
@@ -765,14 +866,17 @@ impl Release for RowFinder {
     fn release(&mut self, budget: &mut Budget<'_>) -> bool {
         self.failed.set_released();
         let stage = match &mut self.stage {
-            Stage::Read(reading) | Stage::Release(reading) => reading.release(budget),
-            Stage::Index { reader: Some(reader), .. } | Stage::Locate { reader: Some(reader), .. } => {
-                reader.release(budget)
-            }
+            Stage::Read(reading) | Stage::Release(Released::Reading(reading), _) => reading.release(budget),
+            Stage::Dictionary(asking) => asking.reading.release(budget),
+            Stage::Release(Released::Reader(reader), _) => reader.release(budget),
+            Stage::Judge(_, reading) => reading.release(budget),
+            Stage::Index { reader: Some(reader), .. }
+            | Stage::Locate { reader: Some(reader), .. }
+            | Stage::Release(Released::Index(reader), _) => reader.release(budget),
             Stage::Check { pages, reader, .. } => release_all(&mut [&mut **pages, &mut **reader], budget),
             _ => true,
         };
-        if !stage {
+        if !stage || !self.reader.release(budget) {
             return false;
         }
         while let Some(mut entry) = self.pages.first_entry() {

@@ -1,6 +1,6 @@
 //! The rows of a row group that its page indexes do not rule out.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -11,7 +11,7 @@ use super::pages::{Asked, ChunkPages, Judgement, Judging};
 use super::report::Report;
 use crate::batch::{Combine, Combining, RowSelection};
 use crate::format::FileMetaData;
-use crate::prune::{Operation, Test, Verdict};
+use crate::prune::{Counts, Operation, Test, Verdict};
 use crate::read::{PageBloom, PageSet};
 
 /// Page indexes, by row group and leaf.
@@ -31,6 +31,8 @@ pub(super) enum Outcome {
 #[derive(Default)]
 pub(super) struct Judged {
     pub(super) row_group: usize,
+    /// It was done before, when less was known of some tests: nothing is counted twice, and no filter asked.
+    is_again: bool,
     next: usize,
     judging: Judging,
     /// The pages that Bloom filters leave, by test; `None` where they cannot be believed.
@@ -45,12 +47,17 @@ impl Judged {
         Judged { row_group, ..Judged::default() }
     }
 
+    /// The same once more, after something was learned about tests.
+    pub(super) fn again(row_group: usize) -> Judged {
+        Judged { row_group, is_again: true, ..Judged::default() }
+    }
+
     /// Puts the rows of the tests together. `hashes` says of a test how many it takes to ask Bloom filters about it.
     pub(super) fn step(
         &mut self,
         (program, tests, verdicts): (&[Operation], &[Test], &[Verdict]),
         hashes: impl Fn(usize) -> Option<usize>,
-        pages: &Indexes,
+        (pages, distrusted): (&Indexes, &BTreeSet<(usize, usize)>),
         metadata: &FileMetaData,
         report: &mut Report,
         budget: &mut Budget<'_>,
@@ -70,7 +77,7 @@ impl Judged {
                         (Verdict::Some, Some(chunk)) if chunk.has_bounds() || chunk.bloom().is_some() => {
                             let asked = match (self.sets.get(&number), hashes(number)) {
                                 (Some(Some(left)), _) => Asked::Pages(left),
-                                (None, Some(hashes)) => Asked::NotYet(hashes),
+                                (None, Some(hashes)) if !self.is_again => Asked::NotYet(hashes),
                                 _ => Asked::Never,
                             };
                             let is_asked = matches!(asked, Asked::Pages(_));
@@ -85,8 +92,11 @@ impl Judged {
                                 }
                             }
                         }
+                        _ if self.is_again => all()?,
                         _ => {
-                            report.index.absent += 1;
+                            let is_distrusted = distrusted.contains(&(self.row_group, test.leaf));
+                            let Counts { absent, distrusted, .. } = &mut report.index;
+                            *(if is_distrusted { distrusted } else { absent }) += 1;
                             report.page_bloom.absent += 1;
                             all()?
                         }
@@ -123,6 +133,9 @@ impl Judged {
     /// Reports what decided about the pages that were judged.
     fn count(&mut self, chunk: &ChunkPages, (is_asked, is_absent): (bool, bool), report: &mut Report) {
         let Judging { pruned, pruned_by_bloom, .. } = core::mem::take(&mut self.judging);
+        if self.is_again {
+            return;
+        }
         let pages = u64_of(chunk.len());
         if chunk.has_bounds() {
             report.index.pruned += pruned;

@@ -1,8 +1,13 @@
 //! The columns of a predicate, read and tested.
 
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Budget, Error, Machine as _, Price, Release, Result, Step, release_all};
 
+use super::pages::ChunkPages;
 use super::report::Report;
 use crate::batch::{Batch, RowSelection};
 use crate::growing::release_in_step;
@@ -15,7 +20,7 @@ const RUN_PRICE: Price = Price::per_kilovalue(60 << 10);
 /// Reads rows of a row group, and tests them.
 pub(super) struct Reading {
     pub(super) row_group: usize,
-    pub(super) reader: BatchReader,
+    pub(super) reader: Box<BatchReader>,
     /// The rows that can pass; `None`: all.
     pub(super) wanted: Option<RowSelection>,
     /// The batch that is being tested.
@@ -23,9 +28,27 @@ pub(super) struct Reading {
     /// What was tested, and is not released yet.
     pub(super) used: Option<Batch>,
     pub(super) found: RowSelection,
+    /// Page indexes that are not to be used any more.
+    pub(super) distrusted: Vec<Arc<ChunkPages>>,
+    /// It depends on what indexes and headers say of pages.
+    pub(super) takes_shortcuts: bool,
 }
 
 impl Reading {
+    /// Of a row group that a reader is about to begin.
+    pub(super) fn new(row_group: usize, reader: Box<BatchReader>, wanted: Option<RowSelection>) -> Reading {
+        Reading {
+            row_group,
+            reader,
+            wanted,
+            batch: None,
+            used: None,
+            found: RowSelection::none(),
+            distrusted: Vec::new(),
+            takes_shortcuts: false,
+        }
+    }
+
     /// Reads and tests. Ready once all rows are tested, or `limit` are found in all.
     pub(super) fn step(
         &mut self,
@@ -45,6 +68,9 @@ impl Reading {
                 }
             }
             let Some(batch) = &self.batch else {
+                if self.reader.is_through() {
+                    return Ok(Step::Ready(()));
+                }
                 match self.reader.step(budget)? {
                     Step::Ready(batch) => self.batch = Some(batch),
                     Step::Need(demand) => return Ok(Step::Need(demand)),
@@ -91,6 +117,7 @@ impl Reading {
 
 impl Release for Reading {
     fn release(&mut self, budget: &mut Budget<'_>) -> bool {
-        release_all(&mut [&mut self.used, &mut self.batch, &mut self.reader], budget)
+        let Reading { used, batch, reader, found, wanted, distrusted, .. } = self;
+        release_all(&mut [used, batch, &mut **reader, found, wanted, distrusted], budget)
     }
 }

@@ -1,13 +1,17 @@
 //! What a search used, and what came of it.
 
+use crate::prune::Counts;
+
 /// The structures that a search may use, beside the values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Structures {
-    /// The statistics of column chunks.
+    /// The statistics of column chunks, and those in the headers of pages.
     pub statistics: bool,
     /// Bloom filters of column chunks.
     pub bloom: bool,
+    /// Dictionaries, of chunks that have nothing but dictionary-encoded pages.
+    pub dictionary: bool,
     /// The page index.
     pub index: bool,
     /// Bloom filters of pages.
@@ -16,7 +20,7 @@ pub struct Structures {
 
 impl Default for Structures {
     fn default() -> Structures {
-        Structures { statistics: true, bloom: true, index: true, page_bloom: true }
+        Structures { statistics: true, bloom: true, dictionary: true, index: true, page_bloom: true }
     }
 }
 
@@ -32,11 +36,16 @@ pub struct Report {
     pub statistics: Counts,
     /// Row groups about which Bloom filters decided.
     pub bloom: Counts,
+    /// Row groups about which dictionaries decided; tests of chunks that have none which says what all values are, or one that is too
+    /// large, are absent.
+    pub dictionary: Counts,
     /// Pages about which bounds in the page index decided, once for each test; chunks that have none are absent.
     pub index: Counts,
     /// Pages about which their Bloom filters decided, once for each test that asked them; chunks that have none are absent.
     pub page_bloom: Counts,
-    /// Rows whose values were read and tested.
+    /// Pages about which the statistics in their headers decided, where chunks have no bounds in a page index.
+    pub page_statistics: Counts,
+    /// Rows whose values were read and tested. Those of pages that were left out by their headers count, too.
     pub tested: u64,
     /// Rows that were found.
     pub found: u64,
@@ -44,18 +53,6 @@ pub struct Report {
     pub bytes: u64,
     /// Pieces in which they were.
     pub reads: u64,
-}
-
-/// How often a structure helped.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Counts {
-    /// It is not there.
-    pub absent: u64,
-    /// It did not decide.
-    pub undecided: u64,
-    /// It decided, so that no value had to be looked at.
-    pub pruned: u64,
 }
 
 impl Report {
@@ -81,11 +78,22 @@ impl Report {
         since
     }
 
-    fn numbers(&mut self) -> [&mut u64; 18] {
+    fn numbers(&mut self) -> [&mut u64; 30] {
         let Report { row_groups, rows, tested, found, bytes, reads, .. } = self;
-        let [a, b, c, d] = [&mut self.statistics, &mut self.bloom, &mut self.index, &mut self.page_bloom]
-            .map(|counts| [&mut counts.absent, &mut counts.undecided, &mut counts.pruned]);
-        let ([a1, a2, a3], [b1, b2, b3], [c1, c2, c3], [d1, d2, d3]) = (a, b, c, d);
-        [row_groups, rows, a1, a2, a3, b1, b2, b3, c1, c2, c3, d1, d2, d3, tested, found, bytes, reads]
+        let [a, b, c, d, e, f] = [
+            &mut self.statistics,
+            &mut self.bloom,
+            &mut self.dictionary,
+            &mut self.index,
+            &mut self.page_bloom,
+            &mut self.page_statistics,
+        ]
+        .map(|Counts { absent, undecided, pruned, distrusted }| [absent, undecided, pruned, distrusted]);
+        let ([a1, a2, a3, a4], [b1, b2, b3, b4], [c1, c2, c3, c4]) = (a, b, c);
+        let ([d1, d2, d3, d4], [e1, e2, e3, e4], [f1, f2, f3, f4]) = (d, e, f);
+        [
+            row_groups, rows, a1, a2, a3, a4, b1, b2, b3, b4, c1, c2, c3, c4, d1, d2, d3, d4, e1, e2, e3, e4,
+            f1, f2, f3, f4, tested, found, bytes, reads,
+        ]
     }
 }

@@ -14,6 +14,8 @@ use crate::schema::{Repetition, Schema};
 /// The price of a row or an entry beside its value, and of a word of two masks that are combined.
 const ROW_PRICE: Price = Price::per_kilovalue(3 << 10);
 const WORD_PRICE: Price = Price::per_kilovalue(2 << 10);
+/// The price of a word of tested rows, of which those that are null do not pass.
+const PRESENT_PRICE: Price = Price::per_kilovalue(16 << 10);
 /// What a test costs beside its values.
 const TEST_UNITS: u64 = 100;
 
@@ -106,6 +108,12 @@ impl Evaluator {
             masks: Vec::new(),
             spare: Vec::new(),
         })
+    }
+
+    /// Forgets the batch at hand.
+    pub(crate) fn restart(&mut self) {
+        (self.next, self.at) = (0, Position::default());
+        self.spare.append(&mut self.masks);
     }
 
     /// A bit for each row of a batch, whether the predicate is true there.
@@ -258,14 +266,15 @@ impl OneTest {
                             });
                             mask[row / 64] |= word & present;
                         }
+                        budget.charge(PRESENT_PRICE, 0, done.div_ceil(64));
                     } else {
                         // Where a budget cut a word.
                         for (offset, row) in (at.row..at.row + done).enumerate() {
                             let passes = bits[offset / 64] >> (offset % 64) & 1 == 1 && !column.is_null(row);
                             mask[row / 64] |= u64::from(passes) << (row % 64);
                         }
+                        budget.charge(ROW_PRICE, 0, done);
                     }
-                    budget.charge(ROW_PRICE, 0, done);
                     at.row += done;
                 }
                 (Layout::Dense, Some(validity)) => {

@@ -6,6 +6,7 @@ use core::ops::Range;
 
 use marquetry_base::cast::usize_of_u32;
 use marquetry_base::{Budget, Bytes, Error, Price, Result};
+use marquetry_kernels::within;
 
 use super::ranges::{decimal_key, narrow_double_key};
 use super::{Comparison, Order, Ranges, compare_bytes};
@@ -15,12 +16,12 @@ use crate::scalar::{float_of_half, int96_nanos};
 use crate::schema::{Leaf, Meaning, Schema};
 
 /// Values that are looked at together, at most.
-pub(super) const SLICE_VALUES: usize = 1024;
+pub(crate) const SLICE_VALUES: usize = 1024;
 /// A bit for each of them.
 pub(crate) type SliceBits = [u64; SLICE_VALUES / 64];
 
 /// The price of comparing a number with one range, of a number of more than 64 bits, of a look at one of many ranges, and of a byte string.
-const NARROW_PRICE: Price = Price::per_kilovalue(2 << 10);
+const NARROW_PRICE: Price = Price::per_kilovalue(1 << 10);
 const WIDE_PRICE: Price = Price::per_kilovalue(12 << 10);
 const LOOK_PRICE: Price = Price::per_kilovalue(4 << 10);
 const BYTES_PRICE: Price = Price { kib: 100, kilovalue: 20 << 10 };
@@ -39,8 +40,22 @@ pub(crate) struct Matcher {
     literal_bytes: usize,
     /// The only byte string of the set, if it has one.
     only: Option<Bytes>,
-    /// The dictionary that was looked at last, and the bits of its values, as far as they are known.
-    dictionary: Option<(Arc<Values>, Vec<u64>, usize)>,
+    /// The dictionary that was looked at last.
+    dictionary: Option<Looked>,
+}
+
+/// A dictionary, and which of its values are in the set.
+#[derive(Debug)]
+struct Looked {
+    dictionary: Arc<Values>,
+    /// A bit for each value that was looked at, and how many were.
+    bits: Vec<u64>,
+    looked: usize,
+    /// The first and the last of those that are in it, once all are looked at, if they follow each other: then indices are compared
+    /// with them. Most often it is one.
+    run: Option<[u32; 2]>,
+    /// None is in it.
+    is_empty: bool,
 }
 
 /// The order of a leaf's values, of whatever they mean: bytes where nothing says another.
@@ -99,18 +114,30 @@ impl Matcher {
         let outside = || Error::internal("values that are not there");
         let is_signed = !matches!(self.order, Order::Unsigned32 | Order::Unsigned64);
         macro_rules! narrow {
-            ($values:expr, $key:expr) => {{
+            ($values:expr, $within:expr, $key:expr) => {{
                 let values = $values.get(range.clone()).ok_or_else(outside)?;
-                self.narrow(values, $key, bits, budget)
+                self.narrow(values, $within, $key, bits, budget)?
             }};
         }
         Ok(match (values, self.order) {
-            (Values::Int32(values), _) if is_signed => narrow!(values, |value: &i32| i64::from(*value)),
-            (Values::Int32(values), _) => narrow!(values, |value: &i32| i64::from(value.cast_unsigned())),
-            (Values::Int64(values), _) if is_signed => narrow!(values, |value: &i64| *value),
-            (Values::Int64(values), _) => narrow!(values, |value: &i64| *value ^ i64::MIN),
-            (Values::Float(values), _) => narrow!(values, |value: &f32| narrow_double_key((*value).into())),
-            (Values::Double(values), _) => narrow!(values, |value: &f64| narrow_double_key(*value)),
+            (Values::Int32(values), _) if is_signed => {
+                narrow!(values, bounds::signed32, |value: &i32| i64::from(*value))
+            }
+            (Values::Int32(values), _) => {
+                narrow!(values, bounds::unsigned32, |value: &i32| i64::from(value.cast_unsigned()))
+            }
+            (Values::Int64(values), _) if is_signed => {
+                narrow!(values, bounds::signed64, |value: &i64| *value)
+            }
+            (Values::Int64(values), _) => {
+                narrow!(values, bounds::unsigned64, |value: &i64| *value ^ i64::MIN)
+            }
+            (Values::Float(values), _) => {
+                narrow!(values, bounds::float, |value: &f32| narrow_double_key((*value).into()))
+            }
+            (Values::Double(values), _) => {
+                narrow!(values, bounds::double, |value: &f64| narrow_double_key(*value))
+            }
             (Values::Boolean(values), _) => {
                 let ranges = &self.ranges;
                 let accepted = [ranges.has_key(0), ranges.has_key(1)];
@@ -154,36 +181,36 @@ impl Matcher {
     fn narrow<T>(
         &self,
         values: &[T],
+        within: impl Fn(&[T], [i64; 2], &mut [u64]) -> Result<()>,
         key: impl Fn(&T) -> i64,
         bits: &mut SliceBits,
         budget: &mut Budget<'_>,
-    ) -> usize {
+    ) -> Result<usize> {
+        let words = &mut bits[..values.len().div_ceil(64)];
         match self.narrow[..] {
             [] => {}
-            [[first, last]] => {
+            [range] => {
+                within(values, range, words)?;
+                budget.charge(NARROW_PRICE, 0, values.len());
+            }
+            [one, other] => {
+                let mut more: SliceBits = [0; SLICE_VALUES / 64];
+                let more = &mut more[..words.len()];
+                within(values, one, words)?;
+                within(values, other, more)?;
+                words.iter_mut().zip(more).for_each(|(word, more)| *word |= *more);
+                budget.charge(NARROW_PRICE, 0, 2 * values.len());
+            }
+            _ => {
                 each(values.len(), bits, |at| {
                     let key = key(&values[at]);
-                    // Both are looked at, without a branch.
-                    (first <= key) & (key <= last)
+                    let found = self.narrow.partition_point(|[_, last]| *last < key);
+                    self.narrow.get(found).is_some_and(|[first, _]| *first <= key)
                 });
+                budget.charge(LOOK_PRICE, 0, values.len() * (self.looks + 1));
             }
-            [[a, b], [c, d]] => {
-                each(values.len(), bits, |at| {
-                    let key = key(&values[at]);
-                    (a <= key && key <= b) | (c <= key && key <= d)
-                });
-            }
-            _ => each(values.len(), bits, |at| {
-                let key = key(&values[at]);
-                let found = self.narrow.partition_point(|[_, last]| *last < key);
-                self.narrow.get(found).is_some_and(|[first, _]| *first <= key)
-            }),
         }
-        budget.charge(NARROW_PRICE, 0, values.len());
-        if self.narrow.len() > 2 {
-            budget.charge(LOOK_PRICE, 0, values.len() * self.looks);
-        }
-        values.len()
+        Ok(values.len())
     }
 
     fn wide(
@@ -251,38 +278,129 @@ impl Matcher {
         bits: &mut SliceBits,
         budget: &mut Budget<'_>,
     ) -> Result<usize> {
-        let known = self.dictionary.take().filter(|(known, ..)| Arc::ptr_eq(known, values));
-        let (dictionary, mut accepted, mut looked) =
-            known.unwrap_or_else(|| (Arc::clone(values), Vec::new(), 0));
-        while looked < values.len() {
-            let end = values.len().min(looked + SLICE_VALUES);
-            let done = self.step(values, looked..end, bits, budget)?;
-            // Slices begin anywhere: where a budget was spent.
-            for at in 0..done {
-                let number = looked + at;
-                if number / 64 == accepted.len() {
-                    accepted.push(0);
-                }
-                let bit = bits[at / 64] >> (at % 64) & 1;
-                accepted[number / 64] |= bit << (number % 64);
-            }
-            looked += done;
+        let known = self.dictionary.take().filter(|known| Arc::ptr_eq(&known.dictionary, values));
+        let mut known = known.unwrap_or_else(|| Looked::new(values));
+        while known.looked < values.len() {
+            let end = values.len().min(known.looked + SLICE_VALUES);
+            let done = self.step(values, known.looked..end, bits, budget)?;
+            known.add(bits, done);
             budget.charge(INDEX_PRICE, 0, done);
-            if budget.is_spent() && looked < values.len() {
-                self.dictionary = Some((dictionary, accepted, looked));
+            if budget.is_spent() && known.looked < values.len() {
+                self.dictionary = Some(known);
                 return Ok(0);
             }
         }
         bits.fill(0);
-        for (at, index) in indices.iter().enumerate() {
-            let index = usize_of_u32(*index);
-            let word = accepted.get(index / 64).copied().unwrap_or(0);
-            bits[at / 64] |= (word >> (index % 64) & 1) << (at % 64);
+        if let Some([first, last]) = known.run {
+            let words = &mut bits[..indices.len().div_ceil(64)];
+            within::u32(indices, [first, last], words).map_err(|_| not_a_word())?;
+            budget.charge(NARROW_PRICE, 0, indices.len());
+        } else if !known.is_empty {
+            each(indices.len(), bits, |at| {
+                let index = usize_of_u32(indices[at]);
+                known.bits.get(index / 64).copied().unwrap_or(0) >> (index % 64) & 1 == 1
+            });
+            budget.charge(INDEX_PRICE, 0, indices.len());
         }
-        budget.charge(INDEX_PRICE, 0, indices.len());
-        self.dictionary = Some((dictionary, accepted, looked));
+        self.dictionary = Some(known);
         Ok(indices.len())
     }
+}
+
+impl Looked {
+    fn new(dictionary: &Arc<Values>) -> Looked {
+        let dictionary = Arc::clone(dictionary);
+        Looked { dictionary, bits: Vec::new(), looked: 0, run: None, is_empty: true }
+    }
+
+    /// Adds the bits of the next values. Slices begin anywhere: where a budget was spent.
+    fn add(&mut self, bits: &SliceBits, count: usize) {
+        for at in 0..count {
+            let number = self.looked + at;
+            if number / 64 == self.bits.len() {
+                self.bits.push(0);
+            }
+            let bit = bits[at / 64] >> (at % 64) & 1;
+            self.bits[number / 64] |= bit << (number % 64);
+            if bit == 1 {
+                let index = u32::try_from(number).unwrap_or(u32::MAX);
+                self.run = match self.run {
+                    _ if self.is_empty => Some([index, index]),
+                    Some([first, last]) if last + 1 == index => Some([first, index]),
+                    _ => None,
+                };
+                self.is_empty = false;
+            }
+        }
+        self.looked += count;
+    }
+}
+
+/// The bits of numbers whose keys are in a range, of each kind.
+mod bounds {
+    use marquetry_base::Result;
+    use marquetry_kernels::within;
+
+    use super::super::ranges::{narrow_double_key, real_bounds};
+    use super::not_a_word;
+
+    pub(super) fn signed32(values: &[i32], [first, last]: [i64; 2], out: &mut [u64]) -> Result<()> {
+        let (first, last) = (first.max(i32::MIN.into()), last.min(i32::MAX.into()));
+        match (i32::try_from(first), i32::try_from(last)) {
+            (Ok(first), Ok(last)) if first <= last => {
+                within::i32(values, [first, last], false, out).map_err(|_| not_a_word())
+            }
+            _ => none(out),
+        }
+    }
+
+    pub(super) fn unsigned32(values: &[i32], [first, last]: [i64; 2], out: &mut [u64]) -> Result<()> {
+        let (first, last) = (first.max(0), last.min(u32::MAX.into()));
+        match (u32::try_from(first), u32::try_from(last)) {
+            (Ok(first), Ok(last)) if first <= last => {
+                let bounds = [first.cast_signed(), last.cast_signed()];
+                within::i32(values, bounds, false, out).map_err(|_| not_a_word())
+            }
+            _ => none(out),
+        }
+    }
+
+    pub(super) fn signed64(values: &[i64], bounds: [i64; 2], out: &mut [u64]) -> Result<()> {
+        within::i64(values, bounds, false, out).map_err(|_| not_a_word())
+    }
+
+    pub(super) fn unsigned64(values: &[i64], [first, last]: [i64; 2], out: &mut [u64]) -> Result<()> {
+        // Keys are moved into signed numbers.
+        within::i64(values, [first ^ i64::MIN, last ^ i64::MIN], false, out).map_err(|_| not_a_word())
+    }
+
+    pub(super) fn double(values: &[f64], range: [i64; 2], out: &mut [u64]) -> Result<()> {
+        let (bounds, has_nan) = real_bounds(range);
+        within::f64(values, bounds, has_nan, out).map_err(|_| not_a_word())
+    }
+
+    pub(super) fn float(values: &[f32], range: [i64; 2], out: &mut [u64]) -> Result<()> {
+        let ([first, last], has_nan) = real_bounds(range);
+        // The nearest that are within.
+        #[allow(clippy::cast_possible_truncation, reason = "rounded, and then corrected")]
+        let (mut low, mut high) = (first as f32, last as f32);
+        if narrow_double_key(low.into()) < narrow_double_key(first) {
+            low = low.next_up();
+        }
+        if narrow_double_key(high.into()) > narrow_double_key(last) {
+            high = high.next_down();
+        }
+        within::f32(values, [low, high], has_nan, out).map_err(|_| not_a_word())
+    }
+
+    fn none(out: &mut [u64]) -> Result<()> {
+        out.fill(0);
+        Ok(())
+    }
+}
+
+fn not_a_word() -> Error {
+    Error::internal("bits of another number of values")
 }
 
 /// Whether two byte strings are equal: most that are not differ near their beginning, which is looked at in place.
@@ -328,4 +446,84 @@ fn narrowed([first, last]: [i128; 2], order: Order) -> Option<[i64; 2]> {
         _ => i64::try_from(key).ok(),
     };
     if first > last { None } else { Some([narrow(first)?, narrow(last)?]) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prune::ranges::{double_key, real_bounds};
+    use crate::schema::of_lines;
+
+    /// Bounds of real numbers have the values that their keys have.
+    #[test]
+    fn real_numbers_are_where_their_keys_are() {
+        let tiny = f64::from_bits(1);
+        let numbers = [
+            f64::NAN,
+            f64::NEG_INFINITY,
+            f64::MIN,
+            -1e39,
+            f64::from(f32::MIN),
+            -1.1,
+            f64::from(-1.1_f32),
+            -tiny,
+            -0.0,
+            0.0,
+            tiny,
+            f64::from(f32::from_bits(1)),
+            1.1,
+            f64::from(1.1_f32),
+            f64::from(f32::MAX),
+            1e39,
+            f64::MAX,
+            f64::INFINITY,
+        ];
+        let mut keys: Vec<i64> = numbers.iter().map(|number| narrow_double_key(*number)).collect();
+        keys.extend(keys.clone().iter().flat_map(|key| [key.saturating_sub(1), key.saturating_add(1)]));
+        keys.extend([i64::MIN, i64::MAX]);
+        #[allow(clippy::cast_possible_truncation, reason = "the nearest will do")]
+        let singles: Vec<f32> = numbers.iter().map(|number| *number as f32).collect();
+        let is_set = |out: u64, at: usize| out >> at & 1 == 1;
+        for &first in &keys {
+            for &last in keys.iter().filter(|last| first <= **last) {
+                let range = [first, last];
+                let is_in = |key: i64| first <= key && key <= last;
+                let mut out = [0];
+                bounds::double(&numbers, range, &mut out).unwrap();
+                for (at, number) in numbers.iter().enumerate() {
+                    let key = narrow_double_key(*number);
+                    assert_eq!(is_set(out[0], at), is_in(key), "{number} {range:?} {:?}", real_bounds(range));
+                }
+                bounds::float(&singles, range, &mut out).unwrap();
+                for (at, number) in singles.iter().enumerate() {
+                    let key = narrow_double_key((*number).into());
+                    assert_eq!(is_set(out[0], at), is_in(key), "{number} {range:?}");
+                }
+            }
+        }
+        assert!(double_key(-tiny) < double_key(-0.0));
+    }
+
+    /// Values of a dictionary that follow each other are a run of indices; others are looked up.
+    #[test]
+    fn indices_of_a_dictionary() {
+        let schema = of_lines(&[(1, '!', "x", "")]);
+        let leaf = &schema.leaves()[0];
+        let dictionary = Arc::new(Values::from((0..100_i32).collect::<Vec<_>>()));
+        let indices: Vec<u32> = (0..1000).map(|at| at * 7 % 100).collect();
+        for wanted in
+            [&[[3, 3]][..], &[[10, 40]], &[[0, 5], [70, 80]], &[[2, 2], [4, 4], [6, 99]], &[[200, 300]]]
+        {
+            let ranges = Ranges::Numbers(wanted.to_vec());
+            let mut matcher = Matcher::new(&schema, leaf, &ranges).unwrap();
+            let values = Values::Dictionary(indices.clone().into(), Arc::clone(&dictionary));
+            let mut bits: SliceBits = [0; SLICE_VALUES / 64];
+            let done = matcher.step(&values, 0..1000, &mut bits, &mut Budget::unlimited()).unwrap();
+            assert_eq!(done, 1000);
+            for (at, index) in indices.iter().enumerate() {
+                let is_in = ranges.has_key((*index).into());
+                assert_eq!(bits[at / 64] >> (at % 64) & 1 == 1, is_in, "{index} {wanted:?}");
+            }
+        }
+    }
 }

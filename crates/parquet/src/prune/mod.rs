@@ -4,6 +4,7 @@
 //! of a column chunk, a page header or a page index. It leaves out what the format says must be ignored, and what
 //! contradicts itself. Statistics are hints: nothing in this module is an error.
 
+mod counts;
 mod evaluate;
 mod matcher;
 mod order;
@@ -11,8 +12,9 @@ mod predicate;
 mod ranges;
 mod statistics;
 
+pub use counts::Counts;
 pub use evaluate::Evaluator;
-pub(crate) use matcher::{Matcher, SliceBits, order_of};
+pub(crate) use matcher::{Matcher, SLICE_VALUES, SliceBits, order_of};
 pub use order::Order;
 pub(crate) use order::compare_bytes;
 pub use predicate::{Accepts, Predicate, Quantifier, Test};

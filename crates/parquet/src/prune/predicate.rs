@@ -105,12 +105,12 @@ impl Test {
         // Below a list, writers leave lists out that are empty or null: Arrow C++ counts the nulls of elements alone (its issues 42980
         // and 51097).
         let has_no_nulls = known.nulls == Some(0) && leaf.repetition_max == 0;
-        let of_values = match &self.accepts {
-            Accepts::Values(ranges) => ranges.judge(known, order.order()),
+        match &self.accepts {
+            Accepts::Values(ranges) => self.judge_values(ranges.judge(known, order.order()), known, schema),
             Accepts::Nulls { definition, are_wanted, slot } => {
                 // Nulls of a leaf are all its entries without a value.
                 let is_leaf = *definition == leaf.definition_max && *slot == 0;
-                return match (has_no_nulls || *definition == 0, known.is_only_nulls && is_leaf) {
+                match (has_no_nulls || *definition == 0, known.is_only_nulls && is_leaf) {
                     _ if known.values == Some(0) => Verdict::None,
                     (true, _) => {
                         if *are_wanted {
@@ -127,9 +127,15 @@ impl Test {
                         }
                     }
                     _ => Verdict::Some,
-                };
+                }
             }
-        };
+        }
+    }
+
+    /// What is known of rows once it is known of their values, the nulls aside: none of these passes, or all do.
+    pub(crate) fn judge_values(&self, of_values: Verdict, known: &Known<'_>, schema: &Schema) -> Verdict {
+        let Some(leaf) = schema.leaves().get(self.leaf) else { return Verdict::Some };
+        let has_no_nulls = known.nulls == Some(0) && leaf.repetition_max == 0;
         match (of_values, self.quantifier) {
             // An entry without a value may be an empty list.
             (Verdict::None, Quantifier::All) if leaf.repetition_max > 0 && !has_no_nulls => Verdict::Some,

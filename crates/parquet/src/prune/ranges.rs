@@ -94,6 +94,21 @@ fn double_of_key(key: i128) -> Option<f64> {
     Some(f64::from_bits(bits.cast_unsigned()))
 }
 
+/// The real numbers from the first to the last whose keys are in a range, and whether NaN's is. If there are none, the first is greater than
+/// the last.
+pub(crate) fn real_bounds([first, last]: [i64; 2]) -> ([f64; 2], bool) {
+    let most = narrow_double_key(f64::INFINITY);
+    let least = narrow_double_key(f64::NEG_INFINITY);
+    // What is beyond infinity, but for the key of NaN, is no number's; nor is the one below that of zero, which −0 does not have.
+    let (low, high) = (first.max(least), if last == -1 { -2 } else { last.min(most) });
+    let number = |key| double_of_key(i128::from(key)).filter(|number| !number.is_nan());
+    let bounds = match (number(low), number(high)) {
+        (Some(low_bound), Some(high_bound)) if low <= high => [low_bound, high_bound],
+        _ => [f64::INFINITY, f64::NEG_INFINITY],
+    };
+    (bounds, last == i64::MAX)
+}
+
 /// The key of a big-endian two's complement number. What 128 bits do not hold is the nearest that they do: no literal
 /// has as many digits.
 #[must_use]

@@ -112,6 +112,11 @@ impl LeafOrder {
         }
     }
 
+    /// What is known of values about which nothing is said.
+    pub(crate) fn of_nothing(&self) -> Known<'static> {
+        self.counted(Known::default())
+    }
+
     /// What is known about the values that `statistics` describe. `values` is their number, nulls included, if known.
     pub fn of_statistics<'a>(&self, statistics: &'a Statistics, values: Option<u64>) -> Known<'a> {
         // A count above the number of entries is invalid.

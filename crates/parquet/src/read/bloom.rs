@@ -62,6 +62,9 @@ impl BloomPlace {
 /// What it costs to look for a hash in its block, and to ask for it.
 const PROBE_PRICE: Price = Price::per_kilovalue(200 << 10);
 
+/// What it costs to put a block among those that are asked for, in order.
+const ASK_UNITS: u64 = 100;
+
 /// Blocks that are asked for together.
 const WINDOW_BLOCKS: usize = 256;
 
@@ -151,7 +154,7 @@ impl BloomProbe {
                         block..block + u64::from(BLOCK_BYTES)
                     };
                     let Some(block) = self.input.contiguous(place(hash))? else {
-                        return Ok(Step::Need(self.demand(place)));
+                        return Ok(Step::Need(self.demand(place, budget)));
                     };
                     let block = block.first_chunk().ok_or_else(|| Error::internal("a short block"))?;
                     budget.charge(PROBE_PRICE, 0, 1);
@@ -166,12 +169,13 @@ impl BloomProbe {
     }
 
     /// The block of the hash that is next, and those of some behind it.
-    fn demand(&mut self, place: impl Fn(u64) -> Range<u64>) -> Demand {
+    fn demand(&mut self, place: impl Fn(u64) -> Range<u64>, budget: &mut Budget<'_>) -> Demand {
         if self.asked <= self.at {
             self.asked = self.hashes.len().min(self.at + WINDOW_BLOCKS);
         }
         let mut ranges: Vec<Range<u64>> =
             self.hashes[self.at..self.asked].iter().map(|&hash| place(hash)).collect();
+        budget.charge_units(ASK_UNITS * u64_of(ranges.len()));
         let now = ranges[0].start;
         ranges.sort_unstable_by_key(|range| range.start);
         ranges.dedup();

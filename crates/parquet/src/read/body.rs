@@ -95,10 +95,14 @@ impl Body {
         self.packed.range.clone()
     }
 
+    /// What the header says of a page that is not open yet.
+    pub(super) fn kind(&self) -> Option<&PageKind> {
+        if let Expects::Opening(header) = &self.expects { Some(&header.kind) } else { None }
+    }
+
     /// The entries of a data page that is not open yet.
     pub(super) fn entries(&self) -> Option<u32> {
-        let Expects::Opening(header) = &self.expects else { return None };
-        match &header.kind {
+        match self.kind()? {
             PageKind::Data(page) => Some(page.values),
             PageKind::DataV2(page) => Some(page.values),
             PageKind::Dictionary(_) | PageKind::Other(_) => None,

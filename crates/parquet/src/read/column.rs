@@ -1,6 +1,7 @@
 //! One column: from its pages to its part of a batch.
 
 mod decoding;
+mod first;
 mod selecting;
 
 use alloc::boxed::Box;
@@ -20,6 +21,7 @@ use super::builder::Builder;
 use super::data_page::{DataPage, Levels, RowsAhead, SKIP_UNITS};
 use super::decompressors::Decompressors;
 use super::dictionary::{Decoded, DictionaryDecoder, Entries};
+use super::judge::PageTests;
 use super::levels::{NestedLeaf, part_of_v1};
 use super::opening::{Opened, Opening, Part};
 use super::page::{Found, PageReader};
@@ -35,6 +37,7 @@ use crate::encoding::stream::Stream;
 use crate::format::{ColumnChunk, Encoding, FileMetaData, PageKind};
 use crate::going::{Going, done};
 use crate::memory::Memory;
+use crate::prune::Counts;
 use crate::schema::PhysicalType;
 
 /// The fewest rows decoded at a time, however small the budget: what a step's progress is made of.
@@ -82,7 +85,11 @@ pub(super) struct ColumnReader {
     nested: Option<NestedLeaf>,
     /// The rows that are wanted, if not all are.
     selected: Option<Box<Selected>>,
+    /// What pages are judged by before they are decoded.
+    judged: Option<Box<Judged>>,
     pages: Option<PageReader>,
+    /// Where the chunk's data pages begin, by the footer.
+    data_offset: u64,
     expects: Expects,
     /// The chunk's dictionary, once it is decoded.
     dictionary: Option<Entries>,
@@ -136,6 +143,12 @@ enum Expects {
     Entries(Box<DictionaryPage>),
     /// The values of a data page.
     Values(Box<DataPage>),
+}
+
+/// What pages are judged by, and what came of it.
+struct Judged {
+    by: Arc<PageTests>,
+    counts: Counts,
 }
 
 /// Decoded rows that the last batch had no place for.
@@ -254,7 +267,9 @@ impl ColumnReader {
             chunk: Chunk::default(),
             nested: if leaf.is_flat() { None } else { Some(NestedLeaf::new(schema, leaf)?) },
             selected: None,
+            judged: None,
             pages: None,
+            data_offset: 0,
             expects: Expects::Page,
             dictionary: None,
             last_value: Value::default(),
@@ -278,17 +293,19 @@ impl ColumnReader {
         self.column.leaf
     }
 
-    /// Begins a column chunk, of so many rows, of which some may be selected.
+    /// Begins a column chunk, of so many rows, of which some may be selected. Pages that `judge` rules out are not decoded.
     pub(super) fn start(
         &mut self,
         object: Object,
         row_group: usize,
-        (rows, selected): (u64, Option<Selected>),
+        (rows, selected, judge): (u64, Option<Selected>, Option<Arc<PageTests>>),
         chunk: &ColumnChunk,
         options: &ReadOptions,
     ) -> Result<()> {
         self.chunk = Chunk { row_group, rows, rows_left: rows, entries_left: chunk.values };
+        self.data_offset = chunk.data_page_offset;
         self.released.selected(core::mem::replace(&mut self.selected, selected.map(Box::new)));
+        self.judged = judge.map(|by| Box::new(Judged { by, counts: Counts::default() }));
         self.close();
         self.set_last_value(Value::default());
         self.release_dictionary();
@@ -306,6 +323,11 @@ impl ColumnReader {
                 .map_err(|error| self.place(error))?,
         );
         self.seek(None).map_err(|error| self.place(error))
+    }
+
+    /// What came of judging pages since the chunk began.
+    pub(super) fn judged(&self) -> Counts {
+        self.judged.as_ref().map_or(Counts::default(), |judged| judged.counts)
     }
 
     /// Rows that are decoded and not handed out.
@@ -421,7 +443,8 @@ impl ColumnReader {
                     }
                     // The page before is dropped, and a header may be long.
                     work.memory.changed();
-                    match done!(self.pages()?.next(is_selected, work)?) {
+                    let by_header = is_selected || self.judged.is_some();
+                    match done!(self.pages()?.next(by_header, work)?) {
                         Found::Header(entries) => self.pass_page(entries, work)?,
                         Found::Page(kind, body) => self.open(kind, body)?,
                         Found::End => {

@@ -8,7 +8,7 @@ use marquetry_base::{Budget, Error, Price, Result};
 use marquetry_kernels::bits;
 
 use super::builder::Builder;
-use super::levels::PageLevels;
+use super::levels::{NestedLeaf, PageLevels};
 use super::values::ValueDecoder;
 use super::work::Work;
 use crate::encoding::delta_byte_array::Value;
@@ -58,6 +58,8 @@ pub(super) enum Levels {
     Nested(PageLevels),
     /// None: every row has a value.
     Required,
+    /// None that are looked at: every row is taken for null.
+    Null,
     /// Hybrid runs of one bit.
     Hybrid(Hybrid),
     /// Bits, of the deprecated BIT_PACKED, most significant bit first; and the next one's number in its byte.
@@ -65,11 +67,28 @@ pub(super) enum Levels {
 }
 
 impl DataPage {
+    /// A page of rows that are taken for null.
+    pub(super) fn of_nulls(rows: usize, is_nested: bool) -> DataPage {
+        DataPage {
+            levels: if is_nested { Levels::Nested(NestedLeaf::null_levels()) } else { Levels::Null },
+            values: ValueDecoder::Nothing,
+            is_prepared: false,
+            entries: rows,
+            entries_left: rows,
+            ahead: RowsAhead::default(),
+            behind: 0,
+            is_used: false,
+            nulls_left: None,
+            held: 0,
+            segments: [None, None, None],
+        }
+    }
+
     /// The stream that wants bytes.
     pub(super) fn starved(&mut self) -> Option<&mut Stream> {
         let levels = match &mut self.levels {
             Levels::Nested(levels) => levels.starved(),
-            Levels::Required => None,
+            Levels::Required | Levels::Null => None,
             Levels::Hybrid(hybrid) => Some(hybrid.stream()),
             Levels::Bits(stream, _) => Some(stream),
         };
@@ -81,7 +100,7 @@ impl DataPage {
         let levels = match &mut self.levels {
             Levels::Nested(levels) => levels.take_runs(),
             Levels::Hybrid(hybrid) => hybrid.take_runs(),
-            Levels::Required | Levels::Bits(..) => 0,
+            Levels::Required | Levels::Null | Levels::Bits(..) => 0,
         };
         budget.charge(RUN_PRICE, 0, levels + self.values.take_runs());
     }
@@ -102,7 +121,7 @@ impl DataPage {
         &mut self,
         builder: &mut Builder,
         rows: usize,
-        is_nullable: bool,
+        marks_nulls: bool,
     ) -> Result<(usize, usize)> {
         let at = builder.rows;
         let no_room = |_| Error::internal("no room for validity");
@@ -116,10 +135,14 @@ impl DataPage {
             Levels::Nested(_) => return Err(Error::internal("a flat leaf with levels of a nested one")),
             Levels::Required => {
                 // Another page of the batch may have nulls; then this one's rows must be marked too.
-                if is_nullable {
+                if marks_nulls {
                     bits::fill(builder.validity(at + rows)?, at, rows, true).map_err(no_room)?;
                 }
                 (rows, rows)
+            }
+            Levels::Null => {
+                bits::fill(builder.validity(at + rows)?, at, rows, false).map_err(no_room)?;
+                (rows, 0)
             }
             Levels::Hybrid(hybrid) => hybrid.decode_bits(builder.validity(at + rows)?, at, rows)?,
             Levels::Bits(stream, bit) => {
@@ -158,6 +181,7 @@ impl DataPage {
         let (rows, there) = match &mut self.levels {
             Levels::Nested(_) => return Err(Error::internal("a flat leaf with levels of a nested one")),
             Levels::Required => (rows, rows),
+            Levels::Null => (rows, 0),
             Levels::Hybrid(hybrid) => hybrid.skip_bits(rows)?,
             Levels::Bits(stream, bit) => {
                 let there = (stream.there().len() * 8).saturating_sub(*bit).min(rows);
@@ -207,7 +231,7 @@ impl DataPage {
         if self.ahead.rows > 0 {
             self.ahead.next += done;
             self.ahead.rows -= done;
-        } else if !rows.is_empty() && !matches!(self.levels, Levels::Required) {
+        } else if !rows.is_empty() && !matches!(self.levels, Levels::Required | Levels::Null) {
             let ahead = &mut self.ahead;
             ahead.bits.resize(rows.len().div_ceil(8), 0);
             bits::copy(builder.validity(rows.end)?, rows.start, &mut ahead.bits, 0, rows.len())

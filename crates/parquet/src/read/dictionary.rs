@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use marquetry_base::cast::usize_of_u32;
 use marquetry_base::{Budget, Bytes, Detail, Error, Limit, Limits, Price, Release, Result, release_all};
@@ -14,8 +15,9 @@ use crate::batch::{ByteArrays, FixedBytes, Values};
 use crate::encoding::plain::{Accept, check_plain_text, string_error};
 use crate::encoding::{not_text, too_few_values};
 use crate::format::Encoding;
-use crate::growing::ROOM_PRICE;
+use crate::growing::{COPY_PRICE, ROOM_PRICE};
 use crate::memory::Memory;
+use crate::prune::{Matcher, SLICE_VALUES, SliceBits};
 use crate::schema::PhysicalType;
 
 /// Bytes of a segment, at most. Half of what an array may have, since a segment has a power of two of entries.
@@ -43,7 +45,7 @@ mod price {
 
 /// A dictionary's entries.
 #[derive(Debug)]
-pub(super) enum Entries {
+pub(crate) enum Entries {
     /// In one array, as those of almost all files are.
     Whole(Arc<Values>),
     /// In segments: an array would have 1 MiB or more.
@@ -52,18 +54,19 @@ pub(super) enum Entries {
 
 /// The entries of a large dictionary.
 #[derive(Debug)]
-pub(super) struct Segmented {
+pub(crate) struct Segmented {
     pub(super) segments: Segments,
     /// Each segment but the last has `1 << shift` entries; if one entry is more than a segment has, they have parts of
     /// it.
     pub(super) shift: u32,
     pub(super) entries: usize,
+    is_int96: bool,
     buffers: Arc<Vec<Bytes>>,
 }
 
 /// Arrays of values.
 #[derive(Debug)]
-pub(super) enum Segments {
+pub(crate) enum Segments {
     Int32(Vec<Vec<i32>>),
     Int64(Vec<Vec<i64>>),
     Float(Vec<Vec<f32>>),
@@ -124,8 +127,29 @@ impl Entries {
         }
     }
 
+    /// Says which of the entries from `start` on are in a set, by a bit for each: how many it looked at. At least one, if there is one;
+    /// `None` for entries that are too wide to be looked at in one go.
+    pub(crate) fn test(
+        &self,
+        start: usize,
+        matcher: &mut Matcher,
+        bits: &mut SliceBits,
+        budget: &mut Budget<'_>,
+    ) -> Result<Option<usize>> {
+        let end = self.len().min(start + SLICE_VALUES);
+        match self {
+            Entries::Whole(values) => matcher.step(values, start..end, bits, budget).map(Some),
+            Entries::Segmented(segmented) => {
+                let Some(part) = segmented.part(start..end) else { return Ok(None) };
+                // A copy, which is not kept: of strings, of their views.
+                budget.charge(COPY_PRICE, part.len() * segmented.segments.width(), 0);
+                matcher.step(&part, 0..part.len(), bits, budget).map(Some)
+            }
+        }
+    }
+
     /// The number of entries.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         match self {
             Entries::Whole(values) => values.len(),
             Entries::Segmented(segmented) => segmented.entries,
@@ -173,6 +197,44 @@ impl Entries {
     }
 }
 
+impl Segmented {
+    /// A copy of some of these entries, from the first on: of those in its segment. `None` if that would be much for one of them.
+    fn part(&self, entries: Range<usize>) -> Option<Values> {
+        fn copy<T: Clone>(
+            segments: &[Vec<T>],
+            shift: u32,
+            Range { start, end }: &Range<usize>,
+        ) -> Option<Vec<T>> {
+            let (segment, at) = (segments.get(start >> shift)?, start & ((1 << shift) - 1));
+            Some(segment.get(at..segment.len().min(at + (end - start)))?.to_vec())
+        }
+        let shift = self.shift;
+        Some(match &self.segments {
+            Segments::Int32(segments) => Values::Int32(copy(segments, shift, &entries)?.into()),
+            Segments::Int64(segments) => Values::Int64(copy(segments, shift, &entries)?.into()),
+            Segments::Float(segments) => Values::Float(copy(segments, shift, &entries)?.into()),
+            Segments::Double(segments) => Values::Double(copy(segments, shift, &entries)?.into()),
+            Segments::ByteArray(segments) => {
+                let views = copy(segments, shift, &entries)?;
+                Values::ByteArray(ByteArrays::new(views.into(), Arc::clone(&self.buffers)))
+            }
+            Segments::Fixed(width, segments) => {
+                if *width > SLICE_BYTES_MAX {
+                    return None;
+                }
+                let (segment, at) =
+                    (segments.get(entries.start >> shift)?, entries.start & ((1 << shift) - 1));
+                let most = entries.len().min((SLICE_BYTES_MAX / (*width).max(1)).max(1));
+                let rest = segment.get(at * width..)?;
+                let bytes = &rest[..rest.len().min(most * width)];
+                let count = bytes.len().checked_div(*width).unwrap_or(most);
+                let values = FixedBytes::new(*width, count, bytes.to_vec().into());
+                if self.is_int96 { Values::Int96(values) } else { Values::FixedLenByteArray(values) }
+            }
+        })
+    }
+}
+
 impl Release for Entries {
     fn release(&mut self, budget: &mut Budget<'_>) -> bool {
         match self {
@@ -202,6 +264,16 @@ impl Segments {
             PhysicalType::FixedLenByteArray(width) => Segments::Fixed(usize_of_u32(width), Vec::new()),
             PhysicalType::ByteArray => Segments::ByteArray(Vec::new()),
         })
+    }
+
+    /// Bytes of an entry in a segment.
+    fn width(&self) -> usize {
+        match self {
+            Segments::Int32(_) | Segments::Float(_) => 4,
+            Segments::Int64(_) | Segments::Double(_) => 8,
+            Segments::Fixed(width, _) => *width,
+            Segments::ByteArray(_) => size_of::<u128>(),
+        }
     }
 
     fn held(&self) -> usize {
@@ -502,7 +574,8 @@ impl DictionaryDecoder {
         let buffers = Arc::new(self.buffers);
         if each!(&self.segments, segments => segments.len()) > 1 {
             let (segments, shift, entries) = (self.segments, self.shift, self.entries);
-            return Entries::Segmented(Box::new(Segmented { segments, shift, entries, buffers }));
+            let is_int96 = physical_type == PhysicalType::Int96;
+            return Entries::Segmented(Box::new(Segmented { segments, shift, entries, is_int96, buffers }));
         }
         fn only<T>(mut segments: Vec<Vec<T>>) -> Vec<T> {
             segments.pop().unwrap_or_default()

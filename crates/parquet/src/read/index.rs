@@ -144,6 +144,11 @@ impl PageIndexReader {
         (group < self.row_groups.end).then_some((group, leaf, group_columns.get(leaf)?))
     }
 
+    /// The row group and leaf of the chunk whose indexes are being read: of those that an error is about.
+    pub(crate) fn at_chunk(&self) -> Option<(usize, usize)> {
+        self.chunk(self.at).map(|(row_group, leaf, _)| (row_group, leaf))
+    }
+
     fn current(&self) -> Result<(usize, usize, &ColumnChunk)> {
         self.chunk(self.at).ok_or_else(|| Error::internal("a chunk that is not there"))
     }

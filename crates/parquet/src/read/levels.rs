@@ -25,7 +25,7 @@ pub(super) struct PageLevels {
 /// Levels of one kind.
 #[derive(Debug)]
 enum LevelDecoder {
-    /// All are 0, and none is in the file.
+    /// All are 0, and none is in the file, or none is looked at.
     Zero,
     Hybrid {
         runs: Hybrid,
@@ -222,6 +222,11 @@ impl NestedLeaf {
             definition: LevelDecoder::new(definition, self.definition_max, encodings[1]),
             repetition: LevelDecoder::new(repetition, self.repetition_max, encodings[0]),
         }
+    }
+
+    /// The levels of a page of rows that are taken for null.
+    pub(super) fn null_levels() -> PageLevels {
+        PageLevels { definition: LevelDecoder::Zero, repetition: LevelDecoder::Zero }
     }
 
     /// Entries decoded ahead.

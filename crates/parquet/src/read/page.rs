@@ -148,6 +148,16 @@ impl PageReader {
         self.pages.checked_sub(1)
     }
 
+    /// What the header says of the page whose body is not begun.
+    pub(super) fn kind(&self) -> Option<&PageKind> {
+        if let Expects::Body(body) = &self.expects { body.kind() } else { None }
+    }
+
+    /// What starts at `end` or after it is not wanted, or is if that is `u64::MAX`.
+    pub(super) fn want_before(&mut self, end: u64) {
+        self.wanted_end = end;
+    }
+
     /// The offset that errors report.
     pub(super) fn at(&self) -> u64 {
         self.at

@@ -194,6 +194,8 @@ const PAGES_AT_ONCE: usize = 512;
 /// Rows that are asked for together, and their bytes.
 const WINDOW_ROWS: usize = 256;
 const WINDOW_BYTES: u64 = 4 << 20;
+/// What it costs to put one of them in order.
+const ASK_UNITS: u64 = 100;
 
 impl PageBloomProbe {
     /// A probe of these filters in `object`, the file that they were found in.
@@ -229,7 +231,7 @@ impl PageBloomProbe {
                 _ => start + u64_of(some) * u64::from(BLOCK_BYTES),
             };
             if self.at >= self.asked || self.input.missing(start..end).is_some() {
-                let demand = self.demand();
+                let demand = self.demand(budget);
                 if !demand.is_empty() {
                     return Ok(Step::Need(demand));
                 }
@@ -271,13 +273,14 @@ impl PageBloomProbe {
     }
 
     /// The row of the hash that is next, and those of some after it, as far as they are missing.
-    fn demand(&mut self) -> Demand {
+    fn demand(&mut self, budget: &mut Budget<'_>) -> Demand {
         if self.asked <= self.at {
             let most = usize_of(WINDOW_BYTES / self.bloom.row_bytes()).unwrap_or(WINDOW_ROWS);
             self.asked = self.hashes.len().min(self.at + most.clamp(1, WINDOW_ROWS));
         }
         let row = |hash: &u64| self.bloom.row(*hash).1;
         let mut rows: Vec<Range<u64>> = self.hashes[self.at..self.asked].iter().map(row).collect();
+        budget.charge_units(ASK_UNITS * u64_of(rows.len()));
         let now = rows.first().map_or(0, |row| row.start);
         rows.sort_unstable_by_key(|row| row.start);
         rows.dedup();

@@ -14,6 +14,8 @@ use marquetry_base::{
 
 use super::column::{ColumnReader, Target};
 use super::decompressors::Decompressors;
+use super::dictionary::Entries;
+use super::judge::PageTests;
 use super::selected::Selected;
 use super::{Conform, ReadOptions};
 use crate::batch::store::{row_bytes, rows_max};
@@ -22,6 +24,7 @@ use crate::format::{FileMetaData, OffsetIndex};
 use crate::going::Going;
 use crate::growing::release_in_step;
 use crate::memory::Memory;
+use crate::prune::Counts;
 
 /// Columns behind the one that waits whose bytes are asked for with it.
 const LOOK_AHEAD_COLUMNS: usize = 64;
@@ -83,10 +86,11 @@ pub struct BatchReader {
     /// The columns, as far as they are built: a wide table has many. At the end they are released.
     columns: Segmented<ColumnReader>,
     is_built: bool,
-    /// The leaves wanted, and how many of them are measured; and how many row groups are.
+    /// The leaves wanted, and how many of them are measured; and how many row groups are, up to which.
     wanted: Wanted,
     measured: usize,
     measured_groups: usize,
+    measured_end: usize,
     /// Bytes of a row, of those that are measured, and the most rows of a row group.
     row_bytes: usize,
     group_rows: u64,
@@ -111,6 +115,8 @@ struct Selection {
     rows: Option<Arc<RowSelection>>,
     /// Where the pages of a leaf are.
     pages: BTreeMap<usize, Arc<OffsetIndex>>,
+    /// What pages of a leaf are judged by.
+    judges: BTreeMap<usize, Arc<PageTests>>,
 }
 
 /// The row group that is being read.
@@ -152,6 +158,20 @@ impl BatchReader {
         BatchReader::of(object, metadata, codecs, options, wanted)
     }
 
+    /// Like [`BatchReader::new`], for one row group after the other: first this one, then those that it
+    /// [goes to](BatchReader::go_to).
+    pub(crate) fn one_by_one(
+        object: Object,
+        metadata: Arc<FileMetaData>,
+        codecs: Arc<dyn Codecs>,
+        options: ReadOptions,
+        row_group: usize,
+    ) -> Result<BatchReader> {
+        let mut reader = BatchReader::new(object, metadata, codecs, options)?;
+        (reader.measured_end, reader.row_groups) = (reader.row_groups.end, row_group..row_group + 1);
+        Ok(reader)
+    }
+
     /// Like [`BatchReader::new`], of these leaves.
     pub(super) fn of(
         object: Object,
@@ -179,6 +199,7 @@ impl BatchReader {
             wanted,
             measured: 0,
             measured_groups: row_groups.start,
+            measured_end: row_groups.end,
             row_bytes: 0,
             batch_held: 0,
             group_rows: 1,
@@ -273,6 +294,82 @@ impl BatchReader {
         Ok(())
     }
 
+    /// Whether all rows that are wanted of the row groups at hand are handed out. (The next step would release what the columns hold.)
+    pub(crate) fn is_through(&self) -> bool {
+        self.is_built
+            && self.row_groups.is_empty()
+            && self.current.as_ref().is_none_or(|group| group.rows_left == 0)
+    }
+
+    /// Reads a row group, of those that it was made for, with the columns and the memory that it has. False, and nothing is changed, in the
+    /// middle of another, or after an error.
+    pub(crate) fn go_to(&mut self, row_group: usize) -> bool {
+        let is_ready = self.is_through() && !self.failed.is_set() && self.columns.len() == self.wanted.len();
+        if is_ready {
+            (self.current, self.row_groups) = (None, row_group..row_group + 1);
+            self.selections.clear();
+        }
+        is_ready
+    }
+
+    /// Says what pages of a leaf are judged by in a row group, which has not begun: those that are ruled out are not decoded, and their
+    /// rows handed out as nulls, which [`PageTests`] has reasons for.
+    pub(crate) fn judge(&mut self, row_group: usize, leaf: usize, tests: Arc<PageTests>) -> Result<()> {
+        self.check_ahead(row_group)?;
+        self.selections.entry(row_group).or_default().judges.insert(leaf, tests);
+        Ok(())
+    }
+
+    /// What came of judging pages of the row group at hand, in all columns.
+    pub(crate) fn judged(&self) -> Counts {
+        let mut sum = Counts::default();
+        for Counts { absent, undecided, pruned, .. } in self.columns.iter().map(ColumnReader::judged) {
+            sum.absent += absent;
+            sum.undecided += undecided;
+            sum.pruned += pruned;
+        }
+        sum
+    }
+
+    /// Reads the dictionary of a column, by its place among the leaves, before anything else of its chunk: of the row group that is begun
+    /// with this, or was. False if the chunk does not begin with one.
+    pub(crate) fn read_dictionary(&mut self, column: usize, budget: &mut Budget<'_>) -> Result<Step<bool>> {
+        let step = |machine: &mut BatchReader| machine.advance_dictionary(column, budget);
+        Failed::run(self, |machine| &mut machine.failed, step)
+    }
+
+    /// The dictionary of a column in the row group at hand, once it is read.
+    pub(crate) fn dictionary(&self, column: usize) -> Option<&Entries> {
+        // That of the row group before stays until the next one begins.
+        let is_begun = self.current.as_ref().is_some_and(|group| column < group.started);
+        self.columns.get(column).filter(|_| is_begun)?.dictionary()
+    }
+
+    fn advance_dictionary(&mut self, at: usize, budget: &mut Budget<'_>) -> Result<Step<bool>> {
+        if !(self.is_built || self.build(budget)?) || !self.begin(budget)? {
+            return Ok(Step::Yield);
+        }
+        let (Some(group), Some(column)) = (&self.current, self.columns.get_mut(at)) else {
+            return Err(Error::internal("a dictionary of no column"));
+        };
+        let own = column.recount(&mut self.held);
+        let shared = self.input.held() + self.decompressors.held();
+        let others = self.held.saturating_sub(own).saturating_add(shared);
+        let memory =
+            Memory::new(self.total, others, own).map_err(|error| column.place_in(group.number, error))?;
+        let advance = column.advance_dictionary(&mut self.input, &mut self.decompressors, memory, budget)?;
+        column.recount(&mut self.held);
+        match advance {
+            Going::Done(is_there) => Ok(Step::Ready(is_there)),
+            Going::Yield => Ok(Step::Yield),
+            Going::Need(()) => {
+                let mut demand = Demand::default();
+                column.want(&self.input, Priority::Now, &mut demand);
+                Ok(Step::Need(demand))
+            }
+        }
+    }
+
     fn check_ahead(&self, row_group: usize) -> Result<()> {
         self.failed.check()?;
         if self.row_groups.contains(&row_group) {
@@ -285,8 +382,8 @@ impl BatchReader {
     fn build(&mut self, budget: &mut Budget<'_>) -> Result<bool> {
         let leaves = self.metadata.schema.leaves();
         // Arrays have no more room than the rows that come.
-        while self.measured_groups < self.row_groups.end {
-            let end = self.row_groups.end.min(self.measured_groups + MEASURED_AT_ONCE);
+        while self.measured_groups < self.measured_end {
+            let end = self.measured_end.min(self.measured_groups + MEASURED_AT_ONCE);
             budget.charge(MEASURE_GROUP_PRICE, 0, end - self.measured_groups);
             let some =
                 self.metadata.row_groups.iter_from(self.measured_groups).take(end - self.measured_groups);
@@ -330,42 +427,69 @@ impl BatchReader {
         Ok(true)
     }
 
+    /// Begins the row group at hand, or the next one if there is none: true once its columns are begun, or it has no rows.
+    fn begin(&mut self, budget: &mut Budget<'_>) -> Result<bool> {
+        if self.current.is_none() {
+            let Some(number) = self.row_groups.next() else { return Ok(true) };
+            let found = &self.metadata.row_groups[number];
+            let selection = self.selections.remove(&number).unwrap_or_default();
+            self.input.clear();
+            self.current = Some(RowGroup {
+                number,
+                first_row: found.first_row,
+                position: 0,
+                rows_left: selection.rows.as_ref().map_or(found.rows, |rows| rows.rows()),
+                selection,
+                started: 0,
+                full: 0,
+                full_rows: usize::MAX,
+                spare_rows: usize::MAX,
+                taken: Vec::new(),
+            });
+            budget.charge_units(GROUP_UNITS);
+            if self.current.as_ref().is_some_and(|group| group.rows_left == 0) {
+                // The host may want to select the rows of the next one.
+                return Ok(false);
+            }
+        }
+        let Some(group) = self.current.as_mut().filter(|group| group.rows_left > 0) else { return Ok(true) };
+        let found = &self.metadata.row_groups[group.number];
+        while group.started < self.columns.len() {
+            let column = &mut self.columns[group.started];
+            let chunk = &found.columns[column.leaf()];
+            let selected = group.selection.rows.as_ref().map(|rows| {
+                let pages = group.selection.pages.get(&column.leaf()).cloned();
+                Selected::new(Arc::clone(rows), pages, found.rows)
+            });
+            let judge = group.selection.judges.get(&column.leaf()).cloned();
+            let wanted = (found.rows, selected, judge);
+            column.start(self.object, group.number, wanted, chunk, &self.options)?;
+            column.recount(&mut self.held);
+            group.started += 1;
+            budget.charge_units(CHUNK_UNITS);
+            if budget.is_spent() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     fn advance(&mut self, budget: &mut Budget<'_>) -> Result<Step<Batch>> {
-        if !self.is_built && !self.build(budget)? {
+        if !(self.is_built || self.build(budget)?) {
             return Ok(Step::Yield);
         }
         loop {
+            if !self.begin(budget)? {
+                return Ok(Step::Yield);
+            }
             let Some(group) = &mut self.current else {
-                let Some(number) = self.row_groups.next() else {
-                    // What the columns hold is released in steps, so that dropping the reader is little work.
-                    if !self.columns.is_empty() && !release_in_step(&mut self.columns, budget) {
-                        return Ok(Step::Yield);
-                    }
-                    self.input.clear();
-                    self.held = 0;
-                    return Ok(Step::Done);
-                };
-                let found = &self.metadata.row_groups[number];
-                let selection = self.selections.remove(&number).unwrap_or_default();
-                self.input.clear();
-                self.current = Some(RowGroup {
-                    number,
-                    first_row: found.first_row,
-                    position: 0,
-                    rows_left: selection.rows.as_ref().map_or(found.rows, |rows| rows.rows()),
-                    selection,
-                    started: 0,
-                    full: 0,
-                    full_rows: usize::MAX,
-                    spare_rows: usize::MAX,
-                    taken: Vec::new(),
-                });
-                budget.charge_units(GROUP_UNITS);
-                if self.current.as_ref().is_some_and(|group| group.rows_left == 0) {
-                    // The host may want to select the rows of the next one.
+                // What the columns hold is released in steps, so that dropping the reader is little work.
+                if !self.columns.is_empty() && !release_in_step(&mut self.columns, budget) {
                     return Ok(Step::Yield);
                 }
-                continue;
+                self.input.clear();
+                self.held = 0;
+                return Ok(Step::Done);
             };
             if group.rows_left == 0 {
                 if self.metadata.row_groups[group.number].rows == 0
@@ -378,22 +502,6 @@ impl BatchReader {
                     return Ok(Step::Yield);
                 }
                 continue;
-            }
-            let found = &self.metadata.row_groups[group.number];
-            while group.started < self.columns.len() {
-                let column = &mut self.columns[group.started];
-                let chunk = &found.columns[column.leaf()];
-                let selected = group.selection.rows.as_ref().map(|rows| {
-                    let pages = group.selection.pages.get(&column.leaf()).cloned();
-                    Selected::new(Arc::clone(rows), pages, found.rows)
-                });
-                column.start(self.object, group.number, (found.rows, selected), chunk, &self.options)?;
-                column.recount(&mut self.held);
-                group.started += 1;
-                budget.charge_units(CHUNK_UNITS);
-                if budget.is_spent() {
-                    return Ok(Step::Yield);
-                }
             }
             let rows_left = usize::try_from(group.rows_left).unwrap_or(usize::MAX);
             if group.taken.is_empty() {

@@ -2,9 +2,9 @@
 
 use bytes::Bytes;
 use marquetry_conformance::craft::{
-    BYTE_ARRAY, Column, INT64, INT96, PLAIN, Page, RLE_DICTIONARY, packed_run, plain_bytes,
+    BYTE_ARRAY, Column, INT64, INT96, PLAIN, Page, RLE_DICTIONARY, levels, packed_run, plain_bytes, prefixed,
 };
-use marquetry_parquet::prune::{Comparison, Predicate, Ranges, Test};
+use marquetry_parquet::prune::{Accepts, Comparison, Predicate, Quantifier, Ranges, Test};
 
 use super::values::{file, i32_of, noise, one_page};
 use super::{Case, Work};
@@ -15,6 +15,7 @@ const LOOK: &str = "prune/matcher.rs LOOK_PRICE";
 const BYTES: &str = "prune/matcher.rs BYTES_PRICE";
 const INDEX: &str = "prune/matcher.rs INDEX_PRICE";
 const ROW: &str = "prune/evaluate.rs ROW_PRICE";
+const PRESENT: &str = "prune/evaluate.rs PRESENT_PRICE";
 
 /// See [`super::cases`].
 pub(super) fn cases(thousands: usize) -> Vec<Case> {
@@ -47,7 +48,17 @@ pub(super) fn cases(thousands: usize) -> Vec<Case> {
         Case::new(BYTES, "strings of 100 bytes", count, strings(100))
             .work(tests(Ranges::of_bytes(text(100)))),
         Case::new(INDEX, "indices", count, indices(count)).work(tests(Ranges::of_keys(0, i128::MAX))),
-        Case::new(ROW, "int64, nothing wanted", count, longs()).work(tests(Ranges::none(Comparison::Number))),
+        Case::new(PRESENT, "int64, nothing wanted", count / 64, longs())
+            .work(tests(Ranges::none(Comparison::Number))),
+        Case::new(ROW, "which are null", count, {
+            let there = prefixed(&levels(&vec![true; count]));
+            one_page(Column::optional("v", INT64), PLAIN, [there, noise(count * 8)].concat(), count)
+        })
+        .work(Work::Tested(Predicate::Test(Test {
+            leaf: 0,
+            quantifier: Quantifier::Any,
+            accepts: Accepts::Nulls { slot: 0, definition: 1, are_wanted: true },
+        }))),
     ]
 }
 

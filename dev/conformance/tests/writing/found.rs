@@ -310,7 +310,7 @@ fn random_wanted(seen: &[Option<Seen>], rows: &Rows, random: &mut Random, depth:
 }
 
 /// The rows that a finder finds, counted through the file.
-fn found(
+pub(crate) fn found(
     finder: &mut RowFinder,
     bytes: &Bytes,
     metadata: &FileMetaData,
@@ -333,13 +333,16 @@ fn found(
 
 /// What all searches of a test did.
 #[derive(Default)]
-struct Done {
-    searches: usize,
+pub(crate) struct Done {
+    pub(crate) searches: usize,
     rows: usize,
     by_statistics: u64,
     by_bloom: u64,
+    pub(crate) by_dictionary: u64,
     by_index: u64,
     by_page_bloom: u64,
+    pub(crate) by_headers: u64,
+    pub(crate) distrusted: u64,
 }
 
 impl Done {
@@ -348,13 +351,16 @@ impl Done {
         self.rows += rows;
         self.by_statistics += report.statistics.pruned;
         self.by_bloom += report.bloom.pruned;
+        self.by_dictionary += report.dictionary.pruned;
         self.by_index += report.index.pruned;
         self.by_page_bloom += report.page_bloom.pruned;
+        self.by_headers += report.page_statistics.pruned;
+        self.distrusted += report.index.distrusted + report.bloom.distrusted;
     }
 }
 
 /// Random predicates over a file.
-fn check(name: &str, bytes: &Bytes, seed: u64, manners: &[Manner], done: &mut Done) {
+pub(crate) fn check(name: &str, bytes: &Bytes, seed: u64, manners: &[Manner], done: &mut Done) {
     let Ok(metadata) = canonical::metadata(bytes, Manner::KIND) else { return };
     let Ok(table) = all_rows(bytes, &metadata) else { return };
     let seen: Vec<Option<Seen>> =
@@ -374,6 +380,7 @@ fn check(name: &str, bytes: &Bytes, seed: u64, manners: &[Manner], done: &mut Do
         if random.below(2) == 0 {
             options.structures.statistics = random.below(2) == 0;
             options.structures.bloom = random.below(2) == 0;
+            options.structures.dictionary = random.below(3) > 0;
             options.structures.index = random.below(2) == 0;
             options.structures.page_bloom = random.below(4) > 0;
         }
@@ -420,10 +427,11 @@ fn every_way_to_write_searched() {
         };
         check(&way.name, &file, number as u64 * 7919, manners, &mut done);
     }
-    let Done { searches, rows, by_statistics, by_bloom, by_index, by_page_bloom } = done;
+    let Done { searches, rows, by_statistics, by_bloom, by_dictionary, by_index, by_page_bloom, .. } = done;
     println!(
-        "{searches} searches, {rows} rows, pruned {by_statistics} {by_bloom} {by_index} {by_page_bloom}"
+        "{searches} searches, {rows} rows, pruned {by_statistics} {by_bloom} {by_dictionary} {by_index} {by_page_bloom}"
     );
+    assert!(by_dictionary > 3, "{by_dictionary}");
     assert!(searches > 200 && rows > 10_000, "{searches} searches found {rows} rows");
     assert!(by_statistics > 20 && by_bloom > 5 && by_index > 100, "{by_statistics} {by_bloom} {by_index}");
 }

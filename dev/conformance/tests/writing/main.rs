@@ -12,6 +12,7 @@ mod kept;
 mod matrix;
 mod others;
 mod page_bloom;
+mod pruned;
 mod rewritten;
 mod selected;
 mod shredded;

@@ -42,6 +42,7 @@ pub(crate) fn run(data: &[u8]) {
     options.read.limits = LIMITS;
     options.structures.statistics = !choices.once_in(4);
     options.structures.index = !choices.once_in(4);
+    options.structures.dictionary = !choices.once_in(4);
     let text = text(&metadata.schema, choices);
     let predicate = match predicate::parse(&text, &metadata.schema) {
         Ok(predicate) => predicate,
@@ -65,6 +66,7 @@ pub(crate) fn run(data: &[u8]) {
     if plan.lies == 0 && !has_indexes {
         options.structures.statistics = false;
         options.structures.index = false;
+        options.structures.dictionary = false;
         let all = search(&options, Manner::KIND).expect("a file without a lie");
         assert_eq!(kind.expect("a file without a lie"), all, "{text}");
     }

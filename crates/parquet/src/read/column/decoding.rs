@@ -197,7 +197,9 @@ impl ColumnReader {
         // Room has its price.
         let rows = rows.min(work.budget.values_left(price).max(SLICE_ROWS_MIN));
         let at = self.builder.rows;
-        let (rows, there) = page.levels_of(&mut self.builder, rows, self.column.is_nullable)?;
+        // Rows of pages that are left out are null, in required columns, too.
+        let marks_nulls = self.column.is_nullable || self.judged.is_some();
+        let (rows, there) = page.levels_of(&mut self.builder, rows, marks_nulls)?;
         if there > 0
             && self.builder.holds_indices.is_none()
             && !self.builder.hold(wants_indices, &mut work.memory, work.budget)?
@@ -215,8 +217,7 @@ impl ColumnReader {
         page.keep_ahead(&mut self.builder, at + done..at + rows, done)?;
         match &self.selected {
             Some(selected) if is_mixed => {
-                let (keep, is_nullable) = (selected.bits(), self.column.is_nullable);
-                self.builder.end_mixed_slice(done, decoded.values, keep, is_nullable)?;
+                self.builder.end_mixed_slice(done, decoded.values, selected.bits(), marks_nulls)?;
                 charge_kept(done, decoded, self.column.physical_type, work.budget);
             }
             _ => self.builder.end_slice(done, decoded.values)?,

@@ -1,9 +1,12 @@
 //! Rows that are not wanted: pages, and parts of pages, that are stepped over.
 
+use alloc::boxed::Box;
 use alloc::format;
 
+use marquetry_base::cast::usize_of_u32;
 use marquetry_base::{Error, Input, Result};
 
+use super::super::data_page::DataPage;
 use super::super::levels::NestedLeaf;
 use super::super::work::Work;
 use super::{ColumnReader, Expects, too_many_rows};
@@ -62,11 +65,13 @@ impl ColumnReader {
     /// Steps over a data page whose header says that it has so many entries, if none of them is wanted.
     pub(super) fn pass_page(&mut self, entries: u32, work: &mut Work<'_, '_>) -> Result<()> {
         let (position, decodes_all) = (self.position(), self.decodes_all());
-        let Some(selected) = &mut self.selected else { return Ok(()) };
-        if self.nested.is_some() || decodes_all {
+        if decodes_all {
             return Ok(());
         }
-        let entries = u64::from(entries);
+        let Some(selected) = self.selected.as_mut().filter(|_| self.nested.is_none()) else {
+            return self.rule_out(entries, work);
+        };
+        let (header_entries, entries) = (entries, u64::from(entries));
         if let Some(end) = selected.page_end()
             && end.checked_sub(position) != Some(entries)
         {
@@ -79,7 +84,24 @@ impl ColumnReader {
             self.chunk.entries_left =
                 self.chunk.entries_left.checked_sub(entries).ok_or_else(too_many_rows)?;
             self.pages()?.pass(work);
+            return Ok(());
         }
+        self.rule_out(header_entries, work)
+    }
+
+    /// Steps over a data page whose header says that no value in it passes a test: its rows are taken for null.
+    fn rule_out(&mut self, entries: u32, work: &mut Work<'_, '_>) -> Result<()> {
+        let (Some(judged), Some(pages)) = (&mut self.judged, &mut self.pages) else { return Ok(()) };
+        let Some(kind) = pages.kind() else { return Ok(()) };
+        work.budget.charge_units(judged.by.units());
+        if !judged.by.rule_out(kind, &mut judged.counts) {
+            return Ok(());
+        }
+        pages.pass(work);
+        self.chunk.entries_left =
+            self.chunk.entries_left.checked_sub(entries.into()).ok_or_else(too_many_rows)?;
+        let rows = usize_of_u32(entries);
+        self.expects = Expects::Values(Box::new(DataPage::of_nulls(rows, self.nested.is_some())));
         Ok(())
     }
 
