@@ -21,13 +21,10 @@ use crate::batch::{Layout, RowSelection};
 use crate::bloom;
 use crate::format::{FileMetaData, OffsetIndex};
 use crate::growing::release_in_step;
-use crate::prune::{
-    Accepts, Evaluator, LeafOrder, Operation, Predicate, Quantifier, Test, Verdict, compile, order_of,
-};
+use crate::prune::{Evaluator, LeafOrder, Operation, Predicate, Test, Verdict, compile};
 use crate::read::{
     BatchReader, BloomPlace, BloomProbe, PageBloom, PageBloomProbe, PageIndexReader, PageSet, ReadOptions,
 };
-use crate::schema::Schema;
 
 /// What a row group costs, and each of its tests that is judged.
 const GROUP_UNITS: u64 = 200;
@@ -229,7 +226,11 @@ impl RowFinder {
         })?;
         let leaves = predicate.leaves();
         self.evaluator = Evaluator::new(&predicate, &metadata.schema, &leaves)?;
-        self.hashes = tests.iter().map(|test| hashes(test, &metadata.schema)).collect();
+        let hashes = |test: &Test| {
+            let values = test.plain_values(&metadata.schema, PROBES_MAX)?;
+            Some(values.iter().map(|value| bloom::hash(value)).collect())
+        };
+        self.hashes = tests.iter().map(hashes).collect();
         (self.program, self.tests, self.orders) = (program, tests, orders);
         (self.leaves, self.row_groups, self.stage) = (leaves, row_groups, Stage::Begin);
         self.filter = FilterBytes::default();
@@ -672,14 +673,6 @@ impl RowFinder {
         });
         Found { row_group, rows, pages: pages.collect() }
     }
-}
-
-/// The hashes of the values that a test accepts, if it is of so few that a filter can be asked for them.
-fn hashes(test: &Test, schema: &Schema) -> Option<Vec<u64>> {
-    let (Accepts::Values(ranges), Quantifier::Any) = (&test.accepts, test.quantifier) else { return None };
-    let leaf = schema.leaves().get(test.leaf)?;
-    let values = ranges.plain_values(order_of(schema, leaf), leaf.physical_type, PROBES_MAX)?;
-    Some(values.iter().map(|value| bloom::hash(value)).collect())
 }
 
 /// Bytes of a chunk's column index in the file.
