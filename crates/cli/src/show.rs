@@ -109,6 +109,10 @@ pub(crate) struct Show {
     #[arg(long, value_name = "A,B.C,…", requires = "column_stats")]
     columns: Option<String>,
 
+    /// Union of schemas that differ, for --column-stats and --schema: as other commands take them
+    #[arg(long, requires = "of_table")]
+    union: bool,
+
     /// Columns and their types in the words that --schema and --types take, one per line
     ///
     /// Of CSV and JSON lines: what is inferred. Saved and edited, --schema-file reads it again. Columns of types without a word
@@ -165,7 +169,8 @@ impl Show {
         if self.schema || self.column_stats {
             let text = TextArgs { from: self.from, form: self.form.clone(), ..TextArgs::default() };
             let (types, columns) = (self.types.clone(), self.columns.clone());
-            let table = TableArgs { limits: self.limits, text, types, columns, ..TableArgs::default() };
+            let (limits, union) = (self.limits, self.union);
+            let table = TableArgs { limits, union, text, types, columns, ..TableArgs::default() };
             let source = table.open(&self.files, output.interrupted())?;
             if self.column_stats {
                 return self.column_stats(source, &mut output);

@@ -262,7 +262,12 @@ fn values_of_every_kind() {
         let shown = run(["show", "--column-stats", file]).succeeded();
         assert!(shown.starts_with(&format!("{file}: 0 rows\ncolumn  values  nulls  distinct")), "{shown}");
         assert_eq!(shown.lines().count(), 4);
+        assert!(shown.ends_with("\nname         0      0         0          -  -    -    -\n"), "{shown}");
     }
+    // Files that differ.
+    run(["show", "--column-stats", &text, &empty]).failed(1, &["there is no column", "--union"]);
+    let union = run(["show", "--column-stats", "--union", "--json", &to, &empty]).succeeded();
+    assert_eq!(serde_json::from_str::<Value>(&union).unwrap()["columns"].as_array().unwrap().len(), 6);
     // Every type that there is.
     let types = run(["show", "--column-stats", &data("types.parquet")]).succeeded();
     assert!(types.lines().count() > 10, "{types}");

@@ -40,9 +40,8 @@ pub(super) fn print(table: &SourceTable, stats: &ColumnStats, terminal: Terminal
             Distinct::Exactly(count) => thousands(count),
             Distinct::About(count) => format!("~{}", thousands(rounded(count))),
         });
-        cells.extend(has_bytes.then(|| {
-            of.bytes.map_or_else(absent, |(bytes, _)| size(bytes.checked_div(values(of)).unwrap_or(0)))
-        }));
+        let mean = of.bytes.and_then(|(bytes, _)| bytes.checked_div(values(of)));
+        cells.extend(has_bytes.then(|| mean.map_or_else(absent, size)));
         cells.extend([bound(&of.min).unwrap_or_else(absent), bound(&of.max).unwrap_or_else(absent)]);
         let frequent = of.frequent.iter().take(FREQUENT_SHOWN).filter_map(|value| {
             let share = 100.0 * ratio(value.at_least, values(of));
