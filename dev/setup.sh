@@ -8,6 +8,8 @@
 #   lint       rustfmt, clippy
 #   c++        a C++ compiler (the benchmarks link Arrow C++ from the pyarrow wheel)
 #   peers      the Parquet implementations of dev/peers.txt, in target/peers-venv
+#   find-peers Vortex and DataFusion, as dev/find-peers.txt has them, in target/find-venv (440 MB), which
+#              only the benchmark of look-ups compares with
 #   spark      Apache Spark as dev/spark.txt has it, in target/spark-venv (760 MB), and Java
 #   cassandra  Java and Maven, and Cassandra's jars
 #   chromium   Chromium and ChromeDriver, which the picture of a file is tested in
@@ -26,6 +28,7 @@ export PATH="$HOME/.cargo/bin:$PATH"
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/marquetry
 peers=target/peers-venv
+find_peers=target/find-venv
 spark=target/spark-venv
 moto=target/moto-venv
 # MIT.
@@ -47,7 +50,7 @@ main() {
   local part
   for part in "$@"; do
     case $part in
-      rust | rust-dev | lint | c++ | peers | spark | cassandra | chromium | s3 | azure | corpus | flights | deny | semver) ;;
+      rust | rust-dev | lint | c++ | peers | find-peers | spark | cassandra | chromium | s3 | azure | corpus | flights | deny | semver) ;;
       *) sed -n '2,/^set -e/{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}" >&2; fail "unknown part '$part'" ;;
     esac
   done
@@ -152,6 +155,10 @@ make_cpp() { :; }
 need_peers() { need_venv "$peers" dev/peers.txt; }
 
 make_peers() { make_venv "$peers" dev/peers.txt 150 --only-binary :all:; }
+
+need_find_peers() { need_venv "$find_peers" dev/find-peers.txt; }
+
+make_find_peers() { make_venv "$find_peers" dev/find-peers.txt 440 --only-binary :all:; }
 
 need_venv() { # VENV LIST
   if venv_is_there "$1" "$2"; then return; fi

@@ -9,7 +9,7 @@
 #
 # --quick     a twentieth of the rows, small pages and few rounds: whether it works, not how fast it is
 #
-# Environment: BENCH_LEVEL (portable, avx2 or avx512: how far our kernels may go; the processor's), BENCH_DIR (target/bench), PEERS_VENV (target/peers-venv), CARGO_TARGET_DIR (target), CXX (g++).
+# Environment: BENCH_LEVEL (portable, avx2 or avx512: how far our kernels may go; the processor's), BENCH_DIR (target/bench), PEERS_VENV (target/peers-venv), FIND_VENV (target/find-venv), CARGO_TARGET_DIR (target), CXX (g++).
 set -eu
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -156,6 +156,9 @@ if [ "$find" = yes ]; then
     say "making files of keys in $files and looking keys up"
     mkdir -p "$files"
     cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench --features peers
+    # Vortex and DataFusion, if dev/setup.sh find-peers has installed them.
+    more_python=${FIND_VENV:-$root/target/find-venv}/bin/python
+    [ ! -x "$more_python" ] || set -- --more-python "$more_python" "$@"
     "$target/release/bench-find" --files "$files" --out "$out" --bin "$target/release" --python "$python" \
         --peers "$bench/peers_find.py" --rows "$find_rows" "$@"
     say "results: $out/find.md, find.json"

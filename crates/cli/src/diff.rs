@@ -141,10 +141,10 @@ impl Diff {
         }
         // Rows are passed once, and once more if they are sorted.
         let times = if options.key.is_empty() { 1 } else { 2 };
-        let progress = Progress::of_diff(&sources.each_ref().map(|source| source.table()), times, self.quiet);
+        let progress =
+            Progress::of_tables(&sources.each_ref().map(|source| source.table()), times, self.quiet);
         let bytes_read = options.bytes_read.clone();
-        let found =
-            diff(sources.each_ref(), &options, &mut |rows| progress.compared(rows, bytes_read.get()))?;
+        let found = diff(sources.each_ref(), &options, &mut |rows| progress.passed(rows, bytes_read.get()))?;
         progress.clear();
         let compared = Compared { sources, names, found, limits };
         let text = in_words(&compared)?;

@@ -231,7 +231,9 @@ impl Failures {
     pub(crate) fn add(&mut self, failure: Failure) -> Outcome {
         match failure {
             Failure::ClosedPipe => Err(failure),
-            Failure::Interrupted | Failure::Said(Exit::Bug | Exit::Usage, _) => Err(self.reported(failure)),
+            Failure::Interrupted | Failure::InPredicate(..) | Failure::Said(Exit::Bug | Exit::Usage, _) => {
+                Err(self.reported(failure))
+            }
             _ => {
                 self.exit = self.exit.max(failure.exit());
                 match self.failures.len() < Failures::REPORTED_MAX {

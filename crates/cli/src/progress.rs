@@ -121,8 +121,8 @@ impl Progress {
         Progress { bar, known, is_sorted: false, counts: Cell::new(None) }
     }
 
-    /// A bar for tables that are compared, each row of which is passed a number of times.
-    pub(crate) fn of_diff(tables: &[&Table], times: u64, quiet: bool) -> Progress {
+    /// A bar for tables all of whose rows are read, each of them a number of times.
+    pub(crate) fn of_tables(tables: &[&Table], times: u64, quiet: bool) -> Progress {
         Progress::new(Known::of(tables, None, times), quiet, Goes::Elsewhere)
     }
 
@@ -170,8 +170,8 @@ impl Progress {
         self.update(counts, rows, copied.bytes_read, copied.written.bytes);
     }
 
-    /// Rows that were compared, and bytes that were read for that.
-    pub(crate) fn compared(&self, rows: u64, bytes_read: u64) {
+    /// Rows that were passed, and bytes that were read for that.
+    pub(crate) fn passed(&self, rows: u64, bytes_read: u64) {
         if self.bar.is_hidden() {
             return;
         }

@@ -1,5 +1,6 @@
 //! `marquetry rows`: the rows of files, for people and for other programs.
 
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,7 +14,9 @@ use marquetry::parquet::batch::Batch;
 use marquetry::parquet::print::{self, BatchColumns, Columns, Shown};
 use marquetry::parquet::schema::{Meaning, Plan as _, Projection};
 use marquetry::tables::text::{self, TextOutput, TextOutputOptions};
-use marquetry::tables::{CopyOptions, Reading, ReadingOptions, Source, Table as SourceTable, copy, offset};
+use marquetry::tables::{
+    CopyOptions, Reading, ReadingOptions, Source, Table as SourceTable, copy, offset, sample,
+};
 
 use crate::args::{InvalidUtf8, ThreadArgs};
 use crate::failure::{Failure, Outcome, say};
@@ -64,6 +67,7 @@ Examples:
   marquetry rows trips.parquet
   marquetry rows --columns vendor,fare_amount --limit 100 trips.parquet
   marquetry rows --format jsonl trips.parquet | jq .fare_amount
+  marquetry rows --sample 1000 --seed 7 --format csv trips/
   marquetry rows --columns 'id,items.price' 'orders/year=2024/**/*.parquet'"
 )]
 pub(crate) struct RowsCommand {
@@ -96,6 +100,25 @@ pub(crate) struct Printing {
     /// Rows to skip before the first that is printed
     #[arg(long, value_parser = parse_number::<u64>, default_value_t, value_name = "N", help_heading = "Rows and columns")]
     offset: u64,
+
+    /// Random sample of so many rows, in the files' order
+    ///
+    /// All rows are equally likely, and none is printed twice. Of Parquet files only the pages with chosen rows are read, if there is a
+    /// page index. Of CSV and JSON lines, and with --where of any files, all rows are read once, and the sample is of those
+    /// that match; it is held in memory.
+    #[arg(
+        long,
+        value_parser = parse_number::<u64>,
+        value_name = "N",
+        allow_negative_numbers = true,
+        conflicts_with_all = ["limit", "offset"],
+        help_heading = "Rows and columns"
+    )]
+    sample: Option<u64>,
+
+    /// Number that decides which rows --sample chooses: the same ones each time [default: others each time]
+    #[arg(long, value_parser = parse_number::<u64>, value_name = "N", requires = "sample", help_heading = "Rows and columns")]
+    seed: Option<u64>,
 
     #[command(flatten)]
     pub(crate) table: TableArgs,
@@ -131,7 +154,13 @@ impl RowsCommand {
 
 impl Printing {
     pub(crate) fn print(&self, source: Arc<dyn Source>, interrupted: Interrupted) -> Outcome {
-        let source = offset(&source, self.offset);
+        let source = match self.sample {
+            // Hashers are made with numbers at random.
+            Some(rows) => {
+                sample(&source, rows, self.seed.unwrap_or_else(|| RandomState::new().hash_one(())))?
+            }
+            None => offset(&source, self.offset),
+        };
         match self.format {
             Format::Table => self.print_table(source, interrupted),
             Format::Jsonl => self.print_lines(&source, text::Format::JsonLines, &interrupted),
@@ -162,7 +191,7 @@ impl Printing {
     /// Prints a table for people.
     fn print_table(&self, source: Arc<dyn Source>, interrupted: Interrupted) -> Outcome {
         let table = source.table().clone();
-        let limit = Some(self.limit.unwrap_or(TABLE_ROWS));
+        let limit = Some(self.limit.or(self.sample).unwrap_or(TABLE_ROWS));
         let (all, wanted) = (table.rows, rows_wanted(&table, limit));
         let columns = Columns::new(&table.schema, self.invalid_utf8.into(), &self.table.limits.limits());
         let columns = columns.map_err(|error| Failure::about(&table.name, &error))?;
@@ -199,7 +228,7 @@ impl Printing {
                 format!("{at_least}{} without columns", plural(rows, "row"))
             }
             // A program that says how many rows it wants needs no note of it.
-            _ if !is_terminal && self.limit.is_some() => String::new(),
+            _ if self.sample.is_some() || (!is_terminal && self.limit.is_some()) => String::new(),
             Some(all) if done < all => {
                 format!("{} of {}; --limit N shows more", thousands(done), plural(all, "row"))
             }

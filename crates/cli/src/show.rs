@@ -1,6 +1,9 @@
 //! `marquetry show`: what is in a file, from its footer alone.
 
+mod bloom;
+mod column_stats;
 mod details;
+mod index;
 mod json;
 mod pages;
 mod plain_text;
@@ -16,10 +19,11 @@ use clap::Args;
 use marquetry::base::{Detail, Error};
 use marquetry::describe::{declaration, picture};
 use marquetry::io::store::{Found, LocalFiles, Store, Stores};
-use marquetry::tables::Address;
 use marquetry::tables::files::{self, AnyFile, FilesOptions, ParquetFile, Survey};
+use marquetry::tables::{Address, ReadingOptions, Source, column_stats};
 
 use crate::failure::{Failure, Failures, Outcome, say};
+use crate::numbers::parse_number;
 use crate::output::{Interrupted, Output};
 use crate::progress::Progress;
 use crate::table_args::{LimitArgs, TableArgs};
@@ -30,8 +34,8 @@ use crate::text::{FormArgs, Format, TextArgs};
 #[derive(Debug, Args)]
 #[command(
     long_about = "Describe Parquet files: rows, size, writer, the schema as a tree, and for every column its encodings, \
-codec, sizes, nulls, minimum and maximum. Only the footer is read (with --pages also page headers; with --why also a page of each \
-column chunk), so files of any size are fast. Nested and encrypted columns are included.
+codec, sizes, nulls, minimum and maximum. Only the footer is read (with --pages also page headers; with --index and --bloom what they \
+ask; with --why also a page of each column chunk), so files of any size are fast. Nested and encrypted columns are included.
 
 Bounds are shown if the format says that they can be trusted: the deprecated ones of unsigned columns and text cannot. \
 A bound that the writer truncated ends in an ellipsis. With --pages, the page index is shown with the headers, if there is one.
@@ -46,6 +50,9 @@ Examples:
   marquetry show trips.parquet
   marquetry show trips/
   marquetry show --pages fare_amount trips.parquet
+  marquetry show --index fare_amount --limit 20 trips.parquet
+  marquetry show --bloom 'trip = 4711' trips.parquet
+  marquetry show --column-stats --columns fare_amount,vendor trips/
   marquetry show --why trips.parquet
   marquetry show --html trips.html trips.parquet
   marquetry show --schema trips.csv > schema.txt
@@ -62,24 +69,55 @@ pub(crate) struct Show {
     /// It reads the footers of thousands of files on all cores: totals, writers, codecs, the schemas and how they differ, the
     /// smallest and the largest file, those without rows, and what cannot be read. Rows of text are not counted, and its schemas
     /// are inferred from each file by itself.
-    #[arg(long, conflicts_with_all = ["pages", "why"])]
+    #[arg(long, conflicts_with_all = ["of_column", "why"])]
     summary: bool,
 
-    /// Pages of one column, named by its dotted path in the schema tree
-    #[arg(long, value_name = "COLUMN")]
+    /// Pages of one column, named by its dotted path in the schema tree: what their headers say
+    #[arg(long, value_name = "COLUMN", group = "of_column")]
     pages: Option<String>,
+
+    /// Page index of one column: rows, place, nulls and bounds of every page, without reading a page
+    #[arg(long, value_name = "COLUMN", group = "of_column")]
+    index: Option<String>,
+
+    /// Answer of the Bloom filters to 'col = value' or 'col IN (…)': of each row group, and of its pages
+    ///
+    /// 'absent' is certain; 'may be' is so, or a false positive; 'none' has no filter. Of each filter the header and one block a
+    /// value are read. Literals are those of `marquetry find`.
+    #[arg(long, value_name = "PREDICATE", group = "of_column", allow_hyphen_values = true)]
+    bloom: Option<String>,
+
+    /// Maximum number of pages to list [default: 100 with --index, otherwise all]
+    #[arg(long, short = 'n', value_parser = parse_number::<u64>, value_name = "N", requires = "of_column", conflicts_with = "bloom")]
+    limit: Option<u64>,
 
     /// Size of each column's first values in every encoding: why columns are encoded as they are
     ///
     /// This reads values: a page, or several, of each column chunk.
-    #[arg(long, conflicts_with_all = ["pages", "json", "summary"])]
+    #[arg(long, conflicts_with_all = ["of_column", "json", "summary"])]
     why: bool,
+
+    /// What the values of columns are like: nulls, distinct values, bounds, sizes and the most frequent values
+    ///
+    /// All values are read, of all files as one table, in little memory: so many distinct values are an estimate (~, within some 2 %),
+    /// and a value is named as frequent only where that is certain. The bounds are those of the values. Nested columns are
+    /// counted by their leaves. CSV and JSON lines can be read, too.
+    #[arg(long, conflicts_with_all = ["of_column", "summary", "why"], group = "of_table")]
+    column_stats: bool,
+
+    /// Columns that --column-stats reads, with dots for nested ones, as `marquetry rows` takes them
+    #[arg(long, value_name = "A,B.C,…", requires = "column_stats")]
+    columns: Option<String>,
+
+    /// Union of schemas that differ, for --column-stats and --schema: as other commands take them
+    #[arg(long, requires = "of_table")]
+    union: bool,
 
     /// Columns and their types in the words that --schema and --types take, one per line
     ///
     /// Of CSV and JSON lines: what is inferred. Saved and edited, --schema-file reads it again. Columns of types without a word
     /// (geometries, VARIANT) are left out, with a note on standard error.
-    #[arg(long, conflicts_with_all = ["pages", "json", "summary", "why"])]
+    #[arg(long, conflicts_with_all = ["of_column", "json", "summary", "why", "column_stats"], group = "of_table")]
     schema: bool,
 
     /// Input format, whatever the files' names; Parquet files are still found by their first bytes
@@ -89,8 +127,8 @@ pub(crate) struct Show {
     #[command(flatten)]
     form: FormArgs,
 
-    /// Types of some columns, for --schema: as other commands take them
-    #[arg(long, value_name = "COLUMN=TYPE,…", requires = "schema", help_heading = "CSV and JSON lines")]
+    /// Types of some columns, for --schema and --column-stats: as other commands take them
+    #[arg(long, value_name = "COLUMN=TYPE,…", requires = "of_table", help_heading = "CSV and JSON lines")]
     types: Vec<String>,
 
     /// JSON output with everything: one object per file, each on a line; with --summary one of all files
@@ -107,7 +145,7 @@ pub(crate) struct Show {
     /// sizes, encodings, codecs, ratios, nulls and bounds. The page needs no network. At most 20,000 column chunks are drawn
     /// singly: of more, the smallest columns and neighbouring row groups are drawn together, without pages; at most 100,000 pages
     /// are drawn singly. The page says so.
-    #[arg(long, value_name = "PAGE", conflicts_with_all = ["pages", "json", "schema", "summary", "why"])]
+    #[arg(long, value_name = "PAGE", conflicts_with_all = ["of_column", "of_table", "json", "summary", "why"])]
     html: Option<PathBuf>,
 
     /// Replace an existing page of --html
@@ -128,11 +166,15 @@ impl Show {
         }
         let stores = interrupted.stores();
         let mut output = Output::new(interrupted);
-        if self.schema {
+        if self.schema || self.column_stats {
             let text = TextArgs { from: self.from, form: self.form.clone(), ..TextArgs::default() };
-            let types = self.types.clone();
-            let table = TableArgs { limits: self.limits, text, types, ..TableArgs::default() };
+            let (types, columns) = (self.types.clone(), self.columns.clone());
+            let (limits, union) = (self.limits, self.union);
+            let table = TableArgs { limits, union, text, types, columns, ..TableArgs::default() };
             let source = table.open(&self.files, output.interrupted())?;
+            if self.column_stats {
+                return self.column_stats(source, &mut output);
+            }
             let declared = declaration(source.table())?;
             let (name, wordless) = (&source.table().name, declared.wordless.join(", "));
             if declared.columns.as_slice().is_empty() && !declared.wordless.is_empty() {
@@ -145,16 +187,38 @@ impl Show {
             return output.flush();
         }
         if let Some(option) = self.form.given() {
-            return Err(Failure::usage(format!("{option} is for --schema")));
+            return Err(Failure::usage(format!("{option} is for --schema and --column-stats")));
         }
         if let Some(page) = &self.html {
             return self.picture(page, stores, &mut output);
         }
-        let is_plain = self.pages.is_none() && !self.json && !self.why;
+        let is_plain = !self.is_of_column() && !self.json && !self.why;
         if self.summary || (is_plain && self.files.iter().any(|path| stores.is_collective(path))) {
             return self.summary(stores, &mut output);
         }
         self.each(stores, &mut output)
+    }
+
+    /// Whether something is asked about one column.
+    fn is_of_column(&self) -> bool {
+        self.pages.is_some() || self.index.is_some() || self.bloom.is_some()
+    }
+
+    /// Reads the values of a table.
+    fn column_stats(&self, source: Arc<dyn Source>, output: &mut Output) -> Outcome {
+        let mut options = ReadingOptions::default();
+        options.cancel = output.interrupted().cancel();
+        let table = source.table().clone();
+        let progress = Progress::of_tables(&[&table], 1, false);
+        let stats = column_stats(source, options, |rows, bytes| progress.passed(rows, bytes));
+        progress.clear();
+        let stats = stats.map_err(|error| Failure::about(&table.name, &error))?;
+        if self.json {
+            column_stats::print_json(&table, &stats, output.text())?;
+        } else {
+            column_stats::print(&table, &stats, Terminal::of_stdout(), output.text());
+        }
+        output.flush()
     }
 
     /// All files together.
@@ -238,24 +302,25 @@ impl Show {
             Some(Detail::NotFound) if self.why => Failure::from(error).and("--why takes no column"),
             _ => error.into(),
         })?;
-        if let (AnyFile::Other(file), false, None) = (&opened, self.why, &self.pages) {
+        if let (AnyFile::Other(file), false, false) = (&opened, self.why, self.is_of_column()) {
             separate(out);
             return plain_text::print(&**file, (self.json, terminal), out);
         }
         let file = expect_parquet(opened)?;
         separate(out);
-        match (&self.pages, self.json) {
-            _ if self.why => why::print(&file, terminal, out),
-            (None, false) => {
+        let how = (self.limit, self.json);
+        let fault = match (&self.pages, &self.index, &self.bloom) {
+            _ if self.why => return why::print(&file, terminal, out),
+            (Some(column), ..) => pages::print(&file, column, how, terminal, out)?,
+            (_, Some(column), _) => index::print(&file, column, how, terminal, out)?,
+            (.., Some(wanted)) => return bloom::print(&file, wanted, self.json, terminal, out),
+            _ if self.json => return json::print(&file, out),
+            _ => {
                 text::print(&file, terminal, out);
-                Ok(())
+                None
             }
-            (None, true) => json::print(&file, out),
-            (Some(column), as_json) => {
-                let fault = pages::print(&file, column, as_json, terminal, out)?;
-                fault.map_or(Ok(()), Err)
-            }
-        }
+        };
+        fault.map_or(Ok(()), Err)
     }
 
     /// Draws the only file.

@@ -7,7 +7,7 @@ use marquetry_parquet::batch::Batch;
 use marquetry_parquet::schema::Schema;
 use marquetry_tables::{
     Cancel, ColumnPath, Filter, Reading, ReadingOptions, Source, Table, convert, filter, limit, offset,
-    project, rename,
+    project, rename, sample,
 };
 
 use crate::kinds::OpenedSource;
@@ -98,6 +98,16 @@ impl Reader {
     pub fn offset(mut self, rows: u64) -> Reader {
         self.source = offset(&self.source, rows);
         self
+    }
+
+    /// Takes some rows at random, as [`sample`](marquetry_tables::sample()): the same ones for the same seed.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` for more than a thousand million rows of a table whose number of rows is not known.
+    pub fn sample(mut self, rows: u64, seed: u64) -> Result<Reader> {
+        self.source = sample(&self.source, rows, seed)?;
+        Ok(self)
     }
 
     /// Takes only the first rows, as [`limit`](marquetry_tables::limit).

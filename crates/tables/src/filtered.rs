@@ -8,19 +8,14 @@ use marquetry_parquet::batch::Batch;
 use marquetry_parquet::find::Report;
 use marquetry_parquet::prune::{Evaluator, Predicate};
 use marquetry_parquet::read::Conform;
-use marquetry_parquet::schema::{Plan as _, Schema};
+use marquetry_parquet::schema::Plan as _;
 
-use crate::parquet::{Gathered, Plain};
+use crate::kept::Kept;
 use crate::project::{Conformed, Picked};
 use crate::source::{open_piece, with_unknown_rows};
 use crate::{
     Batches, ColumnPath, Filter, Piece, PieceOptions, Reading, ReadingOptions, Source, Table, project,
 };
-
-/// Rows of a batch that is made of rows of several.
-const BATCH_ROWS: usize = 8192;
-/// Bytes of rows that are handed out, however few they are.
-const GATHERED_BYTES: u64 = 4 << 20;
 
 /// The rows of a table for which a predicate is true; columns are those of the table.
 ///
@@ -122,10 +117,7 @@ impl Source for Filtered {
             let tested = Tested {
                 batches: open_piece(self.read.as_ref(), piece, &inner)?,
                 evaluator: Evaluator::new(&self.predicate, schema, &all)?,
-                schema: Arc::clone(schema),
-                gathered: Gathered::new(schema),
-                first_row: 0,
-                batch_rows: options.batch_rows.unwrap_or(BATCH_ROWS),
+                kept: Kept::new(schema, options.batch_rows),
                 left: options.limit.unwrap_or(u64::MAX),
                 filter: self.filter.clone(),
             };
@@ -147,12 +139,9 @@ impl Source for Filtered {
 struct Tested {
     batches: Box<dyn Batches>,
     evaluator: Evaluator,
-    schema: Arc<Schema>,
-    /// Rows that were kept of batches of which few were, and the number of the first of them.
-    gathered: Gathered,
-    first_row: u64,
-    /// Rows of a batch, at most, and rows that are still wanted.
-    batch_rows: usize,
+    /// Rows that were kept of batches of which few were.
+    kept: Kept,
+    /// Rows that are still wanted.
     left: u64,
     filter: Filter,
 }
@@ -160,13 +149,11 @@ struct Tested {
 impl Tested {
     /// The next batch, or none yet.
     fn step(&mut self) -> Result<Option<Option<Batch>>> {
-        let rows = self.gathered.rows();
-        if u64_of(rows) >= self.left || rows >= self.batch_rows || self.gathered.bytes() >= GATHERED_BYTES {
-            return Ok(Some(Some(self.take_gathered())));
+        let rows = self.kept.rows();
+        if u64_of(rows) >= self.left || self.kept.is_full() {
+            return Ok(Some(self.kept.finish()));
         }
-        let Some(batch) = self.batches.next()? else {
-            return Ok((rows > 0).then(|| Some(self.take_gathered())));
-        };
+        let Some(batch) = self.batches.next()? else { return Ok(self.kept.finish().map(Some)) };
         let bits = self.evaluator.step(&batch, &mut Budget::unlimited())?;
         let bits = bits.ok_or_else(|| Error::internal("a budget without an end is spent"))?;
         let wanted = rows_of(&bits);
@@ -174,21 +161,7 @@ impl Tested {
         if wanted.len() == batch.rows && rows == 0 {
             return Ok(Some(Some(batch)));
         }
-        let Some(first) = wanted.first() else { return Ok(Some(None)) };
-        // Nobody gets more rows at a time than are asked for.
-        let full = (rows > 0 && rows + wanted.len() > self.batch_rows).then(|| self.take_gathered());
-        if self.gathered.rows() == 0 {
-            self.first_row = batch.first_row.saturating_add(u64::from(*first));
-        }
-        let plain = Plain::of(batch, &self.schema, &[])?;
-        self.gathered.take(&plain, 0..self.schema.leaves().len(), &wanted)?;
-        Ok(Some(full))
-    }
-
-    fn take_gathered(&mut self) -> Batch {
-        let mut batch = self.gathered.finish();
-        batch.first_row = self.first_row;
-        batch
+        Ok(Some(self.kept.keep(batch, &wanted)?))
     }
 }
 
@@ -253,7 +226,7 @@ pub fn count(source: &Arc<dyn Source>, options: &ReadingOptions) -> Result<u64> 
 
 #[cfg(test)]
 mod tests {
-    use marquetry_parquet::schema::{FieldDef, FieldType, PhysicalType};
+    use marquetry_parquet::schema::{FieldDef, FieldType, PhysicalType, Schema};
 
     use super::*;
 

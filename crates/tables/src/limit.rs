@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use marquetry_base::Result;
 use marquetry_base::cast::{u64_of, usize_of};
-use marquetry_parquet::batch::Batch;
+use marquetry_parquet::batch::{Batch, RowSelection};
 
-use crate::source::{open_piece, open_piece_at};
+use crate::source::{open_piece, open_piece_rows};
 use crate::subject::named;
 use crate::{Batches, Cancel, ColumnPath, Piece, PieceOptions, Source, Table, project};
 
@@ -37,7 +37,7 @@ pub fn limit(source: &Arc<dyn Source>, rows: u64) -> Arc<dyn Source> {
 /// The same table without its first rows.
 ///
 /// Pieces of which no row is wanted are not opened. In a piece whose first rows are not wanted, Parquet files read only pages with
-/// rows that are ([`Source::open_at`]); of others, rows are read and dropped. As in [`limit`], pieces stay pieces as far as their
+/// rows that are ([`Source::open_rows`]); of others, rows are read and dropped. As in [`limit`], pieces stay pieces as far as their
 /// numbers of rows are known. Rows of which errors tell are counted from the first that is read.
 pub fn offset(source: &Arc<dyn Source>, rows: u64) -> Arc<dyn Source> {
     if rows == 0 { Arc::clone(source) } else { cut(source, rows, u64::MAX) }
@@ -120,6 +120,9 @@ impl Source for Cut {
     }
 }
 
+/// Where a piece ends at the latest: the format's own numbers are signed.
+const ROWS_MAX: u64 = i64::MAX.cast_unsigned();
+
 /// Rows of some pieces, one after the other.
 struct Rows {
     source: Arc<dyn Source>,
@@ -143,11 +146,12 @@ impl Rows {
             PieceOptions { limit, ..self.options.clone() }
         };
         let open = || {
-            if self.skip > 0
-                && let Some(rest) =
-                    open_piece_at(self.source.as_ref(), piece, self.skip, &limited(self.left))?
-            {
-                return Ok((rest, 0));
+            if self.skip > 0 {
+                let rest = RowSelection::of(self.skip..ROWS_MAX.max(self.skip))?;
+                let rest = open_piece_rows(self.source.as_ref(), piece, rest, &limited(self.left))?;
+                if let Some(rest) = rest {
+                    return Ok((rest, 0));
+                }
             }
             let options = limited(self.left.saturating_add(self.skip));
             Ok((open_piece(self.source.as_ref(), piece, &options)?, self.skip))

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use marquetry_base::Result;
 use marquetry_base::cast::u64_of;
-use marquetry_parquet::batch::Batch;
+use marquetry_parquet::batch::{Batch, RowSelection};
 use marquetry_parquet::format::{KeyValue, SortingColumn};
 use marquetry_parquet::prune::Predicate;
 use marquetry_parquet::schema::Schema;
@@ -79,14 +79,20 @@ pub trait Source: Send + Sync {
     /// ([`Place::object`](marquetry_base::Place)).
     fn open(&self, piece: usize, options: &PieceOptions) -> Result<Box<dyn Batches>>;
 
-    /// Opens a piece at one of its rows, which is not its first. `None` where a source has no better way than to read the rows before
-    /// it: then [`offset`](crate::offset) drops them.
+    /// Opens some rows of a piece, counted from its first. Each batch has the number of its [first row](Batch::first_row), whatever the
+    /// [piece](Piece::first_row) says. `None` where a source has no better way than to read all rows: then
+    /// [`offset`](crate::offset) and [`sample`](crate::sample()) drop those that are not wanted.
     ///
     /// # Errors
     ///
     /// As those of [`Source::open`].
-    fn open_at(&self, piece: usize, row: u64, options: &PieceOptions) -> Result<Option<Box<dyn Batches>>> {
-        let _ = (piece, row, options);
+    fn open_rows(
+        &self,
+        piece: usize,
+        rows: RowSelection,
+        options: &PieceOptions,
+    ) -> Result<Option<Box<dyn Batches>>> {
+        let _ = (piece, rows, options);
         Ok(None)
     }
 
@@ -288,26 +294,26 @@ pub(crate) fn open_piece(
     piece: usize,
     options: &PieceOptions,
 ) -> Result<Box<dyn Batches>> {
-    Ok(checked(source, piece, source.open(piece, options)?, 0))
+    let checked = checked(source, source.open(piece, options)?);
+    Ok(match source.pieces().get(piece).and_then(|piece| piece.first_row) {
+        Some(first_row) => Box::new(Numbered::new(checked, first_row)),
+        None => checked,
+    })
 }
 
-/// The same at one of the piece's rows, where the source has a way to begin there ([`Source::open_at`]).
-pub(crate) fn open_piece_at(
+/// The same for some of the piece's rows, where the source has a way to read no others ([`Source::open_rows`]).
+pub(crate) fn open_piece_rows(
     source: &dyn Source,
     piece: usize,
-    row: u64,
+    rows: RowSelection,
     options: &PieceOptions,
 ) -> Result<Option<Box<dyn Batches>>> {
-    let opened = source.open_at(piece, row, options)?;
-    Ok(opened.map(|batches| checked(source, piece, batches, row)))
+    let opened = source.open_rows(piece, rows, options)?;
+    Ok(opened.map(|batches| checked(source, batches)))
 }
 
-fn checked(source: &dyn Source, piece: usize, batches: Box<dyn Batches>, row: u64) -> Box<dyn Batches> {
-    let checked = Checked { batches, schema: Arc::clone(&source.table().schema) };
-    match source.pieces().get(piece).and_then(|piece| piece.first_row) {
-        Some(first_row) => Box::new(Numbered::new(Box::new(checked), first_row.saturating_add(row))),
-        None => Box::new(checked),
-    }
+fn checked(source: &dyn Source, batches: Box<dyn Batches>) -> Box<dyn Batches> {
+    Box::new(Checked { batches, schema: Arc::clone(&source.table().schema) })
 }
 
 /// Batches of anybody's, which are those of the table's schema, or an error.

@@ -1,10 +1,16 @@
 //! What look-ups are measured on: the table, its keys, and what contestants say.
 
+use std::fs::File;
+use std::ops::Range;
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use marquetry_base::{Budget, Error, Machine, Priority, Step, Want};
 use serde_json::{Value, json};
 
 /// The columns of the table; the names say their types.
@@ -37,6 +43,33 @@ pub fn string(number: u64) -> String {
         text.push(char::from(b'a' + u8::try_from(state % 26).unwrap_or_default()));
     }
     text
+}
+
+/// A number as the bytes of a column, as Bloom filters hash them.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_possible_wrap,
+    reason = "numbers are below 2^25"
+)]
+pub fn plain(column: usize, number: u64) -> Vec<u8> {
+    match COLUMNS[column] {
+        "int32" => (number as i32).to_le_bytes().to_vec(),
+        "int64" => (number as i64).to_le_bytes().to_vec(),
+        "float" => (number as f32).to_le_bytes().to_vec(),
+        "double" => (number as f64).to_le_bytes().to_vec(),
+        _ => string(number).into_bytes(),
+    }
+}
+
+/// Bytes of a page of a column in PLAIN, with its header, at most.
+pub fn page_bytes(column: usize) -> u64 {
+    let value = match COLUMNS[column] {
+        "int32" | "float" => 4,
+        "int64" | "double" => 8,
+        _ => 4 + STRING_BYTES,
+    };
+    (PAGE_ROWS * value + 64) as u64
 }
 
 /// A look-up: a number, and the row that has it.
@@ -84,27 +117,29 @@ pub fn write_keys(path: &Path, keys: &[Key]) -> Result<(), String> {
         .map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// The times of a contestant's look-ups of one kind.
+/// The times of a contestant's look-ups of one kind, and the bytes that each has read.
 #[derive(Debug, Default)]
 pub struct Times {
-    member: Vec<Duration>,
-    absent: Vec<Duration>,
+    member: Vec<(Duration, u64)>,
+    absent: Vec<(Duration, u64)>,
 }
 
 impl Times {
-    /// Looks keys up, and times each: `find` says the row that has the key's number.
+    /// Looks keys up in an input, and times each: `find` says the row that has the key's number.
     ///
     /// # Errors
     /// That of `find`, and a wrong answer.
     pub fn of(
         keys: &[Key],
+        input: &Input,
         mut find: impl FnMut(u64) -> Result<Option<u64>, String>,
     ) -> Result<Times, String> {
         let mut times = Times::default();
         for key in keys {
+            let before = input.bytes_read();
             let start = Instant::now();
             let found = find(key.number)?;
-            let took = start.elapsed();
+            let took = (start.elapsed(), input.bytes_read() - before);
             if found != key.row {
                 return Err(format!("{}: row {found:?}, and not {:?}", key.number, key.row));
             }
@@ -113,15 +148,122 @@ impl Times {
         Ok(times)
     }
 
-    /// Medians and 99 in a hundred, in microseconds.
+    /// Medians and 99 in a hundred, in microseconds; bytes on average, and the most.
     pub fn json(&self) -> Value {
-        let of = |times: &[Duration]| {
-            let mut micros: Vec<f64> = times.iter().map(|time| time.as_secs_f64() * 1e6).collect();
+        let of = |times: &[(Duration, u64)]| {
+            let mut micros: Vec<f64> = times.iter().map(|(time, _)| time.as_secs_f64() * 1e6).collect();
             micros.sort_by(f64::total_cmp);
             let at = |part: usize| micros.get(micros.len() * part / 100).copied();
-            json!({ "median": at(50), "p99": at(99), "count": micros.len() })
+            let bytes = times.iter().map(|(_, bytes)| bytes);
+            let mean = bytes.clone().sum::<u64>() / (times.len() as u64).max(1);
+            json!({ "median": at(50), "p99": at(99), "count": micros.len(), "bytes": mean, "bytes_max": bytes.max() })
         };
         json!({ "member": of(&self.member), "absent": of(&self.absent) })
+    }
+}
+
+/// A file whose bytes are in memory, or that is read by `pread`; it counts what is read.
+#[derive(Clone, Debug)]
+pub struct Input {
+    origin: Origin,
+    read: Arc<AtomicU64>,
+}
+
+#[derive(Clone, Debug)]
+enum Origin {
+    Memory(Bytes),
+    File(Arc<File>, u64),
+}
+
+impl Input {
+    /// All of a file.
+    ///
+    /// # Errors
+    /// A message with the file's name.
+    pub fn memory(path: &Path) -> Result<Input, String> {
+        let file = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(Input { origin: Origin::Memory(file.into()), read: Arc::default() })
+    }
+
+    /// An open file.
+    ///
+    /// # Errors
+    /// A message with the file's name.
+    pub fn file(path: &Path) -> Result<Input, String> {
+        let open = || {
+            let file = File::open(path)?;
+            let bytes = file.metadata()?.len();
+            Ok::<_, std::io::Error>(Origin::File(Arc::new(file), bytes))
+        };
+        let origin = open().map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(Input { origin, read: Arc::default() })
+    }
+
+    /// Its length in bytes.
+    pub fn length(&self) -> u64 {
+        match &self.origin {
+            Origin::Memory(bytes) => bytes.len() as u64,
+            Origin::File(_, bytes) => *bytes,
+        }
+    }
+
+    /// Some of its bytes.
+    ///
+    /// # Errors
+    /// Those of reading, and a range beyond the end.
+    pub fn read(&self, range: Range<u64>) -> std::io::Result<Bytes> {
+        let length = range.end.saturating_sub(range.start);
+        self.read.fetch_add(length, Ordering::Relaxed);
+        let size = |bytes: u64| usize::try_from(bytes).map_err(std::io::Error::other);
+        match &self.origin {
+            Origin::Memory(bytes) => {
+                let (start, end) = (size(range.start)?, size(range.end)?);
+                if start > end || end > bytes.len() {
+                    return Err(std::io::ErrorKind::UnexpectedEof.into());
+                }
+                Ok(bytes.slice(start..end))
+            }
+            Origin::File(file, _) => {
+                let mut bytes = vec![0; size(length)?];
+                file.read_exact_at(&mut bytes, range.start)?;
+                Ok(bytes.into())
+            }
+        }
+    }
+
+    /// Bytes that were read so far.
+    pub fn bytes_read(&self) -> u64 {
+        self.read.load(Ordering::Relaxed)
+    }
+}
+
+/// The next product of one of our machines, from an input.
+///
+/// # Errors
+/// The machine's, and those of reading.
+pub fn run<M: Machine>(machine: &mut M, file: &Input) -> marquetry_base::Result<Option<M::Product>> {
+    loop {
+        match machine.step(&mut Budget::default())? {
+            Step::Ready(product) => return Ok(Some(product)),
+            Step::Need(demand) => {
+                for want in demand.wants {
+                    match want {
+                        Want::Range(object, range, Priority::Now) => {
+                            let bytes = file.read(range.clone());
+                            machine.supply(
+                                object,
+                                range,
+                                bytes.map_err(|error| Error::io(error.to_string()))?,
+                            )?;
+                        }
+                        Want::Length(object) => machine.supply_length(object, file.length())?,
+                        Want::Range(..) => {}
+                    }
+                }
+            }
+            Step::Yield | Step::Append(..) => {}
+            Step::Done => return Ok(None),
+        }
     }
 }
 
@@ -130,11 +272,11 @@ pub trait Finder: Sized {
     /// Its name, and its version.
     const NAME: (&'static str, &'static str);
 
-    /// Opens a file, whose bytes are in memory, to look keys of a column up in a way.
+    /// Opens a file, to look keys of a column up in a way; of whole rows, all columns will be read.
     ///
     /// # Errors
     /// What is wrong with the file.
-    fn open(file: Bytes, leaf: usize, way: &str) -> Result<Self, String>;
+    fn open(file: Input, leaf: usize, way: &str, has_rows: bool) -> Result<Self, String>;
 
     /// The row of a number.
     ///
@@ -142,25 +284,33 @@ pub trait Finder: Sized {
     /// What is wrong with the file.
     fn find(&mut self, number: u64) -> Result<Option<u64>, String>;
 
-    /// Bytes that it has read for look-ups, if it counts them.
-    fn bytes(&self) -> Option<u64> {
-        None
-    }
+    /// Reads all columns of the row that was found last. Returns how many there are.
+    ///
+    /// # Errors
+    /// What is wrong with the file.
+    fn row(&mut self, row: u64) -> Result<usize, String>;
 }
 
-/// Runs a contestant: `PROGRAM FILE COLUMN WAY [KEYS]`. Each key is looked up twice, and the second time counts.
+/// Runs a contestant: `PROGRAM FILE COLUMN WAY [KEYS [MODE]]`. Each key is looked up twice, and the second time counts. `MODE` is
+/// `memory`, where the file's bytes are in memory; `pread`; `rows`, for whole rows from memory; or `cold`, where the file is
+/// opened for each key, and read by `pread`.
 pub fn contest<F: Finder>() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let (path, column, way, count) = match arguments[..] {
-        [path, column, way] => (path, column, way, usize::MAX),
-        [path, column, way, count] => (path, column, way, count.parse().unwrap_or(usize::MAX)),
+    let number = |count: &str| count.parse().unwrap_or(usize::MAX);
+    let (path, column, way, count, mode) = match arguments[..] {
+        [path, column, way] => (path, column, way, usize::MAX, "memory"),
+        [path, column, way, count] => (path, column, way, number(count), "memory"),
+        [path, column, way, count, mode] => (path, column, way, number(count), mode),
         _ => {
-            eprintln!("usage: {} FILE COLUMN none|index|bloom|both|pages|all [KEYS]", F::NAME.0);
+            eprintln!(
+                "usage: {} FILE COLUMN none|index|bloom|both|pages|all [KEYS [memory|pread|rows|cold]]",
+                F::NAME.0
+            );
             return ExitCode::FAILURE;
         }
     };
-    match look_up::<F>(Path::new(path), column, way, count) {
+    match look_up::<F>(Path::new(path), column, (way, mode), count) {
         Ok(answer) => {
             println!("{answer}");
             ExitCode::SUCCESS
@@ -172,20 +322,41 @@ pub fn contest<F: Finder>() -> ExitCode {
     }
 }
 
-fn look_up<F: Finder>(path: &Path, column: &str, way: &str, count: usize) -> Result<Value, String> {
+fn look_up<F: Finder>(
+    path: &Path,
+    column: &str,
+    (way, mode): (&str, &str),
+    count: usize,
+) -> Result<Value, String> {
     let keys = read_keys(&path.with_extension("keys.json"))?;
     let keys = &keys[..keys.len().min(count)];
     let leaf = COLUMNS.iter().position(|name| *name == column).ok_or("no such column")?;
-    let file = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let input = if matches!(mode, "pread" | "cold") { Input::file(path)? } else { Input::memory(path)? };
+    if mode == "cold" {
+        // Its bytes are counted where they are read: of a file that is opened anew, too.
+        let find = |number| {
+            let file = Input { read: Arc::clone(&input.read), ..Input::file(path)? };
+            F::open(file, leaf, way, false)?.find(number)
+        };
+        Times::of(keys, &input, find)?;
+        let times = Times::of(keys, &input, find)?;
+        return Ok(json!({ "version": F::NAME.1, "times": times.json() }));
+    }
     let start = Instant::now();
-    let mut finder = F::open(file.into(), leaf, way)?;
+    let mut finder = F::open(input.clone(), leaf, way, mode == "rows")?;
     let opened = start.elapsed().as_secs_f64() * 1e6;
-    Times::of(keys, |number| finder.find(number))?;
-    let before = finder.bytes();
-    let times = Times::of(keys, |number| finder.find(number))?;
-    #[allow(clippy::cast_precision_loss, reason = "an average, to be read")]
-    let bytes = finder.bytes().zip(before).map(|(after, before)| (after - before) as f64 / keys.len() as f64);
-    Ok(json!({ "version": F::NAME.1, "open": opened, "bytes": bytes, "times": times.json() }))
+    let mut find = |number| {
+        let found = finder.find(number)?;
+        match found {
+            Some(row) if mode == "rows" && finder.row(row)? != COLUMNS.len() => {
+                Err(format!("row {row}: not all columns"))
+            }
+            found => Ok(found),
+        }
+    };
+    Times::of(keys, &input, &mut find)?;
+    let times = Times::of(keys, &input, &mut find)?;
+    Ok(json!({ "version": F::NAME.1, "open": opened, "times": times.json() }))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use marquetry::base::Segmented;
 use marquetry::base::cast::usize_of_u32;
 use marquetry::describe::ColumnStatistics;
 use marquetry::parquet::bloom;
-use marquetry::parquet::format::{BoundaryOrder, PageHeader, PageKind, Statistics};
+use marquetry::parquet::format::{BoundaryOrder, PageHeader, PageKind, PageLocation, RowGroup, Statistics};
 use marquetry::parquet::prune::Known;
 use marquetry::parquet::read::{
     BloomProbe, ChunkIndex, PageBloom, PageIndexReader, PageInfo, PageScanner, ReadOptions,
@@ -21,38 +21,64 @@ use crate::table::{Side, Table, printable};
 use crate::terminal::Terminal;
 use marquetry::tables::files::ParquetFile;
 
+/// A column, by its path.
+pub(super) struct Column {
+    pub(super) leaf: usize,
+    pub(super) path: String,
+    pub(super) shown: ColumnStatistics,
+}
+
+impl Column {
+    pub(super) fn find(file: &ParquetFile, path: &str) -> Outcome<Column> {
+        Column::of(file, find_leaf(file, path)?)
+    }
+
+    /// Of a leaf that is there.
+    pub(super) fn of(file: &ParquetFile, leaf: usize) -> Outcome<Column> {
+        let schema = &file.metadata().schema;
+        let shown = ColumnStatistics::of(file.metadata(), leaf, &schema.leaves()[leaf]);
+        let shown = shown.ok_or_else(|| Failure::bug("a column without an order".to_string()))?;
+        Ok(Column { leaf, path: schema.leaf_path(leaf), shown })
+    }
+
+    /// What stands above what is listed of it.
+    pub(super) fn title(&self, file: &ParquetFile, what: &str, terminal: Terminal, out: &mut Vec<u8>) {
+        let title = format!("{}, column {}: {what}", file.name(), self.path);
+        out.extend_from_slice(format!("{}\n", terminal.bold(&printable(&title))).as_bytes());
+    }
+}
+
 /// Lists the pages, a line each. What is wrong with the page index, if anything is, is the answer: the pages' headers tell the most
 /// of it, and some writers' indexes are wrong, so that the pages are listed nevertheless, as if there were no index.
 pub(super) fn print(
     file: &ParquetFile,
     column: &str,
-    as_json: bool,
+    (limit, as_json): (Option<u64>, bool),
     terminal: Terminal,
     out: &mut Vec<u8>,
 ) -> Outcome<Option<Failure>> {
-    let schema = &file.metadata().schema;
-    let leaf_index = find_leaf(file, column)?;
-    let (leaf, path) = (&schema.leaves()[leaf_index], schema.leaf_path(leaf_index));
-    let shown = ColumnStatistics::of(file.metadata(), leaf_index, leaf)
-        .ok_or_else(|| Failure::bug("a column without an order".to_string()))?;
-    let (indexes, fault) = match page_index(file, leaf_index) {
-        Ok(indexes) => (indexes, None),
-        Err(fault @ Failure::Said(Exit::Refused, _)) => (Vec::new(), Some(fault)),
-        Err(failure) => return Err(failure),
+    let column = Column::find(file, column)?;
+    let (indexes, fault) = page_index(file, column.leaf);
+    let fault = match fault {
+        Some(failure) if !matches!(failure, Failure::Said(Exit::Refused, _)) => return Err(failure),
+        fault => fault,
     };
-    let mut indexes = indexes.iter().peekable();
+    let mut indexes = indexes.iter().filter(|_| fault.is_none()).peekable();
     let mut lines: Vec<Vec<String>> = Vec::new();
-    let mut pages = 0;
+    let mut pages = 0_u64;
     for row_group in 0..file.metadata().row_groups.len() {
         let scanner =
-            PageScanner::new(ParquetFile::object(), file.metadata(), row_group, leaf_index, file.limits())
+            PageScanner::new(ParquetFile::object(), file.metadata(), row_group, column.leaf, file.limits())
                 .map_err(|error| Failure::about(file.name(), &error))?;
         let index = indexes.next_if(|index| index.row_group == row_group);
         file.run(scanner, |page| {
             pages += 1;
-            let page = Page::new(file, row_group, &shown, page, index);
+            if limit.is_some_and(|limit| pages > limit) {
+                return Ok(());
+            }
+            let page = Page::new(file, row_group, &column.shown, page, index);
             if as_json {
-                json::write(&PageJson::of(file, &path, &page), out)
+                json::write(&PageJson::of(file, &column.path, &page), out)
             } else {
                 lines.push(page.line());
                 Ok(())
@@ -60,11 +86,11 @@ pub(super) fn print(
         })?;
     }
     if !as_json {
-        let title = format!("{}, column {}: {}", file.name(), path, plural(pages, "page"));
-        out.extend_from_slice(format!("{}\n", terminal.bold(&printable(&title))).as_bytes());
+        column.title(file, &plural(pages, "page"), terminal, out);
         table(lines).print(terminal, out);
+        more(pages, limit, out);
     }
-    let filters = if as_json { Ok(Vec::new()) } else { bloom_filters(file, leaf_index) };
+    let filters = if as_json { Ok(Vec::new()) } else { bloom_filters(file, column.leaf) };
     match filters {
         Ok(lines) => {
             lines.iter().for_each(|line| out.extend_from_slice(line.as_bytes()));
@@ -103,6 +129,13 @@ fn bloom_filters(file: &ParquetFile, leaf: usize) -> Outcome<Vec<String>> {
     Ok(lines)
 }
 
+/// Says that there are pages that were not listed.
+pub(super) fn more(pages: u64, limit: Option<u64>, out: &mut Vec<u8>) {
+    if let Some(more) = limit.and_then(|limit| pages.checked_sub(limit)).filter(|more| *more > 0) {
+        out.extend_from_slice(format!("… {}; --limit N lists more\n", plural(more, "more page")).as_bytes());
+    }
+}
+
 /// The columns of a table of pages, and whether they are left out where they are empty.
 const COLUMNS: [(&str, Side, bool); 14] = [
     ("row group", Side::Right, false),
@@ -122,7 +155,7 @@ const COLUMNS: [(&str, Side, bool); 14] = [
 ];
 
 /// What a page does not tell.
-const ABSENT: &str = "-";
+pub(super) const ABSENT: &str = "-";
 
 fn table(lines: Vec<Vec<String>>) -> Table {
     let is_shown = |at: usize| !COLUMNS[at].2 || lines.iter().any(|line| line[at] != ABSENT);
@@ -198,17 +231,57 @@ impl Facts {
     }
 }
 
-/// The page index of one column, in the order of the row groups that have one.
-fn page_index(file: &ParquetFile, leaf: usize) -> Outcome<Vec<ChunkIndex>> {
+/// The page index of one column, in the order of the row groups that have one, up to what is wrong with it.
+pub(super) fn page_index(file: &ParquetFile, leaf: usize) -> (Vec<ChunkIndex>, Option<Failure>) {
     let options = ReadOptions { leaves: Some(vec![leaf]), limits: file.limits(), ..ReadOptions::default() };
-    let reader = PageIndexReader::new(ParquetFile::object(), Arc::clone(file.metadata()), &options)
-        .map_err(|error| Failure::about(file.name(), &error))?;
     let mut indexes = Vec::new();
-    file.run(reader, |index| {
-        indexes.push(index);
-        Outcome::Ok(())
-    })?;
-    Ok(indexes)
+    let reader = PageIndexReader::new(ParquetFile::object(), Arc::clone(file.metadata()), &options);
+    let read = reader.map_err(|error| Failure::about(file.name(), &error)).and_then(|reader| {
+        file.run(reader, |index| {
+            indexes.push(index);
+            Outcome::Ok(())
+        })
+    });
+    (indexes, read.err())
+}
+
+/// A page, as the page index has it.
+#[derive(Clone, Copy)]
+pub(super) struct Indexed<'a> {
+    pub(super) index: &'a ChunkIndex,
+    /// Its number there.
+    pub(super) page: usize,
+    pub(super) group: &'a RowGroup,
+}
+
+impl Indexed<'_> {
+    pub(super) fn location(&self) -> PageLocation {
+        self.index.offset_index.pages[self.page]
+    }
+
+    /// Its first row in the file.
+    pub(super) fn first_row(&self) -> Option<u64> {
+        self.location().first_row.checked_add(self.group.first_row)
+    }
+
+    pub(super) fn rows(&self) -> Option<u64> {
+        self.index.offset_index.rows(self.page, self.group.rows)
+    }
+
+    /// What the column index tells.
+    pub(super) fn known(&self, shown: &ColumnStatistics) -> Option<Known<'_>> {
+        Some(shown.order.of_page(self.index.column_index.as_ref()?, self.page))
+    }
+
+    /// How the bounds of all pages of the row group are sorted.
+    pub(super) fn order(&self) -> Option<String> {
+        Some(match self.index.column_index.as_ref()?.boundary_order {
+            BoundaryOrder::Unordered => "unordered".to_string(),
+            BoundaryOrder::Ascending => "ascending".to_string(),
+            BoundaryOrder::Descending => "descending".to_string(),
+            BoundaryOrder::Unknown(number) => format!("unknown {number}"),
+        })
+    }
 }
 
 /// A page, with what its header and the page index say of it.
@@ -217,8 +290,7 @@ struct Page<'a> {
     info: PageInfo,
     facts: Facts,
     shown: &'a ColumnStatistics,
-    /// Its row group's index, and its number there.
-    index: Option<(&'a ChunkIndex, usize)>,
+    index: Option<Indexed<'a>>,
     /// Its first row in the file.
     first_row: Option<u64>,
     rows: Option<u64>,
@@ -226,7 +298,7 @@ struct Page<'a> {
 
 impl<'a> Page<'a> {
     fn new(
-        file: &ParquetFile,
+        file: &'a ParquetFile,
         row_group: usize,
         shown: &'a ColumnStatistics,
         info: PageInfo,
@@ -237,14 +309,13 @@ impl<'a> Page<'a> {
         let index = index.and_then(|index| {
             let pages = &index.offset_index.pages;
             let at = pages.partition_point(|page| page.offset < info.offset);
-            pages.get(at).filter(|page| page.offset == info.offset).map(|_| (index, at))
+            let page = pages.get(at).filter(|page| page.offset == info.offset);
+            page.map(|_| Indexed { index, page: at, group })
         });
-        let rows = index.and_then(|(index, page)| index.offset_index.rows(page, group.rows));
-        let first_row = index.map(|(index, page)| index.offset_index.pages[page].first_row);
         Page {
             row_group,
-            rows: rows.or(facts.rows.map(u64::from)),
-            first_row: first_row.and_then(|row| row.checked_add(group.first_row)),
+            rows: index.and_then(|index| index.rows()).or(facts.rows.map(u64::from)),
+            first_row: index.and_then(|index| index.first_row()),
             info,
             facts,
             shown,
@@ -262,17 +333,12 @@ impl<'a> Page<'a> {
         Some((statistics, self.shown.order.of_statistics(statistics, Some(self.facts.values.into()))))
     }
 
-    /// What the column index tells.
-    fn of_index(&self) -> Option<Known<'_>> {
-        let (index, page) = self.index?;
-        Some(self.shown.order.of_page(index.column_index.as_ref()?, page))
-    }
-
     fn line(&self) -> Vec<String> {
         let absent = || ABSENT.to_string();
         let header = &self.info.header;
         let of_header = self.of_header().map(|(_, known)| known);
-        let known = self.of_index().or(of_header).unwrap_or_default();
+        let of_index = self.index.as_ref().and_then(|index| index.known(self.shown));
+        let known = of_index.or(of_header).unwrap_or_default();
         let nulls = match header.kind {
             PageKind::Data(_) | PageKind::DataV2(_) => self.facts.nulls.or(known.nulls),
             _ => None,
@@ -298,7 +364,7 @@ impl<'a> Page<'a> {
 
 /// What the page index says of a page. `min` and `max` are what can be trusted; the bytes are there in any case.
 #[derive(Serialize)]
-struct IndexJson {
+pub(super) struct IndexJson {
     compressed_bytes: u32,
     unencoded_byte_array_data_bytes: Option<u64>,
     /// The rest is the column index's.
@@ -316,18 +382,18 @@ struct IndexJson {
 }
 
 impl IndexJson {
-    fn of(page: &Page<'_>) -> Option<IndexJson> {
-        let (index, number) = page.index?;
-        let known = page.of_index().unwrap_or_default();
+    pub(super) fn of(indexed: &Indexed<'_>, shown: &ColumnStatistics) -> IndexJson {
+        let Indexed { index, page: number, .. } = *indexed;
+        let known = indexed.known(shown).unwrap_or_default();
         let offsets = &index.offset_index;
         let column = index.column_index.as_ref();
         let count = |counts: Option<&Segmented<u64>>| counts?.get(number).copied();
-        Some(IndexJson {
-            compressed_bytes: offsets.pages[number].compressed_bytes,
+        IndexJson {
+            compressed_bytes: indexed.location().compressed_bytes,
             unencoded_byte_array_data_bytes: count(offsets.unencoded_byte_array_data_bytes.as_ref()),
             is_null_page: column.and_then(|it| it.null_pages.get(number).copied()),
-            min: page.shown.exact_text(known.min),
-            max: page.shown.exact_text(known.max),
+            min: shown.exact_text(known.min),
+            max: shown.exact_text(known.max),
             min_value_hex: column.map(|it| to_hex(it.min_values.get(number))),
             max_value_hex: column.map(|it| to_hex(it.max_values.get(number))),
             null_count: count(column.and_then(|it| it.null_counts.as_ref())),
@@ -336,13 +402,8 @@ impl IndexJson {
                 .map_or_else(Vec::new, |it| it.repetition_levels(number).collect()),
             definition_level_histogram: column
                 .map_or_else(Vec::new, |it| it.definition_levels(number).collect()),
-            boundary_order: column.map(|it| match it.boundary_order {
-                BoundaryOrder::Unordered => "unordered".to_string(),
-                BoundaryOrder::Ascending => "ascending".to_string(),
-                BoundaryOrder::Descending => "descending".to_string(),
-                BoundaryOrder::Unknown(number) => format!("unknown {number}"),
-            }),
-        })
+            boundary_order: indexed.order(),
+        }
     }
 }
 
@@ -404,7 +465,7 @@ impl<'a> PageJson<'a> {
             statistics: page
                 .of_header()
                 .map(|(statistics, known)| StatisticsJson::of(statistics, known, page.shown)),
-            index: IndexJson::of(page),
+            index: page.index.as_ref().map(|index| IndexJson::of(index, page.shown)),
         }
     }
 }

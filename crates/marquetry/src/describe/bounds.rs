@@ -7,7 +7,7 @@ use marquetry_parquet::batch::Value;
 use marquetry_parquet::format::FileMetaData;
 use marquetry_parquet::print::{Shown, value};
 use marquetry_parquet::prune::{Bound, Known, LeafOrder, Order};
-use marquetry_parquet::schema::{Leaf, Meaning, PhysicalType};
+use marquetry_parquet::schema::{Leaf, Meaning, PhysicalType, Schema};
 
 /// Characters of a text, and bytes of a binary value, that are shown of a bound.
 const SHOWN_CHARS_MAX: usize = 32;
@@ -19,6 +19,12 @@ const SHOWN_BYTES_MAX: usize = 16;
 pub struct ColumnStatistics {
     /// Which of them hold.
     pub order: LeafOrder,
+    text: ValueText,
+}
+
+/// How values of a leaf are shown.
+#[derive(Debug, Clone, Copy)]
+pub struct ValueText {
     physical_type: PhysicalType,
     meaning: Meaning,
 }
@@ -28,8 +34,7 @@ impl ColumnStatistics {
     pub fn of(metadata: &FileMetaData, leaf_index: usize, leaf: &Leaf) -> Option<ColumnStatistics> {
         Some(ColumnStatistics {
             order: LeafOrder::of(metadata, leaf_index)?,
-            physical_type: leaf.physical_type,
-            meaning: metadata.schema.meaning_of(leaf).read_as(leaf.physical_type),
+            text: ValueText::of(&metadata.schema, leaf),
         })
     }
 
@@ -44,9 +49,27 @@ impl ColumnStatistics {
         known
     }
 
-    /// For people: text in quotes, long values cut, and an ellipsis after what was cut here or by the writer.
+    /// For people: see [`ValueText::short`].
     pub fn text(&self, bound: Option<Bound<'_>>) -> Option<String> {
-        let bound = bound?;
+        self.text.short(bound?)
+    }
+
+    /// The whole value, for programs: see [`ValueText::exact`].
+    pub fn exact_text(&self, bound: Option<Bound<'_>>) -> Option<String> {
+        self.text.exact(bound?.value)
+    }
+}
+
+impl ValueText {
+    /// Of a leaf of a schema.
+    pub fn of(schema: &Schema, leaf: &Leaf) -> ValueText {
+        let physical_type = leaf.physical_type;
+        ValueText { physical_type, meaning: schema.meaning_of(leaf).read_as(physical_type) }
+    }
+
+    /// For people: text in quotes, long values cut, and an ellipsis after what was cut here or by the writer. `None` for bytes that are
+    /// no value.
+    pub fn short(&self, bound: Bound<'_>) -> Option<String> {
         let mut out = Vec::new();
         let mut cut_by_writer = if bound.is_exact == Some(false) { "…" } else { "" };
         let binary = |bytes: &[u8], cut_by_writer| {
@@ -82,10 +105,10 @@ impl ColumnStatistics {
         })
     }
 
-    /// The whole value, for programs; bytes that are not UTF-8 in hexadecimal.
-    pub fn exact_text(&self, bound: Option<Bound<'_>>) -> Option<String> {
+    /// The whole value, PLAIN-encoded, for programs; bytes that are not UTF-8 in hexadecimal. `None` for bytes that are no value.
+    pub fn exact(&self, plain: &[u8]) -> Option<String> {
         let mut out = Vec::new();
-        let raw = Value::of_bound(self.physical_type, bound?.value)?;
+        let raw = Value::of_bound(self.physical_type, plain)?;
         Some(match value(&mut out, self.meaning, raw) {
             Shown::Text(text) => text.to_string(),
             Shown::NotText(bytes) => {

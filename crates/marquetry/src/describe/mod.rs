@@ -1,10 +1,12 @@
-//! Files described: what their statistics say of a column's values, pictures of files, and their columns in words.
+//! Files described: what their statistics and Bloom filters say of a column's values, pictures of files, and their columns in words.
 
+mod bloom;
 mod bounds;
 mod declaration;
 mod picture;
 
-pub use bounds::ColumnStatistics;
+pub use bloom::{BloomAnswer, BloomQuestion, FilterAnswer, PagesAnswer};
+pub use bounds::{ColumnStatistics, ValueText};
 pub use declaration::{Declaration, declaration};
 pub use picture::{Picture, picture};
 

@@ -23,9 +23,7 @@ use crate::batch::{Batch, Layout, RowSelection};
 use crate::bloom;
 use crate::format::{FileMetaData, OffsetIndex};
 use crate::growing::release_in_step;
-use crate::prune::{
-    Accepts, Counts, Evaluator, LeafOrder, Matcher, Predicate, Quantifier, Test, Verdict, order_of,
-};
+use crate::prune::{Counts, Evaluator, LeafOrder, Matcher, Predicate, Test, Verdict};
 use crate::read::{BatchReader, PageBloom, PageBloomProbe, PageIndexReader, PageSet, PageTests, ReadOptions};
 use crate::schema::Schema;
 
@@ -765,9 +763,7 @@ impl RowFinder {
 
 /// The hashes of the values that a test accepts, if it is of so few that a filter can be asked for them.
 fn hashes(test: &Test, schema: &Schema) -> Option<Vec<u64>> {
-    let (Accepts::Values(ranges), Quantifier::Any) = (&test.accepts, test.quantifier) else { return None };
-    let leaf = schema.leaves().get(test.leaf)?;
-    let values = ranges.plain_values(order_of(schema, leaf), leaf.physical_type, PROBES_MAX)?;
+    let values = test.plain_values(schema, PROBES_MAX)?;
     Some(values.iter().map(|value| bloom::hash(value)).collect())
 }
 

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use marquetry_base::Result;
 
-use super::{Known, LeafOrder, Ranges, Verdict};
+use super::{Known, LeafOrder, Ranges, Verdict, order_of};
 use crate::schema::Schema;
 
 /// Which rows are wanted: those for which it is true. There is no negation, because the opposite of a test is a test;
@@ -97,6 +97,18 @@ impl Test {
             }
         };
         Test { leaf: self.leaf, quantifier, accepts }
+    }
+
+    /// The values that pass, as PLAIN bytes of the leaf, without the length of a BYTE_ARRAY: those that a Bloom filter can be
+    /// [asked](crate::bloom::hash) for. None at all where no value of the leaf's type passes; one that has several encodings is there with
+    /// each (both zeros). `None` if more than `most` pass, if a row can pass without a value, and for values
+    /// whose encodings are not known: NaN, INT96, decimals of any length.
+    pub fn plain_values(&self, schema: &Schema, most: usize) -> Option<Vec<Vec<u8>>> {
+        let (Accepts::Values(ranges), Quantifier::Any) = (&self.accepts, self.quantifier) else {
+            return None;
+        };
+        let leaf = schema.leaves().get(self.leaf)?;
+        ranges.plain_values(order_of(schema, leaf), leaf.physical_type, most)
     }
 
     /// What is known of a column chunk's or a page's rows by its counts and bounds.

@@ -57,6 +57,12 @@ impl BloomPlace {
     pub fn range(&self) -> Range<u64> {
         self.start..self.start + u64::from(self.bytes)
     }
+
+    /// The bytes of the block that has a hash, if the filter has it.
+    pub fn block_of(&self, hash: u64) -> Range<u64> {
+        let block = self.start + block_offset(hash, self.bytes);
+        block..block + u64::from(BLOCK_BYTES)
+    }
 }
 
 /// What it costs to look for a hash in its block, and to ask for it.
@@ -147,13 +153,9 @@ impl BloomProbe {
                     }
                     self.expects = Expects::Blocks(BloomPlace { start, bytes: header.bytes });
                 }
-                &Expects::Blocks(BloomPlace { start, bytes }) => {
+                &Expects::Blocks(place) => {
                     let Some(&hash) = self.hashes.get(self.at) else { return Ok(Step::Done) };
-                    let place = |hash: u64| {
-                        let block = start + block_offset(hash, bytes);
-                        block..block + u64::from(BLOCK_BYTES)
-                    };
-                    let Some(block) = self.input.contiguous(place(hash))? else {
+                    let Some(block) = self.input.contiguous(place.block_of(hash))? else {
                         return Ok(Step::Need(self.demand(place, budget)));
                     };
                     let block = block.first_chunk().ok_or_else(|| Error::internal("a short block"))?;
@@ -169,12 +171,12 @@ impl BloomProbe {
     }
 
     /// The block of the hash that is next, and those of some behind it.
-    fn demand(&mut self, place: impl Fn(u64) -> Range<u64>, budget: &mut Budget<'_>) -> Demand {
+    fn demand(&mut self, place: BloomPlace, budget: &mut Budget<'_>) -> Demand {
         if self.asked <= self.at {
             self.asked = self.hashes.len().min(self.at + WINDOW_BLOCKS);
         }
         let mut ranges: Vec<Range<u64>> =
-            self.hashes[self.at..self.asked].iter().map(|&hash| place(hash)).collect();
+            self.hashes[self.at..self.asked].iter().map(|&hash| place.block_of(hash)).collect();
         budget.charge_units(ASK_UNITS * u64_of(ranges.len()));
         let now = ranges[0].start;
         ranges.sort_unstable_by_key(|range| range.start);

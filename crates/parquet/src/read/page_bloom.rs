@@ -80,8 +80,8 @@ impl PageBloom {
         u64::from(self.place.pages) * u64::from(BLOCK_BYTES) + CRC_BYTES
     }
 
-    /// The row that has the blocks of a hash: its number, and where it is.
-    fn row(&self, hash: u64) -> (u32, Range<u64>) {
+    /// The row that has the blocks of a hash: its number, and where it is in the file, its CRC included.
+    pub fn row(&self, hash: u64) -> (u32, Range<u64>) {
         let row = bloom::block_of(hash, self.place.blocks);
         let start = self.start + self.row_bytes() * u64::from(row);
         (row, start..start + self.row_bytes())

@@ -9,14 +9,14 @@ use std::sync::Arc;
 
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Bitmap, Error, Result};
-use marquetry_parquet::batch::{Batch, ColumnBatch, Layout, Value, Values};
+use marquetry_parquet::batch::{Batch, ColumnBatch, Layout, RowSelection, Value, Values};
 use marquetry_parquet::format::SortingColumn;
 use marquetry_parquet::print::{self, Shown};
 use marquetry_parquet::schema::{Leaf, Schema};
 use marquetry_text::Types;
 
 use crate::key_values::holds_for_any_columns;
-use crate::source::{open_piece, open_piece_at};
+use crate::source::{open_piece, open_piece_rows};
 use crate::subject::named;
 use crate::{Batches, Cancel, ColumnPath, Piece, PieceOptions, Source, Table, project};
 
@@ -126,8 +126,13 @@ impl Source for Converted {
         Ok(self.converting(piece, open_piece(self.source.as_ref(), piece, options)?))
     }
 
-    fn open_at(&self, piece: usize, row: u64, options: &PieceOptions) -> Result<Option<Box<dyn Batches>>> {
-        let batches = open_piece_at(self.source.as_ref(), piece, row, options)?;
+    fn open_rows(
+        &self,
+        piece: usize,
+        rows: RowSelection,
+        options: &PieceOptions,
+    ) -> Result<Option<Box<dyn Batches>>> {
+        let batches = open_piece_rows(self.source.as_ref(), piece, rows, options)?;
         Ok(batches.map(|batches| self.converting(piece, batches)))
     }
 

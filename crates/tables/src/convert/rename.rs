@@ -4,11 +4,12 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use marquetry_base::{Error, Faults, Result};
+use marquetry_parquet::batch::RowSelection;
 use marquetry_parquet::schema::Schema;
 
 use super::plan::child_of;
 use crate::key_values::holds_for_any_columns;
-use crate::source::{open_piece, open_piece_at};
+use crate::source::{open_piece, open_piece_rows};
 use crate::subject::named;
 use crate::{Batches, Cancel, ColumnPath, Piece, PieceOptions, Source, Table, project};
 
@@ -221,8 +222,13 @@ impl Source for Renamed {
         open_piece(self.source.as_ref(), piece, options)
     }
 
-    fn open_at(&self, piece: usize, row: u64, options: &PieceOptions) -> Result<Option<Box<dyn Batches>>> {
-        open_piece_at(self.source.as_ref(), piece, row, options)
+    fn open_rows(
+        &self,
+        piece: usize,
+        rows: RowSelection,
+        options: &PieceOptions,
+    ) -> Result<Option<Box<dyn Batches>>> {
+        open_piece_rows(self.source.as_ref(), piece, rows, options)
     }
 
     fn line_of(&self, piece: usize, row: u64, cancel: &Cancel) -> Option<u64> {

@@ -7,7 +7,7 @@ use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_base::{Codecs, Result};
 use marquetry_codecs::StandardCodecs;
 use marquetry_io::drive;
-use marquetry_parquet::batch::{Batch, RowSelection};
+use marquetry_parquet::batch::Batch;
 use marquetry_parquet::find::{FindOptions, Found, Report, RowFinder};
 use marquetry_parquet::prune::Predicate;
 use marquetry_parquet::read::ConformReader;
@@ -34,8 +34,6 @@ pub(super) struct FoundRows {
     finder: RowFinder,
     /// Of the row group at hand.
     reader: Option<Box<ConformReader>>,
-    /// Rows that are found and not wanted, before those that are.
-    skip: u64,
     left: u64,
     filter: Filter,
     /// What of the search is in the filter's report.
@@ -48,7 +46,7 @@ impl FoundRows {
         groups: Range<usize>,
         plan: Plan,
         predicate: Predicate,
-        (filter, skip): (&Filter, u64),
+        filter: &Filter,
         options: &PieceOptions,
     ) -> Result<FoundRows> {
         let left = options.limit.unwrap_or(u64::MAX);
@@ -58,7 +56,7 @@ impl FoundRows {
         find.read = file.read_options(groups, &PieceOptions::default());
         find.structures = filter.structures();
         find.locate = plan.0.reads().iter().copied().collect();
-        find.limit = left.saturating_add(skip);
+        find.limit = left;
         let codecs: Arc<dyn Codecs> = Arc::new(StandardCodecs::new(file.limits()));
         let finder = RowFinder::new(FILE, Arc::clone(file.metadata()), codecs, predicate, find);
         let finder = finder.map_err(|error| file.named(error))?;
@@ -70,30 +68,10 @@ impl FoundRows {
             sources,
             finder,
             reader: None,
-            skip,
             left,
             filter,
             reported: Report::default(),
         })
-    }
-
-    /// The rows of a file from one of its row groups' rows on, all of them.
-    pub(super) fn from_row(
-        file: ParquetFile,
-        groups: Range<usize>,
-        row: u64,
-        plan: Plan,
-        options: &PieceOptions,
-    ) -> Result<FoundRows> {
-        let (mut groups, mut skip) = (groups, row);
-        while let Some(rows) = file.metadata().row_groups.get(groups.start).map(|group| group.rows)
-            && skip >= rows
-            && !groups.is_empty()
-        {
-            (groups.start, skip) = (groups.start + 1, skip - rows);
-        }
-        let everything = Predicate::And(Vec::new());
-        FoundRows::new(file, groups, plan, everything, (&Filter::new(""), skip), options)
     }
 
     fn next_rows(&mut self) -> Result<Option<Batch>> {
@@ -108,10 +86,7 @@ impl FoundRows {
             let found = drive(&mut self.finder, &self.sources);
             // Before the rows are handed out: whoever takes the last of them may not ask again.
             self.report();
-            let Some(Found { row_group, mut rows, pages, .. }) = found? else { return Ok(None) };
-            if self.skip > 0 {
-                rows = RowSelection::of(std::mem::take(&mut self.skip)..rows.end())?;
-            }
+            let Some(Found { row_group, rows, pages, .. }) = found? else { return Ok(None) };
             let (conform, constants) = self.plan.clone();
             let groups = row_group..row_group + 1;
             let mut reader = self.file.reader(groups, conform, constants, &self.options)?;

@@ -14,6 +14,7 @@ mod parquet;
 mod parquet_rows;
 mod part;
 mod replaced;
+mod selected;
 mod survey;
 
 use std::ops::Range;
@@ -23,7 +24,7 @@ use std::sync::Arc;
 use marquetry_base::cast::{u64_of, usize_of_u32};
 use marquetry_base::{Error, Limits, Result};
 use marquetry_io::store::Store;
-use marquetry_parquet::batch::{Batch, Values};
+use marquetry_parquet::batch::{Batch, RowSelection, Values};
 use marquetry_parquet::format::{KeyValue, SortingColumn};
 use marquetry_parquet::prune::{Predicate, Verdict};
 use marquetry_parquet::read::Conform;
@@ -46,6 +47,7 @@ pub use survey::{Survey, SurveyedFile, SurveyedSchema, Tally};
 use filtered::{FoundRows, Nothing};
 use gathered::{FileSchema, Opened, Plan};
 use part::Part;
+use selected::SelectedRows;
 
 /// Files read as one table: Parquet files, directories of them, and patterns.
 ///
@@ -227,14 +229,19 @@ impl Source for Files {
         Ok(Box::new(CountedPiece { batches, bytes, bytes_read: options.bytes_read.clone() }))
     }
 
-    fn open_at(&self, piece: usize, row: u64, options: &PieceOptions) -> Result<Option<Box<dyn Batches>>> {
+    fn open_rows(
+        &self,
+        piece: usize,
+        rows: RowSelection,
+        options: &PieceOptions,
+    ) -> Result<Option<Box<dyn Batches>>> {
         let (number, groups) = &self.places[piece];
         let file = &self.gathered.files[*number];
         if !file.is_parquet() {
             return Ok(None);
         }
-        let rest = FoundRows::from_row(file.parquet()?, groups.clone(), row, self.plan(file), options)?;
-        Ok(Some(Box::new(rest)))
+        let some = SelectedRows::open(file.parquet()?, groups.clone(), rows, self.plan(file), options)?;
+        Ok(Some(Box::new(some)))
     }
 
     fn line_of(&self, piece: usize, row: u64, cancel: &Cancel) -> Option<u64> {
@@ -314,7 +321,7 @@ impl Source for FilteredFiles {
                 groups.clone(),
                 self.wanted.plan(file),
                 predicate,
-                (&self.filter, 0),
+                &self.filter,
                 options,
             )?),
         };

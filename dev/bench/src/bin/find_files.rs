@@ -1,7 +1,7 @@
 //! The files of the look-up benchmark: `bench-find-files FILE ROWS ORDER GROUPS STYLE` writes one, and the keys of its order.
 //!
 //! `ORDER` is `sorted` or `mixed`, `GROUPS` a number of row groups, `STYLE` `plain` (PLAIN, uncompressed) or `default`; `plain-pages` and
-//! `default-pages` have Bloom filters of pages, too.
+//! `default-pages` have Bloom filters of pages, too; those of `plain-rate-0.5` have that false-positive rate.
 #![forbid(unsafe_code)]
 
 use std::io::{BufWriter, Write};
@@ -28,11 +28,16 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let [path, rows, order, groups, style] = arguments[..] else {
-        eprintln!("usage: bench-find-files FILE ROWS sorted|mixed GROUPS plain|default[-pages]");
+        eprintln!("usage: bench-find-files FILE ROWS sorted|mixed GROUPS plain|default[-pages|-rate-RATE]");
         return ExitCode::FAILURE;
     };
     let (Ok(rows), Ok(groups)) = (rows.parse(), groups.parse()) else {
         eprintln!("bench-find-files: {rows} rows, {groups} groups: not numbers");
+        return ExitCode::FAILURE;
+    };
+    let rate = style.split_once("-rate-").map(|(_, rate)| rate.parse());
+    let Ok(rate) = rate.transpose() else {
+        eprintln!("bench-find-files: {style}: no rate");
         return ExitCode::FAILURE;
     };
     let table = Table {
@@ -41,6 +46,7 @@ fn main() -> ExitCode {
         is_sorted: order == "sorted",
         is_plain: style.starts_with("plain"),
         has_page_blooms: style.ends_with("-pages"),
+        rate,
     };
     match table.write(Path::new(path)) {
         Ok(()) => {
@@ -60,6 +66,8 @@ struct Table {
     is_sorted: bool,
     is_plain: bool,
     has_page_blooms: bool,
+    /// The false-positive rate of Bloom filters, if not the usual one.
+    rate: Option<f64>,
 }
 
 impl Table {
@@ -85,7 +93,8 @@ impl Table {
             leaf("double", PhysicalType::Double, None),
             leaf("string", PhysicalType::ByteArray, Some(LogicalType::String)),
         ])?;
-        let bloom = Some(BloomOptions::default());
+        let usual = BloomOptions::default();
+        let bloom = Some(BloomOptions { fpp: self.rate.unwrap_or(usual.fpp), ..usual });
         let mut column = ColumnOptions {
             bloom,
             page_bloom: self.has_page_blooms.then(PageBloomOptions::default),

@@ -1,4 +1,4 @@
-//! parquet-rs as a contestant of look-ups: `bench-find-parquet-rs FILE COLUMN WAY [KEYS]`, as `bench-find-ours`.
+//! parquet-rs as a contestant of look-ups: `bench-find-parquet-rs FILE COLUMN WAY [KEYS [MODE]]`, as `bench-find-ours`.
 //!
 //! The loop that its documentation suggests: metadata with the page index, and Bloom filters, are kept; the pages that can have a key are found in
 //! the page index by halves where it is sorted, and read by a `RowSelection`. `pages` is not for it.
@@ -9,8 +9,8 @@ use std::process::ExitCode;
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type, Int32Type, Int64Type};
-use bytes::Bytes;
-use marquetry_bench::find::{COLUMNS, Finder, contest, string};
+use bytes::{Buf, Bytes};
+use marquetry_bench::find::{COLUMNS, Finder, Input, contest, string};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection, RowSelector,
@@ -20,7 +20,7 @@ use parquet::bloom_filter::Sbbf;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData};
 use parquet::file::page_index::column_index::ColumnIndexMetaData;
-use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::reader::{ChunkReader, FileReader, Length, SerializedFileReader};
 use parquet::file::statistics::Statistics;
 
 fn main() -> ExitCode {
@@ -36,8 +36,32 @@ enum Key {
     String(String),
 }
 
+/// The input, as its readers want it.
+#[derive(Clone)]
+struct Source(Input);
+
+impl Length for Source {
+    fn len(&self) -> u64 {
+        self.0.length()
+    }
+}
+
+impl ChunkReader for Source {
+    type T = bytes::buf::Reader<Bytes>;
+
+    fn get_read(&self, start: u64) -> Result<Self::T, ParquetError> {
+        // Headers of pages and filters; where the end is not known, a part that has them.
+        let end = self.len().min(start + 4096);
+        Ok(self.0.read(start..end)?.reader())
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
+        Ok(self.0.read(start..start + length as u64)?)
+    }
+}
+
 struct Loop {
-    file: Bytes,
+    file: Source,
     leaf: usize,
     metadata: ArrowReaderMetadata,
     mask: ProjectionMask,
@@ -47,7 +71,8 @@ struct Loop {
 }
 
 impl Loop {
-    fn new(file: Bytes, leaf: usize, way: &str) -> Result<Loop, ParquetError> {
+    fn new(file: Input, leaf: usize, way: &str) -> Result<Loop, ParquetError> {
+        let file = Source(file);
         let uses_index = matches!(way, "index" | "both");
         let policy = if uses_index { PageIndexPolicy::Required } else { PageIndexPolicy::Skip };
         let metadata =
@@ -104,6 +129,25 @@ impl Loop {
             first_row += rows;
         }
         Ok(None)
+    }
+
+    /// All columns of a row: its pages are known.
+    fn columns_of(&self, mut row: u64) -> Result<usize, ParquetError> {
+        let groups = self.metadata.metadata().row_groups();
+        let mut group = 0;
+        while let Some(rows) = groups.get(group).and_then(|group| u64::try_from(group.num_rows()).ok())
+            && row >= rows
+        {
+            (group, row) = (group + 1, row - rows);
+        }
+        let skipped = RowSelector::skip(usize::try_from(row).unwrap_or(usize::MAX));
+        let mut reader =
+            ParquetRecordBatchReaderBuilder::new_with_metadata(self.file.clone(), self.metadata.clone())
+                .with_row_groups(vec![group])
+                .with_row_selection(RowSelection::from(vec![skipped, RowSelector::select(1)]))
+                .build()?;
+        let batch = reader.next().transpose()?;
+        Ok(batch.filter(|batch| batch.num_rows() == 1).map_or(0, |batch| batch.num_columns()))
     }
 
     fn chunk_may_have(&self, metadata: &ParquetMetaData, group: usize, key: &Key) -> bool {
@@ -246,11 +290,15 @@ impl Finder for Loop {
     const NAME: (&'static str, &'static str) =
         ("bench-find-parquet-rs", parquet::file::properties::DEFAULT_CREATED_BY);
 
-    fn open(file: Bytes, leaf: usize, way: &str) -> Result<Loop, String> {
+    fn open(file: Input, leaf: usize, way: &str, _: bool) -> Result<Loop, String> {
         Loop::new(file, leaf, way).map_err(|error| error.to_string())
     }
 
     fn find(&mut self, number: u64) -> Result<Option<u64>, String> {
         self.row_of(number).map_err(|error| error.to_string())
+    }
+
+    fn row(&mut self, row: u64) -> Result<usize, String> {
+        self.columns_of(row).map_err(|error| error.to_string())
     }
 }
