@@ -116,7 +116,8 @@ impl Zlib {
             Expect::Checksum if self.part_length == CHECKSUM_BYTES => {
                 let (stored, computed) = (u32::from_be_bytes(self.part), self.adler);
                 if stored != computed {
-                    let what = format_args!("a stream has the Adler-32 {computed:08x}, but {stored:08x} is stored");
+                    let what =
+                        format_args!("a stream has the Adler-32 {computed:08x}, but {stored:08x} is stored");
                     return Err(corrupt(Codec::Zlib, what).with(Detail::Checksum));
                 }
                 (self.expect, self.part_length) = (Expect::End, 0);

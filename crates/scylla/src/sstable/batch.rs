@@ -458,7 +458,8 @@ impl MutationBatch {
             empties.clear();
         }
         for cells in &mut self.columns {
-            let Cells { entries, values, paths, timestamps, expiries, tombstones, empties, deletions } = cells;
+            let Cells { entries, values, paths, timestamps, expiries, tombstones, empties, deletions } =
+                cells;
             entries.clear();
             values.clear();
             paths.clear();

@@ -9,8 +9,8 @@ use core::ops::Range;
 
 use marquetry_base::cast::{u64_of, usize_of, usize_of_u32};
 use marquetry_base::{
-    Budget, Bytes, Codecs, Decompressor, Demand, Error, Input, Limit, Limits, Object, Price, Priority, Release,
-    Result, Status, Want, release_all,
+    Budget, Bytes, Codecs, Decompressor, Demand, Error, Input, Limit, Limits, Object, Price, Priority,
+    Release, Result, Status, Want, release_all,
 };
 use marquetry_kernels::crc32;
 
@@ -322,9 +322,13 @@ impl Chunks {
                 window.end += bytes;
                 return self.done(window, left.end);
             }
-            Status::End => return Err(Error::corrupt(format!("a chunk of {produced} bytes that should have {bytes}"))),
+            Status::End => {
+                return Err(Error::corrupt(format!("a chunk of {produced} bytes that should have {bytes}")));
+            }
             Status::NeedInput if is_last && stuck => return Err(Error::corrupt("a chunk that ends early")),
-            Status::NeedRoom if stuck => return Err(Error::corrupt(format!("a chunk of more than {bytes} bytes"))),
+            Status::NeedRoom if stuck => {
+                return Err(Error::corrupt(format!("a chunk of more than {bytes} bytes")));
+            }
             Status::NeedMemory(more) => {
                 Limit::WindowBytes.check(self.limits.window_bytes, u64_of(more))?;
             }

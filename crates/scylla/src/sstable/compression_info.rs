@@ -227,7 +227,11 @@ impl CompressionInfoReader {
                     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).to_string();
                     made.options.push((text(&key), text(&value)));
                 }
-                Ok(Going::Done(if left == 1 { Expects::Lengths } else { Expects::Options { left: left - 1 } }))
+                Ok(Going::Done(if left == 1 {
+                    Expects::Lengths
+                } else {
+                    Expects::Options { left: left - 1 }
+                }))
             }
             Expects::Lengths => {
                 let read = elements.next(budget, |cursor| {

@@ -203,7 +203,11 @@ impl Elements {
     }
 
     pub(super) fn check_object(&self, object: Object) -> Result<()> {
-        if object == self.object { Ok(()) } else { Err(Error::misuse("an object that is not this machine's")) }
+        if object == self.object {
+            Ok(())
+        } else {
+            Err(Error::misuse("an object that is not this machine's"))
+        }
     }
 }
 
@@ -326,7 +330,8 @@ impl<'a> Cursor<'a> {
 
     #[inline]
     pub(super) fn vint(&mut self) -> Result<u64, Fault> {
-        let (value, length) = vint::unsigned(self.bytes.get(self.at..).unwrap_or_default()).ok_or(Fault::Short)?;
+        let (value, length) =
+            vint::unsigned(self.bytes.get(self.at..).unwrap_or_default()).ok_or(Fault::Short)?;
         self.at += length;
         Ok(value)
     }

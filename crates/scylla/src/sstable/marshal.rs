@@ -142,7 +142,6 @@ impl MarshalType {
         }
     }
 
-
     /// The type in CQL. `None` for what CQL cannot name: composites, nothing, and names that are none in CQL.
     pub fn cql(&self) -> Option<CqlType> {
         let boxed = |inner: &MarshalType| inner.cql().map(Box::new);
@@ -154,9 +153,10 @@ impl MarshalType {
             MarshalType::Tuple(members) => {
                 CqlType::Tuple(members.iter().map(MarshalType::cql).collect::<Option<_>>()?)
             }
-            MarshalType::User { keyspace, name, .. } => {
-                CqlType::Udt { keyspace: Some(Name::new_keyspace(keyspace).ok()?), name: Name::new(name).ok()? }
-            }
+            MarshalType::User { keyspace, name, .. } => CqlType::Udt {
+                keyspace: Some(Name::new_keyspace(keyspace).ok()?),
+                name: Name::new(name).ok()?,
+            },
             MarshalType::Vector(element, count) => CqlType::Vector(boxed(element)?, *count),
             MarshalType::Frozen(inner) => inner.cql()?.frozen(),
             MarshalType::Reversed(inner) => inner.cql()?,
@@ -175,7 +175,9 @@ struct Parser<'a> {
 impl<'a> Parser<'a> {
     fn read_type(&mut self) -> Result<MarshalType> {
         let Some(depth_left) = self.depth_left.checked_sub(1) else {
-            return Limit::Nesting.check(u64::from(self.nesting_max), u64::from(self.nesting_max) + 1).map(|()| MarshalType::Empty);
+            return Limit::Nesting
+                .check(u64::from(self.nesting_max), u64::from(self.nesting_max) + 1)
+                .map(|()| MarshalType::Empty);
         };
         self.depth_left = depth_left;
         let class = self.read_word();

@@ -74,7 +74,8 @@ mod tests {
 
     #[test]
     fn numbers_of_every_length_are_read_with_and_without_what_follows() {
-        let mut values: Vec<u64> = (0..64).flat_map(|bit| [1_u64 << bit, (1 << bit) - 1, (1 << bit) + 1]).collect();
+        let mut values: Vec<u64> =
+            (0..64).flat_map(|bit| [1_u64 << bit, (1 << bit) - 1, (1 << bit) + 1]).collect();
         values.extend([u64::MAX, u64::MAX / 3]);
         for value in values {
             let bytes = written(value);

@@ -6,7 +6,9 @@ use alloc::vec::Vec;
 use marquetry_base::cast::{bits_i64, low_u32};
 use marquetry_base::{Error, Limit, Limits, Result};
 
-use crate::sstable::batch::{Cells, ClusteringColumn, Deletion, MutationBatch, NO_DELETION_TIME, NO_TIMESTAMP, Values};
+use crate::sstable::batch::{
+    Cells, ClusteringColumn, Deletion, MutationBatch, NO_DELETION_TIME, NO_TIMESTAMP, Values,
+};
 use crate::sstable::elements::name;
 use crate::sstable::statistics::{HeaderColumn, SerializationHeader};
 use crate::sstable::version::Version;
@@ -85,8 +87,17 @@ impl Layout {
         };
         batch.columns.len() == self.columns.len()
             && batch.entries.clustering.len() == self.clustering.len()
-            && batch.columns.iter().zip(&self.columns).all(|(cells, column)| same(&cells.values, column.fixed))
-            && batch.entries.clustering.iter().zip(&self.clustering).all(|(of, fixed)| same(&of.values, *fixed))
+            && batch
+                .columns
+                .iter()
+                .zip(&self.columns)
+                .all(|(cells, column)| same(&cells.values, column.fixed))
+            && batch
+                .entries
+                .clustering
+                .iter()
+                .zip(&self.clustering)
+                .all(|(of, fixed)| same(&of.values, *fixed))
     }
 
     /// The columns of static rows, or of others.
@@ -117,7 +128,8 @@ impl Layout {
     /// A deletion from its differences; `None` if it is of nothing.
     #[inline]
     pub(super) fn deletion(&self, timestamp: u64, local: u64) -> Result<Option<Deletion>> {
-        let deletion = Deletion { timestamp: self.timestamp(timestamp), local_deletion: self.local_deletion(local)? };
+        let deletion =
+            Deletion { timestamp: self.timestamp(timestamp), local_deletion: self.local_deletion(local)? };
         Ok(Some(deletion).filter(|deletion| deletion.timestamp != NOT_DELETED))
     }
 }
@@ -150,4 +162,3 @@ fn low_32(number: u64) -> Result<u32> {
 
 /// Columns of which rows say in a bitmap which are there; more are listed.
 pub(super) const BITMAP_COLUMNS_MAX: usize = 63;
-

@@ -19,8 +19,8 @@ use core::ops::Range;
 
 use marquetry_base::cast::u64_of;
 use marquetry_base::{
-    Budget, Bytes, Codecs, Demand, Error, Failed, Limit, Limits, Machine, Object, Price, Release, Result, Step,
-    check_supply, release_all,
+    Budget, Bytes, Codecs, Demand, Error, Failed, Limit, Limits, Machine, Object, Price, Release, Result,
+    Step, check_supply, release_all,
 };
 
 use self::layout::Layout;
@@ -32,8 +32,8 @@ use super::version::Version;
 
 /// The price of an element: of its bytes, which are copied, and of itself.
 const PARSE_PRICE: Price = Price { kib: 450, kilovalue: 20 << 10 };
-/// The price of bytes that are moved as an array grows.
-const MOVE_PRICE: Price = Price::per_kib(450);
+/// The price of bytes that are moved as an array grows: they were written not long ago.
+const MOVE_PRICE: Price = Price::per_kib(100);
 
 /// What is read of an SSTable, and how.
 #[derive(Debug, Clone)]
@@ -126,7 +126,7 @@ impl DataReader {
         }
         let end = self.begin()?;
         loop {
-            if self.has_more || self.at == end {
+            if self.has_more || self.parser.is_at_end(self.at, end) {
                 match self.parse(end, budget)? {
                     Stop::Short => self.has_more = false,
                     Stop::Full => return Ok(Step::Ready(self.take())),
@@ -142,11 +142,18 @@ impl DataReader {
                 .check(self.element_bytes_max, u64_of(self.window.bytes().len()))
                 .map_err(|error| self.fault(error.at_offset(self.at)))?;
             match self.chunks.fill(&mut self.window, budget)? {
-                Filled::More => self.has_more = true,
+                Filled::More => {
+                    self.has_more = true;
+                    if budget.is_spent() {
+                        return Ok(Step::Yield);
+                    }
+                }
                 Filled::Need(demand) => return Ok(Step::Need(demand)),
                 Filled::Yield => return Ok(Step::Yield),
                 Filled::End => {
-                    return Err(self.fault(Error::corrupt("data that end inside of a partition").at_offset(self.at)));
+                    return Err(
+                        self.fault(Error::corrupt("data that end inside of a partition").at_offset(self.at))
+                    );
                 }
             }
         }
@@ -217,11 +224,7 @@ impl Machine for DataReader {
     type Product = MutationBatch;
 
     fn step(&mut self, budget: &mut Budget<'_>) -> Result<Step<MutationBatch>> {
-        Failed::run(
-            self,
-            |machine| &mut machine.failed,
-            |machine| machine.advance(budget).map_err(of_data),
-        )
+        Failed::run(self, |machine| &mut machine.failed, |machine| machine.advance(budget).map_err(of_data))
     }
 
     fn supply(&mut self, object: Object, range: Range<u64>, bytes: Bytes) -> Result<()> {

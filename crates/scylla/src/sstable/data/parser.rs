@@ -16,14 +16,15 @@ use marquetry_base::{Error, Limit, Limits, Result};
 use super::layout::{BITMAP_COLUMNS_MAX, Layout};
 use super::value::{Large, Next};
 use crate::sstable::batch::{
-    Cells, Continues, Deletion, EntryKind, Expiry, MutationBatch, NO_DELETION_TIME, NO_TIMESTAMP, Strings, Values,
+    Cells, Continues, Deletion, EntryKind, Expiry, MutationBatch, NO_DELETION_TIME, NO_TIMESTAMP, Strings,
+    Values,
 };
 use crate::sstable::elements::{Cursor, Fault};
 
 /// The most entries of a batch, and the most partitions.
 pub(super) const BATCH_ENTRIES: usize = 8192;
-/// Bytes of data after which a batch is full.
-pub(super) const BATCH_BYTES: u64 = 1 << 20;
+/// Bytes of data after which a batch is full. So many bytes of strings are moved at most as their array grows.
+pub(super) const BATCH_BYTES: u64 = 512 << 10;
 /// Elements and bytes after which a budget is asked.
 const SLICE_ELEMENTS: usize = 512;
 pub(super) const SLICE_BYTES: usize = 16 << 10;
@@ -203,18 +204,34 @@ impl Parser {
     }
 
     #[inline]
-    fn element(&mut self, cursor: &mut Cursor<'_>, base: u64, end: u64, elements: &mut usize) -> Result<Flow, Fault> {
+    fn element(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        base: u64,
+        end: u64,
+        elements: &mut usize,
+    ) -> Result<Flow, Fault> {
         match self.expects {
             Expects::Cells => self.cells(cursor, base, elements),
             Expects::Unfiltered | Expects::Partition if self.is_full(base + u64_of(cursor.at())) => {
                 Ok(Flow::Stop(Stop::Full))
             }
             Expects::Unfiltered => self.unfiltered(cursor, base, end),
-            Expects::Partition if base + u64_of(cursor.at()) == end => Ok(Flow::Stop(Stop::End)),
+            Expects::Partition if self.is_at_end(base + u64_of(cursor.at()), end) => {
+                Ok(Flow::Stop(Stop::End))
+            }
+            Expects::Partition if base + u64_of(cursor.at()) > end => {
+                Err(bad("a partition that goes on after the end of what is read"))
+            }
             Expects::Partition => self.partition(cursor, base),
             Expects::Listed { left, is_present, next } => self.listed(cursor, left, is_present, next),
             Expects::Value => self.value(cursor),
         }
+    }
+
+    /// Whether this place in the data is their end, and no partition goes on there.
+    pub(super) fn is_at_end(&self, at: u64, end: u64) -> bool {
+        self.expects == Expects::Partition && at == end
     }
 
     fn is_full(&self, at: u64) -> bool {
@@ -364,7 +381,8 @@ impl Parser {
     ) -> Result<Flow, Fault> {
         let columns = number_of(self.layout.columns_of(self.row.is_static).len());
         let number = if left == 0 { u64::from(columns) } else { cursor.vint()? };
-        let Some(number) = u32::try_from(number).ok().filter(|number| *number >= next && *number <= columns) else {
+        let Some(number) = u32::try_from(number).ok().filter(|number| *number >= next && *number <= columns)
+        else {
             return Err(bad("numbers of columns that are not ascending"));
         };
         if left > 0 && number == columns {
@@ -723,7 +741,11 @@ fn deletion(cursor: &mut Cursor<'_>) -> Result<Option<Deletion>, Fault> {
     const IS_LIVE: u8 = 0x80;
     let first = cursor.u8()?;
     if first & IS_LIVE != 0 {
-        return if first == IS_LIVE { Ok(None) } else { Err(bad(format!("the flags {first:#04x} of a deletion"))) };
+        return if first == IS_LIVE {
+            Ok(None)
+        } else {
+            Err(bad(format!("the flags {first:#04x} of a deletion")))
+        };
     }
     let mut timestamp = [first; 8];
     timestamp[1..].copy_from_slice(cursor.take(7)?);

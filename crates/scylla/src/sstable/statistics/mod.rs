@@ -137,7 +137,8 @@ impl Histogram {
 impl Release for Statistics {
     fn release(&mut self, budget: &mut Budget<'_>) -> bool {
         // A file's statistics have some kilobytes; only columns can be many.
-        release_columns(&mut self.header.statics, budget) && release_columns(&mut self.header.regulars, budget)
+        release_columns(&mut self.header.statics, budget)
+            && release_columns(&mut self.header.regulars, budget)
     }
 }
 

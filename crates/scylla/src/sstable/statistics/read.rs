@@ -6,10 +6,8 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use marquetry_base::cast::{bits_i32, bits_i64, low_u32};
-use marquetry_base::{
-    Budget, Bytes, Error, Failed, Limits, Machine, Object, Release, Result, Step,
-};
+use marquetry_base::cast::{bits_i32, bits_i64, low_u32, u64_of};
+use marquetry_base::{Budget, Bytes, Error, Failed, Limits, Machine, Object, Release, Result, Step};
 
 use super::{HeaderColumn, Histogram, SerializationHeader, Statistics, Stats, release_columns};
 use crate::sstable::batch::NO_DELETION_TIME;
@@ -68,33 +66,66 @@ enum Expects {
     /// How many components there are.
     Count,
     /// Where they are.
-    Contents { count: u32, sum: u32 },
+    Contents {
+        count: u32,
+        sum: u32,
+    },
     /// The checksum of a component's bytes.
-    Checksum { left: Range<u64>, sum: u32 },
+    Checksum {
+        left: Range<u64>,
+        sum: u32,
+    },
     /// The next component.
     Component,
     Validation,
-    PartitionSizes { left: Option<u32> },
-    PartitionCells { left: Option<u32> },
+    PartitionSizes {
+        left: Option<u32>,
+    },
+    PartitionCells {
+        left: Option<u32>,
+    },
     /// Times, TTLs and the compression ratio.
     Times,
-    Tombstones { left: Option<u32> },
+    Tombstones {
+        left: Option<u32>,
+    },
     LevelAndRepair,
-    ClusteringMin { left: Option<u32> },
-    ClusteringMax { left: Option<u32> },
-    SliceTypes { left: Option<u64> },
+    ClusteringMin {
+        left: Option<u32>,
+    },
+    ClusteringMax {
+        left: Option<u32>,
+    },
+    SliceTypes {
+        left: Option<u64>,
+    },
     /// A bound of the slice: what values follow.
-    SliceBound { is_end: bool },
-    SliceValues { is_end: bool, at: u16, count: u16, header: u64 },
+    SliceBound {
+        is_end: bool,
+    },
+    SliceValues {
+        is_end: bool,
+        at: u16,
+        count: u16,
+        header: u64,
+    },
     Totals,
-    Intervals { left: Option<u32> },
+    Intervals {
+        left: Option<u32>,
+    },
     Origin,
     KeyRange,
     HeaderStart,
     HeaderKey,
-    HeaderClustering { left: Option<u64> },
-    HeaderStatics { left: Option<u64> },
-    HeaderRegulars { left: Option<u64> },
+    HeaderClustering {
+        left: Option<u64>,
+    },
+    HeaderStatics {
+        left: Option<u64>,
+    },
+    HeaderRegulars {
+        left: Option<u64>,
+    },
     Nothing,
 }
 
@@ -149,7 +180,8 @@ impl StatisticsReader {
                         Going::Need(demand) => return Ok(Going::Need(demand)),
                     };
                     if stored != sum {
-                        let message = format!("a component's checksum is {sum:08x}, but {stored:08x} is stored");
+                        let message =
+                            format!("a component's checksum is {sum:08x}, but {stored:08x} is stored");
                         return Err(elements.fault(Error::checksum(message).at_offset(end)));
                     }
                     return self.enter();
@@ -167,13 +199,12 @@ impl StatisticsReader {
                 }
                 return self.enter();
             }
-            Expects::Validation => elements.next(budget, |cursor| {
-                Ok((cursor.short_text()?.to_string(), cursor.f64()?))
-            })?
-            .map(|read| {
-                made.validation = Some(read);
-                Expects::Component
-            }),
+            Expects::Validation => elements
+                .next(budget, |cursor| Ok((cursor.short_text()?.to_string(), cursor.f64()?)))?
+                .map(|read| {
+                    made.validation = Some(read);
+                    Expects::Component
+                }),
             Expects::PartitionSizes { left } => {
                 let read = list(elements, budget, *left, bucket)?;
                 read.map(|read| match push(read, &mut stats.partition_sizes.buckets) {
@@ -192,9 +223,9 @@ impl StatisticsReader {
                     left => Expects::PartitionCells { left },
                 })
             }
-            Expects::Times => elements.next(budget, |cursor| times(cursor, version, stats))?.map(|()| {
-                Expects::Tombstones { left: None }
-            }),
+            Expects::Times => elements
+                .next(budget, |cursor| times(cursor, version, stats))?
+                .map(|()| Expects::Tombstones { left: None }),
             Expects::Tombstones { left } => {
                 let read = list(elements, budget, *left, |cursor| tombstones(cursor, version))?;
                 // The histogram begins with the most bins it may have.
@@ -280,9 +311,9 @@ impl StatisticsReader {
                     left => Expects::Intervals { left },
                 })
             }
-            Expects::Origin => elements.next(budget, |cursor| origin(cursor, version, stats))?.map(|()| {
-                if version.has_key_range() { Expects::KeyRange } else { Expects::Component }
-            }),
+            Expects::Origin => elements
+                .next(budget, |cursor| origin(cursor, version, stats))?
+                .map(|()| if version.has_key_range() { Expects::KeyRange } else { Expects::Component }),
             Expects::KeyRange => {
                 let read = elements.next(budget, |cursor| {
                     let range = (cursor.vint_bytes()?.to_vec(), cursor.vint_bytes()?.to_vec());
@@ -422,13 +453,19 @@ impl StatisticsReader {
         Ok(Going::Done(()))
     }
 
-    /// Ends a component: nothing may be left of it.
+    /// Ends a component: nothing may be left of it. (Cassandra 5.0 counts four bytes more for a tombstones' bin than it writes.)
     fn leave(&mut self) -> Result<()> {
-        if self.elements.left() > 0 {
+        let is_stats = self.components.get(self.next).is_some_and(|(kind, _)| *kind == STATS);
+        let bins = if is_stats && self.version.has_unsigned_deletion_time() {
+            u64_of(self.made.stats.tombstone_drop_times.len())
+        } else {
+            0
+        };
+        if self.elements.left() > 4 * bins {
             let at = self.elements.at();
             return Err(self.elements.corrupt("a component that is longer than what is in it", at));
         }
-        self.elements.release_before(self.elements.at());
+        self.elements.release_before(self.elements.at() + self.elements.left());
         self.next += 1;
         Ok(())
     }
@@ -525,8 +562,7 @@ fn times(cursor: &mut Cursor<'_>, version: Version, stats: &mut Stats) -> Result
         0x7fff_ffff if !version.has_unsigned_deletion_time() => NO_DELETION_TIME,
         seconds => seconds,
     };
-    (stats.local_deletion_min, stats.local_deletion_max) =
-        (deletion(cursor.u32()?), deletion(cursor.u32()?));
+    (stats.local_deletion_min, stats.local_deletion_max) = (deletion(cursor.u32()?), deletion(cursor.u32()?));
     (stats.ttl_min, stats.ttl_max) = (bits_i32(cursor.u32()?), bits_i32(cursor.u32()?));
     stats.compression_ratio = cursor.f64()?;
     cursor.u32()?;
