@@ -8,7 +8,7 @@ use marquetry_scylla::sstable::batch::MutationBatch;
 use marquetry_scylla::sstable::statistics::{Statistics, StatisticsReader};
 use marquetry_scylla::sstable::{DataOptions, DataReader, Packing, Version};
 
-use crate::files::{OBJECT, next, one};
+use super::files::{OBJECT, next, one};
 
 /// What times are differences from in Statistics.db.
 pub(crate) const TIMESTAMP_EPOCH: i64 = 1_442_880_000_000_000;

@@ -194,7 +194,7 @@ fn statistics_are_of_what_is_in_the_data() {
                 };
                 partitions += batch.partitions.ends.len() as u64 - goes_on;
                 rows -= row_goes_on;
-                rows += batch.entries.kinds.iter().filter(|kind| kind.is_row()).count() as i64;
+                rows += batch.entries.kinds.iter().map(|kind| i64::from(kind.is_row())).sum::<i64>();
                 let keys = &batch.partitions.keys;
                 first.get_or_insert_with(|| keys.get(0).unwrap().to_vec());
                 last = keys.get(keys.len() - 1).unwrap().to_vec();
