@@ -3,7 +3,7 @@
 use core::ops::Range;
 
 use marquetry_base::{
-    Budget, Bytes, Error, Failed, Limits, Machine, Object, Release, Result, Segmented, Step,
+    Budget, Bytes, Error, Failed, Limit, Limits, Machine, Object, Release, Result, Segmented, Step,
 };
 
 use super::elements::{Elements, Going, need};
@@ -40,7 +40,7 @@ impl ChecksumsReader {
     /// A reader of the CRC.db that `object` is.
     pub fn new(object: Object, limits: Limits) -> ChecksumsReader {
         ChecksumsReader {
-            elements: Elements::new(object, "CRC.db", &limits),
+            elements: Elements::new(object, "CRC.db", (Limit::FooterBytes, limits.footer_bytes), &limits),
             expects: Expects::ChunkBytes,
             made: Checksums { chunk_bytes: 0, sums: Segmented::new() },
             failed: Failed::default(),

@@ -95,14 +95,21 @@ pub(super) struct Chunks {
 enum State {
     /// Nothing yet.
     Idle,
-    /// Room is made in the window.
-    Room { bytes: usize },
+    /// Room is made in the window. (The codec has been asked before whether so few bytes can become so many.)
+    Room { bytes: usize, then: Unpack, left: Range<u64> },
     /// Its checksum is computed.
     Check { left: Range<u64>, sum: u32 },
     /// It is copied.
     Copy { left: Range<u64> },
     /// It is decompressed.
     Unpack { left: Range<u64>, produced: usize },
+}
+
+/// How a chunk's bytes get into the window.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Unpack {
+    Copy,
+    Decompress,
 }
 
 impl Chunks {
@@ -256,14 +263,14 @@ impl Chunks {
                     return Ok(Some(Filled::Need(self.demand(missing, end))));
                 }
                 self.state = match self.packing {
-                    Packing::Plain(None) => State::Room { bytes: self.chunk_data(self.next)? },
+                    Packing::Plain(None) => self.unpack()?,
                     _ => State::Check { left: chunk, sum: 0 },
                 };
             }
             State::Check { mut left, mut sum } => {
                 if left.is_empty() {
                     self.check(left.end, sum)?;
-                    self.state = State::Room { bytes: self.chunk_data(self.next)? };
+                    self.state = self.unpack()?;
                     return Ok(None);
                 }
                 let slice = self.slice(&left, u64_of(SLICE_BYTES))?;
@@ -276,9 +283,12 @@ impl Chunks {
                 left.start += u64_of(slice.len());
                 self.state = State::Check { left, sum };
             }
-            State::Room { bytes } => {
+            State::Room { bytes, then, left } => {
                 if window.make_room(bytes, budget)? {
-                    self.state = self.unpack(bytes)?;
+                    self.state = match then {
+                        Unpack::Copy => State::Copy { left },
+                        Unpack::Decompress => State::Unpack { left, produced: 0 },
+                    };
                 }
             }
             State::Copy { mut left } => {
@@ -377,16 +387,18 @@ impl Chunks {
         Err(Error::checksum(format!("a chunk has the CRC-32 {sum:08x}, but {stored:08x} is stored")))
     }
 
-    /// Begins to copy or to decompress a chunk that becomes so many bytes.
-    fn unpack(&mut self, bytes: usize) -> Result<State> {
+    /// Begins to copy or to decompress a chunk.
+    fn unpack(&mut self) -> Result<State> {
+        let bytes = self.chunk_data(self.next)?;
         let mut left = self.chunk_file(self.next)?;
         let packed = left.end - left.start;
-        let Packing::Compressed(info) = &self.packing else { return Ok(State::Copy { left }) };
+        let then = Unpack::Copy;
+        let Packing::Compressed(info) = &self.packing else { return Ok(State::Room { bytes, then, left }) };
         if info.is_raw(packed) {
             if packed != u64_of(bytes) {
                 return Err(Error::corrupt(format!("a chunk of {packed} bytes that should have {bytes}")));
             }
-            return Ok(State::Copy { left });
+            return Ok(State::Room { bytes, then, left });
         }
         let codec = info.compressor.codec().ok_or_else(|| Error::internal("a compressor without a codec"))?;
         if !info.dictionary.is_empty() {
@@ -406,7 +418,7 @@ impl Chunks {
             none => none.insert(self.codecs.decompressor(codec)?),
         };
         decompressor.start(usize_of(left.end - left.start).unwrap_or(usize::MAX), bytes, true)?;
-        Ok(State::Unpack { left, produced: 0 })
+        Ok(State::Room { bytes, then: Unpack::Decompress, left })
     }
 
     /// The first bytes of a range that lie together.

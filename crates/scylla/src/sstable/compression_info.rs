@@ -7,7 +7,7 @@ use core::ops::Range;
 
 use marquetry_base::cast::{u64_of, usize_of_u32};
 use marquetry_base::{
-    Budget, Bytes, Codec, Error, Failed, Limits, Machine, Object, Release, Result, Segmented, Step,
+    Budget, Bytes, Codec, Error, Failed, Limit, Limits, Machine, Object, Release, Result, Segmented, Step,
 };
 
 use super::elements::{Elements, Going, need};
@@ -155,7 +155,12 @@ impl CompressionInfoReader {
     pub fn new(object: Object, version: Version, limits: Limits) -> CompressionInfoReader {
         CompressionInfoReader {
             version,
-            elements: Elements::new(object, "CompressionInfo.db", &limits),
+            elements: Elements::new(
+                object,
+                "CompressionInfo.db",
+                (Limit::FooterBytes, limits.footer_bytes),
+                &limits,
+            ),
             expects: Expects::Compressor,
             made: CompressionInfo {
                 compressor: Compressor::Noop,

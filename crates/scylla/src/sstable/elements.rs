@@ -31,6 +31,7 @@ pub(super) struct Elements {
     object: Object,
     component: &'static str,
     /// What the component's length is checked against, and what the length of an element is.
+    limit: Limit,
     bytes_max: u64,
     element_bytes_max: u64,
     length: Option<u64>,
@@ -63,12 +64,18 @@ impl From<Error> for Fault {
 }
 
 impl Elements {
-    /// The component that `object` is. It may have as many bytes as a footer, and its elements as many as a structure.
-    pub(super) fn new(object: Object, component: &'static str, limits: &Limits) -> Elements {
+    /// The component that `object` is, of at most so many bytes. Its elements may have as many as a structure.
+    pub(super) fn new(
+        object: Object,
+        component: &'static str,
+        (limit, bytes_max): (Limit, u64),
+        limits: &Limits,
+    ) -> Elements {
         Elements {
             object,
             component,
-            bytes_max: limits.footer_bytes,
+            limit,
+            bytes_max,
             element_bytes_max: limits.structure_bytes,
             length: None,
             input: Input::new(),
@@ -195,7 +202,7 @@ impl Elements {
         if self.length.is_some_and(|known| known != length) {
             return Err(Error::misuse("an object whose length changes"));
         }
-        if let Err(error) = Limit::FooterBytes.check(self.bytes_max, length) {
+        if let Err(error) = self.limit.check(self.bytes_max, length) {
             return Ok(Err(self.fault(error)));
         }
         (self.length, self.end) = (Some(length), length);

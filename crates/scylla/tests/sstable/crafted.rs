@@ -1,11 +1,15 @@
 //! What no fixture has.
 
-use marquetry_base::{Detail, ErrorKind, Limit, Limits};
-use marquetry_scylla::sstable::DataOptions;
+use std::sync::Arc;
+
+use marquetry_base::{Bytes, Detail, ErrorKind, Limit, Limits};
+use marquetry_codecs::StandardCodecs;
 use marquetry_scylla::sstable::batch::{Continues, Deletion, EntryKind, Expiry, NO_TIMESTAMP, Values};
+use marquetry_scylla::sstable::compression_info::CompressionInfoReader;
+use marquetry_scylla::sstable::{DataOptions, DataReader, Packing, Version};
 
 use crate::craft::{self, Craft, DELETION_TIME_EPOCH, TIMESTAMP_EPOCH};
-use crate::files::next;
+use crate::files::{OBJECT, next, one};
 
 /// A row with a write time, and all columns.
 const ALL: u8 = 0x04 | 0x20;
@@ -61,7 +65,7 @@ fn a_value_of_many_megabytes_is_read_in_parts_and_a_batch_of_its_own() {
     let mut options = DataOptions::default();
     options.limits = limits;
     let mut reader = craft::reader("mc", &statistics, options);
-    let bytes = marquetry_base::Bytes::from(data.bytes);
+    let bytes = Bytes::from(data.bytes);
     next(&mut reader, &bytes).unwrap();
     let error = next(&mut reader, &bytes).unwrap_err();
     assert_eq!(error.detail(), Some(Detail::Limit(Limit::ValueBytes)), "{error}");
@@ -301,7 +305,7 @@ fn a_part_of_the_data_is_read_from_partition_to_partition() {
         let body = Craft::default().vint(1).raw(&[0x08]).raw(&number.to_be_bytes()).bytes;
         data = data.partition(&number.to_be_bytes()).row(&[ALL], &[], &body).end();
     }
-    let bytes = marquetry_base::Bytes::from(data.bytes);
+    let bytes = Bytes::from(data.bytes);
     let mut options = DataOptions::default();
     options.range = Some(starts[4000]..starts[9000]);
     let mut reader = craft::reader("mc", &statistics, options.clone());
@@ -313,4 +317,49 @@ fn a_part_of_the_data_is_read_from_partition_to_partition() {
     options.range = Some(starts[4000]..starts[9000] + 3);
     let mut reader = craft::reader("mc", &statistics, options);
     assert_eq!(next(&mut reader, &bytes).unwrap_err().kind(), ErrorKind::Corrupt);
+}
+
+/// Chunks that did not become smaller, by `max_compressed_length`; a compressor that does nothing; and what is not known.
+#[test]
+fn chunks_that_are_stored_as_they_are() {
+    let statistics = craft::statistics("Int32Type", &[], &[], &[("v", "UTF8Type")]);
+    let text: Vec<u8> = (0..3000_u32).map(|at| at.wrapping_mul(2_654_435_761).to_be_bytes()[0]).collect();
+    let body = Craft::default().vint(1).cell(&text).bytes;
+    let data = Craft::default().partition(b"1").row(&[ALL], &[], &body).end().bytes;
+    let file = |compressor: &str, most: u32| {
+        let (mut file, mut offsets) = (Vec::new(), Vec::new());
+        for chunk in data.chunks(1024) {
+            offsets.push(file.len() as u64);
+            file.extend(chunk);
+            file.extend(marquetry_kernels::crc32(0, chunk).to_be_bytes());
+        }
+        let mut info = Craft::default().short(compressor.as_bytes()).raw(&0_u32.to_be_bytes());
+        info = info
+            .raw(&1024_u32.to_be_bytes())
+            .raw(&most.to_be_bytes())
+            .raw(&(data.len() as u64).to_be_bytes());
+        info = info.raw(&(offsets.len() as u32).to_be_bytes());
+        info = offsets.iter().fold(info, |info, offset| info.raw(&offset.to_be_bytes()));
+        (Bytes::from(file), Bytes::from(info.bytes))
+    };
+    let read = |compressor: &str, most: u32, end: usize| {
+        let (mut file, info) = file(compressor, most);
+        file.truncate(file.len() - end);
+        let version = Version::parse("nb").unwrap();
+        let info = one(CompressionInfoReader::new(OBJECT, version, Limits::DEFAULT), &info)?;
+        let (codecs, packing) = (Arc::new(StandardCodecs::default()), Packing::Compressed(Arc::new(info)));
+        let options = DataOptions::default();
+        let mut reader = DataReader::new(OBJECT, version, &statistics.header, packing, codecs, options)?;
+        next(&mut reader, &file)
+    };
+    let last = data.len() as u32 % 1024;
+    for (compressor, most) in
+        [("LZ4Compressor", last), ("NoopCompressor", u32::MAX >> 1), ("a.b.SnappyCompressor", 1)]
+    {
+        let batch = read(compressor, most, 0).unwrap().unwrap();
+        assert!(strings(&batch.columns[0].values) == [text.clone()], "{compressor}");
+        assert_eq!(read(compressor, most, 1).unwrap_err().kind(), ErrorKind::Corrupt);
+    }
+    assert_eq!(read("LZ4Compressor", last + 1, 0).unwrap_err().kind(), ErrorKind::Corrupt);
+    assert_eq!(read("SomeCompressor", 1, 0).unwrap_err().kind(), ErrorKind::Unsupported);
 }

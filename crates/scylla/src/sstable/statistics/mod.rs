@@ -3,6 +3,8 @@
 //! The file is a list of components (`MetadataSerializer.java`): how the Bloom filter was made, how many partitions there are (which
 //! is skipped here), statistics, and the *serialization header*: the types of keys and columns, without which Data.db cannot be read.
 //!
+//! In memory it may take ten times its bytes, so it is limited as the page index of a Parquet file is.
+//!
 //! Names of key columns are not in it. [`StatisticsReader`] reads it.
 
 mod read;

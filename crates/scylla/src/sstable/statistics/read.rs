@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use marquetry_base::cast::{bits_i32, bits_i64, low_u32, u64_of};
-use marquetry_base::{Budget, Bytes, Error, Failed, Limits, Machine, Object, Release, Result, Step};
+use marquetry_base::{Budget, Bytes, Error, Failed, Limit, Limits, Machine, Object, Release, Result, Step};
 
 use super::{HeaderColumn, Histogram, SerializationHeader, Statistics, Stats, release_columns};
 use crate::sstable::batch::NO_DELETION_TIME;
@@ -135,7 +135,12 @@ impl StatisticsReader {
         StatisticsReader {
             version,
             nesting_max: limits.nesting,
-            elements: Elements::new(object, "Statistics.db", &limits),
+            elements: Elements::new(
+                object,
+                "Statistics.db",
+                (Limit::PageIndexBytes, limits.page_index_bytes),
+                &limits,
+            ),
             expects: Expects::Count,
             components: Vec::new(),
             next: 0,
@@ -245,14 +250,14 @@ impl StatisticsReader {
                 })
             }
             Expects::ClusteringMin { left } => {
-                let read = list(elements, budget, *left, |cursor| Ok(cursor.short_bytes()?.to_vec()))?;
+                let read = clustering_value(elements, budget, *left)?;
                 read.map(|read| match push(read, &mut stats.clustering_min) {
                     None => Expects::ClusteringMax { left: None },
                     left => Expects::ClusteringMin { left },
                 })
             }
             Expects::ClusteringMax { left } => {
-                let read = list(elements, budget, *left, |cursor| Ok(cursor.short_bytes()?.to_vec()))?;
+                let read = clustering_value(elements, budget, *left)?;
                 read.map(|read| match push(read, &mut stats.clustering_max) {
                     None => Expects::Totals,
                     left => Expects::ClusteringMax { left },
@@ -531,6 +536,21 @@ fn vint_list<T>(
     match left {
         None => Ok(elements.next(budget, |cursor| cursor.vint())?.map(|count| (count, None))),
         Some(left) => Ok(elements.next(budget, &mut read)?.map(|value| (left - 1, Some(value)))),
+    }
+}
+
+/// As [`list`], of clustering values, of which there is one a column at the most.
+fn clustering_value(
+    elements: &mut Elements,
+    budget: &mut Budget<'_>,
+    left: Option<u32>,
+) -> Result<Going<Listed<u32, Vec<u8>>>> {
+    let read = list(elements, budget, left, |cursor| Ok(cursor.short_bytes()?.to_vec()))?;
+    match read {
+        Going::Done((count, None)) if count > u32::from(u16::MAX) => {
+            Err(elements.corrupt("more clustering values than there can be columns", elements.at()))
+        }
+        read => Ok(read),
     }
 }
 
