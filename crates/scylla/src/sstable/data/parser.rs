@@ -14,7 +14,7 @@ use marquetry_base::cast::{bits_i64, u64_of, usize_of, usize_of_u32};
 use marquetry_base::{Error, Limit, Limits, Result};
 
 use super::layout::{BITMAP_COLUMNS_MAX, Layout};
-use super::value::{Large, Next};
+use super::value::{Large, Next, SLICE_BYTES};
 use crate::sstable::batch::{
     Cells, Continues, Deletion, EntryKind, Expiry, MutationBatch, NO_DELETION_TIME, NO_TIMESTAMP, Strings,
     Values,
@@ -25,9 +25,8 @@ use crate::sstable::elements::{Cursor, Fault};
 pub(super) const BATCH_ENTRIES: usize = 8192;
 /// Bytes of data after which a batch is full. So many bytes of strings are moved at most as their array grows.
 pub(super) const BATCH_BYTES: u64 = 512 << 10;
-/// Elements and bytes after which a budget is asked.
+/// Elements after which a budget is asked; and [`SLICE_BYTES`].
 const SLICE_ELEMENTS: usize = 512;
-pub(super) const SLICE_BYTES: usize = 16 << 10;
 /// The longest value that is not read in parts.
 const VALUE_BYTES_WHOLE: u64 = 4 << 10;
 

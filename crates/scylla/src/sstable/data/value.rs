@@ -5,10 +5,11 @@ use alloc::vec::Vec;
 use marquetry_base::cast::usize_of;
 use marquetry_base::{Budget, Error, Release};
 
-use super::parser::SLICE_BYTES;
 use crate::sstable::batch::Strings;
 use crate::sstable::elements::{Cursor, Fault};
 
+/// Bytes that are read in one go.
+pub(super) const SLICE_BYTES: usize = 16 << 10;
 /// The shortest value for which memory is not allocated before a part of it is there.
 const LARGE_BYTES: usize = 256 << 10;
 /// Which part of it that is: an eighth.
