@@ -75,9 +75,9 @@ pub struct Stats {
     pub timestamp_max: i64,
     /// The earliest local deletion time: when something was deleted, or expires. [`NO_DELETION_TIME`] if nothing was or does.
     ///
-    /// [`NO_DELETION_TIME`]: super::NO_DELETION_TIME
+    /// [`NO_DELETION_TIME`]: super::batch::NO_DELETION_TIME
     pub local_deletion_min: u32,
-    /// The latest local deletion time; [`NO_DELETION_TIME`](super::NO_DELETION_TIME) if anything is live for good.
+    /// The latest local deletion time; [`NO_DELETION_TIME`](super::batch::NO_DELETION_TIME) if anything is live for good.
     pub local_deletion_max: u32,
     /// The least TTL, in seconds; 0 if something has none.
     pub ttl_min: i32,
