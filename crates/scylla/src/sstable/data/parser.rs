@@ -13,11 +13,11 @@ use alloc::vec::Vec;
 use marquetry_base::cast::{bits_i64, u64_of, usize_of, usize_of_u32};
 use marquetry_base::{Error, Limit, Limits, Result};
 
+use super::fill::{continue_entry, continue_partition, note_growth, number_of, push_empty, push_value};
 use super::layout::{BITMAP_COLUMNS_MAX, Layout};
 use super::value::{Large, Next, SLICE_BYTES};
 use crate::sstable::batch::{
-    Cells, Continues, Deletion, EntryKind, Expiry, MutationBatch, NO_DELETION_TIME, NO_TIMESTAMP, Strings,
-    Values,
+    Continues, Deletion, EntryKind, Expiry, MutationBatch, NO_DELETION_TIME, NO_TIMESTAMP, Values,
 };
 use crate::sstable::elements::{Cursor, Fault};
 
@@ -719,12 +719,6 @@ fn bad(message: impl Into<alloc::borrow::Cow<'static, str>>) -> Fault {
     Fault::Bad(Error::corrupt(message))
 }
 
-/// A number of things in a batch, of which there are never more than 32 bits count: each takes a byte of data at least.
-#[inline]
-fn number_of(count: usize) -> u32 {
-    u32::try_from(count).unwrap_or(u32::MAX)
-}
-
 /// The end of what has so many bytes from here on, which must not be beyond the data's end.
 #[inline]
 fn after(base: u64, cursor: &Cursor<'_>, bytes: u64, end: u64) -> Result<u64, Fault> {
@@ -777,81 +771,4 @@ fn presence(encoded: u64, columns: usize) -> Result<(Present, Expects), Fault> {
     let left = number_of(if is_present { present } else { columns - present });
     let listed = if present == 0 { Present::Bits(0) } else { Present::Listed };
     Ok((listed, Expects::Listed { left, is_present, next: 0 }))
-}
-
-/// Notes what adding a string moves, if there is no room.
-#[inline]
-fn note_growth(moved: &mut usize, strings: &Strings, bytes: usize) {
-    if strings.bytes.capacity() - strings.bytes.len() < bytes {
-        *moved += strings.bytes.len();
-    }
-}
-
-/// Adds a value whose length is right.
-#[inline]
-fn push_value(values: &mut Values, value: &[u8]) {
-    match values {
-        Values::Four(values) => values.push(i32::from_be_bytes(array(value))),
-        Values::Eight(values) => values.push(i64::from_be_bytes(array(value))),
-        Values::Strings(strings) => strings.push(value),
-        Values::One(values) => values.push(u8::from_be_bytes(array(value))),
-        Values::Sixteen(values) => values.push(array(value)),
-        Values::None(count) => *count += 1,
-    }
-}
-
-#[inline]
-fn array<const N: usize>(value: &[u8]) -> [u8; N] {
-    value.try_into().unwrap_or([0; N])
-}
-
-/// Adds a value of no bytes.
-fn push_empty(cells: &mut Cells, number: u32, is_alive: bool) {
-    if is_alive && !matches!(cells.values, Values::Strings(_) | Values::None(_)) {
-        cells.empties.push(number);
-    }
-    cells.values.push_nothing();
-}
-
-/// Begins a batch with the partition that the last one ended with.
-fn continue_partition(last: &MutationBatch, next: &mut MutationBatch) {
-    let Some(number) = last.partitions.ends.len().checked_sub(1) else { return };
-    next.partitions.keys.push(last.partitions.keys.get(number).unwrap_or_default());
-    next.partitions.offsets.push(last.partitions.offsets.get(number).copied().unwrap_or_default());
-    next.partitions.ends.push(0);
-    let deletions = &last.partitions.deletions;
-    if deletions.at.last().copied() == Some(number_of(number))
-        && let Some(deletion) = deletions.values.last()
-    {
-        next.partitions.deletions.push(0, *deletion);
-    }
-}
-
-/// Begins a batch with the entry that the last one ended with, which is a row.
-fn continue_entry(last: &MutationBatch, next: &mut MutationBatch) {
-    let (from, to) = (&last.entries, &mut next.entries);
-    let Some(number) = from.kinds.len().checked_sub(1) else { return };
-    let entry = number_of(number);
-    to.kinds.extend(from.kinds.last());
-    to.timestamps.extend(from.timestamps.last());
-    let mut bytes = Vec::new();
-    for (from, to) in from.clustering.iter().zip(&mut to.clustering) {
-        bytes.clear();
-        from.values.append_bytes(number, &mut bytes);
-        push_value(&mut to.values, &bytes);
-        to.nulls.extend((from.nulls.last() == Some(&entry)).then_some(0));
-        to.empties.extend((from.empties.last() == Some(&entry)).then_some(0));
-    }
-    if let Some(expiry) = from.expiries.get(entry) {
-        to.expiries.push(0, expiry);
-    }
-    if let Some(deletion) = from.deletions.get(entry) {
-        to.deletions.push(0, deletion);
-    }
-    if let Some(deletion) = from.shadowables.get(entry) {
-        to.shadowables.push(0, deletion);
-    }
-    if let Some(end) = next.partitions.ends.last_mut() {
-        *end = 1;
-    }
 }
