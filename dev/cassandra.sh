@@ -7,6 +7,7 @@
 #   dev/cassandra.sh with DIR [OPTION…] -- COMMAND… a fresh server for one command, which finds it in
 #                                                   MARQUETRY_CASSANDRA=HOST:PORT; stopped when the command ends
 #   dev/cassandra.sh nodetool DIR ARGUMENT…         flush, compact, status, …
+#   dev/cassandra.sh dump FILE-Data.db              print an SSTable as JSON, with times as numbers (sstabledump -t)
 #   dev/cassandra.sh fetch | fetched                only fetch the jars | exit 1 unless they are there
 #   dev/cassandra.sh java                           print the Java that would run it; exit 1 if there is none
 #
@@ -34,6 +35,7 @@ main() {
     where) enter "$@"; where ;;
     with) with "$@" ;;
     nodetool) enter "$@"; nodetool "${@:2}" ;;
+    dump) dump "${1:?FILE is missing}" ;;
     fetch) fetch_jars ;;
     fetched) fetched ;;
     java) find_java && echo "$java" ;;
@@ -136,6 +138,23 @@ nodetool() {
   "$java" -Xmx128m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 "${module_flags[@]}" -Duser.home="$dir" \
     -Dlogback.configurationFile="file://$dir/conf/logback-tools.xml" -Dcassandra.storagedir="$dir/tool" \
     -cp "$jars/*" org.apache.cassandra.tools.NodeTool -h 127.0.0.1 -p "$(cat "$dir/jmx-port")" "$@"
+}
+
+# Reads files of all versions; those of oa only if told that no older node must read what it writes.
+dump() {
+  find_java
+  fetch_jars
+  local file
+  file=$(cd "$(dirname "$1")" && pwd -P)/$(basename "$1")
+  dir=$(mktemp -d)
+  trap 'rm -rf "$dir"' EXIT
+  port=9042 storage_port=7000 jmx_port=7199
+  configure
+  echo "storage_compatibility_mode: NONE" >>"$dir/conf/cassandra.yaml"
+  "$java" -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 "${module_flags[@]}" -Duser.home="$dir" \
+    -Dcassandra.config="file://$dir/conf/cassandra.yaml" -Dcassandra.storagedir="$dir/tool" \
+    -Dlogback.configurationFile="file://$dir/conf/logback-tools.xml" \
+    -cp "$jars/*" org.apache.cassandra.tools.SSTableExport "$file" -t
 }
 
 # Is the process of the pid file alive, and ours? (A pid is soon another process's.)

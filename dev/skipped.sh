@@ -37,6 +37,7 @@ how() {
   case $1 in
     corpus) echo "parquet-testing at its pinned commit; dev/setup.sh corpus fetches it" ;;
     real) echo "real files, which are not ours to pass on; CONTRIBUTING.md names them (MARQUETRY_CORPUS)" ;;
+    sstables) echo "SSTables of real servers, which are not kept here; CONTRIBUTING.md says which (MARQUETRY_SSTABLES)" ;;
     peers) echo "other implementations of Parquet; dev/setup.sh peers installs them, make test does" ;;
     spark) echo "Apache Spark; dev/setup.sh spark installs it, make soak does" ;;
     cassandra) echo "a Cassandra; dev/setup.sh cassandra installs it, make test does" ;;

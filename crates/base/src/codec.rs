@@ -5,7 +5,7 @@ use alloc::boxed::Box;
 
 use crate::{Budget, Detail, Error, Result};
 
-/// A compression codec of the Parquet format (`CompressionCodec` in parquet.thrift), except UNCOMPRESSED.
+/// A compression codec of the Parquet format (`CompressionCodec` in parquet.thrift), except UNCOMPRESSED; and one of SSTables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Codec {
     /// Raw Snappy blocks.
@@ -22,6 +22,8 @@ pub enum Codec {
     Zstd,
     /// One raw LZ4 block.
     Lz4Raw,
+    /// One zlib stream (RFC 1950): what SSTables call Deflate. No codec of Parquet.
+    Zlib,
 }
 
 impl Codec {
@@ -35,10 +37,11 @@ impl Codec {
             Codec::Lz4 => "LZ4",
             Codec::Zstd => "ZSTD",
             Codec::Lz4Raw => "LZ4_RAW",
+            Codec::Zlib => "ZLIB",
         }
     }
 
-    /// The number that the format gives it.
+    /// The number that Parquet gives it; -1 for what is not of Parquet.
     pub const fn number(self) -> i32 {
         match self {
             Codec::Snappy => 1,
@@ -48,6 +51,7 @@ impl Codec {
             Codec::Lz4 => 5,
             Codec::Zstd => 6,
             Codec::Lz4Raw => 7,
+            Codec::Zlib => -1,
         }
     }
 

@@ -33,9 +33,16 @@ fn main() {
     );
     println!("|---|---|---|--:|--:|--:|--:|--:|--:|--:|");
     for (data, plain) in inputs(PAGE_BYTES) {
-        for codec in
-            [Codec::Snappy, Codec::Lz4Raw, Codec::Lz4, Codec::Lzo, Codec::Gzip, Codec::Brotli, Codec::Zstd]
-        {
+        for codec in [
+            Codec::Snappy,
+            Codec::Lz4Raw,
+            Codec::Lz4,
+            Codec::Lzo,
+            Codec::Gzip,
+            Codec::Zlib,
+            Codec::Brotli,
+            Codec::Zstd,
+        ] {
             if is_wanted(codec) {
                 row(codec, data, &compress(codec, &plain), plain.len(), true);
             }
@@ -88,6 +95,7 @@ fn price_of(codec: Codec, plain_bytes: usize) -> &'static str {
         Codec::Lz4Raw | Codec::Lz4 => "lz4.rs PRICE",
         Codec::Lzo => "lzo.rs PRICE",
         Codec::Gzip => "gzip.rs PRICE",
+        Codec::Zlib => "zlib.rs PRICE",
         Codec::Brotli => "brotli/mod.rs PRICE",
         Codec::Zstd if plain_bytes > LIBRARY_BYTES_MAX => "zstd/work.rs PRICE",
         Codec::Zstd => "zstd/library.rs PRICE",
@@ -251,6 +259,11 @@ fn compress(codec: Codec, plain: &[u8]) -> Vec<u8> {
         }
         Codec::Lz4 => hadoop(plain, lz4_flex::block::compress),
         Codec::Lzo => hadoop(plain, |chunk| lzokay::compress::compress(chunk).expect("memory")),
+        Codec::Zlib => {
+            let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
+            encoder.write_all(plain).expect("memory");
+            encoder.finish().expect("memory")
+        }
     }
 }
 

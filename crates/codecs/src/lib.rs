@@ -7,6 +7,7 @@
 //! | LZ4 (deprecated) | the same; Hadoop's framing, LZ4 frames and bare blocks told apart here | the page | the same, in Hadoop's framing |
 //! | LZO | here, over a kernel; Hadoop's framing, python-lzo's header and bare blocks told apart here | the page | none |
 //! | GZIP | here, over a kernel; members framed here | the page | `zlib-rs`, levels 0 to 9 |
+//! | ZLIB (of SSTables) | the same; the stream framed here | the page | none yet |
 //! | BROTLI | here, with the dictionary of `brotli-decompressor` | the page | `brotli`, qualities 0 to 11 |
 //! | ZSTD | `zstd-safe`, streaming, a block at a time; here, if a frame can refer back more than 2 MiB | the page, or its window if not held | `zstd-safe`, levels to 22 |
 //!
@@ -52,11 +53,12 @@ mod lzo;
 mod page;
 mod pieces;
 mod snappy;
+mod zlib;
 mod zstd;
 
 pub use compress::{bounded_level_max, levels};
 
-/// All codecs of the Parquet format.
+/// All codecs of the Parquet format, and of SSTables.
 ///
 /// ```
 /// use marquetry_base::{Budget, Codec, Codecs, Status};
@@ -91,6 +93,7 @@ impl Codecs for StandardCodecs {
             Codec::Brotli => Box::new(pieces::Pieces::new(brotli::Brotli::default())),
             Codec::Lz4 => Box::new(pieces::Pieces::new(lz4::Lz4::default())),
             Codec::Lzo => Box::new(pieces::Pieces::new(lzo::Lzo::default())),
+            Codec::Zlib => Box::new(pieces::Pieces::new(zlib::Zlib::default())),
         })
     }
 

@@ -1,6 +1,7 @@
 //! ScyllaDB and Apache Cassandra for Marquetry, without I/O.
 //!
 //! * [`cql`]: the text of CQL. Types, names, literals, and the definitions of tables.
+//! * [`sstable`]: the files that both keep tables in, read.
 //! * [`bridge`]: from Parquet to CQL. Column types, and batches as statements or cells.
 //!
 //! Both Cassandra 5.0 and ScyllaDB accept what is printed here, and store exactly the given value, to the last bit and
@@ -13,3 +14,4 @@ extern crate alloc;
 
 pub mod bridge;
 pub mod cql;
+pub mod sstable;

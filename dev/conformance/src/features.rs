@@ -679,6 +679,8 @@ fn compression(compression: Compression) -> Option<&'static str> {
         Compression::Codec(Codec::Lzo) => "LZO",
         Compression::Codec(Codec::Snappy) => "SNAPPY",
         Compression::Codec(Codec::Zstd) => "ZSTD",
+        // Of SSTables, not of Parquet.
+        Compression::Codec(Codec::Zlib) => return None,
         Compression::Unknown(_) => return None,
     })
 }

@@ -38,6 +38,11 @@ pub fn compress(codec: Codec, plain: &[u8], how: u8) -> Vec<u8> {
             };
             parts.into_iter().flat_map(member).collect()
         }
+        Codec::Zlib => {
+            let level = Compression::new(u32::from(how) % 10);
+            let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), level);
+            encoder.write_all(plain).and_then(|()| encoder.finish()).expect("a vector takes all")
+        }
         Codec::Zstd => zstd(plain, how),
         Codec::Brotli => {
             let params = BrotliEncoderParams {

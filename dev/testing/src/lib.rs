@@ -34,6 +34,8 @@ pub enum Need {
     Corpus,
     /// Real files, which nobody may pass on.
     Real,
+    /// SSTables of real servers.
+    Sstables,
     /// Python with the other implementations of Parquet.
     Peers,
     /// Python with Spark.
@@ -60,6 +62,7 @@ impl Need {
         match self {
             Need::Corpus => "corpus",
             Need::Real => "real",
+            Need::Sstables => "sstables",
             Need::Peers => "peers",
             Need::Spark => "spark",
             Need::Cassandra => "cassandra",
@@ -122,6 +125,26 @@ pub fn corpus_file(name: &str) -> Option<PathBuf> {
     let path = root.join(name);
     assert!(path.exists(), "the corpus has no {name}");
     Some(path)
+}
+
+/// A folder of SSTables of real servers, at any depth: `MARQUETRY_SSTABLES`, or `../shared/fixtures/sstables` beside the repository; and
+/// those of the corpus, `legacy-sstables`, if it has them. `None`, put on record, without the first.
+pub fn sstables() -> Option<Vec<PathBuf>> {
+    let named = variable("MARQUETRY_SSTABLES").map(PathBuf::from);
+    let folder = named.unwrap_or_else(|| root().join("../shared/fixtures/sstables"));
+    let folder = recorded(Some(folder).filter(|folder| folder.is_dir()), Need::Sstables)?;
+    let legacy = corpora().into_iter().map(|corpus| corpus.join("legacy-sstables"));
+    Some([folder].into_iter().chain(legacy.filter(|legacy| legacy.is_dir()).take(1)).collect())
+}
+
+/// The script that prints SSTables as JSON, with Cassandra's own tool: `dev/cassandra.sh`, whose command is `dump`. `None`, put on record,
+/// if it has not fetched Cassandra.
+pub fn sstabledump() -> Option<PathBuf> {
+    let script = root().join("dev/cassandra.sh");
+    let fetched = std::process::Command::new(&script).arg("fetched").status();
+    let java = || std::process::Command::new(&script).arg("java").output();
+    let is_there = fetched.is_ok_and(|status| status.success()) && java().is_ok_and(|it| it.status.success());
+    recorded(Some(script).filter(|_| is_there), Need::Cassandra)
 }
 
 /// A Python that has the other implementations: `MARQUETRY_PYTHON`. `None`, put on record, when it is not set.
@@ -197,6 +220,7 @@ mod tests {
         let needs = [
             Need::Corpus,
             Need::Real,
+            Need::Sstables,
             Need::Peers,
             Need::Spark,
             Need::Cassandra,

@@ -26,7 +26,7 @@ pub const fn levels(codec: Codec) -> Option<Levels> {
         Codec::Gzip => Some(gzip::LEVELS),
         Codec::Zstd => Some(zstd::LEVELS),
         Codec::Brotli => Some(brotli::LEVELS),
-        Codec::Snappy | Codec::Lz4Raw | Codec::Lz4 | Codec::Lzo => None,
+        Codec::Snappy | Codec::Lz4Raw | Codec::Lz4 | Codec::Lzo | Codec::Zlib => None,
     }
 }
 
@@ -38,7 +38,7 @@ pub const fn bounded_level_max(codec: Codec) -> Option<i32> {
         Codec::Gzip => Some(gzip::LEVELS.most),
         Codec::Zstd => Some(zstd::BOUNDED_LEVEL_MAX),
         Codec::Brotli => Some(brotli::BOUNDED_QUALITY_MAX),
-        Codec::Snappy | Codec::Lz4Raw | Codec::Lz4 | Codec::Lzo => None,
+        Codec::Snappy | Codec::Lz4Raw | Codec::Lz4 | Codec::Lzo | Codec::Zlib => None,
     }
 }
 
@@ -53,6 +53,7 @@ pub(crate) fn compressor(codec: Codec, level: Option<i32>) -> Result<Box<dyn Com
         Codec::Zstd => Box::new(Paged::new(Streamed::new(zstd::Zstd::new(level)?))),
         Codec::Brotli => Box::new(Paged::new(Streamed::new(brotli::Brotli::new(level)))),
         Codec::Lzo => return Err(codec.unsupported("compression by LZO, which is only read")),
+        Codec::Zlib => return Err(codec.unsupported("compression by ZLIB, which is only read")),
     })
 }
 

@@ -12,8 +12,16 @@ use encoders::{Random, compress, member, zstd_bits, zstd_frame};
 use marquetry_base::{Budget, Codec, Codecs, Decompressor, Error, ErrorKind, Limits, Result, Status};
 use marquetry_codecs::StandardCodecs;
 
-const CODECS: [Codec; 7] =
-    [Codec::Snappy, Codec::Lz4Raw, Codec::Lz4, Codec::Lzo, Codec::Gzip, Codec::Brotli, Codec::Zstd];
+const CODECS: [Codec; 8] = [
+    Codec::Snappy,
+    Codec::Lz4Raw,
+    Codec::Lz4,
+    Codec::Lzo,
+    Codec::Gzip,
+    Codec::Brotli,
+    Codec::Zstd,
+    Codec::Zlib,
+];
 
 fn decompressor(codec: Codec) -> Box<dyn Decompressor> {
     StandardCodecs::default().decompressor(codec).unwrap()
@@ -226,7 +234,7 @@ fn wrong_claims() {
         let compressed = compress(codec, &plain);
         let end = match codec {
             // They end with checksums, or with an end.
-            Codec::Gzip | Codec::Zstd => "cut short after 10000 of 10000",
+            Codec::Gzip | Codec::Zstd | Codec::Zlib => "cut short after 10000 of 10000",
             Codec::Lz4 => "are left",
             // No longer taken for Hadoop's.
             Codec::Lzo => "",

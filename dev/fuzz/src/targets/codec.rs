@@ -274,6 +274,11 @@ fn one_shot(codec: Codec, page: &[u8], uncompressed: usize) -> Option<Vec<u8>> {
             output.clear();
             decoder.read_to_end(&mut output).ok()?
         }
+        Codec::Zlib => {
+            let mut decoder = flate2::read::ZlibDecoder::new(page).take(uncompressed as u64 + 1);
+            output.clear();
+            decoder.read_to_end(&mut output).ok()?
+        }
         Codec::Lz4 | Codec::Lzo => {
             let mut at = 0;
             output.clear();

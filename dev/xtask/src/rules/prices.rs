@@ -11,6 +11,7 @@ pub const MEASURED_IN: &[&str] = &[
     "crates/parquet/examples/encode.rs",
     "crates/parquet/examples/page_bloom.rs",
     "crates/parquet/examples/sort.rs",
+    "crates/scylla/examples/sstable_scan.rs",
 ];
 
 /// Prices that nothing measures yet, and why.

@@ -35,6 +35,11 @@ pub(crate) fn compress(codec: Codec, plain: &[u8]) -> Vec<u8> {
         }
         Codec::Lz4 => hadoop(plain, 100_000, 30_000, lz4_flex::block::compress),
         Codec::Lzo => hadoop(plain, 100_000, 30_000, |chunk| lzokay::compress::compress(chunk).unwrap()),
+        Codec::Zlib => {
+            let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::new(6));
+            encoder.write_all(plain).unwrap();
+            encoder.finish().unwrap()
+        }
     }
 }
 

@@ -1,0 +1,347 @@
+//! CompressionInfo.db: how Data.db is compressed, and where its chunks begin.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use marquetry_base::cast::{u64_of, usize_of_u32};
+use marquetry_base::{
+    Budget, Bytes, Codec, Error, Failed, Limit, Limits, Machine, Object, Release, Result, Segmented, Step,
+};
+
+use super::elements::{Elements, Going, need};
+use super::version::Version;
+
+/// What CompressionInfo.db holds (`CompressionMetadata.java`).
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct CompressionInfo {
+    /// The compressor.
+    pub compressor: Compressor,
+    /// Its options, as they are stored, but for the [dictionary](CompressionInfo::dictionary).
+    pub options: Vec<(String, String)>,
+    /// The bytes that ScyllaDB's compressors with dictionaries refer back to.
+    pub dictionary: Vec<u8>,
+    /// Bytes of a chunk, uncompressed; the last one has fewer.
+    pub chunk_bytes: u32,
+    /// A chunk of as many bytes or more is stored as it is. `None` in versions where none is.
+    pub compressed_bytes_max: Option<u32>,
+    /// Bytes of the data, uncompressed.
+    pub data_bytes: u64,
+    /// Where each chunk begins in Data.db. It is followed by its checksum.
+    pub offsets: Segmented<u64>,
+}
+
+/// A compressor of chunks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Compressor {
+    /// `LZ4Compressor`: the uncompressed length in four bytes, little-endian, and a block.
+    Lz4,
+    /// `SnappyCompressor`: a raw block.
+    Snappy,
+    /// `DeflateCompressor`: a zlib stream.
+    Deflate,
+    /// `ZstdCompressor`: a frame.
+    Zstd,
+    /// `NoopCompressor`: bytes as they are, with checksums.
+    Noop,
+    /// ScyllaDB's `LZ4WithDictsCompressor` (by its documents: `sstable-compression-dicts.md`).
+    Lz4WithDictionary,
+    /// ScyllaDB's `ZstdWithDictsCompressor` (by its documents).
+    ZstdWithDictionary,
+}
+
+const COMPRESSORS: &[(&str, Compressor)] = &[
+    ("LZ4Compressor", Compressor::Lz4),
+    ("SnappyCompressor", Compressor::Snappy),
+    ("DeflateCompressor", Compressor::Deflate),
+    ("ZstdCompressor", Compressor::Zstd),
+    ("NoopCompressor", Compressor::Noop),
+    ("LZ4WithDictsCompressor", Compressor::Lz4WithDictionary),
+    ("ZstdWithDictsCompressor", Compressor::ZstdWithDictionary),
+];
+
+impl Compressor {
+    /// The compressor of a class, with its package or without it.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Unsupported`](marquetry_base::ErrorKind::Unsupported) for one that is not known.
+    pub fn parse(class: &str) -> Result<Compressor> {
+        let name = class.rsplit('.').next().unwrap_or(class);
+        match COMPRESSORS.iter().find(|(known, _)| *known == name) {
+            Some((_, compressor)) => Ok(*compressor),
+            None => Err(Error::unsupported(format!("data compressed by {class}"))),
+        }
+    }
+
+    /// The name of its class.
+    pub fn name(self) -> &'static str {
+        COMPRESSORS.iter().find(|(_, known)| *known == self).map_or("", |(name, _)| name)
+    }
+
+    /// The codec of a chunk's bytes, after the length that LZ4 has before them. `None` if they are as they are.
+    pub fn codec(self) -> Option<Codec> {
+        match self {
+            Compressor::Lz4 | Compressor::Lz4WithDictionary => Some(Codec::Lz4Raw),
+            Compressor::Snappy => Some(Codec::Snappy),
+            Compressor::Deflate => Some(Codec::Zlib),
+            Compressor::Zstd | Compressor::ZstdWithDictionary => Some(Codec::Zstd),
+            Compressor::Noop => None,
+        }
+    }
+}
+
+/// The options that a dictionary is stored in, in parts: `.dictionary.00000000` and so on.
+const DICTIONARY: &[u8] = b".dictionary.";
+/// The most options: Cassandra's compressors have two or three; a dictionary of a mebibyte takes 17.
+const OPTIONS_MAX: u32 = 1024;
+
+impl CompressionInfo {
+    /// The number of chunks.
+    pub fn chunks(&self) -> usize {
+        self.offsets.len()
+    }
+
+    /// The bytes of a chunk in Data.db, which has `file_bytes`; its checksum of four bytes follows them.
+    pub fn chunk(&self, number: usize, file_bytes: u64) -> Option<Range<u64>> {
+        let start = *self.offsets.get(number)?;
+        let next = self.offsets.get(number + 1).copied().unwrap_or(file_bytes);
+        Some(start..next.checked_sub(CHECKSUM_BYTES)?)
+    }
+
+    /// The bytes of the data, uncompressed, that a chunk holds.
+    pub fn chunk_data(&self, number: usize) -> Range<u64> {
+        let start = u64_of(number).saturating_mul(u64::from(self.chunk_bytes));
+        let end = start.saturating_add(u64::from(self.chunk_bytes));
+        start.min(self.data_bytes)..end.min(self.data_bytes)
+    }
+
+    /// Whether a chunk of so many bytes in the file is stored as it is.
+    pub fn is_raw(&self, file_bytes: u64) -> bool {
+        self.compressor == Compressor::Noop
+            || self.compressed_bytes_max.is_some_and(|most| file_bytes >= u64::from(most))
+    }
+}
+
+/// Bytes of the checksum after a chunk.
+pub const CHECKSUM_BYTES: u64 = 4;
+
+/// Reads CompressionInfo.db: one product.
+///
+/// Asks for the object's length, then for its bytes from start to end.
+#[derive(Debug)]
+pub struct CompressionInfoReader {
+    version: Version,
+    elements: Elements,
+    expects: Expects,
+    made: CompressionInfo,
+    failed: Failed,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Expects {
+    Compressor,
+    Options { left: u32 },
+    Lengths,
+    Offsets { left: u32 },
+    Nothing,
+}
+
+impl CompressionInfoReader {
+    /// A reader of the CompressionInfo.db that `object` is, of an SSTable of this version.
+    pub fn new(object: Object, version: Version, limits: Limits) -> CompressionInfoReader {
+        CompressionInfoReader {
+            version,
+            elements: Elements::new(
+                object,
+                "CompressionInfo.db",
+                (Limit::FooterBytes, limits.footer_bytes),
+                &limits,
+            ),
+            expects: Expects::Compressor,
+            made: CompressionInfo {
+                compressor: Compressor::Noop,
+                options: Vec::new(),
+                dictionary: Vec::new(),
+                chunk_bytes: 0,
+                compressed_bytes_max: None,
+                data_bytes: 0,
+                offsets: Segmented::new(),
+            },
+            failed: Failed::default(),
+        }
+    }
+
+    fn advance(&mut self, budget: &mut Budget<'_>) -> Result<Step<CompressionInfo>> {
+        if let Going::Need(demand) = self.elements.length() {
+            return need(demand);
+        }
+        loop {
+            let going = match self.expects {
+                Expects::Offsets { left: 0 } => return self.finish().map(Step::Ready),
+                Expects::Nothing => return Ok(Step::Done),
+                _ => self.next_element(budget)?,
+            };
+            match going {
+                Going::Done(expects) => self.expects = expects,
+                Going::Need(demand) => return need(demand),
+            }
+            if budget.is_spent() {
+                return Ok(Step::Yield);
+            }
+        }
+    }
+
+    fn next_element(&mut self, budget: &mut Budget<'_>) -> Result<Going<Expects>> {
+        let CompressionInfoReader { version, elements, made, .. } = self;
+        let has_most = version.has_max_compressed_length();
+        match self.expects {
+            Expects::Compressor => {
+                let read = elements.next(budget, |cursor| {
+                    let compressor = Compressor::parse(cursor.short_text()?)?;
+                    let options = cursor.count()?;
+                    if options > OPTIONS_MAX {
+                        return Err(Error::corrupt(format!("{options} options of a compressor")).into());
+                    }
+                    Ok((compressor, options))
+                })?;
+                Ok(match read {
+                    Going::Done((compressor, left)) => {
+                        made.compressor = compressor;
+                        Going::Done(if left == 0 { Expects::Lengths } else { Expects::Options { left } })
+                    }
+                    Going::Need(demand) => Going::Need(demand),
+                })
+            }
+            Expects::Options { left } => {
+                // Parts of a dictionary are bytes: they are kept apart, in their order.
+                let read = elements.next(budget, |cursor| {
+                    let (key, value) = (cursor.short_bytes()?, cursor.short_bytes()?);
+                    Ok((key.to_vec(), value.to_vec()))
+                })?;
+                let (key, value) = match read {
+                    Going::Done(option) => option,
+                    Going::Need(demand) => return Ok(Going::Need(demand)),
+                };
+                if key.starts_with(DICTIONARY) {
+                    made.dictionary.extend(value);
+                } else {
+                    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).to_string();
+                    made.options.push((text(&key), text(&value)));
+                }
+                Ok(Going::Done(if left == 1 {
+                    Expects::Lengths
+                } else {
+                    Expects::Options { left: left - 1 }
+                }))
+            }
+            Expects::Lengths => {
+                let read = elements.next(budget, |cursor| {
+                    let chunk_bytes = cursor.count()?;
+                    let most = if has_most { Some(cursor.count()?) } else { None };
+                    Ok((chunk_bytes, most, cursor.u64()?, cursor.count()?))
+                })?;
+                let (chunk_bytes, most, data_bytes, chunks) = match read {
+                    Going::Done(lengths) => lengths,
+                    Going::Need(demand) => return Ok(Going::Need(demand)),
+                };
+                (made.chunk_bytes, made.compressed_bytes_max, made.data_bytes) =
+                    (chunk_bytes, most, data_bytes);
+                self.check_lengths(chunks)?;
+                Ok(Going::Done(Expects::Offsets { left: chunks }))
+            }
+            Expects::Offsets { left } => {
+                let read = elements.next(budget, |cursor| cursor.u64())?;
+                Ok(match read {
+                    Going::Done(offset) => {
+                        let least = made.offsets.last().map_or(0, |last| last.saturating_add(CHECKSUM_BYTES));
+                        let is_first = made.offsets.is_empty();
+                        if offset < least || (is_first && offset != 0) {
+                            let at = elements.at() - 8;
+                            return Err(elements.corrupt("chunks that are not one after the other", at));
+                        }
+                        made.offsets.push(offset);
+                        Going::Done(Expects::Offsets { left: left - 1 })
+                    }
+                    Going::Need(demand) => Going::Need(demand),
+                })
+            }
+            Expects::Nothing => Err(Error::internal("an element after the last")),
+        }
+    }
+
+    fn check_lengths(&self, chunks: u32) -> Result<()> {
+        let (made, at) = (&self.made, self.elements.at());
+        // Compressors of Cassandra take powers of two; only zero would make no sense at all.
+        if made.chunk_bytes == 0 {
+            return Err(self.elements.corrupt("chunks of no bytes", at));
+        }
+        if made.data_bytes.div_ceil(u64::from(made.chunk_bytes)) != u64::from(chunks) {
+            let message = format!(
+                "{chunks} chunks of {} bytes for {} bytes of data",
+                made.chunk_bytes, made.data_bytes
+            );
+            return Err(self.elements.fault(Error::corrupt(message).at_offset(at)));
+        }
+        if self.elements.left() != 8 * u64_of(usize_of_u32(chunks)) {
+            return Err(self.elements.corrupt("another number of chunks than there is room for", at));
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<CompressionInfo> {
+        self.expects = Expects::Nothing;
+        self.elements.release_before(self.elements.at());
+        let empty = CompressionInfo {
+            offsets: Segmented::new(),
+            options: Vec::new(),
+            dictionary: Vec::new(),
+            ..self.made
+        };
+        Ok(core::mem::replace(&mut self.made, empty))
+    }
+}
+
+impl Machine for CompressionInfoReader {
+    type Product = CompressionInfo;
+
+    fn step(&mut self, budget: &mut Budget<'_>) -> Result<Step<CompressionInfo>> {
+        Failed::run(self, |machine| &mut machine.failed, |machine| machine.advance(budget))
+    }
+
+    fn supply(&mut self, object: Object, range: Range<u64>, bytes: Bytes) -> Result<()> {
+        match self.expects {
+            Expects::Nothing => self.elements.check_object(object),
+            _ => self.elements.supply(object, &range, bytes),
+        }
+    }
+
+    fn supply_length(&mut self, object: Object, length: u64) -> Result<()> {
+        if let Err(error) = self.elements.supply_length(object, length)? {
+            self.failed.set(error);
+        }
+        Ok(())
+    }
+
+    fn fail(&mut self, object: Object, _range: Range<u64>, reason: Error) {
+        if self.elements.check_object(object).is_ok() {
+            self.failed.set(reason);
+        }
+    }
+}
+
+impl Release for CompressionInfo {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        self.offsets.release(budget)
+    }
+}
+
+impl Release for CompressionInfoReader {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        self.failed.set_released();
+        self.made.release(budget) && self.elements.release(budget)
+    }
+}

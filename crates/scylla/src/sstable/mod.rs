@@ -1,0 +1,36 @@
+//! SSTables: the files that Cassandra and ScyllaDB keep tables in.
+//!
+//! An SSTable is a handful of files, its *components*, whose names differ only at their ends. To read one takes three machines:
+//!
+//! 1. [`StatisticsReader`](statistics::StatisticsReader): Statistics.db has the types of keys and columns;
+//! 2. [`CompressionInfoReader`](compression_info::CompressionInfoReader), if there is a CompressionInfo.db; or else
+//!    [`ChecksumsReader`](checksums::ChecksumsReader), if there is a CRC.db;
+//! 3. [`DataReader`]: Data.db has the rows, which come out as [batches](batch::MutationBatch) of writes.
+//!
+//! [`FileName`] says which component a file is, and the [`Version`] of the format.
+//!
+//! | version | checked with files of |
+//! |---|---|
+//! | `mc`, `md`, `me` | Cassandra 3.0 and 3.11 |
+//! | `nb` | Cassandra 4.1 |
+//! | `oa`, `da` | Cassandra 5.0 |
+//! | `ma`, `mb`, `na` | none; their differences are in Statistics.db, by Cassandra's source |
+//! | `ms`, `mt`; files of ScyllaDB; its compressors with dictionaries | none; by its documents and source. Chunks that refer to a dictionary are refused |
+
+pub mod batch;
+pub mod checksums;
+mod chunks;
+pub mod compression_info;
+pub mod counter;
+mod data;
+mod elements;
+pub mod marshal;
+pub mod statistics;
+mod toc;
+mod version;
+pub mod vint;
+
+pub use chunks::Packing;
+pub use data::{DataOptions, DataReader};
+pub use toc::{Component, FileName, parse_toc};
+pub use version::{IndexKind, Version};
