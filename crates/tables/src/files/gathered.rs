@@ -246,7 +246,7 @@ impl Gathered {
             let some = Gathered::of(parquet.into_iter().zip(&values).map(open), columns.clone());
             // Whatever is wrong is found again when everything is read.
             if let Ok(some) = some
-                && needed.iter().all(|column| column.leaves(&some.unified.schema).is_ok())
+                && needed.iter().all(|column| some.can_do_with(column))
             {
                 return Ok(some);
             }
@@ -268,6 +268,14 @@ impl Gathered {
             Ok(Opened { file, constants })
         };
         Gathered::of(looked.into_iter().zip(values).map(open), columns)
+    }
+
+    /// Whether a column is what it would be if files had been opened for all: a field that a file lacks is null where its group
+    /// is, and nothing else of the group may have been read.
+    fn can_do_with(&self, column: &ColumnPath) -> bool {
+        let is_in = |schema: &Arc<Schema>| column.leaves(schema).is_ok();
+        let is_nested = column.dotted().contains('.');
+        is_in(&self.unified.schema) && (!is_nested || self.schemas.iter().all(|file| is_in(file.schema())))
     }
 
     /// Files that were opened, and the columns that stand in no file.
