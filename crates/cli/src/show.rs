@@ -99,7 +99,7 @@ pub(crate) struct Show {
 
     /// What the values of columns are like: nulls, distinct values, bounds, sizes and the most frequent values
     ///
-    /// All values are read, of all files as one table, in little memory: so many distinct values are an estimate (~, within some 2 %),
+    /// All values are read, of all files as one table, in little memory: so many distinct values are an estimate (~, most within 2 %),
     /// and a value is named as frequent only where that is certain. The bounds are those of the values. Nested columns are
     /// counted by their leaves. CSV and JSON lines can be read, too.
     #[arg(long, conflicts_with_all = ["of_column", "summary", "why"], group = "of_table")]

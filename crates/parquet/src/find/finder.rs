@@ -351,12 +351,15 @@ impl RowFinder {
                             return Ok(Step::Yield);
                         }
                         (Outcome::Ask(test, bloom), _) => {
-                            let judged = core::mem::take(judged);
+                            let mut judged = core::mem::take(judged);
                             let hashes = self.hashes.get(test).cloned().flatten().unwrap_or_default();
                             budget.charge_units(MACHINE_UNITS);
                             budget.charge(JUDGE_PRICE, 0, hashes.len());
                             let left = PageSet::none(bloom.pages());
-                            let probe = Box::new(PageBloomProbe::new(self.object, bloom, hashes));
+                            let probe = match judged.probe.take().filter(|probe| *probe.bloom() == bloom) {
+                                Some(probe) => Box::new(probe.again(hashes)),
+                                None => Box::new(PageBloomProbe::new(self.object, bloom, hashes)),
+                            };
                             self.stage = Stage::PageBloom { judged, test, probe, left };
                         }
                         (Outcome::Rows(rows), None) => {
@@ -374,7 +377,7 @@ impl RowFinder {
                         }
                     }
                 }
-                Stage::PageBloom { judged, test, probe, left } => {
+                Stage::PageBloom { probe, left, .. } => {
                     let answer = match probe.step(budget)? {
                         Step::Ready(Some(pages)) => {
                             left.add(&pages)?;
@@ -389,8 +392,13 @@ impl RowFinder {
                         Step::Need(demand) => return Ok(Step::Need(demand)),
                         Step::Yield | Step::Append(..) => return Ok(Step::Yield),
                     };
-                    judged.sets.insert(*test, answer);
-                    let judged = core::mem::take(judged);
+                    let Stage::PageBloom { mut judged, test, probe, .. } =
+                        core::mem::replace(&mut self.stage, Stage::Done)
+                    else {
+                        return Err(Error::internal("filters of pages that are not asked"));
+                    };
+                    judged.sets.insert(test, answer);
+                    judged.probe = Some(probe);
                     self.stage = Stage::Judge(judged, None);
                 }
                 Stage::Open { row_group, rows, how } => {

@@ -1,5 +1,6 @@
 //! The rows of a row group that its page indexes do not rule out.
 
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -12,7 +13,7 @@ use super::report::Report;
 use crate::batch::{Combine, Combining, RowSelection};
 use crate::format::FileMetaData;
 use crate::prune::{Counts, Operation, Test, Verdict};
-use crate::read::{PageBloom, PageSet};
+use crate::read::{PageBloom, PageBloomProbe, PageSet};
 
 /// Page indexes, by row group and leaf.
 pub(super) type Indexes = BTreeMap<(usize, usize), Arc<ChunkPages>>;
@@ -37,6 +38,8 @@ pub(super) struct Judged {
     judging: Judging,
     /// The pages that Bloom filters leave, by test; `None` where they cannot be believed.
     pub(super) sets: BTreeMap<usize, Option<PageSet>>,
+    /// The last that asked them: another test may want what it has read.
+    pub(super) probe: Option<Box<PageBloomProbe>>,
     stack: Vec<RowSelection>,
     combining: Option<Combining>,
 }

@@ -214,6 +214,12 @@ impl PageBloomProbe {
         }
     }
 
+    /// A probe of the same filters for other hashes. What was read last is not read again.
+    pub(crate) fn again(self, hashes: Vec<u64>) -> PageBloomProbe {
+        let PageBloomProbe { object, bloom, input, failed, .. } = self;
+        PageBloomProbe { input, failed, ..PageBloomProbe::new(object, bloom, hashes) }
+    }
+
     /// The filters that it asks.
     pub fn bloom(&self) -> &PageBloom {
         &self.bloom
@@ -266,15 +272,18 @@ impl PageBloomProbe {
         let bits = core::mem::take(&mut self.bits);
         let pages = core::mem::take(&mut self.pages);
         self.at += 1;
-        if self.at >= self.asked {
-            self.input.clear();
-        }
         (*crc == self.crc.to_le_bytes()).then_some(PageSet { bits, pages })
     }
 
     /// The row of the hash that is next, and those of some after it, as far as they are missing.
     fn demand(&mut self, budget: &mut Budget<'_>) -> Demand {
         if self.asked <= self.at {
+            // Several hashes may have one row.
+            let next = self.hashes.get(self.at).map(|hash| self.bloom.row(*hash).1);
+            if self.input.held() >= WINDOW_BYTES && next.is_some_and(|row| self.input.missing(row).is_some())
+            {
+                self.input.clear();
+            }
             let most = usize_of(WINDOW_BYTES / self.bloom.row_bytes()).unwrap_or(WINDOW_ROWS);
             self.asked = self.hashes.len().min(self.at + most.clamp(1, WINDOW_ROWS));
         }

@@ -128,44 +128,41 @@ impl Coding {
         put(&mut self.encoder, Slice::Indices(indices), false, budget)
     }
 
-    /// Begins to translate a batch's dictionary, if that is not done yet. False if the budget is spent by that.
-    pub(super) fn begin_translation(
-        &mut self,
-        entries: &Arc<Values>,
-        rows: usize,
-        budget: &mut Budget<'_>,
-    ) -> Result<bool> {
-        let is_begun = self.translation.as_ref().is_some_and(|translation| translation.is_of(entries));
-        if is_begun || self.encoding != Encoding::RleDictionary {
-            return Ok(true);
-        }
-        self.translation = Some(Box::new(Translation::new(entries, rows, budget)?));
-        Ok(!budget.is_spent())
-    }
-
-    /// What the dictionary has of the batch's, if that is worth knowing: then [`take_translated`](Coding::take_translated) takes its values.
-    pub(super) fn translation(&self) -> Option<&Translation> {
-        self.translation.as_deref().filter(|translation| translation.is_worth_it())
+    /// Whether values of a batch of `rows` are worth being [translated](Coding::take_translated).
+    pub(super) fn translates(&self, entries: &Values, rows: usize) -> bool {
+        self.encoding == Encoding::RleDictionary && Translation::is_worth_it(entries, rows)
     }
 
     /// Encodes values that are indices of a batch's dictionary; as [`take`](Coding::take).
     pub(super) fn take_translated(
         &mut self,
-        of_batch: &[u32],
+        (of_batch, entries): (&[u32], &Arc<Values>),
         bytes: usize,
         (gathered, indices): (&mut Gathered, &mut Vec<u32>),
         budget: &mut Budget<'_>,
     ) -> Result<bool> {
-        let (Some(dictionary), Some(translation)) = (&mut self.dictionary, &mut self.translation) else {
-            return Err(Error::internal("no dictionary"));
-        };
-        if !translation.learn(of_batch, dictionary, gathered, indices, budget)? {
+        let Some(dictionary) = &mut self.dictionary else { return Err(Error::internal("no dictionary")) };
+        if !self.translation.as_ref().is_some_and(|translation| translation.is_of(entries)) {
+            self.translation = Some(Box::new(Translation::new(entries)));
+        }
+        let Some(translation) = &mut self.translation else { return Err(Error::internal("no translation")) };
+        if !translation.learn((of_batch, entries), dictionary, (gathered, indices), budget)? {
             return Ok(false);
         }
         translation.translate(of_batch, indices)?;
         self.plain_bytes += bytes;
         self.values += of_batch.len();
         put(&mut self.encoder, Slice::Indices(indices), false, budget)
+    }
+
+    /// The entries of the batch's dictionary that the page has had for the first time in the part that was translated last.
+    pub(super) fn fresh(&self) -> &[u32] {
+        self.translation.as_ref().map_or(&[], |translation| translation.fresh())
+    }
+
+    /// Bytes that are held of a translation.
+    pub(super) fn translation_held(&self) -> usize {
+        self.translation.as_ref().map_or(0, |translation| translation.held())
     }
 
     /// Forgets what can be found out again.

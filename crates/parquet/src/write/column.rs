@@ -191,7 +191,9 @@ impl ColumnWriter {
     pub(super) fn held(&self) -> u64 {
         let sample = self.sample.as_ref().map_or(0, |sample| sample.held());
         let coding = self.coding.as_ref().map_or(0, |coding| {
-            coding.encoder.bytes() + coding.dictionary.as_ref().map_or(0, |dictionary| dictionary.held())
+            coding.encoder.bytes()
+                + coding.dictionary.as_ref().map_or(0, |dictionary| dictionary.held())
+                + coding.translation_held()
         });
         let hashes = self.bloom.as_ref().map_or(0, |bloom| bloom.held())
             + self.page_bloom.as_ref().map_or(0, |bloom| bloom.held())
@@ -547,21 +549,20 @@ impl ColumnWriter {
         if let (Values::Dictionary(_, entries), Slice::Indices(of_batch)) = (&column.values, values) {
             // These look at each value.
             let is_plain = self.geospatial.is_none() && self.page_bloom.is_none();
-            if let Some(coding) = self.coding.as_mut().filter(|_| is_plain) {
-                if !coding.begin_translation(entries, column.rows, budget)? {
+            if let Some(coding) = self.coding.as_mut().filter(|_| is_plain)
+                && coding.translates(entries, column.rows)
+            {
+                if !coding.take_translated((of_batch, entries), bytes, (gathered, indices), budget)? {
                     return Ok(false);
                 }
-                if coding.translation().is_some() {
-                    if !coding.take_translated(of_batch, bytes, (gathered, indices), budget)? {
-                        return Ok(false);
-                    }
-                    coding.is_leaving |= coding.is_beyond(options.dictionary_max());
-                    if let (Some(of), Some(translation)) = (&self.bounds_of, coding.translation()) {
-                        let fresh = translation.fresh(gathered, budget)?;
-                        add_bounds(&mut self.page.bounds, of, fresh, budget);
-                    }
-                    return Ok(true);
+                coding.is_leaving |= coding.is_beyond(options.dictionary_max());
+                if let Some(of) = &self.bounds_of {
+                    // NaNs are counted as often as they occur.
+                    let added = if of.is_floating() { of_batch } else { coding.fresh() };
+                    let values = gathered.look_up(entries, added, budget)?;
+                    add_bounds(&mut self.page.bounds, of, values, budget);
                 }
+                return Ok(true);
             }
             values = gathered.look_up(entries, of_batch, budget)?;
         }

@@ -106,7 +106,12 @@ impl LeafSummary {
     pub(super) fn finish(mut self) -> LeafStats {
         // It was looked at before.
         let _ = self.end_dictionary();
-        LeafStats { distinct: self.distinct.count(), frequent: self.frequent.finish(), ..self.stats }
+        let values = self.stats.entries.saturating_sub(self.stats.nulls);
+        LeafStats {
+            distinct: self.distinct.count().of_values(values),
+            frequent: self.frequent.finish(),
+            ..self.stats
+        }
     }
 
     fn end_dictionary(&mut self) -> Result<()> {

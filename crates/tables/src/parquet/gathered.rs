@@ -186,16 +186,43 @@ fn starts_of(levels: &Levels, leaf: &Leaf) -> Result<Vec<(u32, u32)>> {
     Ok(starts)
 }
 
+/// The bytes that entries of a dictionary take where they are values: it may come to that.
+fn bytes_of_entries(entries: &Values, indices: &[u32]) -> u64 {
+    let width = match entries {
+        Values::Boolean(_) => 1,
+        Values::Int32(_) | Values::Float(_) => 4,
+        Values::Int64(_) | Values::Double(_) => 8,
+        Values::Int96(values) | Values::FixedLenByteArray(values) => values.width(),
+        Values::ByteArray(strings) => {
+            let far =
+                |index: &u32| far_bytes(strings.views().get(usize_of_u32(*index)).copied().unwrap_or(0));
+            return u64_of(indices.iter().map(far).fold(16 * indices.len(), usize::saturating_add));
+        }
+        Values::Dictionary(..) => 0,
+    };
+    u64_of(width.saturating_mul(indices.len()))
+}
+
+/// Bytes of a string that are not in its view.
+fn far_bytes(view: u128) -> usize {
+    let length = usize_of_u32(word(view, 0));
+    if length > INLINE_BYTES_MAX { length } else { 0 }
+}
+
 /// Bytes of strings that are copied of a row, at most.
 fn copied_bytes(column: &ColumnBatch, starts: Option<&[(u32, u32)]>) -> usize {
-    let values = match &column.values {
-        Values::Dictionary(_, entries) => entries,
-        values => values,
+    let longest = |lengths: &mut dyn Iterator<Item = usize>| {
+        lengths.filter(|length| *length <= COPIED_BYTES_MAX).max().unwrap_or(0)
     };
-    let Values::ByteArray(values) = values else { return 0 };
-    let length = |view: &u128| usize_of_u32(word(*view, 0));
-    let longest = values.views().iter().map(length).filter(|length| *length <= COPIED_BYTES_MAX).max();
-    let longest = longest.filter(|length| *length > INLINE_BYTES_MAX).unwrap_or(0);
+    let longest = match &column.values {
+        Values::Dictionary(indices, entries) => {
+            let Values::ByteArray(values) = &**entries else { return 0 };
+            let used = indices.iter().filter_map(|index| values.views().get(usize_of_u32(*index)));
+            longest(&mut used.map(|view| far_bytes(*view)))
+        }
+        Values::ByteArray(values) => longest(&mut values.views().iter().map(|view| far_bytes(*view))),
+        _ => return 0,
+    };
     let of_row = |pair: &[(u32, u32)]| usize_of_u32(pair[1].1 - pair[0].1);
     let values = starts.map_or(1, |starts| starts.windows(2).map(of_row).max().unwrap_or(0));
     longest.saturating_mul(values)
@@ -275,9 +302,8 @@ impl Gathering {
         if let Values::Dictionary(indices, entries) = &column.values {
             return self.take_indices(column, (indices, entries), rows, before);
         }
-        let bytes = self.look_up()?;
-        let taken = self.values.extend(&column.values, rows.iter().map(|row| usize_of_u32(*row)))?;
-        Ok(bytes + taken)
+        self.look_up()?;
+        self.values.extend(&column.values, rows.iter().map(|row| usize_of_u32(*row)))
     }
 
     /// Takes rows of a column with a dictionary: their indices, as long as all rows have the same one.
@@ -294,10 +320,11 @@ impl Gathering {
         match &mut self.indices {
             Some((taken, of)) if Arc::ptr_eq(of, entries) => {
                 taken.extend(rows.iter().map(|row| indices[usize_of_u32(*row)]));
-                Ok(u64_of(size_of_val(rows)))
+                Ok(bytes_of_entries(entries, &taken[before..]))
             }
             _ => {
-                let mut bytes = self.look_up()?;
+                self.look_up()?;
+                let mut bytes = 0;
                 for row in rows {
                     let row = usize_of_u32(*row);
                     bytes += self.values.put(&column.values, (!column.is_null(row)).then_some(row))?;
@@ -307,16 +334,16 @@ impl Gathering {
         }
     }
 
-    /// Replaces indices by their values. Returns the bytes that these take.
-    fn look_up(&mut self) -> Result<u64> {
-        let Some((indices, entries)) = self.indices.take() else { return Ok(0) };
-        let (mut bytes, rows) = (0, indices.len());
+    /// Replaces indices by their values, whose bytes were counted before.
+    fn look_up(&mut self) -> Result<()> {
+        let Some((indices, entries)) = self.indices.take() else { return Ok(()) };
+        let rows = indices.len();
         let values = Values::Dictionary(indices.into(), entries);
         for row in 0..rows {
             let is_there = self.validity.get(row).is_none_or(|is_there| *is_there);
-            bytes += self.values.put(&values, is_there.then_some(row))?;
+            self.values.put(&values, is_there.then_some(row))?;
         }
-        Ok(bytes)
+        Ok(())
     }
 
     fn take_entries(

@@ -38,7 +38,6 @@ const UNMEASURED: &[(&str, &str)] = &[
     ("sort/gather.rs ROW_PRICE", "the example sorts flat rows"),
     ("write/sample.rs KEEP_PRICE", WRITER),
     ("write/part.rs GATHER_PRICE", WRITER),
-    ("write/translation.rs NAN_PRICE", WRITER),
     ("write/translation.rs TRANSLATE_PRICE", WRITER),
     ("write/statistics.rs NUMBER_PRICE", WRITER),
     ("write/statistics.rs STRING_PRICE", WRITER),

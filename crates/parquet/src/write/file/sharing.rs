@@ -12,10 +12,12 @@ use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_base::{Budget, Error, Result, Step};
 
 use super::{FileWriter, Room, State, strip_rows};
+use crate::batch::Values;
 use crate::write::column::Slack;
 use crate::write::page_bloom;
 use crate::write::part::{self, PART_PRICE};
 use crate::write::sharing::Sharing;
+use crate::write::translation::Translation;
 use crate::write::work::{ColumnWork, ColumnWorker, Facts, Sizes, Strip, Task};
 
 /// The cost of measuring a column of a batch, besides its entries.
@@ -206,6 +208,9 @@ impl FileWriter {
             let tables = [asked.bloom.is_some(), place.is_none_or(|place| !place.has_no_dictionary)];
             let mut growth = growth_of(bytes, u64_of(entries), tables);
             growth.held += asked.page_bloom.map_or(0, |bloom| page_bloom::growth_of(bloom, u64_of(entries)));
+            if let Values::Dictionary(_, entries) = &column.values {
+                growth.held += u64_of(Translation::growth_of(entries.len()));
+            }
             let measured = &mut sharing.measured;
             (measured.1.size, measured.1.held) =
                 (measured.1.size + growth.size, measured.1.held + growth.held);
