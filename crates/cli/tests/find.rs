@@ -41,6 +41,28 @@ fn rows_are_found_and_printed() {
     assert_eq!((nothing.code, &*nothing.out, &*nothing.err), (Some(1), "id,name,third\n", ""));
 }
 
+/// Several tests of one column ask the Bloom filters of its pages, all of which are one block.
+#[test]
+fn tests_that_share_a_filter() {
+    let folder = Folder::new();
+    let text = folder.write("three.csv", "c,n\nx,1\ny,2\nz,3\n");
+    let file = folder.path("three.parquet");
+    run(["copy", &text, &file, "--page-bloom", "c", "--quiet"]).succeeded();
+    for (predicate, expected) in [
+        ("c = 'x' OR c = 'y'", "n\n1\n2\n"),
+        ("c IN ('x') OR c IN ('z') OR c = 'nobody'", "n\n1\n3\n"),
+        ("c = 'x' AND c = 'x'", "n\n1\n"),
+        ("c = 'y' AND n = 2 OR c = 'z' AND n = 2", "n\n2\n"),
+    ] {
+        let found = run(["find", &file, predicate, "--columns", "n", "--format", "csv"]);
+        assert_eq!(found.succeeded(), expected, "{predicate}");
+    }
+    // More values than are asked for together.
+    let many: Vec<String> = (0..1_000).map(|number| format!("'{number}'")).collect();
+    let found = run(["count", &file, "--where", &format!("c IN ({}, 'z')", many.join(","))]);
+    assert_eq!(found.succeeded(), "1\n");
+}
+
 /// Rows after the first ones are the last lines of all: of one file and of several, of Parquet and of text, whatever is read in one piece.
 #[test]
 fn rows_after_others() {

@@ -9,7 +9,8 @@ use core::ops::Range;
 
 use marquetry_base::cast::{u64_of, usize_of_u32};
 use marquetry_base::{
-    Budget, Bytes, Codecs, Error, Failed, Machine, Object, Price, Release, Result, Step, release_all,
+    Budget, Bytes, Codecs, Demand, Error, Failed, Machine, Object, Price, Release, Result, Step, Want,
+    release_all,
 };
 
 use super::blooms::{self, Blooms};
@@ -455,6 +456,7 @@ impl RowFinder {
                             };
                             self.release_reading(then)?;
                         }
+                        Ok(Step::Need(demand)) if reading.is_again => return Ok(Step::Need(in_two(demand))),
                         Ok(Step::Need(demand)) => return Ok(Step::Need(demand)),
                         Ok(_) => return Ok(Step::Yield),
                         Err(error) => self.read_plainly(error)?,
@@ -683,6 +685,7 @@ impl RowFinder {
         }
         let mut reading = Box::new(Reading::new(row_group, reader, wanted));
         reading.takes_shortcuts = takes_shortcuts;
+        reading.is_again = how == How::Plainly;
         if how == How::Asking && self.options.structures.dictionary {
             let pages_of = |leaf| self.pages.get(&(row_group, leaf)).map(|pages| pages.len());
             let asking = dictionaries::Asking::new(
@@ -767,6 +770,22 @@ impl RowFinder {
         });
         Found { row_group, rows, pages: pages.collect() }
     }
+}
+
+/// The same ranges, each in two parts: hosts take a machine that asks for the same again, as soon as it has it, for one that does not
+/// get on.
+fn in_two(demand: Demand) -> Demand {
+    let mut parts = Demand::default();
+    for want in demand.wants {
+        match want {
+            Want::Range(object, range, priority) if range.end - range.start > 1 => {
+                parts.push(Want::Range(object, range.start..range.start + 1, priority));
+                parts.push(Want::Range(object, range.start + 1..range.end, priority));
+            }
+            other => parts.push(other),
+        }
+    }
+    parts
 }
 
 /// The hashes of the values that a test accepts, if it is of so few that a filter can be asked for them.

@@ -237,11 +237,11 @@ impl Judging {
         budget: &mut Budget<'_>,
     ) -> Result<Judgement> {
         let index = chunk.column_index.as_ref();
+        let is_flat = schema.leaves().get(test.leaf).is_some_and(|leaf| leaf.repetition_max == 0);
         let pages = match &mut self.pages {
             Some(pages) => pages,
             None => {
                 budget.charge_units(SEARCH_UNITS);
-                let is_flat = schema.leaves().get(test.leaf).is_some_and(|leaf| leaf.repetition_max == 0);
                 let found = match (index, &test.accepts, chunk.order.order()) {
                     // NaNs are not between bounds, and keys of INT96 need not be in the order of theirs.
                     (Some(index), Accepts::Values(ranges), Some(order))
@@ -274,7 +274,14 @@ impl Judging {
                 }
                 judged += 1;
                 let verdict = match index {
-                    Some(index) => test.judge(&chunk.order.of_page(index, page), &chunk.order, schema),
+                    Some(index) => {
+                        let mut known = chunk.order.of_page(index, page);
+                        let rows = chunk.rows(page);
+                        let has_values = known.nulls.is_some_and(|nulls| nulls < rows.end - rows.start);
+                        // A page of nothing but nulls counts all of its rows; in lists, some writers count fewer.
+                        known.is_only_nulls &= !(is_flat && has_values);
+                        test.judge(&known, &chunk.order, schema)
+                    }
                     None => Verdict::Some,
                 };
                 match verdict {

@@ -32,6 +32,8 @@ pub(super) struct Reading {
     pub(super) distrusted: Vec<Arc<ChunkPages>>,
     /// It depends on what indexes and headers say of pages.
     pub(super) takes_shortcuts: bool,
+    /// It is read for the second time.
+    pub(super) is_again: bool,
 }
 
 impl Reading {
@@ -46,6 +48,7 @@ impl Reading {
             found: RowSelection::none(),
             distrusted: Vec::new(),
             takes_shortcuts: false,
+            is_again: false,
         }
     }
 

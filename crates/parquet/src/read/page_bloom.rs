@@ -236,7 +236,7 @@ impl PageBloomProbe {
                 0 => range.end,
                 _ => start + u64_of(some) * u64::from(BLOCK_BYTES),
             };
-            if self.at >= self.asked || self.input.missing(start..end).is_some() {
+            if self.input.missing(start..end).is_some() {
                 let demand = self.demand(budget);
                 if !demand.is_empty() {
                     return Ok(Step::Need(demand));

@@ -40,6 +40,8 @@ const BUILD_UNITS: u64 = 500;
 /// Leaves that are measured together, and the price of each; and of a row group, each of which is memory that nobody has looked
 /// at lately.
 const MEASURED_AT_ONCE: usize = 4096;
+/// Row groups that are measured by a reader that goes from one to another.
+const MEASURED_OF_MANY: usize = 64;
 const MEASURE_PRICE: Price = Price::per_kilovalue(5 << 10);
 const MEASURE_GROUP_PRICE: Price = Price::per_kilovalue(20 << 10);
 
@@ -168,7 +170,10 @@ impl BatchReader {
         row_group: usize,
     ) -> Result<BatchReader> {
         let mut reader = BatchReader::new(object, metadata, codecs, options)?;
-        (reader.measured_end, reader.row_groups) = (reader.row_groups.end, row_group..row_group + 1);
+        // Not all of them: a reader may be made for each. Batches of larger ones after these are smaller than they could be.
+        reader.measured_groups = row_group;
+        reader.measured_end = reader.row_groups.end.min(row_group + MEASURED_OF_MANY);
+        reader.row_groups = row_group..row_group + 1;
         Ok(reader)
     }
 

@@ -1,11 +1,11 @@
 //! Rows in any order, to the directories that they belong to.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use marquetry_base::cast::usize_of_u32;
 use marquetry_base::{Error, ErrorKind, Result};
-use marquetry_parquet::batch::Batch;
+use marquetry_parquet::batch::{Batch, ColumnBatch, Values};
 use marquetry_parquet::schema::Schema;
 
 use super::folder::{Folder, NewFiles};
@@ -45,6 +45,8 @@ pub(super) struct Dispatch {
     writes: u64,
     /// Of the batch at hand: each row's directory.
     numbers: Vec<Number>,
+    /// The dictionaries of the last batch.
+    dictionaries: Vec<Weak<Values>>,
 }
 
 /// What sorting may use.
@@ -89,6 +91,7 @@ impl Dispatch {
             host,
             writes: 0,
             numbers: Vec::new(),
+            dictionaries: Vec::new(),
         }
     }
 
@@ -105,6 +108,17 @@ impl Dispatch {
             Ok(plain) => plain,
             Err(error) => return Err(self.after_others(error, files)),
         };
+        let dictionaries = dictionaries_of(plain.batch());
+        let is_same = |(before, now): (&Weak<Values>, &Weak<Values>)| before.ptr_eq(now);
+        let are_same = dictionaries.len() == self.dictionaries.len()
+            && self.dictionaries.iter().zip(&dictionaries).all(is_same);
+        if !are_same {
+            // Each directory would keep its own, until it gets rows again.
+            for directory in &mut self.directories {
+                directory.gathered.look_up()?;
+            }
+            self.dictionaries = dictionaries;
+        }
         let mut numbers = std::mem::take(&mut self.numbers);
         let found = self.find(&plain, partitioning, &mut numbers);
         self.numbers = numbers;
@@ -290,6 +304,14 @@ impl Dispatch {
         files.written.sorted_by_way_of = Some(sorting.spilled_bytes());
         Ok(())
     }
+}
+
+fn dictionaries_of(batch: &Batch) -> Vec<Weak<Values>> {
+    let dictionary = |column: &ColumnBatch| match &column.values {
+        Values::Dictionary(_, entries) => Arc::downgrade(entries),
+        _ => Weak::new(),
+    };
+    batch.columns.iter().map(dictionary).collect()
 }
 
 /// Rows that are gathered before their bytes are looked at.

@@ -270,6 +270,11 @@ impl Gathered {
         Ok(())
     }
 
+    /// Keeps no dictionary of a batch.
+    pub(crate) fn look_up(&mut self) -> Result<()> {
+        self.columns.iter_mut().try_for_each(Gathering::look_up)
+    }
+
     /// The rows that were taken, numbered as all of them were. None are left.
     pub(crate) fn finish(&mut self) -> Batch {
         let rows = std::mem::take(&mut self.rows);

@@ -9,10 +9,10 @@ use marquetry_conformance::craft::{BYTE_ARRAY, INT64};
 use marquetry_conformance::hostile::Manner;
 use marquetry_conformance::leaves::sums;
 use marquetry_conformance::written::Written;
-use marquetry_parquet::batch::{Batch, Layout, Values};
+use marquetry_parquet::batch::{Batch, FixedBytes, Layout, Values};
 use marquetry_parquet::format::Encoding;
 use marquetry_parquet::read::ReadOptions;
-use marquetry_parquet::schema::Schema;
+use marquetry_parquet::schema::{FieldDef, FieldType, LogicalType, PhysicalType, Schema};
 use marquetry_parquet::write::{
     BloomOptions, ColumnOptions, Fed, FileWriter, PageBloomOptions, PageVersion, Room, WriteOptions,
 };
@@ -138,6 +138,44 @@ fn what_is_written_does_not_depend_on_the_dictionaries_of_batches() {
         }
     }
     assert!(translated > 200, "{translated} columns had dictionaries");
+}
+
+/// As many entries as readers hand out: what is known of them is made room for in slices. NaNs of halves are counted, though entries are
+/// looked at once.
+#[test]
+fn large_dictionaries_of_batches() {
+    let entries: Arc<Values> = Arc::new((0..65_535_i64).collect::<Vec<_>>().into());
+    let indices = |batch: u32| -> Vec<u32> { (0..8_192).map(|row| (row * 7 + batch) % 65_535).collect() };
+    let batches_of = |is_kept: bool| -> Vec<Batch> {
+        let batch = |number| {
+            let values = match is_kept {
+                true => Values::Dictionary(indices(number).into(), Arc::clone(&entries)),
+                false => indices(number).into_iter().map(i64::from).collect::<Vec<_>>().into(),
+            };
+            Batch::of_values([values]).unwrap()
+        };
+        (0..4).map(batch).collect()
+    };
+    let schema = given::schema(&[("int64", INT64)], &["required"]);
+    let options = WriteOptions {
+        column: ColumnOptions { encoding: Some(Encoding::RleDictionary), ..plain() },
+        ..WriteOptions::default()
+    };
+    let plain = write(&schema, &batches_of(false), options.clone(), Manner::KIND).unwrap();
+    let kept = same_file(&schema, &batches_of(true), &options);
+    assert!(plain.object(FILE) == kept.object(FILE));
+
+    let half = LogicalType::Float16;
+    let field = FieldDef::new("half", FieldType::Leaf(PhysicalType::FixedLenByteArray(2), Some(half)));
+    let schema = Arc::new(Schema::of_fields(&[field.required()]).unwrap());
+    // One and a NaN.
+    let entries = FixedBytes::new(2, 2, vec![0x00, 0x3c, 0x00, 0x7e].into());
+    let indices: Vec<u32> = (0..20_000).map(|row| row % 2).collect();
+    let values = Values::Dictionary(indices.into(), Arc::new(Values::FixedLenByteArray(entries)));
+    let kept = write(&schema, &[Batch::of_values([values]).unwrap()], options, Manner::KIND).unwrap();
+    let metadata = marquetry_conformance::canonical::metadata(&kept.object(FILE), Manner::KIND).unwrap();
+    let statistics = metadata.row_groups[0].columns[0].statistics.clone().unwrap();
+    assert_eq!(statistics.nan_count, Some(10_000));
 }
 
 /// Most that is held are open pages of numbers; so they are ended and moved away, column by column, until it is enough. With those of strings

@@ -206,7 +206,10 @@ impl FileWriter {
             let asked = self.shared.options.of(sharing.measured.0);
             let place = self.columns.place(sharing.measured.0);
             let tables = [asked.bloom.is_some(), place.is_none_or(|place| !place.has_no_dictionary)];
+            let pages = u64_of(entries.div_ceil(self.shared.options.page_rows.max(1)));
             let mut growth = growth_of(bytes, u64_of(entries), tables);
+            growth.size += PAGE_BYTES * pages;
+            growth.held += PAGE_BYTES * pages;
             growth.held += asked.page_bloom.map_or(0, |bloom| page_bloom::growth_of(bloom, u64_of(entries)));
             if let Values::Dictionary(_, entries) = &column.values {
                 growth.held += u64_of(Translation::growth_of(entries.len()));
@@ -319,6 +322,9 @@ impl FileWriter {
         }
     }
 }
+
+/// Bytes of a page that are not of its entries: its header, and what an encoding and a codec begin with.
+const PAGE_BYTES: u64 = 256;
 
 /// By how much a column grows that takes values of so many bytes, and so many entries, with a Bloom filter and a
 /// dictionary, if it has them.
