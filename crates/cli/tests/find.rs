@@ -63,6 +63,19 @@ fn tests_that_share_a_filter() {
     assert_eq!(found.succeeded(), "1\n");
 }
 
+/// Files that are opened for some columns answer as those that are opened whole: another column is not meant, however alike its name.
+#[test]
+fn names_that_differ_in_case() {
+    let folder = Folder::new();
+    let text = folder.write("case.jsonl", "{\"G\":1,\"g\":{\"a\":7},\"z\":2}\n");
+    let file = folder.path("case.parquet");
+    run(["copy", &text, &file, "--quiet"]).succeeded();
+    let wanted = ["the column \"G\" holds values, and no field \"a\""];
+    run(["rows", &file, "--columns", "G.a"]).failed(2, &wanted);
+    run(["find", &file, "z > 0", "--columns", "G.a"]).failed(2, &wanted);
+    assert_eq!(run(["rows", &file, "--columns", "g.a", "--format", "csv"]).succeeded().lines().count(), 2);
+}
+
 /// Rows after the first ones are the last lines of all: of one file and of several, of Parquet and of text, whatever is read in one piece.
 #[test]
 fn rows_after_others() {
