@@ -273,7 +273,7 @@ impl Gathered {
     /// Whether a column is what it would be if files had been opened for all: a field that a file lacks is null where its group
     /// is, and nothing else of the group may have been read.
     fn can_do_with(&self, column: &ColumnPath) -> bool {
-        let (dotted, is_nested) = (column.dotted(), column.dotted().contains('.'));
+        let dotted = column.dotted();
         // Exactly: where names differ in case, or by what a list is written with, others that are not here may be meant.
         let is_it = |path: &str| {
             path.strip_prefix(&*dotted).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
@@ -283,6 +283,7 @@ impl Gathered {
                 .leaves(schema)
                 .is_ok_and(|leaves| leaves.iter().all(|leaf| is_it(&schema.leaf_path(*leaf))))
         };
+        let is_nested = dotted.contains('.');
         is_in(&self.unified.schema) && (!is_nested || self.schemas.iter().all(|file| is_in(file.schema())))
     }
 
