@@ -27,10 +27,12 @@ mod elements;
 pub mod marshal;
 pub mod statistics;
 mod toc;
+mod token;
 mod version;
 pub mod vint;
 
 pub use chunks::Packing;
 pub use data::{DataOptions, DataReader};
 pub use toc::{Component, FileName, parse_toc};
+pub use token::murmur3_token;
 pub use version::{IndexKind, Version};
