@@ -6,8 +6,8 @@ use core::ops::Range;
 
 use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_base::{
-    Budget, Bytes, Demand, Error, Input, Limit, Limits, Object, Price, Release, Result, Step, check_supply,
-    release_all,
+    Budget, Bytes, Demand, Error, Failed, Input, Limit, Limits, Machine, Object, Price, Release, Result,
+    Step, check_supply, release_all,
 };
 use marquetry_kernels::crc32;
 
@@ -25,9 +25,96 @@ pub(super) const ELEMENT_PRICE: Price = Price { kib: 2 << 10, kilovalue: 100 << 
 /// The price of a checksum's bytes.
 pub(super) const CRC_PRICE: Price = Price::per_kib(200);
 
+/// Reads a component of an SSTable from its start to its end: one product.
+///
+/// Asks for the object's length, then for its bytes, in their order.
+#[derive(Debug)]
+pub struct ComponentReader<P> {
+    elements: Elements,
+    parser: P,
+    is_done: bool,
+    failed: Failed,
+}
+
+/// What is particular to a component: what its elements are, and what they come to.
+pub trait Parser: Release {
+    /// What the component holds.
+    type Product;
+
+    /// Reads one element, or does another thing of that size. `Some` after the last.
+    fn next(
+        &mut self,
+        elements: &mut Elements,
+        budget: &mut Budget<'_>,
+    ) -> Result<Going<Option<Self::Product>>>;
+}
+
+impl<P> ComponentReader<P> {
+    /// A reader of the component that `elements` are of.
+    pub(super) fn of(elements: Elements, parser: P) -> ComponentReader<P> {
+        ComponentReader { elements, parser, is_done: false, failed: Failed::default() }
+    }
+}
+
+impl<P: Parser> ComponentReader<P> {
+    fn advance(&mut self, budget: &mut Budget<'_>) -> Result<Step<P::Product>> {
+        if let Going::Need(demand) = self.elements.length() {
+            return Ok(Step::Need(demand));
+        }
+        while !self.is_done {
+            match self.parser.next(&mut self.elements, budget)? {
+                Going::Done(Some(product)) => {
+                    self.is_done = true;
+                    return Ok(Step::Ready(product));
+                }
+                Going::Done(None) if budget.is_spent() => return Ok(Step::Yield),
+                Going::Done(None) => {}
+                Going::Need(demand) => return Ok(Step::Need(demand)),
+            }
+        }
+        Ok(Step::Done)
+    }
+}
+
+impl<P: Parser> Machine for ComponentReader<P> {
+    type Product = P::Product;
+
+    fn step(&mut self, budget: &mut Budget<'_>) -> Result<Step<P::Product>> {
+        Failed::run(self, |machine| &mut machine.failed, |machine| machine.advance(budget))
+    }
+
+    fn supply(&mut self, object: Object, range: Range<u64>, bytes: Bytes) -> Result<()> {
+        match self.is_done {
+            true => self.elements.check_object(object),
+            false => self.elements.supply(object, &range, bytes),
+        }
+    }
+
+    fn supply_length(&mut self, object: Object, length: u64) -> Result<()> {
+        if let Err(error) = self.elements.supply_length(object, length)? {
+            self.failed.set(error);
+        }
+        Ok(())
+    }
+
+    fn fail(&mut self, object: Object, _range: Range<u64>, reason: Error) {
+        if self.elements.check_object(object).is_ok() {
+            self.failed.set(reason);
+        }
+    }
+}
+
+/// For a reader that is no longer wanted, or has failed.
+impl<P: Parser> Release for ComponentReader<P> {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        self.failed.set_released();
+        self.parser.release(budget) && self.elements.release(budget)
+    }
+}
+
 /// The bytes of a component, and how far it was read.
 #[derive(Debug)]
-pub(super) struct Elements {
+pub struct Elements {
     object: Object,
     component: &'static str,
     /// What the component's length is checked against, and what the length of an element is.
@@ -44,9 +131,18 @@ pub(super) struct Elements {
 }
 
 /// What reading an element came to.
-pub(super) enum Going<T> {
+pub enum Going<T> {
     Done(T),
     Need(Demand),
+}
+
+impl<T> Going<T> {
+    pub(super) fn map<U>(self, turn: impl FnOnce(T) -> U) -> Going<U> {
+        match self {
+            Going::Done(done) => Going::Done(turn(done)),
+            Going::Need(demand) => Going::Need(demand),
+        }
+    }
 }
 
 /// Why an element cannot be read.
@@ -223,11 +319,6 @@ impl Release for Elements {
         self.window = Bytes::new();
         release_all(&mut [&mut self.input], budget)
     }
-}
-
-/// The step that a demand is.
-pub(super) fn need<T>(demand: Demand) -> Result<Step<T>> {
-    Ok(Step::Need(demand))
 }
 
 /// A reader of big-endian values.

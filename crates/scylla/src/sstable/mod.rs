@@ -32,5 +32,6 @@ pub mod vint;
 
 pub use chunks::Packing;
 pub use data::{DataOptions, DataReader};
+pub use elements::ComponentReader;
 pub use toc::{Component, FileName, parse_toc};
 pub use version::{IndexKind, Version};
