@@ -27,6 +27,7 @@ mod elements;
 pub mod marshal;
 pub mod statistics;
 mod toc;
+mod token;
 mod version;
 pub mod vint;
 
@@ -34,4 +35,5 @@ pub use chunks::Packing;
 pub use data::{DataOptions, DataReader};
 pub use elements::ComponentReader;
 pub use toc::{Component, FileName, parse_toc};
+pub use token::murmur3_token;
 pub use version::{IndexKind, Version};
