@@ -17,6 +17,8 @@ use super::vint;
 const READ_BYTES: u64 = 256 << 10;
 /// Bytes that are looked at together, and asked for first: most elements are much shorter.
 const WINDOW_BYTES: usize = 4 << 10;
+/// Bytes that are held of a component which is read here and there, before all are released.
+const HELD_BYTES_MAX: u64 = 512 << 10;
 /// Bytes whose checksum is computed in one go.
 const CRC_SLICE_BYTES: u64 = 64 << 10;
 
@@ -128,6 +130,8 @@ pub struct Elements {
     end: u64,
     /// Bytes from `at` on.
     window: Bytes,
+    /// The component is read here and there, in whole blocks of so many bytes; or else from start to end.
+    block_bytes: Option<u64>,
 }
 
 /// What reading an element came to.
@@ -178,7 +182,19 @@ impl Elements {
             at: 0,
             end: 0,
             window: Bytes::new(),
+            block_bytes: None,
         }
+    }
+
+    /// Elements that are read here and there. The component may be of any size: some blocks of it are held.
+    pub(super) fn in_blocks(
+        object: Object,
+        component: &'static str,
+        block_bytes: u64,
+        limits: &Limits,
+    ) -> Elements {
+        let elements = Elements::new(object, component, (Limit::TotalBytes, u64::MAX), limits);
+        Elements { block_bytes: Some(block_bytes), ..elements }
     }
 
     /// The component's length, once it is known; what to ask for before.
@@ -187,6 +203,11 @@ impl Elements {
             Some(length) => Going::Done(length),
             None => Going::Need(Demand::length(self.object)),
         }
+    }
+
+    /// The component's length, which is known since reading began.
+    pub(super) fn component_bytes(&self) -> u64 {
+        self.length.unwrap_or(0)
     }
 
     /// Where the next element begins.
@@ -202,6 +223,21 @@ impl Elements {
     /// Goes on with the elements in this range of the component.
     pub(super) fn seek(&mut self, range: Range<u64>) {
         (self.at, self.end, self.window) = (range.start, range.end, Bytes::new());
+        if self.block_bytes.is_some() && self.input.held() > HELD_BYTES_MAX {
+            self.input.clear();
+        }
+    }
+
+    /// Goes on after so many bytes.
+    pub(super) fn skip(&mut self, bytes: u64) {
+        let end = self.end;
+        match usize_of(bytes).filter(|bytes| *bytes <= self.window.len()) {
+            Some(in_window) => {
+                self.window = self.window.slice(in_window..);
+                self.at += u64_of(in_window);
+            }
+            None => self.seek(self.at.saturating_add(bytes).min(end)..end),
+        }
     }
 
     /// Reads one element with `read`, which may be called several times.
@@ -233,15 +269,26 @@ impl Elements {
             Limit::StructureBytes
                 .check(self.element_bytes_max, u64_of(self.window.len()))
                 .map_err(|error| self.fault(error.at_offset(self.at)))?;
+            if self.block_bytes.is_some() && self.input.held() > HELD_BYTES_MAX {
+                self.input.release(0..self.at);
+            }
             tried = (2 * tried).max(WINDOW_BYTES);
             let range = self.at..self.at + u64_of(tried).min(left);
             match self.input.contiguous(range.clone())? {
                 Some(window) => self.window = window,
-                None => {
-                    let asked = range.end.max(range.start.saturating_add(READ_BYTES).min(self.end));
-                    return Ok(Going::Need(self.demand(range.start..asked)));
-                }
+                None => return Ok(Going::Need(self.demand(self.asked(range)))),
             }
+        }
+    }
+
+    /// The bytes that are asked for where these are needed.
+    fn asked(&self, range: Range<u64>) -> Range<u64> {
+        match (self.block_bytes, self.length) {
+            (Some(block), Some(length)) => {
+                let end = range.end.div_ceil(block).saturating_mul(block);
+                range.start / block * block..end.min(length)
+            }
+            _ => range.start..range.end.max(range.start.saturating_add(READ_BYTES).min(self.end)),
         }
     }
 
