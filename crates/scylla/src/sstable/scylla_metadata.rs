@@ -10,6 +10,7 @@ use alloc::vec::Vec;
 use marquetry_base::{Budget, Error, Limit, Limits, Object, Release, Result};
 
 use super::elements::{ComponentReader, Cursor, Elements, Fault, Going, Parser, text};
+use super::table_columns::KeyNames;
 
 /// What Scylla.db holds, as far as it is of use here.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -56,6 +57,14 @@ pub enum ColumnKind {
 }
 
 impl ScyllaSchema {
+    /// The names of the key columns.
+    pub fn key_names(&self) -> KeyNames {
+        KeyNames {
+            partition_key: self.names(ColumnKind::PartitionKey),
+            clustering: self.names(ColumnKind::Clustering),
+        }
+    }
+
     /// The names of the columns of a kind, in their order.
     pub fn names(&self, kind: ColumnKind) -> Vec<String> {
         self.columns.iter().filter(|column| column.kind == kind).map(|column| column.name.clone()).collect()

@@ -479,6 +479,7 @@ fn the_schema_in_a_scylla_db() {
         names.map(|kind| schema.names(kind)),
         [["sensor"], ["at"], ["place"], ["value"]].map(|n| n.map(String::from).to_vec())
     );
+    assert_eq!(schema.key_names().clustering, ["at"]);
     for bytes in faults(&bytes, 1) {
         if let Err(error) = read(&bytes) {
             assert_eq!(error.place().object.as_deref(), Some("Scylla.db"), "{error}");
