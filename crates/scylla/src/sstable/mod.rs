@@ -24,7 +24,10 @@ pub mod compression_info;
 pub mod counter;
 mod data;
 mod elements;
+pub mod filter;
+pub mod index;
 pub mod marshal;
+pub mod scylla_metadata;
 pub mod statistics;
 mod table_columns;
 mod toc;
@@ -34,6 +37,7 @@ pub mod vint;
 
 pub use chunks::Packing;
 pub use data::{DataOptions, DataReader};
+pub use elements::ComponentReader;
 pub use table_columns::{ColumnMap, KeyColumn, KeyNames, TableColumns};
 pub use toc::{Component, FileName, parse_toc};
 pub use token::murmur3_token;
