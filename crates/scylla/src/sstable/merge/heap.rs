@@ -11,10 +11,6 @@ pub(super) struct Heap {
 }
 
 impl Heap {
-    pub(super) fn is_empty(&self) -> bool {
-        self.items.is_empty()
-    }
-
     pub(super) fn first(&self) -> Option<usize> {
         self.items.first().copied()
     }
@@ -86,6 +82,6 @@ mod tests {
             assert_eq!(second.map(|item| keys[item]), heap.first().map(|item| keys[item]));
         }
         assert_eq!(popped, [0, 1, 2, 3, 3, 5, 7, 8, 9]);
-        assert!(heap.is_empty());
+        assert_eq!(heap.first(), None);
     }
 }

@@ -124,7 +124,7 @@ impl Input {
     }
 
     /// Whether the next batch goes on with this one's last partition; `None` if it has not come.
-    fn next_continues(&self) -> Option<Continues> {
+    pub(super) fn next_continues(&self) -> Option<Continues> {
         match &self.next {
             Some(next) => Some(next.continues),
             None if self.is_finished => Some(Continues::Nothing),
@@ -256,6 +256,17 @@ impl Input {
                 return Poll::End;
             }
             spent.push(self.shift());
+        }
+    }
+
+    /// Finds the row's end, after all of its cells.
+    pub(super) fn end_row(&mut self, spent: &mut Vec<MutationBatch>) -> Poll {
+        loop {
+            match self.row_continues() {
+                Some(false) => return Poll::End,
+                Some(true) => spent.push(self.shift()),
+                None => return Poll::Need,
+            }
         }
     }
 

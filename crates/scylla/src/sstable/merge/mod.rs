@@ -446,13 +446,20 @@ impl Merger {
                 Poll::Some => {}
             }
             if !self.can_copy_partitions(number, budget) {
-                self.begin_group();
-                self.is_partition_begun = true;
-                self.state = State::Entries;
-                return Flow::Done;
+                return self.leave_through(number);
             }
         }
-        let end = self.run_end(number, budget);
+        let mut end = self.run_end(number, budget);
+        let input = &self.inputs[number];
+        if self.options.live_at.is_some() && input.batch.is_open && end == input.batch.partitions.ends.len() {
+            // Of a row that goes on in the next batch, something may be deleted there.
+            match input.next_continues() {
+                None => return Flow::Need(number),
+                Some(Continues::Entry) if end == input.partition + 1 => return self.leave_through(number),
+                Some(Continues::Entry) => end -= 1,
+                Some(_) => {}
+            }
+        }
         let input = &mut self.inputs[number];
         let (start, from) = (input.partition, input.entry);
         let batch = &input.batch;
@@ -486,6 +493,16 @@ impl Merger {
             column: 0,
             partition_end: Some(end),
         });
+        Flow::Done
+    }
+
+    /// Goes on entry by entry with the partition that is next, of which something may be in the output.
+    fn leave_through(&mut self, number: usize) -> Flow {
+        let input = &self.inputs[number];
+        let is_begun = input.partition == 0 && input.batch.continues != Continues::Nothing;
+        self.begin_group();
+        self.is_partition_begun = is_begun;
+        self.state = State::Entries;
         Flow::Done
     }
 

@@ -190,6 +190,12 @@ impl Row {
             return Ok(None);
         }
         if self.column == self.columns_end {
+            // A row may go on in another batch without a cell.
+            for version in &self.versions {
+                if context.inputs[*version].end_row(context.spent) == Poll::Need {
+                    return Ok(Some(Flow::Need(*version)));
+                }
+            }
             context.output.end_row();
             return Ok(Some(Flow::Done));
         }
