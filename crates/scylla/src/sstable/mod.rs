@@ -26,11 +26,13 @@ mod data;
 mod elements;
 pub mod marshal;
 pub mod statistics;
+mod table_columns;
 mod toc;
 mod version;
 pub mod vint;
 
 pub use chunks::Packing;
 pub use data::{DataOptions, DataReader};
+pub use table_columns::{ColumnMap, KeyColumn, KeyNames, TableColumns};
 pub use toc::{Component, FileName, parse_toc};
 pub use version::{IndexKind, Version};
