@@ -28,6 +28,7 @@ pub mod marshal;
 pub mod statistics;
 mod table_columns;
 mod toc;
+mod token;
 mod version;
 pub mod vint;
 
@@ -35,4 +36,5 @@ pub use chunks::Packing;
 pub use data::{DataOptions, DataReader};
 pub use table_columns::{ColumnMap, KeyColumn, KeyNames, TableColumns};
 pub use toc::{Component, FileName, parse_toc};
+pub use token::murmur3_token;
 pub use version::{IndexKind, Version};
