@@ -322,7 +322,8 @@ mod tests {
     #[test]
     #[cfg(unix)]
     fn everything_below_is_listed() {
-        let tree = Tree::new(&["t/b.db", "t/a/.hidden/c", "t/a/_d", "t/loop -> ../t", "t/lost -> nowhere", "e"]);
+        let tree =
+            Tree::new(&["t/b.db", "t/a/.hidden/c", "t/a/_d", "t/loop -> ../t", "t/lost -> nowhere", "e"]);
         std::fs::write(tree.0.path().join("t/b.db"), "four").unwrap();
         let listed = list(&tree.0.path().join("t")).unwrap().into_iter();
         let listed: Vec<(String, u64)> = listed

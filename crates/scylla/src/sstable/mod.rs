@@ -23,6 +23,7 @@ mod chunks;
 pub mod compression_info;
 pub mod counter;
 mod data;
+mod definition;
 mod elements;
 pub mod marshal;
 pub mod statistics;
