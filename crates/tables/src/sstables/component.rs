@@ -76,7 +76,12 @@ impl Sstable {
     }
 
     /// Opens Data.db. What waits for it ends when `cancel` is set.
-    pub(super) fn data(&self, store: &Arc<dyn Store>, cancel: &Cancel, bytes_read: &BytesRead) -> Result<DataSource> {
+    pub(super) fn data(
+        &self,
+        store: &Arc<dyn Store>,
+        cancel: &Cancel,
+        bytes_read: &BytesRead,
+    ) -> Result<DataSource> {
         let path = self.files.path(&Component::Data);
         let source = cancel.of_store(store).reopen(&path, &self.version);
         let source = source.map_err(|error| named(error, &name_of(&path)))?;
@@ -114,7 +119,7 @@ impl ByteSource for Counted {
 
 /// The product of a machine that reads a component.
 fn read<M: Machine>(store: &dyn Store, path: &Path, mut machine: M) -> Result<M::Product> {
-    let opened = || {
+    let mut opened = || {
         let (source, _) = store.open(path)?;
         drive(&mut machine, &ByteSources::new().with(FILE, source))?
             .ok_or_else(|| Error::internal("a component's reader ended without a product"))

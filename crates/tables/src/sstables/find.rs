@@ -127,7 +127,9 @@ impl Listing {
                 let mut files = BTreeMap::new();
                 for found in store.find(path, &["db", "txt", "crc32"])? {
                     let name = found.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-                    if let Some(name) = FileName::parse(name).map_err(|error| named(error, &name_of(&found)))? {
+                    if let Some(name) =
+                        FileName::parse(name).map_err(|error| named(error, &name_of(&found)))?
+                    {
                         let folder = parent(&found);
                         if only.insert(folder.join(stem(&name))) {
                             files.extend(store.list(&folder)?);
@@ -227,7 +229,8 @@ impl Listing {
         for component in listed {
             let path = sstable.path(&component);
             let Some(bytes) = self.files.get(&path) else {
-                let why = format!("an incomplete SSTable: {} is listed in TOC.txt and missing", component.name());
+                let why =
+                    format!("an incomplete SSTable: {} is listed in TOC.txt and missing", component.name());
                 return Err(named(Error::corrupt(why), &sstable.shown()));
             };
             sstable.components.push((component, *bytes));

@@ -35,9 +35,12 @@ impl Origin {
 pub(super) fn of(folder: &Path) -> Origin {
     // A relative path may begin inside of the layout.
     let absolute = std::path::absolute(folder).ok().filter(|_| !folder.to_string_lossy().contains("://"));
-    let parts: Vec<&str> = absolute.as_deref().unwrap_or(folder).iter().filter_map(|part| part.to_str()).collect();
+    let parts: Vec<&str> =
+        absolute.as_deref().unwrap_or(folder).iter().filter_map(|part| part.to_str()).collect();
     let parts = match &*parts {
-        [before @ .., "snapshots", _] | [before @ .., "backups" | "staging" | "upload" | "quarantine"] => before,
+        [before @ .., "snapshots", _] | [before @ .., "backups" | "staging" | "upload" | "quarantine"] => {
+            before
+        }
         all => all,
     };
     let owned = |part: &str| Some(part.to_owned());
