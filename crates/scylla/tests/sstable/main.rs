@@ -13,6 +13,7 @@ mod dump;
 mod files;
 mod hostile;
 mod json;
+mod mapping;
 mod values;
 
 use std::collections::BTreeMap;
