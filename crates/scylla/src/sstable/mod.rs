@@ -20,12 +20,14 @@
 pub mod batch;
 pub mod checksums;
 mod chunks;
+pub mod compare;
 pub mod compression_info;
 pub mod counter;
 mod data;
 mod definition;
 mod elements;
 pub mod marshal;
+pub mod merge;
 pub mod statistics;
 mod table_columns;
 mod toc;
