@@ -55,7 +55,7 @@ impl Window {
 
     /// Uses bytes at its start.
     pub(super) fn consume(&mut self, bytes: usize) {
-        self.start = (self.start + bytes).min(self.end);
+        self.start = self.start.saturating_add(bytes).min(self.end);
     }
 }
 

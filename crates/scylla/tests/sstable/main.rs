@@ -12,6 +12,7 @@ mod driver;
 mod dump;
 mod files;
 mod hostile;
+mod index;
 mod json;
 mod mapping;
 mod values;
