@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use marquetry::base::calendar::TimeUnit;
 use marquetry::base::cast::u64_of;
 use marquetry::base::print;
-use marquetry::base::calendar::TimeUnit;
 use marquetry::describe::sstables_json;
 use marquetry::io::store::{Store, Stores};
 use marquetry::scylla::sstable::batch::NO_DELETION_TIME;
@@ -184,7 +184,7 @@ fn one(sstable: &SstableDescription, is_of_several: bool) -> String {
         "compression",
         &sstable.compression.as_ref().map_or_else(
             || "none".to_owned(),
-            |it| format!("{}, chunks of {}", printable(&it.class), size(it.chunk_bytes.into())),
+            |it| format!("{}, chunks of {} KiB", printable(&it.class), it.chunk_bytes.div_ceil(1024)),
         ),
     );
     let class = sstable.partitioner.rsplit('.').next().unwrap_or_default();

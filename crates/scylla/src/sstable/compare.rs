@@ -108,7 +108,9 @@ impl Comparator {
     /// have decimals in them.
     pub fn check(&self, value: &[u8]) -> Result<()> {
         if self.has_decimals && value.len() > DECIMAL_BYTES_MAX {
-            return Err(Error::unsupported("keys with decimals of more than 1,024 bytes, if they are sorted"));
+            return Err(Error::unsupported(
+                "keys with decimals of more than 1,024 bytes, if they are sorted",
+            ));
         }
         Ok(())
     }
@@ -125,7 +127,9 @@ impl Comparator {
             order => (order, false),
         };
         let found = match (order, left, right) {
-            (Order::Int, Values::Four(left), Values::Four(right)) => left.get(left_at).cmp(&right.get(right_at)),
+            (Order::Int, Values::Four(left), Values::Four(right)) => {
+                left.get(left_at).cmp(&right.get(right_at))
+            }
             (Order::Long, Values::Eight(left), Values::Eight(right)) => {
                 left.get(left_at).cmp(&right.get(right_at))
             }
@@ -219,9 +223,12 @@ impl Order {
 
     fn of_native(native: &CqlType) -> Result<Order> {
         Ok(match native {
-            CqlType::Ascii | CqlType::Text | CqlType::Blob | CqlType::Inet | CqlType::Date | CqlType::Time => {
-                Order::Bytes
-            }
+            CqlType::Ascii
+            | CqlType::Text
+            | CqlType::Blob
+            | CqlType::Inet
+            | CqlType::Date
+            | CqlType::Time => Order::Bytes,
             CqlType::Boolean => Order::Boolean,
             CqlType::Tinyint | CqlType::Smallint => Order::Short,
             CqlType::Int => Order::Int,
@@ -232,7 +239,11 @@ impl Order {
             CqlType::Decimal => Order::Decimal,
             CqlType::Uuid => Order::Uuid,
             CqlType::Timeuuid => Order::TimeUuid,
-            other => return Err(Error::unsupported(alloc::format!("keys of the type {other}, which has no order"))),
+            other => {
+                return Err(Error::unsupported(alloc::format!(
+                    "keys of the type {other}, which has no order"
+                )));
+            }
         })
     }
 
@@ -367,7 +378,8 @@ fn scaled(left: &[u32], mut right: Vec<u32>, mut power: u64) -> Ordering {
     };
     // The binary logarithm of ten is between these two, divided by a million.
     let (left_bits, right_bits) = (bits(left), bits(&right));
-    let (least, most) = (u128::from(power) * 3_321_928 / 1_000_000, u128::from(power) * 3_321_929 / 1_000_000 + 1);
+    let (least, most) =
+        (u128::from(power) * 3_321_928 / 1_000_000, u128::from(power) * 3_321_929 / 1_000_000 + 1);
     if left_bits < right_bits + least {
         return Ordering::Less;
     }
@@ -422,9 +434,7 @@ fn time_uuids(left: u128, right: u128) -> Ordering {
     // With these bits inverted, signed bytes compare as unsigned ones.
     const SIGNS: u64 = 0x8080_8080_8080_8080;
     let time = |uuid| time_of(uuid).cast_signed();
-    time(left)
-        .cmp(&time(right))
-        .then_with(|| (low_half(left) ^ SIGNS).cmp(&(low_half(right) ^ SIGNS)))
+    time(left).cmp(&time(right)).then_with(|| (low_half(left) ^ SIGNS).cmp(&(low_half(right) ^ SIGNS)))
 }
 
 fn take<'a>(bytes: &mut &'a [u8], count: usize) -> Option<&'a [u8]> {

@@ -110,8 +110,20 @@ fn merge_shards(left: (Shard, Kind), right: (Shard, Kind)) -> (Shard, Kind) {
             let count = of_left.count.wrapping_add(of_right.count);
             (Shard { clock, count, ..of_left }, Kind::Local)
         }
-        _ if of_left.clock == of_right.clock => if of_left.count > of_right.count { left } else { right },
-        Kind::Global => if of_left.clock > of_right.clock { left } else { right },
+        _ if of_left.clock == of_right.clock => {
+            if of_left.count > of_right.count {
+                left
+            } else {
+                right
+            }
+        }
+        Kind::Global => {
+            if of_left.clock > of_right.clock {
+                left
+            } else {
+                right
+            }
+        }
         Kind::Remote => {
             let (of_left, of_right) = (of_left.clock, of_right.clock);
             let is_later = (of_left >= 0 && of_right > 0 && of_left >= of_right)
@@ -167,8 +179,16 @@ mod tests {
 
     #[test]
     fn shards_are_merged_as_servers_do() {
-        let left = [(1, 5, 7, 'g'), (3, 2, 10, 'l'), (4, 9, 1, 'r'), (5, 3, 3, 'g'), (6, -5, 1, 'r'), (9, 1, 1, 'g')];
-        let right = [(1, 6, 2, 'g'), (2, 1, 1, 'r'), (3, 4, 5, 'l'), (4, 1, 8, 'l'), (5, 3, 4, 'g'), (6, -4, 2, 'r')];
+        let left = [
+            (1, 5, 7, 'g'),
+            (3, 2, 10, 'l'),
+            (4, 9, 1, 'r'),
+            (5, 3, 3, 'g'),
+            (6, -5, 1, 'r'),
+            (9, 1, 1, 'g'),
+        ];
+        let right =
+            [(1, 6, 2, 'g'), (2, 1, 1, 'r'), (3, 4, 5, 'l'), (4, 1, 8, 'l'), (5, 3, 4, 'g'), (6, -4, 2, 'r')];
         let merged = [
             (1, 6, 2, 'g'),
             (2, 1, 1, 'r'),

@@ -24,7 +24,12 @@ pub(crate) fn table(is_counter: bool) -> Arc<TableColumns> {
     let set = format!("SetType({package}.Int32Type)");
     let user = format!("UserType(ks,75,61:{package}.Int32Type,62:{package}.UTF8Type)");
     let statistics = if is_counter {
-        craft::statistics("Int32Type", &clustering, &[("s", "CounterColumnType")], &[("c", "CounterColumnType")])
+        craft::statistics(
+            "Int32Type",
+            &clustering,
+            &[("s", "CounterColumnType")],
+            &[("c", "CounterColumnType")],
+        )
     } else {
         let statics = [("s", "Int32Type"), ("sm", map.as_str())];
         let regulars =
@@ -147,7 +152,11 @@ pub(crate) struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    pub(crate) fn write(sstable: &Sstable, is_counter: bool, cut: &'a mut dyn FnMut() -> bool) -> Vec<MutationBatch> {
+    pub(crate) fn write(
+        sstable: &Sstable,
+        is_counter: bool,
+        cut: &'a mut dyn FnMut() -> bool,
+    ) -> Vec<MutationBatch> {
         let mut writer = Writer { is_counter, batch: blank(is_counter), done: Vec::new(), cut };
         for ((_, key), partition) in sstable {
             writer.partition(key, partition);
@@ -211,7 +220,10 @@ impl<'a> Writer<'a> {
         entries.timestamps.push(NO_TIMESTAMP);
         let small = |number: i64| i32::try_from(number).expect("small");
         let round = |number: i64| (number + 1).div_euclid(4);
-        let values = [if prefix > 0 { small(-round(place.0)) } else { 0 }, if prefix > 1 { small(round(place.1)) } else { 0 }];
+        let values = [
+            if prefix > 0 { small(-round(place.0)) } else { 0 },
+            if prefix > 1 { small(round(place.1)) } else { 0 },
+        ];
         for (column, value) in entries.clustering.iter_mut().zip(values) {
             let Values::Four(values) = &mut column.values else { panic!() };
             values.push(value);
@@ -347,7 +359,11 @@ pub(crate) fn read(batches: &[MutationBatch], is_counter: bool) -> Sstable {
                 let place = place(batch, entry);
                 let goes_on = entry == 0 && batch.continues == Continues::Entry;
                 let before = last.as_ref().expect("a partition").1;
-                assert!(if goes_on { before == place } else { before < place || place == STATIC }, "rows in order: {before:?}, {place:?} {:?} ({goes_on}, entry {entry})", batch.entries.kinds[entry]);
+                assert!(
+                    if goes_on { before == place } else { before < place || place == STATIC },
+                    "rows in order: {before:?}, {place:?} {:?} ({goes_on}, entry {entry})",
+                    batch.entries.kinds[entry]
+                );
                 last = Some((key.clone(), place));
                 if batch.entries.kinds[entry].is_row() {
                     read_row(batch, entry, &mut seen, partition.rows.entry(place).or_default(), is_counter);

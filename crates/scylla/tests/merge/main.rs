@@ -10,7 +10,6 @@ mod files;
 
 mod form;
 
-
 mod model;
 mod random;
 

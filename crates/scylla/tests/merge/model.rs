@@ -76,7 +76,8 @@ pub(crate) fn merge(versions: &[Partition], is_counter: bool) -> Partition {
             _ => ranges.push((pair[0], pair[1], range)),
         }
     }
-    let places: BTreeSet<Position> = versions.iter().flat_map(|version| version.rows.keys().copied()).collect();
+    let places: BTreeSet<Position> =
+        versions.iter().flat_map(|version| version.rows.keys().copied()).collect();
     let mut rows = BTreeMap::new();
     for place in places {
         let range = ranges.iter().find(|(start, end, _)| *start < place && place < *end);

@@ -181,7 +181,11 @@ fn live(sstable: &Sstable, now: u32) -> Sstable {
     live.filter(|(_, partition)| *partition != Partition::default()).collect()
 }
 
-fn batches(random: &mut Random, inputs: &[Sstable], mix: Mix) -> Vec<Vec<marquetry_scylla::sstable::batch::MutationBatch>> {
+fn batches(
+    random: &mut Random,
+    inputs: &[Sstable],
+    mix: Mix,
+) -> Vec<Vec<marquetry_scylla::sstable::batch::MutationBatch>> {
     let cuts = [0, 0, 2, 5, 30][usize::try_from(random.below(5)).expect("small")];
     let mut cut = || cuts > 0 && random.one_in(cuts);
     inputs.iter().map(|input| Writer::write(input, mix.is_counter, &mut cut)).collect()

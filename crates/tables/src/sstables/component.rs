@@ -1,6 +1,6 @@
 //! The components of an SSTable, read.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use marquetry_io::{ByteSource, ByteSources, ObjectVersion, drive};
 use marquetry_scylla::sstable::checksums::{ChecksumsReader, parse_digest};
 use marquetry_scylla::sstable::compression_info::CompressionInfoReader;
 use marquetry_scylla::sstable::statistics::{Statistics, StatisticsReader};
-use marquetry_scylla::sstable::{Component, Packing};
+use marquetry_scylla::sstable::{Component, Packing, murmur3_token};
 
 use super::find::SstableFiles;
 use crate::subject::{name_of, named, renamed};
@@ -40,7 +40,7 @@ impl Sstable {
     /// Those of the readers, with the component's path; `Io` for what cannot be read.
     pub(super) fn open(store: &dyn Store, files: SstableFiles, limits: Limits) -> Result<Sstable> {
         let machine = StatisticsReader::new(FILE, files.name.version, limits);
-        let statistics = read(store, &files.path(&Component::Statistics), machine)?;
+        let statistics = read(store, &files, &Component::Statistics, machine)?;
         let (_, version) = store.open(&files.path(&Component::Data))?;
         Ok(Sstable { files, statistics, version })
     }
@@ -50,16 +50,30 @@ impl Sstable {
         self.version.bytes()
     }
 
+    /// Whether it may have partitions with these tokens, by its statistics.
+    pub(super) fn may_have(&self, tokens: &RangeInclusive<i64>) -> bool {
+        match &self.statistics.stats.key_range {
+            Some((first, last)) if self.is_sorted_by_tokens() => {
+                murmur3_token(last) >= *tokens.start() && murmur3_token(first) <= *tokens.end()
+            }
+            _ => true,
+        }
+    }
+
+    pub(super) fn is_sorted_by_tokens(&self) -> bool {
+        self.statistics.partitioner.rsplit('.').next() == Some("Murmur3Partitioner")
+    }
+
     /// How Data.db is packed.
     pub(super) fn packing(&self, store: &dyn Store, limits: Limits) -> Result<Packing> {
         let has = |component: &Component| self.files.bytes_of(component).is_some();
         Ok(if has(&Component::CompressionInfo) {
             let machine = CompressionInfoReader::new(FILE, self.files.name.version, limits);
-            let info = read(store, &self.files.path(&Component::CompressionInfo), machine)?;
+            let info = read(store, &self.files, &Component::CompressionInfo, machine)?;
             Packing::Compressed(Arc::new(info))
         } else if has(&Component::Crc) {
             let machine = ChecksumsReader::new(FILE, limits);
-            Packing::Plain(Some(Arc::new(read(store, &self.files.path(&Component::Crc), machine)?)))
+            Packing::Plain(Some(Arc::new(read(store, &self.files, &Component::Crc, machine)?)))
         } else {
             Packing::Plain(None)
         })
@@ -118,13 +132,18 @@ impl ByteSource for Counted {
 }
 
 /// The product of a machine that reads a component.
-fn read<M: Machine>(store: &dyn Store, path: &Path, mut machine: M) -> Result<M::Product> {
+pub(super) fn read<M: Machine>(
+    store: &dyn Store,
+    files: &SstableFiles,
+    component: &Component,
+    mut machine: M,
+) -> Result<M::Product> {
     let mut opened = || {
-        let (source, _) = store.open(path)?;
+        let (source, _) = store.open(&files.path(component))?;
         drive(&mut machine, &ByteSources::new().with(FILE, source))?
             .ok_or_else(|| Error::internal("a component's reader ended without a product"))
     };
-    opened().map_err(|error| renamed(error, &name_of(path)))
+    opened().map_err(|error| files.named(error))
 }
 
 /// The bytes of a small object.

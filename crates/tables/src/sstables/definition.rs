@@ -2,14 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use marquetry_base::{Error, Result};
+use marquetry_base::{Error, Limits, Result};
 use marquetry_io::store::{Found, Store};
 use marquetry_scylla::cql::{Definitions, Name, TableDef, TableName, ViewDef};
+use marquetry_scylla::sstable::scylla_metadata::ScyllaMetadataReader;
 use marquetry_scylla::sstable::statistics::SerializationHeader;
-use marquetry_scylla::sstable::{KeyNames, TableColumns};
+use marquetry_scylla::sstable::{Component, KeyNames, TableColumns};
 
-use super::component::read_text;
-use super::find::FoundTable;
+use super::component::{FILE, read, read_text};
+use super::find::{FoundTable, SstableFiles};
 use super::options::Definition;
 use super::origin::Origin;
 use crate::subject::{name_of, named};
@@ -36,6 +37,7 @@ pub(super) fn define(
     table: &FoundTable,
     headers: &[&SerializationHeader],
     given: &Definition,
+    limits: Limits,
 ) -> Result<Defined> {
     let origin = &table.origin;
     match given {
@@ -65,9 +67,31 @@ pub(super) fn define(
                     return Ok(Defined { from: Some(name), ..found });
                 }
             }
-            without(headers, origin)
+            of_scylla(store, table, headers, limits)?.map_or_else(|| without(headers, origin), Ok)
         }
     }
+}
+
+/// What a Scylla.db says, if there is one that says anything: the names of key columns when it was written.
+fn of_scylla(
+    store: &dyn Store,
+    table: &FoundTable,
+    headers: &[&SerializationHeader],
+    limits: Limits,
+) -> Result<Option<Defined>> {
+    let has = |files: &&SstableFiles| files.bytes_of(&Component::Scylla).is_some();
+    for files in table.sstables.iter().filter(has) {
+        let made = read(store, files, &Component::Scylla, ScyllaMetadataReader::new(FILE, limits))?;
+        let Some(schema) = made.schema else { continue };
+        let columns = TableColumns::new(headers, Some(&schema.key_names()));
+        let path = name_of(&files.path(&Component::Scylla));
+        return Ok(Some(Defined {
+            columns: columns.map_err(|error| named(error, &path))?,
+            name: Some(format!("{}.{}", schema.keyspace, schema.table)),
+            from: Some(path),
+        }));
+    }
+    Ok(None)
 }
 
 /// Where a definition may be, the nearest first.

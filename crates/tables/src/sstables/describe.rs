@@ -150,8 +150,7 @@ pub struct Facts {
 /// As [`Sstables::open`](super::Sstables::open).
 pub fn describe(path: &Path, options: &SstablesOptions) -> Result<SstablesDescription> {
     let table = SstablesOf::open(path, options)?;
-    let described = |sstable: &Sstable| one(&table, sstable);
-    let sstables = table.sstables.iter().map(described).collect::<Result<Vec<_>>>()?;
+    let sstables = table.sstables.iter().map(|sstable| one(&table, sstable)).collect::<Result<Vec<_>>>()?;
     let mut facts = sstables.iter().map(|sstable| &sstable.facts);
     let mut total = facts.next().cloned().unwrap_or_default();
     facts.for_each(|facts| total.add(facts));

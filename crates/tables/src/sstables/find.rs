@@ -10,7 +10,7 @@ use marquetry_scylla::sstable::{Component, FileName, parse_toc};
 
 use super::component::read_text;
 use super::origin::{self, Origin};
-use crate::subject::{name_of, named};
+use crate::subject::{name_of, named, renamed};
 
 /// The most bytes of a TOC.txt: it has a line for each component.
 const TOC_BYTES_MAX: u64 = 1 << 20;
@@ -36,6 +36,18 @@ impl SstableFiles {
     /// The bytes of a component. `None` if there is none.
     pub(super) fn bytes_of(&self, component: &Component) -> Option<u64> {
         self.components.iter().find(|(its, _)| its == component).map(|(_, bytes)| *bytes)
+    }
+
+    /// An error, with the path of the component that it is about: machines know the ends of names only.
+    pub(super) fn named(&self, error: Error) -> Error {
+        let component = match &error.place().object {
+            Some(object) => Some(Component::parse(object)).filter(|it| !matches!(it, Component::Other(_))),
+            None => Some(Component::Data),
+        };
+        match component {
+            Some(component) => renamed(error, &name_of(&self.path(&component))),
+            None => error,
+        }
     }
 
     /// What it is called: the path of its Data.db.
@@ -225,7 +237,7 @@ impl Listing {
         }
         self.expect_no_older(&sstable)?;
         let text = read_text(store, &toc, TOC_BYTES_MAX)?;
-        let listed = parse_toc(&text).map_err(|error| crate::subject::renamed(error, &name_of(&toc)))?;
+        let listed = parse_toc(&text).map_err(|error| renamed(error, &name_of(&toc)))?;
         for component in listed {
             let path = sstable.path(&component);
             let Some(bytes) = self.files.get(&path) else {

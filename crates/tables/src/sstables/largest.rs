@@ -47,8 +47,10 @@ pub fn largest_partitions(
     let table = SstablesOf::open(path, options)?;
     let mut largest: Vec<LargePartition> = Vec::new();
     for sstable in &table.sstables {
-        let mut scan =
-            Scan::open(&table.store, sstable, table.limits, (&options.cancel, &BytesRead::default()))?;
+        let counted = (&options.cancel, &BytesRead::default());
+        let Some(mut scan) = Scan::open(&table.store, sstable, table.limits, None, counted)? else {
+            continue;
+        };
         let mut found =
             Found { keys: &table.defined.columns.partition_key, current: None, largest: &mut largest, most };
         while let Some(batch) = scan.next()? {

@@ -4,10 +4,13 @@ mod component;
 mod definition;
 mod describe;
 mod find;
+mod index;
 mod largest;
 mod options;
 mod origin;
+mod rows;
 mod scan;
+mod source;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,7 +23,9 @@ pub use describe::{
     ColumnRole, Compression, DescribedColumn, Facts, SstableDescription, SstablesDescription, describe,
 };
 pub use largest::{LargePartition, largest_partitions};
-pub use options::{Definition, SstablesOptions, TokenRange};
+pub use marquetry_scylla::bridge::mutations::MutationMapping;
+pub use options::{Definition, SstablesOptions, TokenRange, time_at};
+pub use source::Sstables;
 
 use component::Sstable;
 use definition::{Defined, define};
@@ -39,7 +44,7 @@ struct SstablesOf {
     name: String,
     store: Arc<dyn Store>,
     limits: Limits,
-    sstables: Vec<Sstable>,
+    sstables: Vec<Arc<Sstable>>,
     defined: Defined,
 }
 
@@ -50,11 +55,11 @@ impl SstablesOf {
         let mut sstables = Vec::new();
         for files in &found.sstables {
             options.cancel.check()?;
-            sstables.push(Sstable::open(&*store, files.clone(), options.limits)?);
+            sstables.push(Arc::new(Sstable::open(&*store, files.clone(), options.limits)?));
         }
         expect_same_table(&sstables)?;
         let headers: Vec<&SerializationHeader> = sstables.iter().map(|it| &it.statistics.header).collect();
-        let defined = define(&*store, &found, &headers, &options.definition);
+        let defined = define(&*store, &found, &headers, &options.definition, options.limits);
         let name = name_of(path);
         let defined = defined.map_err(|error| named(error, &name))?;
         Ok(SstablesOf { name, store: Arc::clone(&options.store), limits: options.limits, sstables, defined })
@@ -62,7 +67,7 @@ impl SstablesOf {
 }
 
 /// Fails where SSTables cannot be of one table, and says which: their keys or their partitioners differ.
-fn expect_same_table(sstables: &[Sstable]) -> Result<()> {
+fn expect_same_table(sstables: &[Arc<Sstable>]) -> Result<()> {
     let Some((first, others)) = sstables.split_first() else { return Ok(()) };
     for other in others {
         let (ours, theirs) = (&first.statistics, &other.statistics);

@@ -7,8 +7,12 @@ use std::sync::Arc;
 
 use marquetry_base::{Error, Limits, Result};
 use marquetry_io::store::{LocalFiles, Store};
+use marquetry_scylla::bridge::mutations::MutationMapping;
 
 use crate::Cancel;
+
+/// Bytes of Data.db that are worth a piece. Opening one takes a look at the index of each SSTable.
+const PIECE_BYTES: u64 = 32 << 20;
 
 /// How SSTables are read as a table.
 ///
@@ -30,8 +34,14 @@ pub struct SstablesOptions {
     pub store: Arc<dyn Store>,
     /// What the table's key columns are called, and which columns it has.
     pub definition: Definition,
+    /// How writes become rows.
+    pub mapping: MutationMapping,
+    /// The time of the logical mapping: seconds since 1970. `None`: now.
+    pub at: Option<u32>,
     /// Only partitions with these tokens. `None`: all.
     pub tokens: Option<TokenRange>,
+    /// Bytes of Data.db that are worth a piece of their own, which is read beside the others.
+    pub piece_bytes: u64,
     /// Limits on sizes in the files.
     pub limits: Limits,
     /// Cancels what may take long.
@@ -43,11 +53,26 @@ impl Default for SstablesOptions {
         SstablesOptions {
             store: Arc::new(LocalFiles),
             definition: Definition::default(),
+            mapping: MutationMapping::Full,
+            at: None,
             tokens: None,
+            piece_bytes: PIECE_BYTES,
             limits: Limits::DEFAULT,
             cancel: Cancel::new(),
         }
     }
+}
+
+/// The time of the [logical mapping](SstablesOptions::at), as people write it: in ISO 8601, or as seconds since 1970.
+///
+/// # Errors
+///
+/// `Misuse` for other text, and times that local deletion times cannot have.
+pub fn time_at(text: &str) -> Result<u32> {
+    let seconds = marquetry_text::unix_seconds(text).and_then(|seconds| u32::try_from(seconds).ok());
+    let wrong =
+        || format!("'{text}' is not a time such as 2024-02-29T12:00:00Z, or one before 1970 or after 2106");
+    seconds.filter(|seconds| *seconds != u32::MAX).ok_or_else(|| Error::option("at", wrong()))
 }
 
 /// Where the definition of a table is: SSTables do not have the names of key columns, nor do they say which columns were dropped.
@@ -99,13 +124,17 @@ impl TokenRange {
         if self.wraps() { is_after || is_before } else { is_after && is_before }
     }
 
-    /// Whether any token of another range, from the least to the greatest, may be in the range.
-    pub(super) fn overlaps(self, tokens: &RangeInclusive<i64>) -> bool {
-        if self.wraps() {
-            return self.contains(*tokens.start()) || self.contains(*tokens.end());
+    /// The same as ranges that do not wrap, in the order of partitions.
+    pub(super) fn ranges(self) -> Vec<RangeInclusive<i64>> {
+        let after = self.after.map_or(Some(i64::MIN), |after| after.checked_add(1));
+        let start = after.map(|start| start..=i64::MAX);
+        let end = i64::MIN..=self.end.unwrap_or(i64::MAX);
+        match start {
+            Some(start) if self.wraps() => vec![end, start],
+            Some(start) => vec![*start.start()..=*end.end()],
+            None if self.wraps() => vec![end],
+            None => Vec::new(),
         }
-        self.after.is_none_or(|after| *tokens.end() > after)
-            && self.end.is_none_or(|end| *tokens.start() <= end)
     }
 
     /// It goes on with the least token after the greatest.
@@ -146,13 +175,23 @@ mod tests {
         assert_eq!(tokens(":"), [true; 5]);
         // Around the ring.
         assert_eq!(tokens("5:-5"), [true, true, false, false, true]);
-        let overlaps = |text: &str| [-9..=-6, -6..=6, 6..=9].map(|tokens| range(text).overlaps(&tokens));
-        assert_eq!(overlaps("-5:5"), [false, true, false]);
-        assert_eq!(overlaps("7:"), [false, false, true]);
-        assert_eq!(overlaps("8:-8"), [true, false, true]);
-        assert_eq!(overlaps(":"), [true; 3]);
+        let all = |text: &str| range(text).ranges();
+        assert_eq!(all("-5:5"), [-4..=5]);
+        assert_eq!(all("5:-5"), [i64::MIN..=-5, 6..=i64::MAX]);
+        assert_eq!(all(":"), [i64::MIN..=i64::MAX]);
+        assert_eq!(all("9223372036854775807:"), []);
+        assert_eq!(all("9223372036854775807:-5"), [i64::MIN..=-5]);
         for wrong in ["", "5", "a:b", "1:2:3", "1.5:2", "9223372036854775808:"] {
             assert!(wrong.parse::<TokenRange>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn times() {
+        assert_eq!(time_at("1970-01-01T00:01:00Z"), Ok(60));
+        assert_eq!(time_at("1700000000"), Ok(1_700_000_000));
+        for wrong in ["1969-12-31", "-1", "2200-01-01", "4294967295", "now"] {
+            assert!(time_at(wrong).is_err(), "{wrong}");
         }
     }
 

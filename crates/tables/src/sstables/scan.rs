@@ -1,5 +1,6 @@
-//! The data of an SSTable, read from start to end.
+//! The data of an SSTable, read from start to end, or those of some partitions.
 
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 use marquetry_base::{Codecs, Error, Limits, Result};
@@ -10,11 +11,12 @@ use marquetry_scylla::sstable::batch::MutationBatch;
 use marquetry_scylla::sstable::{DataOptions, DataReader, Packing};
 
 use super::component::{DataSource, FILE, Sstable};
-use crate::subject::renamed;
+use super::index;
 use crate::{BytesRead, Cancel};
 
-/// A reader of all that is in an SSTable, with its file.
+/// A reader of what is in an SSTable, with its file.
 pub(super) struct Scan {
+    sstable: Arc<Sstable>,
     name: String,
     reader: DataReader,
     source: DataSource,
@@ -23,14 +25,18 @@ pub(super) struct Scan {
 }
 
 impl Scan {
-    /// Opens an SSTable. The digest of its file is checked at the end.
+    /// Opens an SSTable, for the partitions with these tokens, or all; then the digest of its file is checked at the end. `None` if it has
+    /// none of them.
     pub(super) fn open(
         store: &Arc<dyn Store>,
-        sstable: &Sstable,
+        sstable: &Arc<Sstable>,
         limits: Limits,
+        tokens: Option<&RangeInclusive<i64>>,
         (cancel, bytes_read): (&Cancel, &BytesRead),
-    ) -> Result<Scan> {
-        let name = sstable.files.shown();
+    ) -> Result<Option<Scan>> {
+        if tokens.is_some_and(|tokens| !sstable.may_have(tokens)) {
+            return Ok(None);
+        }
         let cancellable = cancel.of_store(store);
         let packing = sstable.packing(&*cancellable, limits)?;
         let data_bytes = match &packing {
@@ -38,13 +44,21 @@ impl Scan {
             Packing::Plain(_) => sstable.data_bytes(),
         };
         let mut options = DataOptions::default();
-        (options.limits, options.digest) = (limits, sstable.digest(&*cancellable)?);
+        options.limits = limits;
+        match tokens {
+            Some(tokens) => match index::range_of(&cancellable, sstable, &packing, limits, tokens)? {
+                Range { start, end } if start == end => return Ok(None),
+                range => options.range = Some(range),
+            },
+            None => options.digest = sstable.digest(&*cancellable)?,
+        }
         let codecs: Arc<dyn Codecs> = Arc::new(StandardCodecs::new(limits));
         let header = &sstable.statistics.header;
         let reader = DataReader::new(FILE, sstable.files.name.version, header, packing, codecs, options)
-            .map_err(|error| renamed(error, &name))?;
+            .map_err(|error| sstable.files.named(error))?;
         let source = sstable.data(store, cancel, bytes_read)?;
-        Ok(Scan { name, reader, source, data_bytes })
+        let name = sstable.files.shown();
+        Ok(Some(Scan { sstable: Arc::clone(sstable), name, reader, source, data_bytes }))
     }
 
     /// The next batch; `None` at the end.
@@ -67,6 +81,6 @@ impl Scan {
 
     /// An error, with the path of the file that it is about.
     pub(super) fn named(&self, error: Error) -> Error {
-        renamed(error, &self.name)
+        self.sstable.files.named(error)
     }
 }

@@ -7,9 +7,7 @@ use marquetry_base::cast::{u64_of, usize_of_u32};
 use marquetry_base::{Error, Result};
 
 use super::rules::{Life, Marker};
-use crate::sstable::batch::{
-    Cells, Continues, Deletion, EntryKind, MutationBatch, Strings, Values,
-};
+use crate::sstable::batch::{Cells, Continues, Deletion, EntryKind, MutationBatch, Strings, Values};
 use crate::sstable::data::fill::number_of;
 
 /// A stream of batches, of which one is used, and the next one may be there already.
@@ -273,9 +271,8 @@ impl Input {
     /// The last column that has anything of the batch's last entry.
     fn find_last_column(&self) -> Option<usize> {
         let entry = number_of(self.entry);
-        let has = |cells: &Cells| {
-            cells.entries.last() == Some(&entry) || cells.deletions.at.last() == Some(&entry)
-        };
+        let has =
+            |cells: &Cells| cells.entries.last() == Some(&entry) || cells.deletions.at.last() == Some(&entry);
         self.batch.columns.iter().rposition(has)
     }
 
@@ -322,7 +319,12 @@ impl Input {
     }
 
     /// The column's cells of these entries that were not used, at most so many. Moves past them, and says whether they are all.
-    pub(super) fn cells_of(&mut self, column: usize, entries: &Range<usize>, most: usize) -> (Range<usize>, bool) {
+    pub(super) fn cells_of(
+        &mut self,
+        column: usize,
+        entries: &Range<usize>,
+        most: usize,
+    ) -> (Range<usize>, bool) {
         let (cells, cursor) = (&self.batch.columns[column], &mut self.cursors[column]);
         seek(&cells.entries, &mut cursor.cell, number_of(entries.start));
         let start = usize_of_u32(cursor.cell);

@@ -351,7 +351,8 @@ impl Merger {
                     input.token = token;
                     budget.charge(ORDER_PRICE, input.key().len(), self.partitions.comparisons());
                     let inputs = &self.inputs;
-                    let less = |left: usize, right: usize| compare_partitions(&inputs[left], &inputs[right]).is_lt();
+                    let less =
+                        |left: usize, right: usize| compare_partitions(&inputs[left], &inputs[right]).is_lt();
                     self.partitions.push(number, less);
                 }
             }
@@ -585,7 +586,9 @@ impl Merger {
                     let bytes = self.plan.bytes_of(entries, at);
                     budget.charge(ORDER_PRICE, bytes, self.entries.comparisons() + 1);
                     let (inputs, plan) = (&self.inputs, &self.plan);
-                    let less = |left: usize, right: usize| compare_entries(plan, &inputs[left], &inputs[right]).is_lt();
+                    let less = |left: usize, right: usize| {
+                        compare_entries(plan, &inputs[left], &inputs[right]).is_lt()
+                    };
                     self.entries.push(number, less);
                 }
             }
@@ -661,8 +664,10 @@ impl Merger {
         let mut end = limit;
         if let Some(other) = self.entries.second(less) {
             let other = &inputs[other];
-            let price = |budget: &mut Budget<'_>, at| budget.charge(ORDER_PRICE, plan.bytes_of(entries, at), 1);
-            let is_before = |at: usize| plan.compare((entries, at), (&other.batch.entries, other.entry)).is_lt();
+            let price =
+                |budget: &mut Budget<'_>, at| budget.charge(ORDER_PRICE, plan.bytes_of(entries, at), 1);
+            let is_before =
+                |at: usize| plan.compare((entries, at), (&other.batch.entries, other.entry)).is_lt();
             price(budget, input.entry);
             if !is_before(input.entry) {
                 return None;

@@ -12,9 +12,7 @@ use crate::sstable::batch::{
     Cells, Continues, Deletion, Entries, EntryKind, Expiry, MutationBatch, NO_TIMESTAMP, Sparse, Strings,
     Values,
 };
-use crate::sstable::data::fill::{
-    continue_entry, continue_partition, number_of, push_empty, push_value,
-};
+use crate::sstable::data::fill::{continue_entry, continue_partition, number_of, push_empty, push_value};
 
 /// Entries, or partitions, after which a batch is full.
 pub(super) const BATCH_ENTRIES: usize = 8192;
@@ -76,7 +74,9 @@ impl Output {
             Continues::Partition => (1, 0),
             Continues::Entry => (1, 1),
         };
-        self.batch.partitions.ends.len() == partitions && self.batch.entries.kinds.len() == entries && self.bytes == 0
+        self.batch.partitions.ends.len() == partitions
+            && self.batch.entries.kinds.len() == entries
+            && self.bytes == 0
     }
 
     /// Hands out the batch if it has room for fewer entries than so many.
@@ -163,7 +163,13 @@ impl Output {
     }
 
     /// Adds a row, whose cells come next.
-    pub(super) fn begin_row(&mut self, kind: EntryKind, marker: Marker, from: (&Entries, usize), bytes: usize) {
+    pub(super) fn begin_row(
+        &mut self,
+        kind: EntryKind,
+        marker: Marker,
+        from: (&Entries, usize),
+        bytes: usize,
+    ) {
         self.push_entry(kind, from, bytes);
         if let Some(time) = self.batch.entries.timestamps.last_mut() {
             *time = marker.timestamp;
@@ -186,7 +192,14 @@ impl Output {
     }
 
     /// Adds a cell of the row, but for its value, if the batch has room for it. Else the row goes on in another one.
-    pub(super) fn push_cell(&mut self, column: usize, path: Option<&[u8]>, timestamp: i64, life: Life, plan: &Plan) {
+    pub(super) fn push_cell(
+        &mut self,
+        column: usize,
+        path: Option<&[u8]>,
+        timestamp: i64,
+        life: Life,
+        plan: &Plan,
+    ) {
         if self.row_bytes >= BATCH_BYTES {
             self.hand_out(plan);
         }
@@ -249,8 +262,15 @@ impl Output {
     }
 
     /// Adds a part of a long value. True after the last one.
-    pub(super) fn push_part(&mut self, column: usize, part: &mut Part, from: &Cells, budget: &mut Budget<'_>) -> bool {
-        let (Values::Strings(from), Values::Strings(to)) = (&from.values, &mut self.batch.columns[column].values)
+    pub(super) fn push_part(
+        &mut self,
+        column: usize,
+        part: &mut Part,
+        from: &Cells,
+        budget: &mut Budget<'_>,
+    ) -> bool {
+        let (Values::Strings(from), Values::Strings(to)) =
+            (&from.values, &mut self.batch.columns[column].values)
         else {
             return true;
         };
@@ -270,7 +290,12 @@ impl Output {
 
     /// Adds partitions of an input, whose entries come next: the one with the number `from_entry` will have the number `base`. The first
     /// partition may be the one that is open.
-    pub(super) fn copy_partitions(&mut self, from: &MutationBatch, range: Range<usize>, (from_entry, base): (usize, usize)) {
+    pub(super) fn copy_partitions(
+        &mut self,
+        from: &MutationBatch,
+        range: Range<usize>,
+        (from_entry, base): (usize, usize),
+    ) {
         for partition in range {
             if !(partition == 0 && from.continues != Continues::Nothing) {
                 let deletion = from.partitions.deletions.get(number_of(partition));
@@ -326,7 +351,8 @@ impl Output {
         let shift = Shift { from: range.clone(), to: to.entries.len() };
         let (entries_from, entries_to) = (number_of(entries.0), number_of(entries.1));
         let numbers = from.entries.get(range.clone()).unwrap_or_default();
-        to.entries.extend(numbers.iter().map(|entry| entry.wrapping_sub(entries_from).wrapping_add(entries_to)));
+        to.entries
+            .extend(numbers.iter().map(|entry| entry.wrapping_sub(entries_from).wrapping_add(entries_to)));
         let mut bytes = copy_values(&from.values, range, &mut to.values) + 8 * range.len();
         if !from.paths.is_empty() {
             bytes += copy_strings(&from.paths, range, &mut to.paths);
@@ -340,7 +366,13 @@ impl Output {
     }
 
     /// Adds the deletions of a complex column of so many entries of an input.
-    pub(super) fn copy_deletions(&mut self, column: usize, from: &Cells, entries: &Range<usize>, base: usize) {
+    pub(super) fn copy_deletions(
+        &mut self,
+        column: usize,
+        from: &Cells,
+        entries: &Range<usize>,
+        base: usize,
+    ) {
         let shift = Shift { from: entries.clone(), to: base };
         shift.sparse(&from.deletions, &mut self.batch.columns[column].deletions);
     }

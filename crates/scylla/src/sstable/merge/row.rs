@@ -314,7 +314,8 @@ impl Row {
 
     /// Adds the cell that counts to the output, unless it is deleted.
     fn put_winner(&mut self, context: &mut Context<'_>, budget: &mut Budget<'_>) -> Result<()> {
-        let is_wanted = |best: &Best| context.options.live_at.is_none_or(|now| best.cell.life.is_live_at(now));
+        let is_wanted =
+            |best: &Best| context.options.live_at.is_none_or(|now| best.cell.life.is_live_at(now));
         let Some(best) = self.contest.take().and_then(|contest| contest.best).filter(is_wanted) else {
             self.use_candidates(context);
             return Ok(());

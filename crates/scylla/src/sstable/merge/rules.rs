@@ -21,7 +21,9 @@ impl Life {
     pub(super) fn is_live_at(self, now: u32) -> bool {
         match self {
             Life::Live => true,
-            Life::Expiring(expiry) => expiry.local_deletion == NO_DELETION_TIME || now < expiry.local_deletion,
+            Life::Expiring(expiry) => {
+                expiry.local_deletion == NO_DELETION_TIME || now < expiry.local_deletion
+            }
             Life::Dead(_) => false,
         }
     }
@@ -88,8 +90,7 @@ impl Marker {
     }
 
     pub(super) fn is_live_at(self, now: u32) -> bool {
-        let is_live =
-            |expiry: Expiry| expiry.ttl != EXPIRED_TTL && Life::Expiring(expiry).is_live_at(now);
+        let is_live = |expiry: Expiry| expiry.ttl != EXPIRED_TTL && Life::Expiring(expiry).is_live_at(now);
         self.is_some() && self.expiry.is_none_or(is_live)
     }
 
@@ -111,9 +112,7 @@ impl Marker {
 
 /// Whether a deletion counts more than another.
 pub(super) fn supersedes(left: Deletion, right: Option<Deletion>) -> bool {
-    right.is_none_or(|right| {
-        (left.timestamp, left.local_deletion) > (right.timestamp, right.local_deletion)
-    })
+    right.is_none_or(|right| (left.timestamp, left.local_deletion) > (right.timestamp, right.local_deletion))
 }
 
 /// The one that counts more.
