@@ -35,6 +35,8 @@ pub(super) struct Filling {
     pub(super) raws: Vec<u32>,
     /// Cells whose paths are not in them.
     pub(super) listed: Vec<u32>,
+    /// Cells that are not in the natural columns at all: their paths cannot be there.
+    pub(super) absent: Vec<u32>,
     /// Bytes of values and of paths.
     pub(super) values: Bytes,
     pub(super) paths: Bytes,
@@ -104,7 +106,7 @@ impl Filling {
             true => Way::Array { checked: 0 },
             false => Way::Values(Reading::new(plan, cells, &values, &paths)?),
         };
-        Ok(Filling { way, raws: Vec::new(), listed: Vec::new(), values, paths })
+        Ok(Filling { way, raws: Vec::new(), listed: Vec::new(), absent: Vec::new(), values, paths })
     }
 
     /// Goes on; the columns once they are complete, `None` if the budget is spent first.
@@ -134,14 +136,14 @@ impl Filling {
             budget.charge(PASS_PRICE, 0, cells.len() + 16);
             return Ok(Some(alloc::vec![self.pass_on(plan, cells, rows)]));
         }
-        let Filling { way: Way::Values(reading), raws, listed, values, paths } = self else {
+        let Filling { way: Way::Values(reading), raws, listed, absent, values, paths } = self else {
             return Err(Error::internal("a column in two ways"));
         };
         let sources = Sources {
             values: Source { bytes: values, buffer: 0 },
             paths: Source { bytes: paths, buffer: 1 },
         };
-        let mut notes = Notes { raws, listed };
+        let mut notes = Notes { raws, listed, absent };
         if !reading.run(plan, cells, rows, sources, &mut notes, budget)? {
             return Ok(None);
         }
@@ -279,6 +281,7 @@ struct Sources<'a> {
 struct Notes<'a> {
     raws: &'a mut Vec<u32>,
     listed: &'a mut Vec<u32>,
+    absent: &'a mut Vec<u32>,
 }
 
 impl Reading {
@@ -406,8 +409,10 @@ impl Reading {
                 let path = cells.paths.range(self.cell).unwrap_or_default();
                 let found = self.read(shapes, *element, sources.paths, path, repetition, Phase::Key, work);
                 let Some(found) = found else { return Ok(false) };
-                if found != Found::Exact {
-                    notes.listed.push(at);
+                match found {
+                    Found::Nothing => notes.absent.push(at),
+                    Found::Inexact => notes.listed.push(at),
+                    Found::Exact => {}
                 }
                 // A set's cells have no values.
                 if !range.is_empty() {
@@ -425,7 +430,7 @@ impl Reading {
                     match found {
                         None => return Ok(false),
                         Some(Found::Nothing) => {
-                            notes.raws.push(at);
+                            notes.absent.push(at);
                             return Ok(true);
                         }
                         Some(Found::Inexact) => notes.listed.push(at),
@@ -443,7 +448,7 @@ impl Reading {
                     path.and_then(|path| path.try_into().ok()).map(u16::from_be_bytes).map(usize::from);
                 let Some((field, node)) = field.and_then(|field| Some((field, *fields.get(field)?))) else {
                     // Not a field of the type, as far as it is known.
-                    notes.raws.push(at);
+                    notes.absent.push(at);
                     return Ok(true);
                 };
                 if self.within.is_none() {
@@ -460,7 +465,7 @@ impl Reading {
                 self.value_or_null(shapes, node, 0, found, at, notes);
             }
             // A type without fields.
-            (Multi::User, _) => notes.raws.push(at),
+            (Multi::User, _) => notes.absent.push(at),
             _ => {
                 let found = self.read(shapes, 0, value, range, 0, Phase::Value, work);
                 let Some(found) = found else { return Ok(false) };

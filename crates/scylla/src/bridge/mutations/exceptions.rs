@@ -33,7 +33,7 @@ pub(super) struct Exceptions {
     order: Vec<u32>,
     /// The buffers that values and paths are in.
     sources: Segmented<Bytes>,
-    /// The column that is being looked at: the next cell, and whether the one before it, of the same row, is dead.
+    /// The column that is being looked at: the next cell, and the row of the one before it, if that is not in the natural columns.
     cell: usize,
     dead_of: Option<u32>,
     emitting: Option<Emitting>,
@@ -104,6 +104,8 @@ pub(super) struct Looked<'a> {
     pub(super) raws: &'a [u32],
     /// Cells that must be listed, but for their values.
     pub(super) listed: &'a [u32],
+    /// Cells that the natural columns do not have at all.
+    pub(super) absent: &'a [u32],
 }
 
 impl Exceptions {
@@ -170,7 +172,8 @@ impl Exceptions {
             || !cells.expiries.is_empty()
             || !cells.tombstones.is_empty()
             || !column.raws.is_empty()
-            || !column.listed.is_empty();
+            || !column.listed.is_empty()
+            || !column.absent.is_empty();
         if self.cell == 0 {
             for (at, deletion) in cells.deletions.at.iter().zip(&cells.deletions.values) {
                 self.add(
@@ -224,6 +227,7 @@ impl Exceptions {
         let mut tombstones = Walk::from(&cells.tombstones, start);
         let mut raws = Numbers::from(column.raws, start);
         let mut listed = Numbers::from(column.listed, start);
+        let mut absent = Numbers::from(column.absent, start);
         let mut empties = Numbers::from(&cells.empties, start);
         for cell in start..end {
             let number = number_of(cell);
@@ -233,7 +237,8 @@ impl Exceptions {
             let time = (time != survey.times[entry]).then_some(time);
             let own_expiry = expiries.take(number);
             let local_deletion = tombstones.take(number);
-            let (is_raw, is_listed) = (raws.take(number), listed.take(number));
+            let is_absent = absent.take(number);
+            let (is_raw, is_listed) = (raws.take(number) || is_absent, listed.take(number));
             let is_empty = empties.take(number);
             let path = || match column.multi {
                 Multi::No => Piece::None,
@@ -256,6 +261,10 @@ impl Exceptions {
             let is_like_row = time.is_none() && expiry.is_none();
             if is_like_row && !is_raw && !is_listed && !follows_dead && column.multi != Multi::List {
                 continue;
+            }
+            if is_absent {
+                // What is listed next says where it belongs, as for a deleted cell.
+                self.dead_of = Some(entry_number);
             }
             let value = if is_raw { raw(column, cell, is_empty, sources) } else { Piece::None };
             self.add(rows, rows.of(entry_number), column.name, What::Alive(time, expiry), path(), value);

@@ -24,20 +24,26 @@
 //! ```
 
 mod append;
+mod back;
 mod cells;
 mod decode;
+mod elements;
+mod encode;
 mod exceptions;
 mod keys;
 mod leaf;
+mod listed;
 mod mapper;
 mod plan;
 mod rows;
 mod shape;
 mod statics;
 mod survey;
+mod unmapper;
 mod work;
 
 pub use mapper::{MapStep, Mapper, MapperOptions};
+pub use unmapper::{UnmapStep, Unmapper};
 
 use crate::sstable::batch::NO_DELETION_TIME;
 use crate::sstable::statistics::Stats;

@@ -189,6 +189,7 @@ impl Work {
             paths: &filling.paths,
             raws: &filling.raws,
             listed: &filling.listed,
+            absent: &filling.absent,
         };
         self.exceptions.add_cells(&looked, &self.batch, &self.rows, &self.survey, budget)
     }
