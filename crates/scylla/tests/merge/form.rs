@@ -1,19 +1,32 @@
 //! Partitions of the model as batches, cut anywhere, and back.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use marquetry_scylla::sstable::TableColumns;
 use marquetry_scylla::sstable::batch::{
     Cells, ClusteringColumn, Continues, Deletion as BatchDeletion, EntryKind, Expiry, MutationBatch,
-    NO_TIMESTAMP, Sparse, Strings, Values,
+    NO_TIMESTAMP, Strings, Values,
 };
-use marquetry_scylla::sstable::{TableColumns, murmur3_token};
 
 use crate::craft;
-use crate::model::{Cell, Deletion, Life, Marker, Partition, Position, Row, STATIC};
+use crate::model::{self, Cell, Deletion, Life, Place};
+use crate::read::{self, Shape};
 
-/// The partitions of an SSTable, by token and key.
-pub(crate) type Sstable = BTreeMap<(i64, Vec<u8>), Partition>;
+/// Rows are at numbers that are divisible by four, bounds beside them.
+pub(crate) type Position = (i64, i64);
+
+/// Where the static row is.
+pub(crate) const STATIC: Position = (i64::MIN, i64::MIN);
+
+impl Place for Position {
+    fn is_static(&self) -> bool {
+        *self == STATIC
+    }
+}
+
+pub(crate) type Sstable = model::Sstable<Position, i64>;
+type Partition = model::Partition<Position, i64>;
+type Row = model::Row<i64>;
 
 /// Two clustering columns, of which the first is descending; static columns and others of all forms.
 pub(crate) fn table(is_counter: bool) -> Arc<TableColumns> {
@@ -329,143 +342,51 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// The partitions that batches have. Fails if they are not in order, or do not go on as they say.
+/// How partitions of these tables are read.
+struct Tables {
+    is_counter: bool,
+}
+
+impl Shape for Tables {
+    type Place = Position;
+    type Name = i64;
+
+    fn place(&self, batch: &MutationBatch, entry: usize) -> Position {
+        let kind = batch.entries.kinds[entry];
+        if kind == EntryKind::Static {
+            return STATIC;
+        }
+        let value = |column: usize| match &batch.entries.clustering[column].values {
+            Values::Four(values) => i64::from(values[entry]),
+            _ => panic!("not in the table"),
+        };
+        let side = match kind {
+            EntryKind::Row => 0,
+            EntryKind::ExclusiveEnd | EntryKind::InclusiveStart | EntryKind::ExclusiveEndInclusiveStart => -1,
+            _ => 1,
+        };
+        let end = if side < 0 { i64::MIN } else { i64::MAX };
+        match batch.entries.prefixes.get(number(entry)) {
+            Some(0) => (end, 0),
+            Some(1) => (-4 * value(0), end),
+            _ => (-4 * value(0), 4 * value(1) + side),
+        }
+    }
+
+    fn name(&self, column: usize, path: &[u8]) -> i64 {
+        path_number(form(column, self.is_counter), path)
+    }
+
+    fn columns_of(&self, is_static: bool) -> std::ops::Range<usize> {
+        columns_of(is_static, self.is_counter)
+    }
+
+    fn is_complex(&self, column: usize) -> bool {
+        is_complex(form(column, self.is_counter))
+    }
+}
+
+/// The partitions that batches have.
 pub(crate) fn read(batches: &[MutationBatch], is_counter: bool) -> Sstable {
-    let mut sstable = Sstable::new();
-    // The partition, the entry, and the start of the range that were read last.
-    let mut last: Option<((i64, Vec<u8>), Position)> = None;
-    let mut open: Option<(Position, Deletion)> = None;
-    let mut is_open = false;
-    for batch in batches {
-        assert!(batch.continues == Continues::Nothing || is_open, "a batch that goes on with nothing");
-        is_open = batch.is_open;
-        let mut seen = vec![0_usize; batch.columns.len()];
-        for number_of_partition in 0..batch.partitions.ends.len() {
-            let key = batch.partitions.keys.get(number_of_partition).expect("a key").to_vec();
-            let key = (murmur3_token(&key), key);
-            let at = number(number_of_partition);
-            let deletion = batch.partitions.deletions.get(at).map(|it| (it.timestamp, it.local_deletion));
-            if number_of_partition == 0 && batch.continues != Continues::Nothing {
-                assert_eq!(last.as_ref().map(|last| &last.0), Some(&key), "the same partition");
-                assert_eq!(sstable[&key].deletion, deletion);
-            } else {
-                assert!(last.as_ref().is_none_or(|last| last.0 < key), "partitions in order");
-                assert_eq!(open, None, "a range that ends");
-                sstable.insert(key.clone(), Partition { deletion, ..Partition::default() });
-                last = Some((key.clone(), (i64::MIN, i64::MIN)));
-            }
-            let partition = sstable.get_mut(&key).expect("a partition");
-            for entry in batch.entries_of(number_of_partition) {
-                let place = place(batch, entry);
-                let goes_on = entry == 0 && batch.continues == Continues::Entry;
-                let before = last.as_ref().expect("a partition").1;
-                assert!(
-                    if goes_on { before == place } else { before < place || place == STATIC },
-                    "rows in order: {before:?}, {place:?} {:?} ({goes_on}, entry {entry})",
-                    batch.entries.kinds[entry]
-                );
-                last = Some((key.clone(), place));
-                if batch.entries.kinds[entry].is_row() {
-                    read_row(batch, entry, &mut seen, partition.rows.entry(place).or_default(), is_counter);
-                } else {
-                    read_bound(batch, entry, place, &mut open, &mut partition.ranges);
-                }
-            }
-        }
-        for (cells, seen) in batch.columns.iter().zip(seen) {
-            assert_eq!(cells.entries.len(), seen, "cells that are of no row");
-        }
-    }
-    assert_eq!(open, None, "a range that ends");
-    sstable
-}
-
-fn place(batch: &MutationBatch, entry: usize) -> Position {
-    let kind = batch.entries.kinds[entry];
-    if kind == EntryKind::Static {
-        return STATIC;
-    }
-    let value = |column: usize| match &batch.entries.clustering[column].values {
-        Values::Four(values) => i64::from(values[entry]),
-        _ => panic!("not in the table"),
-    };
-    let side = match kind {
-        EntryKind::Row => 0,
-        EntryKind::ExclusiveEnd | EntryKind::InclusiveStart | EntryKind::ExclusiveEndInclusiveStart => -1,
-        _ => 1,
-    };
-    let end = if side < 0 { i64::MIN } else { i64::MAX };
-    match batch.entries.prefixes.get(number(entry)) {
-        Some(0) => (end, 0),
-        Some(1) => (-4 * value(0), end),
-        _ => (-4 * value(0), 4 * value(1) + side),
-    }
-}
-
-fn read_bound(
-    batch: &MutationBatch,
-    entry: usize,
-    place: Position,
-    open: &mut Option<(Position, Deletion)>,
-    ranges: &mut Vec<(Position, Position, Deletion)>,
-) {
-    let at = number(entry);
-    let times = |list: &Sparse<BatchDeletion>| list.get(at).map(|it| (it.timestamp, it.local_deletion));
-    let first = times(&batch.entries.deletions).expect("a deletion");
-    let kind = batch.entries.kinds[entry];
-    let starts = match kind {
-        EntryKind::InclusiveStart | EntryKind::ExclusiveStart => {
-            assert_eq!(*open, None);
-            Some(first)
-        }
-        _ => {
-            let (start, deletion) = open.take().expect("an open range");
-            assert_eq!(deletion, first);
-            ranges.push((start, place, deletion));
-            times(&batch.entries.starts)
-        }
-    };
-    assert_eq!(times(&batch.entries.starts).is_some(), kind.is_boundary());
-    *open = starts.map(|deletion| (place, deletion));
-}
-
-fn read_row(batch: &MutationBatch, entry: usize, seen: &mut [usize], row: &mut Row, is_counter: bool) {
-    let at = number(entry);
-    let times = |list: &Sparse<BatchDeletion>| list.get(at).map(|it| (it.timestamp, it.local_deletion));
-    let timestamp = batch.entries.timestamps[entry];
-    let expiry = batch.entries.expiries.get(at).map(|expiry| (expiry.ttl, expiry.local_deletion));
-    row.marker = (timestamp != NO_TIMESTAMP).then_some(Marker { timestamp, expiry });
-    (row.deletion, row.shadowable) = (times(&batch.entries.deletions), times(&batch.entries.shadowables));
-    let is_static = batch.entries.kinds[entry] == EntryKind::Static;
-    for column in columns_of(is_static, is_counter) {
-        let cells = &batch.columns[column];
-        if let Some(deletion) = times(&cells.deletions) {
-            assert_eq!(row.complex.insert(column, deletion), None);
-        }
-        while cells.entries.get(seen[column]) == Some(&at) {
-            let cell_at = number(seen[column]);
-            let mut value = Vec::new();
-            cells.values.append_bytes(seen[column], &mut value);
-            if cells.empties.contains(&cell_at) {
-                value.clear();
-            }
-            let mut life = match cells.expiries.get(cell_at) {
-                Some(Expiry::NEVER) => Life::Live,
-                Some(expiry) => Life::Expiring(expiry.ttl, expiry.local_deletion),
-                None => expiry.map_or(Life::Live, |(ttl, local)| Life::Expiring(ttl, local)),
-            };
-            if let Some(local) = cells.tombstones.get(cell_at) {
-                life = Life::Dead(local);
-                value.clear();
-            }
-            let form = form(column, is_counter);
-            let path = if is_complex(form) { cells.paths.get(seen[column]).expect("a path") } else { &[] };
-            let timestamp = cells.timestamps.get(cell_at).unwrap_or(timestamp);
-            let name = (column, path_number(form, path));
-            let is_last = row.cells.range(name..=(column, i64::MAX)).next().is_none();
-            assert!(is_last, "cells in order");
-            row.cells.insert(name, Cell { timestamp, life, value });
-            seen[column] += 1;
-        }
-    }
+    read::read(batches, &Tables { is_counter })
 }

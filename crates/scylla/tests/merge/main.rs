@@ -7,11 +7,13 @@ mod craft;
 #[path = "../sstable/files.rs"]
 #[allow(dead_code, reason = "shared with the tests of the reader, which use more of it")]
 mod files;
-
+mod fixtures;
 mod form;
-
+mod hand;
+mod large;
 mod model;
 mod random;
+mod read;
 
 use std::sync::Arc;
 

@@ -4,31 +4,31 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use marquetry_scylla::sstable::counter;
 
-/// A place in a partition: rows are at numbers that are divisible by four, bounds beside them.
-pub(crate) type Position = (i64, i64);
-
-/// Where the static row is.
-pub(crate) const STATIC: Position = (i64::MIN, i64::MIN);
+/// A place in a partition, in the order of rows and bounds.
+pub(crate) trait Place: Ord + Clone + std::fmt::Debug {
+    /// Whether it is the static row's, which comes first.
+    fn is_static(&self) -> bool;
+}
 
 /// A write time, and a local deletion time: the greater one counts.
 pub(crate) type Deletion = (i64, u32);
 
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Partition {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Partition<P: Ord, N: Ord> {
     pub(crate) deletion: Option<Deletion>,
-    pub(crate) rows: BTreeMap<Position, Row>,
+    pub(crate) rows: BTreeMap<P, Row<N>>,
     /// Disjoint, in order.
-    pub(crate) ranges: Vec<(Position, Position, Deletion)>,
+    pub(crate) ranges: Vec<(P, P, Deletion)>,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Row {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Row<N: Ord> {
     pub(crate) marker: Option<Marker>,
     pub(crate) deletion: Option<Deletion>,
     pub(crate) shadowable: Option<Deletion>,
     pub(crate) complex: BTreeMap<usize, Deletion>,
-    /// By column and number of the path.
-    pub(crate) cells: BTreeMap<(usize, i64), Cell>,
+    /// By column and path.
+    pub(crate) cells: BTreeMap<(usize, N), Cell>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,19 +52,46 @@ pub(crate) enum Life {
     Dead(u32),
 }
 
-impl Row {
+impl<P: Ord, N: Ord> Default for Partition<P, N> {
+    fn default() -> Partition<P, N> {
+        Partition { deletion: None, rows: BTreeMap::new(), ranges: Vec::new() }
+    }
+}
+
+impl<N: Ord> Default for Row<N> {
+    fn default() -> Row<N> {
+        Row {
+            marker: None,
+            deletion: None,
+            shadowable: None,
+            complex: BTreeMap::new(),
+            cells: BTreeMap::new(),
+        }
+    }
+}
+
+impl<P: Ord, N: Ord> Partition<P, N> {
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Partition::default()
+    }
+}
+
+impl<N: Ord> Row<N> {
     pub(crate) fn is_empty(&self) -> bool {
         *self == Row::default()
     }
 }
 
 /// What several versions of a partition come to.
-pub(crate) fn merge(versions: &[Partition], is_counter: bool) -> Partition {
+pub(crate) fn merge<P: Place, N: Ord + Clone>(
+    versions: &[Partition<P, N>],
+    is_counter: bool,
+) -> Partition<P, N> {
     let deletion = versions.iter().filter_map(|version| version.deletion).max();
-    let all: Vec<_> = versions.iter().flat_map(|version| version.ranges.iter().copied()).collect();
-    let points: BTreeSet<Position> = all.iter().flat_map(|(start, end, _)| [*start, *end]).collect();
-    let points: Vec<Position> = points.into_iter().collect();
-    let mut ranges: Vec<(Position, Position, Deletion)> = Vec::new();
+    let all: Vec<_> = versions.iter().flat_map(|version| version.ranges.iter().cloned()).collect();
+    let points: BTreeSet<P> = all.iter().flat_map(|(start, end, _)| [start.clone(), end.clone()]).collect();
+    let points: Vec<P> = points.into_iter().collect();
+    let mut ranges: Vec<(P, P, Deletion)> = Vec::new();
     for pair in points.windows(2) {
         let covering = all.iter().filter(|(start, end, _)| *start <= pair[0] && pair[1] <= *end);
         let Some(range) = covering.map(|(_, _, deletion)| *deletion).max() else { continue };
@@ -72,17 +99,16 @@ pub(crate) fn merge(versions: &[Partition], is_counter: bool) -> Partition {
             continue;
         }
         match ranges.last_mut() {
-            Some((_, end, last)) if *end == pair[0] && *last == range => *end = pair[1],
-            _ => ranges.push((pair[0], pair[1], range)),
+            Some((_, end, last)) if *end == pair[0] && *last == range => *end = pair[1].clone(),
+            _ => ranges.push((pair[0].clone(), pair[1].clone(), range)),
         }
     }
-    let places: BTreeSet<Position> =
-        versions.iter().flat_map(|version| version.rows.keys().copied()).collect();
+    let places: BTreeSet<P> = versions.iter().flat_map(|version| version.rows.keys().cloned()).collect();
     let mut rows = BTreeMap::new();
     for place in places {
         let range = ranges.iter().find(|(start, end, _)| *start < place && place < *end);
         let active = deletion.max(range.map(|(_, _, deletion)| *deletion));
-        let of_row: Vec<&Row> = versions.iter().filter_map(|version| version.rows.get(&place)).collect();
+        let of_row: Vec<&Row<N>> = versions.iter().filter_map(|version| version.rows.get(&place)).collect();
         let row = merge_rows(&of_row, active, is_counter);
         if !row.is_empty() {
             rows.insert(place, row);
@@ -91,7 +117,7 @@ pub(crate) fn merge(versions: &[Partition], is_counter: bool) -> Partition {
     Partition { deletion, rows, ranges }
 }
 
-fn merge_rows(versions: &[&Row], outer: Option<Deletion>, is_counter: bool) -> Row {
+fn merge_rows<N: Ord + Clone>(versions: &[&Row<N>], outer: Option<Deletion>, is_counter: bool) -> Row<N> {
     let marker = versions.iter().filter_map(|row| row.marker).max_by_key(marker_rank);
     let deletion = versions.iter().filter_map(|row| row.deletion).max().filter(|it| Some(*it) > outer);
     let shadowable = versions.iter().filter_map(|row| row.shadowable).max();
@@ -106,7 +132,7 @@ fn merge_rows(versions: &[&Row], outer: Option<Deletion>, is_counter: bool) -> R
         let deletion = versions.iter().filter_map(|row| row.complex.get(&column).copied()).max();
         complex.extend(deletion.filter(|it| Some(*it) > active).map(|it| (column, it)));
     }
-    let names: BTreeSet<(usize, i64)> = versions.iter().flat_map(|row| row.cells.keys().copied()).collect();
+    let names: BTreeSet<(usize, N)> = versions.iter().flat_map(|row| row.cells.keys().cloned()).collect();
     let mut cells = BTreeMap::new();
     for name in names {
         let active = active.max(complex.get(&name.0).copied());
@@ -152,7 +178,7 @@ fn marker_rank(marker: &Marker) -> (i64, u32, u32, i64) {
 }
 
 /// What a SELECT returns of a merged partition.
-pub(crate) fn live(partition: &Partition, now: u32) -> Partition {
+pub(crate) fn live<P: Place, N: Ord + Clone>(partition: &Partition<P, N>, now: u32) -> Partition<P, N> {
     let mut live = Partition::default();
     for (place, row) in &partition.rows {
         let is_live = |life: Life| match life {
@@ -165,12 +191,33 @@ pub(crate) fn live(partition: &Partition, now: u32) -> Partition {
             .cells
             .iter()
             .filter(|(_, cell)| is_live(cell.life))
-            .map(|(name, cell)| (*name, cell.clone()))
+            .map(|(name, cell)| (name.clone(), cell.clone()))
             .collect();
-        let is_static = *place == STATIC;
-        if !cells.is_empty() || marker.is_some() && !is_static {
-            live.rows.insert(*place, Row { marker, cells, ..Row::default() });
+        if !cells.is_empty() || marker.is_some() && !place.is_static() {
+            live.rows.insert(place.clone(), Row { marker, cells, ..Row::default() });
         }
     }
     live
+}
+
+/// The partitions of an SSTable, by token and key.
+pub(crate) type Sstable<P, N> = BTreeMap<(i64, Vec<u8>), Partition<P, N>>;
+
+/// What SSTables come to.
+pub(crate) fn merge_all<P: Place, N: Ord + Clone>(
+    inputs: &[Sstable<P, N>],
+    is_counter: bool,
+) -> Sstable<P, N> {
+    let mut by_key: BTreeMap<(i64, Vec<u8>), Vec<Partition<P, N>>> = BTreeMap::new();
+    for (key, partition) in inputs.iter().flatten() {
+        by_key.entry(key.clone()).or_default().push(partition.clone());
+    }
+    let merged = by_key.into_iter().map(|(key, versions)| (key, merge(&versions, is_counter)));
+    merged.filter(|(_, partition)| !partition.is_empty()).collect()
+}
+
+/// What a SELECT returns of a merged table.
+pub(crate) fn live_of_all<P: Place, N: Ord + Clone>(table: &Sstable<P, N>, now: u32) -> Sstable<P, N> {
+    let live = table.iter().map(|(key, partition)| (key.clone(), live(partition, now)));
+    live.filter(|(_, partition)| !partition.is_empty()).collect()
 }

@@ -3,9 +3,12 @@
 use marquetry_scylla::sstable::merge::MergeOptions;
 use marquetry_scylla::sstable::murmur3_token;
 
-use crate::form::{Form, Sstable, Writer, columns_of, form, is_complex, read, table};
-use crate::model::{self, Cell, Deletion, Life, Marker, Partition, Position, Row, STATIC};
+use crate::form::{Form, Position, STATIC, Sstable, Writer, columns_of, form, is_complex, read, table};
+use crate::model::{self, Cell, Deletion, Life, Marker, live_of_all, merge_all};
 use crate::{Host, PLAIN, merged};
+
+type Partition = model::Partition<Position, i64>;
+type Row = model::Row<i64>;
 
 /// Numbers that are the same in every run (splitmix64).
 pub(crate) struct Random(u64);
@@ -159,26 +162,10 @@ fn write(random: &mut Random, mix: Mix) -> (Vec<u8>, Partition) {
 
 /// What writes come to, as a memtable has them.
 fn flushed(writes: &[(Vec<u8>, Partition)], mix: Mix) -> Sstable {
-    let mut by_key: std::collections::BTreeMap<(i64, Vec<u8>), Vec<Partition>> = Default::default();
-    for (key, partition) in writes {
-        by_key.entry((murmur3_token(key), key.clone())).or_default().push(partition.clone());
-    }
-    let merged = by_key.into_iter().map(|(key, versions)| (key, model::merge(&versions, mix.is_counter)));
-    merged.filter(|(_, partition)| *partition != Partition::default()).collect()
-}
-
-/// All that inputs have, at once.
-fn expected(inputs: &[Sstable], mix: Mix) -> Sstable {
-    let all: Vec<_> = inputs
-        .iter()
-        .flat_map(|input| input.iter().map(|((_, key), partition)| (key.clone(), partition.clone())))
-        .collect();
-    flushed(&all, mix)
-}
-
-fn live(sstable: &Sstable, now: u32) -> Sstable {
-    let live = sstable.iter().map(|(key, partition)| (key.clone(), model::live(partition, now)));
-    live.filter(|(_, partition)| *partition != Partition::default()).collect()
+    let sstable = |(key, partition): &(Vec<u8>, Partition)| {
+        Sstable::from([((murmur3_token(key), key.clone()), partition.clone())])
+    };
+    merge_all(&writes.iter().map(sstable).collect::<Vec<_>>(), mix.is_counter)
 }
 
 fn batches(
@@ -200,18 +187,18 @@ fn options(live_at: Option<u32>) -> MergeOptions {
 /// Merges inputs as they are, alive at a time, and by an impatient host.
 fn check(seed: u64, random: &mut Random, inputs: &[Sstable], mix: Mix, is_exact: bool) {
     let table = table(mix.is_counter);
-    let all = expected(inputs, mix);
+    let all = merge_all(inputs, mix.is_counter);
     let cut = batches(random, inputs, mix);
     let host = Host { units: random.below(3) * 400, is_early: random.one_in(2) };
     let out = merged(&table, cut.clone(), &options(None), PLAIN).expect("sorted");
     assert_eq!(merged(&table, cut.clone(), &options(None), host).as_ref(), Ok(&out), "{seed} {host:?}");
     let found = read(&out, mix.is_counter);
     // What was in one input only is as it was; so it is merged with itself for the comparison.
-    let found = if is_exact { found } else { expected(&[found], mix) };
+    let found = if is_exact { found } else { merge_all(&[found], mix.is_counter) };
     assert!(found == all, "seed {seed}:\nfound    {found:#?}\nexpected {all:#?}\nof {inputs:#?}");
     let now = time(random);
     let out = merged(&table, cut, &options(Some(now)), host).expect("sorted");
-    let (found, all) = (read(&out, mix.is_counter), live(&all, now));
+    let (found, all) = (read(&out, mix.is_counter), live_of_all(&all, now));
     assert!(found == all, "seed {seed} at {now}:\nfound    {found:#?}\nexpected {all:#?}\nof {inputs:#?}");
 }
 
@@ -241,7 +228,11 @@ fn flushes_come_to_what_was_written() {
             split[usize::try_from(random.below(count)).expect("small")].push(write);
         }
         let inputs: Vec<Sstable> = split.iter().map(|writes| flushed(writes, mix)).collect();
-        assert_eq!(expected(&inputs, mix), flushed(&writes, mix), "seed {seed}: the model's own order");
+        assert_eq!(
+            merge_all(&inputs, mix.is_counter),
+            flushed(&writes, mix),
+            "seed {seed}: the model's own order"
+        );
         check(seed, &mut random, &inputs, mix, true);
     }
 }

@@ -11,6 +11,7 @@ mod origin;
 mod rows;
 mod scan;
 mod source;
+mod spaced;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -13,6 +13,7 @@ use marquetry_scylla::sstable::{ColumnMap, TableColumns};
 
 use super::SstablesOf;
 use super::scan::Scan;
+use super::spaced::spaced;
 use crate::subject::named;
 use crate::{Batches, Cancel, PieceOptions};
 
@@ -111,7 +112,10 @@ impl Rows {
             self.cancel.check()?;
             let step = self.mapper.step(&mut Budget::unlimited());
             match step.map_err(|error| self.named(error))? {
-                MapStep::Ready(batch) => return Ok(Some(batch)),
+                MapStep::Ready(mut batch) => {
+                    batch.columns = batch.columns.into_iter().map(spaced).collect();
+                    return Ok(Some(batch));
+                }
                 MapStep::Need => {
                     self.recycle();
                     match self.next_mutations()? {
