@@ -24,6 +24,7 @@ pub mod compare;
 pub mod compression_info;
 pub mod counter;
 mod data;
+mod definition;
 mod elements;
 pub mod filter;
 pub mod index;
