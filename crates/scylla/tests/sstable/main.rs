@@ -14,6 +14,7 @@ mod files;
 mod hostile;
 mod json;
 mod mapping;
+mod random;
 mod values;
 
 use std::collections::BTreeMap;
