@@ -15,6 +15,7 @@ mod hostile;
 mod index;
 mod json;
 mod mapping;
+mod random;
 mod values;
 
 use std::collections::BTreeMap;
