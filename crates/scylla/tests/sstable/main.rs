@@ -14,6 +14,7 @@ mod files;
 mod hostile;
 mod index;
 mod json;
+mod scylla_chunks;
 mod values;
 
 use std::collections::BTreeMap;
