@@ -16,6 +16,7 @@ mod index;
 mod json;
 mod mapping;
 mod random;
+mod scylla_chunks;
 mod values;
 
 use std::collections::BTreeMap;
