@@ -21,6 +21,7 @@ pub struct CompressionInfo {
     pub options: Vec<(String, String)>,
     /// The bytes that ScyllaDB's compressors with dictionaries refer back to.
     pub dictionary: Vec<u8>,
+    dictionary_parts: u32,
     /// Bytes of a chunk, uncompressed; the last one has fewer.
     pub chunk_bytes: u32,
     /// A chunk of as many bytes or more is stored as it is. `None` in versions where none is.
@@ -95,6 +96,8 @@ impl Compressor {
 
 /// The options that a dictionary is stored in, in parts: `.dictionary.00000000` and so on.
 const DICTIONARY: &[u8] = b".dictionary.";
+/// The option of ScyllaDB that says which chunks are stored as they are (by its documents: `sstable-raw-chunks.md`).
+const SAVING_PERCENT: &str = "min_compression_saving_percent";
 /// The most options: Cassandra's compressors have two or three; a dictionary of a mebibyte takes 17.
 const OPTIONS_MAX: u32 = 1024;
 
@@ -116,6 +119,24 @@ impl CompressionInfo {
         let start = u64_of(number).saturating_mul(u64::from(self.chunk_bytes));
         let end = start.saturating_add(u64::from(self.chunk_bytes));
         start.min(self.data_bytes)..end.min(self.data_bytes)
+    }
+
+    /// The option of ScyllaDB as a length of chunks, if it is there.
+    fn raw_bytes_min(&self, elements: &Elements) -> Result<Option<u32>> {
+        let Some((_, percent)) = self.options.iter().find(|(name, _)| name == SAVING_PERCENT) else {
+            return Ok(None);
+        };
+        match percent.parse::<u8>() {
+            Ok(0) => Ok(None),
+            Ok(percent) if percent < 100 => {
+                let bytes = (u64::from(self.chunk_bytes) * u64::from(100 - percent)).div_ceil(100);
+                Ok(u32::try_from(bytes).ok())
+            }
+            _ => {
+                let message = format!("{SAVING_PERCENT} is {percent}");
+                Err(elements.fault(Error::corrupt(message).at_offset(elements.at())))
+            }
+        }
     }
 
     /// Whether a chunk of so many bytes in the file is stored as it is.
@@ -209,7 +230,14 @@ impl CompressionInfoParser {
                     Going::Done(option) => option,
                     Going::Need(demand) => return Ok(Going::Need(demand)),
                 };
-                if key.starts_with(DICTIONARY) {
+                if let Some(number) = key.strip_prefix(DICTIONARY) {
+                    // Parts are in their order, because the servers' maps are.
+                    let number = core::str::from_utf8(number).ok().and_then(|number| number.parse().ok());
+                    if number != Some(made.dictionary_parts) {
+                        let at = elements.at();
+                        return Err(elements.corrupt("a dictionary whose parts are not in their order", at));
+                    }
+                    made.dictionary_parts += 1;
                     made.dictionary.extend(value);
                 } else {
                     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).to_string();
@@ -234,6 +262,9 @@ impl CompressionInfoParser {
                 (made.chunk_bytes, made.compressed_bytes_max, made.data_bytes) =
                     (chunk_bytes, most, data_bytes);
                 self.check_lengths(elements, chunks)?;
+                if most.is_none() {
+                    self.made.compressed_bytes_max = self.made.raw_bytes_min(elements)?;
+                }
                 Ok(Going::Done(Expects::Offsets { left: chunks }))
             }
             Expects::Offsets { left } => {

@@ -15,7 +15,7 @@
 //! | `nb` | Cassandra 4.1 |
 //! | `oa`, `da` | Cassandra 5.0 |
 //! | `ma`, `mb`, `na` | none; their differences are in Statistics.db, by Cassandra's source |
-//! | `ms`, `mt`; files of ScyllaDB; its compressors with dictionaries | none; by its documents and source. Chunks that refer to a dictionary are refused |
+//! | `ms`, `mt`; files of ScyllaDB; its compressors with dictionaries, and its chunks that are stored as they are | none; by its documents and source |
 
 pub mod batch;
 pub mod checksums;

@@ -15,6 +15,8 @@ mod hostile;
 mod index;
 mod json;
 mod mapping;
+mod random;
+mod scylla_chunks;
 mod values;
 
 use std::collections::BTreeMap;

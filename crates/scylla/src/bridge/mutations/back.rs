@@ -8,7 +8,7 @@ use marquetry_base::{Budget, Bytes, Error, Limits, Price, Result};
 use marquetry_parquet::batch::{Batch, ColumnBatch, Value};
 
 use super::elements::{Cell, Merging};
-use super::encode::{LeafReader, encode, readers};
+use super::encode::{LeafReader, complete, encode, readers};
 use super::listed::{List, expiry, seconds};
 use super::plan::{ColumnPlan, Multi, MutationLeaves, Plan};
 use super::rows::{NO_ROW, RowKind, number_of};
@@ -352,8 +352,10 @@ impl Back {
         let mut at = self.listed_at[number + 1];
         let listed = self.list.of_row(place, &mut at, number_of(self.row));
         self.listed_at[number + 1] = at;
-        let is_there = encode(&column.shapes, 0, &mut self.readers[number], &mut self.scratch)?;
+        let mut lack = None;
+        let is_there = encode(&column.shapes, 0, &mut self.readers[number], &mut self.scratch, &mut lack)?;
         let Some(listed) = self.list.get(listed.start).filter(|_| !listed.is_empty()) else {
+            complete(lack)?;
             return Ok(Some(is_there));
         };
         self.scratch.clear();

@@ -67,6 +67,10 @@ struct Reading {
 #[derive(Debug, Clone, Copy)]
 struct Open {
     row: usize,
+    /// Its first cell.
+    first: usize,
+    /// A key of it is inexact. Then all its cells are listed, because it may be the same in the natural column as another one.
+    lists_all: bool,
     /// Elements so far; of a user-defined type, fields.
     elements: usize,
 }
@@ -359,7 +363,7 @@ impl Reading {
             leaf.push_nulls(0, gap);
         }
         self.rows += gap;
-        self.open = Some(Open { row, elements: 0 });
+        self.open = Some(Open { row, first: self.cell, lists_all: false, elements: 0 });
     }
 
     fn close_row(&mut self, plan: &ColumnPlan) {
@@ -411,8 +415,7 @@ impl Reading {
                 let Some(found) = found else { return Ok(false) };
                 match found {
                     Found::Nothing => notes.absent.push(at),
-                    Found::Inexact => notes.listed.push(at),
-                    Found::Exact => {}
+                    found => self.note_key(found, at, notes),
                 }
                 // A set's cells have no values.
                 if !range.is_empty() {
@@ -433,8 +436,7 @@ impl Reading {
                             notes.absent.push(at);
                             return Ok(true);
                         }
-                        Some(Found::Inexact) => notes.listed.push(at),
-                        Some(Found::Exact) => {}
+                        Some(found) => self.note_key(found, at, notes),
                     }
                 }
                 let found = self.read(shapes, *element, value, range, repetition, Phase::Value, work);
@@ -474,6 +476,18 @@ impl Reading {
             }
         }
         Ok(true)
+    }
+
+    /// Notes what must be listed as this cell's key is exact or not.
+    fn note_key(&mut self, found: Found, at: u32, notes: &mut Notes<'_>) {
+        let Some(open) = &mut self.open else { return };
+        if found == Found::Inexact && !open.lists_all {
+            open.lists_all = true;
+            notes.listed.extend(number_of(open.first)..at);
+        }
+        if open.lists_all {
+            notes.listed.push(at);
+        }
     }
 
     fn count(&mut self) {

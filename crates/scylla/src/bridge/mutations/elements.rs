@@ -9,7 +9,7 @@ use core::ops::Range;
 use marquetry_base::{Bytes, Error, Result};
 
 use super::decode::{Decoder, Found, Progress};
-use super::encode::{LeafReader, elements, encode, readers};
+use super::encode::{Lack, LeafReader, complete, elements, encode, readers};
 use super::keys::builders;
 use super::leaf::Source;
 use super::listed::{List, Listed};
@@ -44,7 +44,15 @@ pub(super) struct Merging {
 #[derive(Debug, Clone, Default)]
 struct Natural {
     path: Range<usize>,
+    path_lack: Lack,
     value: Option<Range<usize>>,
+    value_lack: Lack,
+}
+
+impl Natural {
+    fn of_value(path: Range<usize>, (value, value_lack): (Option<Range<usize>>, Lack)) -> Natural {
+        Natural { path, value, value_lack, path_lack: None }
+    }
 }
 
 impl Merging {
@@ -75,12 +83,7 @@ impl Merging {
                 (None, _) => cells.push((at, one)),
             }
         }
-        if column.multi == Multi::No && cells.iter().any(|(_, one)| one.value.is_some()) {
-            // The bytes are there, and what is natural only means the same.
-            skip(readers)?;
-        } else {
-            self.read_natural(column, readers)?;
-        }
+        self.read_natural(column, readers)?;
         match column.multi {
             Multi::No => self.merge_one(&cells),
             Multi::List => self.merge_list(&cells),
@@ -98,8 +101,7 @@ impl Merging {
         let form = &shapes.root().form;
         match (column.multi, form) {
             (Multi::No, _) => {
-                let value = add(column, 0, readers, bytes)?;
-                natural.push(Natural { path: 0..0, value });
+                natural.push(Natural::of_value(0..0, add(column, 0, readers, bytes)?));
                 Ok(())
             }
             (Multi::User, Form::Fields(fields)) => {
@@ -107,8 +109,8 @@ impl Merging {
                     let start = bytes.len();
                     bytes.extend(number.to_be_bytes());
                     let value = add(column, *field, readers, bytes)?;
-                    if value.is_some() {
-                        natural.push(Natural { path: start..start + 2, value });
+                    if value.0.is_some() {
+                        natural.push(Natural::of_value(start..start + 2, value));
                     }
                 }
                 Ok(())
@@ -116,15 +118,17 @@ impl Merging {
             _ => elements(shapes, 0, readers, |readers| {
                 natural.push(match (column.multi, form) {
                     (Multi::List, Form::List(element)) => {
-                        Natural { path: 0..0, value: add(column, *element, readers, bytes)? }
+                        Natural::of_value(0..0, add(column, *element, readers, bytes)?)
                     }
                     (Multi::Set, Form::List(element)) => {
-                        let path = add(column, *element, readers, bytes)?.ok_or_else(null_key)?;
-                        Natural { path, value: Some(0..0) }
+                        let (path, path_lack) = add(column, *element, readers, bytes)?;
+                        let path = path.ok_or_else(null_key)?;
+                        Natural { path, path_lack, value: Some(0..0), value_lack: None }
                     }
                     (Multi::Map, Form::Map(key, value)) => {
-                        let path = add(column, *key, readers, bytes)?.ok_or_else(null_key)?;
-                        Natural { path, value: add(column, *value, readers, bytes)? }
+                        let (path, path_lack) = add(column, *key, readers, bytes)?;
+                        let path = path.ok_or_else(null_key)?;
+                        Natural { path_lack, ..Natural::of_value(path, add(column, *value, readers, bytes)?) }
                     }
                     _ => return Err(Error::internal("a collection of another form")),
                 });
@@ -231,6 +235,12 @@ impl Merging {
             let listed = listed.and_then(|at| list.get(at));
             let mut cell = Cell::default();
             if let Some(natural) = natural {
+                if listed.is_none_or(|listed| listed.path.is_none()) {
+                    complete(natural.path_lack)?;
+                }
+                if listed.is_none_or(|listed| listed.value.is_none()) {
+                    complete(natural.value_lack)?;
+                }
                 cell.path = self.bytes.get(natural.path.clone());
                 cell.value = natural.value.clone().and_then(|value| self.bytes.get(value));
             }
@@ -271,15 +281,16 @@ fn null_key() -> Error {
     Error::corrupt("a null in the keys of a collection")
 }
 
-/// Appends the next value of a node; where it is, or `None` for a null.
+/// Appends the next value of a node; where it is, or `None` for a null; and what it lacks.
 fn add(
     column: &ColumnPlan,
     node: usize,
     readers: &mut [LeafReader],
     bytes: &mut Vec<u8>,
-) -> Result<Option<Range<usize>>> {
-    let start = bytes.len();
-    Ok(encode(&column.shapes, node, readers, bytes)?.then_some(start..bytes.len()))
+) -> Result<(Option<Range<usize>>, Lack)> {
+    let (start, mut lack) = (bytes.len(), None);
+    let is_there = encode(&column.shapes, node, readers, bytes, &mut lack)?;
+    Ok((is_there.then_some(start..bytes.len()), lack))
 }
 
 /// Goes to the next row.
@@ -313,6 +324,6 @@ fn natural_path(column: &ColumnPlan, path: &[u8]) -> Result<Option<Vec<u8>>> {
         columns.push(leaf.finish(number, 1)?);
     }
     let mut same = Vec::new();
-    encode(shapes, *node, &mut readers(shapes, &columns), &mut same)?;
+    encode(shapes, *node, &mut readers(shapes, &columns), &mut same, &mut None)?;
     Ok(Some(same))
 }

@@ -83,7 +83,12 @@ pub(super) fn readers(shapes: &Shapes, columns: &[ColumnBatch]) -> Vec<LeafReade
         .collect()
 }
 
+/// What a natural value lacks, so that only bytes that are listed beside it can say what it is.
+pub(super) type Lack = Option<&'static str>;
+
 /// Appends the bytes of the next value of a node. False for a null. It recurses as deep as types do.
+///
+/// `lack` becomes what the value lacks, if it does.
 ///
 /// # Errors
 ///
@@ -94,6 +99,7 @@ pub(super) fn encode(
     node: usize,
     readers: &mut [LeafReader],
     out: &mut Vec<u8>,
+    lack: &mut Lack,
 ) -> Result<bool> {
     let shape = &shapes.nodes[node];
     let first = shape.leaves.start;
@@ -110,7 +116,10 @@ pub(super) fn encode(
     match &shape.form {
         Form::Leaf(kind) => {
             let value = readers[first].take()?.ok_or_else(out_of_entries)?;
-            scalar(*kind, value, out)?;
+            match kind {
+                Kind::Counter => *lack = Some("the shards of a counter"),
+                kind => scalar(*kind, value, out)?,
+            }
         }
         Form::Duration => {
             for reader in &mut readers[shape.leaves.clone()] {
@@ -123,7 +132,7 @@ pub(super) fn encode(
         }
         Form::Fields(fields) => {
             for field in fields {
-                item(shapes, *field, readers, out)?;
+                item(shapes, *field, readers, out, lack)?;
             }
         }
         Form::List(_) | Form::Map(..) => {
@@ -134,12 +143,12 @@ pub(super) fn encode(
                 count += 1;
                 match shape.form {
                     Form::Map(key, value) => {
-                        if !item(shapes, key, readers, out)? {
+                        if !item(shapes, key, readers, out, lack)? {
                             return Err(Error::corrupt("a map with a null for a key"));
                         }
-                        item(shapes, value, readers, out).map(drop)
+                        item(shapes, value, readers, out, lack).map(drop)
                     }
-                    Form::List(element) => item(shapes, element, readers, out).map(drop),
+                    Form::List(element) => item(shapes, element, readers, out, lack).map(drop),
                     _ => Ok(()),
                 }
             })?;
@@ -151,28 +160,41 @@ pub(super) fn encode(
             elements(shapes, node, readers, |readers| {
                 found = found.saturating_add(1);
                 let start = out.len();
-                if !encode(shapes, *element, readers, out)? {
-                    return Err(Error::conversion("a null in a vector"));
+                if !encode(shapes, *element, readers, out, lack)? {
+                    *lack = Some("an element of a vector");
                 }
+                let length = (out.len() - start) as u64;
                 match element_bytes {
-                    Some(bytes) if u64::from(*bytes) != (out.len() - start) as u64 => {
-                        Err(Error::conversion("an element of a vector of another length"))
+                    Some(bytes) if u64::from(*bytes) != length => {
+                        *lack = Some("an element of a vector, of its length");
                     }
-                    Some(_) => Ok(()),
+                    Some(_) => {}
                     None => {
-                        let mut length = Vec::new();
-                        vint::push_unsigned(&mut length, (out.len() - start) as u64);
-                        out.splice(start..start, length);
-                        Ok(())
+                        let mut before = Vec::new();
+                        vint::push_unsigned(&mut before, length);
+                        out.splice(start..start, before);
                     }
                 }
+                Ok(())
             })?;
             if found != *count {
-                return Err(Error::conversion(format!("a vector of {found} elements instead of {count}")));
+                *lack = Some("elements of a vector");
             }
         }
     }
     Ok(true)
+}
+
+/// Checks that a value lacks nothing.
+///
+/// # Errors
+///
+/// [`ErrorKind::Conversion`](marquetry_base::ErrorKind::Conversion) if it does.
+pub(super) fn complete(lack: Lack) -> Result<()> {
+    match lack {
+        None => Ok(()),
+        Some(what) => Err(Error::conversion(format!("{what} is missing, and is not in the list of cells"))),
+    }
 }
 
 /// Calls `each` for each element of the list, map or vector that is next.
@@ -209,10 +231,16 @@ pub(super) fn elements(
 }
 
 /// An element or a field: its length, and its bytes; -1 for a null. False for one.
-fn item(shapes: &Shapes, node: usize, readers: &mut [LeafReader], out: &mut Vec<u8>) -> Result<bool> {
+fn item(
+    shapes: &Shapes,
+    node: usize,
+    readers: &mut [LeafReader],
+    out: &mut Vec<u8>,
+    lack: &mut Lack,
+) -> Result<bool> {
     let start = out.len();
     out.extend_from_slice(&(-1_i32).to_be_bytes());
-    let is_there = encode(shapes, node, readers, out)?;
+    let is_there = encode(shapes, node, readers, out, lack)?;
     if is_there {
         let length = i32::try_from(out.len() - start - 4).map_err(|_| too_long())?;
         out[start..start + 4].copy_from_slice(&length.to_be_bytes());
@@ -256,9 +284,6 @@ fn scalar(kind: Kind, value: Value<'_>, out: &mut Vec<u8>) -> Result<()> {
         }
         (Kind::Varint, Value::Bytes(text)) => integer(text, &[], out).ok_or_else(|| not_a("varint"))?,
         (Kind::Decimal, Value::Bytes(text)) => decimal(text, out).ok_or_else(|| not_a("decimal"))?,
-        (Kind::Counter, _) => {
-            return Err(Error::conversion("a counter without its shards, which are in the list of cells"));
-        }
         _ => return Err(Error::misuse("a column of another type")),
     }
     Ok(())
