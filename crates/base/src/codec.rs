@@ -81,6 +81,18 @@ pub trait Codecs: Send + Sync {
     /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) for a codec that this source does not have.
     fn decompressor(&self, codec: Codec) -> Result<Box<dyn Decompressor>>;
 
+    /// A decompressor for `codec`, of pages that may also refer to a dictionary: to bytes that precede each of them, as it were. In ZSTD
+    /// the dictionary may be one that was trained (RFC 8878, section 5), which has tables, too.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) for a codec that knows no dictionaries, which is every codec by default,
+    /// and for a dictionary that is too large; [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) for one whose tables are wrong.
+    fn decompressor_with_dictionary(&self, codec: Codec, dictionary: &[u8]) -> Result<Box<dyn Decompressor>> {
+        let _ = dictionary;
+        Err(codec.unsupported(alloc::format!("{} with a dictionary", codec.name())))
+    }
+
     /// A compressor for `codec` at `level` (`None`: its default one), to be used for any number of pages, one after the other.
     ///
     /// # Errors

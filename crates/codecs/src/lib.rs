@@ -11,6 +11,8 @@
 //! | BROTLI | here, with the dictionary of `brotli-decompressor` | the page | `brotli`, qualities 0 to 11 |
 //! | ZSTD | `zstd-safe`, streaming, a block at a time; here, if a frame can refer back more than 2 MiB | the page, or its window if not held | `zstd-safe`, levels to 22 |
 //!
+//! LZ4_RAW and ZSTD also come with a dictionary, as ScyllaDB has them (`dictionary`).
+//!
 //! All decompressors give the same guarantees (through the module `pieces`, except ZSTD):
 //!
 //! * A page expands to exactly the announced number of bytes, from exactly the bytes it has; otherwise an error says
@@ -43,6 +45,7 @@ use marquetry_base::{Codec, Codecs, Compressor, Decompressor, Limits, Result};
 mod block;
 mod brotli;
 mod compress;
+mod dictionary;
 mod gzip;
 mod hadoop;
 mod inflate;
@@ -94,6 +97,15 @@ impl Codecs for StandardCodecs {
             Codec::Lz4 => Box::new(pieces::Pieces::new(lz4::Lz4::default())),
             Codec::Lzo => Box::new(pieces::Pieces::new(lzo::Lzo::default())),
             Codec::Zlib => Box::new(pieces::Pieces::new(zlib::Zlib::default())),
+        })
+    }
+
+    fn decompressor_with_dictionary(&self, codec: Codec, dictionary: &[u8]) -> Result<Box<dyn Decompressor>> {
+        dictionary::check_length(codec, dictionary)?;
+        Ok(match codec {
+            Codec::Lz4Raw => Box::new(dictionary::Lz4WithDictionary::new(dictionary)?),
+            Codec::Zstd => Box::new(zstd::Zstd::with_dictionary(self.limits.window_bytes, dictionary)?),
+            other => return Err(other.unsupported(format!("{} with a dictionary", other.name()))),
         })
     }
 

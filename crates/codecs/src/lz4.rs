@@ -26,12 +26,21 @@ use crate::pieces::Format;
 const RATIO_MAX: Ratio = Ratio { output: 255, input: 1 };
 
 /// Offsets have 16 bits.
-const HISTORY_BYTES: usize = 64 << 10;
+pub(crate) const HISTORY_BYTES: usize = 64 << 10;
 
 /// Reads a page that is one LZ4 block.
 #[derive(Debug, Default)]
 pub(crate) struct Lz4Raw {
     block: Sequences,
+    /// Bytes before the page that it may refer to.
+    before: usize,
+}
+
+impl Lz4Raw {
+    /// A reader of pages that may refer to so many bytes before them.
+    pub(crate) fn after(before: usize) -> Lz4Raw {
+        Lz4Raw { block: Sequences::default(), before }
+    }
 }
 
 impl Format for Lz4Raw {
@@ -44,7 +53,8 @@ impl Format for Lz4Raw {
     const HISTORY_BYTES: usize = HISTORY_BYTES;
 
     fn start(&mut self, _: usize, _: usize) {
-        *self = Lz4Raw::default();
+        self.block = Sequences::default();
+        self.block.stored(self.before);
     }
 
     fn decode(&mut self, input: &[u8], _: &Page, room: &mut Room<'_>) -> Result<(usize, Stop)> {

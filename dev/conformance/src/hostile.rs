@@ -83,11 +83,36 @@ pub fn run<M: Machine>(
     object: Object,
     bytes: &Bytes,
     manner: Manner,
+    take: impl FnMut(M::Product) -> Result<()>,
+) -> Result<Report>
+where
+    M::Product: std::fmt::Debug + PartialEq,
+{
+    run_over(machine, &[(object, bytes.clone())], manner, take)
+}
+
+/// As [`run`], over several objects.
+///
+/// # Errors
+///
+/// The machine's.
+///
+/// # Panics
+///
+/// When the machine breaks the contract.
+pub fn run_over<M: Machine>(
+    machine: &mut M,
+    objects: &[(Object, Bytes)],
+    manner: Manner,
     mut take: impl FnMut(M::Product) -> Result<()>,
 ) -> Result<Report>
 where
     M::Product: std::fmt::Debug + PartialEq,
 {
+    let bytes_of = |wanted: Object| {
+        let found = objects.iter().find(|(object, _)| *object == wanted);
+        found.map(|(_, bytes)| bytes).expect("one of the objects")
+    };
     let mut report = Report::default();
     let mut random = Random(manner.seed | 1);
     let mut idle = 0;
@@ -123,19 +148,21 @@ where
                 let mut pieces = Vec::new();
                 for want in &demand.wants {
                     match want {
-                        Want::Length(object) => machine.supply_length(*object, bytes.len() as u64)?,
-                        Want::Range(wanted, range, priority) => {
-                            assert_eq!(*wanted, object);
+                        Want::Length(object) => {
+                            machine.supply_length(*object, bytes_of(*object).len() as u64)?;
+                        }
+                        Want::Range(object, range, priority) => {
                             assert!(!range.is_empty(), "a demand for nothing");
                             if *priority == Priority::Now || random.below(2) == 0 {
-                                pieces.extend(split(range, manner.piece_bytes, &mut random));
+                                let parts = split(range, manner.piece_bytes, &mut random);
+                                pieces.extend(parts.into_iter().map(|part| (*object, part)));
                             }
                         }
                     }
                 }
-                if pieces.iter().any(|piece| piece.end > bytes.len() as u64) {
-                    let beyond =
-                        pieces.into_iter().find(|piece| piece.end > bytes.len() as u64).unwrap_or_default();
+                let is_beyond =
+                    |(object, piece): &(Object, Range<u64>)| piece.end > bytes_of(*object).len() as u64;
+                if let Some((object, beyond)) = pieces.iter().find(|piece| is_beyond(piece)).cloned() {
                     machine.fail(
                         object,
                         beyond.clone(),
@@ -151,7 +178,8 @@ where
                 if manner.late {
                     pieces.truncate(1 + random.index(pieces.len()));
                 }
-                for mut piece in pieces {
+                for (object, mut piece) in pieces {
+                    let bytes = bytes_of(object);
                     if manner.generous {
                         piece.start -= piece.start.min(random.below(40));
                         piece.end = (piece.end + random.below(40)).min(bytes.len() as u64);

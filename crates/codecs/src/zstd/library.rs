@@ -66,6 +66,16 @@ impl Library {
         Ok(Library { context_bytes: context.sizeof(), context, wanted: 0, ready: false })
     }
 
+    /// Lets all pages refer to a dictionary, which it copies.
+    pub(super) fn load_dictionary(&mut self, dictionary: &[u8]) -> Result<()> {
+        let loaded = self.context.load_dictionary(dictionary);
+        loaded.map_err(|code| {
+            Error::corrupt(format!("a dictionary that zstd refuses: {}", get_error_name(code)))
+        })?;
+        self.context_bytes = self.context.sizeof();
+        Ok(())
+    }
+
     /// Begins a page, which the host holds or not.
     pub(super) fn start(&mut self, is_whole: bool) -> Result<()> {
         (self.wanted, self.ready) = (0, false);

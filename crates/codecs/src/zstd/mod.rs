@@ -82,6 +82,13 @@ impl Zstd {
         Zstd::with_reach(window_bytes_max, OWN_REACH_MIN)
     }
 
+    /// A reader of pages that refer to a dictionary. Only the library decodes those, so they must be small.
+    pub(crate) fn with_dictionary(window_bytes_max: u64, dictionary: &[u8]) -> Result<Zstd> {
+        let mut zstd = Zstd::with_reach(window_bytes_max, u64::MAX)?;
+        zstd.library.load_dictionary(dictionary)?;
+        Ok(zstd)
+    }
+
     /// A reader that leaves to the library what refers less far back than `own_reach_min`.
     fn with_reach(window_bytes_max: u64, own_reach_min: u64) -> Result<Zstd> {
         Ok(Zstd {
@@ -206,6 +213,11 @@ const FRAME_ELEMENTS: usize = 500;
 impl Decompressor for Zstd {
     fn start(&mut self, compressed: usize, uncompressed: usize, whole: bool) -> Result<()> {
         self.page.start(compressed, uncompressed, RATIO_MAX)?;
+        if self.own_reach_min == u64::MAX && u64_of(uncompressed) >= OWN_REACH_MIN {
+            let error = Codec::Zstd.unsupported("a page of more than 2 MiB with a dictionary");
+            self.page.fail(&error);
+            return Err(error);
+        }
         self.whole = whole.then_some(uncompressed);
         (self.expect, self.header) = (Expect::Header, Header::default());
         // Page V2: zero bytes may be compressed to zero bytes.

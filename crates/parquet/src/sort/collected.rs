@@ -7,6 +7,7 @@ use core::ops::Range;
 
 use marquetry_base::cast::{u64_of, usize_of, usize_of_u32};
 use marquetry_base::{Bitmap, Bytes, Error, Result};
+use marquetry_kernels::gather;
 
 use super::merge::Pick;
 use crate::batch::{ByteArrays, FixedBytes, INLINE_BYTES_MAX, Values};
@@ -67,7 +68,7 @@ impl Collected {
     }
 
     /// Appends the values of rows from many batches, all of them or about a slice of their bytes. Returns how many
-    /// rows are complete, and the bytes that were copied. `columns` has a column of each batch, with one value per row,
+    /// rows are complete, and the bytes that were copied. `columns` has a column of each batch, with one value, or index of one, per row,
     /// or `None` for a batch that is missing.
     ///
     /// # Errors
@@ -75,16 +76,21 @@ impl Collected {
     /// `Misuse` for values of another type.
     pub(super) fn pick<'a>(
         &mut self,
-        columns: impl ExactSizeIterator<Item = Option<&'a Values>>,
+        columns: impl ExactSizeIterator<Item = Option<Held<'a>>>,
         picks: &[Pick],
     ) -> Result<(usize, usize)> {
         macro_rules! numbers {
             ($out:expr, $kind:ident) => {{
-                let all = table(columns, |values| match values {
+                let (all, has_indices) = table(columns, |values| match values {
                     Values::$kind(values) => Some(&**values),
                     _ => None,
                 })?;
-                $out.extend(picks.iter().map(|pick| all[usize_of_u32(pick.source)][usize_of_u32(pick.row)]));
+                let of = |pick: &Pick| &all[usize_of_u32(pick.source)];
+                if has_indices {
+                    $out.extend(picks.iter().map(|pick| of(pick).0[of(pick).at(pick.row)]));
+                } else {
+                    $out.extend(picks.iter().map(|pick| of(pick).0[usize_of_u32(pick.row)]));
+                }
             }};
         }
         match self {
@@ -93,22 +99,23 @@ impl Collected {
             Collected::Float(out) => numbers!(out, Float),
             Collected::Double(out) => numbers!(out, Double),
             Collected::Strings { views, shared } => {
-                let all = table(columns, |values| match values {
+                let (all, _) = table(columns, |values| match values {
                     Values::ByteArray(values) => Some(values),
                     _ => None,
                 })?;
                 views.extend(picks.iter().map(|pick| {
-                    let values = all[usize_of_u32(pick.source)];
-                    shared.take(values.views()[usize_of_u32(pick.row)], values, usize_of_u32(pick.source))
+                    let from = &all[usize_of_u32(pick.source)];
+                    shared.take(from.0.views()[from.at(pick.row)], from.0, usize_of_u32(pick.source))
                 }));
             }
             Collected::Boolean { .. } | Collected::Fixed { .. } => {
-                let all = table(columns, Some)?;
+                let (all, _) = table(columns, Some)?;
                 let mut bytes = 0;
                 for (at, pick) in picks.iter().enumerate() {
-                    let row = usize_of_u32(pick.row);
-                    let values = all[usize_of_u32(pick.source)];
-                    let (count, copied) = self.extend(values, row..row + 1, usize_of_u32(pick.source))?;
+                    let from = &all[usize_of_u32(pick.source)];
+                    let at_row = from.at(pick.row);
+                    let (count, copied) =
+                        self.extend(from.0, at_row..at_row + 1, usize_of_u32(pick.source))?;
                     bytes += copied;
                     if count == 0 || bytes >= SLICE_BYTES {
                         return Ok((at + count, bytes));
@@ -159,6 +166,35 @@ impl Collected {
         Ok((count, 0))
     }
 
+    /// Appends values of a dictionary, if they are numbers or strings: otherwise false, and nothing is done.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` for values of another type, and for an index beyond the dictionary.
+    pub(super) fn look_up(&mut self, entries: &Values, indices: &[u32]) -> Result<bool> {
+        macro_rules! numbers {
+            ($out:expr, $entries:expr) => {{
+                let done = $out.len();
+                $out.resize(done + indices.len(), Default::default());
+                gather::values($entries, indices, &mut $out[done..]).map_err(|_| no_entry())?;
+            }};
+        }
+        match (self, entries) {
+            (Collected::Int32(out), Values::Int32(entries)) => numbers!(out, entries),
+            (Collected::Int64(out), Values::Int64(entries)) => numbers!(out, entries),
+            (Collected::Float(out), Values::Float(entries)) => numbers!(out, entries),
+            (Collected::Double(out), Values::Double(entries)) => numbers!(out, entries),
+            (Collected::Strings { views, shared }, Values::ByteArray(entries)) => {
+                for index in indices {
+                    let view = entries.views().get(usize_of_u32(*index)).ok_or_else(no_entry)?;
+                    views.push(shared.take(*view, entries, 0));
+                }
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
     /// Appends one value, which may come from a dictionary; zero or empty for a null. False if it is long and not
     /// complete yet: then call again. Also returns the bytes that were copied.
     ///
@@ -188,7 +224,7 @@ impl Collected {
             values => (values, index),
         };
         if index >= values.len() {
-            return Err(Error::misuse("an index that the dictionary of its batch does not have"));
+            return Err(no_entry());
         }
         let (count, bytes) = self.extend(values, index..index + 1, 0)?;
         Ok((count == 1, bytes))
@@ -251,26 +287,50 @@ pub(super) fn push_bit(bytes: &mut Vec<u8>, bits: &mut usize, bit: bool) {
     *bits += 1;
 }
 
-/// What each batch has. A missing batch gets another's as a placeholder, which is never used.
+/// A column of a batch: its values, or those of its dictionary and what their indices are in each row.
+pub(super) type Held<'a> = (&'a Values, Option<&'a [u16]>);
+
+/// The same, of values of a type.
+struct Of<'a, T: ?Sized>(&'a T, Option<&'a [u16]>);
+
+impl<T: ?Sized> Of<'_, T> {
+    /// Where the value of a row is.
+    #[inline]
+    fn at(&self, row: u32) -> usize {
+        self.1.map_or(usize_of_u32(row), |indices| usize::from(indices[usize_of_u32(row)]))
+    }
+}
+
+/// What each batch has, and whether any has indices. A missing batch gets another's as a placeholder, which is never used.
 fn table<'a, T: ?Sized>(
-    columns: impl ExactSizeIterator<Item = Option<&'a Values>>,
+    columns: impl ExactSizeIterator<Item = Option<Held<'a>>>,
     of: impl Fn(&'a Values) -> Option<&'a T>,
-) -> Result<Vec<&'a T>> {
-    let mut all: Vec<&'a T> = room(columns.len())?;
-    let mut absent = 0;
-    for values in columns {
-        match values {
-            Some(values) => {
-                let found = of(values).ok_or_else(misfit)?;
-                all.resize(all.len() + core::mem::take(&mut absent) + 1, found);
+) -> Result<(Vec<Of<'a, T>>, bool)> {
+    let mut all: Vec<Of<'a, T>> = room(columns.len())?;
+    let (mut absent, mut has_indices) = (0, false);
+    let push = |all: &mut Vec<Of<'a, T>>, (values, indices): (&'a T, Option<&'a [u16]>), times: usize| {
+        all.extend((0..times).map(|_| Of(values, indices)));
+    };
+    for found in columns {
+        match found {
+            Some((values, indices)) => {
+                has_indices |= indices.is_some();
+                let found = (of(values).ok_or_else(misfit)?, indices);
+                push(&mut all, found, core::mem::take(&mut absent) + 1);
             }
             None => absent += 1,
         }
     }
-    if let Some(last) = all.last().copied() {
-        all.resize(all.len() + absent, last);
+    if let Some(Of(values, indices)) = all.last() {
+        let last = (*values, *indices);
+        push(&mut all, last, absent);
     }
-    Ok(all)
+    Ok((all, has_indices))
+}
+
+/// What a batch's index leads to that its dictionary does not have.
+pub(super) fn no_entry() -> Error {
+    Error::misuse("an index that the dictionary of its batch does not have")
 }
 
 fn misfit() -> Error {
@@ -374,7 +434,7 @@ mod tests {
         let mut collected = Collected::new(PhysicalType::ByteArray, 5, 3).unwrap();
         let pick = |source, row| Pick { source, row };
         let picks = [pick(2, 0), pick(0, 1), pick(0, 0), pick(2, 0), pick(0, 2)];
-        let sources = [Some(&columns[0]), None, Some(&columns[1])];
+        let sources = [Some((&columns[0], None)), None, Some((&columns[1], None))];
         collected.pick(sources.into_iter(), &picks).unwrap();
         let Values::ByteArray(values) = collected.finish() else { panic!() };
         assert_eq!(values.buffers().len(), 2);

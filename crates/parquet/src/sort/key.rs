@@ -99,6 +99,11 @@ impl Keys {
         self.columns.len()
     }
 
+    /// The leaves that they are.
+    pub(super) fn leaves(&self) -> impl Iterator<Item = usize> {
+        self.columns.iter().map(|key| key.leaf)
+    }
+
     /// False: rows are sorted by a column at least.
     pub fn is_empty(&self) -> bool {
         self.columns.is_empty()

@@ -16,6 +16,7 @@
 //! tree. Keys that compare as bytes, with rows that follow them, are also in DuckDB and in arrow-rs's row format.
 
 mod collected;
+mod dictionaries;
 mod gather;
 mod group;
 mod key;

@@ -1,15 +1,11 @@
 //! Checksums of data that is not compressed (CRC.db), and of a whole Data.db (Digest.crc32).
 
-use core::ops::Range;
+use marquetry_base::{Budget, Error, Limit, Limits, Object, Release, Result, Segmented};
 
-use marquetry_base::{
-    Budget, Bytes, Error, Failed, Limit, Limits, Machine, Object, Release, Result, Segmented, Step,
-};
-
-use super::elements::{Elements, Going, need};
+use super::elements::{ComponentReader, Elements, Going, Parser};
 
 /// What CRC.db holds: a checksum for each chunk of the data.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Checksums {
     /// Bytes of a chunk; the last one has fewer.
@@ -18,92 +14,42 @@ pub struct Checksums {
     pub sums: Segmented<u32>,
 }
 
-/// Reads CRC.db: one product.
-///
-/// Asks for the object's length, then for its bytes from start to end.
-#[derive(Debug)]
-pub struct ChecksumsReader {
-    elements: Elements,
-    expects: Expects,
-    made: Checksums,
-    failed: Failed,
-}
+/// Reads CRC.db.
+pub type ChecksumsReader = ComponentReader<ChecksumsParser>;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Expects {
-    ChunkBytes,
-    Sums,
-    Nothing,
+/// What a [`ChecksumsReader`] has read.
+#[derive(Debug)]
+pub struct ChecksumsParser {
+    made: Checksums,
 }
 
 impl ChecksumsReader {
     /// A reader of the CRC.db that `object` is.
     pub fn new(object: Object, limits: Limits) -> ChecksumsReader {
-        ChecksumsReader {
-            elements: Elements::new(object, "CRC.db", (Limit::FooterBytes, limits.footer_bytes), &limits),
-            expects: Expects::ChunkBytes,
-            made: Checksums { chunk_bytes: 0, sums: Segmented::new() },
-            failed: Failed::default(),
-        }
-    }
-
-    fn advance(&mut self, budget: &mut Budget<'_>) -> Result<Step<Checksums>> {
-        if let Going::Need(demand) = self.elements.length() {
-            return need(demand);
-        }
-        loop {
-            if self.expects == Expects::Nothing {
-                return Ok(Step::Done);
-            }
-            if self.expects == Expects::Sums && self.elements.left() == 0 {
-                self.expects = Expects::Nothing;
-                let empty = Checksums { chunk_bytes: 0, sums: Segmented::new() };
-                return Ok(Step::Ready(core::mem::replace(&mut self.made, empty)));
-            }
-            let number = match self.elements.next(budget, |cursor| cursor.u32())? {
-                Going::Done(number) => number,
-                Going::Need(demand) => return need(demand),
-            };
-            match self.expects {
-                Expects::ChunkBytes if number == 0 => {
-                    return Err(self.elements.corrupt("checksums of chunks of no bytes", 0));
-                }
-                Expects::ChunkBytes => (self.made.chunk_bytes, self.expects) = (number, Expects::Sums),
-                Expects::Sums => self.made.sums.push(number),
-                Expects::Nothing => return Err(Error::internal("an element after the last")),
-            }
-            if budget.is_spent() {
-                return Ok(Step::Yield);
-            }
-        }
+        let elements = Elements::new(object, "CRC.db", (Limit::FooterBytes, limits.footer_bytes), &limits);
+        ComponentReader::of(elements, ChecksumsParser { made: Checksums::default() })
     }
 }
 
-impl Machine for ChecksumsReader {
+impl Parser for ChecksumsParser {
     type Product = Checksums;
 
-    fn step(&mut self, budget: &mut Budget<'_>) -> Result<Step<Checksums>> {
-        Failed::run(self, |machine| &mut machine.failed, |machine| machine.advance(budget))
-    }
-
-    fn supply(&mut self, object: Object, range: Range<u64>, bytes: Bytes) -> Result<()> {
-        match self.expects {
-            Expects::Nothing => self.elements.check_object(object),
-            _ => self.elements.supply(object, &range, bytes),
+    fn next(&mut self, elements: &mut Elements, budget: &mut Budget<'_>) -> Result<Going<Option<Checksums>>> {
+        let made = &mut self.made;
+        // No chunks have no bytes, so that says whether the first number was read.
+        if made.chunk_bytes > 0 && elements.left() == 0 {
+            return Ok(Going::Done(Some(core::mem::take(made))));
         }
-    }
-
-    fn supply_length(&mut self, object: Object, length: u64) -> Result<()> {
-        if let Err(error) = self.elements.supply_length(object, length)? {
-            self.failed.set(error);
+        let number = match elements.next(budget, |cursor| cursor.u32())? {
+            Going::Done(number) => number,
+            Going::Need(demand) => return Ok(Going::Need(demand)),
+        };
+        match made.chunk_bytes {
+            0 if number == 0 => return Err(elements.corrupt("checksums of chunks of no bytes", 0)),
+            0 => made.chunk_bytes = number,
+            _ => made.sums.push(number),
         }
-        Ok(())
-    }
-
-    fn fail(&mut self, object: Object, _range: Range<u64>, reason: Error) {
-        if self.elements.check_object(object).is_ok() {
-            self.failed.set(reason);
-        }
+        Ok(Going::Done(None))
     }
 }
 
@@ -113,10 +59,9 @@ impl Release for Checksums {
     }
 }
 
-impl Release for ChecksumsReader {
+impl Release for ChecksumsParser {
     fn release(&mut self, budget: &mut Budget<'_>) -> bool {
-        self.failed.set_released();
-        self.made.release(budget) && self.elements.release(budget)
+        self.made.release(budget)
     }
 }
 

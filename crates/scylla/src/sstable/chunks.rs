@@ -55,7 +55,7 @@ impl Window {
 
     /// Uses bytes at its start.
     pub(super) fn consume(&mut self, bytes: usize) {
-        self.start = (self.start + bytes).min(self.end);
+        self.start = self.start.saturating_add(bytes).min(self.end);
     }
 }
 
@@ -395,15 +395,17 @@ impl Chunks {
         let then = Unpack::Copy;
         let Packing::Compressed(info) = &self.packing else { return Ok(State::Room { bytes, then, left }) };
         if info.is_raw(packed) {
-            if packed != u64_of(bytes) {
+            // A last one that is shorter is filled up, so that its length says that it is as it is.
+            let is_filled_up = info.compressed_bytes_max.map(u64::from) == Some(packed)
+                && self.next + 1 == info.chunks()
+                && u64_of(bytes) < packed;
+            if packed != u64_of(bytes) && !is_filled_up {
                 return Err(Error::corrupt(format!("a chunk of {packed} bytes that should have {bytes}")));
             }
+            left.end = left.start + u64_of(bytes);
             return Ok(State::Room { bytes, then, left });
         }
         let codec = info.compressor.codec().ok_or_else(|| Error::internal("a compressor without a codec"))?;
-        if !info.dictionary.is_empty() {
-            return Err(codec.unsupported("chunks that are compressed with a dictionary"));
-        }
         if matches!(info.compressor, Compressor::Lz4 | Compressor::Lz4WithDictionary) {
             let stored = self.input.contiguous(left.start..left.end.min(left.start + 4))?;
             let stored = stored.and_then(|stored| <[u8; 4]>::try_from(stored.as_ref()).ok());
@@ -415,7 +417,10 @@ impl Chunks {
         }
         let decompressor = match &mut self.decompressor {
             Some(decompressor) => decompressor,
-            none => none.insert(self.codecs.decompressor(codec)?),
+            none => none.insert(match info.dictionary.as_slice() {
+                [] => self.codecs.decompressor(codec)?,
+                dictionary => self.codecs.decompressor_with_dictionary(codec, dictionary)?,
+            }),
         };
         decompressor.start(usize_of(left.end - left.start).unwrap_or(usize::MAX), bytes, true)?;
         Ok(State::Room { bytes, then: Unpack::Decompress, left })

@@ -6,15 +6,13 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use marquetry_base::cast::{u64_of, usize_of_u32};
-use marquetry_base::{
-    Budget, Bytes, Codec, Error, Failed, Limit, Limits, Machine, Object, Release, Result, Segmented, Step,
-};
+use marquetry_base::{Budget, Codec, Error, Limit, Limits, Object, Release, Result, Segmented};
 
-use super::elements::{Elements, Going, need};
+use super::elements::{ComponentReader, Elements, Going, Parser};
 use super::version::Version;
 
 /// What CompressionInfo.db holds (`CompressionMetadata.java`).
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct CompressionInfo {
     /// The compressor.
@@ -23,6 +21,7 @@ pub struct CompressionInfo {
     pub options: Vec<(String, String)>,
     /// The bytes that ScyllaDB's compressors with dictionaries refer back to.
     pub dictionary: Vec<u8>,
+    dictionary_parts: u32,
     /// Bytes of a chunk, uncompressed; the last one has fewer.
     pub chunk_bytes: u32,
     /// A chunk of as many bytes or more is stored as it is. `None` in versions where none is.
@@ -34,7 +33,7 @@ pub struct CompressionInfo {
 }
 
 /// A compressor of chunks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Compressor {
     /// `LZ4Compressor`: the uncompressed length in four bytes, little-endian, and a block.
@@ -46,6 +45,7 @@ pub enum Compressor {
     /// `ZstdCompressor`: a frame.
     Zstd,
     /// `NoopCompressor`: bytes as they are, with checksums.
+    #[default]
     Noop,
     /// ScyllaDB's `LZ4WithDictsCompressor` (by its documents: `sstable-compression-dicts.md`).
     Lz4WithDictionary,
@@ -96,6 +96,8 @@ impl Compressor {
 
 /// The options that a dictionary is stored in, in parts: `.dictionary.00000000` and so on.
 const DICTIONARY: &[u8] = b".dictionary.";
+/// The option of ScyllaDB that says which chunks are stored as they are (by its documents: `sstable-raw-chunks.md`).
+const SAVING_PERCENT: &str = "min_compression_saving_percent";
 /// The most options: Cassandra's compressors have two or three; a dictionary of a mebibyte takes 17.
 const OPTIONS_MAX: u32 = 1024;
 
@@ -119,6 +121,24 @@ impl CompressionInfo {
         start.min(self.data_bytes)..end.min(self.data_bytes)
     }
 
+    /// The option of ScyllaDB as a length of chunks, if it is there.
+    fn raw_bytes_min(&self, elements: &Elements) -> Result<Option<u32>> {
+        let Some((_, percent)) = self.options.iter().find(|(name, _)| name == SAVING_PERCENT) else {
+            return Ok(None);
+        };
+        match percent.parse::<u8>() {
+            Ok(0) => Ok(None),
+            Ok(percent) if percent < 100 => {
+                let bytes = (u64::from(self.chunk_bytes) * u64::from(100 - percent)).div_ceil(100);
+                Ok(u32::try_from(bytes).ok())
+            }
+            _ => {
+                let message = format!("{SAVING_PERCENT} is {percent}");
+                Err(elements.fault(Error::corrupt(message).at_offset(elements.at())))
+            }
+        }
+    }
+
     /// Whether a chunk of so many bytes in the file is stored as it is.
     pub fn is_raw(&self, file_bytes: u64) -> bool {
         self.compressor == Compressor::Noop
@@ -129,16 +149,15 @@ impl CompressionInfo {
 /// Bytes of the checksum after a chunk.
 pub const CHECKSUM_BYTES: u64 = 4;
 
-/// Reads CompressionInfo.db: one product.
-///
-/// Asks for the object's length, then for its bytes from start to end.
+/// Reads CompressionInfo.db.
+pub type CompressionInfoReader = ComponentReader<CompressionInfoParser>;
+
+/// What a [`CompressionInfoReader`] has read.
 #[derive(Debug)]
-pub struct CompressionInfoReader {
+pub struct CompressionInfoParser {
     version: Version,
-    elements: Elements,
     expects: Expects,
     made: CompressionInfo,
-    failed: Failed,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,56 +166,41 @@ enum Expects {
     Options { left: u32 },
     Lengths,
     Offsets { left: u32 },
-    Nothing,
 }
 
 impl CompressionInfoReader {
     /// A reader of the CompressionInfo.db that `object` is, of an SSTable of this version.
     pub fn new(object: Object, version: Version, limits: Limits) -> CompressionInfoReader {
-        CompressionInfoReader {
-            version,
-            elements: Elements::new(
-                object,
-                "CompressionInfo.db",
-                (Limit::FooterBytes, limits.footer_bytes),
-                &limits,
-            ),
-            expects: Expects::Compressor,
-            made: CompressionInfo {
-                compressor: Compressor::Noop,
-                options: Vec::new(),
-                dictionary: Vec::new(),
-                chunk_bytes: 0,
-                compressed_bytes_max: None,
-                data_bytes: 0,
-                offsets: Segmented::new(),
-            },
-            failed: Failed::default(),
-        }
+        let limit = (Limit::FooterBytes, limits.footer_bytes);
+        let elements = Elements::new(object, "CompressionInfo.db", limit, &limits);
+        let parser =
+            CompressionInfoParser { version, expects: Expects::Compressor, made: CompressionInfo::default() };
+        ComponentReader::of(elements, parser)
     }
+}
 
-    fn advance(&mut self, budget: &mut Budget<'_>) -> Result<Step<CompressionInfo>> {
-        if let Going::Need(demand) = self.elements.length() {
-            return need(demand);
+impl Parser for CompressionInfoParser {
+    type Product = CompressionInfo;
+
+    fn next(
+        &mut self,
+        elements: &mut Elements,
+        budget: &mut Budget<'_>,
+    ) -> Result<Going<Option<CompressionInfo>>> {
+        if let Expects::Offsets { left: 0 } = self.expects {
+            return Ok(Going::Done(Some(core::mem::take(&mut self.made))));
         }
-        loop {
-            let going = match self.expects {
-                Expects::Offsets { left: 0 } => return self.finish().map(Step::Ready),
-                Expects::Nothing => return Ok(Step::Done),
-                _ => self.next_element(budget)?,
-            };
-            match going {
-                Going::Done(expects) => self.expects = expects,
-                Going::Need(demand) => return need(demand),
-            }
-            if budget.is_spent() {
-                return Ok(Step::Yield);
-            }
-        }
+        Ok(self.next_element(elements, budget)?.map(|expects| {
+            self.expects = expects;
+            None
+        }))
     }
+}
 
-    fn next_element(&mut self, budget: &mut Budget<'_>) -> Result<Going<Expects>> {
-        let CompressionInfoReader { version, elements, made, .. } = self;
+impl CompressionInfoParser {
+    /// Reads one element, and says what comes next.
+    fn next_element(&mut self, elements: &mut Elements, budget: &mut Budget<'_>) -> Result<Going<Expects>> {
+        let CompressionInfoParser { version, made, .. } = self;
         let has_most = version.has_max_compressed_length();
         match self.expects {
             Expects::Compressor => {
@@ -226,7 +230,14 @@ impl CompressionInfoReader {
                     Going::Done(option) => option,
                     Going::Need(demand) => return Ok(Going::Need(demand)),
                 };
-                if key.starts_with(DICTIONARY) {
+                if let Some(number) = key.strip_prefix(DICTIONARY) {
+                    // Parts are in their order, because the servers' maps are.
+                    let number = core::str::from_utf8(number).ok().and_then(|number| number.parse().ok());
+                    if number != Some(made.dictionary_parts) {
+                        let at = elements.at();
+                        return Err(elements.corrupt("a dictionary whose parts are not in their order", at));
+                    }
+                    made.dictionary_parts += 1;
                     made.dictionary.extend(value);
                 } else {
                     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).to_string();
@@ -250,7 +261,10 @@ impl CompressionInfoReader {
                 };
                 (made.chunk_bytes, made.compressed_bytes_max, made.data_bytes) =
                     (chunk_bytes, most, data_bytes);
-                self.check_lengths(chunks)?;
+                self.check_lengths(elements, chunks)?;
+                if most.is_none() {
+                    self.made.compressed_bytes_max = self.made.raw_bytes_min(elements)?;
+                }
                 Ok(Going::Done(Expects::Offsets { left: chunks }))
             }
             Expects::Offsets { left } => {
@@ -269,67 +283,26 @@ impl CompressionInfoReader {
                     Going::Need(demand) => Going::Need(demand),
                 })
             }
-            Expects::Nothing => Err(Error::internal("an element after the last")),
         }
     }
 
-    fn check_lengths(&self, chunks: u32) -> Result<()> {
-        let (made, at) = (&self.made, self.elements.at());
+    fn check_lengths(&self, elements: &Elements, chunks: u32) -> Result<()> {
+        let (made, at) = (&self.made, elements.at());
         // Compressors of Cassandra take powers of two; only zero would make no sense at all.
         if made.chunk_bytes == 0 {
-            return Err(self.elements.corrupt("chunks of no bytes", at));
+            return Err(elements.corrupt("chunks of no bytes", at));
         }
         if made.data_bytes.div_ceil(u64::from(made.chunk_bytes)) != u64::from(chunks) {
             let message = format!(
                 "{chunks} chunks of {} bytes for {} bytes of data",
                 made.chunk_bytes, made.data_bytes
             );
-            return Err(self.elements.fault(Error::corrupt(message).at_offset(at)));
+            return Err(elements.fault(Error::corrupt(message).at_offset(at)));
         }
-        if self.elements.left() != 8 * u64_of(usize_of_u32(chunks)) {
-            return Err(self.elements.corrupt("another number of chunks than there is room for", at));
-        }
-        Ok(())
-    }
-
-    fn finish(&mut self) -> Result<CompressionInfo> {
-        self.expects = Expects::Nothing;
-        self.elements.release_before(self.elements.at());
-        let empty = CompressionInfo {
-            offsets: Segmented::new(),
-            options: Vec::new(),
-            dictionary: Vec::new(),
-            ..self.made
-        };
-        Ok(core::mem::replace(&mut self.made, empty))
-    }
-}
-
-impl Machine for CompressionInfoReader {
-    type Product = CompressionInfo;
-
-    fn step(&mut self, budget: &mut Budget<'_>) -> Result<Step<CompressionInfo>> {
-        Failed::run(self, |machine| &mut machine.failed, |machine| machine.advance(budget))
-    }
-
-    fn supply(&mut self, object: Object, range: Range<u64>, bytes: Bytes) -> Result<()> {
-        match self.expects {
-            Expects::Nothing => self.elements.check_object(object),
-            _ => self.elements.supply(object, &range, bytes),
-        }
-    }
-
-    fn supply_length(&mut self, object: Object, length: u64) -> Result<()> {
-        if let Err(error) = self.elements.supply_length(object, length)? {
-            self.failed.set(error);
+        if elements.left() != 8 * u64_of(usize_of_u32(chunks)) {
+            return Err(elements.corrupt("another number of chunks than there is room for", at));
         }
         Ok(())
-    }
-
-    fn fail(&mut self, object: Object, _range: Range<u64>, reason: Error) {
-        if self.elements.check_object(object).is_ok() {
-            self.failed.set(reason);
-        }
     }
 }
 
@@ -339,9 +312,8 @@ impl Release for CompressionInfo {
     }
 }
 
-impl Release for CompressionInfoReader {
+impl Release for CompressionInfoParser {
     fn release(&mut self, budget: &mut Budget<'_>) -> bool {
-        self.failed.set_released();
-        self.made.release(budget) && self.elements.release(budget)
+        self.made.release(budget)
     }
 }

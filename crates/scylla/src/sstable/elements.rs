@@ -6,8 +6,8 @@ use core::ops::Range;
 
 use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_base::{
-    Budget, Bytes, Demand, Error, Input, Limit, Limits, Object, Price, Release, Result, Step, check_supply,
-    release_all,
+    Budget, Bytes, Demand, Error, Failed, Input, Limit, Limits, Machine, Object, Price, Release, Result,
+    Step, check_supply, release_all,
 };
 use marquetry_kernels::crc32;
 
@@ -17,6 +17,8 @@ use super::vint;
 const READ_BYTES: u64 = 256 << 10;
 /// Bytes that are looked at together, and asked for first: most elements are much shorter.
 const WINDOW_BYTES: usize = 4 << 10;
+/// Bytes that are held of a component which is read here and there, before all are released.
+const HELD_BYTES_MAX: u64 = 512 << 10;
 /// Bytes whose checksum is computed in one go.
 const CRC_SLICE_BYTES: u64 = 64 << 10;
 
@@ -25,9 +27,96 @@ pub(super) const ELEMENT_PRICE: Price = Price { kib: 2 << 10, kilovalue: 100 << 
 /// The price of a checksum's bytes.
 pub(super) const CRC_PRICE: Price = Price::per_kib(200);
 
+/// Reads a component of an SSTable from its start to its end: one product.
+///
+/// Asks for the object's length, then for its bytes, in their order.
+#[derive(Debug)]
+pub struct ComponentReader<P> {
+    elements: Elements,
+    parser: P,
+    is_done: bool,
+    failed: Failed,
+}
+
+/// What is particular to a component: what its elements are, and what they come to.
+pub trait Parser: Release {
+    /// What the component holds.
+    type Product;
+
+    /// Reads one element, or does another thing of that size. `Some` after the last.
+    fn next(
+        &mut self,
+        elements: &mut Elements,
+        budget: &mut Budget<'_>,
+    ) -> Result<Going<Option<Self::Product>>>;
+}
+
+impl<P> ComponentReader<P> {
+    /// A reader of the component that `elements` are of.
+    pub(super) fn of(elements: Elements, parser: P) -> ComponentReader<P> {
+        ComponentReader { elements, parser, is_done: false, failed: Failed::default() }
+    }
+}
+
+impl<P: Parser> ComponentReader<P> {
+    fn advance(&mut self, budget: &mut Budget<'_>) -> Result<Step<P::Product>> {
+        if let Going::Need(demand) = self.elements.length() {
+            return Ok(Step::Need(demand));
+        }
+        while !self.is_done {
+            match self.parser.next(&mut self.elements, budget)? {
+                Going::Done(Some(product)) => {
+                    self.is_done = true;
+                    return Ok(Step::Ready(product));
+                }
+                Going::Done(None) if budget.is_spent() => return Ok(Step::Yield),
+                Going::Done(None) => {}
+                Going::Need(demand) => return Ok(Step::Need(demand)),
+            }
+        }
+        Ok(Step::Done)
+    }
+}
+
+impl<P: Parser> Machine for ComponentReader<P> {
+    type Product = P::Product;
+
+    fn step(&mut self, budget: &mut Budget<'_>) -> Result<Step<P::Product>> {
+        Failed::run(self, |machine| &mut machine.failed, |machine| machine.advance(budget))
+    }
+
+    fn supply(&mut self, object: Object, range: Range<u64>, bytes: Bytes) -> Result<()> {
+        match self.is_done {
+            true => self.elements.check_object(object),
+            false => self.elements.supply(object, &range, bytes),
+        }
+    }
+
+    fn supply_length(&mut self, object: Object, length: u64) -> Result<()> {
+        if let Err(error) = self.elements.supply_length(object, length)? {
+            self.failed.set(error);
+        }
+        Ok(())
+    }
+
+    fn fail(&mut self, object: Object, _range: Range<u64>, reason: Error) {
+        if self.elements.check_object(object).is_ok() {
+            self.failed.set(reason);
+        }
+    }
+}
+
+/// For a reader that is no longer wanted, or has failed.
+impl<P: Parser> Release for ComponentReader<P> {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        self.failed.set_released();
+        self.parser.release(budget) && self.elements.release(budget)
+    }
+}
+
 /// The bytes of a component, and how far it was read.
 #[derive(Debug)]
-pub(super) struct Elements {
+pub struct Elements {
     object: Object,
     component: &'static str,
     /// What the component's length is checked against, and what the length of an element is.
@@ -41,12 +130,23 @@ pub(super) struct Elements {
     end: u64,
     /// Bytes from `at` on.
     window: Bytes,
+    /// The component is read here and there, in whole blocks of so many bytes; or else from start to end.
+    block_bytes: Option<u64>,
 }
 
 /// What reading an element came to.
-pub(super) enum Going<T> {
+pub enum Going<T> {
     Done(T),
     Need(Demand),
+}
+
+impl<T> Going<T> {
+    pub(super) fn map<U>(self, turn: impl FnOnce(T) -> U) -> Going<U> {
+        match self {
+            Going::Done(done) => Going::Done(turn(done)),
+            Going::Need(demand) => Going::Need(demand),
+        }
+    }
 }
 
 /// Why an element cannot be read.
@@ -82,7 +182,19 @@ impl Elements {
             at: 0,
             end: 0,
             window: Bytes::new(),
+            block_bytes: None,
         }
+    }
+
+    /// Elements that are read here and there. The component may be of any size: some blocks of it are held.
+    pub(super) fn in_blocks(
+        object: Object,
+        component: &'static str,
+        block_bytes: u64,
+        limits: &Limits,
+    ) -> Elements {
+        let elements = Elements::new(object, component, (Limit::TotalBytes, u64::MAX), limits);
+        Elements { block_bytes: Some(block_bytes), ..elements }
     }
 
     /// The component's length, once it is known; what to ask for before.
@@ -91,6 +203,11 @@ impl Elements {
             Some(length) => Going::Done(length),
             None => Going::Need(Demand::length(self.object)),
         }
+    }
+
+    /// The component's length, which is known since reading began.
+    pub(super) fn component_bytes(&self) -> u64 {
+        self.length.unwrap_or(0)
     }
 
     /// Where the next element begins.
@@ -106,6 +223,21 @@ impl Elements {
     /// Goes on with the elements in this range of the component.
     pub(super) fn seek(&mut self, range: Range<u64>) {
         (self.at, self.end, self.window) = (range.start, range.end, Bytes::new());
+        if self.block_bytes.is_some() && self.input.held() > HELD_BYTES_MAX {
+            self.input.clear();
+        }
+    }
+
+    /// Goes on after so many bytes.
+    pub(super) fn skip(&mut self, bytes: u64) {
+        let end = self.end;
+        match usize_of(bytes).filter(|bytes| *bytes <= self.window.len()) {
+            Some(in_window) => {
+                self.window = self.window.slice(in_window..);
+                self.at += u64_of(in_window);
+            }
+            None => self.seek(self.at.saturating_add(bytes).min(end)..end),
+        }
     }
 
     /// Reads one element with `read`, which may be called several times.
@@ -137,15 +269,26 @@ impl Elements {
             Limit::StructureBytes
                 .check(self.element_bytes_max, u64_of(self.window.len()))
                 .map_err(|error| self.fault(error.at_offset(self.at)))?;
+            if self.block_bytes.is_some() && self.input.held() > HELD_BYTES_MAX {
+                self.input.release(0..self.at);
+            }
             tried = (2 * tried).max(WINDOW_BYTES);
             let range = self.at..self.at + u64_of(tried).min(left);
             match self.input.contiguous(range.clone())? {
                 Some(window) => self.window = window,
-                None => {
-                    let asked = range.end.max(range.start.saturating_add(READ_BYTES).min(self.end));
-                    return Ok(Going::Need(self.demand(range.start..asked)));
-                }
+                None => return Ok(Going::Need(self.demand(self.asked(range)))),
             }
+        }
+    }
+
+    /// The bytes that are asked for where these are needed.
+    fn asked(&self, range: Range<u64>) -> Range<u64> {
+        match (self.block_bytes, self.length) {
+            (Some(block), Some(length)) => {
+                let end = range.end.div_ceil(block).saturating_mul(block);
+                range.start / block * block..end.min(length)
+            }
+            _ => range.start..range.end.max(range.start.saturating_add(READ_BYTES).min(self.end)),
         }
     }
 
@@ -223,11 +366,6 @@ impl Release for Elements {
         self.window = Bytes::new();
         release_all(&mut [&mut self.input], budget)
     }
-}
-
-/// The step that a demand is.
-pub(super) fn need<T>(demand: Demand) -> Result<Step<T>> {
-    Ok(Step::Need(demand))
 }
 
 /// A reader of big-endian values.

@@ -15,7 +15,7 @@
 //! | `nb` | Cassandra 4.1 |
 //! | `oa`, `da` | Cassandra 5.0 |
 //! | `ma`, `mb`, `na` | none; their differences are in Statistics.db, by Cassandra's source |
-//! | `ms`, `mt`; files of ScyllaDB; its compressors with dictionaries | none; by its documents and source. Chunks that refer to a dictionary are refused |
+//! | `ms`, `mt`; files of ScyllaDB; its compressors with dictionaries, and its chunks that are stored as they are | none; by its documents and source |
 
 pub mod batch;
 pub mod checksums;
@@ -24,9 +24,13 @@ pub mod compare;
 pub mod compression_info;
 pub mod counter;
 mod data;
+mod definition;
 mod elements;
+pub mod filter;
+pub mod index;
 pub mod marshal;
 pub mod merge;
+pub mod scylla_metadata;
 pub mod statistics;
 mod table_columns;
 mod toc;
@@ -36,6 +40,7 @@ pub mod vint;
 
 pub use chunks::Packing;
 pub use data::{DataOptions, DataReader};
+pub use elements::ComponentReader;
 pub use table_columns::{ColumnMap, KeyColumn, KeyNames, TableColumns};
 pub use toc::{Component, FileName, parse_toc};
 pub use token::murmur3_token;

@@ -15,7 +15,12 @@ pub fn murmur3_token(key: &[u8]) -> i64 {
     if key.is_empty() {
         return i64::MIN;
     }
-    match first_half(key).cast_signed() {
+    token_of(murmur3_hash(key))
+}
+
+/// The token that a hash is.
+pub(super) fn token_of([first, _]: [u64; 2]) -> i64 {
+    match first.cast_signed() {
         i64::MIN => i64::MAX,
         token => token,
     }
@@ -23,8 +28,8 @@ pub fn murmur3_token(key: &[u8]) -> i64 {
 
 const FACTORS: [u64; 2] = [0x87c3_7b91_1142_53d5, 0x4cf5_ad43_2745_937f];
 
-/// The first eight bytes of the hash.
-fn first_half(key: &[u8]) -> u64 {
+/// Both halves of the hash. Bloom filters use them, too.
+pub(super) fn murmur3_hash(key: &[u8]) -> [u64; 2] {
     let (mut first, mut second) = (0_u64, 0_u64);
     let (blocks, tail) = key.as_chunks::<16>();
     for block in blocks {
@@ -43,7 +48,9 @@ fn first_half(key: &[u8]) -> u64 {
     (first, second) = (first ^ length, second ^ length);
     first = first.wrapping_add(second);
     second = second.wrapping_add(first);
-    finish(first).wrapping_add(finish(second))
+    (first, second) = (finish(first), finish(second));
+    first = first.wrapping_add(second);
+    [first, second.wrapping_add(first)]
 }
 
 /// Eight bytes of a block.

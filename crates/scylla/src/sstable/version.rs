@@ -108,6 +108,11 @@ impl Version {
         self.is_n()
     }
 
+    /// Each word of the Bloom filter is stored with its bytes swapped.
+    pub fn has_swapped_filter_words(self) -> bool {
+        !self.is_n()
+    }
+
     /// The statistics say whether partitions are deleted.
     pub fn has_partition_deletions_marker(self) -> bool {
         self.is_o()

@@ -1,5 +1,6 @@
 //! SSTables in folders, read by a simple host.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -93,6 +94,27 @@ pub(crate) fn one<M: Machine>(mut machine: M, bytes: &Bytes) -> Result<M::Produc
 
 /// The next product of a machine over an object's bytes.
 pub(crate) fn next<M: Machine>(machine: &mut M, bytes: &Bytes) -> Result<Option<M::Product>> {
+    next_of(machine, |_| bytes, |_, _| {})
+}
+
+/// The next product of a machine over several objects; `see` is shown what it asks for.
+pub(crate) fn next_over<M: Machine>(
+    machine: &mut M,
+    objects: &[(Object, Bytes)],
+    see: impl FnMut(Object, &Range<u64>),
+) -> Result<Option<M::Product>> {
+    let bytes_of = |wanted: Object| {
+        let found = objects.iter().find(|(object, _)| *object == wanted);
+        found.map(|(_, bytes)| bytes).expect("one of the objects")
+    };
+    next_of(machine, bytes_of, see)
+}
+
+fn next_of<'a, M: Machine>(
+    machine: &mut M,
+    bytes_of: impl Fn(Object) -> &'a Bytes,
+    mut see: impl FnMut(Object, &Range<u64>),
+) -> Result<Option<M::Product>> {
     loop {
         match machine.step(&mut Budget::default())? {
             Step::Ready(product) => return Ok(Some(product)),
@@ -102,10 +124,13 @@ pub(crate) fn next<M: Machine>(machine: &mut M, bytes: &Bytes) -> Result<Option<
             Step::Need(demand) => {
                 for want in demand.wants {
                     match want {
-                        Want::Length(object) => machine.supply_length(object, bytes.len() as u64)?,
+                        Want::Length(object) => {
+                            machine.supply_length(object, bytes_of(object).len() as u64)?;
+                        }
                         Want::Range(object, range, _) => {
+                            see(object, &range);
                             let index = |at: u64| usize::try_from(at).expect("in memory");
-                            let part = bytes.slice(index(range.start)..index(range.end));
+                            let part = bytes_of(object).slice(index(range.start)..index(range.end));
                             machine.supply(object, range, part)?;
                         }
                     }

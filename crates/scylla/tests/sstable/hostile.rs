@@ -33,7 +33,7 @@ where
     Ok(product.expect("a product"))
 }
 
-fn check_units(units_max: u64, manner: Manner) {
+pub(crate) fn check_units(units_max: u64, manner: Manner) {
     if manner.budget <= Budget::DEFAULT_UNITS {
         assert!(units_max <= manner.budget + SLICE_UNITS_MAX, "{units_max} units in a step");
     }

@@ -12,7 +12,11 @@ mod driver;
 mod dump;
 mod files;
 mod hostile;
+mod index;
 mod json;
+mod mapping;
+mod random;
+mod scylla_chunks;
 mod values;
 
 use std::collections::BTreeMap;

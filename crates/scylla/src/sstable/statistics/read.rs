@@ -7,11 +7,11 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use marquetry_base::cast::{bits_i32, bits_i64, low_u32, u64_of};
-use marquetry_base::{Budget, Bytes, Error, Failed, Limit, Limits, Machine, Object, Release, Result, Step};
+use marquetry_base::{Budget, Error, Limit, Limits, Object, Release, Result};
 
 use super::{HeaderColumn, Histogram, SerializationHeader, Statistics, Stats, release_columns};
 use crate::sstable::batch::NO_DELETION_TIME;
-use crate::sstable::elements::{Cursor, Elements, Fault, Going, need, text};
+use crate::sstable::elements::{ComponentReader, Cursor, Elements, Fault, Going, Parser, text};
 use crate::sstable::marshal::MarshalType;
 use crate::sstable::version::Version;
 
@@ -28,20 +28,19 @@ const VALIDATION: u32 = 0;
 const STATS: u32 = 2;
 const HEADER: u32 = 3;
 
-/// Reads Statistics.db: one product.
-///
-/// Asks for the object's length, then for its bytes from start to end.
+/// Reads Statistics.db.
+pub type StatisticsReader = ComponentReader<StatisticsParser>;
+
+/// What a [`StatisticsReader`] has read.
 #[derive(Debug)]
-pub struct StatisticsReader {
+pub struct StatisticsParser {
     version: Version,
     nesting_max: u32,
-    elements: Elements,
     expects: Expects,
     /// The components: their numbers, and their bytes without checksums.
     components: Vec<(u32, Range<u64>)>,
     next: usize,
     made: Box<Made>,
-    failed: Failed,
 }
 
 /// What was read so far.
@@ -126,56 +125,47 @@ enum Expects {
     HeaderRegulars {
         left: Option<u64>,
     },
-    Nothing,
 }
 
 impl StatisticsReader {
     /// A reader of the Statistics.db that `object` is, of an SSTable of this version.
     pub fn new(object: Object, version: Version, limits: Limits) -> StatisticsReader {
-        StatisticsReader {
+        let limit = (Limit::PageIndexBytes, limits.page_index_bytes);
+        let parser = StatisticsParser {
             version,
             nesting_max: limits.nesting,
-            elements: Elements::new(
-                object,
-                "Statistics.db",
-                (Limit::PageIndexBytes, limits.page_index_bytes),
-                &limits,
-            ),
             expects: Expects::Count,
             components: Vec::new(),
             next: 0,
             made: Box::default(),
-            failed: Failed::default(),
-        }
+        };
+        ComponentReader::of(Elements::new(object, "Statistics.db", limit, &limits), parser)
     }
+}
 
-    fn advance(&mut self, budget: &mut Budget<'_>) -> Result<Step<Statistics>> {
-        if let Going::Need(demand) = self.elements.length() {
-            return need(demand);
+impl Parser for StatisticsParser {
+    type Product = Statistics;
+
+    fn next(
+        &mut self,
+        elements: &mut Elements,
+        budget: &mut Budget<'_>,
+    ) -> Result<Going<Option<Statistics>>> {
+        if self.expects == Expects::Component && self.next == self.components.len() {
+            return self.finish(elements).map(|statistics| Going::Done(Some(statistics)));
         }
-        loop {
-            if self.expects == Expects::Nothing {
-                return Ok(Step::Done);
-            }
-            if self.expects == Expects::Component && self.next == self.components.len() {
-                self.expects = Expects::Nothing;
-                return self.finish().map(Step::Ready);
-            }
-            match self.next_element(budget)? {
-                Going::Done(()) if budget.is_spent() => return Ok(Step::Yield),
-                Going::Done(()) => {}
-                Going::Need(demand) => return need(demand),
-            }
-        }
+        Ok(self.next_element(elements, budget)?.map(|()| None))
     }
+}
 
+impl StatisticsParser {
     /// Reads one element, and says what comes next.
-    fn next_element(&mut self, budget: &mut Budget<'_>) -> Result<Going<()>> {
-        let StatisticsReader { version, nesting_max, elements, made, .. } = self;
+    fn next_element(&mut self, elements: &mut Elements, budget: &mut Budget<'_>) -> Result<Going<()>> {
+        let StatisticsParser { version, nesting_max, made, .. } = self;
         let (version, nesting_max) = (*version, *nesting_max);
         let stats = &mut made.stats;
         let going = match &mut self.expects {
-            Expects::Count | Expects::Contents { .. } => return self.contents(budget),
+            Expects::Count | Expects::Contents { .. } => return self.contents(elements, budget),
             Expects::Checksum { left, sum } => {
                 if left.is_empty() {
                     let (sum, end) = (*sum, left.end);
@@ -189,7 +179,7 @@ impl StatisticsReader {
                             format!("a component's checksum is {sum:08x}, but {stored:08x} is stored");
                         return Err(elements.fault(Error::checksum(message).at_offset(end)));
                     }
-                    return self.enter();
+                    return self.enter(elements);
                 }
                 return Ok(match elements.checksum(budget, left, sum) {
                     Some(demand) => Going::Need(demand),
@@ -202,7 +192,7 @@ impl StatisticsReader {
                     self.expects = Expects::Checksum { left: range, sum: 0 };
                     return Ok(Going::Done(()));
                 }
-                return self.enter();
+                return self.enter(elements);
             }
             Expects::Validation => elements
                 .next(budget, |cursor| Ok((cursor.short_text()?.to_string(), cursor.f64()?)))?
@@ -364,12 +354,11 @@ impl StatisticsReader {
                     left => Expects::HeaderRegulars { left },
                 })
             }
-            Expects::Nothing => return Err(Error::internal("an element after the last")),
         };
         Ok(match going {
             Going::Done(expects) => {
                 if expects == Expects::Component {
-                    self.leave()?;
+                    self.leave(elements)?;
                 }
                 self.expects = expects;
                 Going::Done(())
@@ -379,9 +368,8 @@ impl StatisticsReader {
     }
 
     /// Reads where components are.
-    fn contents(&mut self, budget: &mut Budget<'_>) -> Result<Going<()>> {
+    fn contents(&mut self, elements: &mut Elements, budget: &mut Budget<'_>) -> Result<Going<()>> {
         let has_sums = self.version.has_metadata_checksum();
-        let elements = &mut self.elements;
         let Expects::Contents { count, sum } = self.expects else {
             let read = elements.next(budget, |cursor| {
                 let count = cursor.count()?;
@@ -433,11 +421,11 @@ impl StatisticsReader {
     }
 
     /// Begins to read the next component, whose checksum is right.
-    fn enter(&mut self) -> Result<Going<()>> {
+    fn enter(&mut self, elements: &mut Elements) -> Result<Going<()>> {
         let Some((kind, range)) = self.components.get(self.next).cloned() else {
             return Err(Error::internal("a component after the last"));
         };
-        self.elements.seek(range.clone());
+        elements.seek(range.clone());
         self.expects = match kind {
             VALIDATION if self.made.validation.is_none() => Expects::Validation,
             STATS if !self.made.has_stats => {
@@ -446,11 +434,11 @@ impl StatisticsReader {
             }
             HEADER if self.made.key.is_none() => Expects::HeaderStart,
             VALIDATION | STATS | HEADER => {
-                return Err(self.elements.corrupt("a component that is there twice", range.start));
+                return Err(elements.corrupt("a component that is there twice", range.start));
             }
             // How many partitions there are, for compactions; and what is not known.
             _ => {
-                self.elements.release_before(range.end);
+                elements.release_before(range.end);
                 self.next += 1;
                 Expects::Component
             }
@@ -459,24 +447,24 @@ impl StatisticsReader {
     }
 
     /// Ends a component: nothing may be left of it. (Cassandra 5.0 counts four bytes more for a tombstones' bin than it writes.)
-    fn leave(&mut self) -> Result<()> {
+    fn leave(&mut self, elements: &mut Elements) -> Result<()> {
         let is_stats = self.components.get(self.next).is_some_and(|(kind, _)| *kind == STATS);
         let bins = if is_stats && self.version.has_unsigned_deletion_time() {
             u64_of(self.made.stats.tombstone_drop_times.len())
         } else {
             0
         };
-        if self.elements.left() > 4 * bins {
-            let at = self.elements.at();
-            return Err(self.elements.corrupt("a component that is longer than what is in it", at));
+        if elements.left() > 4 * bins {
+            let at = elements.at();
+            return Err(elements.corrupt("a component that is longer than what is in it", at));
         }
-        self.elements.release_before(self.elements.at() + self.elements.left());
+        elements.release_before(elements.at() + elements.left());
         self.next += 1;
         Ok(())
     }
 
-    fn finish(&mut self) -> Result<Statistics> {
-        let lacks = |what: &'static str| self.elements.corrupt(what, 0);
+    fn finish(&mut self, elements: &Elements) -> Result<Statistics> {
+        let lacks = |what: &'static str| elements.corrupt(what, 0);
         let made = core::mem::take(&mut *self.made);
         let (partitioner, bloom_false_positives) =
             made.validation.ok_or_else(|| lacks("statistics that do not say the partitioner"))?;
@@ -498,15 +486,6 @@ impl StatisticsReader {
                 regulars: made.regulars,
             },
         })
-    }
-}
-
-impl<T> Going<T> {
-    fn map<U>(self, turn: impl FnOnce(T) -> U) -> Going<U> {
-        match self {
-            Going::Done(done) => Going::Done(turn(done)),
-            Going::Need(demand) => Going::Need(demand),
-        }
     }
 }
 
@@ -645,39 +624,8 @@ fn column(cursor: &mut Cursor<'_>, nesting_max: u32) -> Result<HeaderColumn, Fau
     Ok(HeaderColumn { name, kind: kind(cursor, nesting_max)? })
 }
 
-impl Machine for StatisticsReader {
-    type Product = Statistics;
-
-    fn step(&mut self, budget: &mut Budget<'_>) -> Result<Step<Statistics>> {
-        Failed::run(self, |machine| &mut machine.failed, |machine| machine.advance(budget))
-    }
-
-    fn supply(&mut self, object: Object, range: Range<u64>, bytes: Bytes) -> Result<()> {
-        match self.expects {
-            Expects::Nothing => self.elements.check_object(object),
-            _ => self.elements.supply(object, &range, bytes),
-        }
-    }
-
-    fn supply_length(&mut self, object: Object, length: u64) -> Result<()> {
-        if let Err(error) = self.elements.supply_length(object, length)? {
-            self.failed.set(error);
-        }
-        Ok(())
-    }
-
-    fn fail(&mut self, object: Object, _range: Range<u64>, reason: Error) {
-        if self.elements.check_object(object).is_ok() {
-            self.failed.set(reason);
-        }
-    }
-}
-
-impl Release for StatisticsReader {
+impl Release for StatisticsParser {
     fn release(&mut self, budget: &mut Budget<'_>) -> bool {
-        self.failed.set_released();
-        release_columns(&mut self.made.statics, budget)
-            && release_columns(&mut self.made.regulars, budget)
-            && self.elements.release(budget)
+        release_columns(&mut self.made.statics, budget) && release_columns(&mut self.made.regulars, budget)
     }
 }
