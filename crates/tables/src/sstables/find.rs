@@ -99,7 +99,8 @@ pub(super) fn is_there(store: &dyn Store, path: &Path) -> bool {
     };
     match store.look(path) {
         Ok(Found::Directory { .. }) => store.list(path).is_ok_and(|files| {
-            files.iter().any(|(path, _)| is_component(path)) && !files.iter().any(|(path, _)| is_parquet(path))
+            files.iter().any(|(path, _)| is_component(path))
+                && !files.iter().any(|(path, _)| is_parquet(path))
         }),
         Ok(Found::Object { .. }) => is_component(path),
         _ => false,
