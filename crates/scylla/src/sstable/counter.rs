@@ -126,8 +126,11 @@ fn merge_shards(left: (Shard, Kind), right: (Shard, Kind)) -> (Shard, Kind) {
         }
         Kind::Remote => {
             let (of_left, of_right) = (of_left.clock, of_right.clock);
-            let is_later = (of_left >= 0 && of_right > 0 && of_left >= of_right)
-                || (of_left < 0 && (of_right > 0 || of_left < of_right));
+            let is_later = match (of_left >= 0, of_right > 0) {
+                (true, true) => of_left >= of_right,
+                (false, false) => of_left < of_right,
+                (is_positive, _) => !is_positive,
+            };
             if is_later { left } else { right }
         }
     }

@@ -46,6 +46,8 @@ struct Mix {
     has_deletions: bool,
     has_ttls: bool,
     has_shadowables: bool,
+    /// Rows are inserted, and hardly anything is deleted or expires: most batches can be copied.
+    is_plain: bool,
     keys: u64,
     rows: u64,
 }
@@ -60,6 +62,7 @@ fn deletion(random: &mut Random) -> Deletion {
 
 fn life(random: &mut Random, mix: Mix) -> Life {
     match random.below(4) {
+        _ if mix.is_plain && !random.one_in(20) => Life::Live,
         0 if mix.has_deletions => Life::Dead(time(random)),
         1 if mix.has_ttls => Life::Expiring(u32::try_from(1 + random.below(2)).expect("small"), time(random)),
         _ => Life::Live,
@@ -108,14 +111,14 @@ fn value(random: &mut Random, of: Form, mix: Mix) -> Vec<u8> {
 
 fn row(random: &mut Random, mix: Mix, is_static: bool) -> Row {
     let mut row = Row::default();
-    if random.one_in(2) && !is_static {
+    if (mix.is_plain || random.one_in(2)) && !is_static {
         let expiry = match life(random, mix) {
             Life::Expiring(ttl, local) => Some((ttl, local)),
             _ => None,
         };
         row.marker = Some(Marker { timestamp: random.small(7), expiry });
     }
-    if mix.has_deletions && random.one_in(4) && !is_static {
+    if mix.has_deletions && !mix.is_plain && random.one_in(4) && !is_static {
         row.deletion = Some(deletion(random));
     }
     if mix.has_shadowables && random.one_in(3) && !is_static {
@@ -123,7 +126,7 @@ fn row(random: &mut Random, mix: Mix, is_static: bool) -> Row {
     }
     for column in columns_of(is_static, mix.is_counter) {
         let of = form(column, mix.is_counter);
-        if is_complex(of) && mix.has_deletions && random.one_in(3) {
+        if is_complex(of) && mix.has_deletions && !mix.is_plain && random.one_in(3) {
             row.complex.insert(column, deletion(random));
         }
         let count = if is_complex(of) { random.below(4) } else { random.below(2) };
@@ -142,6 +145,7 @@ fn write(random: &mut Random, mix: Mix) -> (Vec<u8>, Partition) {
     let key = i32::try_from(random.below(mix.keys)).expect("small").to_be_bytes().to_vec();
     let mut partition = Partition::default();
     match random.below(12) {
+        0..4 if mix.is_plain && !random.one_in(30) => {}
         0 if mix.has_deletions && random.one_in(2) => partition.deletion = Some(deletion(random)),
         1 | 2 if mix.has_deletions => {
             let (one, other) = (bound(random, mix), bound(random, mix));
@@ -203,12 +207,13 @@ fn check(seed: u64, random: &mut Random, inputs: &[Sstable], mix: Mix, is_exact:
 }
 
 fn mix(random: &mut Random) -> Mix {
-    let kind = random.below(4);
+    let kind = random.below(5);
     Mix {
         is_counter: false,
         has_deletions: kind != 0,
         has_ttls: kind > 1,
         has_shadowables: false,
+        is_plain: kind == 4,
         keys: 1 + random.below(6),
         rows: 1 + random.below(5),
     }
@@ -243,7 +248,13 @@ fn inputs_need_not_be_merged_themselves() {
     for seed in 10_000..12_000 {
         let mut random = Random::new(seed);
         let is_counter = random.one_in(2);
-        let mix = Mix { is_counter, has_shadowables: !is_counter, has_deletions: true, ..mix(&mut random) };
+        let mix = Mix {
+            is_counter,
+            has_shadowables: !is_counter,
+            has_deletions: true,
+            is_plain: false,
+            ..mix(&mut random)
+        };
         let mix = if is_counter { Mix { has_ttls: false, ..mix } } else { mix };
         let inputs: Vec<Sstable> = (0..1 + random.below(6))
             .map(|_| {

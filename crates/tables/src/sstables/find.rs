@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use marquetry_base::{Detail, Error, Result};
-use marquetry_io::files::is_collective;
+use marquetry_io::files::{PARQUET_EXTENSIONS, is_collective};
 use marquetry_io::store::{Found, Store};
 use marquetry_scylla::sstable::{Component, FileName, parse_toc};
 
@@ -91,12 +91,17 @@ pub(super) fn find(store: &dyn Store, path: &Path) -> Result<FoundTable> {
     Ok(FoundTable { sstables: found.into_iter().map(|(sstable, _)| sstable).collect(), origin })
 }
 
-/// Whether there are SSTables where a path leads to: for commands that take directories of other files, too.
+/// Whether there are SSTables where a path leads to, and no Parquet files: for commands that take directories of other files, too.
 pub(super) fn is_there(store: &dyn Store, path: &Path) -> bool {
+    let is_parquet = |path: &Path| {
+        let ending = path.extension().and_then(|ending| ending.to_str());
+        ending.is_some_and(|ending| PARQUET_EXTENSIONS.iter().any(|it| it.eq_ignore_ascii_case(ending)))
+    };
     match store.look(path) {
-        Ok(Found::Directory { .. }) => {
-            store.list(path).is_ok_and(|files| files.iter().any(|(path, _)| is_component(path)))
-        }
+        Ok(Found::Directory { .. }) => store.list(path).is_ok_and(|files| {
+            files.iter().any(|(path, _)| is_component(path))
+                && !files.iter().any(|(path, _)| is_parquet(path))
+        }),
         Ok(Found::Object { .. }) => is_component(path),
         _ => false,
     }

@@ -471,7 +471,10 @@ fn dictionaries_are_kept() {
             for memory_bytes in [u64::MAX, 1 << 20, 1] {
                 let options = SortOptions { keep_dictionaries, ..options(memory_bytes) };
                 let (written, sorted) = sort(&schema, &given, &keys, options.clone(), Manner::KIND).unwrap();
-                assert!(rows(&schema, &sorted) == expected, "{layout:?}, {keep_dictionaries}, {memory_bytes}");
+                assert!(
+                    rows(&schema, &sorted) == expected,
+                    "{layout:?}, {keep_dictionaries}, {memory_bytes}"
+                );
                 let kept = has_dictionaries(&sorted);
                 match keep_dictionaries && memory_bytes == u64::MAX {
                     // The small batch has none.
@@ -518,7 +521,10 @@ fn dictionaries_that_are_not_kept() {
             entries => u32::try_from(random(row) % entries).unwrap(),
         };
         let indices = |of: &Arc<Values>| {
-            Values::Dictionary((0..rows_u64).map(|row| index(row, of)).collect::<Vec<_>>().into(), Arc::clone(of))
+            Values::Dictionary(
+                (0..rows_u64).map(|row| index(row, of)).collect::<Vec<_>>().into(),
+                Arc::clone(of),
+            )
         };
         let ids: Vec<i64> = (0..rows_u64).map(|row| i64::try_from(random(row)).unwrap()).collect();
         let mut batch = Batch::of_values([ids.into(), indices(texts), indices(numbers)]).unwrap();
@@ -528,7 +534,9 @@ fn dictionaries_that_are_not_kept() {
         }
         batch
     };
-    let texts = |count: usize, salt: &str| strings(&(0..count).map(|n| format!("{salt}, entry {n}")).collect::<Vec<_>>());
+    let texts = |count: usize, salt: &str| {
+        strings(&(0..count).map(|n| format!("{salt}, entry {n}")).collect::<Vec<_>>())
+    };
     let numbers = |count: u32| Arc::new(Values::Double((0..count).map(f64::from).collect::<Vec<_>>().into()));
     let long = strings(&["short".into(), "x".repeat(5000), "y".repeat(20)]);
     let keys = [SortingColumn { column: 0, descending: true, nulls_first: false }];
@@ -541,7 +549,8 @@ fn dictionaries_that_are_not_kept() {
     let few = (texts(100, "a"), numbers(3));
     assert_eq!(of(&[batch(&few.0, &few.1, 1500, 1, false), batch(&few.0, &few.1, 1500, 9, true)]), [2]);
     // Twice as many rows as a batch has, of two sources with different entries.
-    let sources = [batch(&few.0, &few.1, 9000, 1, false), batch(&texts(200, "b"), &numbers(9), 9000, 7, false)];
+    let sources =
+        [batch(&few.0, &few.1, 9000, 1, false), batch(&texts(200, "b"), &numbers(9), 9000, 7, false)];
     assert_eq!(of(&sources), [2; 3]);
     let [many, none] = [texts(20_000, "many"), texts(0, "")];
     let of_texts = |first: &Arc<Values>, second: &Arc<Values>, are_null| {

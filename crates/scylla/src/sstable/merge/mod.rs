@@ -45,6 +45,7 @@
 
 mod heap;
 mod input;
+mod options;
 mod output;
 mod plan;
 mod row;
@@ -55,17 +56,19 @@ use alloc::vec::Vec;
 use core::cmp::Ordering;
 use core::ops::Range;
 
-use marquetry_base::{Budget, Error, Failed, Limit, Limits, Price, Release, Result, release_all};
+use marquetry_base::{Budget, Error, Failed, Limit, Price, Release, Result, release_all};
 
 use self::heap::Heap;
-use self::input::{Cursor, Input, Poll};
+use self::input::{Cursor, Input, Poll, Traits};
 use self::output::{ENTRY_PRICE, Output};
 use self::plan::{Plan, side};
 use self::row::{Context, Flow, ROW_PRICE, Row};
 use self::rules::{later, supersedes};
+use super::TableColumns;
 use super::batch::{Continues, Deletion, EntryKind, MutationBatch};
 use super::data::fill::number_of;
-use super::{TableColumns, murmur3_token};
+
+pub use self::options::{MergeOptions, Partitioner, Ties};
 
 /// The price of a token: of the key's bytes.
 const TOKEN_PRICE: Price = Price { kib: 1 << 10, kilovalue: 25 << 10 };
@@ -78,78 +81,9 @@ const COPIED_AT_ONCE: usize = 2048;
 /// Batches that are kept for whoever wants to fill them again.
 const SPENT_MAX: usize = 4;
 
-/// What a merge comes to.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct MergeOptions {
-    /// Hand out only what a SELECT returns at this time: seconds since 1970.
-    pub live_at: Option<u32>,
-    /// Bounds on what is held.
-    pub limits: Limits,
-    /// How partitions are sorted.
-    pub partitioner: Partitioner,
-    /// Which of two cells counts that differ only in their TTLs and values.
-    pub ties: Ties,
-}
-
-impl Default for MergeOptions {
-    fn default() -> MergeOptions {
-        MergeOptions {
-            live_at: None,
-            limits: Limits::DEFAULT,
-            partitioner: Partitioner::Murmur3,
-            ties: Ties::LowerTtl,
-        }
-    }
-}
-
-/// How partitions are sorted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Partitioner {
-    /// By [their tokens](murmur3_token), and then by their keys.
-    #[default]
-    Murmur3,
-    /// By their keys.
-    ByteOrdered,
-}
-
-impl Partitioner {
-    /// The partitioner of a class that [`Statistics::partitioner`](super::statistics::Statistics::partitioner) names.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Unsupported`](marquetry_base::ErrorKind::Unsupported) for others, as `RandomPartitioner` (whose tokens are MD5 sums) and
-    /// the partitioners of local tables.
-    pub fn of_class(class: &str) -> Result<Partitioner> {
-        match class.rsplit('.').next() {
-            Some("Murmur3Partitioner") => Ok(Partitioner::Murmur3),
-            Some("ByteOrderedPartitioner") => Ok(Partitioner::ByteOrdered),
-            _ => Err(Error::unsupported(alloc::format!("merging SSTables that {class} sorts"))),
-        }
-    }
-
-    fn token(self, key: &[u8]) -> i64 {
-        match self {
-            Partitioner::Murmur3 => murmur3_token(key),
-            Partitioner::ByteOrdered => 0,
-        }
-    }
-}
-
-/// Which of two cells counts whose write times and expiry are equal, but whose TTLs are not.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Ties {
-    /// The one with the lower TTL, which was written later: ScyllaDB, and Cassandra after 5.0.
-    #[default]
-    LowerTtl,
-    /// The one with the greater value: Cassandra up to 5.0.
-    GreaterValue,
-}
-
 /// What a step of a [`Merger`] ended with.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "as in `Step`, a product is moved once")]
 pub enum MergeStep {
     /// A batch.
     Ready(MutationBatch),
@@ -393,7 +327,7 @@ impl Merger {
         self.look(input, budget).has_plain_partitions
     }
 
-    fn look(&mut self, input: usize, budget: &mut Budget<'_>) -> input::Traits {
+    fn look(&mut self, input: usize, budget: &mut Budget<'_>) -> Traits {
         let input = &mut self.inputs[input];
         let (traits, is_new) = input.traits();
         if is_new {

@@ -6,16 +6,18 @@
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 
+use marquetry_base::cast::u64_of;
 use marquetry_base::{Budget, Error, Limit, Limits, Price, Result};
 
 use super::input::{Cell, Input, Poll};
+use super::options::{MergeOptions, Ties};
 use super::output::{CELL_PRICE, ENTRY_PRICE, Output, Part};
 use super::plan::Plan;
 use super::rules::{Life, Marker, compare_cells, compare_counters, deletes, later, supersedes};
-use super::{MergeOptions, Ties};
-use crate::sstable::batch::{Deletion, EntryKind, Values};
+use crate::sstable::batch::{Deletion, EntryKind, MutationBatch, Values};
 use crate::sstable::compare::compare_bytes;
 use crate::sstable::counter;
+use crate::sstable::data::fill::number_of;
 
 /// The price of a look at a column of a row in one input.
 const COLUMN_PRICE: Price = Price::per_kilovalue(6 << 10);
@@ -83,7 +85,7 @@ pub(super) struct Context<'a> {
     pub(super) options: &'a MergeOptions,
     pub(super) inputs: &'a mut [Input],
     pub(super) output: &'a mut Output,
-    pub(super) spent: &'a mut Vec<crate::sstable::batch::MutationBatch>,
+    pub(super) spent: &'a mut Vec<MutationBatch>,
     /// The first of the inputs that have the partition, and its deletion.
     pub(super) partition: (usize, Option<Deletion>),
     /// The partition is in the output.
@@ -122,7 +124,7 @@ impl Row {
             if found.is_some() && found.supersedes(marker, context.options.ties) {
                 marker = found;
             }
-            let (entries, at) = (&input.batch.entries, crate::sstable::data::fill::number_of(input.entry));
+            let (entries, at) = (&input.batch.entries, number_of(input.entry));
             if !entries.deletions.is_empty() {
                 deletion = later(deletion, entries.deletions.get(at));
             }
@@ -436,7 +438,7 @@ impl Contest {
         let (Values::Strings(of_left), Values::Strings(of_right)) = (left_values, right_values) else {
             return Some(compare_bytes((left_values, left.number), (right_values, right.number)));
         };
-        let rest = |bytes: Option<&[u8]>| -> usize { bytes.map_or(0, <[u8]>::len) };
+        let rest = |bytes: Option<&[u8]>| bytes.map_or(0, <[u8]>::len);
         let (of_left, of_right) = (of_left.get(left.number), of_right.get(right.number));
         let end = self.compared + COMPARED_BYTES;
         let part = |bytes: Option<&[u8]>| {
@@ -472,7 +474,7 @@ fn merge_counters(
     let merged = {
         let of_best = if best.is_merged { shards.as_slice() } else { value(best)? };
         for value in [of_best, of_other] {
-            limits.check(Limit::StructureBytes, marquetry_base::cast::u64_of(value.len()))?;
+            limits.check(Limit::StructureBytes, u64_of(value.len()))?;
         }
         counter::merge(of_best, of_other)?
     };

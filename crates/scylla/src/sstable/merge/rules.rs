@@ -4,7 +4,7 @@
 
 use core::cmp::Ordering;
 
-use super::Ties;
+use super::options::Ties;
 use crate::sstable::batch::{Deletion, Expiry, NO_DELETION_TIME, NO_TIMESTAMP};
 
 /// What a cell is besides its value.
