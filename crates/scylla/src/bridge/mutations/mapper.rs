@@ -1,5 +1,6 @@
 //! The machine: batches of writes in, batches of Parquet out.
 
+use alloc::boxed::Box;
 use alloc::string::ToString;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -10,6 +11,7 @@ use marquetry_parquet::format::KeyValue;
 use marquetry_parquet::schema::Schema;
 
 use super::append::{append_cells, bytes_of, drop_first};
+use super::partition_work::PartitionWork;
 use super::plan::Plan;
 use super::rows::{Rows, number_of};
 use super::statics::{Statics, cells_of};
@@ -63,12 +65,36 @@ pub struct Mapper {
     held: Option<Held>,
     /// The next one.
     next: Option<Next>,
-    work: Option<Work>,
+    work: Option<Doing>,
     statics: Statics,
     spare: Option<MutationBatch>,
     rows: u64,
     is_finished: bool,
     failed: Failed,
+}
+
+/// A batch that is being mapped: to rows, or to partitions.
+#[derive(Debug)]
+enum Doing {
+    Rows(Box<Work>),
+    Partitions(Box<PartitionWork>),
+}
+
+impl Doing {
+    fn step(&mut self, plan: &Plan, statics: &Statics, budget: &mut Budget<'_>) -> Result<Option<Batch>> {
+        match (self, &plan.verbatim) {
+            (Doing::Rows(work), _) => work.step(plan, statics, budget),
+            (Doing::Partitions(work), Some(verbatim)) => work.step(verbatim, budget),
+            (Doing::Partitions(_), None) => Err(Error::internal("partitions of no plan")),
+        }
+    }
+
+    fn into_batch(self) -> MutationBatch {
+        match self {
+            Doing::Rows(work) => work.batch,
+            Doing::Partitions(work) => work.batch,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -185,10 +211,11 @@ impl Mapper {
                     return Ok(MapStep::Yield);
                 };
                 if let Some(work) = self.work.take() {
+                    let batch = work.into_batch();
                     if self.kind == MutationMapping::Logical {
-                        self.statics.keep(&work.batch, self.plan.statics, budget);
+                        self.statics.keep(&batch, self.plan.statics, budget);
                     }
-                    self.spare = Some(work.batch);
+                    self.spare = Some(batch);
                 }
                 if batch.rows == 0 {
                     continue;
@@ -238,6 +265,11 @@ impl Mapper {
 
     fn begin(&mut self, held: Held, budget: &mut Budget<'_>) -> Result<()> {
         let Held { batch, without_first } = held;
+        if let Some(verbatim) = &self.plan.verbatim {
+            let work = PartitionWork::new(verbatim, batch, without_first, budget)?;
+            self.work = Some(Doing::Partitions(Box::new(work)));
+            return Ok(());
+        }
         let rows = match self.kind {
             MutationMapping::Logical => {
                 check_merged(&batch)?;
@@ -246,7 +278,7 @@ impl Mapper {
             }
             _ => Rows::full(&batch, without_first),
         };
-        self.work = Some(Work::new(&self.plan, batch, rows, budget)?);
+        self.work = Some(Doing::Rows(Box::new(Work::new(&self.plan, batch, rows, budget)?)));
         Ok(())
     }
 
