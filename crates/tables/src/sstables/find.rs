@@ -9,6 +9,7 @@ use marquetry_io::store::{Found, Store};
 use marquetry_scylla::sstable::{Component, FileName, parse_toc};
 
 use super::component::read_text;
+use super::components::SstableFiles;
 use super::origin::{self, Origin};
 use crate::subject::{name_of, named, renamed};
 
@@ -17,44 +18,6 @@ const TOC_BYTES_MAX: u64 = 1 << 20;
 
 /// Directories inside of a table's that hold other sets of its SSTables: those that were saved, and those that are not its own yet.
 const ASIDE: &[&str] = &["snapshots", "backups", "staging", "upload", "quarantine", "pending_delete"];
-
-/// An SSTable's files, all of them there.
-#[derive(Debug, Clone)]
-pub(super) struct SstableFiles {
-    /// Of Data.db; the others differ at its end.
-    pub(super) name: FileName,
-    pub(super) folder: PathBuf,
-    /// The components and their bytes, as TOC.txt lists them.
-    pub(super) components: Vec<(Component, u64)>,
-}
-
-impl SstableFiles {
-    pub(super) fn path(&self, component: &Component) -> PathBuf {
-        self.folder.join(self.name.of(component))
-    }
-
-    /// The bytes of a component. `None` if there is none.
-    pub(super) fn bytes_of(&self, component: &Component) -> Option<u64> {
-        self.components.iter().find(|(its, _)| its == component).map(|(_, bytes)| *bytes)
-    }
-
-    /// An error, with the path of the component that it is about: machines know the ends of names only.
-    pub(super) fn named(&self, error: Error) -> Error {
-        let component = match &error.place().object {
-            Some(object) => Some(Component::parse(object)).filter(|it| !matches!(it, Component::Other(_))),
-            None => Some(Component::Data),
-        };
-        match component {
-            Some(component) => renamed(error, &name_of(&self.path(&component))),
-            None => error,
-        }
-    }
-
-    /// What it is called: the path of its Data.db.
-    pub(super) fn shown(&self) -> String {
-        name_of(&self.path(&Component::Data))
-    }
-}
 
 /// SSTables of one table.
 #[derive(Debug, Clone)]
