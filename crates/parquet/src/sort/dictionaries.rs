@@ -11,7 +11,7 @@ use marquetry_base::{Budget, Error, Price, Result};
 
 use super::collected::{Collected, Compacting};
 use super::is_paid_for;
-use super::stored::COLUMN_PRICE;
+use super::stored::{COLUMN_PRICE, Renumbered};
 use crate::batch::{Slice, Values};
 use crate::growing::COPY_PRICE;
 use crate::schema::{Leaf, PhysicalType};
@@ -35,9 +35,6 @@ const ENTRY_BYTES: usize = 64;
 const AT_ONCE: usize = 256;
 
 const _: () = assert!(ENTRIES_MAX <= 1 << 16);
-
-/// A batch's indices as those of its column's dictionary: a number for each entry of the batch's.
-pub(super) type Renumbered = Arc<Vec<u16>>;
 
 /// The columns' dictionaries, as far as columns have any: their entries are all values of which there is an index.
 pub(super) type Entries = Arc<Vec<Option<Arc<Values>>>>;
@@ -78,6 +75,8 @@ struct Known {
     numbers: Vec<u16>,
     renumbered: Option<Renumbered>,
     found: Vec<u32>,
+    /// Some batch has indices of it.
+    is_used: bool,
     /// Bytes that were counted.
     bytes: u64,
 }
@@ -167,11 +166,17 @@ impl Dictionaries {
         self.bytes = self.bytes - before + known.bytes;
         if went == Went::Full || self.bytes > self.bytes_max {
             column.is_closed = true;
+            known.renumbered = None;
+            if !known.is_used {
+                self.bytes -= known.bytes;
+                column.known = None;
+            }
             return Ok(Learned::LeftOut);
         }
         match &known.renumbered {
             Some(renumbered) => {
                 column.rows += u64_of(rows);
+                known.is_used = true;
                 Ok(Learned::Kept(Arc::clone(renumbered)))
             }
             None => Ok(Learned::Yield),
@@ -181,7 +186,7 @@ impl Dictionaries {
     /// What becomes of the indices of a batch that has only nulls in a column: as if it had come with the column's dictionary, if there is one.
     pub(super) fn nulls(&self, number: usize) -> Option<Renumbered> {
         let known = self.columns.get(number)?.known.as_ref()?;
-        (known.count > 0).then(Renumbered::default)
+        known.is_used.then(Renumbered::default)
     }
 
     /// The columns' entries, once [`settle`](Dictionaries::settle) has put them together and until any is added.
@@ -254,6 +259,7 @@ impl Known {
             numbers: Vec::new(),
             renumbered: None,
             found: Vec::new(),
+            is_used: false,
             bytes: 0,
         })
     }

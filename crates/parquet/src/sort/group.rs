@@ -7,10 +7,10 @@ use alloc::vec::Vec;
 use marquetry_base::cast::{u64_of, usize_of_u32};
 use marquetry_base::{Budget, Error, Result};
 
-use super::dictionaries::{Dictionaries, Learned, Renumbered};
+use super::dictionaries::{Dictionaries, Learned};
 use super::pieces::Piece;
 use super::producer::{Block, Common, Producer};
-use super::stored::{COLUMN_PRICE, START_PRICE, Stored, Storing, held_by, needs_spreading};
+use super::stored::{COLUMN_PRICE, Renumbered, START_PRICE, Stored, Storing, held_by, needs_spreading};
 use crate::batch::store::value_bytes;
 use crate::batch::{Batch, ColumnBatch, INLINE_BYTES_MAX, Values};
 use crate::going::Going;

@@ -353,6 +353,32 @@ mod tests {
     }
 
     #[test]
+    fn keys_that_begin_alike() {
+        for alike in [0, 3, 7, 14, 15, 16, 30] {
+            let all: Vec<String> = (0..200)
+                .map(|n| format!("{}{:02}{}", "x".repeat(alike), n * 37 % 50, "y".repeat(20)))
+                .collect();
+            let column = [strings(&all)];
+            let piece = Piece::new(&keys(), &column, 0, 0..200, false, &mut Budget::unlimited()).unwrap();
+            let mut expected: Vec<usize> = (0..200).collect();
+            expected.sort_by_key(|row| &all[*row]);
+            for (at, row) in expected.iter().enumerate() {
+                assert_eq!(usize_of_u32(piece.row(at)), *row, "{alike}");
+                let key = [&piece.prefix(at).to_be_bytes()[..], piece.tail(at)].concat();
+                assert_eq!(key, [&[1], all[*row].as_bytes(), &[0, 0]].concat(), "{alike}");
+            }
+        }
+    }
+
+    #[test]
+    fn equal_rows_are_counted() {
+        let all: Vec<String> = ["b", "a", "b", "b", "c"].map(String::from).to_vec();
+        let piece = Piece::new(&keys(), &[strings(&all)], 0, 0..5, false, &mut Budget::unlimited()).unwrap();
+        let counts = [0, 1, 2, 3, 4, 5].map(|at| piece.equal_after(at, 9));
+        assert_eq!((counts, piece.equal_after(1, 1)), ([0, 2, 1, 0, 0, 0], 1));
+    }
+
+    #[test]
     fn heads_behind_what_is_common() {
         let all: Vec<String> = ["x".repeat(20) + "abc", "x".repeat(20) + "abd" + &"y".repeat(40)].to_vec();
         let piece = Piece::new(&keys(), &[strings(&all)], 0, 0..2, true, &mut Budget::unlimited()).unwrap();

@@ -10,12 +10,12 @@ use marquetry_base::{
     Budget, Bytes, Codecs, Demand, Error, Limits, Machine, Object, Price, Result, Step, Want,
 };
 
-use super::gather::{Gathering, Kept, Measuring, Rows};
+use super::gather::{Gathering, Kept, Measuring};
 use super::is_paid_for;
 use super::key::Keys;
 use super::merge::{Merge, Pick, Picked};
 use super::pieces::Piece;
-use super::stored::{Stored, Storing};
+use super::stored::{Rows, Stored, Storing};
 use crate::batch::Batch;
 use crate::going::{Going, done};
 use crate::read::{BatchReader, FooterReader, ReadOptions};

@@ -1,6 +1,7 @@
 //! Batches that are held to be sorted.
 
 use alloc::format;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use marquetry_base::cast::{u64_of, usize_of_u32};
@@ -8,8 +9,6 @@ use marquetry_base::{Budget, Buffer, Error, Price, RELEASE_PRICE, Result, Segmen
 use marquetry_kernels::bits;
 
 use super::collected::{Collected, Compacting, no_entry, room};
-use super::dictionaries::Renumbered;
-use super::gather::Rows;
 use crate::batch::{Batch, ColumnBatch, FixedBytes, Layout, Levels, Maxima, Values, check_column};
 use crate::growing::SLICE_BYTES;
 use crate::schema::{Leaf, Schema};
@@ -107,6 +106,17 @@ impl Starts {
         (self.entries.capacity() + self.values.capacity()) * size_of::<u32>()
     }
 }
+
+/// Rows that were gathered.
+#[derive(Debug)]
+pub(super) struct Rows {
+    pub(super) batch: Batch,
+    /// Of each column that has indices instead of values. Empty if none has.
+    pub(super) indices: Vec<Option<Vec<u16>>>,
+}
+
+/// A batch's indices as those of its column's dictionary: a number for each entry of the batch's.
+pub(super) type Renumbered = Arc<Vec<u16>>;
 
 /// A batch that is being converted so that any row can be taken.
 #[derive(Debug)]

@@ -498,7 +498,7 @@ fn dictionaries_are_kept_whatever_the_host_does() {
         .map(|(batch, entries)| with_dictionaries(batch.clone(), entries))
         .collect();
     let keys = [by(&schema, "int32_optional", false, true)];
-    for (memory_bytes, dictionaries) in [(u64::MAX, 5), (200 << 10, 0)] {
+    for (memory_bytes, dictionaries) in [(u64::MAX, 5), (20_000, 0)] {
         let options = SortOptions { keep_dictionaries: true, ..options(memory_bytes) };
         let (kind, all) = sort(&schema, &given, &keys, options.clone(), Manner::KIND).unwrap();
         assert!(rows(&schema, &all) == expected(&schema, &given, &keys));
