@@ -102,7 +102,7 @@ const SAVING_PERCENT: &str = "min_compression_saving_percent";
 const OPTIONS_MAX: u32 = 1024;
 
 impl CompressionInfo {
-    /// The number of chunks.
+    /// The number of chunks, with those at the end that are empty: compaction writes one.
     pub fn chunks(&self) -> usize {
         self.offsets.len()
     }
@@ -148,6 +148,8 @@ impl CompressionInfo {
 
 /// Bytes of the checksum after a chunk.
 pub const CHECKSUM_BYTES: u64 = 4;
+/// The most empty chunks at the end of a file. Cassandra writes one when it ends a file twice, as compaction does.
+pub(super) const EMPTY_CHUNKS_MAX: usize = 16;
 
 /// Reads CompressionInfo.db.
 pub type CompressionInfoReader = ComponentReader<CompressionInfoParser>;
@@ -292,7 +294,8 @@ impl CompressionInfoParser {
         if made.chunk_bytes == 0 {
             return Err(elements.corrupt("chunks of no bytes", at));
         }
-        if made.data_bytes.div_ceil(u64::from(made.chunk_bytes)) != u64::from(chunks) {
+        let least = made.data_bytes.div_ceil(u64::from(made.chunk_bytes));
+        if !(least..=least + u64_of(EMPTY_CHUNKS_MAX)).contains(&u64::from(chunks)) {
             let message = format!(
                 "{chunks} chunks of {} bytes for {} bytes of data",
                 made.chunk_bytes, made.data_bytes

@@ -4,6 +4,7 @@
 //! compared that they had when they were (`expected.txt`, which `MARQUETRY_UPDATE=1` writes anew).
 #![allow(clippy::cast_possible_truncation, reason = "tests run where addresses have 64 bits")]
 
+mod compacted;
 mod craft;
 mod crafted;
 #[path = "../../../../dev/conformance/src/hostile.rs"]

@@ -71,6 +71,8 @@ pub struct DataReader {
     element_bytes_max: u64,
     /// The parser has not seen all of the window.
     has_more: bool,
+    /// The parser has seen everything.
+    is_parsed: bool,
     is_done: bool,
     spare: Option<MutationBatch>,
     failed: Failed,
@@ -102,6 +104,7 @@ impl DataReader {
             // A key of 64 KiB, or the values of a clustering key and of what else a row begins with.
             element_bytes_max: 2 * limits.structure_bytes.max(64 << 10),
             has_more: false,
+            is_parsed: false,
             is_done: false,
             spare: None,
             failed: Failed::default(),
@@ -127,12 +130,22 @@ impl DataReader {
         }
         let end = self.begin()?;
         loop {
+            if self.is_parsed {
+                // Chunks that are left are empty; then the digest is known.
+                match self.chunks.fill(&mut self.window, budget)? {
+                    Filled::More if budget.is_spent() => return Ok(Step::Yield),
+                    Filled::More => continue,
+                    Filled::Need(demand) => return Ok(Step::Need(demand)),
+                    Filled::Yield => return Ok(Step::Yield),
+                    Filled::End => return Ok(self.end()),
+                }
+            }
             if self.has_more || self.parser.is_at_end(self.at, end) {
                 match self.parse(end, budget)? {
                     Stop::Short => self.has_more = false,
                     Stop::Full => return Ok(Step::Ready(self.take())),
                     Stop::Tired => {}
-                    Stop::End => return self.end(),
+                    Stop::End => self.is_parsed = true,
                 }
                 if budget.is_spent() {
                     return Ok(Step::Yield);
@@ -195,16 +208,10 @@ impl DataReader {
         self.parser.take(spare, self.at)
     }
 
-    fn end(&mut self) -> Result<Step<MutationBatch>> {
-        // All chunks were read, so this says only whether the digest is right.
-        if let Filled::End = self.chunks.fill(&mut self.window, &mut Budget::unlimited())? {
-            self.is_done = true;
-            if self.parser.has_any() {
-                return Ok(Step::Ready(self.take()));
-            }
-            return Ok(Step::Done);
-        }
-        Err(Error::internal("chunks after the end of the data"))
+    /// Hands out the last batch, if there is one.
+    fn end(&mut self) -> Step<MutationBatch> {
+        self.is_done = true;
+        if self.parser.has_any() { Step::Ready(self.take()) } else { Step::Done }
     }
 
     /// An error at an offset in the data. If they are compressed, its place in the file is that of the chunk.
