@@ -11,7 +11,7 @@ pub const MEASURED_IN: &[&str] = &[
     "crates/parquet/examples/encode.rs",
     "crates/parquet/examples/page_bloom.rs",
     "crates/parquet/examples/sort.rs",
-    "crates/scylla/examples/sstable_scan.rs",
+    "crates/scylla/examples/",
 ];
 
 /// Prices that nothing measures yet, and why.
