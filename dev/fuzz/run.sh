@@ -15,7 +15,7 @@ minutes=${MINUTES:-5}
 cores=${CORES:-$(nproc)}
 built=${CARGO_TARGET_DIR:-target}/fuzz
 work=target/fuzz/corpus
-all=(footer page encoding codec file find operations values cql write shred text cost)
+all=(footer page encoding codec file find operations values cql write shred text sstable cost)
 
 main() {
   local keep=

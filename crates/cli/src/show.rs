@@ -21,6 +21,7 @@ use marquetry::base::{Detail, Error};
 use marquetry::describe::{declaration, picture};
 use marquetry::io::store::{Found, LocalFiles, Store, Stores};
 use marquetry::tables::files::{self, AnyFile, FilesOptions, ParquetFile, Survey};
+use marquetry::tables::sstables::SstablesOptions;
 use marquetry::tables::{Address, ReadingOptions, Source, column_stats};
 
 use crate::failure::{Failure, Failures, Outcome, say};
@@ -217,6 +218,30 @@ impl Show {
             return self.summary(stores, &mut output);
         }
         self.each(stores, &mut output)
+    }
+
+    /// Describes SSTables.
+    fn sstables(&self, paths: &[PathBuf], store: Arc<Stores>, output: &mut Output) -> Outcome {
+        let others = [
+            ("--summary", self.summary),
+            ("--pages", self.pages.is_some()),
+            ("--index", self.index.is_some()),
+            ("--bloom", self.bloom.is_some()),
+            ("--why", self.why),
+            ("--column-stats", self.column_stats),
+            ("--schema", self.schema),
+            ("--html", self.html.is_some()),
+        ];
+        if let Some((option, _)) = others.iter().find(|(_, is_given)| *is_given) {
+            return Err(Failure::usage(format!("{option} is not for SSTables")));
+        }
+        let mut options = SstablesOptions::default();
+        (options.store, options.limits) = (store, self.limits.limits());
+        options.cancel = output.interrupted().cancel();
+        if let Some(definition) = &self.schema_file {
+            options.definition = definition.parse()?;
+        }
+        sstables::show(paths, &options, (self.largest, self.json), output)
     }
 
     /// Whether something is asked about one column.

@@ -2,6 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
+use marquetry::base::Error;
 use marquetry::tables::sstables::{MutationMapping, SstablesOptions, TokenRange, time_at};
 
 use crate::failure::Outcome;
@@ -17,16 +18,24 @@ pub(crate) struct SstableArgs {
     /// Time of --mapping logical: 2024-02-29T12:00:00Z, or seconds since 1970 [default: now]
     ///
     /// What had expired by then is left out. What was written later is there.
-    #[arg(long, value_name = "TIME", value_parser = time_at, help_heading = "SSTables")]
+    #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "SSTables")]
     at: Option<u32>,
 
     /// Token range of the partitions of SSTables: A:B is those with A < token <= B; each may be missing
-    #[arg(long, value_name = "A:B", allow_hyphen_values = true, help_heading = "SSTables")]
+    #[arg(long, value_name = "A:B", value_parser = parse_range, allow_hyphen_values = true, help_heading = "SSTables")]
     token_range: Option<TokenRange>,
 
     /// The rows become CQL, which has no column for what only `full` has.
     #[arg(skip)]
     pub(crate) is_for_cql: bool,
+}
+
+fn parse_time(text: &str) -> Result<u32, String> {
+    time_at(text).map_err(|error| error.message().to_owned())
+}
+
+fn parse_range(text: &str) -> Result<TokenRange, String> {
+    text.parse().map_err(|error: Error| error.message().to_owned())
 }
 
 /// What a row is.

@@ -26,15 +26,28 @@ use marquetry_scylla::sstable::batch::MutationBatch;
 use marquetry_scylla::sstable::{DataOptions, DataReader, Packing, TableColumns, Version};
 use tables::{Steps, Table, drive, lz4, tables};
 
-/// The prices that a table is mostly of.
-const PRICES: &[(&str, &str)] = &[];
+/// The prices that the mapping of a table, or the way back, is mostly of.
+const PRICES: &[(&str, &str)] = &[
+    ("(int, int)", "bridge/mutations/cells.rs PASS_PRICE"),
+    ("(int, int)", "bridge/mutations/work.rs ROW_PRICE"),
+    ("(int, int)", "bridge/mutations/keys.rs KEY_PRICE"),
+    ("(int, int)", "bridge/mutations/back.rs LOOK_PRICE"),
+    ("(int, int)", "bridge/mutations/back.rs VALUE_PRICE"),
+    ("(int, int, int), 10,000 rows a partition", "bridge/mutations/keys.rs REPEAT_PRICE"),
+    ("two ints with times of their own", "bridge/mutations/survey.rs VOTE_PRICE"),
+    ("two ints with times of their own", "bridge/mutations/exceptions.rs LOOK_PRICE"),
+    ("set of 8 ints", "bridge/mutations/cells.rs READ_PRICE"),
+    ("10 ints, 9 deleted", "bridge/mutations/exceptions.rs LIST_PRICE"),
+    ("10 ints, 9 deleted", "bridge/mutations/listed.rs LISTED_PRICE"),
+    ("text of 1,000", "bridge/mutations/cells.rs TEXT_PRICE"),
+];
 
 const ROUNDS: usize = 5;
 
 fn main() {
     let thousands = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(1000);
     println!(
-        "| table | scan, MB/s | map, MB/s | write, MB/s | all, MB/s | rows/s, millions | Parquet, bytes a row | SSTable | map, ns/unit | longest step, µs | back, MB/s | ns/unit |"
+        "| table | scan, MB/s | map, MB/s | write, MB/s | all, MB/s | rows/s, millions | Parquet, bytes a row | SSTable | map, ns/unit | longest step, µs | back, MB/s | back, ns/unit |"
     );
     println!("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|");
     for table in tables(thousands * 1000) {
@@ -49,7 +62,7 @@ fn measure(table: &Table) {
     let columns = Arc::new(TableColumns::new(&[&table.statistics.header], None).expect("columns"));
     let mut options = MapperOptions::default();
     options.present = Present { ttls: false, deletions: false, write_times: true };
-    if table.name.contains("times of their own") {
+    if table.name.contains("times of their own") || table.name.contains("deleted") {
         options.present = Present::ALL;
     }
     let (mut scan, mut map, mut back) = (Steps::default(), Steps::default(), Steps::default());
@@ -95,7 +108,9 @@ fn measure(table: &Table) {
         speed(unmapping),
         unmapping.as_secs_f64() * 1e9 / back_units as f64,
     );
-    let _ = PRICES;
+    for (_, price) in PRICES.iter().filter(|(name, _)| *name == table.name) {
+        println!("| … mostly {price} |");
+    }
 }
 
 fn mapped(

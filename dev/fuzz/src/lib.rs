@@ -36,6 +36,7 @@ pub mod harness;
 pub mod host;
 pub mod meter;
 pub mod plan;
+pub mod sstable;
 pub mod tree;
 
 mod targets {
@@ -49,6 +50,7 @@ mod targets {
     pub(crate) mod operations;
     pub(crate) mod page;
     pub(crate) mod shred;
+    pub(crate) mod sstable;
     pub(crate) mod text;
     pub(crate) mod values;
     pub(crate) mod write;
@@ -163,6 +165,13 @@ pub const TARGETS: &[Target] = &[
         run: targets::text::run,
         runs: 40_000,
         canaries: &[Canary::Bytes],
+    },
+    Target {
+        name: "sstable",
+        about: "SSTables of every version, their indexes, and lies in all components",
+        run: targets::sstable::run,
+        runs: 1_500,
+        canaries: Canary::OF_MACHINES,
     },
     Target {
         name: "cost",

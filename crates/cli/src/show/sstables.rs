@@ -1,7 +1,6 @@
 //! What is known of SSTables.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use marquetry::base::calendar::TimeUnit;
 use marquetry::base::cast::u64_of;
@@ -15,8 +14,8 @@ use marquetry::tables::sstables::{
     is_sstables, largest_partitions,
 };
 
-use super::{Show, json, text};
-use crate::failure::{Failure, Outcome};
+use super::{json, text};
+use crate::failure::Outcome;
 use crate::numbers::{plural, ratio, size, thousands};
 use crate::output::Output;
 use crate::table::{Side, Table, printable};
@@ -34,44 +33,28 @@ pub(super) fn paths(files: &[PathBuf], store: &dyn Store) -> Option<Vec<PathBuf>
     (is_said || (is_local && is_sstables(store, first))).then(|| files.iter().map(path).collect())
 }
 
-impl Show {
-    /// Describes the SSTables of each path.
-    pub(super) fn sstables(&self, paths: &[PathBuf], store: Arc<Stores>, output: &mut Output) -> Outcome {
-        let others = [
-            ("--summary", self.summary),
-            ("--pages", self.pages.is_some()),
-            ("--index", self.index.is_some()),
-            ("--bloom", self.bloom.is_some()),
-            ("--why", self.why),
-            ("--column-stats", self.column_stats),
-            ("--schema", self.schema),
-            ("--html", self.html.is_some()),
-        ];
-        if let Some((option, _)) = others.iter().find(|(_, is_given)| *is_given) {
-            return Err(Failure::usage(format!("{option} is not for SSTables")));
-        }
-        let mut options = SstablesOptions::default();
-        (options.store, options.limits) = (store, self.limits.limits());
-        options.cancel = output.interrupted().cancel();
-        if let Some(definition) = &self.schema_file {
-            options.definition = definition.parse()?;
-        }
-        for (number, path) in paths.iter().enumerate() {
-            let described = describe(path, &options)?;
-            let most = self.largest.map(|most| usize::try_from(most).unwrap_or(usize::MAX));
-            let largest = most.map(|most| largest_partitions(path, most, &options)).transpose()?;
-            if self.json {
-                json::write(&sstables_json(&described, largest.as_deref()), output.text())?;
-            } else {
-                if number > 0 {
-                    output.text().push(b'\n');
-                }
-                print(&described, largest.as_deref(), Terminal::of_stdout(), output.text());
+/// Describes the SSTables of each path, with so many of their largest partitions, if any are wanted.
+pub(super) fn show(
+    paths: &[PathBuf],
+    options: &SstablesOptions,
+    (most, as_json): (Option<u64>, bool),
+    output: &mut Output,
+) -> Outcome {
+    for (number, path) in paths.iter().enumerate() {
+        let described = describe(path, options)?;
+        let most = most.map(|most| usize::try_from(most).unwrap_or(usize::MAX));
+        let largest = most.map(|most| largest_partitions(path, most, options)).transpose()?;
+        if as_json {
+            json::write(&sstables_json(&described, largest.as_deref()), output.text())?;
+        } else {
+            if number > 0 {
+                output.text().push(b'\n');
             }
-            output.flush()?;
+            print(&described, largest.as_deref(), Terminal::of_stdout(), output.text());
         }
-        Ok(())
+        output.flush()?;
     }
+    Ok(())
 }
 
 fn print(

@@ -69,7 +69,7 @@ impl Collected {
 
     /// Appends the values of rows from many batches, all of them or about a slice of their bytes. Returns how many
     /// rows are complete, and the bytes that were copied. `columns` has a column of each batch, with one value, or index of one, per row,
-    /// or `None` for a batch that is missing.
+    /// or `None` for a batch that is missing. `order` is that of the picks, if they are all.
     ///
     /// # Errors
     ///
@@ -77,7 +77,7 @@ impl Collected {
     pub(super) fn pick<'a>(
         &mut self,
         columns: impl ExactSizeIterator<Item = Option<Held<'a>>>,
-        picks: &[Pick],
+        (picks, order): (&[Pick], Option<&Order>),
     ) -> Result<(usize, usize)> {
         macro_rules! numbers {
             ($out:expr, $kind:ident) => {{
@@ -86,7 +86,9 @@ impl Collected {
                     _ => None,
                 })?;
                 let of = |pick: &Pick| &all[usize_of_u32(pick.source)];
-                if has_indices {
+                if let (Some(order), false) = (order, has_indices) {
+                    order.place(picks.len(), $out, |source, row| all[source].0[usize_of_u32(row)]);
+                } else if has_indices {
                     $out.extend(picks.iter().map(|pick| of(pick).0[of(pick).at(pick.row)]));
                 } else {
                     $out.extend(picks.iter().map(|pick| of(pick).0[usize_of_u32(pick.row)]));
@@ -103,10 +105,16 @@ impl Collected {
                     Values::ByteArray(values) => Some(values),
                     _ => None,
                 })?;
-                views.extend(picks.iter().map(|pick| {
-                    let from = &all[usize_of_u32(pick.source)];
-                    shared.take(from.0.views()[from.at(pick.row)], from.0, usize_of_u32(pick.source))
-                }));
+                let mut take = |source: usize, row: u32| {
+                    let from = &all[source];
+                    shared.take(from.0.views()[from.at(row)], from.0, source)
+                };
+                match order {
+                    Some(order) => order.place(picks.len(), views, |source, row| take(source, row)),
+                    None => {
+                        views.extend(picks.iter().map(|pick| take(usize_of_u32(pick.source), pick.row)));
+                    }
+                }
             }
             Collected::Boolean { .. } | Collected::Fixed { .. } => {
                 let (all, _) = table(columns, Some)?;
@@ -287,6 +295,67 @@ pub(super) fn push_bit(bytes: &mut Vec<u8>, bits: &mut usize, bit: bool) {
     *bits += 1;
 }
 
+/// Rows that were picked, by their batches: near each other where they come from, rather than where they go.
+#[derive(Debug)]
+pub(super) struct Order {
+    /// Where each batch's rows end, and the last one's.
+    ends: Vec<usize>,
+    /// Rows of the batches, and the place of each among all that were picked.
+    rows: Vec<u32>,
+    places: Vec<u32>,
+}
+
+impl Order {
+    /// Of rows picked from so many batches.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be allocated; `Internal` for a row of another batch.
+    pub(super) fn of(picks: &[Pick], sources: usize) -> Result<Order> {
+        let strange = || Error::internal("a row of a batch that is missing");
+        let mut ends: Vec<usize> = room(sources)?;
+        ends.resize(sources, 0);
+        for pick in picks {
+            *ends.get_mut(usize_of_u32(pick.source)).ok_or_else(strange)? += 1;
+        }
+        let mut start = 0;
+        for end in &mut ends {
+            start += core::mem::replace(end, start);
+        }
+        let [mut rows, mut places] = [room(picks.len())?, room(picks.len())?];
+        rows.resize(picks.len(), 0);
+        places.resize(picks.len(), 0);
+        // What are the starts so far become the ends.
+        for (place, pick) in (0..).zip(picks) {
+            let at = &mut ends[usize_of_u32(pick.source)];
+            (rows[*at], places[*at]) = (pick.row, place);
+            *at += 1;
+        }
+        Ok(Order { ends, rows, places })
+    }
+
+    /// Appends what the batches have in these rows, which are `rows`: each where it was picked.
+    #[inline]
+    pub(super) fn place<T: Copy + Default>(
+        &self,
+        rows: usize,
+        out: &mut Vec<T>,
+        mut of: impl FnMut(usize, u32) -> T,
+    ) {
+        let before = out.len();
+        out.resize(before + rows, T::default());
+        let out = &mut out[before..];
+        let mut start = 0;
+        for (source, end) in self.ends.iter().enumerate() {
+            let part = start..*end;
+            start = *end;
+            for (row, place) in self.rows[part.clone()].iter().zip(&self.places[part]) {
+                out[usize_of_u32(*place)] = of(source, *row);
+            }
+        }
+    }
+}
+
 /// A column of a batch: its values, or those of its dictionary and what their indices are in each row.
 pub(super) type Held<'a> = (&'a Values, Option<&'a [u16]>);
 
@@ -425,6 +494,21 @@ mod tests {
     }
 
     #[test]
+    fn rows_are_placed_where_they_were_picked() {
+        let pick = |(source, row)| Pick { source, row };
+        let picks = [(2, 7), (0, 1), (2, 8), (2, 0), (0, 2)].map(pick);
+        let order = Order::of(&picks, 4).unwrap();
+        let (mut out, mut asked) = (alloc::vec![(9, 9)], Vec::new());
+        order.place(picks.len(), &mut out, |source, row| {
+            asked.push((source, row));
+            (source, row)
+        });
+        assert_eq!(out, [(9, 9), (2, 7), (0, 1), (2, 8), (2, 0), (0, 2)]);
+        assert_eq!(asked, [(0, 1), (0, 2), (2, 7), (2, 8), (2, 0)]);
+        assert!(Order::of(&picks, 2).is_err());
+    }
+
+    #[test]
     fn strings_of_many_batches_share_their_buffers() {
         let columns = [
             strings(&["short", "one that is not short", "another that is not short"]),
@@ -435,7 +519,7 @@ mod tests {
         let pick = |source, row| Pick { source, row };
         let picks = [pick(2, 0), pick(0, 1), pick(0, 0), pick(2, 0), pick(0, 2)];
         let sources = [Some((&columns[0], None)), None, Some((&columns[1], None))];
-        collected.pick(sources.into_iter(), &picks).unwrap();
+        collected.pick(sources.into_iter(), (&picks, None)).unwrap();
         let Values::ByteArray(values) = collected.finish() else { panic!() };
         assert_eq!(values.buffers().len(), 2);
         let expected = ["the last one, which is long, too", "one that is not short", "short"];
@@ -444,7 +528,8 @@ mod tests {
             (values.get(3), values.get(4)),
             (expected[0].as_bytes(), &b"another that is not short"[..])
         );
-        let wrong = Collected::new(PhysicalType::Int32, 1, 1).unwrap().pick(sources.into_iter(), &picks);
+        let wrong =
+            Collected::new(PhysicalType::Int32, 1, 1).unwrap().pick(sources.into_iter(), (&picks, None));
         assert_eq!(wrong.unwrap_err().kind(), marquetry_base::ErrorKind::Misuse);
     }
 

@@ -11,7 +11,7 @@ use marquetry_base::{Budget, Error, Price, Result};
 
 use super::collected::{Collected, Compacting};
 use super::is_paid_for;
-use super::stored::COLUMN_PRICE;
+use super::stored::{COLUMN_PRICE, Renumbered};
 use crate::batch::{Slice, Values};
 use crate::growing::COPY_PRICE;
 use crate::schema::{Leaf, PhysicalType};
@@ -26,17 +26,15 @@ const ENTRIES_MAX: usize = 32 << 10;
 const BYTES_MAX: usize = 1 << 20;
 /// A longer value is not looked up.
 const VALUE_BYTES_MAX: usize = 4 << 10;
-/// A batch's dictionary has at most this many entries for each of its rows: a larger one would be looked at for little.
-const ENTRIES_PER_ROW_MAX: usize = 16;
+/// Entries that are looked up for each row of a column, at most, besides those of one dictionary: where each batch brings others, they are
+/// looked up for little.
+const ENTRIES_PER_ROW_MAX: u64 = 16;
 /// Bytes of what finds an entry, about.
 const ENTRY_BYTES: usize = 64;
 /// Entries that are looked up between two checks of the budget.
 const AT_ONCE: usize = 256;
 
 const _: () = assert!(ENTRIES_MAX <= 1 << 16);
-
-/// A batch's indices as those of its column's dictionary: a number for each entry of the batch's.
-pub(super) type Renumbered = Arc<Vec<u16>>;
 
 /// The columns' dictionaries, as far as columns have any: their entries are all values of which there is an index.
 pub(super) type Entries = Arc<Vec<Option<Arc<Values>>>>;
@@ -57,6 +55,9 @@ pub(super) struct Dictionaries {
 struct Column {
     /// It takes no more entries.
     is_closed: bool,
+    /// Rows that came with dictionaries, and entries that were looked up for them.
+    rows: u64,
+    looked_up: u64,
     known: Option<Box<Known>>,
 }
 
@@ -74,6 +75,8 @@ struct Known {
     numbers: Vec<u16>,
     renumbered: Option<Renumbered>,
     found: Vec<u32>,
+    /// Some batch has indices of it.
+    is_used: bool,
     /// Bytes that were counted.
     bytes: u64,
 }
@@ -104,7 +107,7 @@ impl Dictionaries {
     /// Adds the next column.
     pub(super) fn push(&mut self, leaf: &Leaf) {
         let may = leaf.is_flat() && leaf.physical_type != PhysicalType::Boolean;
-        self.columns.push(Column { is_closed: !may, known: None });
+        self.columns.push(Column { is_closed: !may, rows: 0, looked_up: 0, known: None });
     }
 
     /// A column keeps no dictionary.
@@ -132,7 +135,7 @@ impl Dictionaries {
     ) -> Result<Learned> {
         let Some(column) = self.columns.get_mut(number) else { return Ok(Learned::LeftOut) };
         let physical_type = leaf.physical_type;
-        if !column.is_worth_it(entries, rows, physical_type) {
+        if !column.may_have(entries, physical_type) {
             return Ok(Learned::LeftOut);
         }
         let known = match &mut column.known {
@@ -140,6 +143,9 @@ impl Dictionaries {
             none => none.insert(Box::new(Known::new(physical_type)?)),
         };
         if !core::ptr::eq(known.of.as_ptr(), Arc::as_ptr(entries)) {
+            column.looked_up += u64_of(entries.len());
+            let enough = ENTRIES_PER_ROW_MAX.saturating_mul(column.rows + u64_of(rows)) + u64_of(ENTRIES_MAX);
+            column.is_closed |= column.looked_up > enough;
             if column.is_closed {
                 return Ok(Learned::LeftOut);
             }
@@ -148,6 +154,7 @@ impl Dictionaries {
             known.numbers = Vec::new();
         }
         if let Some(renumbered) = &known.renumbered {
+            column.rows += u64_of(rows);
             return Ok(Learned::Kept(Arc::clone(renumbered)));
         }
         if column.is_closed {
@@ -159,12 +166,27 @@ impl Dictionaries {
         self.bytes = self.bytes - before + known.bytes;
         if went == Went::Full || self.bytes > self.bytes_max {
             column.is_closed = true;
+            known.renumbered = None;
+            if !known.is_used {
+                self.bytes -= known.bytes;
+                column.known = None;
+            }
             return Ok(Learned::LeftOut);
         }
         match &known.renumbered {
-            Some(renumbered) => Ok(Learned::Kept(Arc::clone(renumbered))),
+            Some(renumbered) => {
+                column.rows += u64_of(rows);
+                known.is_used = true;
+                Ok(Learned::Kept(Arc::clone(renumbered)))
+            }
             None => Ok(Learned::Yield),
         }
+    }
+
+    /// What becomes of the indices of a batch that has only nulls in a column: as if it had come with the column's dictionary, if there is one.
+    pub(super) fn nulls(&self, number: usize) -> Option<Renumbered> {
+        let known = self.columns.get(number)?.known.as_ref()?;
+        known.is_used.then(Renumbered::default)
     }
 
     /// The columns' entries, once [`settle`](Dictionaries::settle) has put them together and until any is added.
@@ -204,7 +226,7 @@ impl Dictionaries {
 
 impl Column {
     /// Whether a batch's dictionary may become part of this one. What does not fit its leaf is found out later.
-    fn is_worth_it(&self, entries: &Values, rows: usize, physical_type: PhysicalType) -> bool {
+    fn may_have(&self, entries: &Values, physical_type: PhysicalType) -> bool {
         let is_of_type = match (entries, physical_type) {
             (Values::FixedLenByteArray(values), PhysicalType::FixedLenByteArray(width)) => {
                 values.width() == usize_of_u32(width) && (1..=VALUE_BYTES_MAX).contains(&values.width())
@@ -212,9 +234,8 @@ impl Column {
             (Values::Int96(values), PhysicalType::Int96) => values.width() == 12,
             (values, _) => Slice::of(values).is_of(physical_type),
         };
-        let most = ENTRIES_MAX.min(rows.saturating_mul(ENTRIES_PER_ROW_MAX));
         // Nulls have the first entry's index: there must be one.
-        (!self.is_closed || self.known.is_some()) && is_of_type && (1..=most).contains(&entries.len())
+        (!self.is_closed || self.known.is_some()) && is_of_type && (1..=ENTRIES_MAX).contains(&entries.len())
     }
 }
 
@@ -238,6 +259,7 @@ impl Known {
             numbers: Vec::new(),
             renumbered: None,
             found: Vec::new(),
+            is_used: false,
             bytes: 0,
         })
     }

@@ -7,11 +7,11 @@ use marquetry_base::cast::usize_of_u32;
 use marquetry_base::{Bitmap, Budget, Error, Price, Result};
 use marquetry_kernels::levels as kernel;
 
-use super::collected::{Collected, Held, push_bit, room};
+use super::collected::{Collected, Held, Order, push_bit, room};
 use super::dictionaries::Entries;
 use super::is_paid_for;
 use super::merge::Pick;
-use super::stored::{Starts, Stored, no_values};
+use super::stored::{Rows, Starts, Stored, no_values};
 use crate::batch::{Batch, ColumnBatch, Layout, Levels, Values};
 use crate::growing::{ROOM_PRICE, SLICE_BYTES as COPIED_BYTES};
 use crate::schema::{Leaf, PhysicalType, Schema};
@@ -28,6 +28,8 @@ const ROW_ENTRIES: usize = 14;
 /// The price of looking at a batch's column.
 const SOURCE_PRICE: Price = Price::per_kilovalue(8 << 10);
 
+/// As many rows are brought into the order of where they come from.
+const ORDERED_ROWS_MIN: usize = 1024;
 /// Minimum and maximum rows that are gathered together.
 const SLICE_ROWS_MIN: usize = 256;
 const SLICE_ROWS_MAX: usize = 8192;
@@ -53,14 +55,6 @@ fn one_row(column: usize, sources: &[Stored], pick: Pick) -> Result<ColumnBatch>
         }
     };
     Ok(ColumnBatch { leaf: column, provisional: false, ..one })
-}
-
-/// Rows that were gathered.
-#[derive(Debug)]
-pub(super) struct Rows {
-    pub(super) batch: Batch,
-    /// Of each column that has indices instead of values. Empty if they became [something else](Kept).
-    pub(super) indices: Vec<Option<Vec<u16>>>,
 }
 
 /// What columns become whose dictionaries are kept.
@@ -128,6 +122,8 @@ pub(super) struct Gathering {
     kept: Kept,
     columns: Vec<ColumnBatch>,
     indices: Vec<Option<Vec<u16>>>,
+    /// Of many rows that come from far.
+    order: Option<Order>,
     open: Option<Open>,
 }
 
@@ -159,7 +155,7 @@ impl Gathering {
     pub(super) fn new(rows: usize, schema: &Schema, kept: Kept) -> Result<Gathering> {
         let leaves = schema.leaves().len();
         let indices = room(if matches!(kept, Kept::Indices) { leaves } else { 0 })?;
-        Ok(Gathering { rows, kept, columns: room(leaves)?, indices, open: None })
+        Ok(Gathering { rows, kept, columns: room(leaves)?, indices, order: None, open: None })
     }
 
     /// Does part of the work. Returns the rows once all columns are done. `picks` are the rows, and `first` the number of the first.
@@ -176,6 +172,15 @@ impl Gathering {
         budget: &mut Budget<'_>,
     ) -> Result<Option<Rows>> {
         let picks = picks.get(..self.rows).ok_or_else(|| Error::internal("fewer rows than were picked"))?;
+        // What is in the cache is gathered as it comes.
+        let is_far = matches!(self.kept, Kept::Values { .. });
+        if is_far && self.order.is_none() && picks.len() >= ORDERED_ROWS_MIN.max(sources.len()) {
+            if !is_paid_for(INDEX_PRICE.of(0, picks.len()), budget) {
+                return Ok(None);
+            }
+            budget.charge(INDEX_PRICE, 0, picks.len());
+            self.order = Some(Order::of(picks, sources.len())?);
+        }
         while let Some(leaf) = schema.leaves().get(self.columns.len()) {
             let column = self.columns.len();
             if let [pick] = picks
@@ -200,7 +205,10 @@ impl Gathering {
             };
             let is_done = match is_nested(leaf) {
                 true => open.take_entries(leaf, column, sources, picks, budget)?,
-                false => open.take_rows(leaf, column, sources, (picks, &self.kept), budget)?,
+                false => {
+                    let how = (&self.kept, self.order.as_ref());
+                    open.take_rows((leaf, column), sources, picks, how, budget)?
+                }
             };
             if is_done && let Some(open) = self.open.take() {
                 let (column, indices) = open.finish(leaf, column);
@@ -281,10 +289,10 @@ impl Open {
     /// Takes rows of a flat column. True once all are taken.
     fn take_rows(
         &mut self,
-        leaf: &Leaf,
-        column: usize,
+        (leaf, column): (&Leaf, usize),
         sources: &[Stored],
-        (picks, kept): (&[Pick], &Kept),
+        picks: &[Pick],
+        (kept, order): (&Kept, Option<&Order>),
         budget: &mut Budget<'_>,
     ) -> Result<bool> {
         let columns = || sources.iter().map(|source| source.columns.get(column));
@@ -299,7 +307,8 @@ impl Open {
         let affordable = budget.values_left(price).clamp(SLICE_ROWS_MIN, SLICE_ROWS_MAX);
         let until = picks.len().min(self.rows + affordable);
         let part = &picks[self.rows..until];
-        let (taken, bytes) = self.values.take(column, sources, (part, kept))?;
+        let order = order.filter(|_| part.len() == picks.len());
+        let (taken, bytes) = self.values.take(column, sources, (part, order), kept)?;
         let part = &part[..taken];
         budget.charge(price, 0, part.len());
         budget.charge(ROOM_PRICE, bytes, 0);
@@ -407,7 +416,8 @@ impl Gathered {
         &mut self,
         column: usize,
         sources: &[Stored],
-        (picks, kept): (&[Pick], &Kept),
+        (picks, order): (&[Pick], Option<&Order>),
+        kept: &Kept,
     ) -> Result<(usize, usize)> {
         match self {
             Gathered::Values(values) => {
@@ -415,7 +425,7 @@ impl Gathered {
                     Kept::Values { entries, .. } => entries.get(column).and_then(Option::as_deref),
                     Kept::Indices => None,
                 };
-                values.pick(sources.iter().map(|source| held(column, source, entries)), picks)
+                values.pick(sources.iter().map(|source| held(column, source, entries)), (picks, order))
             }
             Gathered::Narrow(out) => {
                 let all = narrow(column, sources)?;
@@ -424,8 +434,11 @@ impl Gathered {
             }
             Gathered::Indices(out, _) => {
                 let all = narrow(column, sources)?;
-                let of = |pick: &Pick| all[usize_of_u32(pick.source)][usize_of_u32(pick.row)];
-                out.extend(picks.iter().map(|pick| u32::from(of(pick))));
+                let of = |source: usize, row: u32| u32::from(all[source][usize_of_u32(row)]);
+                match order {
+                    Some(order) => order.place(picks.len(), out, of),
+                    None => out.extend(picks.iter().map(|pick| of(usize_of_u32(pick.source), pick.row))),
+                }
                 Ok((picks.len(), 0))
             }
         }

@@ -7,10 +7,10 @@ use alloc::vec::Vec;
 use marquetry_base::cast::{u64_of, usize_of_u32};
 use marquetry_base::{Budget, Error, Result};
 
-use super::dictionaries::{Dictionaries, Learned, Renumbered};
+use super::dictionaries::{Dictionaries, Learned};
 use super::pieces::Piece;
 use super::producer::{Block, Common, Producer};
-use super::stored::{COLUMN_PRICE, START_PRICE, Stored, Storing, held_by, needs_spreading};
+use super::stored::{COLUMN_PRICE, Renumbered, START_PRICE, Stored, Storing, held_by, needs_spreading};
 use crate::batch::store::value_bytes;
 use crate::batch::{Batch, ColumnBatch, INLINE_BYTES_MAX, Values};
 use crate::going::Going;
@@ -18,8 +18,6 @@ use crate::schema::Schema;
 
 /// Batches of a group, at most.
 const GROUP_BATCHES: usize = 1024;
-/// A smaller batch keeps no dictionary.
-const KEEPING_ROWS_MIN: usize = 1024;
 /// Strings that are looked at between two checks of the budget.
 const SLICE_VALUES: usize = 16 << 10;
 
@@ -29,10 +27,18 @@ pub(super) struct Group {
     batches: VecDeque<Arrived>,
     rows: usize,
     bytes: u64,
+    /// Of the columns, as far as some do, whether they have dictionaries that are kept.
+    keeps: Vec<bool>,
 }
 
-/// A batch, and what the entries of those of its dictionaries that are kept become. There may be fewer of these than columns.
-type Arrived = (Batch, Vec<Option<Renumbered>>);
+/// A batch as it came.
+#[derive(Debug)]
+enum Arrived {
+    /// And what the entries of those of its dictionaries that are kept become. There may be fewer of these than columns.
+    Batch(Batch, Vec<Option<Renumbered>>),
+    /// It is stored already.
+    Stored(Stored),
+}
 
 /// The bytes of a batch once it is stored, about: values are spread to their rows, and strings have bytes of their own.
 #[derive(Debug, Default)]
@@ -41,6 +47,7 @@ pub(super) struct Sizing {
     value: usize,
     bytes: u64,
     kept: Vec<Option<Renumbered>>,
+    keeps: Vec<bool>,
     /// Some column of the group has a dictionary that is kept and this batch's has none, or the other way.
     differs: bool,
 }
@@ -50,13 +57,21 @@ impl Group {
     pub(super) fn add(&mut self, batch: Batch, sizing: Sizing) {
         self.rows += batch.rows;
         self.bytes += sizing.bytes;
-        self.batches.push_back((batch, sizing.kept));
+        self.keeps = sizing.keeps;
+        self.batches.push_back(Arrived::Batch(batch, sizing.kept));
+    }
+
+    /// The same for one that was stored since.
+    pub(super) fn add_stored(&mut self, stored: Stored, keeps: Vec<bool>) {
+        self.rows += stored.rows;
+        self.bytes += stored.held;
+        self.keeps = keeps;
+        self.batches.push_back(Arrived::Stored(stored));
     }
 
     /// Whether dictionaries of a column are kept, if there is any batch.
     fn keeps(&self, column: usize) -> Option<bool> {
-        let (_, kept) = self.batches.back()?;
-        Some(kept.get(column).is_some_and(Option::is_some))
+        (!self.is_empty()).then(|| self.keeps.get(column).copied().unwrap_or(false))
     }
 
     /// Whether it has no rows.
@@ -96,11 +111,12 @@ impl Sizing {
         while let (Some(column), Some(leaf)) =
             (batch.columns.get(self.column), schema.leaves().get(self.column))
         {
-            let mut kept = None;
+            let are_nulls = column.nulls == column.rows && column.levels.is_none();
+            let mut kept = if are_nulls { dictionaries.nulls(self.column) } else { None };
             if let Values::Dictionary(_, entries) = &column.values
                 && column.levels.is_none()
-                && batch.rows >= KEEPING_ROWS_MIN
                 && self.value == 0
+                && kept.is_none()
             {
                 match dictionaries.learn((self.column, leaf), (entries, batch.rows), budget)? {
                     Learned::Yield => return Ok(false),
@@ -117,7 +133,9 @@ impl Sizing {
                 self.differs |= group.keeps(self.column).is_some_and(|keeps| keeps != kept.is_some());
                 if kept.is_some() {
                     self.kept.resize(self.column, None);
+                    self.keeps.resize(self.column, false);
                     self.kept.push(kept);
+                    self.keeps.push(true);
                 }
                 (self.column, self.value) = (self.column + 1, 0);
             }
@@ -131,6 +149,11 @@ impl Sizing {
     /// Whether the batch cannot be in the group.
     pub(super) fn differs(&self) -> bool {
         self.differs
+    }
+
+    /// What the batch's dictionaries become that are kept; and which columns have one.
+    pub(super) fn into_kept(self) -> (Vec<Option<Renumbered>>, Vec<bool>) {
+        (self.kept, self.keeps)
     }
 
     /// Counts the bytes of a column's next strings. True once all are counted.
@@ -220,7 +243,13 @@ impl GroupWork {
             match &mut self.stage {
                 Stage::Begin => {
                     self.stage = match self.batches.pop_front() {
-                        Some((batch, kept)) => Stage::Storing(Storing::keeping(batch, kept)),
+                        Some(Arrived::Batch(batch, kept)) => {
+                            Stage::Storing(Storing::keeping(batch, kept, false))
+                        }
+                        Some(Arrived::Stored(stored)) => {
+                            self.stored.push(stored);
+                            Stage::Sorting(0)
+                        }
                         None => {
                             let (stored, pieces) =
                                 (core::mem::take(&mut self.stored), core::mem::take(&mut self.pieces));
@@ -265,7 +294,11 @@ impl GroupWork {
                         if !work.step(&self.common.schema, budget)? {
                             return Ok(false);
                         }
-                        self.block.extend(storing.take().map(Storing::finish));
+                        let common = producer.common();
+                        if let Some(mut stored) = storing.take().map(Storing::finish) {
+                            stored.common = common;
+                            self.block.push(stored);
+                        }
                     }
                     match producer.step(&self.common, budget)? {
                         Going::Done(Some(rows)) => *storing = Some(Storing::gathered(rows)),

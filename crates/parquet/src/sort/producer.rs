@@ -10,12 +10,12 @@ use marquetry_base::{
     Budget, Bytes, Codecs, Demand, Error, Limits, Machine, Object, Price, Result, Step, Want,
 };
 
-use super::gather::{Gathering, Kept, Measuring, Rows};
+use super::gather::{Gathering, Kept, Measuring};
 use super::is_paid_for;
 use super::key::Keys;
 use super::merge::{Merge, Pick, Picked};
 use super::pieces::Piece;
-use super::stored::{Stored, Storing};
+use super::stored::{Rows, Stored, Storing};
 use crate::batch::Batch;
 use crate::going::{Going, done};
 use crate::read::{BatchReader, FooterReader, ReadOptions};
@@ -113,12 +113,15 @@ impl Producer {
             sources.push(Source::Run { reader: Box::new(RunReader::new(run.clone(), common)?), stored });
         }
         let mut stored: Vec<Stored> = runs.iter().map(|_| Stored::default()).collect();
+        // It is not known of runs.
+        let mut commons = alloc::vec![0; runs.len()];
         for block in blocks {
             let start = stored.len();
+            commons.push(block.iter().map(|stored| stored.common).min().unwrap_or(0));
             stored.extend(block);
             sources.push(Source::Memory { stored: start..stored.len(), next_row: 0 });
         }
-        let merge = Merge::of_empty(sources.len());
+        let merge = Merge::of_empty(commons.into_iter());
         Ok(Producer::new(stored, sources, merge, (batch_rows, kept)))
     }
 
@@ -212,6 +215,11 @@ impl Producer {
                 return Ok(Going::Yield);
             }
         }
+    }
+
+    /// Leading bytes that the keys of all rows share, once there are rows.
+    pub(super) fn common(&self) -> usize {
+        self.merge.common()
     }
 
     /// Takes bytes of the spill object.

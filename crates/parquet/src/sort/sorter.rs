@@ -45,6 +45,8 @@ pub struct Sorter {
     options: SortOptions,
     state: State,
     fed: Option<Batch>,
+    /// A batch that was looked at, and is in no group yet.
+    sized: Option<(Batch, Sizing)>,
     is_finished: bool,
     /// Maximum rows of a batch that is handed out, and of one of a block.
     batch_rows: usize,
@@ -130,7 +132,7 @@ enum State {
     },
     Filling,
     /// The strings of a small batch are copied: otherwise many batches would hold what little of each points into.
-    Copying(Box<Storing>),
+    Copying(Box<Storing>, Vec<bool>),
     /// The bytes of a batch are counted, and the entries of its dictionaries looked up.
     Sizing(Batch, Sizing),
     /// The columns' dictionaries are put together.
@@ -217,6 +219,7 @@ impl Sorter {
             block_rows: BLOCK_ROWS,
             state: State::Measuring { leaf: 0, row_bytes: 1 },
             fed: None,
+            sized: None,
             is_finished: false,
             group: Group::default(),
             flushes: false,
@@ -337,7 +340,7 @@ impl Sorter {
                     None
                 }
                 State::Filling => self.fill()?,
-                State::Copying(storing) => {
+                State::Copying(storing, _) => {
                     if storing.step(&self.common.schema, budget)? {
                         self.copied();
                     }
@@ -345,8 +348,11 @@ impl Sorter {
                 }
                 State::Sizing(batch, sizing) => {
                     let (arrived, schema) = ((&*batch, &self.group), &self.common.schema);
-                    if sizing.step(arrived, schema, &mut self.dictionaries, budget)? {
-                        self.collect();
+                    if sizing.step(arrived, schema, &mut self.dictionaries, budget)?
+                        && let State::Sizing(batch, sizing) =
+                            core::mem::replace(&mut self.state, State::Filling)
+                    {
+                        self.sized = Some((batch, sizing));
                     }
                     None
                 }
@@ -407,11 +413,14 @@ impl Sorter {
     /// Decides what is done next: nothing is half done.
     fn fill(&mut self) -> Result<Option<Step<Sorted>>> {
         let memory = self.options.memory_bytes;
-        let is_last = self.is_finished && self.fed.is_none();
-        let flushes = is_last || self.flushes && self.fed.is_none();
+        let has_all = self.fed.is_none() && self.sized.is_none();
+        let is_last = self.is_finished && has_all;
+        let flushes = is_last || self.flushes && has_all;
+        let has_other = self.sized.as_ref().is_some_and(|(_, sizing)| sizing.differs());
         // Blocks are counted in the order of their groups, as late as there is room for more of them.
         let ahead = memory / AHEAD_PART;
-        let room = memory.saturating_sub(ahead + self.dictionaries.bytes());
+        // Dictionaries may take a little more than they shall.
+        let room = memory - ahead - self.dictionaries.bytes().min(memory / DICTIONARIES_PART);
         let has_many = self.arriving.len() >= AHEAD || self.arriving_bytes >= ahead;
         if !self.arriving.is_empty() && (has_many || flushes && self.group.is_empty()) {
             return self.hold();
@@ -432,13 +441,14 @@ impl Sorter {
                 return Ok(None);
             }
             self.begin_run(is_spilling)?;
-        } else if self.group.is_full(self.block_rows, group_bytes) || flushes && !self.group.is_empty() {
+        } else if self.group.is_full(self.block_rows, group_bytes)
+            || (flushes || has_other) && !self.group.is_empty()
+        {
             self.begin_group();
+        } else if let Some((batch, sizing)) = self.sized.take() {
+            self.collect(batch, sizing);
         } else if let Some(batch) = self.fed.take() {
-            self.state = match batch.rows < FEW_ROWS {
-                true => State::Copying(Box::new(Storing::new(batch, true))),
-                false => State::Sizing(batch, Sizing::default()),
-            };
+            self.state = State::Sizing(batch, Sizing::default());
         } else if !self.is_finished {
             return Ok(Some(Step::Ready(Sorted::Room)));
         } else if self.is_run_away {
@@ -465,23 +475,21 @@ impl Sorter {
         Some(Step::Yield)
     }
 
-    /// The strings of a batch are copied.
-    fn copied(&mut self) {
-        if let State::Copying(storing) = core::mem::replace(&mut self.state, State::Filling) {
-            let stored = storing.finish();
-            let batch = Batch { row_group: 0, first_row: 0, rows: stored.rows, columns: stored.columns };
-            self.state = State::Sizing(batch, Sizing::default());
+    /// Adds a batch to the group, which can have it.
+    fn collect(&mut self, batch: Batch, sizing: Sizing) {
+        self.rows += u64_of(batch.rows);
+        if batch.rows < FEW_ROWS {
+            let (kept, keeps) = sizing.into_kept();
+            self.state = State::Copying(Box::new(Storing::keeping(batch, kept, true)), keeps);
+        } else {
+            self.group.add(batch, sizing);
         }
     }
 
-    /// Adds the batch to the group, or to the next one.
-    fn collect(&mut self) {
-        if let State::Sizing(batch, sizing) = core::mem::replace(&mut self.state, State::Filling) {
-            if sizing.differs() {
-                self.begin_group();
-            }
-            self.rows += u64_of(batch.rows);
-            self.group.add(batch, sizing);
+    /// The strings of a batch are copied.
+    fn copied(&mut self) {
+        if let State::Copying(storing, keeps) = core::mem::replace(&mut self.state, State::Filling) {
+            self.group.add_stored(storing.finish(), keeps);
         }
     }
 

@@ -1,15 +1,14 @@
 //! Batches that are held to be sorted.
 
 use alloc::format;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use marquetry_base::cast::{u64_of, usize_of_u32};
 use marquetry_base::{Budget, Buffer, Error, Price, RELEASE_PRICE, Result, Segmented};
 use marquetry_kernels::bits;
 
-use super::collected::{Collected, Compacting, room};
-use super::dictionaries::Renumbered;
-use super::gather::Rows;
+use super::collected::{Collected, Compacting, no_entry, room};
 use crate::batch::{Batch, ColumnBatch, FixedBytes, Layout, Levels, Maxima, Values, check_column};
 use crate::growing::SLICE_BYTES;
 use crate::schema::{Leaf, Schema};
@@ -42,6 +41,8 @@ pub(super) struct Stored {
     indices: Segmented<Option<Vec<u16>>>,
     /// Bytes of memory, about.
     pub(super) held: u64,
+    /// Leading bytes that the keys of its rows share, as far as that is known.
+    pub(super) common: usize,
 }
 
 /// Where the rows of a nested column begin, and where the last one ends.
@@ -106,6 +107,17 @@ impl Starts {
     }
 }
 
+/// Rows that were gathered.
+#[derive(Debug)]
+pub(super) struct Rows {
+    pub(super) batch: Batch,
+    /// Of each column that has indices instead of values. Empty if none has.
+    pub(super) indices: Vec<Option<Vec<u16>>>,
+}
+
+/// A batch's indices as those of its column's dictionary: a number for each entry of the batch's.
+pub(super) type Renumbered = Arc<Vec<u16>>;
+
 /// A batch that is being converted so that any row can be taken.
 #[derive(Debug)]
 pub(super) struct Storing {
@@ -161,8 +173,8 @@ impl Storing {
     }
 
     /// Of a batch whose dictionaries are kept, if there is a number for each of their entries.
-    pub(super) fn keeping(batch: Batch, kept: Vec<Option<Renumbered>>) -> Storing {
-        Storing { kept, ..Storing::new(batch, false) }
+    pub(super) fn keeping(batch: Batch, kept: Vec<Option<Renumbered>>, copies: bool) -> Storing {
+        Storing { kept, ..Storing::new(batch, copies) }
     }
 
     /// Of rows that were gathered. Their strings are copied.
@@ -373,19 +385,21 @@ pub(super) fn needs_spreading(column: &ColumnBatch) -> bool {
 
 /// Appends the numbers of the next entries' indices, for a slice of rows, of which `value` have had a value.
 fn translate(column: &ColumnBatch, numbers: &[u16], to: &mut Vec<u16>, value: &mut usize) -> Result<()> {
-    let Values::Dictionary(indices, _) = &column.values else {
-        return Err(Error::internal("a dictionary that is none"));
+    let indices = match &column.values {
+        Values::Dictionary(indices, _) => &**indices,
+        // There are only nulls.
+        _ => &[],
     };
     let number = |index: Option<&u32>| {
         let found = index.and_then(|index| numbers.get(usize_of_u32(*index)));
-        found.copied().ok_or_else(|| Error::misuse("an index that the dictionary of its batch does not have"))
+        found.copied().ok_or_else(no_entry)
     };
     let until = column.rows.min(to.len() + SLICE_VALUES);
     let Some(validity) = &column.validity else {
         for index in indices.get(to.len()..until).unwrap_or_default() {
             to.push(number(Some(index))?);
         }
-        return if to.len() == until { Ok(()) } else { Err(Error::internal("fewer values than rows")) };
+        return if to.len() == until { Ok(()) } else { Err(Error::misuse("fewer values than rows")) };
     };
     for row in to.len()..until {
         let is_there = validity.get(row);

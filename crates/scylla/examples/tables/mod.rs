@@ -108,6 +108,18 @@ pub(crate) fn tables(count: usize) -> Vec<Table> {
         }
         data.bytes
     };
+    let deleted = {
+        let mut data = Craft::default();
+        for row in 0..count / 10 {
+            let mut body = timestamp(row).raw(&[0x08]).raw(&(row as u32).to_be_bytes());
+            for _ in 0..9 {
+                body = body.raw(&[0x0d]).vint(1_000_000 + row as u64 / 1000);
+            }
+            data = data.partition(&(row as u32).to_be_bytes()).row(&[ALL], &[], &body.bytes).end();
+        }
+        data.bytes
+    };
+    let ints = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"].map(|name| (name, "Int32Type"));
     let int = [("v", "Int32Type")];
     let text = [("v", "UTF8Type")];
     let of = |price, name, rows, clustering: &[&str], columns: &[(&str, &str)], data| Table {
@@ -131,6 +143,7 @@ pub(crate) fn tables(count: usize) -> Vec<Table> {
             own_times,
         ),
         of(PARSE, "set of 8 ints", count / 8, &[], &[("v", "SetType(Int32Type)")], sets),
+        of(PARSE, "10 ints, 9 deleted", count / 10, &[], &ints, deleted),
         of(CRC, "text of 1,000", count / 10, &[], &text, texts(1000, count / 10)),
         of(COPY, "text of 100,000", count / 1000, &[], &text, texts(100_000, count / 1000)),
         of(MOVE, "text of 5,000,000", count / 50_000 + 1, &[], &text, texts(5_000_000, count / 50_000 + 1)),

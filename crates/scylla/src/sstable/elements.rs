@@ -132,6 +132,8 @@ pub struct Elements {
     window: Bytes,
     /// The component is read here and there, in whole blocks of so many bytes; or else from start to end.
     block_bytes: Option<u64>,
+    /// Blocks that are being released.
+    old: Option<Input>,
 }
 
 /// What reading an element came to.
@@ -183,6 +185,7 @@ impl Elements {
             end: 0,
             window: Bytes::new(),
             block_bytes: None,
+            old: None,
         }
     }
 
@@ -223,8 +226,14 @@ impl Elements {
     /// Goes on with the elements in this range of the component.
     pub(super) fn seek(&mut self, range: Range<u64>) {
         (self.at, self.end, self.window) = (range.start, range.end, Bytes::new());
-        if self.block_bytes.is_some() && self.input.held() > HELD_BYTES_MAX {
-            self.input.clear();
+        self.drop_blocks();
+    }
+
+    /// Begins to release the blocks that are held, if they are too many: a slice with each element.
+    fn drop_blocks(&mut self) {
+        let are_too_many = self.block_bytes.is_some() && self.input.held() > HELD_BYTES_MAX;
+        if are_too_many && self.old.is_none() {
+            self.old = Some(core::mem::take(&mut self.input));
         }
     }
 
@@ -246,6 +255,9 @@ impl Elements {
         budget: &mut Budget<'_>,
         mut read: impl FnMut(&mut Cursor<'_>) -> Result<T, Fault>,
     ) -> Result<Going<T>> {
+        if self.old.as_mut().is_some_and(|old| Release::release(old, budget)) {
+            self.old = None;
+        }
         let mut tried = self.window.len();
         loop {
             let mut cursor = Cursor::new(&self.window);
@@ -269,9 +281,7 @@ impl Elements {
             Limit::StructureBytes
                 .check(self.element_bytes_max, u64_of(self.window.len()))
                 .map_err(|error| self.fault(error.at_offset(self.at)))?;
-            if self.block_bytes.is_some() && self.input.held() > HELD_BYTES_MAX {
-                self.input.release(0..self.at);
-            }
+            self.drop_blocks();
             tried = (2 * tried).max(WINDOW_BYTES);
             let range = self.at..self.at + u64_of(tried).min(left);
             match self.input.contiguous(range.clone())? {
@@ -364,7 +374,7 @@ impl Elements {
 impl Release for Elements {
     fn release(&mut self, budget: &mut Budget<'_>) -> bool {
         self.window = Bytes::new();
-        release_all(&mut [&mut self.input], budget)
+        release_all(&mut [&mut self.old, &mut self.input], budget)
     }
 }
 

@@ -7,6 +7,13 @@
 //!    [`ChecksumsReader`](checksums::ChecksumsReader), if there is a CRC.db;
 //! 3. [`DataReader`]: Data.db has the rows, which come out as [batches](batch::MutationBatch) of writes.
 //!
+//! A [`PartitionFinder`](index::PartitionFinder) finds the part of the data that has a partition, or those of a token range, and splits an
+//! SSTable in pieces that can be read on their own: by Index.db and Summary.db, or by Partitions.db and Rows.db.
+//! [`FilterReader`](filter::FilterReader) says whether a key may be there at all, and
+//! [`ScyllaMetadataReader`](scylla_metadata::ScyllaMetadataReader) how ScyllaDB calls the columns of the key.
+//!
+//! A [`Merger`](merge::Merger) makes one stream of batches of those of many SSTables, or of what is alive in them.
+//!
 //! [`FileName`] says which component a file is, and the [`Version`] of the format.
 //!
 //! | version | checked with files of |

@@ -82,9 +82,10 @@ const UNCOMPACTED: &str = "compaction = {'class': 'SizeTieredCompactionStrategy'
 /// A statement about a table with everything, of which much is at the same place and time.
 fn statement(random: &mut Random, table: &str) -> String {
     let small = |random: &mut Random, bound: u64| random.below(bound);
+    let first = |random: &mut Random| i32::try_from(random.below(3)).expect("small") - 1;
     let partition = format!("pk = {}", small(random, 4));
     let text = ["", "x", "xy"][small(random, 3) as usize];
-    let prefix = format!("{partition} AND ck1 = {}", small(random, 3) as i64 - 1);
+    let prefix = format!("{partition} AND ck1 = {}", first(random));
     let row = format!("{prefix} AND ck2 = '{text}'");
     let time = small(random, 9);
     // What expires does so before the SELECT, or long after it.
@@ -117,7 +118,7 @@ fn statement(random: &mut Random, table: &str) -> String {
         2 => format!(
             "DELETE FROM {table} USING TIMESTAMP {time} WHERE {partition} AND ck1 {} {}",
             [">", ">=", "<", "<="][small(random, 4) as usize],
-            small(random, 3) as i64 - 1
+            first(random)
         ),
         3 => format!(
             "DELETE FROM {table} USING TIMESTAMP {time} WHERE {prefix} AND ck2 >{} '{text}' AND ck2 < 'z'",
@@ -130,7 +131,7 @@ fn statement(random: &mut Random, table: &str) -> String {
         8 => format!("DELETE s, sm FROM {table} USING TIMESTAMP {time} WHERE {partition}"),
         9..13 => format!("UPDATE {table} {using} SET {set} WHERE {row}"),
         _ => {
-            let key = format!("{}, {}, '{text}'", small(random, 4), small(random, 3) as i64 - 1);
+            let key = format!("{}, {}, '{text}'", small(random, 4), first(random));
             format!(
                 "INSERT INTO {table} (pk, ck1, ck2, a, b, n) VALUES ({key}, {number}, '{text}', {{{number}}}) {using}"
             )

@@ -151,6 +151,19 @@ impl Indexed {
     }
 }
 
+/// Every partition of an SSTable is found by its key and by its token, and pieces of it have all of them.
+pub(crate) fn check_all(path: &Path) {
+    let indexed = Indexed::open(path);
+    let partitions = indexed.partitions();
+    for partition in &partitions {
+        let found = indexed.find(Query::Tokens(partition.token..=partition.token)).unwrap();
+        assert_eq!(found[0].data, partition.data);
+    }
+    for count in [2, 5] {
+        check_split(&indexed.find(Query::Split(count)).unwrap(), &partitions, count, true);
+    }
+}
+
 /// Where partitions of these tokens are.
 fn expected(partitions: &[Partition], tokens: &RangeInclusive<i64>) -> Range<u64> {
     let end = partitions.last().map_or(0, |last| last.data.end);

@@ -13,7 +13,7 @@ use marquetry_scylla::sstable::compression_info::CompressionInfoReader;
 use marquetry_scylla::sstable::statistics::{Statistics, StatisticsReader};
 use marquetry_scylla::sstable::{Component, Packing, murmur3_token};
 
-use super::find::SstableFiles;
+use super::components::SstableFiles;
 use crate::subject::{name_of, named, renamed};
 use crate::{BytesRead, Cancel};
 

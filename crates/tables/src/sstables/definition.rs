@@ -10,7 +10,8 @@ use marquetry_scylla::sstable::statistics::SerializationHeader;
 use marquetry_scylla::sstable::{Component, KeyNames, TableColumns};
 
 use super::component::{FILE, read, read_text};
-use super::find::{FoundTable, SstableFiles};
+use super::components::SstableFiles;
+use super::find::FoundTable;
 use super::options::Definition;
 use super::origin::Origin;
 use crate::subject::{name_of, named};

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use marquetry_base::{Detail, Error, Result};
-use marquetry_io::files::is_collective;
+use marquetry_io::files::{PARQUET_EXTENSIONS, is_collective};
 use marquetry_io::store::{Found, Store};
 use marquetry_scylla::sstable::{Component, FileName, parse_toc};
 
 use super::component::read_text;
+use super::components::SstableFiles;
 use super::origin::{self, Origin};
 use crate::subject::{name_of, named, renamed};
 
@@ -17,44 +18,6 @@ const TOC_BYTES_MAX: u64 = 1 << 20;
 
 /// Directories inside of a table's that hold other sets of its SSTables: those that were saved, and those that are not its own yet.
 const ASIDE: &[&str] = &["snapshots", "backups", "staging", "upload", "quarantine", "pending_delete"];
-
-/// An SSTable's files, all of them there.
-#[derive(Debug, Clone)]
-pub(super) struct SstableFiles {
-    /// Of Data.db; the others differ at its end.
-    pub(super) name: FileName,
-    pub(super) folder: PathBuf,
-    /// The components and their bytes, as TOC.txt lists them.
-    pub(super) components: Vec<(Component, u64)>,
-}
-
-impl SstableFiles {
-    pub(super) fn path(&self, component: &Component) -> PathBuf {
-        self.folder.join(self.name.of(component))
-    }
-
-    /// The bytes of a component. `None` if there is none.
-    pub(super) fn bytes_of(&self, component: &Component) -> Option<u64> {
-        self.components.iter().find(|(its, _)| its == component).map(|(_, bytes)| *bytes)
-    }
-
-    /// An error, with the path of the component that it is about: machines know the ends of names only.
-    pub(super) fn named(&self, error: Error) -> Error {
-        let component = match &error.place().object {
-            Some(object) => Some(Component::parse(object)).filter(|it| !matches!(it, Component::Other(_))),
-            None => Some(Component::Data),
-        };
-        match component {
-            Some(component) => renamed(error, &name_of(&self.path(&component))),
-            None => error,
-        }
-    }
-
-    /// What it is called: the path of its Data.db.
-    pub(super) fn shown(&self) -> String {
-        name_of(&self.path(&Component::Data))
-    }
-}
 
 /// SSTables of one table.
 #[derive(Debug, Clone)]
@@ -91,12 +54,17 @@ pub(super) fn find(store: &dyn Store, path: &Path) -> Result<FoundTable> {
     Ok(FoundTable { sstables: found.into_iter().map(|(sstable, _)| sstable).collect(), origin })
 }
 
-/// Whether there are SSTables where a path leads to: for commands that take directories of other files, too.
+/// Whether there are SSTables where a path leads to, and no Parquet files: for commands that take directories of other files, too.
 pub(super) fn is_there(store: &dyn Store, path: &Path) -> bool {
+    let is_parquet = |path: &Path| {
+        let ending = path.extension().and_then(|ending| ending.to_str());
+        ending.is_some_and(|ending| PARQUET_EXTENSIONS.iter().any(|it| it.eq_ignore_ascii_case(ending)))
+    };
     match store.look(path) {
-        Ok(Found::Directory { .. }) => {
-            store.list(path).is_ok_and(|files| files.iter().any(|(path, _)| is_component(path)))
-        }
+        Ok(Found::Directory { .. }) => store.list(path).is_ok_and(|files| {
+            files.iter().any(|(path, _)| is_component(path))
+                && !files.iter().any(|(path, _)| is_parquet(path))
+        }),
         Ok(Found::Object { .. }) => is_component(path),
         _ => false,
     }

@@ -1,6 +1,7 @@
 //! SSTables as a source: what Cassandra and ScyllaDB keep a table in, read without a server.
 
 mod component;
+mod components;
 mod definition;
 mod describe;
 mod find;

@@ -455,47 +455,63 @@ fn dictionaries_are_kept() {
     let flat = 2 * TYPES.len();
     for layout in [Layout::Spaced, Layout::Dense] {
         let plain: Vec<Batch> = (3..)
-            .zip([2000, 1500, 40, 3000, 1024])
+            .zip([300, 150, 40, 200, 120])
             .map(|(seed, rows)| given::batch(&schema, rows, Flavour::Few, layout, seed))
             .collect();
-        // Two sources, of which the second has other entries, or the same in another order; and a batch that is too small.
+        // Two sources, of which the second has other entries, or the same in another order; and a batch that is small.
         let [first, second] = [entries_of(&plain[0], 0), entries_of(&plain[3], 7)];
         let given: Vec<Batch> = (plain.iter().zip([&first, &first, &first, &second, &second]))
             .map(|(batch, entries)| with_dictionaries(batch.clone(), entries))
             .collect();
-        assert!(has_dictionaries(&given).iter().all(|columns| *columns > flat / 2), "{given:?}");
         let keys = [by(&schema, "int32_optional", false, true), by(&schema, "bytes_required", true, false)];
         let expected = expected(&schema, &given, &keys);
+        // Not those of booleans and keys.
+        assert_eq!(has_dictionaries(&given), [flat - 2; 5]);
         for keep_dictionaries in [true, false] {
-            // All in memory; by way of runs and in memory; nothing in memory.
-            for memory_bytes in [u64::MAX, 1 << 20, 1] {
+            // All in memory; some of it; nothing.
+            for memory_bytes in [u64::MAX, 100_000, 1] {
                 let options = SortOptions { keep_dictionaries, ..options(memory_bytes) };
-                let (written, sorted) = sort(&schema, &given, &keys, options.clone(), Manner::KIND).unwrap();
+                let (_, sorted) = sort(&schema, &given, &keys, options.clone(), Manner::KIND).unwrap();
                 assert!(
                     rows(&schema, &sorted) == expected,
                     "{layout:?}, {keep_dictionaries}, {memory_bytes}"
                 );
-                let kept = has_dictionaries(&sorted);
                 match keep_dictionaries && memory_bytes == u64::MAX {
-                    // The small batch has none.
-                    true => assert_eq!(kept, [0], "{memory_bytes}"),
-                    false => assert!(kept.iter().all(|columns| *columns == 0), "{kept:?}"),
-                }
-                if memory_bytes > 1 {
-                    let manner = Manner::DISORDERLY;
-                    let (again, same) = sort(&schema, &given, &keys, options, manner).unwrap();
-                    assert!(same == sorted && again.object(SPILL) == written.object(SPILL));
+                    true => assert_eq!(has_dictionaries(&sorted), [flat - 4]),
+                    false => assert!(has_dictionaries(&sorted).iter().all(|columns| *columns == 0)),
                 }
             }
         }
-        let large: Vec<Batch> = given.into_iter().filter(|batch| batch.rows > 1000).collect();
-        let options = SortOptions { keep_dictionaries: true, ..options(u64::MAX) };
-        let manner = Manner { budget: 1, ..Manner::KIND };
-        let (written, sorted) = sort(&schema, &large, &keys, options, manner).unwrap();
-        assert!(rows(&schema, &sorted) == self::expected(&schema, &large, &keys));
-        // Not those of booleans and keys.
-        assert_eq!(has_dictionaries(&sorted), [flat - 4]);
-        assert!(written.report.units_max < SORT_UNITS_MAX, "{}", written.report.units_max);
+    }
+}
+
+/// The same with hosts of every manner, which get the same batches and the same runs.
+#[test]
+fn dictionaries_are_kept_whatever_the_host_does() {
+    let schema = given::schema(&[TYPES[1], TYPES[6], TYPES[7]], &["required", "optional"]);
+    let plain: Vec<Batch> = (3..)
+        .zip([300, 40, 1100])
+        .map(|(seed, rows)| given::batch(&schema, rows, Flavour::Few, Layout::Dense, seed))
+        .collect();
+    let [first, second] = [entries_of(&plain[0], 0), entries_of(&plain[2], 7)];
+    let given: Vec<Batch> = (plain.iter().zip([&first, &first, &second]))
+        .map(|(batch, entries)| with_dictionaries(batch.clone(), entries))
+        .collect();
+    let keys = [by(&schema, "int32_optional", false, true)];
+    for (memory_bytes, dictionaries) in [(u64::MAX, 5), (20_000, 0)] {
+        let options = SortOptions { keep_dictionaries: true, ..options(memory_bytes) };
+        let (kind, all) = sort(&schema, &given, &keys, options.clone(), Manner::KIND).unwrap();
+        assert!(rows(&schema, &all) == expected(&schema, &given, &keys));
+        assert!(has_dictionaries(&all).iter().all(|columns| *columns == dictionaries));
+        assert_eq!(kind.objects.contains_key(&SPILL), dictionaries == 0);
+        for manner in [Manner::USUAL, Manner { budget: 1, ..Manner::KIND }] {
+            let (written, sorted) = sort(&schema, &given, &keys, options.clone(), manner).unwrap();
+            assert!(sorted == all, "{manner:?}");
+            assert!(kind.objects.get(&SPILL) == written.objects.get(&SPILL), "{manner:?}");
+            if manner.budget == 1 {
+                assert!(written.report.units_max < SORT_UNITS_MAX, "{}", written.report.units_max);
+            }
+        }
     }
 }
 
@@ -560,7 +576,10 @@ fn dictionaries_that_are_not_kept() {
     assert_eq!(of_texts(&many, &texts(20_000, "other"), false), [1], "more than 32,768 entries of both");
     assert_eq!(of_texts(&few.0, &texts(40_000, "too many"), false), [1]);
     assert_eq!(of_texts(&few.0, &long, false), [1]);
-    assert_eq!(of_texts(&few.0, &none, true), [1]);
+    // Only nulls need no entry, once there are some.
+    assert_eq!(of_texts(&few.0, &none, true), [2]);
+    let nulls_first = [batch(&none, &few.1, 2000, 1, true), batch(&few.0, &few.1, 2000, 9, false)];
+    assert_eq!(of(&nulls_first), [1]);
     // Not enough memory for what finds the entries.
     let little = SortOptions { keep_dictionaries: true, ..options(3 << 20) };
     let given = [batch(&many, &few.1, 2000, 1, false)];

@@ -10,9 +10,14 @@ use crate::sstable::batch::{Cells, Sparse, Strings, Values};
 
 /// Appends some cells, as ones of this entry.
 pub(super) fn append_cells(from: &Cells, range: Range<usize>, entry: u32, to: &mut Cells) {
+    append_values(&from.values, range.clone(), &mut to.values);
+    append_heads(from, range, entry, to);
+}
+
+/// Appends what some cells have besides values.
+pub(super) fn append_heads(from: &Cells, range: Range<usize>, entry: u32, to: &mut Cells) {
     let base = to.entries.len();
     to.entries.resize(base + range.len(), entry);
-    append_values(&from.values, range.clone(), &mut to.values);
     if !from.paths.is_empty() {
         append_strings(&from.paths, range.clone(), &mut to.paths);
     }
@@ -37,6 +42,28 @@ pub(super) fn append_values(from: &Values, range: Range<usize>, to: &mut Values)
         (Values::Strings(from), Values::Strings(to)) => append_strings(from, range, to),
         _ => {}
     }
+}
+
+/// Appends the next part of a string, which is long; true once it is complete.
+pub(super) fn append_part(
+    from: &Strings,
+    at: usize,
+    done: &mut usize,
+    part: usize,
+    to: &mut Strings,
+) -> bool {
+    let range = from.range(at).unwrap_or_default();
+    if *done == 0 {
+        to.bytes.reserve_exact(range.len());
+    }
+    let end = range.end.min(range.start + *done + part);
+    to.bytes.extend_from_slice(from.bytes.get(range.start + *done..end).unwrap_or_default());
+    *done = end - range.start;
+    if end == range.end {
+        *done = 0;
+        to.ends.push(number_of(to.bytes.len()));
+    }
+    end == range.end
 }
 
 fn append_strings(from: &Strings, range: Range<usize>, to: &mut Strings) {

@@ -10,8 +10,9 @@ use marquetry_parquet::batch::{Batch, ColumnBatch, Value};
 use super::elements::{Cell, Merging};
 use super::encode::{LeafReader, complete, encode, readers};
 use super::listed::{List, expiry, seconds};
-use super::plan::{ColumnPlan, Multi, MutationLeaves, Plan};
+use super::plan::{ColumnPlan, MutationLeaves, Plan};
 use super::rows::{NO_ROW, RowKind, number_of};
+use super::shape::Multi;
 use crate::sstable::TableColumns;
 use crate::sstable::batch::{
     Cells, ClusteringColumn, Continues, Deletion, EntryKind, Expiry, MutationBatch, NO_TIMESTAMP, Values,

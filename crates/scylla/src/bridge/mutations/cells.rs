@@ -10,9 +10,9 @@ use marquetry_parquet::batch::{ByteArrays, ColumnBatch, FixedBytes, Values as Pa
 
 use super::decode::{Decoder, Found, Progress};
 use super::leaf::{LeafBuilder, Source, bits_of, flat, validity_of};
-use super::plan::{ColumnPlan, Multi};
+use super::plan::ColumnPlan;
 use super::rows::{NO_ROW, Rows, number_of};
-use super::shape::{Form, Kind, Shapes};
+use super::shape::{Form, Kind, Multi, Shapes};
 use crate::sstable::batch::{Cells, Values};
 
 /// The price of a value that is passed on in its array.
@@ -578,7 +578,7 @@ fn null_fields(leaves: &mut [LeafBuilder], shapes: &Shapes, fields: &[usize]) {
 
 /// The bytes of a number, and how many they are.
 #[inline]
-fn number_bytes(values: &Values, at: usize, bytes: &mut [u8; 16]) -> usize {
+pub(super) fn number_bytes(values: &Values, at: usize, bytes: &mut [u8; 16]) -> usize {
     match values {
         Values::One(values) => {
             bytes[0] = values.get(at).copied().unwrap_or_default();

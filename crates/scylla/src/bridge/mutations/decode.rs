@@ -70,6 +70,7 @@ struct Refused;
 
 impl Decoder {
     /// Begins with a value of this node. Call [`Decoder::run`] if there is more.
+    #[expect(clippy::too_many_arguments, reason = "where a value is, and where it goes")]
     #[inline]
     pub(super) fn begin(
         &mut self,
@@ -193,6 +194,7 @@ impl Decoder {
     }
 
     /// A value, or the beginning of one. False if it is nothing that its column can hold, and nothing was added.
+    #[expect(clippy::too_many_arguments, reason = "where a value is, and where it goes")]
     fn value(
         &mut self,
         shapes: &Shapes,

@@ -13,8 +13,8 @@ use super::encode::{Lack, LeafReader, complete, elements, encode, readers};
 use super::keys::builders;
 use super::leaf::Source;
 use super::listed::{List, Listed};
-use super::plan::{ColumnPlan, Multi};
-use super::shape::Form;
+use super::plan::ColumnPlan;
+use super::shape::{Form, Multi};
 use crate::sstable::batch::{Deletion, Expiry};
 
 /// A cell.

@@ -138,7 +138,7 @@ pub(super) fn encode(
         Form::List(_) | Form::Map(..) => {
             let start = out.len();
             out.extend_from_slice(&[0; 4]);
-            let mut count = 0;
+            let mut count = 0_u64;
             elements(shapes, node, readers, |readers| {
                 count += 1;
                 match shape.form {

@@ -4,13 +4,14 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use marquetry_base::cast::usize_of_u32;
-use marquetry_base::{Budget, Bytes, Error, Price, Result, Segmented};
+use marquetry_base::{Budget, Bytes, Price, Result, Segmented};
 use marquetry_parquet::batch::ColumnBatch;
 use marquetry_parquet::schema::PhysicalType;
 
 use super::leaf::{LeafBuilder, Store, null_list};
-use super::plan::{CellLeaves, Multi};
-use super::rows::{NO_ROW, Rows, number_of};
+use super::plan::CellLeaves;
+use super::rows::{NO_ROW, Rows, number_of, ruled_out};
+use super::shape::Multi;
 use super::survey::{Survey, Walk};
 use crate::sstable::batch::{Cells, Deletion, Expiry, MutationBatch, NO_DELETION_TIME, NO_TIMESTAMP, Values};
 
@@ -513,13 +514,6 @@ fn piece(
         }
     }
     leaf.close(repetition);
-}
-
-/// A fault of statistics, by which columns were left out.
-pub(super) fn ruled_out(says: &'static str) -> Error {
-    Error::corrupt(alloc::format!(
-        "the statistics of the SSTable say that it has {says}, and it has other data"
-    ))
 }
 
 /// The bytes of a value.

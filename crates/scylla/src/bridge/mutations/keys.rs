@@ -12,8 +12,9 @@ use super::append::{append_values, empty_like};
 use super::cells::Filling;
 use super::decode::{Decoder, Found, Progress};
 use super::leaf::{LeafBuilder, Source};
-use super::plan::{ColumnPlan, Multi};
+use super::plan::ColumnPlan;
 use super::rows::{NO_ROW, Rows, number_of};
+use super::shape::Multi;
 use crate::sstable::batch::{Cells, EntryKind, MutationBatch, Sparse, Values};
 
 /// The price of a key, and of a row that repeats it.
@@ -44,7 +45,7 @@ pub(super) fn partition_key(
     budget: &mut Budget<'_>,
 ) -> Result<(Vec<ColumnBatch>, Vec<Odd>)> {
     let plan = &plans[number];
-    let mut leaves = builders(plan, &[keys.clone()]);
+    let mut leaves = builders(plan, core::slice::from_ref(keys));
     let mut decoder = Decoder::default();
     let mut odd = Vec::new();
     let source = Source { bytes: keys, buffer: 0 };
@@ -98,7 +99,11 @@ fn repeated(
 }
 
 /// A value of a key of several: each has its length of 16 bits before it, and a zero byte after it.
-fn component(keys: &[u8], key: Range<usize>, number: usize, count: usize) -> Result<Range<usize>> {
+///
+/// # Errors
+///
+/// [`ErrorKind::Corrupt`](marquetry_base::ErrorKind::Corrupt) for a key of another number of columns.
+pub(super) fn component(keys: &[u8], key: Range<usize>, number: usize, count: usize) -> Result<Range<usize>> {
     let bad = || Error::corrupt(alloc::format!("a partition key that is not one of {count} columns"));
     let mut at = key.start;
     let mut found = key.start..key.start;

@@ -1,27 +1,32 @@
 //! The machine: batches of writes in, batches of Parquet out.
 
+use alloc::boxed::Box;
 use alloc::string::ToString;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::ops::Range;
 
+use marquetry_base::cast::usize_of_u32;
 use marquetry_base::{Budget, Bytes, Error, Failed, Limit, Limits, Price, Result};
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::format::KeyValue;
 use marquetry_parquet::schema::Schema;
 
-use super::append::{append_cells, bytes_of, drop_first};
+use super::append::{append_cells, append_heads, append_part, bytes_of, drop_first};
+use super::partition_work::PartitionWork;
 use super::plan::Plan;
 use super::rows::{Rows, number_of};
 use super::statics::{Statics, cells_of};
 use super::work::Work;
 use super::{MutationMapping, Present};
 use crate::sstable::TableColumns;
-use crate::sstable::batch::{Continues, EntryKind, MutationBatch};
+use crate::sstable::batch::{Cells, Continues, EntryKind, MutationBatch, Values};
 
 /// The price of a cell that is moved to the batch that its row began in: of its bytes, and of itself.
 const MOVE_PRICE: Price = Price { kib: 200, kilovalue: 10 << 10 };
-/// Cells that are moved between two looks at the budget.
+/// Cells that are moved between two looks at the budget, and bytes of their values.
 const SLICE_CELLS: usize = 2048;
+const SLICE_BYTES: usize = 64 << 10;
 
 /// How a [`Mapper`] works.
 #[derive(Debug, Clone)]
@@ -63,12 +68,36 @@ pub struct Mapper {
     held: Option<Held>,
     /// The next one.
     next: Option<Next>,
-    work: Option<Work>,
+    work: Option<Doing>,
     statics: Statics,
     spare: Option<MutationBatch>,
     rows: u64,
     is_finished: bool,
     failed: Failed,
+}
+
+/// A batch that is being mapped: to rows, or to partitions.
+#[derive(Debug)]
+enum Doing {
+    Rows(Box<Work>),
+    Partitions(Box<PartitionWork>),
+}
+
+impl Doing {
+    fn step(&mut self, plan: &Plan, statics: &Statics, budget: &mut Budget<'_>) -> Result<Option<Batch>> {
+        match (self, &plan.verbatim) {
+            (Doing::Rows(work), _) => work.step(plan, statics, budget),
+            (Doing::Partitions(work), Some(verbatim)) => work.step(verbatim, budget),
+            (Doing::Partitions(_), None) => Err(Error::internal("partitions of no plan")),
+        }
+    }
+
+    fn into_batch(self) -> MutationBatch {
+        match self {
+            Doing::Rows(work) => work.batch,
+            Doing::Partitions(work) => work.batch,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -84,6 +113,8 @@ struct Next {
     /// The column and the cell, of the row that goes on, that is moved next.
     column: usize,
     cell: usize,
+    /// Bytes of a long value that were moved.
+    part: usize,
     bytes: u64,
 }
 
@@ -153,7 +184,7 @@ impl Mapper {
         if batch.columns.len() != self.plan.cells.len() {
             return Err(Error::misuse("a batch of other columns than the table's"));
         }
-        self.next = Some(Next { batch, column: 0, cell: 0, bytes: 0 });
+        self.next = Some(Next { batch, column: 0, cell: 0, part: 0, bytes: 0 });
         Ok(())
     }
 
@@ -185,10 +216,11 @@ impl Mapper {
                     return Ok(MapStep::Yield);
                 };
                 if let Some(work) = self.work.take() {
+                    let batch = work.into_batch();
                     if self.kind == MutationMapping::Logical {
-                        self.statics.keep(&work.batch, self.plan.statics, budget);
+                        self.statics.keep(&batch, self.plan.statics, budget);
                     }
-                    self.spare = Some(work.batch);
+                    self.spare = Some(batch);
                 }
                 if batch.rows == 0 {
                     continue;
@@ -238,6 +270,11 @@ impl Mapper {
 
     fn begin(&mut self, held: Held, budget: &mut Budget<'_>) -> Result<()> {
         let Held { batch, without_first } = held;
+        if let Some(verbatim) = &self.plan.verbatim {
+            let work = PartitionWork::new(verbatim, batch, without_first, budget)?;
+            self.work = Some(Doing::Partitions(Box::new(work)));
+            return Ok(());
+        }
         let rows = match self.kind {
             MutationMapping::Logical => {
                 check_merged(&batch)?;
@@ -246,27 +283,26 @@ impl Mapper {
             }
             _ => Rows::full(&batch, without_first),
         };
-        self.work = Some(Work::new(&self.plan, batch, rows, budget)?);
+        self.work = Some(Doing::Rows(Box::new(Work::new(&self.plan, batch, rows, budget)?)));
         Ok(())
     }
 
     /// Moves the cells of the row that goes on to where it began; false if the budget is spent first.
     fn join(&self, held: &mut Held, next: &mut Next, budget: &mut Budget<'_>) -> Result<bool> {
         let entry = number_of(held.batch.entries.kinds.len().saturating_sub(1));
-        if next.column == 0 && next.cell == 0 {
+        if next.column == 0 && next.cell == 0 && next.part == 0 {
             next.bytes = held.batch.columns.iter().map(bytes_of).sum();
         }
         while let (Some(from), Some(to)) =
             (next.batch.columns.get_mut(next.column), held.batch.columns.get_mut(next.column))
         {
             let cells = cells_of(from, 0);
-            let end = cells.end.min(next.cell + SLICE_CELLS);
             let before = bytes_of(to);
-            append_cells(from, next.cell..end, entry, to);
-            next.bytes += bytes_of(to) - before;
+            let end = move_cells(from, next.cell..cells.end, &mut next.part, entry, to);
+            let moved = bytes_of(to) - before;
+            next.bytes += moved;
             self.limits.check(Limit::TotalBytes, next.bytes)?;
-            let bytes = usize::try_from(bytes_of(to) - before).unwrap_or(usize::MAX);
-            budget.charge(MOVE_PRICE, bytes, end - next.cell);
+            budget.charge(MOVE_PRICE, usize::try_from(moved).unwrap_or(usize::MAX), end - next.cell);
             next.cell = end;
             if end == cells.end {
                 if from.deletions.at.first() == Some(&0) {
@@ -285,6 +321,28 @@ impl Mapper {
         held.batch.is_open = next.batch.is_open || next.batch.entries_of(0).len() > 1;
         Ok(true)
     }
+}
+
+/// Moves some of these cells, as many as a slice has, and returns where the others begin. Of a long value a part is moved.
+fn move_cells(from: &Cells, range: Range<usize>, part: &mut usize, entry: u32, to: &mut Cells) -> usize {
+    let start = range.start;
+    let mut end = range.end.min(start + SLICE_CELLS);
+    if let (Values::Strings(values), Values::Strings(into)) = (&from.values, &mut to.values) {
+        let first = values.range(start).unwrap_or_default();
+        if first.len() > SLICE_BYTES && !range.is_empty() {
+            if append_part(values, start, part, SLICE_BYTES, into) {
+                append_heads(from, start..start + 1, entry, to);
+                return start + 1;
+            }
+            return start;
+        }
+        let most = first.start + SLICE_BYTES;
+        let fitting =
+            values.ends.get(start..end).unwrap_or_default().partition_point(|end| usize_of_u32(*end) <= most);
+        end = end.min(start + fitting);
+    }
+    append_cells(from, start..end, entry, to);
+    end
 }
 
 /// Checks that nothing in a batch is deleted.

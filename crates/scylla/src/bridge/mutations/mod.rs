@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | [`Full`](MutationMapping::Full) | a row of the table, or a deletion | everything: the write can be made of it again |
 //! | [`Logical`](MutationMapping::Logical) | a row of the table | what a `SELECT` returns |
+//! | [`Verbatim`](MutationMapping::Verbatim) | a partition | Cassandra's flags and times, for comparison |
 //!
 //! In both, columns have their own names and natural types: `docs/full-mapping.md` lists them, and what `full` has besides.
 //!
@@ -34,12 +35,14 @@ mod keys;
 mod leaf;
 mod listed;
 mod mapper;
+mod partition_work;
 mod plan;
 mod rows;
 mod shape;
 mod statics;
 mod survey;
 mod unmapper;
+mod verbatim;
 mod work;
 
 pub use mapper::{MapStep, Mapper, MapperOptions};

@@ -10,7 +10,8 @@ use marquetry_base::print::json;
 use marquetry_base::{Bytes, Error, Result};
 use marquetry_parquet::schema::{FieldDef, FieldType, LogicalType, PhysicalType, Schema};
 
-use super::shape::Shapes;
+use super::shape::{Multi, Shapes};
+use super::verbatim::Verbatim;
 use super::{MutationMapping, Present};
 use crate::sstable::TableColumns;
 use crate::sstable::marshal::MarshalType;
@@ -31,6 +32,8 @@ pub(super) struct Plan {
     pub(super) statics: usize,
     /// Of the `full` mapping.
     pub(super) mutation: Option<MutationLeaves>,
+    /// Of the `verbatim` mapping, which uses nothing else of this but names.
+    pub(super) verbatim: Option<Verbatim>,
     /// Names of the columns of `cells`, `keys` and `clustering`, in that order.
     pub(super) names: Vec<Bytes>,
     pub(super) group: String,
@@ -42,29 +45,6 @@ pub(super) struct ColumnPlan {
     pub(super) shapes: Shapes,
     pub(super) first_leaf: usize,
     pub(super) multi: Multi,
-}
-
-/// What has a cell for each element.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Multi {
-    /// Nothing: a column of one cell.
-    No,
-    List,
-    Set,
-    Map,
-    User,
-}
-
-impl Multi {
-    pub(super) fn of(kind: &MarshalType) -> Multi {
-        match kind {
-            MarshalType::List(_) => Multi::List,
-            MarshalType::Set(_) => Multi::Set,
-            MarshalType::Map(..) => Multi::Map,
-            MarshalType::User { .. } => Multi::User,
-            _ => Multi::No,
-        }
-    }
 }
 
 /// The leaves of the group `mutation`.
@@ -150,14 +130,16 @@ impl Plan {
                 let has_paths = columns.cells().any(|column| column.kind.is_multi_cell());
                 Some(making.mutation(&group, present, has_paths))
             }
-            MutationMapping::Logical => None,
-            MutationMapping::Verbatim => {
-                return Err(Error::unsupported("the mapping verbatim: it is not written yet"));
-            }
+            MutationMapping::Logical | MutationMapping::Verbatim => None,
         };
+        let verbatim = match kind {
+            MutationMapping::Verbatim => Some(Verbatim::new(columns, present)?),
+            _ => None,
+        };
+        let fields = verbatim.as_ref().map_or(&making.fields, |verbatim| &verbatim.fields);
         let statics = columns.statics.len();
-        let schema = Arc::new(Schema::of_fields(&making.fields)?);
-        Ok(Plan { schema, keys, clustering, cells, statics, mutation, names, group })
+        let schema = Arc::new(Schema::of_fields(fields)?);
+        Ok(Plan { schema, keys, clustering, cells, statics, mutation, verbatim, names, group })
     }
 
     /// The columns of the table as text: a list in JSON of objects with the name, `kind`, CQL `type`, and, for what CQL cannot say, the

@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
+use marquetry_base::Error;
 use marquetry_base::cast::usize_of_u32;
 
 use crate::sstable::batch::{Continues, Deletion, EntryKind, MutationBatch};
@@ -244,4 +245,11 @@ fn set(of_entry: &mut [u32], entry: usize, row: usize) {
 #[inline]
 pub(super) fn number_of(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+/// A fault of statistics, by which columns were left out.
+pub(super) fn ruled_out(says: &'static str) -> Error {
+    Error::corrupt(alloc::format!(
+        "the statistics of the SSTable say that it has {says}, and it has other data"
+    ))
 }

@@ -140,6 +140,37 @@ impl Kind {
     }
 }
 
+/// What has a cell for each element.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Multi {
+    /// Nothing: a column of one cell.
+    No,
+    List,
+    Set,
+    Map,
+    User,
+}
+
+impl Multi {
+    pub(super) fn of(kind: &MarshalType) -> Multi {
+        match kind {
+            MarshalType::List(_) => Multi::List,
+            MarshalType::Set(_) => Multi::Set,
+            MarshalType::Map(..) => Multi::Map,
+            MarshalType::User { .. } => Multi::User,
+            _ => Multi::No,
+        }
+    }
+}
+
+/// The same of a column of one leaf, as bytes.
+pub(super) fn as_bytes(name: &str, shapes: &Shapes) -> (Shapes, FieldDef) {
+    let mut shapes = shapes.clone();
+    shapes.leaves.iter_mut().for_each(|leaf| leaf.kind = Kind::Bytes);
+    shapes.nodes.iter_mut().for_each(|node| node.form = Form::Leaf(Kind::Bytes));
+    (shapes, FieldDef::new(name, Kind::Bytes.field_type()))
+}
+
 impl Shapes {
     /// The tree of a column of this name and type that is a nullable child of a group at this definition level, and the field
     /// of the schema.

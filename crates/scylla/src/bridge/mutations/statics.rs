@@ -12,8 +12,9 @@ use super::cells::Filling;
 use super::decode::{Decoder, Found, Progress};
 use super::keys::{builders, finished};
 use super::leaf::Source;
-use super::plan::{ColumnPlan, Multi};
+use super::plan::ColumnPlan;
 use super::rows::{Rows, number_of};
+use super::shape::Multi;
 use crate::sstable::batch::{Cells, Continues, EntryKind, MutationBatch, Values};
 
 /// The price of a row that repeats a value, and of an element of one.

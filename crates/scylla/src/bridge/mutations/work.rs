@@ -9,11 +9,11 @@ use marquetry_base::{Bitmap, Budget, Bytes, Error, Price, Result};
 use marquetry_parquet::batch::{Batch, ByteArrays, ColumnBatch, INLINE_BYTES_MAX, Values as Parquet};
 
 use super::cells::Filling;
-use super::exceptions::{Exceptions, Looked, ruled_out};
+use super::exceptions::{Exceptions, Looked};
 use super::keys;
 use super::leaf::{flat, validity_of};
 use super::plan::{MutationLeaves, Plan};
-use super::rows::{NO_ROW, RowKind, Rows, number_of};
+use super::rows::{NO_ROW, RowKind, Rows, number_of, ruled_out};
 use super::statics::{Statics, static_columns};
 use super::survey::Survey;
 use crate::sstable::batch::{EntryKind, Expiry, MutationBatch, NO_DELETION_TIME, NO_TIMESTAMP};

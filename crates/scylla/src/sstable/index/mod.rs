@@ -217,8 +217,8 @@ const TRIES_MAX: u32 = 64;
 const VAIN_MAX: u32 = 20;
 /// A border may be off by this part of a piece.
 const TOLERANCE: u64 = 32;
-/// The most pieces.
-const PIECES_MAX: u32 = 1 << 20;
+/// The most pieces: they are one list.
+const PIECES_MAX: u32 = 16 << 10;
 
 impl PartitionFinder {
     /// A finder in an SSTable.
@@ -227,7 +227,7 @@ impl PartitionFinder {
     ///
     /// [`ErrorKind::Unsupported`](marquetry_base::ErrorKind::Unsupported) for tokens of an SSTable whose partitioner is not
     /// Murmur3Partitioner, and for keys in a trie of one; [`ErrorKind::Misuse`](marquetry_base::ErrorKind::Misuse) for no pieces, or more
-    /// than a million.
+    /// than 16,384.
     pub fn new(of: &IndexedData, query: Query, limits: Limits) -> Result<PartitionFinder> {
         let is_murmur3 = of.partitioner.rsplit('.').next() == Some("Murmur3Partitioner");
         let is_trie = matches!(of.index, IndexFiles::Trie { .. });

@@ -22,8 +22,9 @@ const TOKEN_END: usize = 9;
 const TOKEN_MARK: u8 = 0x40;
 /// Three numbers: where the first and the last key are, after the trie; how many keys there are; and where the root is.
 const FOOTER_BYTES: u64 = 24;
-/// The most nodes from the root to a leaf: a key of 64 KiB takes up to twice that with its escapes.
-const DEPTH_MAX: usize = 132_000;
+/// The most nodes from the root to a leaf. Only keys of one token have more than nine in common, and only if they have as many bytes in common,
+/// too; so this is more than any table needs, and keeps the path below a mebibyte.
+const DEPTH_MAX: usize = 32 << 10;
 
 /// A search in Partitions.db.
 #[derive(Debug)]
@@ -240,7 +241,8 @@ impl TrieSearch {
 
     fn descend(&mut self, at: u64, byte: u8, state: State) -> Result<()> {
         if self.path.len() >= DEPTH_MAX {
-            return Err(self.partitions.corrupt("a trie that is deeper than keys are long", at));
+            let error = Error::unsupported("keys of one token that have many thousands of bytes in common");
+            return Err(self.partitions.fault(error.at_offset(at)));
         }
         self.path.push((at, byte));
         self.state = state;
@@ -317,7 +319,7 @@ impl Release for TrieSearch {
 }
 
 const _: () = assert!(TOKEN_END == 1 + size_of::<i64>());
-const _: () = assert!(DEPTH_MAX > 2 * 65_535);
+const _: () = assert!(DEPTH_MAX * size_of::<(u64, u8)>() < 1 << 20);
 
 #[cfg(test)]
 mod tests {
