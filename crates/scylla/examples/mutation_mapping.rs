@@ -159,8 +159,7 @@ fn unmapped(unmapper: &mut Unmapper, batches: Vec<Batch>, steps: &mut Vec<(Durat
 /// The size of the file.
 fn written(mapper: &Mapper, batches: &[Batch]) -> usize {
     let codecs = Arc::new(StandardCodecs::default());
-    let mut options = WriteOptions::default();
-    options.key_values = mapper.key_values().expect("pairs").into();
+    let options = WriteOptions { key_values: mapper.key_values().expect("pairs"), ..WriteOptions::default() };
     let mut writer =
         FileWriter::new(Object(1), Arc::clone(mapper.schema()), codecs, options).expect("a writer");
     let mut size = 0;
