@@ -12,6 +12,8 @@
 //! [`FilterReader`](filter::FilterReader) says whether a key may be there at all, and
 //! [`ScyllaMetadataReader`](scylla_metadata::ScyllaMetadataReader) how ScyllaDB calls the columns of the key.
 //!
+//! A [`Merger`](merge::Merger) makes one stream of batches of those of many SSTables, or of what is alive in them.
+//!
 //! [`FileName`] says which component a file is, and the [`Version`] of the format.
 //!
 //! | version | checked with files of |

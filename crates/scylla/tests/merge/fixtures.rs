@@ -17,9 +17,9 @@ use crate::{Host, PLAIN, merged};
 
 /// The clustering values of an entry, which compare as the table's do.
 #[derive(Debug, Clone)]
-struct Key {
+pub(crate) struct Key {
     kind: EntryKind,
-    values: Vec<Option<Vec<u8>>>,
+    pub(crate) values: Vec<Option<Vec<u8>>>,
     comparators: Arc<Vec<Comparator>>,
 }
 
@@ -74,19 +74,52 @@ impl Place for Key {
     }
 }
 
-/// The tables of fixtures. Paths compare as bytes: they are only looked up.
-struct Tables {
+/// The path of a cell, which compares as the column's do.
+#[derive(Debug, Clone)]
+pub(crate) struct PathKey {
+    pub(crate) bytes: Vec<u8>,
+    comparator: Option<Arc<Comparator>>,
+}
+
+impl Ord for PathKey {
+    fn cmp(&self, other: &PathKey) -> Ordering {
+        match &self.comparator {
+            Some(comparator) => comparator.compare(&self.bytes, &other.bytes),
+            None => Ordering::Equal,
+        }
+    }
+}
+
+impl PartialOrd for PathKey {
+    fn partial_cmp(&self, other: &PathKey) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for PathKey {
+    fn eq(&self, other: &PathKey) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for PathKey {}
+
+/// The tables of fixtures.
+pub(crate) struct Tables {
     columns: Arc<TableColumns>,
     comparators: Arc<Vec<Comparator>>,
-    complex: Vec<bool>,
+    paths: Vec<Option<Arc<Comparator>>>,
 }
 
 impl Tables {
-    fn new(columns: &Arc<TableColumns>) -> Tables {
+    pub(crate) fn new(columns: &Arc<TableColumns>) -> Tables {
         let comparator = |kind| Comparator::new(kind).expect("a sorted type");
         Tables {
             comparators: Arc::new(columns.clustering.iter().map(|key| comparator(&key.kind)).collect()),
-            complex: columns.cells().map(|column| column.kind.is_multi_cell()).collect(),
+            paths: columns
+                .cells()
+                .map(|column| Comparator::of_paths(&column.kind).expect("sorted").map(Arc::new))
+                .collect(),
             columns: Arc::clone(columns),
         }
     }
@@ -94,7 +127,7 @@ impl Tables {
 
 impl Shape for Tables {
     type Place = Key;
-    type Name = Vec<u8>;
+    type Name = PathKey;
 
     fn place(&self, batch: &MutationBatch, entry: usize) -> Key {
         let at = u32::try_from(entry).expect("small");
@@ -112,8 +145,8 @@ impl Shape for Tables {
         Key { kind, values, comparators: Arc::clone(&self.comparators) }
     }
 
-    fn name(&self, _column: usize, path: &[u8]) -> Vec<u8> {
-        path.to_vec()
+    fn name(&self, column: usize, path: &[u8]) -> PathKey {
+        PathKey { bytes: path.to_vec(), comparator: self.paths[column].clone() }
     }
 
     fn columns_of(&self, is_static: bool) -> std::ops::Range<usize> {
@@ -122,18 +155,18 @@ impl Shape for Tables {
     }
 
     fn is_complex(&self, column: usize) -> bool {
-        self.complex[column]
+        self.paths[column].is_some()
     }
 }
 
 /// SSTables of one table.
-struct Table {
-    columns: Arc<TableColumns>,
-    inputs: Vec<Vec<MutationBatch>>,
+pub(crate) struct Table {
+    pub(crate) columns: Arc<TableColumns>,
+    pub(crate) inputs: Vec<Vec<MutationBatch>>,
     is_counter: bool,
 }
 
-fn open(paths: &[PathBuf]) -> Table {
+pub(crate) fn open(paths: &[PathBuf]) -> Table {
     let files: Vec<Files> = paths.iter().map(|path| Files::open(path)).collect();
     let statistics: Vec<_> = files.iter().map(|files| files.read_statistics().expect("statistics")).collect();
     let headers: Vec<_> = statistics.iter().map(|statistics| &statistics.header).collect();

@@ -203,6 +203,9 @@ impl<'a> Writer<'a> {
 
     fn partition(&mut self, key: &[u8], partition: &Partition) {
         self.head(key, partition);
+        if (self.cut)() {
+            self.go_on(key, partition);
+        }
         // Rows, and where ranges start and end.
         let mut places: Vec<Position> = partition.rows.keys().copied().collect();
         places.extend(partition.ranges.iter().flat_map(|(start, end, _)| [*start, *end]));

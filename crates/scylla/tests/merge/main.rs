@@ -1,6 +1,7 @@
 //! Merging SSTables: each rule by hand, and random writes against a model that says the same in other words.
 #![allow(clippy::cast_possible_truncation, reason = "tests run where addresses have 64 bits")]
 
+mod cql;
 #[path = "../sstable/craft.rs"]
 #[allow(dead_code, reason = "shared with the tests of the reader, which use more of it")]
 mod craft;
@@ -14,6 +15,7 @@ mod large;
 mod model;
 mod random;
 mod read;
+mod real;
 
 use std::sync::Arc;
 

@@ -208,7 +208,7 @@ pub(crate) fn merge_all<P: Place, N: Ord + Clone>(
     inputs: &[Sstable<P, N>],
     is_counter: bool,
 ) -> Sstable<P, N> {
-    let mut by_key: BTreeMap<(i64, Vec<u8>), Vec<Partition<P, N>>> = BTreeMap::new();
+    let mut by_key: BTreeMap<_, Vec<Partition<P, N>>> = BTreeMap::new();
     for (key, partition) in inputs.iter().flatten() {
         by_key.entry(key.clone()).or_default().push(partition.clone());
     }

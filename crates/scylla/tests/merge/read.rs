@@ -27,7 +27,7 @@ fn number(count: usize) -> u32 {
 pub(crate) fn read<S: Shape>(batches: &[MutationBatch], shape: &S) -> Sstable<S::Place, S::Name> {
     let mut sstable = Sstable::new();
     // The partition, the entry, and the start of the range that were read last.
-    let mut last: Option<((i64, Vec<u8>), Option<S::Place>)> = None;
+    let mut last = None;
     let mut open: Option<(S::Place, Deletion)> = None;
     let mut is_open = false;
     for batch in batches {

@@ -12,6 +12,7 @@ pub const MEASURED_IN: &[&str] = &[
     "crates/parquet/examples/page_bloom.rs",
     "crates/parquet/examples/sort.rs",
     "crates/scylla/examples/mutation_mapping.rs",
+    "crates/scylla/examples/sstable_merge.rs",
     "crates/scylla/examples/sstable_scan.rs",
     "crates/scylla/examples/tables/mod.rs",
 ];

@@ -53,7 +53,7 @@ pub(super) struct Cursor {
 pub(super) struct Traits {
     /// Rows, if only what is alive is wanted: nothing in them is deleted or expires, and each has a write time.
     pub(super) has_plain_rows: bool,
-    /// Partitions, too: they have rows, and no static ones.
+    /// Partitions, too: those that begin and end here have rows, and there are no static ones.
     pub(super) has_plain_partitions: bool,
     /// A column has so many bytes that they are not copied in one go.
     pub(super) is_large: bool,
@@ -360,7 +360,13 @@ impl Input {
                 && (entries.timestamps.iter().zip(&entries.kinds))
                     .all(|(time, kind)| *time != Marker::NONE.timestamp || *kind != EntryKind::Row);
             let are_rows = entries.kinds.iter().all(|kind| *kind == EntryKind::Row);
+            // A partition may have ended with the batch before, and one may have its first row in the next.
             let mut last = 0;
+            let whole = partitions.ends.len().saturating_sub(usize::from(batch.is_open));
+            let mut ends = partitions.ends.iter().take(whole);
+            if batch.continues != Continues::Nothing {
+                last = ends.next().copied().unwrap_or(0);
+            }
             let has_rows = |end: &u32| core::mem::replace(&mut last, *end) < *end;
             let is_large = |cells: &Cells| match &cells.values {
                 Values::Strings(strings) => strings.bytes.len() > COLUMN_BYTES_MAX,
@@ -368,7 +374,7 @@ impl Input {
             };
             Traits {
                 has_plain_rows,
-                has_plain_partitions: has_plain_rows && are_rows && partitions.ends.iter().all(has_rows),
+                has_plain_partitions: has_plain_rows && are_rows && ends.all(has_rows),
                 is_large: batch.columns.iter().any(is_large),
             }
         });

@@ -387,12 +387,18 @@ impl Merger {
         let mut end = self.run_end(number, budget);
         let input = &self.inputs[number];
         if self.options.live_at.is_some() && input.batch.is_open && end == input.batch.partitions.ends.len() {
-            // Of a row that goes on in the next batch, something may be deleted there.
-            match input.next_continues() {
-                None => return Flow::Need(number),
-                Some(Continues::Entry) if end == input.partition + 1 => return self.leave_through(number),
-                Some(Continues::Entry) => end -= 1,
-                Some(_) => {}
+            // Of a row that goes on in the next batch, or comes there first, something may be deleted.
+            let continues = match input.batch.entries_of(end - 1).is_empty() {
+                true => Continues::Entry,
+                false => match input.next_continues() {
+                    None => return Flow::Need(number),
+                    Some(continues) => continues,
+                },
+            };
+            match continues {
+                Continues::Entry if end == input.partition + 1 => return self.leave_through(number),
+                Continues::Entry => end -= 1,
+                Continues::Nothing | Continues::Partition => {}
             }
         }
         let input = &mut self.inputs[number];

@@ -24,7 +24,9 @@ const PART_BYTES: usize = 64 << 10;
 /// The price of an entry, and of a partition; and of their bytes.
 pub(super) const ENTRY_PRICE: Price = Price { kib: 150, kilovalue: 60 << 10 };
 /// The price of a cell, and of the bytes of its value and path.
-pub(super) const CELL_PRICE: Price = Price { kib: 150, kilovalue: 30 << 10 };
+pub(super) const CELL_PRICE: Price = Price { kib: 150, kilovalue: 55 << 10 };
+/// The price of a part of a long value, which is copied into new memory.
+const PART_PRICE: Price = Price { kib: 350, kilovalue: 100 << 10 };
 /// The price of a number or string that is copied with others, in arrays.
 pub(super) const COPY_PRICE: Price = Price { kib: 150, kilovalue: 3 << 10 };
 
@@ -278,7 +280,7 @@ impl Output {
         let end = value.len().min(part.at + PART_BYTES);
         let slice = value.get(part.at..end).unwrap_or_default();
         to.bytes.extend_from_slice(slice);
-        budget.charge(COPY_PRICE, slice.len(), 1);
+        budget.charge(PART_PRICE, slice.len(), 1);
         part.at = end;
         let is_done = end == value.len();
         if is_done {

@@ -20,9 +20,9 @@ use crate::sstable::counter;
 use crate::sstable::data::fill::number_of;
 
 /// The price of a look at a column of a row in one input.
-const COLUMN_PRICE: Price = Price::per_kilovalue(6 << 10);
+const COLUMN_PRICE: Price = Price::per_kilovalue(9 << 10);
 /// The price of comparing values.
-const COMPARE_PRICE: Price = Price { kib: 50, kilovalue: 10 << 10 };
+const COMPARE_PRICE: Price = Price { kib: 100, kilovalue: 14 << 10 };
 /// Bytes of values that are compared in one go.
 const COMPARED_BYTES: usize = 64 << 10;
 /// Columns or cells after which the host is asked whether it wants to go on.
