@@ -15,6 +15,7 @@ mod hostile;
 mod index;
 mod json;
 mod scylla_chunks;
+mod soak;
 mod values;
 
 use std::collections::BTreeMap;
