@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint builds semver without-corpus soak fuzz bench bench-stall bench-wide deny
+.PHONY: help demo test lint builds semver without-corpus soak fuzz bench bench-stall bench-wide bench-disk bench-sstable deny
 
 TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/marquetry/tools
 export PATH := $(HOME)/.cargo/bin:$(PATH):$(TOOLS)/bin
@@ -103,3 +103,9 @@ bench-stall: ## the longest that readers keep their thread, against the peers, a
 bench-wide: ## ten of very many columns, against the peers: opening and reading files of up to 100,000 columns
 	@dev/setup.sh rust-dev c++ peers
 	dev/bench/run.sh --only-wide
+
+bench-disk: ## the same rows in SSTables and in Parquet: sizes
+	dev/bench/run.sh --only-disk
+
+bench-sstable: ## reading SSTables, against cqlite and sstabledump
+	dev/bench/run.sh --only-sstable

@@ -8,6 +8,7 @@
 #                                                   MARQUETRY_CASSANDRA=HOST:PORT; stopped when the command ends
 #   dev/cassandra.sh nodetool DIR ARGUMENT…         flush, compact, status, …
 #   dev/cassandra.sh dump FILE-Data.db              print an SSTable as JSON, with times as numbers (sstabledump -t)
+#   dev/cassandra.sh run FILE.java ARGUMENT…        run a program with Cassandra's classes
 #   dev/cassandra.sh fetch | fetched                only fetch the jars | exit 1 unless they are there
 #   dev/cassandra.sh java                           print the Java that would run it; exit 1 if there is none
 #
@@ -36,6 +37,7 @@ main() {
     with) with "$@" ;;
     nodetool) enter "$@"; nodetool "${@:2}" ;;
     dump) dump "${1:?FILE is missing}" ;;
+    run) run "$@" ;;
     fetch) fetch_jars ;;
     fetched) fetched ;;
     java) find_java && echo "$java" ;;
@@ -142,19 +144,31 @@ nodetool() {
 
 # Reads files of all versions; those of oa only if told that no older node must read what it writes.
 dump() {
-  find_java
-  fetch_jars
   local file
   file=$(cd "$(dirname "$1")" && pwd -P)/$(basename "$1")
+  alone -Xmx256m -XX:TieredStopAtLevel=1 -- org.apache.cassandra.tools.SSTableExport "$file" -t
+}
+
+run() {
+  alone -Xmx"${HEAP:-3g}" -- "$@"
+}
+
+# Java with Cassandra's classes, without a server: options, --, and what is run.
+alone() {
+  find_java
+  fetch_jars
+  local flags=()
+  while [ "$1" != -- ]; do flags+=("$1"); shift; done
+  shift
   dir=$(mktemp -d)
   trap 'rm -rf "$dir"' EXIT
   port=9042 storage_port=7000 jmx_port=7199
   configure
-  echo "storage_compatibility_mode: NONE" >>"$dir/conf/cassandra.yaml"
-  "$java" -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 "${module_flags[@]}" -Duser.home="$dir" \
+  echo "storage_compatibility_mode: ${COMPATIBILITY:-NONE}" >>"$dir/conf/cassandra.yaml"
+  "$java" "${flags[@]}" -XX:+UseSerialGC "${module_flags[@]}" -Duser.home="$dir" \
     -Dcassandra.config="file://$dir/conf/cassandra.yaml" -Dcassandra.storagedir="$dir/tool" \
     -Dlogback.configurationFile="file://$dir/conf/logback-tools.xml" \
-    -cp "$jars/*" org.apache.cassandra.tools.SSTableExport "$file" -t
+    -cp "$jars/*" "$@"
 }
 
 # Is the process of the pid file alive, and ours? (A pid is soon another process's.)

@@ -5,6 +5,8 @@
 #     dev/bench/run.sh [--quick] --only-stall [options of bench-stall, such as: --mib 1024 --only adversarial]
 #     dev/bench/run.sh [--quick] --only-stall-writing [WORDS of a case's name]
 #     dev/bench/run.sh [--quick] --only-prices [WORDS of a case's name]
+#     dev/bench/run.sh [--quick] --only-disk [options of bench-disk, such as: --only "sparse zstd"]
+#     dev/bench/run.sh [--quick] --only-sstable [options of bench-sstable, such as: --rounds 3 --only "int"]
 #     dev/bench/run.sh [--quick] --only-lateness [options of bench-lateness, such as: --seconds 20 --only "INT64 SNAPPY"]
 #
 # --quick     a twentieth of the rows, small pages and few rounds: whether it works, not how fast it is
@@ -32,7 +34,11 @@ wide_columns=10,100,1000,10000,100000
 stall=no
 stall_writing=no
 prices=no
+disk=no
+sstable=no
 lateness=no
+disk_rows=1000000
+sstable_rows=5000000
 mib=64
 large_mib=100
 thousands=1000
@@ -41,7 +47,7 @@ stall_scale=0.25
 
 while [ $# -gt 0 ]; do
     case "$1" in
-        --quick) scale=0.05 stall_scale=0.01 mib=4 large_mib=8 thousands=20 page_mib=16 rounds=5 find_rows=100000 wide_columns=10,1000 files="$out/files-quick" ;;
+        --quick) scale=0.05 stall_scale=0.01 mib=4 large_mib=8 thousands=20 page_mib=16 rounds=5 find_rows=100000 wide_columns=10,1000 disk_rows=20000 sstable_rows=200000 files="$out/files-quick" ;;
         --only-read) nested=no write=no cql_text=no whole=no find=no wide=no ;;
         --only-nested) read=no write=no cql_text=no whole=no find=no wide=no ;;
         --only-write) read=no nested=no cql_text=no whole=no find=no wide=no ;;
@@ -52,8 +58,10 @@ while [ $# -gt 0 ]; do
         --only-stall) read=no nested=no write=no cql_text=no whole=no find=no wide=no stall=yes ;;
         --only-stall-writing) read=no nested=no write=no cql_text=no whole=no find=no wide=no stall_writing=yes ;;
         --only-prices) read=no nested=no write=no cql_text=no whole=no find=no wide=no prices=yes ;;
+        --only-disk) read=no nested=no write=no cql_text=no whole=no find=no wide=no disk=yes ;;
+        --only-sstable) read=no nested=no write=no cql_text=no whole=no find=no wide=no sstable=yes ;;
         --only-lateness) read=no nested=no write=no cql_text=no whole=no find=no wide=no lateness=yes ;;
-        -h | --help) sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 0 ;;
+        -h | --help) sed -n '2,14s/^# \{0,1\}//p' "$0"; exit 0 ;;
         *) break ;;
     esac
     shift
@@ -70,7 +78,7 @@ python="$venv/bin/python"
 mkdir -p "$out"
 
 marquetry=${MARQUETRY:-}
-if [ -z "$marquetry" ] && [ "$nested$cql_text$whole" != nonono ]; then
+if [ -z "$marquetry" ] && [ "$nested$cql_text$whole$disk$sstable" != nonononono ]; then
     say "building marquetry"
     cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-cli
     marquetry="$target/release/marquetry"
@@ -192,6 +200,28 @@ if [ "$stall_writing" = yes ]; then
     cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench --bin bench-stall-writing
     "$target/release/bench-stall-writing" --out "$out" --mib "$large_mib" --thousands "$thousands" "$@"
     say "results: $out/stall_writing.md, stall_writing.json"
+fi
+
+if [ "$disk" = yes ]; then
+    say "making SSTables in $files and Parquet of them"
+    "$root/dev/setup.sh" cassandra flights
+    mkdir -p "$files"
+    "$python" "$bench/make_whole.py" "$files" --scale "$scale" --flights "$root/target/demo/flights-3m.parquet"
+    cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench --bin bench-disk
+    "$target/release/bench-disk" --files "$files" --out "$out" --marquetry "$marquetry" --cassandra "$root/dev/cassandra.sh" --maker "$bench/MakeTables.java" \
+        --python "$python" --rows "$disk_rows" --flights "$files/whole-flights.parquet" --gdelt "$files/whole-gdelt.parquet" "$@"
+    say "results: $out/disk.md, disk.svg, disk.json"
+fi
+
+if [ "$sstable" = yes ]; then
+    say "making SSTables in $files and reading them"
+    "$root/dev/setup.sh" cassandra
+    mkdir -p "$files"
+    cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench --bin bench-sstable --bin bench-sstable-ours
+    cargo build --manifest-path "$bench/cqlite/Cargo.toml" --quiet --release --locked --target-dir "$target/cqlite"
+    "$target/release/bench-sstable" --files "$files" --out "$out" --bin "$target/release" --marquetry "$marquetry" --cassandra "$root/dev/cassandra.sh" \
+        --maker "$bench/MakeTables.java" --cqlite "$target/cqlite/release/bench-sstable-cqlite" --rows "$sstable_rows" "$@"
+    say "results: $out/sstable.md, sstable.svg, sstable.json"
 fi
 
 if [ "$lateness" = yes ]; then

@@ -216,6 +216,7 @@ impl RowArgs {
         if self.timestamps_as.is_none() {
             self.table.text.timestamp_unit = target.timestamp_unit();
         }
+        self.table.sstables.is_for_cql = target.takes(OptionGroup::Mapping);
         self
     }
 

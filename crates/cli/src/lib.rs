@@ -20,6 +20,7 @@ mod parquet2cql;
 mod progress;
 mod rows;
 mod show;
+mod sstable_args;
 mod table;
 mod table_args;
 mod target;

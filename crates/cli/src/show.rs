@@ -7,6 +7,7 @@ mod index;
 mod json;
 mod pages;
 mod plain_text;
+mod sstables;
 mod summary;
 mod text;
 mod why;
@@ -20,6 +21,7 @@ use marquetry::base::{Detail, Error};
 use marquetry::describe::{declaration, picture};
 use marquetry::io::store::{Found, LocalFiles, Store, Stores};
 use marquetry::tables::files::{self, AnyFile, FilesOptions, ParquetFile, Survey};
+use marquetry::tables::sstables::SstablesOptions;
 use marquetry::tables::{Address, ReadingOptions, Source, column_stats};
 
 use crate::failure::{Failure, Failures, Outcome, say};
@@ -43,6 +45,9 @@ A bound that the writer truncated ends in an ellipsis. With --pages, the page in
 For a directory or a pattern, and with --summary for any files, it describes the files together: rows, sizes, writers, codecs, \
 the columns in their paths, their schemas joined by name, their differences, the smallest and the largest, and the first on a line each.
 
+Of SSTables of Cassandra and ScyllaDB (sstable:DIR, or a directory or a Data.db of them) it tells versions, components, compression, \
+partitions, rows, cells, tombstones, times and TTLs, each and together, as Statistics.db has them, and the columns.
+
 Of CSV, TSV and JSON lines, compressed or not, the inferred columns are shown. As everywhere, a file is what its name or, without a \
 telling one, its first bytes say. A file that is broken is reported at the end, after the others.",
     after_help = "\
@@ -56,6 +61,7 @@ Examples:
   marquetry show --why trips.parquet
   marquetry show --html trips.html trips.parquet
   marquetry show --schema trips.csv > schema.txt
+  marquetry show sstable:data/ks/t-f34b6ff0f8f711eb9fcf000000000000
   marquetry show --json trips.parquet | jq '.columns[] | {path, compressed_bytes}'"
 )]
 pub(crate) struct Show {
@@ -152,6 +158,16 @@ pub(crate) struct Show {
     #[arg(long, requires = "html")]
     overwrite: bool,
 
+    /// List the N largest partitions of SSTables, by reading them
+    #[arg(long, value_parser = parse_number::<u64>, value_name = "N", help_heading = "SSTables")]
+    largest: Option<u64>,
+
+    /// CQL file with the CREATE TABLE of the SSTables; 'none' for no schema
+    ///
+    /// By default, schema.cql beside the SSTables or in a directory above them, which snapshots and backups have.
+    #[arg(long, value_name = "FILE", help_heading = "SSTables")]
+    schema_file: Option<String>,
+
     #[command(flatten)]
     limits: LimitArgs,
 }
@@ -159,13 +175,18 @@ pub(crate) struct Show {
 impl Show {
     pub(crate) fn run(&self, interrupted: Interrupted) -> Outcome {
         let mut addresses = self.files.iter().map(|path| Address::parse(path.as_path()));
-        if let Some(url) =
-            addresses.find(|address| address.object().is_none() && *address != Address::Standard)
-        {
+        let is_shown = |address: &Address| address.object().or(address.sstables()).is_some();
+        if let Some(url) = addresses.find(|it| !is_shown(it) && *it != Address::Standard) {
             return Err(Failure::usage(format!("{url}: only files and objects of stores can be shown")));
         }
         let stores = interrupted.stores();
         let mut output = Output::new(interrupted);
+        if let Some(paths) = sstables::paths(&self.files, &*stores) {
+            return self.sstables(&paths, stores, &mut output);
+        }
+        if self.largest.is_some() || self.schema_file.is_some() {
+            return Err(Failure::usage("--largest and --schema-file are for SSTables"));
+        }
         if self.schema || self.column_stats {
             let text = TextArgs { from: self.from, form: self.form.clone(), ..TextArgs::default() };
             let (types, columns) = (self.types.clone(), self.columns.clone());
@@ -197,6 +218,30 @@ impl Show {
             return self.summary(stores, &mut output);
         }
         self.each(stores, &mut output)
+    }
+
+    /// Describes SSTables.
+    fn sstables(&self, paths: &[PathBuf], store: Arc<Stores>, output: &mut Output) -> Outcome {
+        let others = [
+            ("--summary", self.summary),
+            ("--pages", self.pages.is_some()),
+            ("--index", self.index.is_some()),
+            ("--bloom", self.bloom.is_some()),
+            ("--why", self.why),
+            ("--column-stats", self.column_stats),
+            ("--schema", self.schema),
+            ("--html", self.html.is_some()),
+        ];
+        if let Some((option, _)) = others.iter().find(|(_, is_given)| *is_given) {
+            return Err(Failure::usage(format!("{option} is not for SSTables")));
+        }
+        let mut options = SstablesOptions::default();
+        (options.store, options.limits) = (store, self.limits.limits());
+        options.cancel = output.interrupted().cancel();
+        if let Some(definition) = &self.schema_file {
+            options.definition = definition.parse()?;
+        }
+        sstables::show(paths, &options, (self.largest, self.json), output)
     }
 
     /// Whether something is asked about one column.

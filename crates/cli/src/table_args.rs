@@ -15,6 +15,7 @@ use marquetry::{OptionGroup, Reader, SourceOptions};
 
 use crate::failure::{Failure, Outcome, plain};
 use crate::output::Interrupted;
+use crate::sstable_args::SstableArgs;
 use crate::text::{self, Format, TextArgs};
 
 /// The files that are read as one table, and their columns.
@@ -86,6 +87,9 @@ pub(crate) struct TableArgs {
     pub(crate) text: TextArgs,
 
     #[command(flatten)]
+    pub(crate) sstables: SstableArgs,
+
+    #[command(flatten)]
     pub(crate) limits: LimitArgs,
 }
 
@@ -133,7 +137,7 @@ impl TableArgs {
         paths: &[PathBuf],
         interrupted: &Interrupted,
     ) -> Outcome<Arc<dyn Source>> {
-        let mut options = self.options(interrupted)?;
+        let mut options = self.options_of(paths, interrupted)?;
         options.destination = Some(destination.clone());
         let filter = self.predicate.as_ref().map(Filter::new);
         let opened = self.opened(paths, filter.as_ref(), options)?;
@@ -148,7 +152,7 @@ impl TableArgs {
         wanted: &Filter,
         interrupted: &Interrupted,
     ) -> Outcome<Arc<dyn Source>> {
-        let opened = self.opened(paths, Some(wanted), self.options(interrupted)?)?;
+        let opened = self.opened(paths, Some(wanted), self.options_of(paths, interrupted)?)?;
         self.expect_text(&[&opened])?;
         self.shaped(&opened, Some(wanted), &self.renamed()?, self.wanted()?)
     }
@@ -162,9 +166,9 @@ impl TableArgs {
         interrupted: &Interrupted,
     ) -> Outcome<[Arc<dyn Source>; 2]> {
         let open = |path: &PathBuf| {
-            let options = self.options(interrupted)?;
+            let options = self.options_of(std::slice::from_ref(path), interrupted)?;
             if self.predicate.is_some() {
-                return Ok(marquetry::open_all([path], &SourceOptions::from(options))?);
+                return Ok(marquetry::open_all([path], &self.source_options(options)?)?);
             }
             self.opened(std::slice::from_ref(path), None, options)
         };
@@ -202,15 +206,38 @@ impl TableArgs {
                 }
             }
         }
-        Ok(marquetry::open_all(paths, &SourceOptions::from(options))?)
+        Ok(marquetry::open_all(paths, &self.source_options(options)?)?)
     }
 
-    /// Fails if there are options of text, but no table is text.
+    fn source_options(&self, files: FilesOptions) -> Outcome<SourceOptions> {
+        let mut options = SourceOptions::from(files);
+        options.sstables = self.sstables.options(&self.text, options.sstables)?;
+        Ok(options)
+    }
+
+    /// What is asked for of these files. Of SSTables, --schema is CQL.
+    fn options_of(&self, paths: &[PathBuf], interrupted: &Interrupted) -> Outcome<FilesOptions> {
+        let mut args = self.clone();
+        if paths.iter().any(|path| Address::parse(path).sstables().is_some()) {
+            (args.text.schema, args.text.schema_file) = (None, None);
+        }
+        args.options(interrupted)
+    }
+
+    /// Fails if there are options of text, but no table is text; and of SSTables.
     fn expect_text(&self, tables: &[&Reader]) -> Outcome {
-        if tables.iter().any(|table| table.takes(OptionGroup::Text)) {
+        let is_any = |group: OptionGroup| tables.iter().any(|table| table.takes(group));
+        if let Some(option) = self.sstables.given().filter(|_| !is_any(OptionGroup::Sstables)) {
+            return Err(Failure::usage(format!("{option} is for SSTables: sstable:DIR")));
+        }
+        if is_any(OptionGroup::Text) {
             return Ok(());
         }
-        match (self.text.given(), self.text.from) {
+        let given = match is_any(OptionGroup::Sstables) {
+            true => self.text.form.given(),
+            false => self.text.given(),
+        };
+        match (given, self.text.from) {
             (Some(option), None | Some(Format::Parquet)) => Err(Failure::usage(format!(
                 "{option} is for CSV, TSV and JSON lines; --from says that the files are such"
             ))),

@@ -40,7 +40,8 @@ pub(crate) struct TextArgs {
     /// time(3 or 6), utctime(3, 6 or 9), interval, int96, json, bson, enum, fixed(bytes), unknown (only nulls). By default
     /// types are inferred: bigint, double, boolean, date, timestamps in ISO 8601, otherwise text. Values that would lose
     /// something, such as 007, are text. A JSON field with both numbers and text must be declared as text: --types does
-    /// that for some columns. `marquetry show FILE --schema` prints what is inferred.
+    /// that for some columns. `marquetry show FILE --schema` prints what is inferred. Of SSTables it is CQL, or a file of it, with
+    /// the CREATE TABLE, which names key columns and leaves dropped ones out; 'none' for no schema.cql.
     #[arg(long, value_name = "COLUMNS", help_heading = "CSV and JSON lines")]
     pub(crate) schema: Option<String>,
 

@@ -55,6 +55,38 @@ pub fn find(path: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>> {
     Ok(found.into_iter().collect())
 }
 
+/// All files below a directory with their lengths, hidden ones too, sorted by name, bytewise, directory by directory. Symbolic links are
+/// followed, except those that lead back to a directory above them; dangling ones are left out.
+///
+/// # Errors
+///
+/// [`ErrorKind::Io`](marquetry_base::ErrorKind::Io): a directory that cannot be read.
+pub fn list(directory: &Path) -> Result<Vec<(PathBuf, u64)>> {
+    let mut found = Vec::new();
+    for entry in WalkDir::new(or_here(directory)).follow_links(true).min_depth(1) {
+        let unreadable = |path: &Path, error: walkdir::Error| {
+            let (name, message) = (path.display().to_string(), error.to_string());
+            error.into_io_error().map_or_else(|| about(&name, message), |cause| failed("read", &name, cause))
+        };
+        match entry {
+            Ok(entry) if entry.file_type().is_file() => {
+                let bytes = entry.metadata().map_err(|error| unreadable(entry.path(), error))?.len();
+                found.push((entry.into_path(), bytes));
+            }
+            Ok(_) => {}
+            Err(error) if error.loop_ancestor().is_some() => {}
+            Err(error) => {
+                let path = error.path().unwrap_or(directory).to_path_buf();
+                if !fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_symlink()) {
+                    return Err(unreadable(&path, error));
+                }
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
 /// The error for a directory without a file that has one of these extensions.
 pub(crate) fn nothing_below(directory: &str, extensions: &[&str]) -> Error {
     let is_parquet = |it: &&&str| PARQUET_EXTENSIONS.contains(*it);
@@ -285,6 +317,21 @@ mod tests {
             "TREE/empty: a directory without a Parquet file (*.parquet, *.parq, *.pq)"
         );
         assert_eq!(tree.find("t/_temporary"), "t/_temporary/x.parquet", "what is named is not hidden");
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn everything_below_is_listed() {
+        let tree =
+            Tree::new(&["t/b.db", "t/a/.hidden/c", "t/a/_d", "t/loop -> ../t", "t/lost -> nowhere", "e"]);
+        std::fs::write(tree.0.path().join("t/b.db"), "four").unwrap();
+        let listed = list(&tree.0.path().join("t")).unwrap().into_iter();
+        let listed: Vec<(String, u64)> = listed
+            .map(|(path, bytes)| (path.strip_prefix(tree.0.path()).unwrap().display().to_string(), bytes))
+            .collect();
+        let expected = [("t/a/.hidden/c", 0), ("t/a/_d", 0), ("t/b.db", 4)];
+        assert_eq!(listed, expected.map(|(name, bytes)| (name.to_owned(), bytes)));
+        assert!(list(&tree.0.path().join("nowhere")).is_err());
     }
 
     #[test]

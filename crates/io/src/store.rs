@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use marquetry_base::Result;
+use marquetry_base::{Error, Result};
 
 use crate::{ByteSink, ByteSource, ObjectVersion};
 
@@ -67,6 +67,16 @@ pub trait Store: Debug + Send + Sync {
     /// `Io` for what cannot be looked through, and a directory or a pattern without an object; `Misuse` for an invalid
     /// pattern.
     fn find(&self, path: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>>;
+
+    /// All objects below a directory with their lengths, whatever their names, sorted.
+    ///
+    /// # Errors
+    ///
+    /// `Io` for what cannot be looked through; `Unsupported` by a store without directories.
+    fn list(&self, directory: &Path) -> Result<Vec<(PathBuf, u64)>> {
+        let error = Error::unsupported("this store has no directories that can be listed");
+        Err(error.at(|place| place.object = Some(crate::shown(&directory.to_string_lossy()))))
+    }
 
     /// Opens an object, of which any range can be read, and tells its version.
     ///

@@ -8,6 +8,7 @@ use marquetry_scylla::cql::TableName;
 use marquetry_tables::CqlTextOptions;
 use marquetry_tables::files::{FileFormat, FilesOptions};
 use marquetry_tables::parquet::DirectoryOptions;
+use marquetry_tables::sstables::SstablesOptions;
 use marquetry_tables::text::{Format, TextFormat, TextOptions, TextOutputOptions};
 
 /// How tables are read. Each kind of source takes what concerns it.
@@ -24,6 +25,8 @@ pub struct SourceOptions {
     /// How files are found and read as one table. Files are Parquet or text, by their names or first bytes, unless
     /// [`FilesOptions::formats`] says otherwise.
     pub files: FilesOptions,
+    /// How SSTables are found and read as a table (`sstable:DIR`).
+    pub sstables: SstablesOptions,
 }
 
 impl Default for SourceOptions {
@@ -31,13 +34,17 @@ impl Default for SourceOptions {
         let mut files = FilesOptions::default();
         files.store = store();
         files.formats = vec![Arc::new(TextFormat::new(TextOptions::default())) as Arc<dyn FileFormat>];
-        SourceOptions { files }
+        SourceOptions::from(files)
     }
 }
 
+/// SSTables are in the same store, and have the same limits.
 impl From<FilesOptions> for SourceOptions {
     fn from(files: FilesOptions) -> SourceOptions {
-        SourceOptions { files }
+        let mut sstables = SstablesOptions::default();
+        sstables.store = Arc::clone(&files.store);
+        (sstables.limits, sstables.cancel) = (files.limits, files.cancel.clone());
+        SourceOptions { files, sstables }
     }
 }
 
@@ -140,6 +147,8 @@ pub enum OptionGroup {
     CqlText,
     /// The rest of `cluster`.
     Cluster,
+    /// How SSTables are read: [`SourceOptions::sstables`].
+    Sstables,
     /// The order of rows ([`CopyOptions::sort`](marquetry_tables::CopyOptions::sort)).
     Order,
     /// Reading back what was written ([`CopyOptions::verify`](marquetry_tables::CopyOptions::verify)).

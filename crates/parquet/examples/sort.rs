@@ -50,11 +50,15 @@ enum Made {
     Long,
     /// Strings of which most begin alike, and one does not.
     Alike,
+    /// Indices of a dictionary of 300 strings that many batches have.
+    Code,
+    /// Indices of a dictionary of a thousand numbers that the batch has for itself.
+    Own,
 }
 
-use Made::{Alike, Dense, Long, Random, Text, Word};
+use Made::{Alike, Code, Dense, Long, Own, Random, Text, Word};
 
-const CASES: [Case; 10] = [
+const CASES: [Case; 12] = [
     Case {
         name: "a number",
         rows: 1 << 20,
@@ -102,6 +106,22 @@ const CASES: [Case; 10] = [
         columns: &[Word, Text, Text, Text, Text, Text, Text, Text, Text],
         memory_bytes: u64::MAX,
         prices: ["sort/stored.rs STRING_PRICE", "sort/gather.rs STRING_PRICE"],
+    },
+    Case {
+        name: "a number and nine codes",
+        rows: 1 << 20,
+        batch_rows: 8192,
+        columns: &[Random, Code, Code, Code, Code, Code, Code, Code, Code, Code],
+        memory_bytes: u64::MAX,
+        prices: ["sort/stored.rs TRANSLATE_PRICE", "sort/gather.rs INDEX_PRICE"],
+    },
+    Case {
+        name: "dictionaries of their own",
+        rows: 1 << 19,
+        batch_rows: 8192,
+        columns: &[Random, Own, Own, Own, Own],
+        memory_bytes: u64::MAX,
+        prices: ["sort/dictionaries.rs LEARN_PRICE", "sort/gather.rs INDEX_PRICE"],
     },
     Case {
         name: "a long string",
@@ -180,11 +200,13 @@ impl Lap {
 impl Case {
     fn make(&self) -> (Arc<Schema>, Vec<Batch>) {
         let mut random = Numbers(7);
+        let codes: Vec<String> = (0..300).map(|n| format!("code {n:03}")).collect();
+        let codes = Arc::new(byte_arrays(&codes));
         let columns: Vec<_> = (0..)
             .zip(self.columns)
             .map(|(number, made)| match made {
-                Random | Dense => HiveType::Integer.column(&format!("c{number}")),
-                Text | Word | Long | Alike => HiveType::Text.column(&format!("c{number}")),
+                Random | Dense | Own => HiveType::Integer.column(&format!("c{number}")),
+                Text | Word | Long | Alike | Code => HiveType::Text.column(&format!("c{number}")),
             })
             .collect();
         let schema = Union::new().with(columns).plan().at_once().expect("a schema").schema;
@@ -194,7 +216,7 @@ impl Case {
             rows: self.batch_rows,
             columns: (0..)
                 .zip(self.columns)
-                .map(|(leaf, made)| made.column(leaf, self.batch_rows, &mut random))
+                .map(|(leaf, made)| made.column(leaf, self.batch_rows, &codes, &mut random))
                 .collect(),
         };
         (schema, (0..self.rows / self.batch_rows).map(batch).collect())
@@ -246,7 +268,7 @@ impl Case {
 }
 
 impl Made {
-    fn column(self, leaf: usize, rows: usize, random: &mut Numbers) -> ColumnBatch {
+    fn column(self, leaf: usize, rows: usize, codes: &Arc<Values>, random: &mut Numbers) -> ColumnBatch {
         let mut column = ColumnBatch {
             leaf,
             rows,
@@ -259,10 +281,11 @@ impl Made {
         };
         let strings = |random: &mut Numbers, of: &dyn Fn(u64) -> String| {
             let all: Vec<String> = (0..rows).map(|_| of(random.next())).collect();
-            Values::ByteArray(ByteArrays::from_lengths(
-                all.concat().into_bytes().into(),
-                all.iter().map(String::len),
-            ))
+            byte_arrays(&all)
+        };
+        let indices = |random: &mut Numbers, entries: &Arc<Values>| {
+            let all = (0..rows).map(|_| (random.next() % entries.len() as u64) as u32);
+            Values::Dictionary(all.collect::<Vec<_>>().into(), Arc::clone(entries))
         };
         column.values = match self {
             Random => Values::Int64((0..rows).map(|_| random.next() as i64).collect::<Vec<_>>().into()),
@@ -279,9 +302,19 @@ impl Made {
             }),
             Word => strings(random, &|n| format!("{n:016x}")),
             Long => strings(random, &|n| format!("{n:016x}").repeat(25 + (n % 7) as usize)),
+            Code => indices(random, codes),
+            Own => {
+                let entries: Vec<i64> = (0..1000).map(|_| (random.next() % 5000) as i64).collect();
+                indices(random, &Arc::new(Values::Int64(entries.into())))
+            }
         };
         column
     }
+}
+
+fn byte_arrays(all: &[String]) -> Values {
+    let bytes = all.concat().into_bytes();
+    Values::ByteArray(ByteArrays::from_lengths(bytes.into(), all.iter().map(String::len)))
 }
 
 /// Runs are not compressed.

@@ -96,6 +96,16 @@ impl Address {
             _ => None,
         }
     }
+
+    /// The path that `sstable:PATH` names, which may be the address of objects.
+    pub fn sstables(&self) -> Option<&Path> {
+        match self {
+            Address::Url { scheme, text } if scheme == "sstable" => {
+                text.split_once(':').map(|(_, path)| Path::new(path))
+            }
+            _ => None,
+        }
+    }
 }
 
 fn has_extension(path: &Path, extensions: &[&str]) -> bool {
@@ -217,6 +227,8 @@ mod tests {
         );
         assert!(Address::parse("S3://bucket/a.parquet").is_parquet());
         assert_eq!(Address::parse("cql://host/ks.t").object(), None);
+        assert_eq!(Address::parse("sstable:s3://b/ks/t/").sstables(), Some(Path::new("s3://b/ks/t/")));
+        assert_eq!(Address::parse("s3://b/ks/t/").sstables(), None);
         assert_eq!(Address::parse("https://h/a?b").object(), Some(Path::new("https://h/a?b")));
         assert!(Address::parse("a b.Parquet").is_parquet());
         assert!(!Address::parse("a.csv").is_parquet() && !Address::parse("a.parquet").is_directory());

@@ -7,6 +7,7 @@ use marquetry_base::{Error, ErrorKind, Result};
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::format::SortingColumn;
 use marquetry_parquet::schema::{Leaf, Meaning, PhysicalType, Schema};
+use marquetry_parquet::sort::SortOptions;
 
 use crate::digest::{Digest, Meanings};
 use crate::lanes::WAITING_BYTES_MAX;
@@ -182,11 +183,17 @@ fn copy_all(
         [] => None,
         by => {
             let (host, scratch) = ((threads_of(options), &options.cancel), wants.scratch.as_deref());
-            let memory_bytes = options.memory_bytes - waiting_bytes(options);
-            Some(Sorting::new((&table.schema, table.rows), by, memory_bytes, host, scratch)?)
+            let sort = SortOptions {
+                memory_bytes: options.memory_bytes - waiting_bytes(options),
+                rows: table.rows,
+                keep_dictionaries: wants.keep_dictionaries,
+                ..SortOptions::default()
+            };
+            Some(Sorting::new(&table.schema, by, sort, host, scratch)?)
         }
     };
-    let keep_dictionaries = wants.keep_dictionaries && sorting.is_none();
+    // A sorter looks up what the destination does not take.
+    let keep_dictionaries = wants.keep_dictionaries || sorting.is_some();
     let bytes_read = BytesRead::default();
     let piece = PieceOptions {
         limit: options.limit,

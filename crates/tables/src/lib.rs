@@ -10,6 +10,7 @@
 //! * [`CqlText`]: a destination that writes CQL statements;
 //! * [`files`]: Parquet files, directories of them and patterns, as one source;
 //! * [`parquet`]: a new Parquet file, or a directory of them, as a destination;
+//! * [`sstables`]: the SSTables of a table as a source;
 //! * [`ColumnPath`], [`SortBy`]: columns and orders, as people write them;
 //! * [`Address`]: what names a table: a path, a URL, standard input;
 //! * [`diff`](diff()): where two tables differ;
@@ -48,6 +49,7 @@ mod sample;
 mod sort_by;
 mod sorting;
 mod source;
+pub mod sstables;
 mod stage;
 mod subject;
 pub mod text;

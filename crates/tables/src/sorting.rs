@@ -45,22 +45,21 @@ struct Stretch {
 }
 
 impl Sorting {
-    /// Sorts by leaves of a schema. Rows beyond `memory_bytes` go to a nameless file beside `scratch`. What comes of it
+    /// Sorts by leaves of a schema. Rows beyond the options' `memory_bytes` go to a nameless file beside `scratch`. What comes of it
     /// does not depend on the number of threads.
     ///
     /// # Errors
     ///
     /// As for [`Sorter::new`]; and if no file can be created there.
     pub(crate) fn new(
-        (schema, rows): (&Arc<Schema>, Option<u64>),
+        schema: &Arc<Schema>,
         by: &[SortingColumn],
-        memory_bytes: u64,
+        options: SortOptions,
         (threads, cancel): (usize, &Cancel),
         scratch: Option<&Path>,
     ) -> Result<Sorting> {
-        let sort = SortOptions { memory_bytes, rows, ..SortOptions::default() };
         let codecs = Arc::new(StandardCodecs::default());
-        let mut sorter = Sorter::new(Arc::clone(schema), by, codecs, SPILL, sort)?;
+        let mut sorter = Sorter::new(Arc::clone(schema), by, codecs, SPILL, options)?;
         if threads > 1 {
             sorter.share();
         }
@@ -301,8 +300,8 @@ mod tests {
         let source = Arc::new(Singles(Table::new("singles", Arc::clone(&schema)), pieces));
         let mut reading = Reading::new(source, ReadingOptions::default()).unwrap();
         let by = [SortingColumn { column: 0, descending: false, nulls_first: false }];
-        let mut sorting =
-            Sorting::new((&schema, None), &by, MEMORY_BYTES, (1, &Cancel::new()), None).unwrap();
+        let options = SortOptions::default();
+        let mut sorting = Sorting::new(&schema, &by, options, (1, &Cancel::new()), None).unwrap();
         while let Some((piece, batch)) = reading.next_batch().unwrap() {
             sorting.push(batch, piece).unwrap();
         }

@@ -199,6 +199,26 @@ pub(crate) fn timestamp(text: &[u8]) -> Option<Timestamp> {
     Some(Timestamp { seconds: days * 86_400 + nanos / NANOS, nanos: nanos % NANOS, offset })
 }
 
+/// Seconds since 1970 of a point in time as people write it: in ISO 8601 (`2024-02-29T12:34:56+01:00`, in UTC if it has no offset; a date
+/// alone is its midnight), or the number of seconds. A fraction is cut off.
+///
+/// ```
+/// use marquetry_text::unix_seconds;
+///
+/// assert_eq!(unix_seconds("1970-01-02 00:00:01"), Some(86_401));
+/// assert_eq!(unix_seconds("1970-01-02T01:00:00.5+01:00"), Some(86_400));
+/// assert_eq!(unix_seconds("-5"), Some(-5));
+/// assert_eq!(unix_seconds("soon"), None);
+/// ```
+pub fn unix_seconds(text: &str) -> Option<i64> {
+    let text = text.trim();
+    if let Ok(seconds) = text.parse() {
+        return Some(seconds);
+    }
+    let time = timestamp(text.as_bytes())?;
+    Some(time.seconds - 60 * time.offset.unwrap_or(0))
+}
+
 fn offset(sign: u8, hours: &[u8], minutes: &[u8]) -> Option<i64> {
     let (hours, minutes) = (digits(hours)?, digits(minutes)?);
     let all = hours * 60 + minutes;

@@ -36,6 +36,10 @@ impl Store for LocalFiles {
         files::find(path, extensions)
     }
 
+    fn list(&self, directory: &Path) -> Result<Vec<(PathBuf, u64)>> {
+        files::list(directory)
+    }
+
     fn open(&self, path: &Path) -> Result<(Box<dyn ByteSource + Send>, ObjectVersion)> {
         let file = File::open(path)?;
         let version = file.version().clone();

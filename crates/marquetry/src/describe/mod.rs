@@ -4,11 +4,13 @@ mod bloom;
 mod bounds;
 mod declaration;
 mod picture;
+mod sstables;
 
 pub use bloom::{BloomAnswer, BloomQuestion, FilterAnswer, PagesAnswer};
 pub use bounds::{ColumnStatistics, ValueText};
 pub use declaration::{Declaration, declaration};
 pub use picture::{Picture, picture};
+pub use sstables::sstables_json;
 
 use marquetry_parquet::format::Encoding;
 

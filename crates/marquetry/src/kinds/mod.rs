@@ -7,6 +7,7 @@ mod files;
 mod kind;
 #[cfg(feature = "object-store")]
 mod objects;
+mod sstables;
 mod standard;
 
 use std::ffi::OsStr;
@@ -21,7 +22,7 @@ pub(crate) use kind::OpenedSource;
 use kind::{DestinationKind, SourceKind};
 
 /// What rows are read from.
-const SOURCES: &[&SourceKind] = &[&files::SOURCE];
+const SOURCES: &[&SourceKind] = &[&files::SOURCE, &sstables::SOURCE];
 
 /// What rows are written to.
 const DESTINATIONS: &[&DestinationKind] = &[

@@ -7,6 +7,7 @@ use core::ops::Range;
 
 use marquetry_base::cast::{u64_of, usize_of, usize_of_u32};
 use marquetry_base::{Bitmap, Bytes, Error, Result};
+use marquetry_kernels::gather;
 
 use super::merge::Pick;
 use crate::batch::{ByteArrays, FixedBytes, INLINE_BYTES_MAX, Values};
@@ -67,24 +68,31 @@ impl Collected {
     }
 
     /// Appends the values of rows from many batches, all of them or about a slice of their bytes. Returns how many
-    /// rows are complete, and the bytes that were copied. `columns` has a column of each batch, with one value per row,
-    /// or `None` for a batch that is missing.
+    /// rows are complete, and the bytes that were copied. `columns` has a column of each batch, with one value, or index of one, per row,
+    /// or `None` for a batch that is missing. `order` is that of the picks, if they are all.
     ///
     /// # Errors
     ///
     /// `Misuse` for values of another type.
     pub(super) fn pick<'a>(
         &mut self,
-        columns: impl ExactSizeIterator<Item = Option<&'a Values>>,
-        picks: &[Pick],
+        columns: impl ExactSizeIterator<Item = Option<Held<'a>>>,
+        (picks, order): (&[Pick], Option<&Order>),
     ) -> Result<(usize, usize)> {
         macro_rules! numbers {
             ($out:expr, $kind:ident) => {{
-                let all = table(columns, |values| match values {
+                let (all, has_indices) = table(columns, |values| match values {
                     Values::$kind(values) => Some(&**values),
                     _ => None,
                 })?;
-                $out.extend(picks.iter().map(|pick| all[usize_of_u32(pick.source)][usize_of_u32(pick.row)]));
+                let of = |pick: &Pick| &all[usize_of_u32(pick.source)];
+                if let (Some(order), false) = (order, has_indices) {
+                    order.place(picks.len(), $out, |source, row| all[source].0[usize_of_u32(row)]);
+                } else if has_indices {
+                    $out.extend(picks.iter().map(|pick| of(pick).0[of(pick).at(pick.row)]));
+                } else {
+                    $out.extend(picks.iter().map(|pick| of(pick).0[usize_of_u32(pick.row)]));
+                }
             }};
         }
         match self {
@@ -93,22 +101,29 @@ impl Collected {
             Collected::Float(out) => numbers!(out, Float),
             Collected::Double(out) => numbers!(out, Double),
             Collected::Strings { views, shared } => {
-                let all = table(columns, |values| match values {
+                let (all, _) = table(columns, |values| match values {
                     Values::ByteArray(values) => Some(values),
                     _ => None,
                 })?;
-                views.extend(picks.iter().map(|pick| {
-                    let values = all[usize_of_u32(pick.source)];
-                    shared.take(values.views()[usize_of_u32(pick.row)], values, usize_of_u32(pick.source))
-                }));
+                let mut take = |source: usize, row: u32| {
+                    let from = &all[source];
+                    shared.take(from.0.views()[from.at(row)], from.0, source)
+                };
+                match order {
+                    Some(order) => order.place(picks.len(), views, |source, row| take(source, row)),
+                    None => {
+                        views.extend(picks.iter().map(|pick| take(usize_of_u32(pick.source), pick.row)));
+                    }
+                }
             }
             Collected::Boolean { .. } | Collected::Fixed { .. } => {
-                let all = table(columns, Some)?;
+                let (all, _) = table(columns, Some)?;
                 let mut bytes = 0;
                 for (at, pick) in picks.iter().enumerate() {
-                    let row = usize_of_u32(pick.row);
-                    let values = all[usize_of_u32(pick.source)];
-                    let (count, copied) = self.extend(values, row..row + 1, usize_of_u32(pick.source))?;
+                    let from = &all[usize_of_u32(pick.source)];
+                    let at_row = from.at(pick.row);
+                    let (count, copied) =
+                        self.extend(from.0, at_row..at_row + 1, usize_of_u32(pick.source))?;
                     bytes += copied;
                     if count == 0 || bytes >= SLICE_BYTES {
                         return Ok((at + count, bytes));
@@ -159,6 +174,35 @@ impl Collected {
         Ok((count, 0))
     }
 
+    /// Appends values of a dictionary, if they are numbers or strings: otherwise false, and nothing is done.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` for values of another type, and for an index beyond the dictionary.
+    pub(super) fn look_up(&mut self, entries: &Values, indices: &[u32]) -> Result<bool> {
+        macro_rules! numbers {
+            ($out:expr, $entries:expr) => {{
+                let done = $out.len();
+                $out.resize(done + indices.len(), Default::default());
+                gather::values($entries, indices, &mut $out[done..]).map_err(|_| no_entry())?;
+            }};
+        }
+        match (self, entries) {
+            (Collected::Int32(out), Values::Int32(entries)) => numbers!(out, entries),
+            (Collected::Int64(out), Values::Int64(entries)) => numbers!(out, entries),
+            (Collected::Float(out), Values::Float(entries)) => numbers!(out, entries),
+            (Collected::Double(out), Values::Double(entries)) => numbers!(out, entries),
+            (Collected::Strings { views, shared }, Values::ByteArray(entries)) => {
+                for index in indices {
+                    let view = entries.views().get(usize_of_u32(*index)).ok_or_else(no_entry)?;
+                    views.push(shared.take(*view, entries, 0));
+                }
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
     /// Appends one value, which may come from a dictionary; zero or empty for a null. False if it is long and not
     /// complete yet: then call again. Also returns the bytes that were copied.
     ///
@@ -188,7 +232,7 @@ impl Collected {
             values => (values, index),
         };
         if index >= values.len() {
-            return Err(Error::misuse("an index that the dictionary of its batch does not have"));
+            return Err(no_entry());
         }
         let (count, bytes) = self.extend(values, index..index + 1, 0)?;
         Ok((count == 1, bytes))
@@ -251,26 +295,111 @@ pub(super) fn push_bit(bytes: &mut Vec<u8>, bits: &mut usize, bit: bool) {
     *bits += 1;
 }
 
-/// What each batch has. A missing batch gets another's as a placeholder, which is never used.
+/// Rows that were picked, by their batches: near each other where they come from, rather than where they go.
+#[derive(Debug)]
+pub(super) struct Order {
+    /// Where each batch's rows end, and the last one's.
+    ends: Vec<usize>,
+    /// Rows of the batches, and the place of each among all that were picked.
+    rows: Vec<u32>,
+    places: Vec<u32>,
+}
+
+impl Order {
+    /// Of rows picked from so many batches.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be allocated; `Internal` for a row of another batch.
+    pub(super) fn of(picks: &[Pick], sources: usize) -> Result<Order> {
+        let strange = || Error::internal("a row of a batch that is missing");
+        let mut ends: Vec<usize> = room(sources)?;
+        ends.resize(sources, 0);
+        for pick in picks {
+            *ends.get_mut(usize_of_u32(pick.source)).ok_or_else(strange)? += 1;
+        }
+        let mut start = 0;
+        for end in &mut ends {
+            start += core::mem::replace(end, start);
+        }
+        let [mut rows, mut places] = [room(picks.len())?, room(picks.len())?];
+        rows.resize(picks.len(), 0);
+        places.resize(picks.len(), 0);
+        // What are the starts so far become the ends.
+        for (place, pick) in (0..).zip(picks) {
+            let at = &mut ends[usize_of_u32(pick.source)];
+            (rows[*at], places[*at]) = (pick.row, place);
+            *at += 1;
+        }
+        Ok(Order { ends, rows, places })
+    }
+
+    /// Appends what the batches have in these rows, which are `rows`: each where it was picked.
+    #[inline]
+    pub(super) fn place<T: Copy + Default>(
+        &self,
+        rows: usize,
+        out: &mut Vec<T>,
+        mut of: impl FnMut(usize, u32) -> T,
+    ) {
+        let before = out.len();
+        out.resize(before + rows, T::default());
+        let out = &mut out[before..];
+        let mut start = 0;
+        for (source, end) in self.ends.iter().enumerate() {
+            let part = start..*end;
+            start = *end;
+            for (row, place) in self.rows[part.clone()].iter().zip(&self.places[part]) {
+                out[usize_of_u32(*place)] = of(source, *row);
+            }
+        }
+    }
+}
+
+/// A column of a batch: its values, or those of its dictionary and what their indices are in each row.
+pub(super) type Held<'a> = (&'a Values, Option<&'a [u16]>);
+
+/// The same, of values of a type.
+struct Of<'a, T: ?Sized>(&'a T, Option<&'a [u16]>);
+
+impl<T: ?Sized> Of<'_, T> {
+    /// Where the value of a row is.
+    #[inline]
+    fn at(&self, row: u32) -> usize {
+        self.1.map_or(usize_of_u32(row), |indices| usize::from(indices[usize_of_u32(row)]))
+    }
+}
+
+/// What each batch has, and whether any has indices. A missing batch gets another's as a placeholder, which is never used.
 fn table<'a, T: ?Sized>(
-    columns: impl ExactSizeIterator<Item = Option<&'a Values>>,
+    columns: impl ExactSizeIterator<Item = Option<Held<'a>>>,
     of: impl Fn(&'a Values) -> Option<&'a T>,
-) -> Result<Vec<&'a T>> {
-    let mut all: Vec<&'a T> = room(columns.len())?;
-    let mut absent = 0;
-    for values in columns {
-        match values {
-            Some(values) => {
-                let found = of(values).ok_or_else(misfit)?;
-                all.resize(all.len() + core::mem::take(&mut absent) + 1, found);
+) -> Result<(Vec<Of<'a, T>>, bool)> {
+    let mut all: Vec<Of<'a, T>> = room(columns.len())?;
+    let (mut absent, mut has_indices) = (0, false);
+    let push = |all: &mut Vec<Of<'a, T>>, (values, indices): (&'a T, Option<&'a [u16]>), times: usize| {
+        all.extend((0..times).map(|_| Of(values, indices)));
+    };
+    for found in columns {
+        match found {
+            Some((values, indices)) => {
+                has_indices |= indices.is_some();
+                let found = (of(values).ok_or_else(misfit)?, indices);
+                push(&mut all, found, core::mem::take(&mut absent) + 1);
             }
             None => absent += 1,
         }
     }
-    if let Some(last) = all.last().copied() {
-        all.resize(all.len() + absent, last);
+    if let Some(Of(values, indices)) = all.last() {
+        let last = (*values, *indices);
+        push(&mut all, last, absent);
     }
-    Ok(all)
+    Ok((all, has_indices))
+}
+
+/// What a batch's index leads to that its dictionary does not have.
+pub(super) fn no_entry() -> Error {
+    Error::misuse("an index that the dictionary of its batch does not have")
 }
 
 fn misfit() -> Error {
@@ -365,6 +494,21 @@ mod tests {
     }
 
     #[test]
+    fn rows_are_placed_where_they_were_picked() {
+        let pick = |(source, row)| Pick { source, row };
+        let picks = [(2, 7), (0, 1), (2, 8), (2, 0), (0, 2)].map(pick);
+        let order = Order::of(&picks, 4).unwrap();
+        let (mut out, mut asked) = (alloc::vec![(9, 9)], Vec::new());
+        order.place(picks.len(), &mut out, |source, row| {
+            asked.push((source, row));
+            (source, row)
+        });
+        assert_eq!(out, [(9, 9), (2, 7), (0, 1), (2, 8), (2, 0), (0, 2)]);
+        assert_eq!(asked, [(0, 1), (0, 2), (2, 7), (2, 8), (2, 0)]);
+        assert!(Order::of(&picks, 2).is_err());
+    }
+
+    #[test]
     fn strings_of_many_batches_share_their_buffers() {
         let columns = [
             strings(&["short", "one that is not short", "another that is not short"]),
@@ -374,8 +518,8 @@ mod tests {
         let mut collected = Collected::new(PhysicalType::ByteArray, 5, 3).unwrap();
         let pick = |source, row| Pick { source, row };
         let picks = [pick(2, 0), pick(0, 1), pick(0, 0), pick(2, 0), pick(0, 2)];
-        let sources = [Some(&columns[0]), None, Some(&columns[1])];
-        collected.pick(sources.into_iter(), &picks).unwrap();
+        let sources = [Some((&columns[0], None)), None, Some((&columns[1], None))];
+        collected.pick(sources.into_iter(), (&picks, None)).unwrap();
         let Values::ByteArray(values) = collected.finish() else { panic!() };
         assert_eq!(values.buffers().len(), 2);
         let expected = ["the last one, which is long, too", "one that is not short", "short"];
@@ -384,7 +528,8 @@ mod tests {
             (values.get(3), values.get(4)),
             (expected[0].as_bytes(), &b"another that is not short"[..])
         );
-        let wrong = Collected::new(PhysicalType::Int32, 1, 1).unwrap().pick(sources.into_iter(), &picks);
+        let wrong =
+            Collected::new(PhysicalType::Int32, 1, 1).unwrap().pick(sources.into_iter(), (&picks, None));
         assert_eq!(wrong.unwrap_err().kind(), marquetry_base::ErrorKind::Misuse);
     }
 

@@ -1,23 +1,26 @@
 //! Gathering rows picked from many batches into one.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use marquetry_base::cast::usize_of_u32;
 use marquetry_base::{Bitmap, Budget, Error, Price, Result};
 use marquetry_kernels::levels as kernel;
 
-use super::collected::{Collected, push_bit, room};
+use super::collected::{Collected, Held, Order, push_bit, room};
+use super::dictionaries::Entries;
 use super::is_paid_for;
 use super::merge::Pick;
-use super::stored::{Starts, Stored};
-use crate::batch::{ColumnBatch, Layout, Levels};
+use super::stored::{Rows, Starts, Stored, no_values};
+use crate::batch::{Batch, ColumnBatch, Layout, Levels, Values};
 use crate::growing::{ROOM_PRICE, SLICE_BYTES as COPIED_BYTES};
 use crate::schema::{Leaf, PhysicalType, Schema};
 
-/// The prices of a value, and of a string, taken from anywhere in memory; of a nested column's row, and of each of its
+/// The prices of a value, of a string, and of an index, taken from anywhere in memory; of a nested column's row, and of each of its
 /// entries.
 const VALUE_PRICE: Price = Price::per_kilovalue(20 << 10);
 const STRING_PRICE: Price = Price::per_kilovalue(36 << 10);
+const INDEX_PRICE: Price = Price::per_kilovalue(8 << 10);
 const ROW_PRICE: Price = Price::per_kilovalue(40 << 10);
 const ENTRY_PRICE: Price = Price::per_kilovalue(3 << 10);
 /// As many entries cost as much as a row.
@@ -25,6 +28,8 @@ const ROW_ENTRIES: usize = 14;
 /// The price of looking at a batch's column.
 const SOURCE_PRICE: Price = Price::per_kilovalue(8 << 10);
 
+/// As many rows are brought into the order of where they come from.
+const ORDERED_ROWS_MIN: usize = 1024;
 /// Minimum and maximum rows that are gathered together.
 const SLICE_ROWS_MIN: usize = 256;
 const SLICE_ROWS_MAX: usize = 8192;
@@ -50,6 +55,15 @@ fn one_row(column: usize, sources: &[Stored], pick: Pick) -> Result<ColumnBatch>
         }
     };
     Ok(ColumnBatch { leaf: column, provisional: false, ..one })
+}
+
+/// What columns become whose dictionaries are kept.
+#[derive(Debug, Clone)]
+pub(super) enum Kept {
+    /// Indices, as they are.
+    Indices,
+    /// Dictionaries of these entries, if all batches have indices, and if they `stay`; otherwise values.
+    Values { entries: Entries, stay: bool },
 }
 
 /// Finds, column by column, how many of the rows a batch may have so that none of its arrays is large.
@@ -105,14 +119,18 @@ impl Measuring {
 #[derive(Debug)]
 pub(super) struct Gathering {
     rows: usize,
+    kept: Kept,
     columns: Vec<ColumnBatch>,
+    indices: Vec<Option<Vec<u16>>>,
+    /// Of many rows that come from far.
+    order: Option<Order>,
     open: Option<Open>,
 }
 
 /// The current column.
 #[derive(Debug)]
 struct Open {
-    values: Collected,
+    values: Gathered,
     /// Rows that are taken.
     rows: usize,
     validity: Vec<u8>,
@@ -124,13 +142,23 @@ struct Open {
     in_row: (usize, usize),
 }
 
+/// What is gathered of a column.
+#[derive(Debug)]
+enum Gathered {
+    Values(Collected),
+    Narrow(Vec<u16>),
+    Indices(Vec<u32>, Arc<Values>),
+}
+
 impl Gathering {
     /// A batch of `rows` rows.
-    pub(super) fn new(rows: usize, schema: &Schema) -> Result<Gathering> {
-        Ok(Gathering { rows, columns: room(schema.leaves().len())?, open: None })
+    pub(super) fn new(rows: usize, schema: &Schema, kept: Kept) -> Result<Gathering> {
+        let leaves = schema.leaves().len();
+        let indices = room(if matches!(kept, Kept::Indices) { leaves } else { 0 })?;
+        Ok(Gathering { rows, kept, columns: room(leaves)?, indices, order: None, open: None })
     }
 
-    /// Does part of the work. Returns the columns once all are done. `picks` are the rows.
+    /// Does part of the work. Returns the rows once all columns are done. `picks` are the rows, and `first` the number of the first.
     ///
     /// # Errors
     ///
@@ -140,13 +168,26 @@ impl Gathering {
         schema: &Schema,
         sources: &[Stored],
         picks: &[Pick],
+        first: u64,
         budget: &mut Budget<'_>,
-    ) -> Result<Option<Vec<ColumnBatch>>> {
+    ) -> Result<Option<Rows>> {
         let picks = picks.get(..self.rows).ok_or_else(|| Error::internal("fewer rows than were picked"))?;
+        // What is in the cache is gathered as it comes.
+        let is_far = matches!(self.kept, Kept::Values { .. });
+        if is_far && self.order.is_none() && picks.len() >= ORDERED_ROWS_MIN.max(sources.len()) {
+            if !is_paid_for(INDEX_PRICE.of(0, picks.len()), budget) {
+                return Ok(None);
+            }
+            budget.charge(INDEX_PRICE, 0, picks.len());
+            self.order = Some(Order::of(picks, sources.len())?);
+        }
         while let Some(leaf) = schema.leaves().get(self.columns.len()) {
             let column = self.columns.len();
-            if let [pick] = picks {
+            if let [pick] = picks
+                && indices_of(sources, pick, column).is_none()
+            {
                 self.columns.push(one_row(column, sources, *pick)?);
+                self.push_indices(None);
                 budget.charge(ROW_PRICE, 0, 4);
                 if budget.is_spent() && self.columns.len() < schema.leaves().len() {
                     return Ok(None);
@@ -160,29 +201,64 @@ impl Gathering {
             }
             let open = match &mut self.open {
                 Some(open) => open,
-                none => none.insert(Open::new(leaf, column, sources, picks, budget)?),
+                none => none.insert(Open::new((leaf, column), sources, picks, &self.kept, budget)?),
             };
             let is_done = match is_nested(leaf) {
                 true => open.take_entries(leaf, column, sources, picks, budget)?,
-                false => open.take_rows(leaf, column, sources, picks, budget)?,
+                false => {
+                    let how = (&self.kept, self.order.as_ref());
+                    open.take_rows((leaf, column), sources, picks, how, budget)?
+                }
             };
             if is_done && let Some(open) = self.open.take() {
-                self.columns.push(open.finish(leaf, column));
+                let (column, indices) = open.finish(leaf, column);
+                self.columns.push(column);
+                self.push_indices(indices);
             }
             if budget.is_spent() && self.columns.len() < schema.leaves().len() {
                 return Ok(None);
             }
         }
-        Ok(Some(core::mem::take(&mut self.columns)))
+        let columns = core::mem::take(&mut self.columns);
+        let batch = Batch { row_group: 0, first_row: first, rows: self.rows, columns };
+        Ok(Some(Rows { batch, indices: core::mem::take(&mut self.indices) }))
+    }
+
+    fn push_indices(&mut self, indices: Option<Vec<u16>>) {
+        if matches!(self.kept, Kept::Indices) {
+            self.indices.push(indices);
+        }
+    }
+}
+
+impl Gathered {
+    /// Room for values of a column, or for indices if each of the batches has them.
+    fn new(
+        (leaf, column): (&Leaf, usize),
+        values: usize,
+        sources: &[Stored],
+        kept: &Kept,
+    ) -> Result<Gathered> {
+        // A batch without columns is one that was used up.
+        let mut has_columns = sources.iter().filter(|source| !source.columns.is_empty());
+        let are_indices = has_columns.all(|source| source.indices(column).is_some());
+        match kept {
+            Kept::Indices if are_indices => Ok(Gathered::Narrow(room(values)?)),
+            Kept::Values { entries, stay: true } if are_indices => {
+                let entries = entries.get(column).and_then(Option::as_ref).ok_or_else(no_entries)?;
+                Ok(Gathered::Indices(room(values)?, Arc::clone(entries)))
+            }
+            _ => Ok(Gathered::Values(Collected::new(leaf.physical_type, values, sources.len())?)),
+        }
     }
 }
 
 impl Open {
     fn new(
-        leaf: &Leaf,
-        column: usize,
+        (leaf, column): (&Leaf, usize),
         sources: &[Stored],
         picks: &[Pick],
+        kept: &Kept,
         budget: &mut Budget<'_>,
     ) -> Result<Open> {
         let (mut entries, mut values) = (0, picks.len());
@@ -199,7 +275,7 @@ impl Open {
         }
         let repetitions = if leaf.repetition_max > 0 { entries } else { 0 };
         Ok(Open {
-            values: Collected::new(leaf.physical_type, values, sources.len())?,
+            values: Gathered::new((leaf, column), values, sources, kept)?,
             rows: 0,
             validity: Vec::new(),
             bits: 0,
@@ -213,23 +289,26 @@ impl Open {
     /// Takes rows of a flat column. True once all are taken.
     fn take_rows(
         &mut self,
-        leaf: &Leaf,
-        column: usize,
+        (leaf, column): (&Leaf, usize),
         sources: &[Stored],
         picks: &[Pick],
+        (kept, order): (&Kept, Option<&Order>),
         budget: &mut Budget<'_>,
     ) -> Result<bool> {
         let columns = || sources.iter().map(|source| source.columns.get(column));
         let has_nulls = columns().flatten().any(|found| found.validity.is_some());
-        let of_values =
-            if leaf.physical_type == PhysicalType::ByteArray { STRING_PRICE } else { VALUE_PRICE };
+        let of_values = match (&self.values, leaf.physical_type) {
+            (Gathered::Narrow(_) | Gathered::Indices(..), _) => INDEX_PRICE,
+            (_, PhysicalType::ByteArray) => STRING_PRICE,
+            _ => VALUE_PRICE,
+        };
         let of_validity = if has_nulls { VALUE_PRICE.kilovalue } else { 0 };
         let price = Price::per_kilovalue(of_values.kilovalue + of_validity);
         let affordable = budget.values_left(price).clamp(SLICE_ROWS_MIN, SLICE_ROWS_MAX);
         let until = picks.len().min(self.rows + affordable);
         let part = &picks[self.rows..until];
-        let values = columns().map(|found| found.map(|found| &found.values));
-        let (taken, bytes) = self.values.pick(values, part)?;
+        let order = order.filter(|_| part.len() == picks.len());
+        let (taken, bytes) = self.values.take(column, sources, (part, order), kept)?;
         let part = &part[..taken];
         budget.charge(price, 0, part.len());
         budget.charge(ROOM_PRICE, bytes, 0);
@@ -278,7 +357,8 @@ impl Open {
             };
             let mut next = value;
             while next < value_until {
-                let (complete, bytes) = self.values.extend(&batch.values, next..value_until, source)?;
+                let Gathered::Values(values) = &mut self.values else { return Err(no_entries()) };
+                let (complete, bytes) = values.extend(&batch.values, next..value_until, source)?;
                 budget.charge(ROOM_PRICE, bytes, 0);
                 next += complete;
                 if complete == 0 {
@@ -303,24 +383,83 @@ impl Open {
         Ok(self.rows == picks.len())
     }
 
-    fn finish(self, leaf: &Leaf, column: usize) -> ColumnBatch {
+    /// The column, and its indices if it has them instead of values.
+    fn finish(self, leaf: &Leaf, column: usize) -> (ColumnBatch, Option<Vec<u16>>) {
         let is_nested = is_nested(leaf);
+        let (values, indices) = match self.values {
+            Gathered::Values(values) => (values.finish(), None),
+            Gathered::Narrow(indices) => (no_values(), Some(indices)),
+            Gathered::Indices(indices, entries) => (Values::Dictionary(indices.into(), entries), None),
+        };
         let validity =
             (self.nulls > 0 && !is_nested).then(|| Bitmap::new(self.validity.into(), 0, self.bits));
-        ColumnBatch {
+        let column = ColumnBatch {
             leaf: column,
             rows: self.rows,
             nulls: self.nulls,
             validity,
-            values: self.values.finish(),
+            values,
             layout: if is_nested { Layout::Dense } else { Layout::Spaced },
             levels: is_nested.then(|| Levels {
                 definition: self.definition.into(),
                 repetition: (leaf.repetition_max > 0).then(|| self.repetition.into()),
             }),
             provisional: false,
+        };
+        (column, indices)
+    }
+}
+
+impl Gathered {
+    /// Takes rows of a flat column, all of them or about a slice of their bytes: returns how many, and the bytes that were copied.
+    fn take(
+        &mut self,
+        column: usize,
+        sources: &[Stored],
+        (picks, order): (&[Pick], Option<&Order>),
+        kept: &Kept,
+    ) -> Result<(usize, usize)> {
+        match self {
+            Gathered::Values(values) => {
+                let entries = match kept {
+                    Kept::Values { entries, .. } => entries.get(column).and_then(Option::as_deref),
+                    Kept::Indices => None,
+                };
+                values.pick(sources.iter().map(|source| held(column, source, entries)), (picks, order))
+            }
+            Gathered::Narrow(out) => {
+                let all = narrow(column, sources)?;
+                out.extend(picks.iter().map(|pick| all[usize_of_u32(pick.source)][usize_of_u32(pick.row)]));
+                Ok((picks.len(), 0))
+            }
+            Gathered::Indices(out, _) => {
+                let all = narrow(column, sources)?;
+                let of = |source: usize, row: u32| u32::from(all[source][usize_of_u32(row)]);
+                match order {
+                    Some(order) => order.place(picks.len(), out, of),
+                    None => out.extend(picks.iter().map(|pick| of(usize_of_u32(pick.source), pick.row))),
+                }
+                Ok((picks.len(), 0))
+            }
         }
     }
+}
+
+/// A batch's values, or those of its dictionary and the indices.
+fn held<'a>(column: usize, source: &'a Stored, entries: Option<&'a Values>) -> Option<Held<'a>> {
+    let values = &source.columns.get(column)?.values;
+    match source.indices(column) {
+        // Where there are no entries, these are values of another type, which are refused.
+        Some(indices) => Some((entries.unwrap_or(values), Some(indices))),
+        None => Some((values, None)),
+    }
+}
+
+/// The indices of each batch.
+fn narrow(column: usize, sources: &[Stored]) -> Result<Vec<&[u16]>> {
+    let mut all = room(sources.len())?;
+    all.extend(sources.iter().map(|source| source.indices(column).unwrap_or_default()));
+    Ok(all)
 }
 
 /// The number of entries that fit into `bytes`, none of them longer than what is copied at a time.
@@ -336,6 +475,14 @@ fn is_nested(leaf: &Leaf) -> bool {
 
 fn starts_of<'a>(sources: &'a [Stored], pick: &Pick, column: usize) -> Option<&'a Starts> {
     sources.get(usize_of_u32(pick.source))?.starts(column)
+}
+
+fn indices_of<'a>(sources: &'a [Stored], pick: &Pick, column: usize) -> Option<&'a [u16]> {
+    sources.get(usize_of_u32(pick.source))?.indices(column)
+}
+
+fn no_entries() -> Error {
+    Error::internal("indices of a dictionary that is not there")
 }
 
 fn no_starts() -> Error {

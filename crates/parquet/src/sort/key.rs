@@ -99,6 +99,11 @@ impl Keys {
         self.columns.len()
     }
 
+    /// The leaves that they are.
+    pub(super) fn leaves(&self) -> impl Iterator<Item = usize> {
+        self.columns.iter().map(|key| key.leaf)
+    }
+
     /// False: rows are sorted by a column at least.
     pub fn is_empty(&self) -> bool {
         self.columns.is_empty()
@@ -115,6 +120,9 @@ impl Keys {
         let bytes = self.columns.iter().try_fold(0, |bytes, key| Some(bytes + width(key)?));
         if bytes.is_none_or(|bytes| bytes > size_of::<u128>()) {
             return Ok(None);
+        }
+        if let [key] = &*self.columns {
+            return key.prefixes(columns, rows).map(Some);
         }
         // With the first bit that is free of each.
         let mut all: Vec<(u128, u32)> = alloc::vec![(0, u128::BITS); rows.len()];
@@ -206,6 +214,47 @@ impl KeyColumn {
             rows <= column.rows && (column.validity.is_none() || column.layout == Layout::Spaced)
         };
         columns.get(self.leaf).filter(has_rows).ok_or_else(|| self.misfit())
+    }
+
+    /// The same as [`Keys::prefixes`] for one column, which has numbers.
+    fn prefixes(&self, columns: &[ColumnBatch], rows: Range<usize>) -> Result<Vec<u128>> {
+        let column = self.column_of(columns, rows.end)?;
+        let first = u128::BITS - 8;
+        let (value, null) = match self.is_optional {
+            true => (VALUE, if self.nulls_first { NULL_FIRST } else { NULL_LAST }),
+            false => (0, 0),
+        };
+        let (value, null) = (u128::from(value) << first, u128::from(null) << first);
+        let beside = if self.is_optional { 8 } else { 0 };
+        macro_rules! numbers {
+            ($values:expr, $of:expr, $number:ident) => {{
+                let values = $values.get(rows.clone()).ok_or_else(|| self.misfit())?;
+                let flip = if self.descending { $number::MAX } else { 0 };
+                let shift = u128::BITS - $number::BITS - beside;
+                let key = |number| value | u128::from($number::from_be_bytes($of(number)) ^ flip) << shift;
+                match &column.validity {
+                    None => values.iter().map(|number| key(*number)).collect(),
+                    Some(validity) => {
+                        let rows = values.iter().zip(rows);
+                        rows.map(|(number, row)| if validity.get(row) { key(*number) } else { null })
+                            .collect()
+                    }
+                }
+            }};
+        }
+        Ok(match (&column.values, self.order) {
+            (Values::Int32(values), Order::Signed32) => numbers!(values, signed32, u32),
+            (Values::Int32(values), Order::Unsigned32) => {
+                numbers!(values, |value| bits_u32(value).to_be_bytes(), u32)
+            }
+            (Values::Int64(values), Order::Signed64) => numbers!(values, signed64, u64),
+            (Values::Int64(values), Order::Unsigned64) => {
+                numbers!(values, |value| bits_u64(value).to_be_bytes(), u64)
+            }
+            (Values::Float(values), Order::Float) => numbers!(values, float, u32),
+            (Values::Double(values), Order::Double) => numbers!(values, double, u64),
+            _ => return Err(self.misfit()),
+        })
     }
 
     /// Bytes of its values, if they are numbers.

@@ -5,14 +5,12 @@ use alloc::vec::Vec;
 use marquetry_base::cast::usize_of_u32;
 use marquetry_base::{Budget, Error, Price, Result};
 
-use super::pieces::{Piece, Prefix, compare_tails};
+use super::pieces::{Piece, Prefix, SKIPPED_MIN, compare_tails};
 
 /// The price of comparing two rows: their keys are rarely in the first-level cache.
 const COMPARE_PRICE: Price = Price::per_kilovalue(8 << 10);
 
-/// A common prefix of all keys is skipped if it has at least this many bytes: what follows it is farther away.
-const SKIPPED_MIN: usize = 4;
-/// Looking there costs as much as this many comparisons; and so does looking at a piece for the first time.
+/// Looking behind a common prefix costs as much as this many comparisons; and so does looking at a piece for the first time.
 const HEAD_COMPARISONS: usize = 90;
 
 /// Comparisons between two checks of the budget.
@@ -32,8 +30,7 @@ pub(super) struct Pick {
 pub(super) struct Merge {
     cursors: Vec<Cursor>,
     tree: LoserTree,
-    /// The length of the prefix that all keys share; what follows distinguishes them. Zero for a merge whose pieces
-    /// are added later.
+    /// The length of the prefix that all keys share; what follows distinguishes them.
     skip: usize,
     /// No key is longer than its prefix, so that rows of equal heads are equal.
     are_heads_whole: bool,
@@ -46,6 +43,8 @@ pub(super) struct Merge {
 struct Cursor {
     piece: Piece,
     at: usize,
+    /// Leading bytes that the keys of all pieces which stand here share, as far as that is known.
+    common: usize,
 }
 
 /// Why picking ended.
@@ -62,16 +61,21 @@ pub(super) enum Picked {
 }
 
 impl Merge {
-    /// A merge of this many pieces, which [`Merge::replace`] adds later.
-    pub(super) fn of_empty(pieces: usize) -> Merge {
-        let cursors = (0..pieces).map(|_| Cursor::default()).collect();
-        let tree = LoserTree::new(pieces);
-        Merge { tree, cursors, skip: 0, are_heads_whole: true, measured: pieces, built: 0 }
+    /// A merge of pieces which [`Merge::replace`] adds later. Of each, how many leading bytes all the keys share that it will ever have.
+    pub(super) fn of_empty(commons: impl Iterator<Item = usize>) -> Merge {
+        let cursors: Vec<Cursor> = commons.map(|common| Cursor { common, ..Cursor::default() }).collect();
+        let tree = LoserTree::new(cursors.len());
+        Merge { tree, cursors, skip: usize::MAX, are_heads_whole: true, measured: 0, built: 0 }
     }
 
     /// A merge of pieces; each ends with its last row.
     pub(super) fn of(pieces: Vec<Piece>) -> Merge {
-        let cursors: Vec<Cursor> = pieces.into_iter().map(|piece| Cursor { piece, at: 0 }).collect();
+        // All keys of a piece share what its first and its last share.
+        let cursor = |piece: Piece| {
+            let common = piece.common(0, &piece, piece.len().saturating_sub(1));
+            Cursor { piece, at: 0, common }
+        };
+        let cursors: Vec<Cursor> = pieces.into_iter().map(cursor).collect();
         let are_heads_whole = cursors.iter().all(|cursor| cursor.piece.is_whole());
         let tree = LoserTree::new(cursors.len());
         Merge { tree, cursors, skip: usize::MAX, are_heads_whole, measured: 0, built: 0 }
@@ -86,7 +90,7 @@ impl Merge {
     pub(super) fn replace(&mut self, cursor: usize, piece: Piece) {
         self.are_heads_whole &= piece.is_whole();
         if let Some(found) = self.cursors.get_mut(cursor) {
-            *found = Cursor { piece, at: 0 };
+            *found = Cursor { piece, at: 0, common: found.common };
         }
     }
 
@@ -118,13 +122,13 @@ impl Merge {
     /// Finds the prefix that all keys share. False if the budget is spent first.
     fn measure(&mut self, budget: &mut Budget<'_>) -> bool {
         while let (Some(first), Some(next)) = (self.cursors.first(), self.cursors.get(self.measured)) {
-            // All keys of a piece share what its first and its last share.
-            let ends = [0, next.piece.len().saturating_sub(1)];
-            let common = ends.map(|at| first.piece.common(0, &next.piece, at));
-            self.skip = common.into_iter().fold(self.skip, usize::min);
+            let common = first.piece.common(0, &next.piece, 0).min(next.common);
+            self.skip = self.skip.min(common);
             self.measured += 1;
             budget.charge(COMPARE_PRICE, 0, 2 + self.skip / 4);
-            if self.measured == self.cursors.len() && self.skip < SKIPPED_MIN {
+            // Whole heads decide as they are.
+            let is_useless = self.skip < SKIPPED_MIN || self.are_heads_whole;
+            if self.measured == self.cursors.len() && is_useless {
                 self.skip = 0;
             }
             if budget.is_spent() {
@@ -132,6 +136,11 @@ impl Merge {
             }
         }
         true
+    }
+
+    /// How many leading bytes all keys share, once it is built; zero if there are few, or if that is of no use.
+    pub(super) fn common(&self) -> usize {
+        self.skip
     }
 
     /// Picks rows in order, until there are `most`. With `may_end`, an exhausted piece has ended.
@@ -176,7 +185,15 @@ impl Merge {
             let winner = self.tree.winner();
             let found = self.cursors.get_mut(winner).filter(|cursor| cursor.at < cursor.piece.len());
             let Some(cursor) = found else { return Some(Picked::All) };
-            picks.push(Pick { source: cursor.piece.source, row: cursor.piece.row(cursor.at) });
+            let source = cursor.piece.source;
+            picks.push(Pick { source, row: cursor.piece.row(cursor.at) });
+            if self.are_heads_whole {
+                // Rows of the piece that are equal to one that won have won, too.
+                let equal = cursor.piece.equal_after(cursor.at, until - picks.len());
+                picks
+                    .extend((1..=equal).map(|next| Pick { source, row: cursor.piece.row(cursor.at + next) }));
+                cursor.at += equal;
+            }
             cursor.at += 1;
             if cursor.at == cursor.piece.len() && !may_end {
                 return Some(Picked::Exhausted(winner));

@@ -4,7 +4,8 @@
 //! rows, and the rows of nested leaves are found. It is then sorted in *pieces* of at most 1,024 rows, each in one go: by the
 //! bytes of their keys in which they differ, if these are few, and by comparison otherwise. Some ten thousand rows, which are still in the cache,
 //! become a *block*: a loser tree picks rows from all their pieces, mostly by the first 16 bytes of their keys, the picked
-//! rows are gathered column by column, and their strings are copied out of the pages. Then the blocks are merged in the same way, by keys
+//! rows are gathered column by column, and their strings are copied out of the pages. Columns that come with small dictionaries are moved as
+//! indices of one dictionary, to which each of theirs adds its entries once. Then the blocks are merged in the same way, by keys
 //! that are made again, a few hundred rows of each block at a time: rows that are gathered are near each other.
 //!
 //! Blocks that exceed the memory limit become a *run*, by that merge: a Parquet file, PLAIN and LZ4, appended to one
@@ -16,6 +17,7 @@
 //! tree. Keys that compare as bytes, with rows that follow them, are also in DuckDB and in arrow-rs's row format.
 
 mod collected;
+mod dictionaries;
 mod gather;
 mod group;
 mod key;

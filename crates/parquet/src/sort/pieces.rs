@@ -24,6 +24,8 @@ const TAIL_BYTES: usize = 32 << 10;
 /// The cost of a piece, approximately: if the budget has less left, the piece waits for the next one.
 const PIECE_UNITS: u64 = 170_000;
 
+/// A common prefix of all keys is skipped if it has at least this many bytes: what follows it is farther away.
+pub(super) const SKIPPED_MIN: usize = 4;
 /// Bytes after their prefixes in which a common prefix of keys is looked for.
 const COMMON_BYTES_MAX: usize = 4 << 10;
 
@@ -119,7 +121,16 @@ impl Piece {
     }
 
     fn sort(&mut self, budget: &mut Budget<'_>) {
+        // Keys that begin alike are compared from where they differ.
+        let skip = self.shared();
+        if !self.is_whole() {
+            budget.charge(SORT_PRICE, self.tails.len(), self.len());
+        }
+        let prefix = self.prefix(0);
         let mut entries = core::mem::take(&mut self.entries);
+        if skip > 0 {
+            entries.iter_mut().for_each(|entry| entry.prefix = halves(self.head_of(entry, skip)));
+        }
         let rounds = usize_of_u32(entries.len().max(2).ilog2()) + 1;
         budget.charge(SORT_PRICE, self.tails.len() * rounds, entries.len() * rounds);
         let by_tail = |a: &Entry, b: &Entry| {
@@ -134,7 +145,25 @@ impl Piece {
         } else {
             entries.sort_unstable_by(|a, b| a.prefix.cmp(&b.prefix).then_with(|| by_tail(a, b)));
         }
+        if skip > 0 {
+            let left = PREFIX_BYTES.saturating_sub(skip);
+            let shared = if left > 0 { prefix & (Prefix::MAX << (8 * left)) } else { prefix };
+            for entry in &mut entries {
+                let rest = if left > 0 { joined(entry.prefix) >> (8 * skip) } else { 0 };
+                entry.prefix = halves(shared | rest);
+            }
+        }
         self.entries = entries;
+    }
+
+    /// How many leading bytes all keys share, if that is of use.
+    fn shared(&self) -> usize {
+        if self.is_whole() {
+            return 0;
+        }
+        let common = |at: usize| self.common(0, self, at);
+        let shared = (1..self.len()).map(common).min().unwrap_or(0);
+        if shared < SKIPPED_MIN { 0 } else { shared }
     }
 
     /// Rows.
@@ -145,6 +174,12 @@ impl Piece {
     /// Whether no key is longer than its prefix.
     pub(super) fn is_whole(&self) -> bool {
         self.tail_ends.is_empty()
+    }
+
+    /// How many rows after one have the same prefix, up to `most`.
+    pub(super) fn equal_after(&self, at: usize, most: usize) -> usize {
+        let Some((first, rest)) = self.entries.get(at..).and_then(<[Entry]>::split_first) else { return 0 };
+        rest.iter().take(most).take_while(|entry| entry.prefix == first.prefix).count()
     }
 
     /// The row of the batch that is the `at`-th.
@@ -160,16 +195,21 @@ impl Piece {
     /// The part of a row's key after `skip` bytes, in the form of a prefix: if all keys begin with the same `skip`
     /// bytes, it decides as well as a prefix.
     pub(super) fn head(&self, at: usize, skip: usize) -> Prefix {
-        if skip == 0 || at >= self.entries.len() {
-            return self.prefix(at);
+        match self.entries.get(at) {
+            Some(entry) if skip > 0 => self.head_of(entry, skip),
+            _ => self.prefix(at),
         }
-        let (_, next) = self.tail(at).split_at(self.tail(at).len().min(skip.saturating_sub(PREFIX_BYTES)));
+    }
+
+    fn head_of(&self, entry: &Entry, skip: usize) -> Prefix {
+        let tail = self.tail_of(entry.row);
+        let (_, next) = tail.split_at(tail.len().min(skip.saturating_sub(PREFIX_BYTES)));
         let mut bytes = [0; PREFIX_BYTES];
         let there = next.len().min(PREFIX_BYTES);
         bytes[..there].copy_from_slice(&next[..there]);
         let next = Prefix::from_be_bytes(bytes);
         match PREFIX_BYTES.checked_sub(skip) {
-            Some(left @ 1..) => self.prefix(at) << (8 * skip) | next >> (8 * left),
+            Some(left @ 1..) => joined(entry.prefix) << (8 * skip) | next >> (8 * left),
             _ => next,
         }
     }
@@ -310,6 +350,32 @@ mod tests {
         assert!(piece.held() < 200_000);
         piece.entries.clear();
         assert_eq!((piece.prefix(0), piece.tail(0), piece.source), (Prefix::MAX, &[][..], 3));
+    }
+
+    #[test]
+    fn keys_that_begin_alike() {
+        for alike in [0, 3, 7, 14, 15, 16, 30] {
+            let all: Vec<String> = (0..200)
+                .map(|n| format!("{}{:02}{}", "x".repeat(alike), n * 37 % 50, "y".repeat(20)))
+                .collect();
+            let column = [strings(&all)];
+            let piece = Piece::new(&keys(), &column, 0, 0..200, false, &mut Budget::unlimited()).unwrap();
+            let mut expected: Vec<usize> = (0..200).collect();
+            expected.sort_by_key(|row| &all[*row]);
+            for (at, row) in expected.iter().enumerate() {
+                assert_eq!(usize_of_u32(piece.row(at)), *row, "{alike}");
+                let key = [&piece.prefix(at).to_be_bytes()[..], piece.tail(at)].concat();
+                assert_eq!(key, [&[1], all[*row].as_bytes(), &[0, 0]].concat(), "{alike}");
+            }
+        }
+    }
+
+    #[test]
+    fn equal_rows_are_counted() {
+        let all: Vec<String> = ["b", "a", "b", "b", "c"].map(String::from).to_vec();
+        let piece = Piece::new(&keys(), &[strings(&all)], 0, 0..5, false, &mut Budget::unlimited()).unwrap();
+        let counts = [0, 1, 2, 3, 4, 5].map(|at| piece.equal_after(at, 9));
+        assert_eq!((counts, piece.equal_after(1, 1)), ([0, 2, 1, 0, 0, 0], 1));
     }
 
     #[test]

@@ -10,12 +10,12 @@ use marquetry_base::{
     Budget, Bytes, Codecs, Demand, Error, Limits, Machine, Object, Price, Result, Step, Want,
 };
 
-use super::gather::{Gathering, Measuring};
+use super::gather::{Gathering, Kept, Measuring};
 use super::is_paid_for;
 use super::key::Keys;
 use super::merge::{Merge, Pick, Picked};
 use super::pieces::Piece;
-use super::stored::{Stored, Storing};
+use super::stored::{Rows, Stored, Storing};
 use crate::batch::Batch;
 use crate::going::{Going, done};
 use crate::read::{BatchReader, FooterReader, ReadOptions};
@@ -49,6 +49,8 @@ pub(super) struct Producer {
     merge: Merge,
     /// Maximum rows of a batch that is returned.
     batch_rows: usize,
+    /// What becomes of columns whose dictionaries are kept.
+    kept: Kept,
     picks: Vec<Pick>,
     stage: Stage,
     /// What follows once the picked rows are gathered.
@@ -92,7 +94,7 @@ enum Source {
 impl Producer {
     /// Of batches, and sorted pieces of them.
     pub(super) fn of_pieces(stored: Vec<Stored>, pieces: Vec<Piece>, batch_rows: usize) -> Producer {
-        Producer::new(stored, Vec::new(), Merge::of(pieces), batch_rows)
+        Producer::new(stored, Vec::new(), Merge::of(pieces), (batch_rows, Kept::Indices))
     }
 
     /// Of runs, and of blocks that came after them.
@@ -104,28 +106,37 @@ impl Producer {
         runs: &[Run],
         blocks: Vec<Block>,
         common: &Common,
-        batch_rows: usize,
+        (batch_rows, kept): (usize, Kept),
     ) -> Result<Producer> {
         let mut sources = Vec::with_capacity(runs.len() + blocks.len());
         for (stored, run) in runs.iter().enumerate() {
             sources.push(Source::Run { reader: Box::new(RunReader::new(run.clone(), common)?), stored });
         }
         let mut stored: Vec<Stored> = runs.iter().map(|_| Stored::default()).collect();
+        // It is not known of runs.
+        let mut commons = alloc::vec![0; runs.len()];
         for block in blocks {
             let start = stored.len();
+            commons.push(block.iter().map(|stored| stored.common).min().unwrap_or(0));
             stored.extend(block);
             sources.push(Source::Memory { stored: start..stored.len(), next_row: 0 });
         }
-        let merge = Merge::of_empty(sources.len());
-        Ok(Producer::new(stored, sources, merge, batch_rows))
+        let merge = Merge::of_empty(commons.into_iter());
+        Ok(Producer::new(stored, sources, merge, (batch_rows, kept)))
     }
 
-    fn new(stored: Vec<Stored>, sources: Vec<Source>, merge: Merge, batch_rows: usize) -> Producer {
+    fn new(
+        stored: Vec<Stored>,
+        sources: Vec<Source>,
+        merge: Merge,
+        (batch_rows, kept): (usize, Kept),
+    ) -> Producer {
         Producer {
             stored,
             sources,
             merge,
             batch_rows,
+            kept,
             picks: Vec::new(),
             stage: Stage::Starting(0),
             then: Then::Picking,
@@ -134,12 +145,12 @@ impl Producer {
         }
     }
 
-    /// Works up to the next batch; `None` after the last.
+    /// Works up to the next rows; `None` after the last.
     pub(super) fn step(
         &mut self,
         common: &Common,
         budget: &mut Budget<'_>,
-    ) -> Result<Going<Option<Batch>, Demand>> {
+    ) -> Result<Going<Option<Rows>, Demand>> {
         loop {
             match &mut self.stage {
                 Stage::Starting(source) => {
@@ -173,17 +184,18 @@ impl Producer {
                     let Some(rows) = measuring.step(&common.schema, &self.stored, &self.picks, budget) else {
                         return Ok(Going::Yield);
                     };
-                    self.stage = Stage::Gathering(Box::new(Gathering::new(rows, &common.schema)?), rows);
+                    let gathering = Gathering::new(rows, &common.schema, self.kept.clone())?;
+                    self.stage = Stage::Gathering(Box::new(gathering), rows);
                 }
                 Stage::Gathering(gathering, rows) => {
                     let rows = *rows;
-                    let gathered = gathering.step(&common.schema, &self.stored, &self.picks, budget)?;
-                    let Some(columns) = gathered else { return Ok(Going::Yield) };
+                    let (schema, first) = (&common.schema, self.rows);
+                    let gathered = gathering.step(schema, &self.stored, &self.picks, first, budget)?;
+                    let Some(gathered) = gathered else { return Ok(Going::Yield) };
                     self.picks.drain(..rows);
-                    let batch = Batch { row_group: 0, first_row: self.rows, rows, columns };
                     self.rows += u64_of(rows);
                     self.gather(self.then);
-                    return Ok(Going::Done(Some(batch)));
+                    return Ok(Going::Done(Some(gathered)));
                 }
                 Stage::Refilling(source) => {
                     let source = *source;
@@ -203,6 +215,11 @@ impl Producer {
                 return Ok(Going::Yield);
             }
         }
+    }
+
+    /// Leading bytes that the keys of all rows share, once there are rows.
+    pub(super) fn common(&self) -> usize {
+        self.merge.common()
     }
 
     /// Takes bytes of the spill object.

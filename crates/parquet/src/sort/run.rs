@@ -52,7 +52,7 @@ impl RunWork {
             Step::Need(_) => return Err(Error::internal("a run's writer that reads")),
             Step::Ready(_) if !is_paid_for(1, budget) => Some(Step::Yield),
             Step::Ready(_) => match self.producer.step(&self.common, budget)? {
-                Going::Done(Some(batch)) => match self.writer.feed(batch)? {
+                Going::Done(Some(rows)) => match self.writer.feed(rows.batch)? {
                     Fed::Taken => None,
                     Fed::Full(_) => return Err(Error::internal("a writer that asked for rows has no room")),
                 },

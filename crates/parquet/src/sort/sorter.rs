@@ -11,6 +11,8 @@ use marquetry_base::{
     Budget, Bytes, Codec, Codecs, Error, Failed, Limits, Machine, Object, Price, Result, Step, check_supply,
 };
 
+use super::dictionaries::Dictionaries;
+use super::gather::Kept;
 use super::group::{Group, GroupWork, Sizing};
 use super::key::Keys;
 use super::producer::{Block, Common, Producer, Run};
@@ -43,6 +45,8 @@ pub struct Sorter {
     options: SortOptions,
     state: State,
     fed: Option<Batch>,
+    /// A batch that was looked at, and is in no group yet.
+    sized: Option<(Batch, Sizing)>,
     is_finished: bool,
     /// Maximum rows of a batch that is handed out, and of one of a block.
     batch_rows: usize,
@@ -50,6 +54,8 @@ pub struct Sorter {
     /// The last rows that were taken, which become a block when there are enough of them; and whether they are to become one now.
     group: Group,
     flushes: bool,
+    /// What columns keep of their dictionaries.
+    dictionaries: Dictionaries,
     /// Groups that were begun, and the blocks of the last ones, as far as they are done.
     groups: u64,
     arriving: VecDeque<Arriving>,
@@ -93,11 +99,18 @@ pub struct SortOptions {
     /// Rows that will come, about, if that is known: if it is seen that they will not fit, runs are written from the beginning, while more
     /// rows are collected.
     pub rows: Option<u64>,
+    /// Hand out values as indices and a dictionary, where all batches had them so and their dictionaries were small.
+    pub keep_dictionaries: bool,
 }
 
 impl Default for SortOptions {
     fn default() -> SortOptions {
-        SortOptions { memory_bytes: 512 << 20, compression: Compression::Codec(Codec::Lz4Raw), rows: None }
+        SortOptions {
+            memory_bytes: 512 << 20,
+            compression: Compression::Codec(Codec::Lz4Raw),
+            rows: None,
+            keep_dictionaries: false,
+        }
     }
 }
 
@@ -119,9 +132,11 @@ enum State {
     },
     Filling,
     /// The strings of a small batch are copied: otherwise many batches would hold what little of each points into.
-    Copying(Box<Storing>),
-    /// The bytes of a batch are counted.
+    Copying(Box<Storing>, Vec<bool>),
+    /// The bytes of a batch are counted, and the entries of its dictionaries looked up.
     Sizing(Batch, Sizing),
+    /// The columns' dictionaries are put together.
+    Settling,
     /// A group is sorted, or a run written: one that was merged of others, or the blocks.
     Working {
         work: Box<SortWork>,
@@ -150,6 +165,8 @@ struct Arriving {
 /// depend on it.
 const AHEAD: usize = 8;
 const AHEAD_PART: u64 = 8;
+/// Bytes of dictionaries, by the memory.
+const DICTIONARIES_PART: u64 = 16;
 /// Bytes of a group, at most: it is sorted within the cache.
 const GROUP_BYTES_MAX: u64 = 4 << 20;
 /// Batches of fewer rows are copied as they come.
@@ -202,9 +219,11 @@ impl Sorter {
             block_rows: BLOCK_ROWS,
             state: State::Measuring { leaf: 0, row_bytes: 1 },
             fed: None,
+            sized: None,
             is_finished: false,
             group: Group::default(),
             flushes: false,
+            dictionaries: Dictionaries::new(memory_bytes / DICTIONARIES_PART),
             groups: 0,
             arriving: VecDeque::new(),
             arriving_bytes: 0,
@@ -309,7 +328,7 @@ impl Sorter {
 
     /// The approximate bytes of the rows that it holds.
     pub fn held(&self) -> u64 {
-        self.group.bytes() + self.arriving_bytes + self.held + self.spilling
+        self.group.bytes() + self.arriving_bytes + self.held + self.spilling + self.dictionaries.bytes()
     }
 
     fn advance(&mut self, budget: &mut Budget<'_>) -> Result<Step<Sorted>> {
@@ -321,21 +340,31 @@ impl Sorter {
                     None
                 }
                 State::Filling => self.fill()?,
-                State::Copying(storing) => {
+                State::Copying(storing, _) => {
                     if storing.step(&self.common.schema, budget)? {
                         self.copied();
                     }
                     None
                 }
                 State::Sizing(batch, sizing) => {
-                    if let Some(bytes) = sizing.step(batch, &self.common.schema, budget) {
-                        self.collect(bytes);
+                    let (arrived, schema) = ((&*batch, &self.group), &self.common.schema);
+                    if sizing.step(arrived, schema, &mut self.dictionaries, budget)?
+                        && let State::Sizing(batch, sizing) =
+                            core::mem::replace(&mut self.state, State::Filling)
+                    {
+                        self.sized = Some((batch, sizing));
+                    }
+                    None
+                }
+                State::Settling => {
+                    if self.dictionaries.settle(budget)? {
+                        self.state = State::Filling;
                     }
                     None
                 }
                 State::Working { .. } => self.work(budget)?,
                 State::Sending(producer) => match producer.step(&self.common, budget)? {
-                    Going::Done(Some(batch)) => Some(Step::Ready(Sorted::Rows(batch))),
+                    Going::Done(Some(rows)) => Some(Step::Ready(Sorted::Rows(rows.batch))),
                     Going::Need(demand) => Some(Step::Need(demand)),
                     Going::Yield => Some(Step::Yield),
                     Going::Done(None) => {
@@ -367,10 +396,14 @@ impl Sorter {
                 // Where their rows begin is looked up in one go.
                 self.block_rows = self.block_rows.min(BATCH_ROWS);
             }
+            self.dictionaries.push(&leaves[at]);
         }
         budget.charge(LEAF_PRICE, 0, end - *leaf);
         *leaf = end;
         if end == leaves.len() {
+            // Rows are compared by values.
+            self.common.keys.leaves().for_each(|leaf| self.dictionaries.close(leaf));
+            budget.charge(LEAF_PRICE, 0, self.common.keys.len());
             self.block_rows = (BATCH_BYTES / *row_bytes).clamp(1, self.block_rows);
             self.batch_rows = self.block_rows.min(self.batch_rows);
             self.state = State::Filling;
@@ -380,11 +413,14 @@ impl Sorter {
     /// Decides what is done next: nothing is half done.
     fn fill(&mut self) -> Result<Option<Step<Sorted>>> {
         let memory = self.options.memory_bytes;
-        let is_last = self.is_finished && self.fed.is_none();
-        let flushes = is_last || self.flushes && self.fed.is_none();
+        let has_all = self.fed.is_none() && self.sized.is_none();
+        let is_last = self.is_finished && has_all;
+        let flushes = is_last || self.flushes && has_all;
+        let has_other = self.sized.as_ref().is_some_and(|(_, sizing)| sizing.differs());
         // Blocks are counted in the order of their groups, as late as there is room for more of them.
         let ahead = memory / AHEAD_PART;
-        let room = memory - ahead;
+        // Dictionaries may take a little more than they shall.
+        let room = memory - ahead - self.dictionaries.bytes().min(memory / DICTIONARIES_PART);
         let has_many = self.arriving.len() >= AHEAD || self.arriving_bytes >= ahead;
         if !self.arriving.is_empty() && (has_many || flushes && self.group.is_empty()) {
             return self.hold();
@@ -400,18 +436,25 @@ impl Sorter {
             if self.is_run_away {
                 return Ok(self.wait());
             }
+            if self.dictionaries.entries().is_none() {
+                self.state = State::Settling;
+                return Ok(None);
+            }
             self.begin_run(is_spilling)?;
-        } else if self.group.is_full(self.block_rows, group_bytes) || flushes && !self.group.is_empty() {
+        } else if self.group.is_full(self.block_rows, group_bytes)
+            || (flushes || has_other) && !self.group.is_empty()
+        {
             self.begin_group();
+        } else if let Some((batch, sizing)) = self.sized.take() {
+            self.collect(batch, sizing);
         } else if let Some(batch) = self.fed.take() {
-            self.state = match batch.rows < FEW_ROWS {
-                true => State::Copying(Box::new(Storing::new(batch, true))),
-                false => State::Sizing(batch, Sizing::default()),
-            };
+            self.state = State::Sizing(batch, Sizing::default());
         } else if !self.is_finished {
             return Ok(Some(Step::Ready(Sorted::Room)));
         } else if self.is_run_away {
             return Ok(self.wait());
+        } else if self.dictionaries.entries().is_none() {
+            self.state = State::Settling;
         } else {
             self.merge()?;
         }
@@ -432,20 +475,21 @@ impl Sorter {
         Some(Step::Yield)
     }
 
-    /// The strings of a batch are copied.
-    fn copied(&mut self) {
-        if let State::Copying(storing) = core::mem::replace(&mut self.state, State::Filling) {
-            let stored = storing.finish();
-            let batch = Batch { row_group: 0, first_row: 0, rows: stored.rows, columns: stored.columns };
-            self.state = State::Sizing(batch, Sizing::default());
+    /// Adds a batch to the group, which can have it.
+    fn collect(&mut self, batch: Batch, sizing: Sizing) {
+        self.rows += u64_of(batch.rows);
+        if batch.rows < FEW_ROWS {
+            let (kept, keeps) = sizing.into_kept();
+            self.state = State::Copying(Box::new(Storing::keeping(batch, kept, true)), keeps);
+        } else {
+            self.group.add(batch, sizing);
         }
     }
 
-    /// Adds the batch, which takes these bytes, to the group.
-    fn collect(&mut self, bytes: u64) {
-        if let State::Sizing(batch, _) = core::mem::replace(&mut self.state, State::Filling) {
-            self.rows += u64_of(batch.rows);
-            self.group.add(batch, bytes);
+    /// The strings of a batch are copied.
+    fn copied(&mut self) {
+        if let State::Copying(storing, keeps) = core::mem::replace(&mut self.state, State::Filling) {
+            self.group.add_stored(storing.finish(), keeps);
         }
     }
 
@@ -496,7 +540,9 @@ impl Sorter {
         self.batches = self.blocks.iter().map(Vec::len).sum();
         self.row_bytes = held.checked_div(rows).unwrap_or(0).max(1);
         (self.held, self.held_rows, self.spilling) = (self.held - held, self.held_rows - rows, held);
-        let run = self.run(Producer::of(&[], blocks, &self.common, self.batch_rows)?)?;
+        // The run has values: they are looked up as it is written.
+        let how = (self.batch_rows, self.kept(true)?);
+        let run = self.run(Producer::of(&[], blocks, &self.common, how)?)?;
         self.is_run_away = true;
         self.begin(run);
         Ok(())
@@ -504,6 +550,13 @@ impl Sorter {
 
     fn run(&self, producer: Producer) -> Result<SortWork> {
         Ok(SortWork::run(RunWork::new(self.common.clone(), producer, self.writer()?, self.spilled)))
+    }
+
+    /// What becomes of columns whose dictionaries are kept, where they are merged.
+    fn kept(&self, stay: bool) -> Result<Kept> {
+        let entries = self.dictionaries.entries();
+        let entries = entries.ok_or_else(|| Error::internal("dictionaries that are not put together"))?;
+        Ok(Kept::Values { entries: Arc::clone(entries), stay })
     }
 
     /// Takes what work has made.
@@ -580,7 +633,8 @@ impl Sorter {
             let runs: Vec<Run> = self.merged.drain(..).chain(self.runs.drain(..)).collect();
             let blocks = core::mem::take(&mut self.blocks);
             self.batches = 0;
-            let producer = Producer::of(&runs, blocks, &self.common, self.batch_rows)?;
+            let how = (self.batch_rows, self.kept(self.options.keep_dictionaries)?);
+            let producer = Producer::of(&runs, blocks, &self.common, how)?;
             (self.held, self.state) = (0, State::Sending(Box::new(producer)));
             return Ok(());
         }
@@ -595,7 +649,8 @@ impl Sorter {
             // Nothing is gained by one.
             [only] => self.merged.push(only.clone()),
             runs => {
-                let producer = Producer::of(runs, Vec::new(), &self.common, self.batch_rows)?;
+                let how = (self.batch_rows, self.kept(false)?);
+                let producer = Producer::of(runs, Vec::new(), &self.common, how)?;
                 self.state = State::Working { work: Box::new(self.run(producer)?), is_merged: true };
             }
         }

@@ -1,24 +1,26 @@
 //! Batches that are held to be sorted.
 
 use alloc::format;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use marquetry_base::cast::{u64_of, usize_of_u32};
 use marquetry_base::{Budget, Buffer, Error, Price, RELEASE_PRICE, Result, Segmented};
 use marquetry_kernels::bits;
 
-use super::collected::{Collected, Compacting, room};
+use super::collected::{Collected, Compacting, no_entry, room};
 use crate::batch::{Batch, ColumnBatch, FixedBytes, Layout, Levels, Maxima, Values, check_column};
 use crate::growing::SLICE_BYTES;
 use crate::schema::{Leaf, Schema};
 use crate::write::released::Released;
 
-/// The prices of looking at a column; of copying strings; of finding where rows begin, and how long strings are; and of moving values to their
-/// rows.
+/// The prices of looking at a column; of copying strings; of finding where rows begin, and how long strings are; of moving values to their
+/// rows; and of translating indices.
 pub(super) const COLUMN_PRICE: Price = Price::per_kilovalue(60 << 10);
 const STRING_PRICE: Price = Price { kib: 900, kilovalue: 60 << 10 };
 pub(super) const START_PRICE: Price = Price::per_kilovalue(3 << 10);
 const PUT_PRICE: Price = Price { kib: 450, kilovalue: 30 << 10 };
+const TRANSLATE_PRICE: Price = Price::per_kilovalue(3 << 10);
 
 /// Values that are processed between two checks of the budget; and strings and their bytes.
 const SLICE_VALUES: usize = 1024;
@@ -35,8 +37,12 @@ pub(super) struct Stored {
     pub(super) columns: Vec<ColumnBatch>,
     /// Of nested columns.
     starts: Segmented<Option<Starts>>,
+    /// Instead of a column's values, indices of its dictionary.
+    indices: Segmented<Option<Vec<u16>>>,
     /// Bytes of memory, about.
     pub(super) held: u64,
+    /// Leading bytes that the keys of its rows share, as far as that is known.
+    pub(super) common: usize,
 }
 
 /// Where the rows of a nested column begin, and where the last one ends.
@@ -54,8 +60,12 @@ impl Stored {
         self.starts.get(column)?.as_ref()
     }
 
-    /// Begins to release everything: columns go to `released`, and the last column's starts are released with each
-    /// call. True once nothing is left here.
+    /// The indices that a column has instead of values.
+    pub(super) fn indices(&self, column: usize) -> Option<&[u16]> {
+        self.indices.get(column)?.as_deref()
+    }
+
+    /// Begins to release everything: columns go to `released`, and the rest is released column by column. True once nothing is left here.
     pub(super) fn release(&mut self, released: &mut Released, budget: &mut Budget<'_>) -> bool {
         if !self.columns.is_empty() {
             released.columns(core::mem::take(&mut self.columns));
@@ -63,7 +73,13 @@ impl Stored {
         while let Some(starts) = self.starts.pop() {
             budget.charge(RELEASE_PRICE, starts.as_ref().map_or(0, Starts::held), 1);
             if budget.is_spent() {
-                return self.starts.is_empty();
+                return self.starts.is_empty() && self.indices.is_empty();
+            }
+        }
+        while let Some(indices) = self.indices.pop() {
+            budget.charge(RELEASE_PRICE, indices.map_or(0, |indices| size_of_val(&*indices)), 1);
+            if budget.is_spent() {
+                return self.indices.is_empty();
             }
         }
         true
@@ -91,14 +107,29 @@ impl Starts {
     }
 }
 
+/// Rows that were gathered.
+#[derive(Debug)]
+pub(super) struct Rows {
+    pub(super) batch: Batch,
+    /// Of each column that has indices instead of values. Empty if none has.
+    pub(super) indices: Vec<Option<Vec<u16>>>,
+}
+
+/// A batch's indices as those of its column's dictionary: a number for each entry of the batch's.
+pub(super) type Renumbered = Arc<Vec<u16>>;
+
 /// A batch that is being converted so that any row can be taken.
 #[derive(Debug)]
 pub(super) struct Storing {
     stored: Stored,
     /// Copies strings, so that their original buffers can be released.
     copies: bool,
-    /// The current column.
+    /// Of each column whose dictionary is kept, what its indices become; or the indices. Shorter if no further column has any.
+    kept: Vec<Option<Renumbered>>,
+    given: Vec<Option<Vec<u16>>>,
+    /// The current column, and its indices.
     column: usize,
+    indices: Option<Vec<u16>>,
     work: Work,
     /// Values that others have replaced.
     released: Released,
@@ -114,6 +145,11 @@ enum Work {
         row: usize,
         value: usize,
     },
+    /// Indices become those of the column's dictionary, in their rows. Values so far.
+    Translating {
+        numbers: Renumbered,
+        value: usize,
+    },
     Strings(Compacting),
     Starts {
         starts: Starts,
@@ -124,8 +160,26 @@ enum Work {
 
 impl Storing {
     pub(super) fn new(batch: Batch, copies: bool) -> Storing {
-        let stored = Stored { rows: batch.rows, columns: batch.columns, ..Stored::default() };
-        Storing { stored, copies, column: 0, work: Work::Begin, released: Released::default() }
+        Storing {
+            stored: Stored { rows: batch.rows, columns: batch.columns, ..Stored::default() },
+            copies,
+            kept: Vec::new(),
+            given: Vec::new(),
+            column: 0,
+            indices: None,
+            work: Work::Begin,
+            released: Released::default(),
+        }
+    }
+
+    /// Of a batch whose dictionaries are kept, if there is a number for each of their entries.
+    pub(super) fn keeping(batch: Batch, kept: Vec<Option<Renumbered>>, copies: bool) -> Storing {
+        Storing { kept, ..Storing::new(batch, copies) }
+    }
+
+    /// Of rows that were gathered. Their strings are copied.
+    pub(super) fn gathered(rows: Rows) -> Storing {
+        Storing { given: rows.indices, ..Storing::new(rows.batch, true) }
     }
 
     /// Works on it: true once it is done.
@@ -168,8 +222,18 @@ impl Storing {
             match &mut self.work {
                 Work::Begin => {
                     budget.charge(COLUMN_PRICE, 0, 1);
+                    self.indices = self.given.get_mut(self.column).and_then(Option::take);
+                    if self.indices.is_some() {
+                        // It has no values to look at.
+                        self.work = next_of(column, false)?;
+                        continue;
+                    }
                     check(column, rows, leaf)?;
-                    self.work = if needs_spreading(column) {
+                    let numbers = self.kept.get_mut(self.column).and_then(Option::take);
+                    self.work = if let Some(numbers) = numbers {
+                        self.indices = Some(room(rows)?);
+                        Work::Translating { numbers, value: 0 }
+                    } else if needs_spreading(column) {
                         let values = if column.levels.is_some() { column.values.len() } else { rows };
                         Work::Spreading {
                             to: Collected::new(leaf.physical_type, values, 1)?,
@@ -185,6 +249,12 @@ impl Storing {
                     let until = all.min(*row + SLICE_VALUES);
                     let is_dense = column.layout == Layout::Dense;
                     let (first, mut bytes) = (*row, 0);
+                    if column.validity.is_none()
+                        && let Values::Dictionary(indices, entries) = &column.values
+                        && to.look_up(entries, indices.get(first..until).unwrap_or_default())?
+                    {
+                        (*row, *value) = (until, until);
+                    }
                     while *row < until && bytes < SLICE_BYTES {
                         let is_null = column.levels.is_none() && column.is_null(*row);
                         let (is_put, copied) = match (is_null, is_dense) {
@@ -210,6 +280,20 @@ impl Storing {
                     }
                     self.work = next_of(column, self.copies)?;
                 }
+                Work::Translating { numbers, value } => {
+                    let Some(indices) = &mut self.indices else {
+                        return Err(Error::internal("indices that are not there"));
+                    };
+                    let first = indices.len();
+                    translate(column, numbers, indices, value)?;
+                    budget.charge(TRANSLATE_PRICE, 0, indices.len() - first);
+                    if indices.len() < rows {
+                        return Ok(false);
+                    }
+                    self.released.values(core::mem::replace(&mut column.values, no_values()));
+                    column.layout = Layout::Spaced;
+                    self.work = next_of(column, false)?;
+                }
                 Work::Strings(compacting) => {
                     let Values::ByteArray(values) = &column.values else {
                         return Err(Error::internal("strings that are none"));
@@ -231,26 +315,31 @@ impl Storing {
                     self.work = next_of(column, false)?;
                 }
                 Work::Starts { starts, entry, values } => {
-                    let Some(levels) = &column.levels else {
-                        self.stored.starts.push(None);
-                        self.stored.held += u64_of(held_by(column));
-                        return Ok(true);
+                    let mut held = held_by(column);
+                    let starts = match &column.levels {
+                        None => None,
+                        Some(levels) => {
+                            if !find_starts(levels, leaf, starts, entry, values, budget)? {
+                                return Ok(false);
+                            }
+                            let found = (starts.values.len() - 1, usize_of_u32(*values));
+                            if found != (rows, column.values.len()) {
+                                return Err(Error::misuse(format!(
+                                    "levels that tell of {} rows and {} values, in a batch of {rows} and {}",
+                                    found.0,
+                                    found.1,
+                                    column.values.len()
+                                )));
+                            }
+                            held += starts.held();
+                            Some(core::mem::take(starts))
+                        }
                     };
-                    if !find_starts(levels, leaf, starts, entry, values, budget)? {
-                        return Ok(false);
-                    }
-                    let found = (starts.values.len() - 1, usize_of_u32(*values));
-                    if found != (rows, column.values.len()) {
-                        return Err(Error::misuse(format!(
-                            "levels that tell of {} rows and {} values, in a batch of {rows} and {}",
-                            found.0,
-                            found.1,
-                            column.values.len()
-                        )));
-                    }
-                    let starts = core::mem::take(starts);
-                    self.stored.held += u64_of(held_by(column) + starts.held());
-                    self.stored.starts.push(Some(starts));
+                    let indices = self.indices.take();
+                    held += indices.as_ref().map_or(0, |indices| size_of_val(&**indices));
+                    self.stored.held += u64_of(held);
+                    self.stored.starts.push(starts);
+                    self.stored.indices.push(indices);
                     return Ok(true);
                 }
             }
@@ -292,6 +381,38 @@ fn check(column: &ColumnBatch, rows: usize, leaf: &Leaf) -> Result<()> {
 pub(super) fn needs_spreading(column: &ColumnBatch) -> bool {
     let is_dense = column.levels.is_none() && column.layout == Layout::Dense && column.validity.is_some();
     is_dense || matches!(column.values, Values::Dictionary(..))
+}
+
+/// Appends the numbers of the next entries' indices, for a slice of rows, of which `value` have had a value.
+fn translate(column: &ColumnBatch, numbers: &[u16], to: &mut Vec<u16>, value: &mut usize) -> Result<()> {
+    let indices = match &column.values {
+        Values::Dictionary(indices, _) => &**indices,
+        // There are only nulls.
+        _ => &[],
+    };
+    let number = |index: Option<&u32>| {
+        let found = index.and_then(|index| numbers.get(usize_of_u32(*index)));
+        found.copied().ok_or_else(no_entry)
+    };
+    let until = column.rows.min(to.len() + SLICE_VALUES);
+    let Some(validity) = &column.validity else {
+        for index in indices.get(to.len()..until).unwrap_or_default() {
+            to.push(number(Some(index))?);
+        }
+        return if to.len() == until { Ok(()) } else { Err(Error::misuse("fewer values than rows")) };
+    };
+    for row in to.len()..until {
+        let is_there = validity.get(row);
+        let at = if column.layout == Layout::Dense { *value } else { row };
+        to.push(if is_there { number(indices.get(at))? } else { 0 });
+        *value += usize::from(is_there);
+    }
+    Ok(())
+}
+
+/// In the place of values of which there are indices.
+pub(super) fn no_values() -> Values {
+    Values::Int32(Buffer::default())
 }
 
 /// What must be done once each value is in its row.

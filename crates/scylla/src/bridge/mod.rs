@@ -44,6 +44,7 @@ mod form;
 mod insert;
 mod list;
 mod mapping;
+pub mod mutations;
 mod options;
 mod plan;
 mod render;

@@ -3,7 +3,7 @@
 //! * [`types`]: column types, printed and parsed;
 //! * [`identifier`]: names, when they need quotes, and which of them a server refuses;
 //! * [`literal`]: values, appended to a byte buffer (the hot path of a dump);
-//! * [`ddl`]: `CREATE TABLE`, `CREATE TYPE`, the head of an `INSERT`, and primary keys as a person
+//! * [`ddl`]: `CREATE TABLE`, `CREATE TYPE`, printed and read; the head of an `INSERT`, and primary keys as a person
 //!   types them.
 
 pub mod ddl;
@@ -11,7 +11,7 @@ pub mod identifier;
 pub mod literal;
 pub mod types;
 
-pub use ddl::{ColumnDef, KeySpec, Order, TableDef, TypeDef, insert_prefix};
+pub use ddl::{ColumnDef, Definitions, KeySpec, Order, TableDef, TypeDef, ViewDef, insert_prefix};
 pub use identifier::{Name, NameError, TableName};
 pub use literal::LiteralError;
 pub use types::{CqlType, TypeError};

@@ -6,6 +6,7 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::fmt;
 use core::num::NonZeroU32;
 
 use marquetry_base::{Error, Limit, Result};
@@ -163,6 +164,50 @@ impl MarshalType {
             MarshalType::Empty | MarshalType::Composite(_) | MarshalType::DynamicComposite(_) => return None,
         })
     }
+}
+
+/// The name of the class, without its package, as [`MarshalType::parse`] reads it.
+impl fmt::Display for MarshalType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let members = |f: &mut fmt::Formatter<'_>, class: &str, members: &[MarshalType]| {
+            for (number, member) in members.iter().enumerate() {
+                f.write_str(if number == 0 { class } else { "," })?;
+                member.fmt(f)?;
+            }
+            f.write_str(")")
+        };
+        match self {
+            MarshalType::Native(native) => {
+                // Of two classes of a type, the newer one comes later.
+                let class = NATIVE.iter().rfind(|(_, known)| known == native);
+                f.write_str(class.map_or("BytesType", |(class, _)| class))
+            }
+            MarshalType::Empty => f.write_str("EmptyType"),
+            MarshalType::List(element) => write!(f, "ListType({element})"),
+            MarshalType::Set(element) => write!(f, "SetType({element})"),
+            MarshalType::Map(key, value) => write!(f, "MapType({key},{value})"),
+            MarshalType::Tuple(all) => members(f, "TupleType(", all),
+            MarshalType::User { keyspace, name, fields } => {
+                write!(f, "UserType({keyspace},")?;
+                hex(f, name)?;
+                for (name, kind) in fields {
+                    f.write_str(",")?;
+                    hex(f, name)?;
+                    write!(f, ":{kind}")?;
+                }
+                f.write_str(")")
+            }
+            MarshalType::Vector(element, count) => write!(f, "VectorType({element},{count})"),
+            MarshalType::Frozen(inner) => write!(f, "FrozenType({inner})"),
+            MarshalType::Reversed(inner) => write!(f, "ReversedType({inner})"),
+            MarshalType::Composite(all) => members(f, "CompositeType(", all),
+            MarshalType::DynamicComposite(parameters) => write!(f, "DynamicCompositeType{parameters}"),
+        }
+    }
+}
+
+fn hex(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+    text.bytes().try_for_each(|byte| write!(f, "{byte:02x}"))
 }
 
 struct Parser<'a> {
@@ -373,6 +418,20 @@ mod tests {
         assert_eq!(fields[1], ("zip".to_string(), MarshalType::Native(CqlType::Int)));
         for (class, native) in NATIVE {
             assert_eq!(parse(class), MarshalType::Native(native.clone()));
+        }
+    }
+
+    #[test]
+    fn a_type_is_printed_as_it_is_read() {
+        for text in [
+            "MapType(UTF8Type,FrozenType(SetType(Int32Type)))",
+            "ReversedType(TimestampType)",
+            "VectorType(FloatType,3)",
+            "CompositeType(TupleType(UUIDType,EmptyType),ListType(ByteType))",
+            "UserType(ks,61646472,737472656574:UTF8Type,7a6970:Int32Type)",
+            "DynamicCompositeType(b=>BytesType,a=>AsciiType)",
+        ] {
+            assert_eq!(parse(text).to_string(), text);
         }
     }
 

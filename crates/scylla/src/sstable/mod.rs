@@ -25,13 +25,16 @@
 pub mod batch;
 pub mod checksums;
 mod chunks;
+pub mod compare;
 pub mod compression_info;
 pub mod counter;
 mod data;
+mod definition;
 mod elements;
 pub mod filter;
 pub mod index;
 pub mod marshal;
+pub mod merge;
 pub mod scylla_metadata;
 pub mod statistics;
 mod table_columns;

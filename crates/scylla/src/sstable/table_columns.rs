@@ -3,7 +3,7 @@
 //! SSTables of one table differ: a column that was added or dropped is not in all of them, a user-defined type may have got a field. Here they
 //! are one list, and a [`ColumnMap`] brings the batches of an SSTable into its order.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -30,6 +30,8 @@ pub struct TableColumns {
     pub statics: Vec<HeaderColumn>,
     /// The other columns, in the same order.
     pub regulars: Vec<HeaderColumn>,
+    /// The names of columns that SSTables have and the table does not.
+    left_out: BTreeSet<Vec<u8>>,
 }
 
 /// A column of the primary key.
@@ -90,12 +92,25 @@ impl TableColumns {
             MarshalType::Composite(members) => members.clone(),
             one => alloc::vec![one.clone()],
         };
-        let mut columns =
-            TableColumns { partition_key: Vec::new(), clustering: Vec::new(), statics, regulars };
+        let mut columns = TableColumns {
+            partition_key: Vec::new(),
+            clustering: Vec::new(),
+            statics,
+            regulars,
+            left_out: BTreeSet::new(),
+        };
         columns.partition_key = columns.keys(key, "pk", names.map(|names| &names.partition_key))?;
         columns.clustering =
             columns.keys(first.clustering.clone(), "ck", names.map(|names| &names.clustering))?;
         Ok(columns)
+    }
+
+    /// Leaves out columns that were dropped: their cells are left out of batches.
+    pub fn leave_out(&mut self, is_dropped: impl Fn(&HeaderColumn) -> bool) {
+        let TableColumns { statics, regulars, left_out, .. } = self;
+        for columns in [statics, regulars] {
+            left_out.extend(columns.extract_if(.., |column| is_dropped(column)).map(|column| column.name));
+        }
     }
 
     /// The columns that have cells: the static ones, and then the others.
@@ -121,6 +136,10 @@ impl TableColumns {
         let all: Vec<&HeaderColumn> = self.cells().collect();
         let mut columns = Vec::new();
         for column in header.statics.iter().chain(&header.regulars) {
+            if self.left_out.contains(&column.name) {
+                columns.push(Mapped { number: None, becomes_bytes: false });
+                continue;
+            }
             let found =
                 by_name.get(column.name.as_slice()).and_then(|number| Some((*number, all.get(*number)?)));
             let Some((number, of_table)) = found else {
@@ -128,15 +147,32 @@ impl TableColumns {
                 return Err(Error::misuse(format!("the table has no column {name}")));
             };
             let becomes_bytes = is_string(&of_table.kind) && !is_string(&column.kind);
-            columns.push(Mapped { number, becomes_bytes });
+            columns.push(Mapped { number: Some(number), becomes_bytes });
         }
         let is_same = columns.len() == all.len()
-            && columns.iter().enumerate().all(|(at, column)| column.number == at && !column.becomes_bytes);
+            && columns
+                .iter()
+                .enumerate()
+                .all(|(at, column)| column.number == Some(at) && !column.becomes_bytes);
         Ok(ColumnMap {
             columns,
             is_same,
             empty: all.iter().map(|column| Values::of(cell_bytes(&column.kind))).collect(),
         })
+    }
+
+    /// Gives key columns other names.
+    ///
+    /// # Errors
+    ///
+    /// As [`TableColumns::new`].
+    pub(super) fn name_keys(&mut self, names: &KeyNames) -> Result<()> {
+        let kinds = |keys: Vec<KeyColumn>| keys.into_iter().map(|key| key.kind).collect();
+        let partition_key = kinds(core::mem::take(&mut self.partition_key));
+        let clustering = kinds(core::mem::take(&mut self.clustering));
+        self.partition_key = self.keys(partition_key, "pk", Some(&names.partition_key))?;
+        self.clustering = self.keys(clustering, "ck", Some(&names.clustering))?;
+        Ok(())
     }
 
     fn keys(
@@ -189,7 +225,8 @@ pub struct ColumnMap {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Mapped {
-    number: usize,
+    /// `None`: it is left out.
+    number: Option<usize>,
     /// Its values are numbers here, and strings in the table.
     becomes_bytes: bool,
 }
@@ -200,9 +237,9 @@ impl ColumnMap {
         self.is_same
     }
 
-    /// The number that a column of the SSTable, static or not, has in the table.
+    /// The number that a column of the SSTable, static or not, has in the table. `None` for one that is left out.
     pub fn number(&self, column: usize) -> Option<usize> {
-        self.columns.get(column).map(|mapped| mapped.number)
+        self.columns.get(column).and_then(|mapped| mapped.number)
     }
 
     /// Makes a batch of the SSTable one of the table. Arrays are moved; those of numbers of a column that has become `blob` or `varint` are
@@ -227,7 +264,7 @@ impl ColumnMap {
             if mapped.becomes_bytes {
                 to_bytes(&mut cells);
             }
-            if let Some(column) = batch.columns.get_mut(mapped.number) {
+            if let Some(column) = mapped.number.and_then(|number| batch.columns.get_mut(number)) {
                 *column = cells;
             }
         }
@@ -423,6 +460,21 @@ mod tests {
         assert_eq!(of_table.columns[2].values, Values::Strings(numbers));
         assert!(of_table.columns[2].empties.is_empty() && of_table.columns[3].is_empty());
         assert_eq!(map.apply(MutationBatch::default()).unwrap_err().kind(), ErrorKind::Misuse);
+    }
+
+    #[test]
+    fn dropped_columns_are_left_out() {
+        let of = header("Int32Type", &[], &[("a", "Int32Type"), ("b", "UTF8Type"), ("c", "Int32Type")]);
+        let mut table = TableColumns::new(&[&of], None).unwrap();
+        table.leave_out(|column| column.name == b"b");
+        assert_eq!(regulars(&table), [("a", kind("Int32Type")), ("c", kind("Int32Type"))]);
+        let map = table.index_of(&of).unwrap();
+        assert_eq!([0, 1, 2].map(|column| map.number(column)), [Some(0), None, Some(1)]);
+        let four = |value| Cells { values: Values::Four(alloc::vec![value]), ..Cells::default() };
+        let text = Cells { values: Values::Strings(Strings::default()), ..Cells::default() };
+        let batch =
+            MutationBatch { columns: alloc::vec![four(1), text, four(2)], ..MutationBatch::default() };
+        assert_eq!(map.apply(batch).unwrap().columns, [four(1), four(2)]);
     }
 
     #[test]

@@ -4,7 +4,9 @@
 //! bytes, are the number, the most significant byte first; so a number takes one to nine bytes. (Cassandra:
 //! `utils/vint/VIntCoding.java`.)
 
-use marquetry_base::cast::{bits_i64, usize_of_u32};
+use alloc::vec::Vec;
+
+use marquetry_base::cast::{bits_i64, bits_u64, usize_of_u32};
 
 /// The most bytes of a number.
 pub const VINT_BYTES_MAX: usize = 9;
@@ -50,10 +52,29 @@ pub fn signed(bytes: &[u8]) -> Option<(i64, usize)> {
     Some((bits_i64(value >> 1) ^ -bits_i64(value & 1), length))
 }
 
+/// Appends an unsigned number, in as few bytes as it takes.
+pub(crate) fn push_unsigned(out: &mut Vec<u8>, value: u64) {
+    let bits = usize_of_u32(64 - (value | 1).leading_zeros());
+    // Each byte has room for seven bits, but for the ninth.
+    let extra = if bits > 56 { 8 } else { (bits - 1) / 7 };
+    let bytes = value.to_be_bytes();
+    let first = out.len();
+    out.extend_from_slice(&bytes[7 - extra.min(7)..]);
+    if extra == 8 {
+        out.insert(first, 0xff);
+    } else {
+        out[first] |= !(0xff_u8 >> extra);
+    }
+}
+
+/// Appends a signed number, in zigzag encoding.
+pub(crate) fn push_signed(out: &mut Vec<u8>, value: i64) {
+    push_unsigned(out, bits_u64(value << 1 ^ value >> 63));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::vec::Vec;
 
     /// As `VIntCoding.writeUnsignedVInt` writes it.
     fn written(value: u64) -> Vec<u8> {
@@ -79,6 +100,9 @@ mod tests {
         values.extend([u64::MAX, u64::MAX / 3]);
         for value in values {
             let bytes = written(value);
+            let mut pushed = alloc::vec![7];
+            push_unsigned(&mut pushed, value);
+            assert_eq!(pushed[1..], bytes, "{value}");
             assert_eq!(unsigned(&bytes), Some((value, bytes.len())), "{value}");
             for end in 0..bytes.len() {
                 assert_eq!(unsigned(&bytes[..end]), None, "{value}, {end} bytes");
@@ -93,6 +117,9 @@ mod tests {
     fn zigzag() {
         for (value, bytes) in [(0, [0]), (-1, [1]), (1, [2]), (-2, [3]), (63, [126])] {
             assert_eq!(signed(&bytes), Some((value, 1)));
+            let mut pushed = Vec::new();
+            push_signed(&mut pushed, value);
+            assert_eq!(pushed, bytes);
         }
         assert_eq!(signed(&[0xff; 9]), Some((i64::MIN, 9)));
     }

@@ -14,6 +14,8 @@ mod files;
 mod hostile;
 mod index;
 mod json;
+mod mapping;
+mod random;
 mod scylla_chunks;
 mod soak;
 mod values;

@@ -9,6 +9,7 @@ use marquetry_base::{Detail, Error, ErrorKind, Result};
 use marquetry_parquet::batch::{Batch, ColumnBatch, Layout, Value};
 use marquetry_parquet::format::SortingColumn;
 use marquetry_parquet::schema::{FieldDef, FieldType, Meaning, Schema};
+use marquetry_parquet::sort::SortOptions;
 
 use super::found::RowId;
 use super::leaves::Run;
@@ -133,13 +134,9 @@ impl Side {
         };
         // Both tables are sorted, and merged at the same time.
         let memory_bytes = (options.memory_bytes / 2).max(1);
-        let sorting = Sorting::new(
-            (&table.schema, table.rows),
-            &by,
-            memory_bytes,
-            (threads_of(options), &options.cancel),
-            None,
-        );
+        let sort = SortOptions { memory_bytes, rows: table.rows, ..SortOptions::default() };
+        let host = (threads_of(options), &options.cancel);
+        let sorting = Sorting::new(&table.schema, &by, sort, host, None);
         let mut sorting = sorting.map_err(wrong)?;
         while let Some((piece, batch)) = self.reading.next_batch()? {
             let rows = u64_of(batch.rows);

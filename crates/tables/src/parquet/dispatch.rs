@@ -7,6 +7,7 @@ use marquetry_base::cast::usize_of_u32;
 use marquetry_base::{Error, ErrorKind, Result};
 use marquetry_parquet::batch::{Batch, ColumnBatch, Values};
 use marquetry_parquet::schema::Schema;
+use marquetry_parquet::sort::SortOptions;
 
 use super::folder::{Folder, NewFiles};
 use super::gathered::{Gathered, Plain};
@@ -333,7 +334,8 @@ impl Further {
             none => {
                 let (threads, by) = ((host.threads, &host.cancel), partitioning.order());
                 let scratch = host.scratch.as_deref();
-                none.insert(Sorting::new((schema, None), &by, host.memory_bytes, threads, scratch)?)
+                let sort = SortOptions { memory_bytes: host.memory_bytes, ..SortOptions::default() };
+                none.insert(Sorting::new(schema, &by, sort, threads, scratch)?)
             }
         };
         for some in self.rows.chunks(chunk_rows(batch)) {

@@ -1,6 +1,7 @@
 //! Rows that are sorted are those that came, in order, however much is held and whatever the host does.
 
 use std::cmp::Ordering;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use marquetry_base::{Budget, ErrorKind, Machine, Step};
@@ -409,4 +410,185 @@ fn greatest_keys_come_before_the_end() {
         let (_, sorted) = sort(&schema, &given, &by, options, Manner::KIND).unwrap();
         assert!(rows(&schema, &sorted) == expected, "with {memory_bytes} bytes");
     }
+}
+
+/// The same batch, with dictionaries of these entries in the flat columns whose values are among them.
+fn with_dictionaries(mut batch: Batch, entries: &[Option<Arc<Values>>]) -> Batch {
+    let bytes_of = |values: &Values, at: usize| {
+        let mut all = Vec::new();
+        with_bytes(values, at, |bytes| all.extend_from_slice(bytes));
+        all
+    };
+    for (column, entries) in batch.columns.iter_mut().zip(entries) {
+        let Some(entries) = entries else { continue };
+        let numbers: HashMap<Vec<u8>, u32> =
+            (0..).zip(0..entries.len()).map(|(number, at)| (bytes_of(entries, at), number)).collect();
+        let index = |at: usize| {
+            let is_null = column.layout == Layout::Spaced && column.is_null(at);
+            if is_null { Some(0) } else { numbers.get(&bytes_of(&column.values, at)).copied() }
+        };
+        if let Some(indices) = (0..column.values.len()).map(index).collect::<Option<Vec<u32>>>() {
+            column.values = Values::Dictionary(indices.into(), Arc::clone(entries));
+        }
+    }
+    batch
+}
+
+/// The values of a batch's flat columns, as dictionaries from this value on.
+fn entries_of(batch: &Batch, from: usize) -> Vec<Option<Arc<Values>>> {
+    let entries = |column: &ColumnBatch| {
+        let is_flat = column.levels.is_none() && !matches!(column.values, Values::Boolean(_));
+        is_flat.then(|| Arc::new(column.values.slice(from.min(column.values.len() - 1)..column.values.len())))
+    };
+    batch.columns.iter().map(entries).collect()
+}
+
+fn has_dictionaries(sorted: &[Batch]) -> Vec<usize> {
+    let is_dictionary = |column: &&ColumnBatch| matches!(column.values, Values::Dictionary(..));
+    sorted.iter().map(|batch| batch.columns.iter().filter(is_dictionary).count()).collect()
+}
+
+/// Dictionaries of several sources become one; their rows are those of values, in memory and by way of runs.
+#[test]
+fn dictionaries_are_kept() {
+    let schema = given::schema(&TYPES, &["required", "optional", "list"]);
+    let flat = 2 * TYPES.len();
+    for layout in [Layout::Spaced, Layout::Dense] {
+        let plain: Vec<Batch> = (3..)
+            .zip([300, 150, 40, 200, 120])
+            .map(|(seed, rows)| given::batch(&schema, rows, Flavour::Few, layout, seed))
+            .collect();
+        // Two sources, of which the second has other entries, or the same in another order; and a batch that is small.
+        let [first, second] = [entries_of(&plain[0], 0), entries_of(&plain[3], 7)];
+        let given: Vec<Batch> = (plain.iter().zip([&first, &first, &first, &second, &second]))
+            .map(|(batch, entries)| with_dictionaries(batch.clone(), entries))
+            .collect();
+        let keys = [by(&schema, "int32_optional", false, true), by(&schema, "bytes_required", true, false)];
+        let expected = expected(&schema, &given, &keys);
+        // Not those of booleans and keys.
+        assert_eq!(has_dictionaries(&given), [flat - 2; 5]);
+        for keep_dictionaries in [true, false] {
+            // All in memory; some of it; nothing.
+            for memory_bytes in [u64::MAX, 100_000, 1] {
+                let options = SortOptions { keep_dictionaries, ..options(memory_bytes) };
+                let (_, sorted) = sort(&schema, &given, &keys, options.clone(), Manner::KIND).unwrap();
+                assert!(
+                    rows(&schema, &sorted) == expected,
+                    "{layout:?}, {keep_dictionaries}, {memory_bytes}"
+                );
+                match keep_dictionaries && memory_bytes == u64::MAX {
+                    true => assert_eq!(has_dictionaries(&sorted), [flat - 4]),
+                    false => assert!(has_dictionaries(&sorted).iter().all(|columns| *columns == 0)),
+                }
+            }
+        }
+    }
+}
+
+/// The same with hosts of every manner, which get the same batches and the same runs.
+#[test]
+fn dictionaries_are_kept_whatever_the_host_does() {
+    let schema = given::schema(&[TYPES[1], TYPES[6], TYPES[7]], &["required", "optional"]);
+    let plain: Vec<Batch> = (3..)
+        .zip([300, 40, 1100])
+        .map(|(seed, rows)| given::batch(&schema, rows, Flavour::Few, Layout::Dense, seed))
+        .collect();
+    let [first, second] = [entries_of(&plain[0], 0), entries_of(&plain[2], 7)];
+    let given: Vec<Batch> = (plain.iter().zip([&first, &first, &second]))
+        .map(|(batch, entries)| with_dictionaries(batch.clone(), entries))
+        .collect();
+    let keys = [by(&schema, "int32_optional", false, true)];
+    for (memory_bytes, dictionaries) in [(u64::MAX, 5), (20_000, 0)] {
+        let options = SortOptions { keep_dictionaries: true, ..options(memory_bytes) };
+        let (kind, all) = sort(&schema, &given, &keys, options.clone(), Manner::KIND).unwrap();
+        assert!(rows(&schema, &all) == expected(&schema, &given, &keys));
+        assert!(has_dictionaries(&all).iter().all(|columns| *columns == dictionaries));
+        assert_eq!(kind.objects.contains_key(&SPILL), dictionaries == 0);
+        for manner in [Manner::USUAL, Manner { budget: 1, ..Manner::KIND }] {
+            let (written, sorted) = sort(&schema, &given, &keys, options.clone(), manner).unwrap();
+            assert!(sorted == all, "{manner:?}");
+            assert!(kind.objects.get(&SPILL) == written.objects.get(&SPILL), "{manner:?}");
+            if manner.budget == 1 {
+                assert!(written.report.units_max < SORT_UNITS_MAX, "{}", written.report.units_max);
+            }
+        }
+    }
+}
+
+/// What is no dictionary that can be kept: too many entries, long ones, none at all; and indices without an entry.
+#[test]
+fn dictionaries_that_are_not_kept() {
+    let leaf = |name: &str, kind| FieldDef::new(name, FieldType::Leaf(kind, None));
+    let fields = [
+        leaf("id", PhysicalType::Int64).required(),
+        leaf("text", PhysicalType::ByteArray),
+        leaf("number", PhysicalType::Double),
+    ];
+    let schema = Arc::new(Schema::of_fields(&fields).unwrap());
+    let strings = |all: &[String]| {
+        let bytes = all.concat().into_bytes();
+        Arc::new(Values::ByteArray(ByteArrays::from_lengths(bytes.into(), all.iter().map(String::len))))
+    };
+    let batch = |texts: &Arc<Values>, numbers: &Arc<Values>, rows: usize, start: u64, are_null: bool| {
+        let random = |row: u64| (row + start).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33;
+        let rows_u64 = u64::try_from(rows).unwrap();
+        let index = |row: u64, entries: &Values| match u64::try_from(entries.len()).unwrap() {
+            0 => 0,
+            entries => u32::try_from(random(row) % entries).unwrap(),
+        };
+        let indices = |of: &Arc<Values>| {
+            Values::Dictionary(
+                (0..rows_u64).map(|row| index(row, of)).collect::<Vec<_>>().into(),
+                Arc::clone(of),
+            )
+        };
+        let ids: Vec<i64> = (0..rows_u64).map(|row| i64::try_from(random(row)).unwrap()).collect();
+        let mut batch = Batch::of_values([ids.into(), indices(texts), indices(numbers)]).unwrap();
+        for column in batch.columns.iter_mut().skip(1).filter(|_| are_null) {
+            (column.nulls, column.validity) = (rows, Some((0..rows).map(|_| false).collect()));
+            column.layout = Layout::Spaced;
+        }
+        batch
+    };
+    let texts = |count: usize, salt: &str| {
+        strings(&(0..count).map(|n| format!("{salt}, entry {n}")).collect::<Vec<_>>())
+    };
+    let numbers = |count: u32| Arc::new(Values::Double((0..count).map(f64::from).collect::<Vec<_>>().into()));
+    let long = strings(&["short".into(), "x".repeat(5000), "y".repeat(20)]);
+    let keys = [SortingColumn { column: 0, descending: true, nulls_first: false }];
+    let of = |given: &[Batch]| {
+        let options = SortOptions { keep_dictionaries: true, ..options(u64::MAX) };
+        let (_, sorted) = sort(&schema, given, &keys, options.clone(), Manner::KIND).unwrap();
+        assert!(rows(&schema, &sorted) == expected(&schema, given, &keys));
+        has_dictionaries(&sorted)
+    };
+    let few = (texts(100, "a"), numbers(3));
+    assert_eq!(of(&[batch(&few.0, &few.1, 1500, 1, false), batch(&few.0, &few.1, 1500, 9, true)]), [2]);
+    // Twice as many rows as a batch has, of two sources with different entries.
+    let sources =
+        [batch(&few.0, &few.1, 9000, 1, false), batch(&texts(200, "b"), &numbers(9), 9000, 7, false)];
+    assert_eq!(of(&sources), [2; 3]);
+    let [many, none] = [texts(20_000, "many"), texts(0, "")];
+    let of_texts = |first: &Arc<Values>, second: &Arc<Values>, are_null| {
+        of(&[batch(first, &few.1, 2000, 1, false), batch(second, &few.1, 2000, 9, are_null)])
+    };
+    assert_eq!(of_texts(&many, &many, false), [2]);
+    assert_eq!(of_texts(&many, &texts(20_000, "other"), false), [1], "more than 32,768 entries of both");
+    assert_eq!(of_texts(&few.0, &texts(40_000, "too many"), false), [1]);
+    assert_eq!(of_texts(&few.0, &long, false), [1]);
+    // Only nulls need no entry, once there are some.
+    assert_eq!(of_texts(&few.0, &none, true), [2]);
+    let nulls_first = [batch(&none, &few.1, 2000, 1, true), batch(&few.0, &few.1, 2000, 9, false)];
+    assert_eq!(of(&nulls_first), [1]);
+    // Not enough memory for what finds the entries.
+    let little = SortOptions { keep_dictionaries: true, ..options(3 << 20) };
+    let given = [batch(&many, &few.1, 2000, 1, false)];
+    let (_, sorted) = sort(&schema, &given, &keys, little, Manner::KIND).unwrap();
+    assert!(rows(&schema, &sorted) == expected(&schema, &given, &keys));
+    assert!(has_dictionaries(&sorted).iter().all(|columns| *columns < 2));
+    let mut wrong = batch(&few.0, &few.1, 1500, 1, false);
+    wrong.columns[1].values = Values::Dictionary(vec![100; 1500].into(), Arc::clone(&few.0));
+    let error = sort(&schema, &[wrong], &keys, options(u64::MAX), Manner::KIND).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Misuse);
+    assert_eq!(error.to_string(), "an index that the dictionary of its batch does not have (column text)");
 }

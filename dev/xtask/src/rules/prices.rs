@@ -11,7 +11,9 @@ pub const MEASURED_IN: &[&str] = &[
     "crates/parquet/examples/encode.rs",
     "crates/parquet/examples/page_bloom.rs",
     "crates/parquet/examples/sort.rs",
+    "crates/scylla/examples/mutation_mapping.rs",
     "crates/scylla/examples/sstable_scan.rs",
+    "crates/scylla/examples/tables/mod.rs",
 ];
 
 /// Prices that nothing measures yet, and why.
@@ -42,6 +44,14 @@ const UNMEASURED: &[(&str, &str)] = &[
     ("write/translation.rs TRANSLATE_PRICE", WRITER),
     ("write/statistics.rs NUMBER_PRICE", WRITER),
     ("write/statistics.rs STRING_PRICE", WRITER),
+    ("bridge/mutations/mapper.rs MOVE_PRICE", "only a row of more than a batch is moved, which is copying"),
+    ("bridge/mutations/statics.rs REPEAT_PRICE", "the example maps to full, which repeats no static values"),
+    ("bridge/mutations/statics.rs ELEMENT_PRICE", "as bridge/mutations/statics.rs REPEAT_PRICE"),
+    (
+        "bridge/mutations/partition_work.rs PLACE_PRICE",
+        "the mapping verbatim is there to be compared, in size",
+    ),
+    ("bridge/mutations/partition_work.rs CELL_PRICE", "as bridge/mutations/partition_work.rs PLACE_PRICE"),
 ];
 
 /// The prices are set by what their loops do; the bench of writing large things has no case that is mostly of them.

@@ -260,6 +260,19 @@ impl Store for Stores {
         Ok(found.into_keys().collect())
     }
 
+    fn list(&self, directory: &Path) -> Result<Vec<(PathBuf, u64)>> {
+        let Some(remote) = self.remote(directory)? else { return LocalFiles.list(directory) };
+        if remote.address.scheme == Scheme::Http {
+            let error = Error::unsupported("an HTTP server lists no directories").with(Detail::Address);
+            return Err(remote.about(error));
+        }
+        let listed = find::list(&remote)?.into_iter();
+        let path = |key: &Key| PathBuf::from(remote.address.with_key(key.as_ref()).name);
+        let mut found: Vec<(PathBuf, u64)> = listed.map(|(key, bytes)| (path(&key), bytes)).collect();
+        found.sort();
+        Ok(found)
+    }
+
     fn open(&self, path: &Path) -> Result<(Box<dyn ByteSource + Send>, ObjectVersion)> {
         let Some(remote) = self.remote(path)? else { return LocalFiles.open(path) };
         let opened = self.opened(&remote, path)?.ok_or_else(|| source::without_ranges(&remote))?;

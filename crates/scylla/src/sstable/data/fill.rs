@@ -6,7 +6,7 @@ use crate::sstable::batch::{Cells, MutationBatch, Strings, Values};
 
 /// A number of things in a batch, of which there are never more than 32 bits count: each takes a byte of data at least.
 #[inline]
-pub(super) fn number_of(count: usize) -> u32 {
+pub(in crate::sstable) fn number_of(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
@@ -20,7 +20,7 @@ pub(super) fn note_growth(moved: &mut usize, strings: &Strings, bytes: usize) {
 
 /// Adds a value whose length is right.
 #[inline]
-pub(super) fn push_value(values: &mut Values, value: &[u8]) {
+pub(in crate::sstable) fn push_value(values: &mut Values, value: &[u8]) {
     match values {
         Values::Four(values) => values.push(i32::from_be_bytes(array(value))),
         Values::Eight(values) => values.push(i64::from_be_bytes(array(value))),
@@ -37,7 +37,7 @@ fn array<const N: usize>(value: &[u8]) -> [u8; N] {
 }
 
 /// Adds a value of no bytes.
-pub(super) fn push_empty(cells: &mut Cells, number: u32, is_alive: bool) {
+pub(in crate::sstable) fn push_empty(cells: &mut Cells, number: u32, is_alive: bool) {
     if is_alive && !matches!(cells.values, Values::Strings(_) | Values::None(_)) {
         cells.empties.push(number);
     }
@@ -45,7 +45,7 @@ pub(super) fn push_empty(cells: &mut Cells, number: u32, is_alive: bool) {
 }
 
 /// Begins a batch with the partition that the last one ended with.
-pub(super) fn continue_partition(last: &MutationBatch, next: &mut MutationBatch) {
+pub(in crate::sstable) fn continue_partition(last: &MutationBatch, next: &mut MutationBatch) {
     let Some(number) = last.partitions.ends.len().checked_sub(1) else { return };
     next.partitions.keys.push(last.partitions.keys.get(number).unwrap_or_default());
     next.partitions.offsets.push(last.partitions.offsets.get(number).copied().unwrap_or_default());
@@ -59,7 +59,7 @@ pub(super) fn continue_partition(last: &MutationBatch, next: &mut MutationBatch)
 }
 
 /// Begins a batch with the entry that the last one ended with, which is a row.
-pub(super) fn continue_entry(last: &MutationBatch, next: &mut MutationBatch) {
+pub(in crate::sstable) fn continue_entry(last: &MutationBatch, next: &mut MutationBatch) {
     let (from, to) = (&last.entries, &mut next.entries);
     let Some(number) = from.kinds.len().checked_sub(1) else { return };
     let entry = number_of(number);

@@ -8,7 +8,7 @@
 //! one left, at most an element. So partitions and rows of any size are read in the memory of a chunk and a batch; a value must fit a batch,
 //! and has [a limit of its own](marquetry_base::Limits::value_bytes).
 
-mod fill;
+pub(super) mod fill;
 mod layout;
 mod parser;
 mod value;

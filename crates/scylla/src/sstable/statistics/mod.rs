@@ -130,6 +130,24 @@ impl Histogram {
         self.buckets.iter().fold(0, |sum, (_, count)| sum.saturating_add(*count))
     }
 
+    /// The bound of the bucket that has the thing before which this share of them is, in percent; 0 if there are none.
+    ///
+    /// ```
+    /// use marquetry_scylla::sstable::statistics::Histogram;
+    ///
+    /// let sizes = Histogram { buckets: vec![(10, 98), (20, 1), (30, 1)] };
+    /// assert_eq!([50, 98, 99, 100].map(|percent| sizes.percentile(percent)), [10, 10, 20, 30]);
+    /// ```
+    pub fn percentile(&self, percent: u64) -> u64 {
+        let wanted = u128::from(self.count()) * u128::from(percent.min(100));
+        let mut seen = 0_u128;
+        let is_there = |(_, count): &&(u64, u64)| {
+            seen += 100 * u128::from(*count);
+            *count > 0 && seen >= wanted
+        };
+        self.buckets.iter().find(is_there).map_or(0, |(bound, _)| *bound)
+    }
+
     /// The bound of the last bucket that is not empty; 0 if all are.
     pub fn most(&self) -> u64 {
         self.buckets.iter().rev().find(|(_, count)| *count > 0).map_or(0, |(bound, _)| *bound)

@@ -1,0 +1,79 @@
+//! The options of SSTables.
+
+use clap::{Args, ValueEnum};
+
+use marquetry::base::Error;
+use marquetry::tables::sstables::{MutationMapping, SstablesOptions, TokenRange, time_at};
+
+use crate::failure::Outcome;
+use crate::text::TextArgs;
+
+/// How SSTables are read.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct SstableArgs {
+    /// Rows of SSTables [default: full; for CQL, logical]
+    #[arg(long, value_enum, value_name = "MAPPING", help_heading = "SSTables")]
+    mapping: Option<Mapping>,
+
+    /// Time of --mapping logical: 2024-02-29T12:00:00Z, or seconds since 1970 [default: now]
+    ///
+    /// What had expired by then is left out. What was written later is there.
+    #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "SSTables")]
+    at: Option<u32>,
+
+    /// Token range of the partitions of SSTables: A:B is those with A < token <= B; each may be missing
+    #[arg(long, value_name = "A:B", value_parser = parse_range, allow_hyphen_values = true, help_heading = "SSTables")]
+    token_range: Option<TokenRange>,
+
+    /// The rows become CQL, which has no column for what only `full` has.
+    #[arg(skip)]
+    pub(crate) is_for_cql: bool,
+}
+
+fn parse_time(text: &str) -> Result<u32, String> {
+    time_at(text).map_err(|error| error.message().to_owned())
+}
+
+fn parse_range(text: &str) -> Result<TokenRange, String> {
+    text.parse().map_err(|error: Error| error.message().to_owned())
+}
+
+/// What a row is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Mapping {
+    /// Everything: a row each row and deletion, write times, TTLs and tombstones in the column `mutation`
+    Full,
+    /// What a SELECT returns, of all SSTables merged
+    Logical,
+    /// Everything, in the layout that was published first
+    Verbatim,
+}
+
+impl SstableArgs {
+    /// An option that is given.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let given = [
+            (self.mapping.is_some(), "--mapping"),
+            (self.at.is_some(), "--at"),
+            (self.token_range.is_some(), "--token-range"),
+        ];
+        given.into_iter().find(|given| given.0).map(|given| given.1)
+    }
+
+    /// What is asked for; the table's definition is an option of text, too.
+    pub(crate) fn options(&self, text: &TextArgs, mut options: SstablesOptions) -> Outcome<SstablesOptions> {
+        options.mapping = match self.mapping {
+            Some(Mapping::Full) => MutationMapping::Full,
+            Some(Mapping::Logical) => MutationMapping::Logical,
+            Some(Mapping::Verbatim) => MutationMapping::Verbatim,
+            None if self.is_for_cql || self.at.is_some() => MutationMapping::Logical,
+            None => MutationMapping::Full,
+        };
+        (options.at, options.tokens) = (self.at, self.token_range);
+        let file = text.schema_file.as_ref().map(|path| path.to_string_lossy().into_owned());
+        if let Some(definition) = text.schema.as_ref().or(file.as_ref()) {
+            options.definition = definition.parse()?;
+        }
+        Ok(options)
+    }
+}

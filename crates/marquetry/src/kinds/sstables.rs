@@ -1,0 +1,24 @@
+//! `sstable:…`: the SSTables of a table.
+
+use std::sync::Arc;
+
+use marquetry_base::{Error, Result};
+use marquetry_tables::Address;
+use marquetry_tables::sstables::Sstables;
+
+use super::kind::{OpenedSource, SourceKind};
+use crate::options::{OptionGroup, SourceOptions};
+
+pub(crate) const SOURCE: SourceKind =
+    SourceKind { spelled: "sstable:DIR", is_of: |address| address.sstables().is_some(), open: open_sstables };
+
+fn open_sstables(addresses: &[Address], options: &SourceOptions) -> Result<OpenedSource> {
+    let [address] = addresses else {
+        return Err(Error::misuse(
+            "SSTables of one table are one address: a directory, or a pattern such as 'sstable:node*/data/ks/t-*'",
+        ));
+    };
+    let path = address.sstables().ok_or_else(|| Error::internal("SSTables without a path"))?;
+    let source = Sstables::open(path, &options.sstables)?;
+    Ok(OpenedSource { source: Arc::new(source), takes: &[OptionGroup::Sstables] })
+}

@@ -1,0 +1,573 @@
+//! A batch of Parquet on its way back to a batch of writes.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use marquetry_base::cast::{u64_of, usize_of_u32};
+use marquetry_base::{Budget, Bytes, Error, Limits, Price, Result};
+use marquetry_parquet::batch::{Batch, ColumnBatch, Value};
+
+use super::elements::{Cell, Merging};
+use super::encode::{LeafReader, complete, encode, readers};
+use super::listed::{List, expiry, seconds};
+use super::plan::{ColumnPlan, MutationLeaves, Plan};
+use super::rows::{NO_ROW, RowKind, number_of};
+use super::shape::Multi;
+use crate::sstable::TableColumns;
+use crate::sstable::batch::{
+    Cells, ClusteringColumn, Continues, Deletion, EntryKind, Expiry, MutationBatch, NO_TIMESTAMP, Values,
+};
+
+/// The price of a row of a column that is looked at, and of a value with its bytes.
+const LOOK_PRICE: Price = Price::per_kilovalue(12 << 10);
+const VALUE_PRICE: Price = Price { kib: 300, kilovalue: 60 << 10 };
+/// Rows between two looks at the budget.
+const SLICE_ROWS: usize = 256;
+
+/// What the last batch ended with.
+#[derive(Debug, Default)]
+pub(super) struct Last {
+    /// The key of its last partition, once there was one, and its deletion.
+    key: Option<Vec<u8>>,
+    deletion: Option<Deletion>,
+    /// The last row, if it is the end of a range: its clustering values.
+    end: Option<(EntryKind, Vec<u8>)>,
+}
+
+/// A batch that is being made.
+#[derive(Debug)]
+pub(super) struct Back {
+    batch: MutationBatch,
+    leaves: MutationLeaves,
+    stage: Stage,
+    list: List,
+    columns: Vec<ColumnBatch>,
+    rows: usize,
+    row: usize,
+    /// What was read of rows: their entries, write times and expiries.
+    entries: Vec<u32>,
+    times: Vec<i64>,
+    expiries: Vec<Expiry>,
+    /// The readers of the columns of this stage, and for each of those where it is in the list.
+    readers: Vec<Vec<LeafReader>>,
+    listed_at: Vec<usize>,
+    scratch: Vec<u8>,
+    merging: Merging,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    List,
+    Rows,
+    Column(usize),
+}
+
+impl Back {
+    pub(super) fn new(plan: &Plan, columns: &TableColumns, batch: &Batch) -> Back {
+        let leaves = plan.mutation.clone().unwrap_or_default();
+        let mut made = MutationBatch::default();
+        let kinds = columns.clustering.iter().map(|column| &column.kind);
+        made.entries.clustering = kinds
+            .map(|kind| ClusteringColumn {
+                values: Values::of(kind.fixed_bytes()),
+                ..ClusteringColumn::default()
+            })
+            .collect();
+        made.columns = columns
+            .cells()
+            .map(|column| Cells { values: Values::of(column.kind.fixed_bytes()), ..Cells::default() })
+            .collect();
+        Back {
+            batch: made,
+            stage: Stage::List,
+            list: List::new(batch, &leaves.cells, plan.names.len()),
+            leaves,
+            columns: batch.columns.clone(),
+            rows: batch.rows,
+            row: 0,
+            entries: Vec::new(),
+            times: Vec::new(),
+            expiries: Vec::new(),
+            readers: Vec::new(),
+            listed_at: Vec::new(),
+            scratch: Vec::new(),
+            merging: Merging::default(),
+        }
+    }
+
+    pub(super) fn into_batch(self) -> MutationBatch {
+        self.batch
+    }
+
+    /// Goes on; false if the budget is spent before all is done. A row may say something about the `held` batch before this one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Unmapper::step`](super::Unmapper::step)'s.
+    pub(super) fn step(
+        &mut self,
+        plan: &Plan,
+        names: &BTreeMap<Bytes, u32>,
+        limits: &Limits,
+        mut held: Option<&mut MutationBatch>,
+        last: &mut Last,
+        budget: &mut Budget<'_>,
+    ) -> Result<bool> {
+        loop {
+            match self.stage {
+                Stage::List => {
+                    if !self.list.step(&self.leaves.cells, names, limits, budget)? {
+                        return Ok(false);
+                    }
+                    self.begin_rows(plan);
+                }
+                Stage::Rows => {
+                    let end = self.rows.min(self.row + SLICE_ROWS);
+                    while self.row < end {
+                        let row = self.row;
+                        self.read_row(plan, held.as_deref_mut(), last)
+                            .map_err(|error| error.at(|place| place.row = Some(u64_of(row))))?;
+                        self.row += 1;
+                    }
+                    budget.charge(VALUE_PRICE, 0, SLICE_ROWS * (plan.keys.len() + plan.clustering.len()));
+                    if self.row == self.rows {
+                        self.begin_column(plan, 0);
+                    }
+                }
+                Stage::Column(number) if number < plan.cells.len() => {
+                    let end = self.rows.min(self.row + SLICE_ROWS);
+                    while self.row < end {
+                        let row = self.row;
+                        self.read_cells(plan, number, budget).map_err(|error| {
+                            let column =
+                                alloc::string::String::from_utf8_lossy(&plan.names[number]).into_owned();
+                            error.at(|place| (place.row, place.column) = (Some(u64_of(row)), Some(column)))
+                        })?;
+                        self.row += 1;
+                    }
+                    budget.charge(LOOK_PRICE, 0, SLICE_ROWS);
+                    if self.row == self.rows {
+                        self.begin_column(plan, number + 1);
+                    }
+                }
+                Stage::Column(_) => return Ok(true),
+            }
+            if budget.is_spent() {
+                return Ok(false);
+            }
+        }
+    }
+
+    fn begin_rows(&mut self, plan: &Plan) {
+        (self.stage, self.row) = (Stage::Rows, 0);
+        let keys = plan.keys.iter().chain(&plan.clustering);
+        self.readers = keys.map(|column| self.readers_of(column)).collect();
+        let MutationLeaves {
+            kind,
+            write_time,
+            row_marker,
+            ttl,
+            expires_at,
+            deleted_at,
+            local_deletion_time,
+            ..
+        } = self.leaves;
+        let flat = [
+            Some(kind),
+            Some(write_time),
+            Some(row_marker),
+            ttl,
+            expires_at,
+            deleted_at,
+            local_deletion_time,
+        ];
+        let leaf = |leaf: Option<usize>| {
+            let is_required = leaf == Some(kind) || leaf == Some(row_marker);
+            let column = leaf.and_then(|leaf| self.columns.get(leaf));
+            column.map(|column| LeafReader::new(column, u8::from(!is_required))).into_iter().collect()
+        };
+        let flat: Vec<Vec<LeafReader>> = flat.into_iter().map(leaf).collect();
+        self.readers.extend(flat);
+        // Of the marker, and of keys.
+        let places = core::iter::once(0).chain(plan.cells.len() + 1..plan.names.len() + 1);
+        self.listed_at = places.map(|place| self.list.start_of(place)).collect();
+    }
+
+    fn begin_column(&mut self, plan: &Plan, number: usize) {
+        (self.stage, self.row) = (Stage::Column(number), 0);
+        if let Some(column) = plan.cells.get(number) {
+            self.readers = alloc::vec![self.readers_of(column)];
+            self.listed_at = alloc::vec![self.list.start_of(number + 1)];
+        }
+    }
+
+    fn readers_of(&self, column: &ColumnPlan) -> Vec<LeafReader> {
+        let leaves = column.first_leaf..column.first_leaf + column.shapes.leaves.len();
+        readers(&column.shapes, self.columns.get(leaves).unwrap_or_default())
+    }
+
+    /// Reads what a row is, and its key.
+    fn read_row(&mut self, plan: &Plan, mut held: Option<&mut MutationBatch>, last: &mut Last) -> Result<()> {
+        let key = self.read_key(plan)?;
+        let first = plan.keys.len() + plan.clustering.len();
+        let kind = match self.take(first)? {
+            Some(Value::Bytes(name)) => {
+                let known = RowKind::ALL.iter().find(|kind| kind.name().as_bytes() == name);
+                *known.ok_or_else(|| Error::corrupt("a row of a kind that is not known"))?
+            }
+            _ => return Err(Error::corrupt("a row without a kind")),
+        };
+        let write_time = match self.take(first + 1)? {
+            Some(Value::Int64(time)) => Some(time),
+            _ => None,
+        };
+        let has_marker = self.take(first + 2)? == Some(Value::Boolean(true));
+        let mut number = |place: usize| -> Result<Option<i64>> {
+            Ok(match self.take(first + place)? {
+                Some(Value::Int32(value)) => Some(value.into()),
+                Some(Value::Int64(value)) => Some(value),
+                _ => None,
+            })
+        };
+        let (ttl, expires_at) = (number(3)?, number(4)?);
+        let (deleted_at, local) = (number(5)?, number(6)?);
+        let row_expiry = expiry(ttl.map(seconds).transpose()?, expires_at.map(seconds).transpose()?)?;
+        let deletion = match (deleted_at, local) {
+            (Some(timestamp), Some(local)) => Some(Deletion { timestamp, local_deletion: seconds(local)? }),
+            (None, None) => None,
+            _ => return Err(Error::corrupt("half a deletion")),
+        };
+        self.times.push(write_time.unwrap_or(NO_TIMESTAMP));
+        self.expiries.push(row_expiry.unwrap_or(Expiry::NEVER));
+        let row = number_of(self.row);
+        let mut at = self.listed_at[0];
+        let of_marker = self.list.of_row(0, &mut at, row);
+        self.listed_at[0] = at;
+        let is_new = self.begin_partition(key, kind, deletion, last)?;
+        if self.batch.continues == Continues::Partition
+            && let Some(held) = &mut held
+        {
+            held.is_open = true;
+        }
+        let (clustering, bytes) = self.read_clustering(plan)?;
+        if matches!(kind, RowKind::PartitionDeletion | RowKind::Partition) {
+            self.entries.push(NO_ROW);
+            last.end = None;
+            return Ok(());
+        }
+        if let Some((end, same)) = last.end.take()
+            && !is_new
+            && let Some(boundary) = boundary(end, kind)
+            && same == bytes
+        {
+            let start = deletion.ok_or_else(undeleted)?;
+            let batch = match (self.batch.entries.kinds.is_empty(), held) {
+                (true, Some(held)) => held,
+                _ => &mut self.batch,
+            };
+            if let Some(kind) = batch.entries.kinds.last_mut() {
+                *kind = boundary;
+                batch.entries.starts.push(number_of(batch.entries.kinds.len() - 1), start);
+            }
+            self.entries.push(NO_ROW);
+            return Ok(());
+        }
+        let entry = number_of(self.batch.entries.kinds.len());
+        self.entries.push(entry);
+        let entries = &mut self.batch.entries;
+        let kind = match kind {
+            RowKind::Static => EntryKind::Static,
+            RowKind::RangeStart => EntryKind::InclusiveStart,
+            RowKind::RangeStartExclusive => EntryKind::ExclusiveStart,
+            RowKind::RangeEnd => EntryKind::InclusiveEnd,
+            RowKind::RangeEndExclusive => EntryKind::ExclusiveEnd,
+            _ => EntryKind::Row,
+        };
+        entries.kinds.push(kind);
+        if !kind.is_row() && deletion.is_none() {
+            return Err(undeleted());
+        }
+        if let Some(deletion) = deletion {
+            entries.deletions.push(entry, deletion);
+        }
+        if matches!(kind, EntryKind::InclusiveEnd | EntryKind::ExclusiveEnd) {
+            last.end = Some((kind, bytes.clone()));
+        }
+        push_clustering(entries, kind, &clustering, &bytes)?;
+        let mut marker = (write_time, row_expiry.unwrap_or(Expiry::NEVER));
+        for at in of_marker {
+            let Some(listed) = self.list.get(at) else { continue };
+            if let (Some(timestamp), Some(local_deletion)) = (listed.deleted_at, listed.local_deletion) {
+                entries.shadowables.push(entry, Deletion { timestamp, local_deletion });
+                continue;
+            }
+            marker = (listed.write_time.or(marker.0), listed.expiry.unwrap_or(marker.1));
+        }
+        if has_marker {
+            let time = marker.0.ok_or_else(|| Error::corrupt("a row marker without a write time"))?;
+            entries.timestamps.push(time);
+            if marker.1 != Expiry::NEVER {
+                entries.expiries.push(entry, marker.1);
+            }
+        } else {
+            entries.timestamps.push(NO_TIMESTAMP);
+        }
+        if let Some(end) = self.batch.partitions.ends.last_mut() {
+            *end = entry + 1;
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, place: usize) -> Result<Option<Value<'_>>> {
+        match self.readers.get_mut(place).and_then(|readers| readers.first_mut()) {
+            Some(reader) => reader.take(),
+            None => Ok(None),
+        }
+    }
+
+    /// The partition key, as SSTables have it.
+    fn read_key(&mut self, plan: &Plan) -> Result<Vec<u8>> {
+        let mut key = Vec::new();
+        for number in 0..plan.keys.len() {
+            self.scratch.clear();
+            let is_there = self.key_value(plan, number, &plan.keys[number])?.unwrap_or(false);
+            if !is_there {
+                return Err(Error::corrupt("a row without a partition key"));
+            }
+            if plan.keys.len() > 1 {
+                let length = u16::try_from(self.scratch.len());
+                let length = length.map_err(|_| Error::conversion("a partition key of more than 64 KiB"))?;
+                key.extend(length.to_be_bytes());
+            }
+            key.extend_from_slice(&self.scratch);
+            if plan.keys.len() > 1 {
+                key.push(0);
+            }
+        }
+        Ok(key)
+    }
+
+    /// Reads a value of a key column into `scratch`: whether there is one; `None` if a null is listed.
+    fn key_value(&mut self, plan: &Plan, number: usize, column: &ColumnPlan) -> Result<Option<bool>> {
+        let place = plan.cells.len() + 1 + number;
+        let mut at = self.listed_at[number + 1];
+        let listed = self.list.of_row(place, &mut at, number_of(self.row));
+        self.listed_at[number + 1] = at;
+        let mut lack = None;
+        let is_there = encode(&column.shapes, 0, &mut self.readers[number], &mut self.scratch, &mut lack)?;
+        let Some(listed) = self.list.get(listed.start).filter(|_| !listed.is_empty()) else {
+            complete(lack)?;
+            return Ok(Some(is_there));
+        };
+        self.scratch.clear();
+        match self.list.slice(&listed.value) {
+            Some(value) => {
+                self.scratch.extend_from_slice(value);
+                Ok(Some(true))
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// The clustering values: where each ends in the bytes, or that it is null, or not there.
+    fn read_clustering(&mut self, plan: &Plan) -> Result<(Vec<Place>, Vec<u8>)> {
+        let (mut places, mut bytes) = (Vec::new(), Vec::new());
+        for (number, column) in plan.clustering.iter().enumerate() {
+            self.scratch.clear();
+            places.push(match self.key_value(plan, plan.keys.len() + number, column)? {
+                Some(true) => {
+                    bytes.extend_from_slice(&self.scratch);
+                    Place::Value(bytes.len())
+                }
+                Some(false) => Place::Absent,
+                None => Place::Null,
+            });
+        }
+        Ok((places, bytes))
+    }
+
+    /// Begins another partition, if the row is of one.
+    fn begin_partition(
+        &mut self,
+        key: Vec<u8>,
+        kind: RowKind,
+        deletion: Option<Deletion>,
+        last: &mut Last,
+    ) -> Result<bool> {
+        let is_same = last.key.as_ref() == Some(&key);
+        let is_first = self.batch.partitions.ends.is_empty();
+        if is_same && matches!(kind, RowKind::PartitionDeletion | RowKind::Partition) {
+            return Err(Error::corrupt("the deletion of a partition after something of it"));
+        }
+        if is_same && !is_first {
+            return Ok(false);
+        }
+        let partitions = &mut self.batch.partitions;
+        partitions.keys.bytes.extend_from_slice(&key);
+        partitions.keys.ends.push(number_of(partitions.keys.bytes.len()));
+        partitions.offsets.push(0);
+        partitions.ends.push(number_of(self.batch.entries.kinds.len()));
+        if is_same {
+            self.batch.continues = Continues::Partition;
+        } else {
+            last.deletion = deletion.filter(|_| kind == RowKind::PartitionDeletion);
+            last.key = Some(key);
+        }
+        if let Some(deletion) = last.deletion {
+            partitions.deletions.push(number_of(partitions.ends.len() - 1), deletion);
+        }
+        Ok(!is_same)
+    }
+
+    /// Reads the cells of a row in a column.
+    fn read_cells(&mut self, plan: &Plan, number: usize, budget: &mut Budget<'_>) -> Result<()> {
+        let column = &plan.cells[number];
+        let row = number_of(self.row);
+        let entry = self.entries[self.row];
+        let Back { list, batch, merging, listed_at, readers, .. } = self;
+        let listed = list.of_row(number + 1, &mut listed_at[0], row);
+        let readers = &mut readers[0];
+        let is_null =
+            readers.first().map_or(Ok(true), |reader| reader.definition().map(|level| level == 0))?;
+        if is_null && listed.is_empty() {
+            for reader in readers {
+                reader.take()?;
+            }
+            return Ok(());
+        }
+        if entry == NO_ROW || !batch.entries.kinds[usize_of_u32(entry)].is_row() {
+            return Err(Error::corrupt("a value in a row that has none"));
+        }
+        let cells = &mut batch.columns[number];
+        merging.read(column, readers, list, listed)?;
+        budget.charge(VALUE_PRICE, merging.bytes(), merging.cells());
+        if let Some(deletion) = merging.deletion {
+            if column.multi == Multi::No {
+                return Err(Error::corrupt("the deletion of a collection that is none"));
+            }
+            cells.deletions.push(entry, deletion);
+        }
+        let marker = batch.entries.timestamps[usize_of_u32(entry)];
+        let own_expiry = batch.entries.expiries.get(entry).unwrap_or(Expiry::NEVER);
+        let (row_time, row_expiry) = (self.times[self.row], self.expiries[self.row]);
+        merging.each(list, |cell| {
+            let number = number_of(cells.entries.len());
+            cells.entries.push(entry);
+            let time = cell.write_time.unwrap_or(row_time);
+            if time == NO_TIMESTAMP {
+                return Err(Error::corrupt("a cell without a write time"));
+            }
+            if time != marker {
+                cells.timestamps.push(number, time);
+            }
+            if let Some(path) = cell.path {
+                cells.paths.bytes.extend_from_slice(path);
+                cells.paths.ends.push(number_of(cells.paths.bytes.len()));
+            }
+            let expiry = cell.expiry.unwrap_or(row_expiry);
+            match cell.local_deletion {
+                Some(local) => cells.tombstones.push(number, local),
+                None if expiry != own_expiry => cells.expiries.push(number, expiry),
+                None => {}
+            }
+            if push_value(&mut cells.values, cell)? {
+                cells.empties.push(number);
+            }
+            Ok(())
+        })
+    }
+}
+
+fn undeleted() -> Error {
+    Error::corrupt("a bound of a range that is not deleted")
+}
+
+/// What a boundary is whose first half is this.
+fn boundary(end: EntryKind, start: RowKind) -> Option<EntryKind> {
+    match (end, start) {
+        (EntryKind::ExclusiveEnd, RowKind::RangeStart) => Some(EntryKind::ExclusiveEndInclusiveStart),
+        (EntryKind::InclusiveEnd, RowKind::RangeStartExclusive) => {
+            Some(EntryKind::InclusiveEndExclusiveStart)
+        }
+        _ => None,
+    }
+}
+
+/// A clustering value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// It ends here.
+    Value(usize),
+    /// A null within a bound.
+    Null,
+    /// Not there: a null, or beyond the end of a bound.
+    Absent,
+}
+
+fn push_clustering(
+    entries: &mut crate::sstable::batch::Entries,
+    kind: EntryKind,
+    places: &[Place],
+    bytes: &[u8],
+) -> Result<()> {
+    let entry = number_of(entries.kinds.len() - 1);
+    let absent = places.iter().position(|place| *place == Place::Absent);
+    if !kind.is_row()
+        && let Some(prefix) = absent
+    {
+        if places[prefix..].iter().any(|place| *place != Place::Absent) {
+            return Err(Error::corrupt("a bound with a value after a null"));
+        }
+        entries.prefixes.push(entry, number_of(prefix));
+    }
+    let mut start = 0;
+    for (column, place) in entries.clustering.iter_mut().zip(places) {
+        let mut cell = Cell::default();
+        if let Place::Value(end) = place {
+            cell.value = bytes.get(start..*end);
+            start = *end;
+        } else if *place == Place::Null || kind == EntryKind::Row {
+            column.nulls.push(entry);
+        }
+        cell.is_dead = !matches!(place, Place::Value(_));
+        if push_value(&mut column.values, cell)? {
+            column.empties.push(entry);
+        }
+    }
+    Ok(())
+}
+
+/// Adds a value; true if it is empty, and its type has another length.
+fn push_value(values: &mut Values, cell: Cell<'_>) -> Result<bool> {
+    let bytes = cell.value.unwrap_or_default();
+    let other = || Error::conversion("a value of another length than its type's");
+    if cell.is_dead || (bytes.is_empty() && !matches!(values, Values::Strings(_) | Values::None(_))) {
+        push_nothing(values);
+        return Ok(!cell.is_dead);
+    }
+    match values {
+        Values::None(count) if bytes.is_empty() => *count += 1,
+        Values::None(_) => return Err(other()),
+        Values::One(values) => values.push(u8::from_be_bytes(bytes.try_into().map_err(|_| other())?)),
+        Values::Four(values) => values.push(i32::from_be_bytes(bytes.try_into().map_err(|_| other())?)),
+        Values::Eight(values) => values.push(i64::from_be_bytes(bytes.try_into().map_err(|_| other())?)),
+        Values::Sixteen(values) => values.push(bytes.try_into().map_err(|_| other())?),
+        Values::Strings(strings) => {
+            strings.bytes.extend_from_slice(bytes);
+            let end = u32::try_from(strings.bytes.len());
+            strings.ends.push(end.map_err(|_| Error::too_large("values of a batch of more than 4 GiB"))?);
+        }
+    }
+    Ok(false)
+}
+
+fn push_nothing(values: &mut Values) {
+    match values {
+        Values::None(count) => *count += 1,
+        Values::One(values) => values.push(0),
+        Values::Four(values) => values.push(0),
+        Values::Eight(values) => values.push(0),
+        Values::Sixteen(values) => values.push([0; 16]),
+        Values::Strings(strings) => strings.ends.push(strings.ends.last().copied().unwrap_or(0)),
+    }
+}

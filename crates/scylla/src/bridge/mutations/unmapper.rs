@@ -1,0 +1,166 @@
+//! The way back: from the `full` mapping to writes.
+
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use marquetry_base::{Budget, Bytes, Error, Failed, Limits, Result};
+use marquetry_parquet::batch::Batch;
+use marquetry_parquet::schema::Schema;
+
+use super::back::{Back, Last};
+use super::plan::Plan;
+use super::rows::number_of;
+use super::{MutationMapping, Present};
+use crate::sstable::TableColumns;
+use crate::sstable::batch::MutationBatch;
+
+/// What a step of an [`Unmapper`] brings.
+#[derive(Debug)]
+pub enum UnmapStep {
+    /// Writes.
+    Ready(MutationBatch),
+    /// It waits for [`Unmapper::feed`] or [`Unmapper::finish`].
+    Need,
+    /// The budget is spent; call again.
+    Yield,
+    /// Nothing more will come.
+    Done,
+}
+
+/// Makes batches of writes, of the table, from batches of Parquet in the `full` mapping. It is the inverse of
+/// [`Mapper`](super::Mapper), and is driven in the same way.
+///
+/// Rows must be in the table's order, those of a partition together; where batches end does not matter. A row is converted in one go, so one of
+/// many elements makes a long step.
+///
+/// Where partitions were in Data.db is not in the mapping: [`Partitions::offsets`](crate::sstable::batch::Partitions::offsets) are 0.
+#[derive(Debug)]
+pub struct Unmapper {
+    plan: Plan,
+    names: BTreeMap<Bytes, u32>,
+    limits: Limits,
+    columns: Arc<TableColumns>,
+    next: Option<Batch>,
+    back: Option<Back>,
+    /// A batch whose last partition may go on in the next.
+    held: Option<MutationBatch>,
+    last: Last,
+    is_finished: bool,
+    failed: Failed,
+}
+
+impl Unmapper {
+    /// An inverse for files of this schema, of a table with these columns.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Misuse`](marquetry_base::ErrorKind::Misuse) for a schema that is not one of a `full` mapping of this table; and as
+    /// [`Mapper::new`](super::Mapper::new)'s.
+    pub fn new(columns: Arc<TableColumns>, schema: &Schema, limits: Limits) -> Result<Unmapper> {
+        let mut paths: Vec<_> = (0..schema.leaves().len()).map(|leaf| schema.leaf_path(leaf)).collect();
+        let has = |end: &str| paths.iter().any(|path| path.starts_with("mutation") && path.ends_with(end));
+        let present = Present {
+            ttls: has(".expires_at"),
+            deletions: has(".local_deletion_time"),
+            write_times: has(".cells.list.element.write_time"),
+        };
+        let plan = Plan::new(MutationMapping::Full, &columns, present)?;
+        let physical = |schema: &Schema, leaf: usize| {
+            schema
+                .leaves()
+                .get(leaf)
+                .map(|leaf| (leaf.physical_type, leaf.definition_max, leaf.repetition_max))
+        };
+        for leaf in 0..plan.schema.leaves().len() {
+            let path = plan.schema.leaf_path(leaf);
+            let is_same =
+                paths.get(leaf) == Some(&path) && physical(schema, leaf) == physical(&plan.schema, leaf);
+            if !is_same {
+                return Err(Error::misuse(format!(
+                    "not the full mapping of the table: column {leaf} is not {path}"
+                )));
+            }
+        }
+        if paths.len() > plan.schema.leaves().len() {
+            let other = paths.swap_remove(plan.schema.leaves().len());
+            return Err(Error::misuse(format!(
+                "not the full mapping of the table: it has the column {other}"
+            )));
+        }
+        let names =
+            plan.names.iter().enumerate().map(|(number, name)| (name.clone(), number_of(number))).collect();
+        Ok(Unmapper {
+            plan,
+            names,
+            limits,
+            columns,
+            next: None,
+            back: None,
+            held: None,
+            last: Last::default(),
+            is_finished: false,
+            failed: Failed::default(),
+        })
+    }
+
+    /// Takes the next batch.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Misuse`](marquetry_base::ErrorKind::Misuse) if it did not ask for one, or the batch is not of the schema.
+    pub fn feed(&mut self, batch: Batch) -> Result<()> {
+        self.failed.check()?;
+        if self.next.is_some() || self.is_finished {
+            return Err(Error::misuse("a batch that was not asked for"));
+        }
+        batch.check(&self.plan.schema)?;
+        self.next = Some(batch);
+        Ok(())
+    }
+
+    /// Takes notice that there is no further batch.
+    pub fn finish(&mut self) {
+        self.is_finished = true;
+    }
+
+    /// Works until there is a batch, another one is needed, or the budget is spent.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Corrupt`](marquetry_base::ErrorKind::Corrupt) for columns that contradict each other, and
+    /// [`ErrorKind::Conversion`](marquetry_base::ErrorKind::Conversion) for values that are none of their type; with the row.
+    pub fn step(&mut self, budget: &mut Budget<'_>) -> Result<UnmapStep> {
+        Failed::run(self, |unmapper| &mut unmapper.failed, |unmapper| unmapper.advance(budget))
+    }
+
+    fn advance(&mut self, budget: &mut Budget<'_>) -> Result<UnmapStep> {
+        loop {
+            if let Some(back) = &mut self.back {
+                let held = self.held.as_mut();
+                let is_done =
+                    back.step(&self.plan, &self.names, &self.limits, held, &mut self.last, budget)?;
+                if !is_done {
+                    return Ok(UnmapStep::Yield);
+                }
+                let made = self.back.take().map(Back::into_batch);
+                let held = core::mem::replace(&mut self.held, made);
+                match held {
+                    Some(held) => return Ok(UnmapStep::Ready(held)),
+                    None => continue,
+                }
+            }
+            match self.next.take() {
+                Some(batch) if batch.rows > 0 => {
+                    self.back = Some(Back::new(&self.plan, &self.columns, &batch));
+                }
+                Some(_) => {}
+                None if self.is_finished => {
+                    return Ok(self.held.take().map_or(UnmapStep::Done, UnmapStep::Ready));
+                }
+                None => return Ok(UnmapStep::Need),
+            }
+        }
+    }
+}

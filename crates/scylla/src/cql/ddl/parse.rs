@@ -1,0 +1,761 @@
+//! Statements that define tables, read: a `schema.cql`, or what `DESCRIBE` prints.
+//!
+//! Snapshots have such a file beside their SSTables, and it is all that says what key columns are called. So everything is read that those
+//! files are made of, and other statements (keyspaces, indexes, functions, roles) are passed over.
+//!
+//! Sources: `SchemaCQLHelper.java` and `TableMetadata.java` of Cassandra, `schema.cc` of ScyllaDB.
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+
+use super::{ColumnDef, Order, TableDef, TypeDef};
+use crate::cql::identifier::{Name, NameError, TableName, take_part, take_quoted};
+use crate::cql::types::{CqlType, NESTING_MAX, TypeError};
+use crate::sstable::marshal::MarshalType;
+
+/// The tables, views and types that statements define, in their order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Definitions {
+    /// `CREATE TABLE`, with what `ALTER TABLE` added and dropped.
+    pub tables: Vec<TableDef>,
+    /// `CREATE MATERIALIZED VIEW`.
+    pub views: Vec<ViewDef>,
+    /// `CREATE TYPE`.
+    pub types: Vec<TypeDef>,
+}
+
+/// A materialized view: its name and its key. Its columns have the types that they have in its table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ViewDef {
+    /// Its keyspace and name.
+    pub view: TableName,
+    /// The columns of its partition key.
+    pub partition_key: Vec<Name>,
+    /// Its clustering columns.
+    pub clustering: Vec<Name>,
+}
+
+impl Definitions {
+    /// Reads statements. A table is in the keyspace that is named with it, or by the last `USE`.
+    ///
+    /// ```
+    /// use marquetry_scylla::cql::Definitions;
+    ///
+    /// let text = "USE ks; CREATE TABLE t (a int, b text, c blob, PRIMARY KEY (a, b)) WITH CLUSTERING ORDER BY (b DESC);";
+    /// let table = &Definitions::parse(text).unwrap().tables[0];
+    /// assert_eq!(table.table.to_string(), "ks.t");
+    /// assert_eq!((&*table.partition_key, table.clustering.len()), (&[0][..], 1));
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// A [`DefinitionError`], with the line, for a definition that cannot be understood.
+    pub fn parse(text: &str) -> Result<Definitions, DefinitionError> {
+        let mut parser = Parser { text, rest: text, keyspace: None, made: Definitions::default() };
+        let read = parser.read_all();
+        let line = 1 + text[..text.len() - parser.rest.len()].matches('\n').count();
+        read.map_err(|fault| DefinitionError { line, fault })?;
+        Ok(parser.made)
+    }
+}
+
+/// Why statements cannot be read as definitions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DefinitionError {
+    /// The line, counted from 1.
+    pub line: usize,
+    /// What is wrong there.
+    pub fault: DefinitionFault,
+}
+
+/// What is wrong with a definition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DefinitionFault {
+    /// Something else was expected.
+    Unexpected {
+        /// What was expected.
+        expected: &'static str,
+        /// The text found, up to 20 characters; empty at the end.
+        found: String,
+    },
+    /// A name is none in CQL.
+    Name(NameError),
+    /// A type is none in CQL.
+    Type(TypeError),
+    /// A type of somebody's own, which CQL has no name for.
+    CustomType(String),
+    /// A column of the key is not defined, or `ALTER TABLE` names none.
+    NoSuchColumn(Name),
+    /// `ALTER` names a table or type that is not defined before.
+    NotDefined(String),
+    /// A table without a primary key.
+    NoKey,
+}
+
+impl fmt::Display for DefinitionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: ", self.line)?;
+        match &self.fault {
+            DefinitionFault::Unexpected { expected, found } if found.is_empty() => {
+                write!(f, "the text ends where {expected} is expected")
+            }
+            DefinitionFault::Unexpected { expected, found } => {
+                write!(f, "{found:?} where {expected} is expected")
+            }
+            DefinitionFault::Name(error) => error.fmt(f),
+            DefinitionFault::Type(error) => error.fmt(f),
+            DefinitionFault::CustomType(class) => write!(f, "the type {class:?} has no name in CQL"),
+            DefinitionFault::NoSuchColumn(name) => write!(f, "{name} is not a column of the table"),
+            DefinitionFault::NotDefined(name) => write!(f, "{name} is altered, but not created before"),
+            DefinitionFault::NoKey => f.write_str("a table without a primary key"),
+        }
+    }
+}
+
+impl core::error::Error for DefinitionError {}
+
+impl From<NameError> for DefinitionFault {
+    fn from(error: NameError) -> DefinitionFault {
+        DefinitionFault::Name(error)
+    }
+}
+
+impl From<TypeError> for DefinitionFault {
+    fn from(error: TypeError) -> DefinitionFault {
+        DefinitionFault::Type(error)
+    }
+}
+
+type Parsed<T> = Result<T, DefinitionFault>;
+
+struct Parser<'a> {
+    text: &'a str,
+    rest: &'a str,
+    keyspace: Option<Name>,
+    made: Definitions,
+}
+
+/// The columns of a primary key, as they are named.
+type KeyNames = (Vec<Name>, Vec<Name>);
+
+impl<'a> Parser<'a> {
+    fn read_all(&mut self) -> Parsed<()> {
+        loop {
+            self.skip_space();
+            if self.rest.is_empty() {
+                return Ok(());
+            }
+            if self.take_char(';') {
+                continue;
+            }
+            if self.take_word("create") {
+                self.read_create()?;
+            } else if self.take_word("alter") {
+                self.read_alter()?;
+            } else if self.take_word("use") {
+                self.keyspace = Some(self.read_keyspace()?);
+            }
+            self.skip_statement()?;
+        }
+    }
+
+    fn read_create(&mut self) -> Parsed<()> {
+        if self.take_word("table") || self.take_word("columnfamily") {
+            self.take_if_not_exists()?;
+            let table = self.read_table_name()?;
+            let read = self.read_table(table)?;
+            self.made.tables.push(read);
+        } else if self.take_word("type") {
+            self.take_if_not_exists()?;
+            let read = self.read_type_definition()?;
+            self.made.types.push(read);
+        } else if self.take_word("materialized") {
+            self.expect_word("view", "VIEW")?;
+            self.take_if_not_exists()?;
+            let view = self.read_table_name()?;
+            let (partition_key, clustering) = self.find_key()?;
+            self.made.views.push(ViewDef { view, partition_key, clustering });
+        }
+        Ok(())
+    }
+
+    fn read_table(&mut self, table: TableName) -> Parsed<TableDef> {
+        self.expect_char('(', "the columns in parentheses")?;
+        let mut columns: Vec<ColumnDef> = Vec::new();
+        let mut key: Option<KeyNames> = None;
+        loop {
+            if self.take_primary_key()? {
+                key = Some(self.read_key()?);
+            } else {
+                let column = self.read_column()?;
+                if self.take_primary_key()? {
+                    key = Some((alloc::vec![column.name.clone()], Vec::new()));
+                }
+                columns.push(column);
+            }
+            if !self.take_char(',') {
+                break;
+            }
+        }
+        self.expect_char(')', "a comma or a closing parenthesis")?;
+        let (partition, clustering) = key.ok_or(DefinitionFault::NoKey)?;
+        let place = |name: &Name| {
+            let found = columns.iter().position(|column| column.name == *name);
+            found.ok_or_else(|| DefinitionFault::NoSuchColumn(name.clone()))
+        };
+        let partition_key = partition.iter().map(place).collect::<Parsed<Vec<usize>>>()?;
+        let clustering = clustering.iter().map(|name| Ok((place(name)?, Order::Ascending)));
+        let clustering = clustering.collect::<Parsed<Vec<_>>>()?;
+        let mut made =
+            TableDef { table, if_not_exists: false, columns, partition_key, clustering, comment: None };
+        self.read_orders(&mut made)?;
+        Ok(made)
+    }
+
+    /// Reads a table's options up to the end of the statement: of them, the clustering order counts here.
+    fn read_orders(&mut self, table: &mut TableDef) -> Parsed<()> {
+        while !self.is_at_end_of_statement() {
+            if !self.take_word("clustering") {
+                self.skip_token()?;
+                continue;
+            }
+            self.expect_word("order", "ORDER BY")?;
+            self.expect_word("by", "ORDER BY")?;
+            self.expect_char('(', "columns in parentheses")?;
+            loop {
+                let name = self.read_name()?;
+                let order = match self.take_word("desc") {
+                    true => Order::Descending,
+                    false => {
+                        self.take_word("asc");
+                        Order::Ascending
+                    }
+                };
+                let columns = &table.columns;
+                let found = table.clustering.iter_mut().find(|(at, _)| columns[*at].name == name);
+                found.ok_or(DefinitionFault::NoSuchColumn(name))?.1 = order;
+                if !self.take_char(',') {
+                    break;
+                }
+            }
+            self.expect_char(')', "a closing parenthesis")?;
+        }
+        Ok(())
+    }
+
+    fn read_column(&mut self) -> Parsed<ColumnDef> {
+        let name = self.read_name()?;
+        let cql_type = self.read_type()?;
+        let is_static = self.take_word("static");
+        // MASKED WITH f(…), of Cassandra 5.
+        if self.take_word("masked") {
+            while !matches!(self.peek_char(), None | Some(',' | ')' | ';')) && !self.is_word("primary") {
+                self.skip_balanced()?;
+            }
+        }
+        Ok(ColumnDef { name, cql_type, is_static })
+    }
+
+    fn read_type_definition(&mut self) -> Parsed<TypeDef> {
+        let TypeName { keyspace, name } = self.read_type_name()?;
+        self.expect_char('(', "the fields in parentheses")?;
+        let mut fields = Vec::new();
+        loop {
+            fields.push((self.read_name()?, self.read_type()?));
+            if !self.take_char(',') {
+                break;
+            }
+        }
+        self.expect_char(')', "a comma or a closing parenthesis")?;
+        Ok(TypeDef { keyspace, name, if_not_exists: false, fields })
+    }
+
+    fn read_alter(&mut self) -> Parsed<()> {
+        if self.take_word("table") || self.take_word("columnfamily") {
+            self.take_if_exists()?;
+            let name = self.read_table_name()?;
+            let found = self.made.tables.iter().position(|table| table.table == name);
+            let Some(at) = found else {
+                return Err(DefinitionFault::NotDefined(name.to_string()));
+            };
+            self.read_alter_table(at)
+        } else if self.take_word("type") {
+            let TypeName { keyspace, name } = self.read_type_name()?;
+            let is_it = |def: &TypeDef| def.name == name && def.keyspace == keyspace;
+            let Some(at) = self.made.types.iter().position(is_it) else {
+                return Err(DefinitionFault::NotDefined(name.to_string()));
+            };
+            if self.take_word("add") {
+                let field = (self.read_name()?, self.read_type()?);
+                self.made.types[at].fields.push(field);
+                return Ok(());
+            }
+            self.expect_word("rename", "ADD or RENAME")?;
+            let (old, new) = self.read_renaming()?;
+            let field = self.made.types[at].fields.iter_mut().find(|(name, _)| *name == old);
+            field.ok_or(DefinitionFault::NoSuchColumn(old))?.0 = new;
+            Ok(())
+        } else {
+            Ok(())
+        }
+    }
+
+    fn read_alter_table(&mut self, at: usize) -> Parsed<()> {
+        if self.take_word("add") {
+            let is_list = self.take_char('(');
+            loop {
+                let column = self.read_column()?;
+                self.made.tables[at].columns.push(column);
+                if !self.take_char(',') {
+                    break;
+                }
+            }
+            if is_list {
+                self.expect_char(')', "a closing parenthesis")?;
+            }
+        } else if self.take_word("drop") {
+            // DROP COMPACT STORAGE changes no column that has a name.
+            if self.take_word("compact") {
+                return Ok(());
+            }
+            let is_list = self.take_char('(');
+            loop {
+                let name = self.read_name()?;
+                self.drop_column(at, name)?;
+                if !self.take_char(',') {
+                    break;
+                }
+            }
+            if is_list {
+                self.expect_char(')', "a closing parenthesis")?;
+            }
+        } else if self.take_word("rename") {
+            let (old, new) = self.read_renaming()?;
+            let column = self.made.tables[at].columns.iter_mut().find(|column| column.name == old);
+            column.ok_or(DefinitionFault::NoSuchColumn(old))?.name = new;
+        }
+        Ok(())
+    }
+
+    fn drop_column(&mut self, at: usize, name: Name) -> Parsed<()> {
+        let table = &mut self.made.tables[at];
+        let is_key = |place: &usize| {
+            table.partition_key.contains(place) || table.clustering.iter().any(|(at, _)| at == place)
+        };
+        let found = table.columns.iter().position(|column| column.name == name);
+        let Some(place) = found.filter(|place| !is_key(place)) else {
+            return Err(DefinitionFault::NoSuchColumn(name));
+        };
+        table.columns.remove(place);
+        let moved = |at: &mut usize| *at -= usize::from(*at > place);
+        table.partition_key.iter_mut().for_each(moved);
+        table.clustering.iter_mut().for_each(|(at, _)| moved(at));
+        Ok(())
+    }
+
+    fn read_renaming(&mut self) -> Parsed<(Name, Name)> {
+        let old = self.read_name()?;
+        self.expect_word("to", "TO")?;
+        Ok((old, self.read_name()?))
+    }
+
+    /// The key that follows somewhere in the statement.
+    fn find_key(&mut self) -> Parsed<KeyNames> {
+        while !self.is_at_end_of_statement() {
+            if self.take_primary_key()? {
+                return self.read_key();
+            }
+            self.skip_token()?;
+        }
+        Err(DefinitionFault::NoKey)
+    }
+
+    fn read_key(&mut self) -> Parsed<KeyNames> {
+        self.expect_char('(', "the key in parentheses")?;
+        let mut partition = Vec::new();
+        if self.take_char('(') {
+            loop {
+                partition.push(self.read_name()?);
+                if !self.take_char(',') {
+                    break;
+                }
+            }
+            self.expect_char(')', "a closing parenthesis")?;
+        } else {
+            partition.push(self.read_name()?);
+        }
+        let mut clustering = Vec::new();
+        while self.take_char(',') {
+            clustering.push(self.read_name()?);
+        }
+        self.expect_char(')', "a closing parenthesis")?;
+        Ok((partition, clustering))
+    }
+
+    fn read_keyspace(&mut self) -> Parsed<Name> {
+        let name = self.read_part()?;
+        Ok(Name::new_keyspace(&name)?)
+    }
+
+    fn read_table_name(&mut self) -> Parsed<TableName> {
+        let first = self.read_part()?;
+        match self.take_char('.') {
+            true => {
+                let table = Name::new_table(&self.read_part()?)?;
+                Ok(TableName { keyspace: Some(Name::new_keyspace(&first)?), table })
+            }
+            false => Ok(TableName { keyspace: self.keyspace.clone(), table: Name::new_table(&first)? }),
+        }
+    }
+
+    fn read_type_name(&mut self) -> Parsed<TypeName> {
+        let first = self.read_part()?;
+        match self.take_char('.') {
+            true => {
+                let name = Name::new(&self.read_part()?)?;
+                Ok(TypeName { keyspace: Some(Name::new_keyspace(&first)?), name })
+            }
+            false => Ok(TypeName { keyspace: self.keyspace.clone(), name: Name::new(&first)? }),
+        }
+    }
+
+    fn read_name(&mut self) -> Parsed<Name> {
+        Ok(Name::new(&self.read_part()?)?)
+    }
+
+    fn read_part(&mut self) -> Parsed<String> {
+        self.skip_space();
+        if !self.rest.starts_with(|first: char| first == '"' || first.is_ascii_alphabetic()) {
+            return Err(self.unexpected("a name"));
+        }
+        let (name, rest) = take_part(self.rest)?;
+        self.rest = rest;
+        Ok(name)
+    }
+
+    /// A type: a name, perhaps of a keyspace, perhaps with parameters; or a class in quotes.
+    fn read_type(&mut self) -> Parsed<CqlType> {
+        self.skip_space();
+        let start = self.rest;
+        if start.starts_with('\'') {
+            self.skip_token()?;
+            let text = start[1..start.len() - self.rest.len()].trim_end_matches('\'');
+            let depth = u32::try_from(NESTING_MAX).unwrap_or(u32::MAX);
+            let class = MarshalType::parse(text, depth).ok().and_then(|class| class.cql());
+            return class.ok_or_else(|| DefinitionFault::CustomType(text.to_string()));
+        }
+        self.read_part()?;
+        if self.take_char('.') {
+            self.read_part()?;
+        }
+        if self.peek_char() == Some('<') {
+            let mut depth = 0_usize;
+            loop {
+                match self.peek_char() {
+                    Some('<') => depth += 1,
+                    Some('>') => depth -= 1,
+                    None | Some('(' | ')' | ';') => return Err(self.unexpected("a type")),
+                    Some(_) => {}
+                }
+                self.skip_token()?;
+                if depth == 0 {
+                    break;
+                }
+            }
+        }
+        let text = &start[..start.len() - self.rest.len()];
+        Ok(CqlType::parse(text.trim_end())?)
+    }
+
+    fn take_if_not_exists(&mut self) -> Parsed<()> {
+        if self.take_word("if") {
+            self.expect_word("not", "NOT EXISTS")?;
+            self.expect_word("exists", "EXISTS")?;
+        }
+        Ok(())
+    }
+
+    fn take_if_exists(&mut self) -> Parsed<()> {
+        if self.take_word("if") { self.expect_word("exists", "EXISTS") } else { Ok(()) }
+    }
+
+    fn take_primary_key(&mut self) -> Parsed<bool> {
+        // A column may be called `primary`; its type is not called `key`.
+        let before = self.rest;
+        if self.take_word("primary") {
+            if self.take_word("key") {
+                return Ok(true);
+            }
+            self.rest = before;
+        }
+        Ok(false)
+    }
+
+    /// Takes a word in any letter case.
+    fn take_word(&mut self, word: &str) -> bool {
+        let is_there = self.is_word(word);
+        if is_there {
+            self.rest = &self.rest[word.len()..];
+        }
+        is_there
+    }
+
+    fn is_word(&mut self, word: &str) -> bool {
+        self.skip_space();
+        let end = self.rest.find(|c: char| !is_word_char(c)).unwrap_or(self.rest.len());
+        self.rest[..end].eq_ignore_ascii_case(word)
+    }
+
+    fn expect_word(&mut self, word: &str, expected: &'static str) -> Parsed<()> {
+        if self.take_word(word) { Ok(()) } else { Err(self.unexpected(expected)) }
+    }
+
+    fn peek_char(&mut self) -> Option<char> {
+        self.skip_space();
+        self.rest.chars().next()
+    }
+
+    fn take_char(&mut self, wanted: char) -> bool {
+        let is_there = self.peek_char() == Some(wanted);
+        if is_there {
+            self.rest = &self.rest[wanted.len_utf8()..];
+        }
+        is_there
+    }
+
+    fn expect_char(&mut self, wanted: char, expected: &'static str) -> Parsed<()> {
+        if self.take_char(wanted) { Ok(()) } else { Err(self.unexpected(expected)) }
+    }
+
+    fn is_at_end_of_statement(&mut self) -> bool {
+        matches!(self.peek_char(), None | Some(';'))
+    }
+
+    fn skip_statement(&mut self) -> Parsed<()> {
+        while !self.is_at_end_of_statement() {
+            self.skip_token()?;
+        }
+        Ok(())
+    }
+
+    /// Skips a token, and what is in parentheses after it, if it opens some.
+    fn skip_balanced(&mut self) -> Parsed<()> {
+        let mut depth = 0_usize;
+        loop {
+            match self.peek_char() {
+                Some('(') => depth += 1,
+                Some(')') => depth = depth.saturating_sub(1),
+                None => return Ok(()),
+                Some(_) => {}
+            }
+            self.skip_token()?;
+            if depth == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Skips a word, a string, a name in quotes, or any other character.
+    fn skip_token(&mut self) -> Parsed<()> {
+        self.skip_space();
+        let Some(first) = self.rest.chars().next() else { return Ok(()) };
+        if let Some(inner) = self.rest.strip_prefix('"') {
+            (_, self.rest) = take_quoted(inner)?;
+        } else if let Some(inner) = self.rest.strip_prefix("$$") {
+            self.rest = self.after(inner, "$$", "$$")?;
+        } else if let Some(inner) = self.rest.strip_prefix('\'') {
+            // A quote in a string is two, which look like two strings.
+            self.rest = self.after(inner, "'", "a closing quote")?;
+        } else if is_word_char(first) {
+            self.rest = self.rest.trim_start_matches(is_word_char);
+        } else {
+            self.rest = &self.rest[first.len_utf8()..];
+        }
+        Ok(())
+    }
+
+    /// What is after the end of something.
+    fn after(&mut self, inner: &'a str, end: &str, expected: &'static str) -> Parsed<&'a str> {
+        match inner.split_once(end) {
+            Some((_, rest)) => Ok(rest),
+            None => {
+                self.rest = "";
+                Err(self.unexpected(expected))
+            }
+        }
+    }
+
+    /// Skips white space and comments. One that is not closed goes on to the end.
+    fn skip_space(&mut self) {
+        loop {
+            self.rest = self.rest.trim_start();
+            if self.rest.starts_with("--") || self.rest.starts_with("//") {
+                self.rest = self.rest.split_once('\n').map_or("", |(_, rest)| rest);
+            } else if let Some(comment) = self.rest.strip_prefix("/*") {
+                self.rest = comment.split_once("*/").map_or("", |(_, rest)| rest);
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn unexpected(&mut self, expected: &'static str) -> DefinitionFault {
+        self.skip_space();
+        debug_assert!(self.text.ends_with(self.rest));
+        DefinitionFault::Unexpected { expected, found: self.rest.chars().take(20).collect() }
+    }
+}
+
+struct TypeName {
+    keyspace: Option<Name>,
+    name: Name,
+}
+
+fn is_word_char(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::format;
+
+    fn parse(text: &str) -> Definitions {
+        Definitions::parse(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+    }
+
+    /// The table as it is printed, without line ends.
+    fn table(text: &str) -> String {
+        let made = parse(text);
+        assert_eq!(made.tables.len(), 1, "{text}");
+        let printed = made.tables[0].to_string();
+        printed.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    fn said(text: &str) -> String {
+        Definitions::parse(text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_we_print_is_read() {
+        let printed = "CREATE TABLE ks.\"T\" (\n    a int,\n    \"B c\" text,\n    d date,\n    \"order\" map<text, frozen<list<int>>> STATIC,\n    \
+                       PRIMARY KEY ((a, \"B c\"), d)\n) WITH CLUSTERING ORDER BY (d DESC)\n  AND comment = 'it''s; (';\n";
+        let made = parse(printed);
+        let expected = printed.replace("\n  AND comment = 'it''s; ('", "");
+        assert_eq!(made.tables[0].to_string(), expected);
+    }
+
+    #[test]
+    fn what_cassandra_writes_beside_snapshots() {
+        let text = "CREATE TYPE IF NOT EXISTS ks.addr (street text, zip int, tags frozen<set<text>>);\n\
+            CREATE TABLE IF NOT EXISTS ks.t (\n    pk int,\n    ck bigint,\n    st text static,\n    un ks.addr,\n    x 'org.apache.cassandra.db.marshal.UTF8Type',\n    \
+            PRIMARY KEY (pk, ck)\n) WITH ID = 4f6c3b70-0000-11ef-0000-000000000000\n    AND CLUSTERING ORDER BY (ck DESC)\n    \
+            AND DROPPED COLUMN RECORD old text USING TIMESTAMP 1000\n    AND compaction = {'class': 'org.apache', 'max_threshold': '32'}\n    AND extensions = {};\n\
+            CREATE INDEX IF NOT EXISTS i ON ks.t (un);";
+        let made = parse(text);
+        assert_eq!(made.types[0].fields.len(), 3);
+        assert_eq!(
+            table(text),
+            "CREATE TABLE ks.t ( pk int, ck bigint, st text STATIC, un ks.addr, x text, PRIMARY KEY (pk, ck) ) WITH CLUSTERING \
+             ORDER BY (ck DESC);"
+        );
+    }
+
+    #[test]
+    fn columns_that_were_dropped_and_added() {
+        let text = "CREATE TABLE ks.t (old int, pk int, ck int, a int, b text, PRIMARY KEY (pk, ck)) WITH ID = 1;
+            ALTER TABLE ks.t DROP old USING TIMESTAMP 10; ALTER TABLE ks.t DROP (a, b); ALTER TABLE ks.t ADD a bigint static;
+            ALTER TABLE ks.t ADD (c int, d int); ALTER TABLE ks.t RENAME pk TO key; ALTER TABLE ks.t WITH comment = 'x';
+            ALTER KEYSPACE ks WITH x = 1;";
+        assert_eq!(
+            table(text),
+            "CREATE TABLE ks.t ( key int, ck int, a bigint STATIC, c int, d int, PRIMARY KEY (key, ck) );"
+        );
+        let text = "CREATE TYPE ks.u (a int); ALTER TYPE ks.u ADD b text; ALTER TYPE ks.u RENAME a TO c;";
+        let fields: Vec<String> =
+            parse(text).types[0].fields.iter().map(|(name, kind)| format!("{name} {kind}")).collect();
+        assert_eq!(fields, ["c int", "b text"]);
+    }
+
+    #[test]
+    fn other_forms() {
+        for (text, printed) in [
+            ("create table t (a int primary key)", "CREATE TABLE t ( a int, PRIMARY KEY (a) );"),
+            (
+                "USE \"Ks\"; create columnfamily T (A int PRIMARY KEY, \"T\" text) with compact storage",
+                "CREATE TABLE \"Ks\".t ( a int, \"T\" text, PRIMARY KEY (a) );",
+            ),
+            (
+                "-- one; two\nCREATE /* three; */ TABLE ks . t (primary text, // four\n key int, PRIMARY KEY((primary, key)))",
+                "CREATE TABLE ks.t ( \"primary\" text, key int, PRIMARY KEY ((\"primary\", key)) );",
+            ),
+            (
+                "CREATE TABLE t (a int, b text MASKED WITH mask_inner(1, null), c text MASKED WITH DEFAULT, PRIMARY KEY (a))",
+                "CREATE TABLE t ( a int, b text, c text, PRIMARY KEY (a) );",
+            ),
+            (
+                "CREATE TABLE t (a int PRIMARY KEY, v vector<float, 3>, m map < text , frozen<list<ks.u>> >)",
+                "CREATE TABLE t ( a int, v vector<float, 3>, m map<text, frozen<list<frozen<ks.u>>>>, PRIMARY KEY (a) );",
+            ),
+            (
+                "CREATE FUNCTION f(a int) RETURNS int LANGUAGE java AS $$ return 1; \" $$; CREATE ROLE 'x;y'; CREATE TABLE t (a int PRIMARY KEY)",
+                "CREATE TABLE t ( a int, PRIMARY KEY (a) );",
+            ),
+        ] {
+            assert_eq!(table(text), printed, "{text}");
+        }
+        assert_eq!(parse(" \n-- nothing"), Definitions::default());
+    }
+
+    #[test]
+    fn views() {
+        let made = parse(
+            "CREATE MATERIALIZED VIEW ks.v AS SELECT * FROM ks.t WHERE a IS NOT NULL AND \"B\" IS NOT NULL \
+             PRIMARY KEY ((\"B\"), a) WITH CLUSTERING ORDER BY (a ASC);",
+        );
+        let view = &made.views[0];
+        assert_eq!(view.view.to_string(), "ks.v");
+        assert_eq!(view.partition_key, [Name::new("B").unwrap()]);
+        assert_eq!(view.clustering, [Name::new("a").unwrap()]);
+    }
+
+    #[test]
+    fn refused() {
+        for (text, error) in [
+            ("CREATE TABLE t (a int)", "line 1: a table without a primary key"),
+            ("CREATE TABLE t", "line 1: the text ends where the columns in parentheses is expected"),
+            ("\nCREATE TABLE t (\n a int,\n PRIMARY KEY (b))", "line 4: b is not a column of the table"),
+            (
+                "CREATE TABLE t (a int b int)",
+                "line 1: \"b int)\" where a comma or a closing parenthesis is expected",
+            ),
+            ("CREATE TABLE t (a int<text> PRIMARY KEY)", "line 1: unexpected \"<text>\" in the type"),
+            ("CREATE TABLE t (a list<int PRIMARY KEY)", "line 1: \")\" where a type is expected"),
+            (
+                "CREATE TABLE t (a 'com.example.Mine' PRIMARY KEY)",
+                "line 1: the type \"com.example.Mine\" has no name in CQL",
+            ),
+            (
+                "CREATE TABLE 1 (a int PRIMARY KEY)",
+                "line 1: \"1 (a int PRIMARY KEY\" where a name is expected",
+            ),
+            (
+                "CREATE TABLE t (a int PRIMARY KEY) WITH CLUSTERING ORDER BY (b DESC)",
+                "line 1: b is not a column of the table",
+            ),
+            ("ALTER TABLE t DROP a", "line 1: t is altered, but not created before"),
+            (
+                "CREATE TABLE t (a int PRIMARY KEY); ALTER TABLE t DROP a",
+                "line 1: a is not a column of the table",
+            ),
+            ("CREATE TABLE t (\"a int PRIMARY KEY)", "line 1: a quoted name has no closing quote"),
+            ("DROP TABLE 'x", "line 1: the text ends where a closing quote is expected"),
+        ] {
+            assert_eq!(said(text), error, "{text}");
+        }
+        let deep = format!("CREATE TABLE t (a {} PRIMARY KEY)", "list<".repeat(100_000));
+        assert!(Definitions::parse(&deep).is_err());
+    }
+}

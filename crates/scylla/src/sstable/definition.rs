@@ -1,0 +1,364 @@
+//! The columns of a table as `CREATE TABLE` has them, beside those that its SSTables have.
+
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use marquetry_base::{Error, Result};
+
+use super::marshal::MarshalType;
+use super::statistics::{HeaderColumn, SerializationHeader};
+use super::table_columns::{KeyNames, TableColumns};
+use crate::cql::{CqlType, Name, Order, TableDef, TypeDef};
+
+impl TableColumns {
+    /// The columns of a table by its definition: keys have their names, columns that no SSTable has are there without cells, and those
+    /// that the definition lacks, because they were dropped, are [left out](TableColumns::leave_out).
+    ///
+    /// # Errors
+    ///
+    /// As [`TableColumns::new`]; `Misuse` where the SSTables are not of such a table, with what differs; `Unsupported` for a
+    /// user-defined type that is not among `types`, in a column that no SSTable has.
+    pub fn of_definition(
+        headers: &[&SerializationHeader],
+        table: &TableDef,
+        types: &[TypeDef],
+    ) -> Result<TableColumns> {
+        let Some(first) = headers.first() else { return Err(Error::misuse("the columns of no SSTable")) };
+        let defined = Defined { table, types };
+        for header in headers {
+            defined.check(header)?;
+        }
+        let own = |columns: fn(&SerializationHeader) -> &Vec<HeaderColumn>, is_static: bool| {
+            let is_own =
+                |name: &Name| headers.iter().flat_map(|header| columns(header)).any(|it| is_called(it, name));
+            let missing = defined.cells(is_static).filter(|column| !is_own(&column.name));
+            let column = |column: &crate::cql::ColumnDef| {
+                let kind = defined.kind(&column.cql_type, 0)?;
+                Ok(HeaderColumn { name: column.name.as_str().as_bytes().to_vec(), kind })
+            };
+            missing.map(column).collect::<Result<Vec<_>>>()
+        };
+        let rest = SerializationHeader {
+            statics: own(|header| &header.statics, true)?,
+            regulars: own(|header| &header.regulars, false)?,
+            ..(*first).clone()
+        };
+        let name =
+            |at: usize| table.columns.get(at).map_or_else(String::new, |it| it.name.as_str().to_string());
+        let names = KeyNames {
+            partition_key: table.partition_key.iter().map(|at| name(*at)).collect(),
+            clustering: table.clustering.iter().map(|(at, _)| name(*at)).collect(),
+        };
+        let headers: Vec<&SerializationHeader> = headers.iter().copied().chain([&rest]).collect();
+        let mut columns = TableColumns::new(&headers, None)?;
+        columns.leave_out(|column| !table.columns.iter().any(|it| is_called(column, &it.name)));
+        columns.name_keys(&names)?;
+        Ok(columns)
+    }
+}
+
+/// A definition, and the types that it refers to.
+#[derive(Clone, Copy)]
+struct Defined<'a> {
+    table: &'a TableDef,
+    types: &'a [TypeDef],
+}
+
+impl<'a> Defined<'a> {
+    /// Fails if an SSTable with this header is not of the table.
+    fn check(&self, header: &SerializationHeader) -> Result<()> {
+        let table = self.table;
+        let stored: Vec<&MarshalType> = match &header.key {
+            MarshalType::Composite(members) => members.iter().collect(),
+            one => alloc::vec![one],
+        };
+        let partition: Vec<(usize, Order)> =
+            table.partition_key.iter().map(|at| (*at, Order::Ascending)).collect();
+        let clustering: Vec<&MarshalType> = header.clustering.iter().collect();
+        self.check_keys("partition key", &partition, &stored)?;
+        self.check_keys("clustering columns", &table.clustering, &clustering)?;
+        for (columns, is_static) in [(&header.statics, true), (&header.regulars, false)] {
+            for column in columns {
+                let Some(defined) = table.columns.iter().find(|it| is_called(column, &it.name)) else {
+                    continue;
+                };
+                if defined.is_static != is_static || !self.is_stored_as(&defined.cql_type, &column.kind, 0) {
+                    let word = if defined.is_static { " static" } else { "" };
+                    let stored_word = if is_static { " static" } else { "" };
+                    return Err(Error::misuse(format!(
+                        "the definition of {} has {} {}{word}, and an SSTable has {}{stored_word}",
+                        table.table,
+                        defined.name,
+                        defined.cql_type,
+                        shown(&column.kind)
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_keys(&self, what: &str, defined: &[(usize, Order)], stored: &[&MarshalType]) -> Result<()> {
+        let column = |at: usize| self.table.columns.get(at);
+        let is_same = |(&(at, order), stored): (&(usize, Order), &&MarshalType)| {
+            let is_reversed = order == Order::Descending;
+            column(at).is_some_and(|it| self.is_stored_as(&it.cql_type, stored, 0))
+                && is_reversed == stored.is_reversed()
+        };
+        if defined.len() == stored.len() && defined.iter().zip(stored).all(is_same) {
+            return Ok(());
+        }
+        let order = |is_reversed: bool| if is_reversed { " DESC" } else { "" };
+        let theirs = defined.iter().filter_map(|(at, its)| {
+            column(*at).map(|it| format!("{} {}{}", it.name, it.cql_type, order(*its == Order::Descending)))
+        });
+        let ours = stored.iter().map(|kind| format!("{}{}", shown(kind), order(kind.is_reversed())));
+        let listed = |all: Vec<String>| all.join(", ");
+        Err(Error::misuse(format!(
+            "the {what} of {} are ({}) by its definition, and ({}) in an SSTable",
+            self.table.table,
+            listed(theirs.collect()),
+            listed(ours.collect())
+        )))
+    }
+
+    /// The columns that have cells.
+    fn cells(self, is_static: bool) -> impl Iterator<Item = &'a crate::cql::ColumnDef> {
+        let is_key = move |at: usize| {
+            self.table.partition_key.contains(&at) || self.table.clustering.iter().any(|(key, _)| *key == at)
+        };
+        let columns = self.table.columns.iter().enumerate();
+        columns
+            .filter(move |(at, column)| column.is_static == is_static && !is_key(*at))
+            .map(|(_, column)| column)
+    }
+
+    /// Whether values of a type may be stored as an SSTable names it: how it says that something is frozen differs from version to
+    /// version, and types that were widened keep the names that they had.
+    fn is_stored_as(&self, defined: &CqlType, stored: &MarshalType, depth: usize) -> bool {
+        let all = |defined: &[&CqlType], stored: &[&MarshalType]| {
+            defined.len() == stored.len()
+                && defined
+                    .iter()
+                    .zip(stored)
+                    .all(|(defined, stored)| self.is_stored_as(defined, stored, depth))
+        };
+        match (defined, stored) {
+            (CqlType::Frozen(defined), stored) => self.is_stored_as(defined, stored, depth),
+            (defined, MarshalType::Frozen(stored) | MarshalType::Reversed(stored)) => {
+                self.is_stored_as(defined, stored, depth)
+            }
+            (CqlType::List(defined), MarshalType::List(stored))
+            | (CqlType::Set(defined), MarshalType::Set(stored)) => self.is_stored_as(defined, stored, depth),
+            (CqlType::Map(key, value), MarshalType::Map(stored_key, stored_value)) => {
+                all(&[key, value], &[stored_key, stored_value])
+            }
+            (CqlType::Tuple(defined), MarshalType::Tuple(stored)) => {
+                all(&defined.iter().collect::<Vec<_>>(), &stored.iter().collect::<Vec<_>>())
+            }
+            (CqlType::Vector(defined, count), MarshalType::Vector(stored, stored_count)) => {
+                count == stored_count && self.is_stored_as(defined, stored, depth)
+            }
+            (CqlType::Udt { keyspace, name }, MarshalType::User { name: stored, fields, .. }) => {
+                let Some(of) = self.type_of(keyspace.as_ref(), name) else { return name.as_str() == stored };
+                // Fields are added at the end, and may have been since.
+                let fields = of.fields.iter().zip(fields);
+                depth < DEPTH_MAX
+                    && name.as_str() == stored
+                    && fields
+                        .into_iter()
+                        .all(|((_, defined), (_, stored))| self.is_stored_as(defined, stored, depth + 1))
+            }
+            (CqlType::Blob, stored) => !stored.is_multi_cell() && !stored.is_counter(),
+            (defined, MarshalType::Native(stored)) => is_widened(defined, stored),
+            _ => false,
+        }
+    }
+
+    /// A type as Cassandra names it in a header.
+    fn kind(&self, defined: &CqlType, depth: usize) -> Result<MarshalType> {
+        let boxed = |inner: &CqlType| self.kind(unfrozen(inner), depth).map(Box::new);
+        Ok(match defined {
+            CqlType::List(element) => MarshalType::List(boxed(element)?),
+            CqlType::Set(element) => MarshalType::Set(boxed(element)?),
+            CqlType::Map(key, value) => MarshalType::Map(boxed(key)?, boxed(value)?),
+            CqlType::Tuple(members) => {
+                let members = members.iter().map(|it| self.kind(unfrozen(it), depth));
+                MarshalType::Tuple(members.collect::<Result<_>>()?)
+            }
+            CqlType::Vector(element, count) => MarshalType::Vector(boxed(element)?, *count),
+            CqlType::Frozen(inner) => match &**inner {
+                tuple @ (CqlType::Tuple(_) | CqlType::Vector(..)) => self.kind(tuple, depth)?,
+                inner => MarshalType::Frozen(Box::new(self.kind(inner, depth)?)),
+            },
+            CqlType::Udt { keyspace, name } => {
+                let of = self.type_of(keyspace.as_ref(), name).filter(|_| depth < DEPTH_MAX);
+                let of = of.ok_or_else(|| Error::unsupported(format!("the type {name} is not defined")))?;
+                let field = |(name, kind): &(Name, CqlType)| {
+                    Ok((name.as_str().to_string(), self.kind(unfrozen(kind), depth + 1)?))
+                };
+                let keyspace =
+                    keyspace.as_ref().or(of.keyspace.as_ref()).or(self.table.table.keyspace.as_ref());
+                MarshalType::User {
+                    keyspace: keyspace.map_or_else(String::new, |it| it.as_str().to_string()),
+                    name: name.as_str().to_string(),
+                    fields: of.fields.iter().map(field).collect::<Result<_>>()?,
+                }
+            }
+            native => MarshalType::Native(native.clone()),
+        })
+    }
+
+    /// A user-defined type; of the table's keyspace, if none is named.
+    fn type_of(&self, keyspace: Option<&Name>, name: &Name) -> Option<&'a TypeDef> {
+        let keyspace = keyspace.or(self.table.table.keyspace.as_ref());
+        self.types
+            .iter()
+            .find(|it| it.name == *name && (it.keyspace.as_ref() == keyspace || it.keyspace.is_none()))
+    }
+}
+
+/// User-defined types in each other, at most: they could be defined by themselves.
+const DEPTH_MAX: usize = 32;
+
+fn is_called(column: &HeaderColumn, name: &Name) -> bool {
+    column.name == name.as_str().as_bytes()
+}
+
+/// What is inside of something frozen is not called so.
+fn unfrozen(kind: &CqlType) -> &CqlType {
+    match kind {
+        CqlType::Frozen(inner) => unfrozen(inner),
+        kind => kind,
+    }
+}
+
+/// Whether values that were stored as one type can be read as another, as far as servers have ever allowed to change it.
+fn is_widened(defined: &CqlType, stored: &CqlType) -> bool {
+    use CqlType::{Ascii, Bigint, Int, Smallint, Text, Timestamp, Timeuuid, Tinyint, Uuid, Varint};
+    defined == stored
+        || matches!(
+            (defined, stored),
+            (Text, Ascii)
+                | (Uuid, Timeuuid)
+                | (Bigint | Varint, Timestamp)
+                | (Timestamp, Bigint)
+                | (Varint, Tinyint | Smallint | Int | Bigint)
+        )
+}
+
+fn shown(kind: &MarshalType) -> String {
+    kind.cql().map_or_else(|| format!("{kind:?}"), |kind| kind.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cql::Definitions;
+    use marquetry_base::ErrorKind;
+
+    fn header(
+        key: &str,
+        clustering: &[&str],
+        statics: &[(&str, &str)],
+        regulars: &[(&str, &str)],
+    ) -> SerializationHeader {
+        let kind = |text: &str| MarshalType::parse(text, 64).unwrap();
+        let columns = |all: &[(&str, &str)]| {
+            let column = |(name, text): &(&str, &str)| HeaderColumn {
+                name: name.as_bytes().to_vec(),
+                kind: kind(text),
+            };
+            all.iter().map(column).collect()
+        };
+        SerializationHeader {
+            timestamp_min: 0,
+            local_deletion_min: 0,
+            ttl_min: 0,
+            key: kind(key),
+            clustering: clustering.iter().map(|text| kind(text)).collect(),
+            statics: columns(statics),
+            regulars: columns(regulars),
+        }
+    }
+
+    fn of(header: &SerializationHeader, text: &str) -> Result<TableColumns> {
+        let made = Definitions::parse(text).unwrap();
+        TableColumns::of_definition(&[header], &made.tables[0], &made.types)
+    }
+
+    fn names(table: &TableColumns) -> String {
+        let keys = table.partition_key.iter().chain(&table.clustering).map(|key| key.name.clone());
+        let cells = table.cells().map(|column| String::from_utf8(column.name.clone()).unwrap());
+        keys.chain(cells).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn keys_are_named_dropped_columns_left_out_and_new_ones_there() {
+        let stored = header(
+            "CompositeType(Int32Type,UTF8Type)",
+            &["ReversedType(LongType)"],
+            &[("s", "Int32Type")],
+            &[("old", "UTF8Type"), ("v", "AsciiType"), ("l", "ListType(Int32Type)")],
+        );
+        let text = "CREATE TYPE ks.u (a int, b frozen<list<text>>);
+            CREATE TABLE ks.t (p int, \"Q\" text, c bigint, s int static, v text, l list<int>, n frozen<ks.u>, m map<text, frozen<set<int>>>,
+            z int static, PRIMARY KEY ((p, \"Q\"), c)) WITH CLUSTERING ORDER BY (c DESC)";
+        let table = of(&stored, text).unwrap();
+        assert_eq!(names(&table), "p Q c s z n v l m");
+        assert!(table.index_of(&stored).is_ok());
+        let kind = |name: &str| {
+            let found = table.cells().find(|column| column.name == name.as_bytes());
+            format!("{}", found.unwrap().kind.cql().unwrap())
+        };
+        assert_eq!((&*kind("n"), &*kind("m")), ("frozen<ks.u>", "map<text, frozen<set<int>>>"));
+        // What is stored stays as it is stored.
+        assert_eq!(kind("v"), "ascii");
+    }
+
+    #[test]
+    fn definitions_of_other_tables() {
+        let stored = header(
+            "Int32Type",
+            &["UTF8Type"],
+            &[],
+            &[("v", "Int32Type"), ("u", "UserType(ks,75,61:Int32Type)")],
+        );
+        for (text, said) in [
+            (
+                "CREATE TABLE t (p bigint, c text, PRIMARY KEY (p, c))",
+                "the partition key of t are (p bigint) by its definition, and (int) in an SSTable",
+            ),
+            (
+                "CREATE TABLE t (p int, c text, PRIMARY KEY (p, c)) WITH CLUSTERING ORDER BY (c DESC)",
+                "the clustering columns of t are (c text DESC) by its definition, and (text) in an SSTable",
+            ),
+            (
+                "CREATE TABLE t (p int PRIMARY KEY, v int)",
+                "the clustering columns of t are () by its definition, and (text) in an SSTable",
+            ),
+            (
+                "CREATE TABLE t (p int, c text, v text, PRIMARY KEY (p, c))",
+                "the definition of t has v text, and an SSTable has int",
+            ),
+            (
+                "CREATE TABLE t (p int, c text, v int static, PRIMARY KEY (p, c))",
+                "the definition of t has v int static, and an SSTable has int",
+            ),
+            (
+                "CREATE TYPE u (a text); CREATE TABLE t (p int, c text, u u, PRIMARY KEY (p, c))",
+                "the definition of t has u u, and an SSTable has ks.u",
+            ),
+        ] {
+            let error = of(&stored, text).unwrap_err();
+            assert_eq!((error.kind(), error.message()), (ErrorKind::Misuse, said), "{text}");
+        }
+        let unknown = "CREATE TABLE t (p int, c text, n frozen<nowhere>, PRIMARY KEY (p, c))";
+        assert_eq!(of(&stored, unknown).unwrap_err().kind(), ErrorKind::Unsupported);
+        let endless =
+            "CREATE TYPE w (a frozen<w>); CREATE TABLE t (p int, c text, n frozen<w>, PRIMARY KEY (p, c))";
+        assert_eq!(of(&stored, endless).unwrap_err().kind(), ErrorKind::Unsupported);
+    }
+}

@@ -1,0 +1,178 @@
+//! The definition of the table: the one that is given, or the one that a server or a backup left with the SSTables.
+
+use std::path::{Path, PathBuf};
+
+use marquetry_base::{Error, Limits, Result};
+use marquetry_io::store::{Found, Store};
+use marquetry_scylla::cql::{Definitions, Name, TableDef, TableName, ViewDef};
+use marquetry_scylla::sstable::scylla_metadata::ScyllaMetadataReader;
+use marquetry_scylla::sstable::statistics::SerializationHeader;
+use marquetry_scylla::sstable::{Component, KeyNames, TableColumns};
+
+use super::component::{FILE, read, read_text};
+use super::components::SstableFiles;
+use super::find::FoundTable;
+use super::options::Definition;
+use super::origin::Origin;
+use crate::subject::{name_of, named};
+
+/// The most bytes of a file of definitions: those of thousands of tables have fewer.
+const BYTES_MAX: u64 = 64 << 20;
+
+/// Directories above the SSTables in which a definition may be: a backup's, above its keyspaces and tables.
+const ABOVE_MAX: usize = 4;
+
+/// The columns of a table, and where their names are from.
+#[derive(Debug)]
+pub(super) struct Defined {
+    pub(super) columns: TableColumns,
+    /// The table's name, where it is known.
+    pub(super) name: Option<String>,
+    /// The file of the definition.
+    pub(super) from: Option<String>,
+}
+
+/// Finds the definition, and what columns the table has by it.
+pub(super) fn define(
+    store: &dyn Store,
+    table: &FoundTable,
+    headers: &[&SerializationHeader],
+    given: &Definition,
+    limits: Limits,
+) -> Result<Defined> {
+    let origin = &table.origin;
+    match given {
+        Definition::Missing => without(headers, origin),
+        Definition::Text(text) => {
+            let made = parse(text, "schema")?;
+            by(&made, headers, origin, true)
+                .and_then(|found| found.ok_or_else(|| not_there(&made, origin)))
+                .map_err(|error| named(error, "the schema that is given"))
+        }
+        Definition::File(path) => {
+            let name = name_of(path);
+            let made = parse(&text_of(store, path)?, &name)?;
+            let found = by(&made, headers, origin, true);
+            let found = found.and_then(|found| found.ok_or_else(|| not_there(&made, origin)));
+            let found = found.map_err(|error| named(error, &name))?;
+            Ok(Defined { from: Some(name), ..found })
+        }
+        Definition::Beside => {
+            for path in beside(table) {
+                if !matches!(store.look(&path), Ok(Found::Object { .. })) {
+                    continue;
+                }
+                let name = name_of(&path);
+                let made = parse(&text_of(store, &path)?, &name)?;
+                if let Some(found) = by(&made, headers, origin, false).map_err(|error| named(error, &name))? {
+                    return Ok(Defined { from: Some(name), ..found });
+                }
+            }
+            of_scylla(store, table, headers, limits)?.map_or_else(|| without(headers, origin), Ok)
+        }
+    }
+}
+
+/// What a Scylla.db says, if there is one that says anything: the names of key columns when it was written.
+fn of_scylla(
+    store: &dyn Store,
+    table: &FoundTable,
+    headers: &[&SerializationHeader],
+    limits: Limits,
+) -> Result<Option<Defined>> {
+    let has = |files: &&SstableFiles| files.bytes_of(&Component::Scylla).is_some();
+    for files in table.sstables.iter().filter(has) {
+        let made = read(store, files, &Component::Scylla, ScyllaMetadataReader::new(FILE, limits))?;
+        let Some(schema) = made.schema else { continue };
+        let columns = TableColumns::new(headers, Some(&schema.key_names()));
+        let path = name_of(&files.path(&Component::Scylla));
+        return Ok(Some(Defined {
+            columns: columns.map_err(|error| named(error, &path))?,
+            name: Some(format!("{}.{}", schema.keyspace, schema.table)),
+            from: Some(path),
+        }));
+    }
+    Ok(None)
+}
+
+/// Where a definition may be, the nearest first.
+fn beside(table: &FoundTable) -> Vec<PathBuf> {
+    let Some(first) = table.sstables.first() else { return Vec::new() };
+    let names = |folder: &Path| [folder.join("schema.cql"), folder.join("meta").join("schema.cql")];
+    first.folder.ancestors().take(1 + ABOVE_MAX).flat_map(names).collect()
+}
+
+fn text_of(store: &dyn Store, path: &Path) -> Result<String> {
+    let bytes = read_text(store, path, BYTES_MAX)?;
+    let text = String::from_utf8(bytes.to_vec());
+    text.map_err(|_| named(Error::corrupt("definitions that are not UTF-8"), &name_of(path)))
+}
+
+fn parse(text: &str, name: &str) -> Result<Definitions> {
+    Definitions::parse(text).map_err(|error| named(Error::misuse(error.to_string()), name))
+}
+
+fn without(headers: &[&SerializationHeader], origin: &Origin) -> Result<Defined> {
+    Ok(Defined { columns: TableColumns::new(headers, None)?, name: origin.name(), from: None })
+}
+
+/// What the definitions say of the table. `None` if it is not among them; but a table of another name is it, if it is the only one
+/// that the SSTables fit, and, unless the definitions were given for these SSTables, nothing says what the name is.
+fn by(
+    made: &Definitions,
+    headers: &[&SerializationHeader],
+    origin: &Origin,
+    is_given: bool,
+) -> Result<Option<Defined>> {
+    let defined = |table: &TableDef| {
+        let columns = TableColumns::of_definition(headers, table, &made.types)?;
+        Ok(Defined { columns, name: Some(table.table.to_string()), from: None })
+    };
+    if let Some(table) = made.tables.iter().find(|table| is_called(&table.table, origin)) {
+        return defined(table).map(Some);
+    }
+    if let Some(view) = made.views.iter().find(|view| is_called(&view.view, origin)) {
+        let columns = TableColumns::new(headers, Some(&names_of(view)))?;
+        return Ok(Some(Defined { columns, name: Some(view.view.to_string()), from: None }));
+    }
+    if origin.table.is_some() && !is_given {
+        return Ok(None);
+    }
+    if let ([table], [], true) = (&*made.tables, &*made.views, is_given) {
+        return defined(table).map(Some);
+    }
+    let mut fitting = made.tables.iter().filter_map(|table| defined(table).ok());
+    match (fitting.next(), fitting.next()) {
+        (Some(only), None) => Ok(Some(only)),
+        (Some(one), Some(other)) if is_given => {
+            let name = |it: Defined| it.name.unwrap_or_default();
+            Err(Error::misuse(format!(
+                "the SSTables may be of {} and of {}, by their columns: give the definition of one",
+                name(one),
+                name(other)
+            )))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Whether a table has the name that a path says.
+fn is_called(table: &TableName, origin: &Origin) -> bool {
+    let is_keyspace = |keyspace: &Name| origin.keyspace.as_deref().is_none_or(|its| its == keyspace.as_str());
+    origin.table.as_deref() == Some(table.table.as_str()) && table.keyspace.as_ref().is_none_or(is_keyspace)
+}
+
+fn names_of(view: &ViewDef) -> KeyNames {
+    let names = |columns: &[Name]| columns.iter().map(|name| name.as_str().to_owned()).collect();
+    KeyNames { partition_key: names(&view.partition_key), clustering: names(&view.clustering) }
+}
+
+fn not_there(made: &Definitions, origin: &Origin) -> Error {
+    let name = origin.name().map_or_else(String::new, |name| format!(" {name}, or"));
+    Error::misuse(match made.tables.len() {
+        0 => "no CREATE TABLE".to_owned(),
+        count => {
+            format!("no definition of{name} a table that the SSTables are of ({count} tables are defined)")
+        }
+    })
+}

@@ -1,0 +1,94 @@
+//! Where partitions are in an SSTable, by its index.
+
+use std::ops::{Range, RangeInclusive};
+use std::sync::Arc;
+
+use marquetry_base::{Codecs, Error, Limits, Object, Result};
+use marquetry_codecs::StandardCodecs;
+use marquetry_io::store::Store;
+use marquetry_io::{ByteSource, ByteSources, drive};
+use marquetry_scylla::sstable::index::{
+    IndexFiles, IndexedData, PartitionFinder, Piece, Query, SummaryReader,
+};
+use marquetry_scylla::sstable::{Component, IndexKind, Packing};
+
+use super::component::{FILE, Sstable, read};
+
+const DATA: Object = Object(1);
+const INDEX: Object = Object(2);
+const ROWS: Object = Object(3);
+
+/// Whether an SSTable has an index.
+pub(super) fn is_there(sstable: &Sstable) -> bool {
+    let has = |component: &Component| sstable.files.bytes_of(component).is_some();
+    match sstable.files.name.version.index() {
+        IndexKind::Big => has(&Component::Index),
+        IndexKind::Trie => has(&Component::Partitions) && has(&Component::Rows),
+    }
+}
+
+/// The part of the data, uncompressed, that has the partitions with these tokens.
+pub(super) fn range_of(
+    store: &Arc<dyn Store>,
+    sstable: &Sstable,
+    packing: &Packing,
+    limits: Limits,
+    tokens: &RangeInclusive<i64>,
+) -> Result<Range<u64>> {
+    let found = find(store, sstable, packing, limits, Query::Tokens(tokens.clone()))?;
+    Ok(found.first().map_or(0..0, |piece| piece.data.clone()))
+}
+
+/// Tokens at which the data can be split into so many parts of about the same size: the first of each part but the first.
+pub(super) fn borders(
+    store: &Arc<dyn Store>,
+    sstable: &Sstable,
+    limits: Limits,
+    parts: u32,
+) -> Result<Vec<i64>> {
+    let packing = sstable.packing(&**store, limits)?;
+    let pieces = find(store, sstable, &packing, limits, Query::Split(parts))?;
+    Ok(pieces.iter().skip(1).map(|piece| *piece.tokens.start()).collect())
+}
+
+fn find(
+    store: &Arc<dyn Store>,
+    sstable: &Sstable,
+    packing: &Packing,
+    limits: Limits,
+    query: Query,
+) -> Result<Vec<Piece>> {
+    let files = &sstable.files;
+    let has = |component: &Component| files.bytes_of(component).is_some();
+    let expect = |component: Component| match has(&component) {
+        true => Ok(component),
+        false => Err(files.named(Error::unsupported(format!("tokens without {}", component.name())))),
+    };
+    let mut sources: ByteSources<Box<dyn ByteSource + Send>> = ByteSources::new();
+    let open = |component: &Component| Ok::<_, Error>(store.open(&files.path(component))?.0);
+    sources = sources.with(DATA, open(&Component::Data)?);
+    let index = match files.name.version.index() {
+        IndexKind::Big => {
+            sources = sources.with(INDEX, open(&expect(Component::Index)?)?);
+            let summary = match has(&Component::Summary) {
+                true => {
+                    let machine = SummaryReader::new(FILE, limits);
+                    Some(Arc::new(read(&**store, files, &Component::Summary, machine)?))
+                }
+                false => None,
+            };
+            IndexFiles::Big { index: INDEX, summary }
+        }
+        IndexKind::Trie => {
+            sources = sources.with(INDEX, open(&expect(Component::Partitions)?)?);
+            sources = sources.with(ROWS, open(&expect(Component::Rows)?)?);
+            IndexFiles::Trie { partitions: INDEX, rows: ROWS }
+        }
+    };
+    let codecs: Arc<dyn Codecs> = Arc::new(StandardCodecs::new(limits));
+    let partitioner = sstable.statistics.partitioner.clone();
+    let of = IndexedData { index, data: DATA, packing: packing.clone(), codecs, partitioner };
+    let found = PartitionFinder::new(&of, query, limits).and_then(|mut finder| drive(&mut finder, &sources));
+    let found = found.map_err(|error| files.named(error))?;
+    found.ok_or_else(|| Error::internal("a search that ended without an answer"))
+}

@@ -1,0 +1,89 @@
+//! SSTables as a source: what Cassandra and ScyllaDB keep a table in, read without a server.
+
+mod component;
+mod components;
+mod definition;
+mod describe;
+mod find;
+mod index;
+mod largest;
+mod options;
+mod origin;
+mod rows;
+mod scan;
+mod source;
+mod spaced;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use marquetry_base::{Error, Limits, Result};
+use marquetry_io::store::Store;
+use marquetry_scylla::sstable::statistics::SerializationHeader;
+
+pub use describe::{
+    ColumnRole, Compression, DescribedColumn, Facts, SstableDescription, SstablesDescription, describe,
+};
+pub use largest::{LargePartition, largest_partitions};
+pub use marquetry_scylla::bridge::mutations::MutationMapping;
+pub use options::{Definition, SstablesOptions, TokenRange, time_at};
+pub use source::Sstables;
+
+use component::Sstable;
+use definition::{Defined, define};
+
+use crate::subject::{name_of, named};
+
+/// Whether a path leads to SSTables: a file of one, or a directory with some in it or below it.
+pub fn is_sstables(store: &dyn Store, path: &Path) -> bool {
+    find::is_there(store, path)
+}
+
+/// The SSTables of a table, whose statistics were read.
+#[derive(Debug)]
+struct SstablesOf {
+    /// What was opened.
+    name: String,
+    store: Arc<dyn Store>,
+    limits: Limits,
+    sstables: Vec<Arc<Sstable>>,
+    defined: Defined,
+}
+
+impl SstablesOf {
+    fn open(path: &Path, options: &SstablesOptions) -> Result<SstablesOf> {
+        let store = options.cancel.of_store(&options.store);
+        let found = find::find(&*store, path)?;
+        let mut sstables = Vec::new();
+        for files in &found.sstables {
+            options.cancel.check()?;
+            sstables.push(Arc::new(Sstable::open(&*store, files.clone(), options.limits)?));
+        }
+        expect_same_table(&sstables)?;
+        let headers: Vec<&SerializationHeader> = sstables.iter().map(|it| &it.statistics.header).collect();
+        let defined = define(&*store, &found, &headers, &options.definition, options.limits);
+        let name = name_of(path);
+        let defined = defined.map_err(|error| named(error, &name))?;
+        Ok(SstablesOf { name, store: Arc::clone(&options.store), limits: options.limits, sstables, defined })
+    }
+}
+
+/// Fails where SSTables cannot be of one table, and says which: their keys or their partitioners differ.
+fn expect_same_table(sstables: &[Arc<Sstable>]) -> Result<()> {
+    let Some((first, others)) = sstables.split_first() else { return Ok(()) };
+    for other in others {
+        let (ours, theirs) = (&first.statistics, &other.statistics);
+        let what = match () {
+            () if ours.header.key != theirs.header.key => "partition keys",
+            () if ours.header.clustering != theirs.header.clustering => "clustering columns",
+            () if ours.partitioner != theirs.partitioner => "partitioners",
+            () => continue,
+        };
+        let what = format!(
+            "SSTables of different tables: they have other {what} than {}; name the directory of one table",
+            first.files.shown()
+        );
+        return Err(named(Error::misuse(what), &other.files.shown()));
+    }
+    Ok(())
+}

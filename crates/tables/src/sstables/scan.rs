@@ -1,0 +1,86 @@
+//! The data of an SSTable, read from start to end, or those of some partitions.
+
+use std::ops::{Range, RangeInclusive};
+use std::sync::Arc;
+
+use marquetry_base::{Codecs, Error, Limits, Result};
+use marquetry_codecs::StandardCodecs;
+use marquetry_io::drive;
+use marquetry_io::store::Store;
+use marquetry_scylla::sstable::batch::MutationBatch;
+use marquetry_scylla::sstable::{DataOptions, DataReader, Packing};
+
+use super::component::{DataSource, FILE, Sstable};
+use super::index;
+use crate::{BytesRead, Cancel};
+
+/// A reader of what is in an SSTable, with its file.
+pub(super) struct Scan {
+    sstable: Arc<Sstable>,
+    name: String,
+    reader: DataReader,
+    source: DataSource,
+    /// Bytes of the data, uncompressed.
+    data_bytes: u64,
+}
+
+impl Scan {
+    /// Opens an SSTable, for the partitions with these tokens, or all; then the digest of its file is checked at the end. `None` if it has
+    /// none of them.
+    pub(super) fn open(
+        store: &Arc<dyn Store>,
+        sstable: &Arc<Sstable>,
+        limits: Limits,
+        tokens: Option<&RangeInclusive<i64>>,
+        (cancel, bytes_read): (&Cancel, &BytesRead),
+    ) -> Result<Option<Scan>> {
+        if tokens.is_some_and(|tokens| !sstable.may_have(tokens)) {
+            return Ok(None);
+        }
+        let cancellable = cancel.of_store(store);
+        let packing = sstable.packing(&*cancellable, limits)?;
+        let data_bytes = match &packing {
+            Packing::Compressed(info) => info.data_bytes,
+            Packing::Plain(_) => sstable.data_bytes(),
+        };
+        let mut options = DataOptions::default();
+        options.limits = limits;
+        match tokens {
+            Some(tokens) => match index::range_of(&cancellable, sstable, &packing, limits, tokens)? {
+                Range { start, end } if start == end => return Ok(None),
+                range => options.range = Some(range),
+            },
+            None => options.digest = sstable.digest(&*cancellable)?,
+        }
+        let codecs: Arc<dyn Codecs> = Arc::new(StandardCodecs::new(limits));
+        let header = &sstable.statistics.header;
+        let reader = DataReader::new(FILE, sstable.files.name.version, header, packing, codecs, options)
+            .map_err(|error| sstable.files.named(error))?;
+        let source = sstable.data(store, cancel, bytes_read)?;
+        let name = sstable.files.shown();
+        Ok(Some(Scan { sstable: Arc::clone(sstable), name, reader, source, data_bytes }))
+    }
+
+    /// The next batch; `None` at the end.
+    pub(super) fn next(&mut self) -> Result<Option<MutationBatch>> {
+        drive(&mut self.reader, &self.source).map_err(|error| self.named(error))
+    }
+
+    /// Gives a batch back, to be filled again.
+    pub(super) fn recycle(&mut self, batch: MutationBatch) {
+        self.reader.recycle(batch);
+    }
+
+    pub(super) fn data_bytes(&self) -> u64 {
+        self.data_bytes
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// An error, with the path of the file that it is about.
+    pub(super) fn named(&self, error: Error) -> Error {
+        self.sstable.files.named(error)
+    }
+}
