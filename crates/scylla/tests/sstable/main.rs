@@ -17,6 +17,7 @@ mod json;
 mod mapping;
 mod random;
 mod scylla_chunks;
+mod soak;
 mod values;
 
 use std::collections::BTreeMap;
