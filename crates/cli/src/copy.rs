@@ -71,7 +71,7 @@ pub(crate) struct Copy {
     /// The destination is cql://[USER[:PASSWORD]@]HOST[:PORT][,HOST[:PORT]…]/KEYSPACE.TABLE, a path that ends
     /// in .parquet, .csv, .tsv or .jsonl (also before .gz, .bz2 and .zst), a path that ends in / or is a directory, or - for
     /// standard output, with --to. Paths can be those of object stores: s3://BUCKET/KEY, az://CONTAINER/KEY,
-    /// gs://BUCKET/KEY (not tried with a real server); sources can be https:// URLs, too.
+    /// gs://BUCKET/KEY (not tried with a real server); sources can be https:// URLs, too, and sstable:DIR: the SSTables of a table.
     #[arg(value_name = "FILE… TO", required = true)]
     from_and_to: Vec<OsString>,
 

@@ -50,7 +50,7 @@ Examples:
   marquetry diff a.parquet b.parquet --json | jq .rows"
 )]
 pub(crate) struct Diff {
-    /// First table: a Parquet file, a directory, a pattern, CSV or JSON lines
+    /// First table: a Parquet file, a directory, a pattern, CSV or JSON lines, SSTables (sstable:DIR)
     #[arg(value_name = "A")]
     a: PathBuf,
 

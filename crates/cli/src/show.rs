@@ -66,7 +66,7 @@ Examples:
 )]
 pub(crate) struct Show {
     /// Parquet files, CSV or JSON lines, directories, patterns ('trips/year=*/**/*.parquet'), also at s3://, az://, gs:// and
-    /// https://; '-' is standard input
+    /// https://; SSTables (sstable:DIR); '-' is standard input
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 

@@ -43,7 +43,7 @@ pub(crate) struct Lz4WithDictionary {
 const ROOM_BYTES: usize = 64 << 10;
 
 /// The price of copying a byte.
-const COPY_PRICE: Price = Price::per_kib(150);
+const GIVE_PRICE: Price = Price::per_kib(150);
 
 impl Lz4WithDictionary {
     pub(crate) fn new(dictionary: &[u8]) -> Result<Lz4WithDictionary> {
@@ -70,7 +70,7 @@ impl Lz4WithDictionary {
             return 0;
         }
         output[..bytes].copy_from_slice(&self.buffer[self.given..self.given + bytes]);
-        budget.charge(COPY_PRICE, bytes, 0);
+        budget.charge(GIVE_PRICE, bytes, 0);
         self.given += bytes;
         bytes
     }
@@ -110,11 +110,11 @@ impl Decompressor for Lz4WithDictionary {
                 // A page begins.
                 let bytes = self.dictionary.len();
                 self.buffer[..bytes].copy_from_slice(&self.dictionary);
-                budget.charge(COPY_PRICE, bytes, 1);
+                budget.charge(GIVE_PRICE, bytes, 1);
                 (self.at, self.given) = (bytes, bytes);
             } else if self.at == self.buffer.len() {
                 self.buffer.copy_within(self.at - HISTORY_BYTES.., 0);
-                budget.charge(COPY_PRICE, HISTORY_BYTES, 1);
+                budget.charge(GIVE_PRICE, HISTORY_BYTES, 1);
                 (self.at, self.given) = (HISTORY_BYTES, HISTORY_BYTES);
             }
             let progress = self.inner.step(&input[consumed..], last, &mut self.buffer, self.at, budget)?;

@@ -344,7 +344,7 @@ fn wider(one: &MarshalType, other: &MarshalType) -> Option<MarshalType> {
             }
             Vector(element, *count)
         }
-        (Tuple(one), Tuple(other)) => Tuple(longer(one, other, |one, other| wider(one, other))?),
+        (Tuple(one), Tuple(other)) => Tuple(longer(one, other, wider)?),
         (
             User { keyspace, name, fields },
             User { keyspace: other_keyspace, name: other_name, fields: others },

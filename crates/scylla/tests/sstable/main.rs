@@ -18,6 +18,7 @@ mod json;
 mod mapping;
 mod random;
 mod scylla_chunks;
+mod soak;
 mod values;
 
 use std::collections::BTreeMap;

@@ -1,4 +1,5 @@
 //! The mappings to Parquet, of all SSTables.
+#![allow(clippy::cast_possible_wrap, reason = "numbers here are small")]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
 //! Random writes of every type, in every state, valid or not: a full mapping and back brings the same.
+#![allow(clippy::cast_possible_wrap, reason = "numbers here are small, or random")]
 
 use std::sync::Arc;
 

@@ -147,6 +147,9 @@ fn duration(value: &[u8]) -> String {
         (seconds / 3600, "h"),
         (seconds / 60 % 60, "m"),
         (seconds % 60, "s"),
+        (nanos / 1_000_000 % 1000, "ms"),
+        (nanos / 1000 % 1000, "us"),
+        (nanos % 1000, "ns"),
     ];
     parts.iter().filter(|(count, _)| *count != 0).map(|(count, unit)| format!("{count}{unit}")).collect()
 }

@@ -346,11 +346,9 @@ fn tell_entry(batch: &MutationBatch, entry: u32, clustering: usize, told: &mut S
     if let Some(expiry) = entries.expiries.get(entry) {
         tell_expiry(expiry, told);
     }
-    for deletion in [entries.deletions.get(entry), entries.starts.get(entry), entries.shadowables.get(entry)]
-    {
-        if let Some(deletion) = deletion {
-            let _ = write!(told, " deleted {} {}", deletion.timestamp, deletion.local_deletion);
-        }
+    let deletions = [entries.deletions.get(entry), entries.starts.get(entry), entries.shadowables.get(entry)];
+    for deletion in deletions.into_iter().flatten() {
+        let _ = write!(told, " deleted {} {}", deletion.timestamp, deletion.local_deletion);
     }
     told.push('\n');
 }

@@ -35,7 +35,7 @@ const UNMEASURED: &[(&str, &str)] = &[
         "at most one in 64 structures is learned, or one after 32 numbers and strings that were stepped over",
     ),
     ("read/bloom.rs PROBE_PRICE", "a probe is a look at 32 bytes that were asked for alone"),
-    ("dictionary.rs COPY_PRICE", "a copy of what was decompressed just before, and is still in the cache"),
+    ("dictionary.rs GIVE_PRICE", "a copy of what was decompressed just before, and is still in the cache"),
     ("write/geospatial.rs GEOMETRY_PRICE", WRITER),
     ("format/write/footer.rs COUNT_PRICE", WRITER),
     ("sort/gather.rs ENTRY_PRICE", "the example sorts flat rows"),

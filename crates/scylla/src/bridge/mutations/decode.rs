@@ -9,7 +9,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use core::ops::Range;
 use core::str;
 
-use marquetry_base::cast::{bits_i32, usize_of_u32};
+use marquetry_base::cast::{bits_i32, u64_of, usize_of_u32};
 use marquetry_base::print::{DIGITS_BYTES_MAX, Digits};
 use marquetry_base::twos_complement::shortest;
 use marquetry_kernels::utf8;
@@ -242,7 +242,7 @@ impl Decoder {
                 at += 4;
                 // Each item has its length before it.
                 let items = u64::from(count) << u32::from(is_map);
-                if items * 4 > (length as u64).saturating_sub(4) {
+                if items * 4 > u64_of(length).saturating_sub(4) {
                     return Ok(false);
                 }
                 if count == 0 {
@@ -254,8 +254,8 @@ impl Decoder {
             }
             Form::Fields(fields) => u32::try_from(fields.len()).map_err(|_| Refused)?,
             Form::Vector { count, element_bytes, .. } => {
-                if element_bytes.is_some_and(|bytes| u64::from(bytes) * u64::from(*count) != length as u64)
-                    || u64::from(*count) > length as u64
+                if element_bytes.is_some_and(|bytes| u64::from(bytes) * u64::from(*count) != u64_of(length))
+                    || u64::from(*count) > u64_of(length)
                 {
                     return Ok(false);
                 }

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::net::IpAddr;
 use core::str;
 
-use marquetry_base::cast::{bits_u32, low_u8, low_u32};
+use marquetry_base::cast::{bits_u32, low_u8, low_u32, u64_of};
 use marquetry_base::print::DIGITS_BYTES_MAX;
 use marquetry_base::twos_complement::shortest;
 use marquetry_base::{Error, Result};
@@ -163,7 +163,7 @@ pub(super) fn encode(
                 if !encode(shapes, *element, readers, out, lack)? {
                     *lack = Some("an element of a vector");
                 }
-                let length = (out.len() - start) as u64;
+                let length = u64_of(out.len() - start);
                 match element_bytes {
                     Some(bytes) if u64::from(*bytes) != length => {
                         *lack = Some("an element of a vector, of its length");

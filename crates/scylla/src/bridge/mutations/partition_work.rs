@@ -262,7 +262,7 @@ impl PartitionWork {
             );
             let extended = if shadowable.is_some() { HAS_SHADOWABLE_DELETION } else { 0 };
             push_int(&mut leaves[row.flags + 1], extended, repetition);
-            let number = (!kind.is_row()).then_some(i32::from(kind as u8));
+            let number = (0..8).find(|number| EntryKind::bound(*number) == Some(kind));
             maybe(leaves, row.kind, number.map(i64::from), 1, repetition)?;
             let time = Some(entries.timestamps[at]).filter(|time| *time != NO_TIMESTAMP);
             maybe(leaves, Some(row.timestamp), time, 1, repetition)?;

@@ -171,8 +171,9 @@ impl Rows {
         let mut rows = Rows::default();
         let kinds = &batch.entries.kinds;
         let partitions = batch.partitions.ends.len();
+        let goes_on_with_static = *has_static && batch.continues != Continues::Nothing;
         let is_plain = !without_first
-            && !(*has_static && batch.continues != Continues::Nothing)
+            && !goes_on_with_static
             && kinds.iter().all(|kind| *kind == EntryKind::Row)
             && (0..partitions).all(|partition| !batch.entries_of(partition).is_empty());
         if is_plain {

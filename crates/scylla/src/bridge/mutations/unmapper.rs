@@ -18,6 +18,7 @@ use crate::sstable::batch::MutationBatch;
 
 /// What a step of an [`Unmapper`] brings.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "a step is looked at once, and its batch moved on")]
 pub enum UnmapStep {
     /// Writes.
     Ready(MutationBatch),

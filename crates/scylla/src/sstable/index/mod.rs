@@ -19,6 +19,7 @@ mod node;
 mod summary;
 mod trie;
 
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -125,7 +126,7 @@ pub struct PartitionFinder {
 #[derive(Debug)]
 enum Search {
     Big(BigSearch),
-    Trie(TrieSearch),
+    Trie(Box<TrieSearch>),
 }
 
 /// What the search is for.
@@ -244,7 +245,7 @@ impl PartitionFinder {
                 Search::Big(BigSearch::new(*index, summary.clone(), is_murmur3, &limits))
             }
             IndexFiles::Trie { partitions, rows } => {
-                Search::Trie(TrieSearch::new(*partitions, *rows, &limits))
+                Search::Trie(Box::new(TrieSearch::new(*partitions, *rows, &limits)))
             }
         };
         Ok(PartitionFinder {
@@ -605,7 +606,7 @@ impl Release for PartitionFinder {
         self.failed.set_released();
         let search: &mut dyn Release = match &mut self.search {
             Search::Big(search) => search,
-            Search::Trie(search) => search,
+            Search::Trie(search) => &mut **search,
         };
         search.release(budget) && self.keys.release(budget)
     }
