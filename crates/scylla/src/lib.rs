@@ -2,7 +2,8 @@
 //!
 //! * [`cql`]: the text of CQL. Types, names, literals, and the definitions of tables.
 //! * [`sstable`]: the files that both keep tables in, read.
-//! * [`bridge`]: from Parquet to CQL. Column types, and batches as statements or cells.
+//! * [`bridge`]: from Parquet to CQL: column types, and batches as statements or cells; and from the writes that SSTables hold to
+//!   Parquet, and back ([`bridge::mutations`]).
 //!
 //! Both Cassandra 5.0 and ScyllaDB accept what is printed here, and store exactly the given value, to the last bit and
 //! digit. If that is impossible (the sign of a NaN), the function says so.
