@@ -88,9 +88,10 @@ pub(crate) fn text(kind: &MarshalType, value: &[u8]) -> String {
         CqlType::Counter => counter::total(value).expect("a counter").to_string(),
         CqlType::Decimal => {
             let scale = number(&value[..4]);
-            let digits = number(&value[4..]).to_string();
-            let point = digits.len() - usize::try_from(scale).expect("a fraction");
-            format!("{}.{}", &digits[..point], &digits[point..])
+            let (scale, unscaled) = (usize::try_from(scale).expect("a fraction"), number(&value[4..]));
+            let digits = format!("{:0>width$}", unscaled.abs(), width = scale + 1);
+            let (whole, fraction) = digits.split_at(digits.len() - scale);
+            format!("{}{whole}.{fraction}", if unscaled < 0 { "-" } else { "" })
         }
         CqlType::Double => format!("{:?}", f64::from_be_bytes(value.try_into().expect("8 bytes"))),
         CqlType::Float => format!("{:?}", f32::from_be_bytes(value.try_into().expect("4 bytes"))),
@@ -100,7 +101,11 @@ pub(crate) fn text(kind: &MarshalType, value: &[u8]) -> String {
         }
         CqlType::Inet => match value {
             [a, b, c, d] => format!("{a}.{b}.{c}.{d}"),
-            other => std::net::Ipv6Addr::from(<[u8; 16]>::try_from(other).expect("16 bytes")).to_string(),
+            // As Java prints it, zeros and all.
+            other => {
+                let groups = other.chunks(2).map(|group| format!("{:x}", number(group) & 0xffff));
+                groups.collect::<Vec<_>>().join(":")
+            }
         },
         CqlType::Date => date(number(value) - (1 << 31) + if value[0] < 0x80 { 0 } else { 1 << 32 }),
         CqlType::Time => {

@@ -8,7 +8,8 @@ use alloc::vec::Vec;
 
 use marquetry_base::{Budget, Error, Limits, Object, Release, Result};
 
-use super::{Candidate, Expected, Move, Summary, Target};
+use super::search::{Candidate, Expected, Move, Target};
+use super::summary::Summary;
 use crate::sstable::elements::{ELEMENT_PRICE, Elements, Going};
 use crate::sstable::token::murmur3_token;
 

@@ -16,6 +16,7 @@
 mod big;
 mod key;
 mod node;
+mod search;
 mod summary;
 mod trie;
 
@@ -33,6 +34,7 @@ use marquetry_base::{
 
 use self::big::BigSearch;
 use self::key::{KeyReader, Read};
+use self::search::{Candidate, Expected, Move, Target};
 use self::trie::{TrieSearch, has_prefix};
 use super::chunks::{Packing, of_data};
 use super::elements::{Elements, Going};
@@ -148,51 +150,6 @@ enum Task {
         token: i64,
     },
     Done,
-}
-
-/// What is searched for.
-#[derive(Debug, Clone)]
-enum Target {
-    /// The first partition that has this token or a greater one.
-    Token(i64),
-    /// The partition that has this key.
-    Key { key: Vec<u8>, token: i64, hash: u8 },
-}
-
-impl Target {
-    fn token(&self) -> i64 {
-        match self {
-            Target::Token(token) | Target::Key { token, .. } => *token,
-        }
-    }
-}
-
-/// What a search did.
-enum Move {
-    /// It goes on.
-    On,
-    /// It found something.
-    To(Candidate),
-    /// There is nothing.
-    End,
-}
-
-/// A partition that may be the answer.
-#[derive(Debug, Clone)]
-struct Candidate {
-    /// Where it is in the data.
-    position: u64,
-    /// What its key must be, or the index is wrong.
-    expected: Expected,
-    /// It is the answer, if the index is right. Or else its key says so.
-    is_answer: bool,
-}
-
-#[derive(Debug, Clone)]
-enum Expected {
-    Key(Vec<u8>),
-    /// The first bytes of its key in the trie.
-    Prefix(Vec<u8>),
 }
 
 /// How far an SSTable has been split.

@@ -13,7 +13,7 @@ use marquetry_base::cast::bits_u64;
 use marquetry_base::{Budget, Error, Limits, Object, Release, Result, release_all};
 
 use super::node::{self, Node, PAGE_BYTES, Payload, Wanted};
-use super::{Candidate, Expected, Move, Target};
+use super::search::{Candidate, Expected, Move, Target};
 use crate::sstable::elements::{Elements, Going};
 
 /// Bytes of a key in the trie up to the end of its token.
