@@ -110,7 +110,7 @@ impl Collected {
                     shared.take(from.0.views()[from.at(row)], from.0, source)
                 };
                 match order {
-                    Some(order) => order.place(picks.len(), views, |source, row| take(source, row)),
+                    Some(order) => order.place(picks.len(), views, &mut take),
                     None => {
                         views.extend(picks.iter().map(|pick| take(usize_of_u32(pick.source), pick.row)));
                     }

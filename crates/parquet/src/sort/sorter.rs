@@ -419,7 +419,7 @@ impl Sorter {
         let has_other = self.sized.as_ref().is_some_and(|(_, sizing)| sizing.differs());
         // Blocks are counted in the order of their groups, as late as there is room for more of them.
         let ahead = memory / AHEAD_PART;
-        // Dictionaries may take a little more than they shall.
+        // Dictionaries may take a little more than is meant for them.
         let room = memory - ahead - self.dictionaries.bytes().min(memory / DICTIONARIES_PART);
         let has_many = self.arriving.len() >= AHEAD || self.arriving_bytes >= ahead;
         if !self.arriving.is_empty() && (has_many || flushes && self.group.is_empty()) {
