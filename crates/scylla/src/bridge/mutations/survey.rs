@@ -1,7 +1,8 @@
-//! What most of a row's cells have in common: their write time, and when they expire.
+//! What rows as a whole have: the write time of most of their cells, and when all that is alive in them has expired.
 //!
-//! A row's marker and its cells vote, one after the other, by the algorithm of Boyer and Moore: what more than half of them have wins; if
-//! nothing does, something that one of them has.
+//! For the write time, a row's marker and its cells vote, one after the other, by the algorithm of Boyer and Moore: what more than half of
+//! them have wins; if nothing does, something that one of them has. A row expires with the last of its marker and cells, or not at all if
+//! one of them does not: so a reader who looks at rows only leaves out none that is alive.
 
 use alloc::vec::Vec;
 
@@ -21,14 +22,15 @@ const SLICE_CELLS: usize = 4096;
 pub(super) struct Survey {
     /// The write time of most of its cells and marker; [`NO_TIMESTAMP`] for none.
     pub(super) times: Vec<i64>,
-    /// When most expire.
+    /// When the last of them expires.
     pub(super) expiries: Vec<Expiry>,
     /// Rows without marker in which a cell is alive. Empty if all rows have markers.
     pub(super) alive: Vec<bool>,
     /// A cell that is like its row may have another write time, or expiry, than most.
     pub(super) has_outvoted: bool,
     time_weights: Vec<u32>,
-    expiry_weights: Vec<u32>,
+    /// Whether anything alive was seen in a row.
+    is_seen: Vec<bool>,
     column: usize,
     cell: usize,
     is_begun: bool,
@@ -42,7 +44,7 @@ impl Survey {
         }
         while let Some(cells) = batch.columns.get(self.column) {
             let is_needed =
-                !self.time_weights.is_empty() || !self.expiry_weights.is_empty() || !self.alive.is_empty();
+                !self.time_weights.is_empty() || !self.is_seen.is_empty() || !self.alive.is_empty();
             let end = if is_needed { cells.len().min(self.cell + SLICE_CELLS) } else { cells.len() };
             if is_needed {
                 self.count(batch, end);
@@ -60,7 +62,7 @@ impl Survey {
         self.has_outvoted = (!self.time_weights.is_empty()
             && (self.times.iter().zip(&batch.entries.timestamps))
                 .any(|(most, own)| most != own && *own != NO_TIMESTAMP))
-            || (!self.expiry_weights.is_empty() && self.is_an_expiry_outvoted(batch));
+            || (!self.is_seen.is_empty() && self.is_an_expiry_outvoted(batch));
         budget.charge(VOTE_PRICE, 0, self.times.len());
         true
     }
@@ -84,7 +86,7 @@ impl Survey {
             }
         }
         if has_own {
-            self.expiry_weights.extend(markers());
+            self.is_seen.extend(markers().map(|marker| marker > 0));
         }
         let lacks_marker =
             |(kind, time): (&EntryKind, &i64)| *kind == EntryKind::Row && *time == NO_TIMESTAMP;
@@ -115,10 +117,14 @@ impl Survey {
             if let Some(alive) = self.alive.get_mut(entry) {
                 *alive = true;
             }
-            if let Some(weight) = self.expiry_weights.get_mut(entry) {
+            if let Some(is_seen) = self.is_seen.get_mut(entry) {
                 let expiry = own_expiry
                     .unwrap_or_else(|| batch.entries.expiries.get(number_of(entry)).unwrap_or(Expiry::NEVER));
-                vote(&mut self.expiries[entry], weight, expiry);
+                let last = &mut self.expiries[entry];
+                let when = |expiry: &Expiry| (expiry.local_deletion, expiry.ttl);
+                if !core::mem::replace(is_seen, true) || when(&expiry) > when(last) {
+                    *last = expiry;
+                }
             }
         }
     }
@@ -131,7 +137,7 @@ impl Survey {
             .any(|(entry, most)| *most != own.take(number_of(entry)).unwrap_or(Expiry::NEVER))
     }
 
-    /// When most of an entry expires.
+    /// When the last of an entry expires.
     #[inline]
     pub(super) fn expiry(&self, entry: usize) -> Expiry {
         self.expiries.get(entry).copied().unwrap_or(Expiry::NEVER)
