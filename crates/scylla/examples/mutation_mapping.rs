@@ -77,6 +77,7 @@ fn measure(table: &Table) {
         let mut batches: Vec<MutationBatch> = Vec::new();
         let mut cpu = [cpu_time(); 5];
         scan.round(|steps| drive(&mut reader, &file, steps, |_, batch| batches.push(batch)));
+        cpu[1] = cpu_time();
         let mut mapper =
             Mapper::new(MutationMapping::Full, Arc::clone(&columns), &options).expect("a mapper");
         let mut made = Vec::new();

@@ -20,7 +20,7 @@ use crate::sstable::batch::{
 
 /// The price of a row of a column that is looked at, and of a value with its bytes.
 const LOOK_PRICE: Price = Price::per_kilovalue(12 << 10);
-const VALUE_PRICE: Price = Price { kib: 300, kilovalue: 60 << 10 };
+const VALUE_PRICE: Price = Price { kib: 600, kilovalue: 60 << 10 };
 /// Rows between two looks at the budget.
 const SLICE_ROWS: usize = 256;
 
