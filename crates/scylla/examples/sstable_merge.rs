@@ -76,7 +76,7 @@ fn main() {
     for (name, rows_each, price) in [
         ("(int, int), each second partition", 1, &["sstable/merge/mod.rs TOKEN_PRICE"][..]),
         ("(int, int), each second run of 8 partitions", 1, COPIED),
-        ("(int, int, int), each second row", 10_000, &["sstable/merge/mod.rs ORDER_PRICE"]),
+        ("(int, int, int), each second row", 10_000, &["sstable/merge/mod.rs ORDER_PRICE"][..]),
         ("(int, int, int), each second run of 100 rows", 10_000, COPIED),
     ] {
         let run = if name.contains("of 100") {
