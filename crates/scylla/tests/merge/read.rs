@@ -19,6 +19,9 @@ pub(crate) trait Shape {
     fn is_complex(&self, column: usize) -> bool;
 }
 
+/// The partition that was read last, and its entry.
+type Last<P> = Option<((i64, Vec<u8>), Option<P>)>;
+
 fn number(count: usize) -> u32 {
     u32::try_from(count).expect("small")
 }
@@ -27,7 +30,7 @@ fn number(count: usize) -> u32 {
 pub(crate) fn read<S: Shape>(batches: &[MutationBatch], shape: &S) -> Sstable<S::Place, S::Name> {
     let mut sstable = Sstable::new();
     // The partition, the entry, and the start of the range that were read last.
-    let mut last = None;
+    let mut last: Last<S::Place> = None;
     let mut open: Option<(S::Place, Deletion)> = None;
     let mut is_open = false;
     for batch in batches {
