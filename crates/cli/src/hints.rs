@@ -26,6 +26,9 @@ pub(crate) fn of_option(option: &str) -> Option<&'static str> {
         "text_encoding" => "--text-encoding latin1, utf-16, … reads text in another encoding",
         "types" => "--types COLUMN=TYPE gives its type",
         "union" => "--union reads it as null where it is missing, as the wider type where types differ",
+        "where" => {
+            "--where 'COLUMN IS NOT NULL' leaves such rows out (of SSTables: partitions that have static values only)"
+        }
         _ => return None,
     })
 }

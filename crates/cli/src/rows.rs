@@ -132,7 +132,7 @@ pub(crate) struct Printing {
 
     /// No progress bar, and no note of what a table leaves out
     #[arg(long, short)]
-    quiet: bool,
+    pub(crate) quiet: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

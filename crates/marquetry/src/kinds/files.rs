@@ -64,13 +64,15 @@ fn open_files(addresses: &[Address], options: &SourceOptions) -> Result<OpenedSo
     let paths: Vec<&Path> =
         addresses.iter().map(|address| path(address).unwrap_or(Path::new(STDIN))).collect();
     let files = Files::open(&paths, &options.files);
-    let files = files.map_err(|error| match paths.iter().find(|path| is_sstables(&*options.files.store, path)) {
-        Some(path) => {
-            let message = format!("{}; SSTables are the address sstable:{}", error.message(), path.display());
-            error.reworded(message)
-        }
-        None => error,
-    })?;
+    let files =
+        files.map_err(|error| match paths.iter().find(|path| is_sstables(&*options.files.store, path)) {
+            Some(path) => {
+                let message =
+                    format!("{}; SSTables are the address sstable:{}", error.message(), path.display());
+                error.reworded(message)
+            }
+            None => error,
+        })?;
     let is_parquet = |file: &DataFile| file.row_groups().is_some();
     let takes: &[OptionGroup] = if files.files().iter().all(is_parquet) { &[] } else { &[OptionGroup::Text] };
     Ok(OpenedSource { source: Arc::new(files), takes })

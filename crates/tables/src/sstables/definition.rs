@@ -162,7 +162,12 @@ fn parse(text: &str, name: &str) -> Result<Definitions> {
 }
 
 fn without(headers: &[&SerializationHeader], origin: &Origin) -> Result<Defined> {
-    Ok(Defined { columns: TableColumns::new(headers, None)?, name: origin.name(), from: None, nameless: None })
+    Ok(Defined {
+        columns: TableColumns::new(headers, None)?,
+        name: origin.name(),
+        from: None,
+        nameless: None,
+    })
 }
 
 /// What the definitions say of the table. `None` if it is not among them; but a table of another name is it, if it is the only one
