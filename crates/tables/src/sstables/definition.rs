@@ -75,7 +75,8 @@ pub(super) fn define(
             Ok(Defined { from: Some(name), ..found })
         }
         Definition::Beside => {
-            let mut why = "there is no schema.cql".to_owned();
+            // The nearest file that says nothing.
+            let mut why: Option<String> = None;
             for (path, is_beside) in places(table) {
                 if !matches!(store.look(&path), Ok(Found::Object { .. })) {
                     continue;
@@ -84,14 +85,14 @@ pub(super) fn define(
                 let made = text_of(store, &path).and_then(|text| parse(&text, &name));
                 let made = match made {
                     Err(error) if !is_beside && error.kind() != ErrorKind::Cancelled => {
-                        why = format!("{name} cannot be read ({})", error.message());
+                        why.get_or_insert_with(|| format!("{name} cannot be read ({})", error.message()));
                         continue;
                     }
                     made => made.map_err(dispensable)?,
                 };
                 if made.tables.is_empty() && made.views.is_empty() {
                     // As Cassandra leaves it for tables that CQL cannot say: in a comment.
-                    why = format!("{name} has no CREATE TABLE");
+                    why.get_or_insert_with(|| format!("{name} has no CREATE TABLE"));
                     continue;
                 }
                 match by(&made, headers, origin, is_beside) {
@@ -104,6 +105,7 @@ pub(super) fn define(
                 }
             }
             let found = of_scylla(store, table, headers, limits)?;
+            let why = why.unwrap_or_else(|| "there is no schema.cql".to_owned());
             found.map_or_else(|| Ok(Defined { nameless: Some(why), ..without(headers, origin)? }), Ok)
         }
     }
