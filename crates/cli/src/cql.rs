@@ -13,7 +13,7 @@ use crate::args::{RowArgs, ThreadArgs};
 use crate::failure::{Failure, Outcome};
 use crate::output::Interrupted;
 use crate::progress::{Goes, Progress};
-use crate::table_args::{Hive, TableArgs};
+use crate::table_args::{Hive, TableArgs, say_notes};
 use crate::text::{Format, TextArgs};
 
 /// Print rows as CQL: CREATE TYPE and CREATE TABLE, then one INSERT per row
@@ -106,6 +106,9 @@ pub(crate) fn print(files: &[PathBuf], options: &Options, interrupted: Interrupt
     rows.expect_key()?;
     let mapping = rows.mapping_options()?;
     let source = rows.table.open(files, &interrupted)?;
+    if !quiet {
+        say_notes(source.table());
+    }
     let text = CqlTextOptions::of(mapping).only(*parts);
     let mut text = CqlText::new(io::stdout(), table.clone(), text).named("standard output");
     let mut copying = CopyOptions::default();

@@ -18,7 +18,7 @@ use crate::numbers::{parse_bytes, parse_number};
 use crate::output::{Interrupted, Output};
 use crate::progress::Progress;
 use crate::table::printable;
-use crate::table_args::TableArgs;
+use crate::table_args::{TableArgs, say_notes};
 use compared::Compared;
 
 /// Compare two tables by value and print their differences
@@ -130,6 +130,7 @@ impl Diff {
         let key = self.key.as_deref().map(ColumnPath::parse_list).transpose();
         let key = key.map_err(|error| error.with(Detail::Option("key")))?.unwrap_or_default();
         let sources = self.table.open_pair([&self.a, &self.b], &key, interrupted)?;
+        sources.iter().for_each(|source| say_notes(source.table()));
         let names = [&self.a, &self.b].map(|path| printable(&Address::parse(path).to_string()));
         let limits = self.table.limits.limits();
         let mut options = DiffOptions::default();

@@ -13,7 +13,7 @@ use crate::json;
 use crate::numbers::{plural, size, thousands};
 use crate::output::{Interrupted, Output};
 use crate::rows::Printing;
-use crate::table_args::TableArgs;
+use crate::table_args::{TableArgs, say_notes};
 
 /// Find rows by a predicate, and print them
 #[derive(Debug, Args)]
@@ -101,6 +101,9 @@ impl Find {
         }
         let filter = Filter::new(predicate).using(structures);
         let source = table.open_filtered(files, &filter, &interrupted)?;
+        if !self.printing.quiet {
+            say_notes(source.table());
+        }
         if self.explain {
             let mut options = ReadingOptions::default();
             (options.threads, options.cancel) = (self.printing.threads.get(), interrupted.cancel());

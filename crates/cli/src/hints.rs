@@ -13,6 +13,9 @@ pub(crate) fn of_option(option: &str) -> Option<&'static str> {
     Some(match option {
         "columns" => "--columns chooses others",
         "create" => "--create creates it",
+        "definition" => {
+            "--schema FILE (--schema-file, of show) gives their CREATE TABLE, 'none' stands for no definition"
+        }
         "formats" => "--from csv or --from jsonl says that it is text",
         "header" => "--header no takes it for a row, --header yes for the names of columns",
         "hive" => "--hive off takes directories for names only",
@@ -23,6 +26,9 @@ pub(crate) fn of_option(option: &str) -> Option<&'static str> {
         "text_encoding" => "--text-encoding latin1, utf-16, … reads text in another encoding",
         "types" => "--types COLUMN=TYPE gives its type",
         "union" => "--union reads it as null where it is missing, as the wider type where types differ",
+        "where" => {
+            "--where 'COLUMN IS NOT NULL' leaves such rows out (of SSTables: partitions that have static values only)"
+        }
         _ => return None,
     })
 }

@@ -24,7 +24,7 @@ use crate::numbers::{parse_number, plural, thousands};
 use crate::output::{Interrupted, Output};
 use crate::progress::{Goes, Progress, rows_wanted};
 use crate::table::{Side, Table, printable};
-use crate::table_args::TableArgs;
+use crate::table_args::{TableArgs, say_notes};
 use crate::terminal::Terminal;
 
 /// Rows that a table shows unless told otherwise.
@@ -132,7 +132,7 @@ pub(crate) struct Printing {
 
     /// No progress bar, and no note of what a table leaves out
     #[arg(long, short)]
-    quiet: bool,
+    pub(crate) quiet: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -148,6 +148,9 @@ enum Format {
 impl RowsCommand {
     pub(crate) fn run(&self, interrupted: Interrupted) -> Outcome {
         let source = self.printing.table.open(&self.files, &interrupted)?;
+        if !self.printing.quiet {
+            say_notes(source.table());
+        }
         self.printing.print(source, interrupted)
     }
 }

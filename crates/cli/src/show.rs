@@ -233,7 +233,9 @@ impl Show {
             ("--html", self.html.is_some()),
         ];
         if let Some((option, _)) = others.iter().find(|(_, is_given)| *is_given) {
-            return Err(Failure::usage(format!("{option} is not for SSTables")));
+            let advice =
+                if self.schema { "; --schema-file FILE names the file of their CREATE TABLE" } else { "" };
+            return Err(Failure::usage(format!("{option} is not for SSTables{advice}")));
         }
         let mut options = SstablesOptions::default();
         (options.store, options.limits) = (store, self.limits.limits());

@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 use marquetry::base::Error;
 use marquetry::tables::sstables::{MutationMapping, SstablesOptions, TokenRange, time_at};
 
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::text::TextArgs;
 
 /// How SSTables are read.
@@ -62,6 +62,10 @@ impl SstableArgs {
 
     /// What is asked for; the table's definition is an option of text, too.
     pub(crate) fn options(&self, text: &TextArgs, mut options: SstablesOptions) -> Outcome<SstablesOptions> {
+        if let (Some(Mapping::Full | Mapping::Verbatim), Some(_)) = (self.mapping, self.at) {
+            let why = "the other mappings have all that was written, with its times";
+            return Err(Failure::usage(format!("--at is for --mapping logical; {why}")));
+        }
         options.mapping = match self.mapping {
             Some(Mapping::Full) => MutationMapping::Full,
             Some(Mapping::Logical) => MutationMapping::Logical,

@@ -10,10 +10,11 @@ use clap::{Args, ValueEnum};
 use marquetry::base::{Detail, Error, Limits};
 use marquetry::tables::files::{self, FileFormat, FilesOptions};
 use marquetry::tables::text::Types;
-use marquetry::tables::{Address, ColumnPath, Filter, Rename, Source, convert, filter, project};
+use marquetry::tables::{Address, ColumnPath, Filter, Rename, Source, Table, convert, filter, project};
 use marquetry::{OptionGroup, Reader, SourceOptions};
 
-use crate::failure::{Failure, Outcome, plain};
+use crate::failure::{Failure, Outcome, plain, say};
+use crate::hints::{advised, of_option};
 use crate::output::Interrupted;
 use crate::sstable_args::SstableArgs;
 use crate::text::{self, Format, TextArgs};
@@ -321,6 +322,14 @@ impl TableArgs {
             wanted if wanted.is_empty() => Err(Failure::usage(format!("{name}: no column is named"))),
             wanted => Ok(Some(wanted)),
         }
+    }
+}
+
+/// Notes of a table, each a line on standard error.
+pub(crate) fn say_notes(table: &Table) {
+    for note in &table.notes {
+        let advice = note.option.and_then(of_option).map(advised).unwrap_or_default();
+        say("marquetry", &format!("note: {}: {}{advice}", table.name, note.text));
     }
 }
 

@@ -297,7 +297,10 @@ fn definitions() {
             "key int, c int",
             "the partition key of x.y are (key int) by its definition, and (text) in an SSTable",
         ),
-        ("key text, c int, v text", "the definition of x.y has v text, and an SSTable has int"),
+        (
+            "key text, c int, v text",
+            "the definition of x.y has the column \"v\" as text, and an SSTable has it as int",
+        ),
     ] {
         run(["count", &source, "--schema", &of(columns)]).failed(2, &[said]);
     }
@@ -309,6 +312,98 @@ fn definitions() {
         format!("{}; {};", of("key text, c int"), of("key text, c int").replace("x.y", "x.z")),
     );
     run(["count", &source, "--schema", &two]).failed(2, &["may be of x.y and of x.z"]);
+    run(["count", &source, "--schema", "user text, day date"])
+        .failed(3, &["no CREATE TABLE, which SSTables want"]);
+}
+
+/// What is not as in the SSTables is said, unless it was asked for.
+#[test]
+fn what_is_left_out_is_said() {
+    let folder = Folder::new();
+    let source = address(table());
+    let file = folder.write(
+        "short.cql",
+        "CREATE TABLE ks.t (pk text, ck int, v int, PRIMARY KEY (pk, ck)) WITH CLUSTERING ORDER BY (ck DESC)",
+    );
+    let csv = ["--format", "csv", "-n", "1"];
+    let said = |source: &str, more: &[&str]| run([&["rows", source], &csv[..], more].concat());
+    let left_out = format!("left out: st, tags (not in {file})");
+    let short = said(&source, &["--schema", &file]);
+    assert!(short.code == Some(0) && short.err.contains(&left_out), "{}", short.err);
+    assert!(!said(&source, &["--schema", &file, "--quiet"]).err.contains("left out"));
+    let parquet = folder.path("short.parquet");
+    let copied = run(["copy", &source, &parquet, "--schema", &file]);
+    assert!(copied.code == Some(0) && copied.err.contains(&left_out), "{}", copied.err);
+    let shown = run(["show", &source, "--schema-file", &file]).succeeded();
+    assert!(shown.contains(&format!("  note            {left_out}\n")), "{shown}");
+    assert!(!said(&source, &[]).err.contains("note"));
+
+    let nameless = folder.root().join("nameless");
+    copy_sstables("oa-2", &nameless);
+    let unknown = "the names of key columns are not known (pk0, ck0): there is no schema.cql; ";
+    let err = said(&address(&nameless), &[]).err;
+    assert!(err.contains(unknown) && err.contains("--schema FILE"), "{err}");
+    assert!(!said(&address(&nameless), &["--schema", "none"]).err.contains("not known"));
+    assert!(run(["show", &address(&nameless)]).succeeded().contains(unknown));
+    // Above the SSTables may be anything; beside them, the definition.
+    folder.write("schema.cql", "CREATE TABLE (");
+    assert!(said(&address(&nameless), &[]).err.contains("schema.cql cannot be read (line 1: "));
+    let beside = |text: &str| {
+        folder.write("nameless/schema.cql", text);
+        said(&address(&nameless), &[])
+    };
+    let advice = "'none' stands for no definition";
+    beside("CREATE TABLE (").failed(2, &["nameless/schema.cql: line 1: ", advice]);
+    beside("CREATE TABLE ks.t (pk int PRIMARY KEY)")
+        .failed(2, &["nameless/schema.cql: the partition key of ks.t", advice]);
+    let two = "CREATE TABLE ks.a (pk int PRIMARY KEY); CREATE TABLE ks.b (pk int PRIMARY KEY)";
+    beside(two)
+        .failed(2, &["no definition of a table that the SSTables are of (2 tables are defined)", advice]);
+    // As Cassandra leaves it for some tables.
+    let commented = beside("/* CREATE TABLE ks.t (pk text PRIMARY KEY) */");
+    assert!(
+        commented.code == Some(0) && commented.err.contains("schema.cql has no CREATE TABLE"),
+        "{}",
+        commented.err
+    );
+}
+
+/// What a file says of its mapping is true of it.
+#[test]
+fn the_mapping_is_in_the_file() {
+    let folder = Folder::new();
+    let source = address(table());
+    let keys = |source: &str, options: &[&str]| {
+        let parquet = folder.path("keys.parquet");
+        run([&["copy", source, &parquet, "--quiet", "--overwrite"], options].concat()).succeeded();
+        let shown: Value = serde_json::from_str(&run(["show", &parquet, "--json"]).succeeded()).unwrap();
+        let pairs = shown["key_values"].as_array().unwrap().iter();
+        let mut pairs: Vec<String> = pairs
+            .filter(|pair| pair["key"].as_str().unwrap().starts_with("marquetry."))
+            .map(|pair| match pair["key"].as_str().unwrap() {
+                "marquetry.table.columns" => "columns".to_owned(),
+                key => {
+                    format!("{}={}", key.trim_start_matches("marquetry."), pair["value"].as_str().unwrap())
+                }
+            })
+            .collect();
+        pairs.sort_unstable();
+        pairs.join(" ")
+    };
+    let full = "columns mapping.group=mutation mapping.version=1 mapping=full table.name=ks.t";
+    assert_eq!(keys(&source, &[]), full);
+    assert_eq!(keys(&source, &["--where", "v > 50"]), full);
+    assert_eq!(
+        keys(&source, &["--at", "1800000000", "--token-range", "0:"]),
+        "columns mapping.at=1800000000 mapping.version=1 mapping=logical table.name=ks.t table.tokens=0:"
+    );
+    for options in [&["--columns", "pk,mutation.kind"], &["--rename", "v=w"], &["--types", "v=bigint"]] {
+        assert_eq!(keys(&source, options), "table.name=ks.t", "{options:?}");
+    }
+    let parquet = folder.path("full.parquet");
+    run(["copy", &source, &parquet, "--quiet"]).succeeded();
+    assert_eq!(keys(&parquet, &[]), full);
+    assert_eq!(keys(&parquet, &["--columns", "pk,v"]), "table.name=ks.t");
 }
 
 #[test]
@@ -343,6 +438,8 @@ fn sstables_are_shown() {
     assert_eq!(json["sstables"][0]["components"]["Data.db"], Value::from(57));
     assert_eq!(json["columns"][1]["role"], Value::from("clustering"));
     assert_eq!(json["largest_partitions"], Value::Null);
+    assert!(shown.contains("  can be dropped  "), "{shown}");
+    run(["show", &source, "--schema", "all.cql"]).failed(2, &["--schema-file FILE names the file"]);
     run(["show", &source, "--pages", "v"]).failed(2, &["--pages is not for SSTables"]);
     run(["show", "--largest", "3", &common::data("one.parquet")])
         .failed(2, &["--largest and --schema-file are for SSTables"]);
@@ -357,8 +454,29 @@ fn options_of_sstables_are_for_them() {
     }
     let source = address(table());
     run(["count", &source, "--delimiter", ";"]).failed(2, &["--delimiter is for CSV"]);
-    run(["count", &source, &source]).failed(2, &["SSTables of one table are one address"]);
-    run(["rows", table().to_str().unwrap()]).failed(3, &["SSTables are the address sstable:PATH"]);
+    for others in [[&*source, &*source], [&source, &parquet], [&parquet, &source]] {
+        run([&["count"], &others[..]].concat()).failed(2, &["SSTables are read alone"]);
+    }
+    run(["count", "sstable:"]).failed(2, &["sstable: names no SSTables"]);
+    for option in ["full", "verbatim"] {
+        run(["count", &source, "--mapping", option, "--at", "2026-01-01"])
+            .failed(2, &["--at is for --mapping logical"]);
+    }
+    let directory = table();
+    let directory = directory.to_str().unwrap();
+    let said = run(["rows", directory]);
+    assert!(
+        said.code != Some(0) && said.err.contains(&format!("SSTables are the address sstable:{directory}")),
+        "{}",
+        said.err
+    );
+    let data = format!("{directory}/nb-2-big-Data.db");
+    let said = run(["rows", &data]);
+    assert!(
+        said.code != Some(0) && said.err.contains(&format!("SSTables are the address sstable:{data}")),
+        "{}",
+        said.err
+    );
     run(["copy", &parquet, &source]).failed(2, &["copying to SSTables is not supported yet"]);
 }
 

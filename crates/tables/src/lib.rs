@@ -75,5 +75,5 @@ pub use reading::{Reading, ReadingOptions};
 pub use sample::sample;
 pub use sort_by::SortBy;
 pub use sorting::MEMORY_BYTES;
-pub use source::{Batches, Key, Piece, PieceOptions, Source, Table};
+pub use source::{Batches, Key, Note, Piece, PieceOptions, Source, Table};
 pub use stage::{Guard, Stage};

@@ -209,6 +209,18 @@ pub struct Table {
     pub bytes: Option<u64>,
     /// Key-value metadata of the table.
     pub key_values: Vec<KeyValue>,
+    /// What whoever reads it should know, and would not see.
+    pub notes: Vec<Note>,
+}
+
+/// What is to be known of a table before it is read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Note {
+    /// The note.
+    pub text: String,
+    /// The option of the library's that changes what it says.
+    pub option: Option<&'static str>,
 }
 
 /// A primary key, by leaves of the schema.
@@ -243,6 +255,7 @@ impl Table {
             row_groups: None,
             bytes: None,
             key_values: Vec::new(),
+            notes: Vec::new(),
         }
     }
 }

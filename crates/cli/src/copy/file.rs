@@ -18,6 +18,7 @@ use crate::failure::{Failure, Outcome, say};
 use crate::numbers::{parse_bytes, parse_count, plural, size, thousands};
 use crate::progress::{Goes, Progress};
 use crate::table::printable;
+use crate::table_args::say_notes;
 use crate::target::Given;
 
 /// How files are written.
@@ -221,6 +222,9 @@ impl FileArgs {
         let wrong = |error: Error| error.with(Detail::Option("sort"));
         let sort = self.sort.as_deref().map(SortBy::parse_list).transpose().map_err(wrong)?;
         let source = copying.rows.table.open_for(target.address(), copying.from, copying.interrupted)?;
+        if !copying.quiet {
+            say_notes(source.table());
+        }
         let mut options = CopyOptions::default();
         options.limit = copying.rows.limit;
         options.sort =

@@ -16,6 +16,7 @@ use marquetry::tables::sstables::{
 
 use super::{json, text};
 use crate::failure::Outcome;
+use crate::hints::of_option;
 use crate::numbers::{plural, ratio, size, thousands};
 use crate::output::Output;
 use crate::table::{Side, Table, printable};
@@ -68,6 +69,10 @@ fn print(
     for (name, value) in known.iter().filter_map(|(name, value)| Some((name, value.as_ref()?))) {
         heading += &line(name, &printable(value));
     }
+    for note in &described.notes {
+        let advice = note.option.and_then(of_option).map(|advice| format!("; {advice}")).unwrap_or_default();
+        heading += &line("note", &printable(&(note.text.clone() + &advice)));
+    }
     let count = plural(u64_of(described.sstables.len()), "SSTable");
     heading += &line("SSTables", &format!("{count} of {}", versions(&described.sstables)));
     heading += &facts(&described.total);
@@ -102,14 +107,18 @@ fn facts(facts: &Facts) -> String {
     text += &line("rows", &thousands(facts.rows));
     text += &line("cells", &thousands(facts.cells));
     let droppable = match facts.droppable_times {
-        Some((from, to)) if facts.droppable > 0 => {
-            format!("{} from {} to {}", thousands(facts.droppable), seconds(from), seconds(to))
-        }
-        _ => "none".to_owned(),
+        Some((from, to)) if facts.droppable > 0 => format!(
+            "{} (deletions, and cells with a TTL), first about {}, last about {}",
+            thousands(facts.droppable),
+            minutes(from),
+            minutes(to)
+        ),
+        _ => "nothing: no deletions, no TTLs".to_owned(),
     };
-    text += &line("tombstones, TTL", &droppable);
+    // Servers add gc_grace_seconds, which SSTables do not have.
+    text += &line("can be dropped", &droppable);
     if facts.has_partition_deletions == Some(true) {
-        text += &line("", "partitions are deleted");
+        text += &line("", "some partitions are deleted");
     }
     if let Some((least, greatest)) = facts.timestamps {
         text += &line("written", &format!("{} to {}", micros(least), micros(greatest)));
@@ -181,7 +190,7 @@ fn one(sstable: &SstableDescription, is_of_several: bool) -> String {
     if let Some(host) = sstable.host_id {
         let mut id = Vec::new();
         print::uuid(&mut id, &host);
-        text += &line("written by", &String::from_utf8_lossy(&id));
+        text += &line("host id", &String::from_utf8_lossy(&id));
     }
     if is_of_several {
         text += &facts(&sstable.facts);
@@ -234,6 +243,12 @@ fn partitions(largest: &[LargePartition]) -> Table {
 
 fn seconds(at: u64) -> String {
     micros(i64::try_from(at).unwrap_or(i64::MAX).saturating_mul(1_000_000))
+}
+
+/// A time of a histogram, which servers round to minutes or more.
+fn minutes(at: u64) -> String {
+    let text = seconds(at / 60 * 60);
+    text.strip_suffix(":00").map_or_else(|| text.clone(), str::to_owned)
 }
 
 /// A time, or the number where clients wrote something else.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use marquetry_base::{Detail, Error, Result};
+use marquetry_base::{Error, Result};
 use marquetry_tables::files::{DataFile, Files};
 use marquetry_tables::parquet::{NewParquetDirectory, NewParquetFile};
 use marquetry_tables::sstables::is_sstables;
@@ -63,13 +63,16 @@ pub(crate) const TEXT: DestinationKind = DestinationKind {
 fn open_files(addresses: &[Address], options: &SourceOptions) -> Result<OpenedSource> {
     let paths: Vec<&Path> =
         addresses.iter().map(|address| path(address).unwrap_or(Path::new(STDIN))).collect();
-    let files = Files::open(&paths, &options.files).map_err(|error| match &*paths {
-        [path] if error.detail() == Some(Detail::NotFound) && is_sstables(&*options.files.store, path) => {
-            let message = format!("{}; SSTables are the address sstable:PATH", error.message());
-            error.reworded(message)
-        }
-        _ => error,
-    })?;
+    let files = Files::open(&paths, &options.files);
+    let files =
+        files.map_err(|error| match paths.iter().find(|path| is_sstables(&*options.files.store, path)) {
+            Some(path) => {
+                let message =
+                    format!("{}; SSTables are the address sstable:{}", error.message(), path.display());
+                error.reworded(message)
+            }
+            None => error,
+        })?;
     let is_parquet = |file: &DataFile| file.row_groups().is_some();
     let takes: &[OptionGroup] = if files.files().iter().all(is_parquet) { &[] } else { &[OptionGroup::Text] };
     Ok(OpenedSource { source: Arc::new(files), takes })

@@ -46,6 +46,11 @@ pub(crate) fn source(addresses: &[Address], options: &SourceOptions) -> Result<O
     let Some(kind) = SOURCES.iter().find(|kind| (kind.is_of)(first)) else {
         return Err(unsupported(first));
     };
+    if addresses.len() > 1 && addresses.iter().any(|address| address.sstables().is_some()) {
+        return Err(Error::misuse(
+            "SSTables are read alone, as one table of one address: a directory, or a pattern such as 'sstable:node*/data/ks/t-*'",
+        ));
+    }
     match addresses.iter().find(|address| !(kind.is_of)(address)) {
         Some(other) => Err(unsupported(other)),
         None => (kind.open)(addresses, options),

@@ -13,12 +13,11 @@ pub(crate) const SOURCE: SourceKind =
     SourceKind { spelled: "sstable:DIR", is_of: |address| address.sstables().is_some(), open: open_sstables };
 
 fn open_sstables(addresses: &[Address], options: &SourceOptions) -> Result<OpenedSource> {
-    let [address] = addresses else {
-        return Err(Error::misuse(
-            "SSTables of one table are one address: a directory, or a pattern such as 'sstable:node*/data/ks/t-*'",
-        ));
-    };
-    let path = address.sstables().ok_or_else(|| Error::internal("SSTables without a path"))?;
+    let path = addresses.first().and_then(Address::sstables);
+    let path = path.ok_or_else(|| Error::internal("SSTables without a path"))?;
+    if path.as_os_str().is_empty() {
+        return Err(Error::misuse("sstable: names no SSTables; sstable:DIR does, sstable:. those here"));
+    }
     let source = Sstables::open(path, &options.sstables)?;
     Ok(OpenedSource { source: Arc::new(source), takes: &[OptionGroup::Sstables] })
 }

@@ -7,7 +7,7 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use marquetry_base::{Error, Faults, Result, cast};
+use marquetry_base::{Detail, Error, Faults, Result, cast};
 use marquetry_parquet::batch::{Array, Batch, ColumnBatch, Layout};
 use marquetry_parquet::schema::{LogicalType, Node, NodeKind, Schema, TimeUnit};
 
@@ -484,7 +484,7 @@ impl KeyRole {
 
 #[cold]
 pub(super) fn null_key() -> Error {
-    Error::conversion("a column of the primary key is null")
+    Error::conversion("a column of the primary key is null").with(Detail::AdmittedBy(&["where"]))
 }
 
 /// Columns of a table during planning.

@@ -16,6 +16,9 @@ impl TableColumns {
     /// The columns of a table by its definition: keys have their names, columns that no SSTable has are there without cells, and those
     /// that the definition lacks, because they were dropped, are [left out](TableColumns::leave_out).
     ///
+    /// A table `WITH COMPACT STORAGE` and without clustering columns has its values in static columns, and hidden columns beside them: they
+    /// get the names that servers have for them, `column1` and `value`.
+    ///
     /// # Errors
     ///
     /// As [`TableColumns::new`]; `Misuse` where the SSTables are not of such a table, with what differs; `Unsupported` for a
@@ -26,6 +29,8 @@ impl TableColumns {
         types: &[TypeDef],
     ) -> Result<TableColumns> {
         let Some(first) = headers.first() else { return Err(Error::misuse("the columns of no SSTable")) };
+        let compact = with_hidden(table, headers);
+        let table = compact.as_ref().unwrap_or(table);
         let defined = Defined { table, types };
         for header in headers {
             defined.check(header)?;
@@ -59,6 +64,34 @@ impl TableColumns {
     }
 }
 
+/// What servers made of a table `WITH COMPACT STORAGE` that has no clustering columns, if its SSTables are of such a one: its columns are static,
+/// and a clustering column is there for rows that only clients of before CQL can write, with one value each.
+fn with_hidden(table: &TableDef, headers: &[&SerializationHeader]) -> Option<TableDef> {
+    let has_statics = headers.iter().any(|header| !header.statics.is_empty());
+    let has_no_other = headers.iter().flat_map(|header| &header.regulars).all(|it| it.name == b"value");
+    let [clustering] = &*headers.first()?.clustering else { return None };
+    if !table.clustering.is_empty() || !has_statics || !has_no_other || clustering.is_reversed() {
+        return None;
+    }
+    let mut made = table.clone();
+    for (at, column) in made.columns.iter_mut().enumerate() {
+        column.is_static = !table.partition_key.contains(&at);
+    }
+    let is_taken = |name: &str| table.columns.iter().any(|column| column.name.as_str() == name);
+    let free = |name: &str, first: usize| {
+        (first..).map(|number| format!("{name}{number}")).find(|name| !is_taken(name))
+    };
+    let column = |name: &str, cql_type| {
+        Some(crate::cql::ColumnDef { name: Name::new(name).ok()?, cql_type, is_static: false })
+    };
+    made.clustering.push((made.columns.len(), Order::Ascending));
+    made.columns.push(column(&free("column", 1)?, clustering.cql()?)?);
+    if headers.iter().any(|header| !header.regulars.is_empty()) && !is_taken("value") {
+        made.columns.push(column("value", CqlType::Blob)?);
+    }
+    Some(made)
+}
+
 /// A definition, and the types that it refers to.
 #[derive(Clone, Copy)]
 struct Defined<'a> {
@@ -88,9 +121,9 @@ impl<'a> Defined<'a> {
                     let word = if defined.is_static { " static" } else { "" };
                     let stored_word = if is_static { " static" } else { "" };
                     return Err(Error::misuse(format!(
-                        "the definition of {} has {} {}{word}, and an SSTable has {}{stored_word}",
+                        "the definition of {} has the column {:?} as {}{word}, and an SSTable has it as {}{stored_word}",
                         table.table,
-                        defined.name,
+                        defined.name.as_str(),
                         defined.cql_type,
                         shown(&column.kind)
                     )));
@@ -296,6 +329,24 @@ mod tests {
     }
 
     #[test]
+    fn compact_tables_have_hidden_columns() {
+        let text = "CREATE TABLE t (p int PRIMARY KEY, a int, column1 text) WITH COMPACT STORAGE";
+        let statics = [("a", "Int32Type"), ("column1", "UTF8Type")];
+        let stored = header("Int32Type", &["UTF8Type"], &statics, &[]);
+        let table = of(&stored, text).unwrap();
+        assert_eq!((&*names(&table), table.statics.len()), ("p column2 a column1", 2));
+        let stored = header("Int32Type", &["UTF8Type"], &statics, &[("value", "BytesType")]);
+        let table = of(&stored, text).unwrap();
+        assert_eq!(names(&table), "p column2 a column1 value");
+        assert_eq!(table.left_out().count(), 0);
+        // All of it is the key.
+        let stored = header("Int32Type", &["UTF8Type"], &[], &[("value", "EmptyType")]);
+        let text = "CREATE TABLE t (p int, c text, PRIMARY KEY (p, c)) WITH COMPACT STORAGE";
+        let table = of(&stored, text).unwrap();
+        assert_eq!((&*names(&table), table.left_out().count()), ("p c", 0));
+    }
+
+    #[test]
     fn keys_are_named_dropped_columns_left_out_and_new_ones_there() {
         let stored = header(
             "CompositeType(Int32Type,UTF8Type)",
@@ -341,15 +392,15 @@ mod tests {
             ),
             (
                 "CREATE TABLE t (p int, c text, v text, PRIMARY KEY (p, c))",
-                "the definition of t has v text, and an SSTable has int",
+                "the definition of t has the column \"v\" as text, and an SSTable has it as int",
             ),
             (
                 "CREATE TABLE t (p int, c text, v int static, PRIMARY KEY (p, c))",
-                "the definition of t has v int static, and an SSTable has int",
+                "the definition of t has the column \"v\" as int static, and an SSTable has it as int",
             ),
             (
                 "CREATE TYPE u (a text); CREATE TABLE t (p int, c text, u u, PRIMARY KEY (p, c))",
-                "the definition of t has u u, and an SSTable has ks.u",
+                "the definition of t has the column \"u\" as u, and an SSTable has it as ks.u",
             ),
         ] {
             let error = of(&stored, text).unwrap_err();

@@ -3,7 +3,7 @@
 //! SSTables of one table differ: a column that was added or dropped is not in all of them, a user-defined type may have got a field. Here they
 //! are one list, and a [`ColumnMap`] brings the batches of an SSTable into its order.
 
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -30,8 +30,8 @@ pub struct TableColumns {
     pub statics: Vec<HeaderColumn>,
     /// The other columns, in the same order.
     pub regulars: Vec<HeaderColumn>,
-    /// The names of columns that SSTables have and the table does not.
-    left_out: BTreeSet<Vec<u8>>,
+    /// Columns that SSTables have and the table does not.
+    left_out: BTreeMap<Vec<u8>, MarshalType>,
 }
 
 /// A column of the primary key.
@@ -97,7 +97,7 @@ impl TableColumns {
             clustering: Vec::new(),
             statics,
             regulars,
-            left_out: BTreeSet::new(),
+            left_out: BTreeMap::new(),
         };
         columns.partition_key = columns.keys(key, "pk", names.map(|names| &names.partition_key))?;
         columns.clustering =
@@ -109,8 +109,16 @@ impl TableColumns {
     pub fn leave_out(&mut self, is_dropped: impl Fn(&HeaderColumn) -> bool) {
         let TableColumns { statics, regulars, left_out, .. } = self;
         for columns in [statics, regulars] {
-            left_out.extend(columns.extract_if(.., |column| is_dropped(column)).map(|column| column.name));
+            let out = columns.extract_if(.., |column| is_dropped(column));
+            left_out.extend(out.map(|column| (column.name, column.kind)));
         }
+    }
+
+    /// The names of the columns that were [left out](TableColumns::leave_out), but for the one without values that tables `WITH COMPACT STORAGE`
+    /// have that are all key.
+    pub fn left_out(&self) -> impl Iterator<Item = &[u8]> {
+        let has_values = |(_, kind): &(&Vec<u8>, &MarshalType)| **kind != MarshalType::Empty;
+        self.left_out.iter().filter(has_values).map(|(name, _)| name.as_slice())
     }
 
     /// The columns that have cells: the static ones, and then the others.
@@ -136,7 +144,7 @@ impl TableColumns {
         let all: Vec<&HeaderColumn> = self.cells().collect();
         let mut columns = Vec::new();
         for column in header.statics.iter().chain(&header.regulars) {
-            if self.left_out.contains(&column.name) {
+            if self.left_out.contains_key(&column.name) {
                 columns.push(Mapped { number: None, becomes_bytes: false });
                 continue;
             }
@@ -468,6 +476,7 @@ mod tests {
         let mut table = TableColumns::new(&[&of], None).unwrap();
         table.leave_out(|column| column.name == b"b");
         assert_eq!(regulars(&table), [("a", kind("Int32Type")), ("c", kind("Int32Type"))]);
+        assert_eq!(table.left_out().collect::<Vec<_>>(), [b"b"]);
         let map = table.index_of(&of).unwrap();
         assert_eq!([0, 1, 2].map(|column| map.number(column)), [Some(0), None, Some(1)]);
         let four = |value| Cells { values: Values::Four(alloc::vec![value]), ..Cells::default() };

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use marquetry_base::{Error, Limits, Result};
+use marquetry_base::{Detail, Error, ErrorKind, Limits, Result};
 use marquetry_io::store::{Found, Store};
 use marquetry_scylla::cql::{Definitions, Name, TableDef, TableName, ViewDef};
 use marquetry_scylla::sstable::scylla_metadata::ScyllaMetadataReader;
@@ -30,6 +30,15 @@ pub(super) struct Defined {
     pub(super) name: Option<String>,
     /// The file of the definition.
     pub(super) from: Option<String>,
+    /// Why the names of key columns are made up, if they are and nobody asked for it.
+    pub(super) nameless: Option<String>,
+}
+
+impl Defined {
+    /// Columns that SSTables have and the table does not.
+    pub(super) fn left_out(&self) -> Vec<String> {
+        self.columns.left_out().map(|name| String::from_utf8_lossy(name).into_owned()).collect()
+    }
 }
 
 /// Finds the definition, and what columns the table has by it.
@@ -51,24 +60,53 @@ pub(super) fn define(
         }
         Definition::File(path) => {
             let name = name_of(path);
-            let made = parse(&text_of(store, path)?, &name)?;
+            let text = text_of(store, path).map_err(|error| match error.detail() {
+                // As the columns of text are named.
+                Some(Detail::NotFound) if name.contains(' ') => {
+                    let message = format!("{}, and no CREATE TABLE, which SSTables want", error.message());
+                    error.reworded(message)
+                }
+                _ => error,
+            });
+            let made = parse(&text?, &name)?;
             let found = by(&made, headers, origin, true);
             let found = found.and_then(|found| found.ok_or_else(|| not_there(&made, origin)));
             let found = found.map_err(|error| named(error, &name))?;
             Ok(Defined { from: Some(name), ..found })
         }
         Definition::Beside => {
-            for path in beside(table) {
+            // The nearest file that says nothing.
+            let mut why: Option<String> = None;
+            for (path, is_beside) in places(table) {
                 if !matches!(store.look(&path), Ok(Found::Object { .. })) {
                     continue;
                 }
                 let name = name_of(&path);
-                let made = parse(&text_of(store, &path)?, &name)?;
-                if let Some(found) = by(&made, headers, origin, false).map_err(|error| named(error, &name))? {
-                    return Ok(Defined { from: Some(name), ..found });
+                let made = text_of(store, &path).and_then(|text| parse(&text, &name));
+                let made = match made {
+                    Err(error) if !is_beside && error.kind() != ErrorKind::Cancelled => {
+                        why.get_or_insert_with(|| format!("{name} cannot be read ({})", error.message()));
+                        continue;
+                    }
+                    made => made.map_err(dispensable)?,
+                };
+                if made.tables.is_empty() && made.views.is_empty() {
+                    // As Cassandra leaves it for tables that CQL cannot say: in a comment.
+                    why.get_or_insert_with(|| format!("{name} has no CREATE TABLE"));
+                    continue;
+                }
+                match by(&made, headers, origin, is_beside) {
+                    Ok(Some(found)) => return Ok(Defined { from: Some(name), ..found }),
+                    Ok(None) if is_beside => {
+                        return Err(dispensable(named(not_there(&made, origin), &name)));
+                    }
+                    Ok(None) => {}
+                    Err(error) => return Err(dispensable(named(error, &name))),
                 }
             }
-            of_scylla(store, table, headers, limits)?.map_or_else(|| without(headers, origin), Ok)
+            let found = of_scylla(store, table, headers, limits)?;
+            let why = why.unwrap_or_else(|| "there is no schema.cql".to_owned());
+            found.map_or_else(|| Ok(Defined { nameless: Some(why), ..without(headers, origin)? }), Ok)
         }
     }
 }
@@ -90,16 +128,29 @@ fn of_scylla(
             columns: columns.map_err(|error| named(error, &path))?,
             name: Some(format!("{}.{}", schema.keyspace, schema.table)),
             from: Some(path),
+            nameless: None,
         }));
     }
     Ok(None)
 }
 
-/// Where a definition may be, the nearest first.
-fn beside(table: &FoundTable) -> Vec<PathBuf> {
+/// An error of a definition that nobody named.
+fn dispensable(error: Error) -> Error {
+    match error.kind() {
+        ErrorKind::Misuse | ErrorKind::Corrupt | ErrorKind::Unsupported => {
+            error.with(Detail::AdmittedBy(&["definition"]))
+        }
+        _ => error,
+    }
+}
+
+/// Where a definition may be, the nearest first, and whether that is beside the SSTables.
+fn places(table: &FoundTable) -> Vec<(PathBuf, bool)> {
     let Some(first) = table.sstables.first() else { return Vec::new() };
-    let names = |folder: &Path| [folder.join("schema.cql"), folder.join("meta").join("schema.cql")];
-    first.folder.ancestors().take(1 + ABOVE_MAX).flat_map(names).collect()
+    let names = |(above, folder): (usize, &Path)| {
+        [(folder.join("schema.cql"), above == 0), (folder.join("meta").join("schema.cql"), false)]
+    };
+    first.folder.ancestors().take(1 + ABOVE_MAX).enumerate().flat_map(names).collect()
 }
 
 fn text_of(store: &dyn Store, path: &Path) -> Result<String> {
@@ -113,7 +164,12 @@ fn parse(text: &str, name: &str) -> Result<Definitions> {
 }
 
 fn without(headers: &[&SerializationHeader], origin: &Origin) -> Result<Defined> {
-    Ok(Defined { columns: TableColumns::new(headers, None)?, name: origin.name(), from: None })
+    Ok(Defined {
+        columns: TableColumns::new(headers, None)?,
+        name: origin.name(),
+        from: None,
+        nameless: None,
+    })
 }
 
 /// What the definitions say of the table. `None` if it is not among them; but a table of another name is it, if it is the only one
@@ -126,14 +182,14 @@ fn by(
 ) -> Result<Option<Defined>> {
     let defined = |table: &TableDef| {
         let columns = TableColumns::of_definition(headers, table, &made.types)?;
-        Ok(Defined { columns, name: Some(table.table.to_string()), from: None })
+        Ok(Defined { columns, name: Some(table.table.to_string()), from: None, nameless: None })
     };
     if let Some(table) = made.tables.iter().find(|table| is_called(&table.table, origin)) {
         return defined(table).map(Some);
     }
     if let Some(view) = made.views.iter().find(|view| is_called(&view.view, origin)) {
         let columns = TableColumns::new(headers, Some(&names_of(view)))?;
-        return Ok(Some(Defined { columns, name: Some(view.view.to_string()), from: None }));
+        return Ok(Some(Defined { columns, name: Some(view.view.to_string()), from: None, nameless: None }));
     }
     if origin.table.is_some() && !is_given {
         return Ok(None);
@@ -170,9 +226,10 @@ fn names_of(view: &ViewDef) -> KeyNames {
 fn not_there(made: &Definitions, origin: &Origin) -> Error {
     let name = origin.name().map_or_else(String::new, |name| format!(" {name}, or"));
     Error::misuse(match made.tables.len() {
-        0 => "no CREATE TABLE".to_owned(),
+        0 => "no CREATE TABLE, which SSTables want".to_owned(),
         count => {
-            format!("no definition of{name} a table that the SSTables are of ({count} tables are defined)")
+            let tables = if count == 1 { "table is" } else { "tables are" };
+            format!("no definition of{name} a table that the SSTables are of ({count} {tables} defined)")
         }
     })
 }

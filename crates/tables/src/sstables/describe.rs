@@ -11,6 +11,7 @@ use marquetry_scylla::sstable::statistics::{Histogram, Stats};
 use super::SstablesOf;
 use super::component::Sstable;
 use super::options::SstablesOptions;
+use crate::Note;
 
 /// What is known of the SSTables of a table from all of their components but Data.db.
 #[derive(Debug, Clone)]
@@ -22,6 +23,10 @@ pub struct SstablesDescription {
     pub table: Option<String>,
     /// The file of the definition that key columns have their names from, if there is one.
     pub definition: Option<String>,
+    /// Columns that SSTables have and the table does not, by its definition.
+    pub left_out: Vec<String>,
+    /// What whoever reads the table should know.
+    pub notes: Vec<Note>,
     /// The table's columns: the partition key, clustering columns, static and other columns.
     pub columns: Vec<DescribedColumn>,
     /// The SSTables.
@@ -155,8 +160,10 @@ pub fn describe(path: &Path, options: &SstablesOptions) -> Result<SstablesDescri
     let mut total = facts.next().cloned().unwrap_or_default();
     facts.for_each(|facts| total.add(facts));
     let columns = columns(&table);
+    let (notes, left_out) = (table.notes(), table.defined.left_out());
     let SstablesOf { name, defined, .. } = table;
-    Ok(SstablesDescription { name, table: defined.name, definition: defined.from, columns, sstables, total })
+    let (table, definition) = (defined.name, defined.from);
+    Ok(SstablesDescription { name, table, definition, left_out, notes, columns, sstables, total })
 }
 
 fn columns(table: &SstablesOf) -> Vec<DescribedColumn> {

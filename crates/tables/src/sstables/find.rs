@@ -200,7 +200,8 @@ impl Listing {
         let mut sstable = SstableFiles { name, folder, components: Vec::new() };
         let toc = sstable.path(&Component::Toc);
         if !self.files.contains_key(&toc) {
-            let why = "an incomplete SSTable: it has no TOC.txt";
+            let why = "an incomplete SSTable: it has no TOC.txt; copy all files whose names begin as its own, of a snapshot (nodetool snapshot) if a \
+                       server has the table";
             return Err(named(Error::corrupt(why), &sstable.shown()));
         }
         self.expect_no_older(&sstable)?;

@@ -32,6 +32,7 @@ pub use source::Sstables;
 use component::Sstable;
 use definition::{Defined, define};
 
+use crate::Note;
 use crate::subject::{name_of, named};
 
 /// Whether a path leads to SSTables: a file of one, or a directory with some in it or below it.
@@ -65,6 +66,25 @@ impl SstablesOf {
         let name = name_of(path);
         let defined = defined.map_err(|error| named(error, &name))?;
         Ok(SstablesOf { name, store: Arc::clone(&options.store), limits: options.limits, sstables, defined })
+    }
+
+    /// What is not as in the SSTables, or not as in the table.
+    fn notes(&self) -> Vec<Note> {
+        let mut notes = Vec::new();
+        let left_out = self.defined.left_out();
+        if !left_out.is_empty() {
+            let from = self.defined.from.as_deref().unwrap_or("the schema that is given");
+            let text = format!("left out: {} (not in {from})", left_out.join(", "));
+            notes.push(Note { text, option: None });
+        }
+        if let Some(why) = &self.defined.nameless {
+            let columns = &self.defined.columns;
+            let keys = columns.partition_key.iter().chain(&columns.clustering);
+            let keys: Vec<&str> = keys.map(|key| key.name.as_str()).collect();
+            let text = format!("the names of key columns are not known ({}): {why}", keys.join(", "));
+            notes.push(Note { text, option: Some("definition") });
+        }
+        notes
     }
 }
 

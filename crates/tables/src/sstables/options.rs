@@ -1,5 +1,6 @@
 //! How SSTables are read as a table.
 
+use std::fmt;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -143,6 +144,14 @@ impl TokenRange {
     }
 }
 
+/// The form that is parsed.
+impl fmt::Display for TokenRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = |token: Option<i64>| token.map_or_else(String::new, |token| token.to_string());
+        write!(f, "{}:{}", shown(self.after), shown(self.end))
+    }
+}
+
 /// `A:B`, as in `WHERE token(k) > A AND token(k) <= B`; either may be missing.
 impl FromStr for TokenRange {
     type Err = Error;
@@ -173,6 +182,7 @@ mod tests {
         assert_eq!(tokens("0:"), [false, false, false, true, true]);
         assert_eq!(tokens(" : -5"), [true, true, false, false, false]);
         assert_eq!(tokens(":"), [true; 5]);
+        assert_eq!([":", "-5:5", "0:"].map(|text| range(text).to_string()), [":", "-5:5", "0:"]);
         // Around the ring.
         assert_eq!(tokens("5:-5"), [true, true, false, false, true]);
         let all = |text: &str| range(text).ranges();

@@ -5,9 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use marquetry_base::{Error, Result};
-use marquetry_parquet::format::SortingColumn;
+use marquetry_base::{Bytes, Error, Result};
+use marquetry_parquet::format::{KeyValue, SortingColumn};
 use marquetry_parquet::schema::Schema;
+use marquetry_scylla::bridge::mutations::MutationMapping;
 use marquetry_scylla::sstable::TableColumns;
 
 use super::index;
@@ -63,6 +64,16 @@ impl Sstables {
         table.key = key(&table.schema, &mapping.columns);
         table.bytes = Some(of.sstables.iter().fold(0, |sum, it| sum.saturating_add(it.data_bytes())));
         table.key_values = mapper.key_values()?;
+        let is_logical = mapping.kind == MutationMapping::Logical;
+        let more = [
+            ("marquetry.mapping.at", is_logical.then(|| mapping.at.to_string())),
+            ("marquetry.table.name", of.defined.name.clone()),
+            ("marquetry.table.tokens", options.tokens.map(|tokens| tokens.to_string())),
+        ];
+        table.key_values.extend(more.into_iter().filter_map(|(key, value)| {
+            Some(KeyValue { key: key.to_owned(), value: Some(Bytes::copy_from_slice(value?.as_bytes())) })
+        }));
+        table.notes = of.notes();
         let share = table.bytes.map(|bytes| bytes / u64::try_from(tokens.len().max(1)).unwrap_or(u64::MAX));
         let piece = |tokens: &Option<RangeInclusive<i64>>| {
             let name = match (tokens, &*of.sstables) {

@@ -162,9 +162,9 @@ impl Mapper {
             key: key.to_string(),
             value: Some(Bytes::copy_from_slice(value.as_bytes())),
         };
-        let mut pairs = alloc::vec![pair("marquetry.mapping", self.kind.name())];
+        let mut pairs =
+            alloc::vec![pair("marquetry.mapping", self.kind.name()), pair("marquetry.mapping.version", "1")];
         if self.kind == MutationMapping::Full {
-            pairs.push(pair("marquetry.mapping.version", "1"));
             pairs.push(pair("marquetry.mapping.group", &self.plan.group));
         }
         pairs.push(pair("marquetry.table.columns", &Plan::described(&self.columns)?));
