@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use marquetry_tables::sstables::{MutationMapping, Sstables, SstablesOptions};
+use marquetry_base::{ErrorKind, Result};
+use marquetry_tables::sstables::{MutationMapping, Sstables, SstablesOptions, TokenRange};
 use marquetry_tables::{DiffOptions, Reading, ReadingOptions, Source, diff};
 
 /// Small ones that Cassandra wrote, with the tests of the command.
@@ -47,6 +48,135 @@ fn pieces_are_the_table() {
         let pieces = open(&path, 5_000);
         assert!(pieces.pieces().len() > 3, "{name}: {}", pieces.pieces().len());
         expect_same(&open(&path, u64::MAX), &pieces);
+    }
+}
+
+/// A copy of a directory's files, in which some may be changed.
+fn copy_of(path: &Path) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for file in std::fs::read_dir(path).unwrap() {
+        let file = file.unwrap();
+        // (Not its permissions: fixtures may be read only.)
+        std::fs::write(folder.path().join(file.file_name()), std::fs::read(file.path()).unwrap()).unwrap();
+    }
+    folder
+}
+
+/// All rows, or the first error.
+fn count(path: &Path, piece_bytes: u64, tokens: Option<TokenRange>) -> Result<usize> {
+    let mut options = SstablesOptions::default();
+    (options.piece_bytes, options.tokens) = (piece_bytes, tokens);
+    let source: Arc<dyn Source> = Arc::new(Sstables::open(path, &options)?);
+    let mut reading = Reading::new(source, ReadingOptions::default())?;
+    let mut rows = 0;
+    while let Some((_, batch)) = reading.next_batch()? {
+        rows += batch.rows;
+    }
+    Ok(rows)
+}
+
+fn after(token: i64) -> Option<TokenRange> {
+    Some(TokenRange { after: Some(token), end: None })
+}
+
+fn up_to(token: i64) -> Option<TokenRange> {
+    Some(TokenRange { after: None, end: Some(token) })
+}
+
+/// Indexes have no checksums. One that has lost partitions is an error, not fewer rows, nor rows of other tokens.
+#[test]
+fn indexes_that_lost_partitions_are_errors() {
+    let is_fault = |result: Result<usize>, component: &str| match result {
+        Ok(rows) => panic!("{rows} rows without {component}"),
+        Err(error) => {
+            assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+            assert!(error.to_string().contains(component), "{error}");
+        }
+    };
+    // Of the small one's SSTables, each lost all.
+    for name in ["oa-2-big-Index.db", "oa-3-big-Index.db", "nb-2-big-Index.db"] {
+        let folder = copy_of(&small());
+        std::fs::write(folder.path().join(name), b"").unwrap();
+        is_fault(count(folder.path(), 1, None), "Index.db");
+        is_fault(count(folder.path(), u64::MAX, after(i64::MIN)), "Index.db");
+        assert_eq!(count(folder.path(), u64::MAX, None).unwrap(), 16);
+    }
+    let Some(folders) = marquetry_testing::sstables() else { return };
+    for (name, component) in [
+        ("5.0.9-oa-zstd/mix", "Index.db"),
+        ("4.1.10-nb-snappy/mix", "Index.db"),
+        ("5.0.9-da-lz4/mix", "Partitions.db"),
+    ] {
+        let path = folders[0].join(name);
+        let right = [after(0), up_to(0)].map(|tokens| count(&path, u64::MAX, tokens).unwrap());
+        let all = count(&path, u64::MAX, None).unwrap();
+        assert_eq!(right[0] + right[1], all, "{name}");
+        let folder = copy_of(&path);
+        let files = std::fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().path());
+        let indexes: Vec<PathBuf> =
+            files.filter(|path| path.to_string_lossy().ends_with(component)).collect();
+        assert!(!indexes.is_empty());
+        for index in indexes {
+            let bytes = std::fs::read(&index).unwrap();
+            let (mut errors, mut same) = (0, 0);
+            // The ends are those of entries, too.
+            for end in (0..bytes.len()).step_by(1 + bytes.len() / 300) {
+                std::fs::write(&index, &bytes[..end]).unwrap();
+                for (tokens, right) in [(after(0), right[0]), (up_to(0), right[1])] {
+                    match count(folder.path(), u64::MAX, tokens) {
+                        Ok(rows) => {
+                            assert_eq!(rows, right, "{name}, cut at {end}");
+                            same += 1;
+                        }
+                        Err(error) => {
+                            assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+                            errors += 1;
+                        }
+                    }
+                }
+                if end == 0 {
+                    is_fault(count(folder.path(), 1_000, None), component);
+                }
+            }
+            assert!(errors > 0, "{name}: {errors}, {same}");
+            std::fs::write(&index, &bytes).unwrap();
+        }
+    }
+}
+
+/// Data that are compressed, read as if they were not, are an error wherever a partition should begin.
+#[test]
+fn data_without_the_file_that_says_how_they_are_compressed() {
+    let Some(folders) = marquetry_testing::sstables() else { return };
+    let folder = copy_of(&folders[0].join("5.0.9-oa-zstd/mix"));
+    for file in std::fs::read_dir(folder.path()).unwrap() {
+        let path = file.unwrap().path();
+        if path.to_string_lossy().ends_with("TOC.txt") {
+            let text = std::fs::read_to_string(&path).unwrap();
+            std::fs::write(&path, text.replace("CompressionInfo.db\n", "")).unwrap();
+        }
+    }
+    for tokens in [after(0), up_to(0)] {
+        let error = count(folder.path(), u64::MAX, tokens).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+    }
+}
+
+/// What is in a hidden directory, whatever its name, is not the table.
+#[test]
+fn hidden_directories_do_not_count() {
+    for hidden in [".i", ".trash", "._"] {
+        let folder = copy_of(&small());
+        let inside = folder.path().join(hidden);
+        std::fs::create_dir(&inside).unwrap();
+        for file in std::fs::read_dir(folder.path()).unwrap() {
+            let file = file.unwrap();
+            if file.path().is_file() && file.file_name() != "schema.cql" {
+                std::fs::rename(file.path(), inside.join(file.file_name())).unwrap();
+            }
+        }
+        let error = count(folder.path(), u64::MAX, None).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Io, "{hidden}: {error}");
     }
 }
 

@@ -219,6 +219,16 @@ impl Chunks {
         matches!(self.packing, Packing::Compressed(_))
     }
 
+    /// Where the chunk begins in the data that this place is in.
+    pub(super) fn chunk_start(&self, data_offset: u64) -> u64 {
+        data_offset - data_offset % u64::from(self.chunk_bytes().max(1))
+    }
+
+    /// Where it ends, if it is not the last one.
+    pub(super) fn chunk_end(&self, data_offset: u64) -> u64 {
+        self.chunk_start(data_offset).saturating_add(u64::from(self.chunk_bytes()))
+    }
+
     fn at_chunk(&self, error: Error) -> Error {
         match self.chunk_file(self.next) {
             Ok(range) => error.at_offset(range.start),

@@ -83,6 +83,7 @@ impl Indexed {
             packing: self.files.packing()?,
             codecs: Arc::new(StandardCodecs::default()),
             partitioner: self.statistics.partitioner.clone(),
+            ends: self.statistics.stats.key_range.clone(),
         })
     }
 
@@ -368,6 +369,93 @@ fn faults(bytes: &Bytes, step: usize) -> impl Iterator<Item = Bytes> + '_ {
         })
     });
     cut.chain(changed)
+}
+
+/// A trie in which every node has the same child twice has a million million paths; it is left at the second visit to a leaf.
+#[test]
+fn a_trie_whose_leaves_are_shared_is_refused_at_once() {
+    let Some(all) = fixtures() else { return };
+    let path = all.iter().find(|path| path.to_string_lossy().contains("5.0.9-da-none/mix/da-2")).unwrap();
+    let indexed = Indexed::open(path);
+    let key = indexed.partitions()[0].key.clone();
+    // Of a place in the data, or in Rows.db. One of the two hashes is not the key's.
+    for (leaf, is_rows) in [(0xfe, false), (0x01, true)]
+        .into_iter()
+        .flat_map(|(place, is_rows)| [0x55, 0xaa].map(|hash| ([0x08, hash, place], is_rows)))
+    {
+        // A leaf of another hash; nodes of two children; and the token, a byte a node.
+        let mut trie = leaf.to_vec();
+        let mut distance = 3;
+        for _ in 0..40 {
+            trie.extend([0x50, 2, 1, 2, distance, distance]);
+            distance = 6;
+        }
+        let token = (marquetry_base::cast::bits_u64(murmur3_token(&key)) ^ 1 << 63).to_be_bytes();
+        for byte in token.iter().rev().chain(&[0x40]) {
+            trie.extend([0x20, *byte, distance]);
+            distance = 3;
+        }
+        let (end, root) = (trie.len() as u64, trie.len() as u64 - 3);
+        for _ in 0..2 {
+            trie.extend(u16::try_from(key.len()).unwrap().to_be_bytes());
+            trie.extend(&key);
+        }
+        for number in [end, 1, root] {
+            trie.extend(number.to_be_bytes());
+        }
+        let faulty = Indexed { index: Bytes::from(trie), ..indexed.clone() };
+        let error = faulty.find(Query::Key(key.clone())).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{is_rows}: {error}");
+        assert!(error.to_string().contains("follow each other"), "{is_rows}: {error}");
+    }
+}
+
+/// An index that was cut where an entry ends has no byte that is wrong; but it does not end where the data do.
+#[test]
+fn an_index_that_was_cut_is_noticed() {
+    let Some(all) = fixtures() else { return };
+    let names =
+        ["4.1.10-nb-snappy/cnt/", "3.11.19-me-none/mix/", "5.0.9-oa-none/mix/oa-2", "5.0.9-da-none/mix/da-2"];
+    let mut seen = 0;
+    for path in &all {
+        if !names.iter().any(|name| path.to_string_lossy().contains(name)) {
+            continue;
+        }
+        seen += 1;
+        let indexed = Indexed::open(path);
+        let partitions = indexed.partitions();
+        let last = partitions.last().unwrap().token;
+        for end in 0..indexed.index.len() {
+            let faulty = Indexed { index: indexed.index.slice(..end), ..indexed.clone() };
+            let ranges =
+                [i64::MIN..=last - 1, last..=last, last + 1..=i64::MAX, i64::MIN..=partitions[0].token];
+            for tokens in ranges {
+                match faulty.find(Query::Tokens(tokens.clone())) {
+                    Ok(found) => {
+                        assert_eq!(found[0].data, expected(&partitions, &tokens), "{tokens:?} of {end}")
+                    }
+                    Err(error) => {
+                        assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+                        assert!(error.place().object.is_some(), "{error}");
+                    }
+                }
+            }
+            for query in [Query::Tokens(last..=last), Query::Key(partitions.last().unwrap().key.clone())] {
+                let is_lost = faulty
+                    .find(query.clone())
+                    .is_ok_and(|found| found.is_empty() || found[0].data.is_empty());
+                assert!(!is_lost || matches!(query, Query::Key(_)), "{end}: {}", path.display());
+            }
+        }
+        let empty = Indexed { index: Bytes::new(), ..indexed.clone() };
+        for query in
+            [Query::Tokens(ALL_TOKENS), Query::Tokens(last..=last), Query::Split(3), Query::Key(vec![1])]
+        {
+            let error = empty.find(query).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+        }
+    }
+    assert!(seen >= names.len());
 }
 
 /// What a faulty index gives: an error that says where, or what is right. It may have lost partitions, because it has no checksum.

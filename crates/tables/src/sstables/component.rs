@@ -2,7 +2,7 @@
 
 use std::ops::{Range, RangeInclusive};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Bytes, Error, Limits, Machine, Object, Result};
@@ -10,6 +10,7 @@ use marquetry_io::store::Store;
 use marquetry_io::{ByteSource, ByteSources, ObjectVersion, drive};
 use marquetry_scylla::sstable::checksums::{ChecksumsReader, parse_digest};
 use marquetry_scylla::sstable::compression_info::CompressionInfoReader;
+use marquetry_scylla::sstable::index::{Summary, SummaryReader};
 use marquetry_scylla::sstable::statistics::{Statistics, StatisticsReader};
 use marquetry_scylla::sstable::{Component, Packing, murmur3_token};
 
@@ -30,6 +31,9 @@ pub(super) struct Sstable {
     pub(super) statistics: Statistics,
     /// The Data.db that belongs to them.
     version: ObjectVersion,
+    /// What all pieces share, once one of them has read it.
+    packing: OnceLock<Packing>,
+    summary: OnceLock<Arc<Summary>>,
 }
 
 impl Sstable {
@@ -42,7 +46,8 @@ impl Sstable {
         let machine = StatisticsReader::new(FILE, files.name.version, limits);
         let statistics = read(store, &files, &Component::Statistics, machine)?;
         let (_, version) = store.open(&files.path(&Component::Data))?;
-        Ok(Sstable { files, statistics, version })
+        let (packing, summary) = (OnceLock::new(), OnceLock::new());
+        Ok(Sstable { files, statistics, version, packing, summary })
     }
 
     /// The bytes of its data, as they are stored.
@@ -64,8 +69,29 @@ impl Sstable {
         self.statistics.partitioner.rsplit('.').next() == Some("Murmur3Partitioner")
     }
 
-    /// How Data.db is packed.
+    /// How Data.db is packed. That is read once.
     pub(super) fn packing(&self, store: &dyn Store, limits: Limits) -> Result<Packing> {
+        if let Some(packing) = self.packing.get() {
+            return Ok(packing.clone());
+        }
+        let packing = self.read_packing(store, limits)?;
+        Ok(self.packing.get_or_init(|| packing).clone())
+    }
+
+    /// Summary.db, if it is there. It is read once.
+    pub(super) fn summary(&self, store: &dyn Store, limits: Limits) -> Result<Option<Arc<Summary>>> {
+        if self.files.bytes_of(&Component::Summary).is_none() {
+            return Ok(None);
+        }
+        if let Some(summary) = self.summary.get() {
+            return Ok(Some(Arc::clone(summary)));
+        }
+        let machine = SummaryReader::new(FILE, limits);
+        let summary = Arc::new(read(store, &self.files, &Component::Summary, machine)?);
+        Ok(Some(Arc::clone(self.summary.get_or_init(|| summary))))
+    }
+
+    fn read_packing(&self, store: &dyn Store, limits: Limits) -> Result<Packing> {
         let has = |component: &Component| self.files.bytes_of(component).is_some();
         Ok(if has(&Component::CompressionInfo) {
             let machine = CompressionInfoReader::new(FILE, self.files.name.version, limits);

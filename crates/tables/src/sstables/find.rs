@@ -155,9 +155,7 @@ impl Listing {
     /// What the name of a file says, if it is one of an SSTable that may count.
     fn file_name(&self, file: &Path) -> Result<Option<FileName>> {
         let inside = file.strip_prefix(&self.root).unwrap_or(file);
-        let is_hidden = |part: std::path::Component<'_>| {
-            part.as_os_str().as_encoded_bytes().starts_with(b".") && part.as_os_str().len() > 2
-        };
+        let is_hidden = |part: std::path::Component<'_>| matches!(part, std::path::Component::Normal(name) if name.as_encoded_bytes().starts_with(b"."));
         if self.only.is_none() && inside.components().any(is_hidden) {
             return Ok(None);
         }

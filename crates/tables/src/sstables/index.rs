@@ -7,12 +7,12 @@ use marquetry_base::{Codecs, Error, Limits, Object, Result};
 use marquetry_codecs::StandardCodecs;
 use marquetry_io::store::Store;
 use marquetry_io::{ByteSource, ByteSources, drive};
-use marquetry_scylla::sstable::index::{
-    IndexFiles, IndexedData, PartitionFinder, Piece, Query, SummaryReader,
-};
-use marquetry_scylla::sstable::{Component, IndexKind, Packing};
+use marquetry_scylla::sstable::batch::{Continues, MutationBatch};
+use marquetry_scylla::sstable::index::{IndexFiles, IndexedData, PartitionFinder, Piece, Query};
+use marquetry_scylla::sstable::{Component, IndexKind, Packing, murmur3_token};
 
-use super::component::{FILE, Sstable, read};
+use super::component::Sstable;
+use crate::subject::{name_of, named};
 
 const DATA: Object = Object(1);
 const INDEX: Object = Object(2);
@@ -36,7 +36,38 @@ pub(super) fn range_of(
     tokens: &RangeInclusive<i64>,
 ) -> Result<Range<u64>> {
     let found = find(store, sstable, packing, limits, Query::Tokens(tokens.clone()))?;
-    Ok(found.first().map_or(0..0, |piece| piece.data.clone()))
+    let piece = found.first().ok_or_else(|| Error::internal("a search for tokens without an answer"))?;
+    Ok(piece.data.clone())
+}
+
+/// Fails for partitions of a part of the data which have other tokens than those that the index has found it for: it has lost some, and
+/// no checksum says so.
+pub(super) fn check_tokens(
+    sstable: &Sstable,
+    batch: &MutationBatch,
+    tokens: &RangeInclusive<i64>,
+) -> Result<()> {
+    let partitions = &batch.partitions;
+    let begins = usize::from(batch.continues != Continues::Nothing);
+    for (partition, offset) in partitions.offsets.iter().enumerate().skip(begins) {
+        let token = murmur3_token(partitions.keys.get(partition).unwrap_or_default());
+        if !tokens.contains(&token) {
+            let (start, end) = (tokens.start(), tokens.end());
+            let what = format!(
+                "the partition of token {token} at byte {offset} of the uncompressed data is where it says that tokens {start} to {end} are"
+            );
+            return Err(named(Error::corrupt(what), &name_of(&sstable.files.path(&component(sstable)))));
+        }
+    }
+    Ok(())
+}
+
+/// The component that says where partitions are.
+fn component(sstable: &Sstable) -> Component {
+    match sstable.files.name.version.index() {
+        IndexKind::Big => Component::Index,
+        IndexKind::Trie => Component::Partitions,
+    }
 }
 
 /// Tokens at which the data can be split into so many parts of about the same size: the first of each part but the first.
@@ -70,13 +101,7 @@ fn find(
     let index = match files.name.version.index() {
         IndexKind::Big => {
             sources = sources.with(INDEX, open(&expect(Component::Index)?)?);
-            let summary = match has(&Component::Summary) {
-                true => {
-                    let machine = SummaryReader::new(FILE, limits);
-                    Some(Arc::new(read(&**store, files, &Component::Summary, machine)?))
-                }
-                false => None,
-            };
+            let summary = sstable.summary(&**store, limits)?;
             IndexFiles::Big { index: INDEX, summary }
         }
         IndexKind::Trie => {
@@ -87,7 +112,8 @@ fn find(
     };
     let codecs: Arc<dyn Codecs> = Arc::new(StandardCodecs::new(limits));
     let partitioner = sstable.statistics.partitioner.clone();
-    let of = IndexedData { index, data: DATA, packing: packing.clone(), codecs, partitioner };
+    let ends = sstable.statistics.stats.key_range.clone();
+    let of = IndexedData { index, data: DATA, packing: packing.clone(), codecs, partitioner, ends };
     let found = PartitionFinder::new(&of, query, limits).and_then(|mut finder| drive(&mut finder, &sources));
     let found = found.map_err(|error| files.named(error))?;
     found.ok_or_else(|| Error::internal("a search that ended without an answer"))

@@ -22,6 +22,8 @@ pub(super) struct Scan {
     source: DataSource,
     /// Bytes of the data, uncompressed.
     data_bytes: u64,
+    /// The tokens that its partitions must have.
+    tokens: Option<RangeInclusive<i64>>,
 }
 
 impl Scan {
@@ -58,12 +60,17 @@ impl Scan {
             .map_err(|error| sstable.files.named(error))?;
         let source = sstable.data(store, cancel, bytes_read)?;
         let name = sstable.files.shown();
-        Ok(Some(Scan { sstable: Arc::clone(sstable), name, reader, source, data_bytes }))
+        let (sstable, tokens) = (Arc::clone(sstable), tokens.cloned());
+        Ok(Some(Scan { sstable, name, reader, source, data_bytes, tokens }))
     }
 
     /// The next batch; `None` at the end.
     pub(super) fn next(&mut self) -> Result<Option<MutationBatch>> {
-        drive(&mut self.reader, &self.source).map_err(|error| self.named(error))
+        let next = drive(&mut self.reader, &self.source).map_err(|error| self.named(error))?;
+        if let (Some(batch), Some(tokens)) = (&next, &self.tokens) {
+            index::check_tokens(&self.sstable, batch, tokens)?;
+        }
+        Ok(next)
     }
 
     /// Gives a batch back, to be filled again.

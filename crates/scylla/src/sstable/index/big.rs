@@ -60,6 +60,11 @@ impl BigSearch {
         }
     }
 
+    /// The tokens of the first and of the last partition, if the summary says them.
+    pub(super) fn ends(&self) -> Option<(i64, i64)> {
+        self.summary.as_ref().and_then(|summary| summary.ends())
+    }
+
     pub(super) fn elements(&mut self) -> &mut Elements {
         &mut self.elements
     }
@@ -86,7 +91,10 @@ impl BigSearch {
             Going::Need(demand) => return Ok(Going::Need(demand)),
         };
         if let Some(start) = self.start.take() {
-            if start > length {
+            if length == 0 {
+                return Err(self.elements.corrupt("no entry, but there are data", 0));
+            }
+            if start >= length {
                 return Err(self.elements.corrupt("a sample of an entry beyond the end", start));
             }
             self.elements.seek(start..length);

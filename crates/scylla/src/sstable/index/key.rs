@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use marquetry_base::cast::usize_of;
+use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_base::{Budget, Bytes, Codecs, Demand, Error, Limits, Object, Release, Result, check_supply};
 
 use crate::sstable::chunks::{Chunks, Filled, Packing, Window, of_data};
@@ -17,8 +17,11 @@ const FIRST_BYTES: u64 = 128;
 #[derive(Debug)]
 pub(super) struct KeyReader {
     chunks: Chunks,
+    /// Whole chunks, so that a key in them is read wherever it is.
     window: Window,
-    /// Where the key is, and the window begins.
+    /// Where the window begins in the data.
+    start: u64,
+    /// Where the key is.
     at: u64,
     /// Up to where chunks are being read.
     end: u64,
@@ -38,6 +41,7 @@ impl KeyReader {
         KeyReader {
             chunks: Chunks::new(data, packing, codecs, limits),
             window: Window::default(),
+            start: 0,
             at: 0,
             end: 0,
             is_complete: true,
@@ -55,14 +59,10 @@ impl KeyReader {
 
     /// Begins to read the key of the partition at this place in the data. What the window has of it is not read again.
     pub(super) fn begin(&mut self, at: u64) {
-        let held = self.window.bytes().len();
-        let ahead = at.checked_sub(self.at).and_then(usize_of).filter(|ahead| *ahead < held);
-        match ahead.filter(|_| self.is_complete) {
-            Some(ahead) => self.window.consume(ahead),
-            None => {
-                self.window.consume(usize::MAX);
-                self.end = 0;
-            }
+        let held = self.start..self.start.saturating_add(u64_of(self.window.bytes().len()));
+        if !self.is_complete || !held.contains(&at) {
+            self.window.consume(usize::MAX);
+            (self.start, self.end) = (at, at);
         }
         (self.at, self.is_complete) = (at, true);
     }
@@ -77,7 +77,9 @@ impl KeyReader {
         loop {
             // (While a chunk is being copied, the window is not what it will be.)
             if self.is_complete {
-                let bytes = self.window.bytes();
+                let window = self.window.bytes();
+                let before = usize_of(self.at - self.start).unwrap_or(usize::MAX);
+                let bytes = window.get(before..).unwrap_or_default();
                 let needed = match bytes.split_first_chunk() {
                     Some((length, rest)) => {
                         let length = u16::from_be_bytes(*length);
@@ -89,7 +91,9 @@ impl KeyReader {
                     None => FIRST_BYTES,
                 };
                 let end = self.at.saturating_add(needed).min(data_bytes);
-                if self.end < end {
+                // The window may have more than was asked for: all up to the end of a chunk.
+                let held = self.at.saturating_add(u64_of(bytes.len()));
+                if self.end < end && held < end {
                     self.read_to(end)?;
                 }
             }
@@ -114,8 +118,10 @@ impl KeyReader {
     /// Begins to read from the key up to there.
     fn read_to(&mut self, end: u64) -> Result<()> {
         self.window.consume(usize::MAX);
-        self.chunks.begin(&(self.at.min(end)..end), None)?;
-        self.end = end;
+        self.start = self.chunks.chunk_start(self.at.min(end));
+        self.chunks.begin(&(self.start..end), None)?;
+        // Up to the end of a chunk, so that none is asked for again for a key after this one.
+        self.end = self.chunks.chunk_end(end.saturating_sub(1));
         Ok(())
     }
 

@@ -11,7 +11,9 @@
 //! asked for: some blocks of 4 KiB, and the chunk of Data.db that an answer begins in.
 //!
 //! **Indexes have no checksums** (apart from digests in ScyllaDB's Scylla.db, which are of whole files). So no answer is given before the
-//! key that is there in the data has been compared with what the index says. A partition that a corrupt index has lost is not noticed.
+//! key that is there in the data has been compared with what the index says; and where an index ends, or begins, the first and the last
+//! key must do so, too, which other places have. A partition that a corrupt index has lost between those is not noticed here: who reads
+//! a piece finds it there, with a token that is not the piece's.
 
 mod big;
 mod key;
@@ -75,6 +77,9 @@ pub struct IndexedData {
     /// The class of its partitioner, as [`Statistics`](super::statistics::Statistics) say it. Without Murmur3Partitioner there are no
     /// tokens: then only keys are found, by reading all of Index.db.
     pub partitioner: String,
+    /// The keys of its first and its last partition, where the [statistics](super::statistics::Stats::key_range) have them: an index that
+    /// has others is corrupt. (Summary.db and Partitions.db have them, too.)
+    pub ends: Option<(Vec<u8>, Vec<u8>)>,
 }
 
 impl core::fmt::Debug for IndexedData {
@@ -116,6 +121,8 @@ pub struct PartitionFinder {
     search: Search,
     keys: KeyReader,
     is_murmur3: bool,
+    /// The tokens of the first and of the last partition, as the statistics have them.
+    ends: Option<(i64, i64)>,
     query: Query,
     task: Task,
     /// What the search has found, while its key is read.
@@ -209,6 +216,7 @@ impl PartitionFinder {
             search,
             keys: KeyReader::new(of.data, of.packing.clone(), of.codecs.clone(), limits),
             is_murmur3,
+            ends: of.ends.as_ref().map(|(first, last)| (murmur3_token(first), murmur3_token(last))),
             query,
             task: Task::Begin,
             candidate: None,
@@ -300,7 +308,10 @@ impl PartitionFinder {
         let candidate = match going {
             Going::Need(demand) => return Ok(Turn::Need(demand)),
             Going::Done(Move::On) => return Ok(Turn::More),
-            Going::Done(Move::End) => return Ok(Turn::Found(None)),
+            Going::Done(Move::End) => {
+                self.check_ends(None)?;
+                return Ok(Turn::Found(None));
+            }
             Going::Done(Move::To(candidate)) => candidate,
         };
         if candidate.position >= data_bytes {
@@ -311,6 +322,7 @@ impl PartitionFinder {
         if candidate.is_answer
             && let Task::Try { .. } = self.task
         {
+            self.check_ends(Some(candidate.position))?;
             return Ok(Turn::Found(Some(candidate.position)));
         }
         self.keys.begin(candidate.position);
@@ -347,6 +359,7 @@ impl PartitionFinder {
             _ => candidate.is_answer || token >= self.token_wanted(),
         };
         if is_answer {
+            self.check_ends(Some(candidate.position))?;
             return Ok(Turn::Found(Some(candidate.position)));
         }
         match &mut self.search {
@@ -355,6 +368,40 @@ impl PartitionFinder {
             Search::Big(_) => return Err(Error::internal("an entry that has another key than it has")),
         }
         Ok(Turn::More)
+    }
+
+    /// Compares what was found, or that there is nothing, with the first and the last partition: their keys are known from elsewhere.
+    fn check_ends(&mut self, place: Option<u64>) -> Result<()> {
+        if !self.is_murmur3 {
+            return Ok(());
+        }
+        let of_index = match &self.search {
+            Search::Big(search) => search.ends(),
+            Search::Trie(search) => search.ends(),
+        };
+        // After a key comes the next one, whatever its token.
+        let last_of_query = match (&self.query, self.task) {
+            (Query::Key(key), Task::End { .. }) => Some(murmur3_token(key)),
+            (Query::Key(_), _) => return Ok(()),
+            _ => None,
+        };
+        let wanted = self.token_wanted();
+        for (first, last) in self.ends.into_iter().chain(of_index) {
+            let is_right = match (place, last_of_query) {
+                (None, Some(token)) => token == last,
+                (Some(_), Some(_)) => true,
+                (None, None) => last < wanted,
+                (Some(place), None) => wanted > first || place == 0,
+            };
+            if !is_right {
+                let message = match place {
+                    None => "it ends before the SSTable's last partition",
+                    Some(_) => "it does not begin with the SSTable's first partition",
+                };
+                return Err(self.index().fault(Error::corrupt(message)));
+            }
+        }
+        Ok(())
     }
 
     /// The least token of what is searched for.

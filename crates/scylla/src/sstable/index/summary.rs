@@ -39,6 +39,12 @@ impl Summary {
         let before = self.samples.partition_point(|sample| sample.token < token);
         before.checked_sub(1).and_then(|at| self.samples.get(at)).map_or(0, |sample| sample.offset)
     }
+
+    /// The tokens of the first and of the last partition, if it has their keys.
+    pub(super) fn ends(&self) -> Option<(i64, i64)> {
+        let has_keys = !self.first_key.is_empty() && !self.last_key.is_empty();
+        has_keys.then(|| (murmur3_token(&self.first_key), murmur3_token(&self.last_key)))
+    }
 }
 
 /// Reads Summary.db.

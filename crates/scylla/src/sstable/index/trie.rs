@@ -14,7 +14,8 @@ use marquetry_base::{Budget, Error, Limits, Object, Release, Result, release_all
 
 use super::node::{self, Node, PAGE_BYTES, Payload, Wanted};
 use super::search::{Candidate, Expected, Move, Target};
-use crate::sstable::elements::{Elements, Going};
+use crate::sstable::elements::{ELEMENT_PRICE, Elements, Going};
+use crate::sstable::token::murmur3_token;
 
 /// Bytes of a key in the trie up to the end of its token.
 const TOKEN_END: usize = 9;
@@ -38,8 +39,9 @@ pub(super) struct TrieSearch {
     /// The nodes from the root down to the next one, each with the byte that leads on.
     path: Vec<(u64, u8)>,
     state: State,
-    /// The partition that was found before.
+    /// The partition that was found before, and the entry in Rows.db. Both are in the order of the keys; so no leaf is visited twice.
     before: Option<u64>,
+    rows_before: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -47,6 +49,8 @@ struct Footer {
     /// Where the trie ends.
     end: u64,
     root: u64,
+    /// The tokens of the first and of the last partition, once their keys have been read.
+    ends: Option<(i64, i64)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -78,6 +82,7 @@ impl TrieSearch {
             path: Vec::new(),
             state: State::Start,
             before: None,
+            rows_before: None,
         }
     }
 
@@ -89,7 +94,8 @@ impl TrieSearch {
     pub(super) fn begin(&mut self, target: Target) {
         self.bytes = [TOKEN_MARK; TOKEN_END];
         self.bytes[1..].copy_from_slice(&token_bytes(target.token()));
-        (self.target, self.state, self.before) = (target, State::Start, None);
+        (self.target, self.state) = (target, State::Start);
+        (self.before, self.rows_before) = (None, None);
         self.path.clear();
     }
 
@@ -113,14 +119,19 @@ impl TrieSearch {
             }
         }
         let footer = match self.footer {
-            Some(footer) => footer,
-            None => match self.read_footer(budget)? {
-                Going::Done(footer) => *self.footer.insert(footer),
-                Going::Need(demand) => return Ok(Going::Need(demand)),
-            },
+            Some(footer) if footer.ends.is_some() => footer,
+            _ => {
+                let read = match self.footer {
+                    None => self.read_footer(budget)?,
+                    Some(footer) => self.read_ends(footer, budget)?,
+                };
+                return Ok(read.map(|footer| {
+                    self.footer = Some(footer);
+                    Move::On
+                }));
+            }
         };
         match self.state {
-            State::Start if footer.end == 0 => self.state = State::End,
             State::Start => self.state = State::Down(footer.root),
             State::Down(at) => return self.down(at, footer, budget),
             State::First(at) => return self.first(at, footer, budget),
@@ -139,7 +150,7 @@ impl TrieSearch {
             Going::Need(demand) => return Ok(Going::Need(demand)),
         };
         if length == 0 {
-            return Ok(Going::Done(Footer { end: 0, root: 0 }));
+            return Err(elements.corrupt("no partition, but there are data", 0));
         }
         let Some(start) = length.checked_sub(FOOTER_BYTES) else {
             return Err(elements.corrupt("a file too short for its end", 0));
@@ -149,13 +160,35 @@ impl TrieSearch {
         }
         let read = elements.next(budget, |cursor| {
             let (end, _, root) = (cursor.u64()?, cursor.u64()?, cursor.u64()?);
-            Ok(Footer { end, root })
+            Ok(Footer { end, root, ends: None })
         })?;
         match read {
             Going::Done(footer) if footer.root < footer.end && footer.end <= start => Ok(Going::Done(footer)),
             Going::Done(_) => Err(elements.corrupt("a root that is not before the keys", start)),
             Going::Need(demand) => Ok(Going::Need(demand)),
         }
+    }
+
+    /// The keys of the first and of the last partition, which follow the trie.
+    fn read_ends(&mut self, footer: Footer, budget: &mut Budget<'_>) -> Result<Going<Footer>> {
+        let elements = &mut self.partitions;
+        let start = elements.component_bytes().saturating_sub(FOOTER_BYTES);
+        if elements.at() != footer.end || elements.left() != start - footer.end {
+            elements.seek(footer.end..start);
+        }
+        let read = elements.next(budget, |cursor| {
+            let (first, last) = (cursor.short_bytes()?, cursor.short_bytes()?);
+            Ok((murmur3_token(first), murmur3_token(last), first.len() + last.len()))
+        })?;
+        Ok(read.map(|(first, last, bytes)| {
+            budget.charge(ELEMENT_PRICE, bytes, 1);
+            Footer { ends: Some((first, last)), ..footer }
+        }))
+    }
+
+    /// The tokens of the first and of the last partition, once they are known.
+    pub(super) fn ends(&self) -> Option<(i64, i64)> {
+        self.footer.and_then(|footer| footer.ends)
     }
 
     /// A node, which must not cross a page's end.
@@ -251,13 +284,25 @@ impl TrieSearch {
 
     /// A leaf. `is_answer`: its token is known not to be less than the target's.
     fn leaf(&mut self, at: u64, payload: Payload, is_answer: bool) -> Result<Going<Move>> {
-        if let Target::Key { hash, .. } = &self.target
-            && payload.hash.is_some_and(|byte| byte != *hash)
-        {
+        let is_other = match &self.target {
+            Target::Key { hash, .. } => payload.hash.is_some_and(|byte| byte != *hash),
+            Target::Token(_) => false,
+        };
+        let rows = u64::try_from(payload.position);
+        if let Ok(rows) = rows {
+            self.follow(self.rows_before, rows, at)?;
+            self.rows_before = Some(rows);
+        }
+        if is_other {
+            if rows.is_err() {
+                let position = bits_u64(!payload.position);
+                self.follow(self.before, position, at)?;
+                self.before = Some(position);
+            }
             self.state = State::Up;
             return Ok(Going::Done(Move::On));
         }
-        match u64::try_from(payload.position) {
+        match rows {
             Ok(rows) => {
                 self.state = State::Rows { at: rows, is_answer };
                 Ok(Going::Done(Move::On))
@@ -290,12 +335,20 @@ impl TrieSearch {
 
     fn found(&mut self, position: u64, at: u64, is_answer: bool) -> Result<Going<Move>> {
         self.state = State::Found;
-        if self.before.is_some_and(|before| before >= position) {
-            return Err(self.partitions.corrupt("partitions that do not follow each other", at));
-        }
+        self.follow(self.before, position, at)?;
         self.before = Some(position);
         let prefix: Vec<u8> = self.path.iter().take(TOKEN_END).map(|(_, byte)| *byte).collect();
         Ok(Going::Done(Move::To(Candidate { position, expected: Expected::Prefix(prefix), is_answer })))
+    }
+
+    /// Fails for a leaf that is not after the one before it.
+    fn follow(&self, before: Option<u64>, place: u64, at: u64) -> Result<()> {
+        match before {
+            Some(before) if before >= place => {
+                Err(self.partitions.corrupt("partitions that do not follow each other", at))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
