@@ -197,7 +197,9 @@ fn by(
     if let ([table], [], true) = (&*made.tables, &*made.views, is_given) {
         return defined(table).map(Some);
     }
-    let mut fitting = made.tables.iter().filter_map(|table| defined(table).ok());
+    // A stranger's table may have such keys, too: only one that has all columns is taken for theirs.
+    let fitting = made.tables.iter().filter_map(|table| defined(table).ok());
+    let mut fitting = fitting.filter(|it| is_given || it.columns.left_out().next().is_none());
     match (fitting.next(), fitting.next()) {
         (Some(only), None) => Ok(Some(only)),
         (Some(one), Some(other)) if is_given => {
