@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use marquetry_base::{Budget, ErrorKind};
 use marquetry_scylla::sstable::batch::MutationBatch;
-use marquetry_scylla::sstable::merge::{MergeOptions, MergeStep, Merger, Partitioner, Ties};
+use marquetry_scylla::sstable::merge::{Liveness, MergeOptions, MergeStep, Merger, Partitioner, Ties};
 use marquetry_scylla::sstable::murmur3_token;
 
 use crate::form::{Position, STATIC, Sstable, Writer, read, table};
@@ -201,6 +201,40 @@ fn alive_is_a_row_of_which_anything_is() {
     partition.rows.insert(STATIC, with(&[((0, 0), value)]));
     assert_eq!(live(vec![partition.clone()], 49), partition);
     assert_eq!(live(vec![partition], 50), Partition::default());
+}
+
+/// Cassandra moves the row of a view so: the marker is one that has expired, and the cells are left.
+#[test]
+fn the_rows_of_views_live_by_their_markers() {
+    let mut row = with(&[((INT, 0), cell(7, Life::Live, 1)), ((MAP, 1), cell(7, Life::Live, 1))]);
+    row.marker = marker(5);
+    let with_marker = |marker| of(Row { marker, ..row.clone() });
+    let moved =
+        Row { marker: Some(Marker { timestamp: 5, expiry: Some((0x7fff_ffff, 100)) }), ..Row::default() };
+    let expiring = with_marker(Some(Marker { timestamp: 5, expiry: Some((10, 100)) }));
+    let shadowed = of(Row { shadowable: Some((5, 100)), ..Row::default() });
+    let lives = |versions: &[Partition], liveness, now| {
+        let mut options = MergeOptions::default();
+        (options.live_at, options.liveness) = (Some(now), liveness);
+        run(versions.to_vec(), &options) != Partition::default()
+    };
+    let of_all = |versions: &[Partition]| {
+        [Liveness::Anything, Liveness::NotMoved, Liveness::NotExpired, Liveness::Marker]
+            .map(|liveness| lives(versions, liveness, 100))
+    };
+    assert_eq!(of_all(&[with_marker(marker(5))]), [true; 4]);
+    assert_eq!(of_all(&[with_marker(marker(5)), of(moved.clone())]), [true, false, false, false]);
+    assert_eq!(of_all(&[of(moved.clone()), with_marker(marker(6))]), [true; 4]);
+    assert_eq!(of_all(&[expiring.clone()]), [true, true, false, false]);
+    assert!(lives(&[expiring], Liveness::Marker, 99));
+    assert_eq!(of_all(&[with_marker(marker(5)), shadowed]), [true, true, false, false]);
+    assert_eq!(of_all(&[with_marker(None)]), [true, true, true, false]);
+    // It is not an error of the clock of who reads.
+    assert!(lives(&[with_marker(marker(5)), of(moved)], Liveness::NotMoved, 99));
+    // Static rows have no markers.
+    let mut partition = Partition::default();
+    partition.rows.insert(STATIC, with(&[((0, 0), cell(1, Life::Live, 1))]));
+    assert_eq!(of_all(&[partition]), [true; 4]);
 }
 
 #[test]

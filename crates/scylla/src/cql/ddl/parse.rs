@@ -30,6 +30,8 @@ pub struct Definitions {
 pub struct ViewDef {
     /// Its keyspace and name.
     pub view: TableName,
+    /// The table whose rows it has.
+    pub base: TableName,
     /// The columns of its partition key.
     pub partition_key: Vec<Name>,
     /// Its clustering columns.
@@ -175,8 +177,9 @@ impl<'a> Parser<'a> {
             self.expect_word("view", "VIEW")?;
             self.take_if_not_exists()?;
             let view = self.read_table_name()?;
+            let base = self.find_base()?;
             let (partition_key, clustering) = self.find_key()?;
-            self.made.views.push(ViewDef { view, partition_key, clustering });
+            self.made.views.push(ViewDef { view, base, partition_key, clustering });
         }
         Ok(())
     }
@@ -359,6 +362,17 @@ impl<'a> Parser<'a> {
         let old = self.read_name()?;
         self.expect_word("to", "TO")?;
         Ok((old, self.read_name()?))
+    }
+
+    /// The table that follows somewhere in the statement, after `FROM`.
+    fn find_base(&mut self) -> Parsed<TableName> {
+        while !self.is_at_end_of_statement() {
+            if self.take_word("from") {
+                return self.read_table_name();
+            }
+            self.skip_token()?;
+        }
+        Err(self.unexpected("FROM"))
     }
 
     /// The key that follows somewhere in the statement.
@@ -716,7 +730,7 @@ mod tests {
              PRIMARY KEY ((\"B\"), a) WITH CLUSTERING ORDER BY (a ASC);",
         );
         let view = &made.views[0];
-        assert_eq!(view.view.to_string(), "ks.v");
+        assert_eq!((view.view.to_string(), view.base.to_string()), ("ks.v".to_owned(), "ks.t".to_owned()));
         assert_eq!(view.partition_key, [Name::new("B").unwrap()]);
         assert_eq!(view.clustering, [Name::new("a").unwrap()]);
     }

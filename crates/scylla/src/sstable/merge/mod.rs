@@ -9,7 +9,7 @@
 //! Each cell, row marker and deletion that the inputs have is in the output once, unless it is *shadowed*: a newer one took its place, or
 //! something deletes it that is as new or newer. Nothing is purged: tombstones and what has expired stay, as in a compaction that may drop
 //! nothing. Or, with [`MergeOptions::live_at`], the output is what a SELECT would return at that time: neither tombstones and expired cells,
-//! nor rows without anything alive. (Static rows stay entries of their own. A partition of which only they are alive has no others.)
+//! nor rows without anything alive (in views, [`Liveness`] says, without a live marker). (Static rows stay entries of their own. A partition of which only they are alive has no others.)
 //!
 //! # Which write counts
 //!
@@ -68,7 +68,7 @@ use super::TableColumns;
 use super::batch::{Continues, Deletion, EntryKind, MutationBatch};
 use super::data::fill::number_of;
 
-pub use self::options::{MergeOptions, Partitioner, Ties};
+pub use self::options::{Liveness, MergeOptions, Partitioner, Ties};
 
 /// The price of a token: of the key's bytes.
 const TOKEN_PRICE: Price = Price { kib: 1 << 10, kilovalue: 25 << 10 };

@@ -16,6 +16,8 @@ pub struct MergeOptions {
     pub partitioner: Partitioner,
     /// Which of two cells counts that differ only in their TTLs and values.
     pub ties: Ties,
+    /// What a row needs to be alive, if only that is wanted.
+    pub liveness: Liveness,
 }
 
 impl Default for MergeOptions {
@@ -25,6 +27,7 @@ impl Default for MergeOptions {
             limits: Limits::DEFAULT,
             partitioner: Partitioner::Murmur3,
             ties: Ties::LowerTtl,
+            liveness: Liveness::Anything,
         }
     }
 }
@@ -73,4 +76,24 @@ pub enum Ties {
     LowerTtl,
     /// The one with the greater value: Cassandra up to 5.0.
     GreaterValue,
+}
+
+/// What a row needs to be alive.
+///
+/// A row of a table lives while anything in it does. That of a materialized view whose key has a column that is not in its table's key lives
+/// only while its row marker does: when that column changes, the row moves, and of the old one nothing but the marker may be deleted.
+/// Cassandra overwrites it with one that has expired, of TTL 2³¹ - 1. (`ScyllaDB` writes such markers in tables, too, for those that expired
+/// by themselves.)
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Liveness {
+    /// A live marker, or a live cell: tables, and views whose key is that of their table in another order.
+    #[default]
+    Anything,
+    /// That, and no marker of TTL 2³¹ - 1: SSTables of Cassandra that may be of a table or of a view.
+    NotMoved,
+    /// That, and no marker that has expired, or that a shadowable deletion deleted: a view of which the table's key is not known.
+    NotExpired,
+    /// A live marker: views whose key has a column that is not in their table's key.
+    Marker,
 }

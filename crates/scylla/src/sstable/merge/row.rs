@@ -10,7 +10,7 @@ use marquetry_base::cast::u64_of;
 use marquetry_base::{Budget, Error, Limit, Limits, Price, Result};
 
 use super::input::{Cell, Input, Poll};
-use super::options::{MergeOptions, Ties};
+use super::options::{Liveness, MergeOptions, Ties};
 use super::output::{CELL_PRICE, ENTRY_PRICE, Output, Part};
 use super::plan::Plan;
 use super::rules::{Life, Marker, compare_cells, compare_counters, deletes, later, supersedes};
@@ -140,13 +140,23 @@ impl Row {
         if deletes(self.active, marker.timestamp) {
             marker = Marker::NONE;
         }
+        let mut is_hidden = false;
         if let Some(now) = live_at {
+            is_hidden = match context.options.liveness {
+                Liveness::Anything => false,
+                Liveness::NotMoved => marker.is_moved_at(now),
+                Liveness::NotExpired => shadowable.is_some() || marker.is_some() && !marker.is_live_at(now),
+                Liveness::Marker => !marker.is_live_at(now),
+            };
+            is_hidden &= self.kind == EntryKind::Row;
             (deletion, shadowable) = (None, None);
             marker = if marker.is_live_at(now) { marker } else { Marker::NONE };
         }
         (self.marker, self.deletion, self.shadowable) = (marker, deletion, shadowable);
         let columns = context.plan.columns_of(self.kind);
-        (self.column, self.columns_end) = (columns.start, columns.end);
+        // Of a row that is not alive, no cell is looked at.
+        self.column = if is_hidden { columns.end } else { columns.start };
+        self.columns_end = columns.end;
         (self.is_in_column, self.is_begun) = (false, false);
         // A static row exists only as far as it has cells.
         let is_live_static = live_at.is_some() && self.kind == EntryKind::Static;

@@ -94,6 +94,12 @@ impl Marker {
         self.is_some() && self.expiry.is_none_or(is_live)
     }
 
+    /// Whether the row of a view is where its columns no longer say that it is.
+    pub(super) fn is_moved_at(self, now: u32) -> bool {
+        let is_moved = |expiry: Expiry| expiry.ttl == EXPIRED_TTL && expiry.local_deletion <= now;
+        self.is_some() && self.expiry.is_some_and(is_moved)
+    }
+
     pub(super) fn supersedes(self, other: Marker, ties: Ties) -> bool {
         let is_expired = |expiry: Option<Expiry>| expiry.is_some_and(|expiry| expiry.ttl == EXPIRED_TTL);
         let found = (self.timestamp.cmp(&other.timestamp))
