@@ -430,6 +430,124 @@ fn static_values_are_in_each_row_of_a_logical_mapping() {
     assert_eq!(try_mapped(&mut mapper, vec![batch]).unwrap_err().kind(), ErrorKind::Misuse);
 }
 
+/// The columns of the table of [`with_statics`], with other types of its key and of its last column.
+fn static_table(key: &str, value: &str) -> Arc<TableColumns> {
+    let statics = [("s", "UTF8Type"), ("t", "SetType(Int32Type)")];
+    let statistics = craft::statistics(key, &["Int32Type"], &statics, &[("v", value)]);
+    Arc::new(TableColumns::new(&[&statistics.header], None).unwrap())
+}
+
+#[test]
+fn large_static_values_are_repeated_in_batches_of_few_rows() {
+    let rows: Vec<i32> = (0..3000).collect();
+    let long = "a".repeat(4 << 20);
+    let partitions: &[(i32, Option<&str>, &[i32])] = &[(1, Some(&long), &rows), (2, Some("b"), &rows)];
+    let mut batch = with_statics(Continues::Nothing, false, partitions);
+    let elements = 2000_i32;
+    let (mut sets, mut values) = (Cells::default(), Strings::default());
+    for entry in [0, 3001] {
+        for element in 0..elements {
+            sets.timestamps.push(sets.entries.len() as u32, 7);
+            sets.entries.push(entry);
+            sets.paths.bytes.extend(element.to_be_bytes());
+            sets.paths.ends.push(sets.paths.bytes.len() as u32);
+            values.ends.push(0);
+        }
+    }
+    sets.values = Values::Strings(values);
+    batch.columns[1] = sets;
+    let columns = static_table("Int32Type", "Int32Type");
+    let mut mapper = Mapper::new(MutationMapping::Logical, columns, &MapperOptions::default()).unwrap();
+    let made = mapped(&mut mapper, vec![batch], 150_000);
+    assert!(made.len() > 2, "{} batches", made.len());
+    let mut next = 0;
+    for batch in &made {
+        assert_eq!(batch.first_row, next);
+        next += batch.rows as u64;
+        assert_eq!(batch.columns[3].values.len(), elements as usize * batch.rows);
+        let clustering = numbers(batch, 1);
+        let is_second = |row: usize| batch.first_row + row as u64 >= 3000;
+        for row in 0..batch.rows {
+            assert_eq!(clustering[row], (batch.first_row as i64 + row as i64) % 3000);
+            let text = Value::of_values(&batch.columns[2].values, row);
+            assert!(
+                matches!(text, Some(Value::Bytes(text)) if text.len() == if is_second(row) { 1 } else { 4 << 20 })
+            );
+        }
+    }
+    assert_eq!(next, 6000);
+}
+
+#[test]
+fn a_key_of_many_elements_is_in_all_of_many_rows() {
+    let rows: Vec<i32> = (0..8192).collect();
+    let mut batch = with_statics(Continues::Nothing, false, &[(1, None, &rows)]);
+    let keys = &mut batch.partitions.keys;
+    keys.bytes = 130_i32.to_be_bytes().to_vec();
+    for element in 0..130_i32 {
+        keys.bytes.extend([4_i32.to_be_bytes(), element.to_be_bytes()].concat());
+    }
+    keys.ends = vec![keys.bytes.len() as u32];
+    let columns = static_table("FrozenType(ListType(Int32Type))", "Int32Type");
+    for units in [0, 150_000] {
+        let mut mapper =
+            Mapper::new(MutationMapping::Full, Arc::clone(&columns), &MapperOptions::default()).unwrap();
+        let made = mapped(&mut mapper, vec![batch.clone()], units);
+        assert_eq!(made.len(), 1);
+        let expected: Vec<i64> = (0..8192).flat_map(|_| 0..130).collect();
+        assert!(numbers(&made[0], 0) == expected);
+    }
+}
+
+#[test]
+fn a_long_text_in_a_collection_costs_what_its_bytes_do() {
+    let mut batch = with_statics(Continues::Nothing, false, &[(1, None, &[1])]);
+    let text = vec![b'a'; 4 << 20];
+    let value = [&1_i32.to_be_bytes()[..], &(text.len() as i32).to_be_bytes(), &text].concat();
+    let ends = vec![value.len() as u32];
+    batch.columns[2].values = Values::Strings(Strings { bytes: value, ends });
+    let columns = static_table("Int32Type", "FrozenType(ListType(UTF8Type))");
+    let mut mapper = Mapper::new(MutationMapping::Full, columns, &MapperOptions::default()).unwrap();
+    mapper.feed(batch).unwrap();
+    mapper.finish();
+    let mut spent = 0;
+    loop {
+        let mut budget = Budget::new(150_000);
+        let step = mapper.step(&mut budget).unwrap();
+        spent += budget.spent();
+        if let MapStep::Ready(batch) = step {
+            assert_eq!(batch.rows, 1);
+            break;
+        }
+    }
+    assert!(spent > 80 * (4 << 10), "{spent} units");
+}
+
+#[test]
+fn an_empty_partition_at_the_end_of_a_batch_is_not_lost() {
+    let batches = vec![
+        with_statics(Continues::Nothing, true, &[(1, None, &[1]), (2, None, &[])]),
+        with_statics(Continues::Partition, false, &[(2, None, &[]), (3, None, &[3])]),
+    ];
+    let columns = static_table("Int32Type", "Int32Type");
+    let mut mapper = Mapper::new(MutationMapping::Full, columns, &MapperOptions::default()).unwrap();
+    let made = mapped(&mut mapper, batches, 150_000);
+    let keys: Vec<i64> = made.iter().flat_map(|batch| numbers(batch, 0)).collect();
+    assert_eq!(keys, [1, 2, 3]);
+}
+
+#[test]
+fn a_ttl_of_more_than_31_bits_is_an_error() {
+    let columns = static_table("Int32Type", "Int32Type");
+    let mut batch = with_statics(Continues::Nothing, false, &[(1, None, &[1])]);
+    batch.entries.expiries.push(0, Expiry { ttl: 1 << 31, local_deletion: 1_900_000_000 });
+    for kind in [MutationMapping::Full, MutationMapping::Verbatim] {
+        let mut mapper = Mapper::new(kind, Arc::clone(&columns), &MapperOptions::default()).unwrap();
+        let error = try_mapped(&mut mapper, vec![batch.clone()]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+    }
+}
+
 /// Rows of many megabytes: of cells that are continued over many batches, and of one value.
 #[test]
 fn large_rows_are_mapped_in_small_steps() {

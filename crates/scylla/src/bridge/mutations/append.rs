@@ -8,6 +8,10 @@ use marquetry_base::cast::{u64_of, usize_of_u32};
 use super::rows::number_of;
 use crate::sstable::batch::{Cells, Sparse, Strings, Values};
 
+/// Cells that are moved between two looks at the budget, and bytes of their values.
+const SLICE_CELLS: usize = 2048;
+pub(super) const SLICE_BYTES: usize = 64 << 10;
+
 /// Appends some cells, as ones of this entry.
 pub(super) fn append_cells(from: &Cells, range: Range<usize>, entry: u32, to: &mut Cells) {
     append_values(&from.values, range.clone(), &mut to.values);
@@ -15,7 +19,7 @@ pub(super) fn append_cells(from: &Cells, range: Range<usize>, entry: u32, to: &m
 }
 
 /// Appends what some cells have besides values.
-pub(super) fn append_heads(from: &Cells, range: Range<usize>, entry: u32, to: &mut Cells) {
+fn append_heads(from: &Cells, range: Range<usize>, entry: u32, to: &mut Cells) {
     let base = to.entries.len();
     to.entries.resize(base + range.len(), entry);
     if !from.paths.is_empty() {
@@ -64,6 +68,34 @@ pub(super) fn append_part(
         to.ends.push(number_of(to.bytes.len()));
     }
     end == range.end
+}
+
+/// Moves some of these cells, as many as a slice has, and returns where the others begin. Of a long value a part is moved.
+pub(super) fn move_cells(
+    from: &Cells,
+    range: Range<usize>,
+    part: &mut usize,
+    entry: u32,
+    to: &mut Cells,
+) -> usize {
+    let start = range.start;
+    let mut end = range.end.min(start + SLICE_CELLS);
+    if let (Values::Strings(values), Values::Strings(into)) = (&from.values, &mut to.values) {
+        let first = values.range(start).unwrap_or_default();
+        if first.len() > SLICE_BYTES && !range.is_empty() {
+            if append_part(values, start, part, SLICE_BYTES, into) {
+                append_heads(from, start..start + 1, entry, to);
+                return start + 1;
+            }
+            return start;
+        }
+        let most = first.start + SLICE_BYTES;
+        let fitting =
+            values.ends.get(start..end).unwrap_or_default().partition_point(|end| usize_of_u32(*end) <= most);
+        end = end.min(start + fitting);
+    }
+    append_cells(from, start..end, entry, to);
+    end
 }
 
 fn append_strings(from: &Strings, range: Range<usize>, to: &mut Strings) {

@@ -8,7 +8,7 @@ use marquetry_base::{Budget, Bytes, Error, Price, Result};
 use marquetry_kernels::{strings, utf8};
 use marquetry_parquet::batch::{ByteArrays, ColumnBatch, FixedBytes, Values as Parquet};
 
-use super::decode::{Decoder, Found, Progress};
+use super::decode::{Decoder, Effort, Found, Progress};
 use super::leaf::{LeafBuilder, Source, bits_of, flat, validity_of};
 use super::plan::ColumnPlan;
 use super::rows::{NO_ROW, Rows, number_of};
@@ -223,7 +223,7 @@ impl Filling {
 }
 
 /// Looks whether all of it is UTF-8. `None` if the budget is spent first.
-fn check_text(bytes: &[u8], checked: &mut usize, budget: &mut Budget<'_>) -> Option<bool> {
+pub(super) fn check_text(bytes: &[u8], checked: &mut usize, budget: &mut Budget<'_>) -> Option<bool> {
     while *checked < bytes.len() {
         let mut end = bytes.len().min(*checked + SLICE_BYTES);
         if end < bytes.len() {
@@ -318,11 +318,11 @@ impl Reading {
         let mut dead = cells.tombstones.at.partition_point(|at| usize_of_u32(*at) < self.cell);
         let mut empty = cells.empties.partition_point(|at| usize_of_u32(*at) < self.cell);
         loop {
-            let mut work = SLICE_ELEMENTS;
-            while work > 0 && self.cell < cells.len() {
+            let mut work = Effort::new(SLICE_ELEMENTS);
+            while work.is_left() && self.cell < cells.len() {
                 let number = number_of(self.cell);
                 if self.within.is_none() {
-                    work -= 1;
+                    work.take(1);
                     if cells.tombstones.at.get(dead) == Some(&number) {
                         dead += 1;
                         self.cell += 1;
@@ -342,7 +342,7 @@ impl Reading {
                 empty += usize::from(is_empty);
                 self.cell += 1;
             }
-            budget.charge(READ_PRICE, 0, SLICE_ELEMENTS - work);
+            budget.charge(READ_PRICE, 0, work.done());
             if self.cell == cells.len() {
                 return Ok(true);
             }
@@ -386,7 +386,7 @@ impl Reading {
         is_empty: bool,
         sources: Sources<'_>,
         notes: &mut Notes<'_>,
-        work: &mut usize,
+        work: &mut Effort,
     ) -> Result<bool> {
         let mut number = [0; 16];
         let (value, range) = match &cells.values {
@@ -507,7 +507,7 @@ impl Reading {
         range: core::ops::Range<usize>,
         repetition: u8,
         phase: Phase,
-        work: &mut usize,
+        work: &mut Effort,
     ) -> Option<Found> {
         let progress = match self.within {
             Some((within, of)) if (within, of) == (node, phase) => {

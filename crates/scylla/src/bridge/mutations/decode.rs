@@ -43,6 +43,32 @@ pub(super) enum Progress {
 /// Bytes of text that are checked in the time of an element.
 const TEXT_BYTES_PER_ELEMENT: usize = 128;
 
+/// Elements that may be read before the budget is looked at; and how many were, or took the time of how many: a long text takes that of
+/// more than were left.
+#[derive(Debug)]
+pub(super) struct Effort {
+    most: usize,
+    done: usize,
+}
+
+impl Effort {
+    pub(super) fn new(most: usize) -> Effort {
+        Effort { most, done: 0 }
+    }
+
+    pub(super) fn take(&mut self, elements: usize) {
+        self.done = self.done.saturating_add(elements);
+    }
+
+    pub(super) fn is_left(&self) -> bool {
+        self.done < self.most
+    }
+
+    pub(super) fn done(&self) -> usize {
+        self.done
+    }
+}
+
 /// Reads values, each with everything in it.
 #[derive(Debug, Default)]
 pub(super) struct Decoder {
@@ -80,7 +106,7 @@ impl Decoder {
         range: Range<usize>,
         repetition: u8,
         leaves: &mut [LeafBuilder],
-        work: &mut usize,
+        work: &mut Effort,
     ) -> Progress {
         let shape = &shapes.nodes[node];
         if let Form::Leaf(kind) = shape.form {
@@ -112,13 +138,13 @@ impl Decoder {
         shapes: &Shapes,
         source: Source<'_>,
         leaves: &mut [LeafBuilder],
-        work: &mut usize,
+        work: &mut Effort,
     ) -> Progress {
         while !self.open.is_empty() {
-            if *work == 0 {
+            if !work.is_left() {
                 return Progress::More;
             }
-            *work -= 1;
+            work.take(1);
             if self.element(shapes, source, leaves, work).is_err() {
                 return self.refuse(leaves);
             }
@@ -140,7 +166,7 @@ impl Decoder {
         shapes: &Shapes,
         source: Source<'_>,
         leaves: &mut [LeafBuilder],
-        work: &mut usize,
+        work: &mut Effort,
     ) -> Result<(), Refused> {
         let Some(frame) = self.open.last_mut() else { return Ok(()) };
         if frame.next == frame.count {
@@ -203,7 +229,7 @@ impl Decoder {
         range: Range<usize>,
         repetition: u8,
         leaves: &mut [LeafBuilder],
-        work: &mut usize,
+        work: &mut Effort,
     ) -> Result<bool, Refused> {
         let shape = &shapes.nodes[node];
         let length = range.len();
@@ -326,7 +352,7 @@ pub(super) fn scalar(
     source: Source<'_>,
     range: Range<usize>,
     values: &mut Store,
-    work: &mut usize,
+    work: &mut Effort,
 ) -> Found {
     let offset = range.start;
     let bytes = source.bytes.get(range).unwrap_or_default();
@@ -341,7 +367,7 @@ pub(super) fn scalar(
         }
         (Kind::Text | Kind::Bytes, values @ Store::Strings(_)) => {
             if kind == Kind::Text {
-                *work = work.saturating_sub(bytes.len() / TEXT_BYTES_PER_ELEMENT);
+                work.take(bytes.len() / TEXT_BYTES_PER_ELEMENT);
                 if !utf8::valid(bytes) {
                     return Found::Nothing;
                 }
@@ -354,7 +380,7 @@ pub(super) fn scalar(
 }
 
 /// The other kinds.
-fn rare(kind: Kind, bytes: &[u8], values: &mut Store, work: &mut usize) -> Found {
+fn rare(kind: Kind, bytes: &[u8], values: &mut Store, work: &mut Effort) -> Found {
     match (kind, values) {
         (Kind::Boolean, Store::Boolean(values)) => {
             let [byte] = bytes else { return Found::Nothing };
@@ -399,7 +425,7 @@ fn rare(kind: Kind, bytes: &[u8], values: &mut Store, work: &mut usize) -> Found
         }
         (Kind::Counter, Store::Int64(values)) => {
             // Its sum does not say who counted what.
-            *work = work.saturating_sub(bytes.len() / TEXT_BYTES_PER_ELEMENT);
+            work.take(bytes.len() / TEXT_BYTES_PER_ELEMENT);
             let Ok(total) = counter::total(bytes) else { return Found::Nothing };
             values.push(total);
             return Found::Inexact;
@@ -444,12 +470,12 @@ fn exact_if(is_exact: bool) -> Found {
 }
 
 /// The digits of an integer, unless it is so long that changing its base, or looking for the end of its sign, takes long.
-fn digits_of(bytes: &[u8], work: &mut usize) -> Option<Digits> {
+fn digits_of(bytes: &[u8], work: &mut Effort) -> Option<Digits> {
     if bytes.len() > DIGITS_BYTES_MAX {
         return None;
     }
     // By the square of the length.
-    *work = work.saturating_sub((bytes.len() / 16) * (bytes.len() / 16));
+    work.take((bytes.len() / 16) * (bytes.len() / 16));
     Digits::of_bytes(bytes)
 }
 

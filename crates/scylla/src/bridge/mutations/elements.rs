@@ -8,7 +8,7 @@ use core::ops::Range;
 
 use marquetry_base::{Bytes, Error, Result};
 
-use super::decode::{Decoder, Found, Progress};
+use super::decode::{Decoder, Effort, Found, Progress};
 use super::encode::{Lack, LeafReader, complete, elements, encode, readers};
 use super::keys::builders;
 use super::leaf::Source;
@@ -311,7 +311,7 @@ fn natural_path(column: &ColumnPlan, path: &[u8]) -> Result<Option<Vec<u8>>> {
     let bytes = Bytes::copy_from_slice(path);
     let mut leaves = builders(column, core::slice::from_ref(&bytes));
     let source = Source { bytes: &bytes, buffer: 0 };
-    let mut work = usize::MAX;
+    let mut work = Effort::new(usize::MAX);
     let found = Decoder::default().begin(shapes, *node, source, 0..path.len(), 0, &mut leaves, &mut work);
     if found == Progress::Done(Found::Nothing) {
         return Ok(None);

@@ -10,7 +10,7 @@ use marquetry_parquet::batch::ColumnBatch;
 
 use super::append::{append_values, empty_like};
 use super::cells::Filling;
-use super::decode::{Decoder, Found, Progress};
+use super::decode::{Decoder, Effort, Found, Progress};
 use super::leaf::{LeafBuilder, Source};
 use super::plan::ColumnPlan;
 use super::rows::{NO_ROW, Rows, number_of};
@@ -20,8 +20,8 @@ use crate::sstable::batch::{Cells, EntryKind, MutationBatch, Sparse, Values};
 /// The price of a key, and of a row that repeats it.
 const KEY_PRICE: Price = Price::per_kilovalue(25 << 10);
 const REPEAT_PRICE: Price = Price::per_kilovalue(2 << 10);
-/// Elements of a value of a key that are read in one go: a key has 64 KiB.
-const ALL_ELEMENTS: usize = 1 << 20;
+/// Keys and elements of keys that are read between two looks at the budget.
+const SLICE_ELEMENTS: usize = 512;
 
 /// What a key column cannot have of a value.
 #[derive(Debug)]
@@ -31,71 +31,101 @@ pub(super) struct Odd {
     pub(super) value: Option<Vec<u8>>,
 }
 
-/// A column of the partition key, of this number.
-///
-/// # Errors
-///
-/// [`ErrorKind::Corrupt`](marquetry_base::ErrorKind::Corrupt) for a key that is not one of as many columns.
-pub(super) fn partition_key(
-    plans: &[ColumnPlan],
-    number: usize,
-    batch: &MutationBatch,
-    keys: &Bytes,
-    rows: &Rows,
-    budget: &mut Budget<'_>,
-) -> Result<(Vec<ColumnBatch>, Vec<Odd>)> {
-    let plan = &plans[number];
-    let mut leaves = builders(plan, core::slice::from_ref(keys));
-    let mut decoder = Decoder::default();
-    let mut odd = Vec::new();
-    let source = Source { bytes: keys, buffer: 0 };
-    source.check()?;
-    let mut work = ALL_ELEMENTS;
-    for partition in 0..batch.partitions.ends.len() {
-        let of = rows.of_partition(partition);
-        if of.is_empty() {
-            continue;
-        }
-        let key = batch.partitions.keys.range(partition).unwrap_or_default();
-        let range = match plans.len() {
-            1 => key,
-            count => component(keys, key, number, count)?,
-        };
-        let found = repeated(plan, &mut decoder, source, range.clone(), of.len(), &mut leaves, &mut work)?;
-        if found != Found::Exact {
-            odd.push(Odd { rows: of, value: Some(keys.get(range).unwrap_or_default().to_vec()) });
-        }
-    }
-    budget.charge(KEY_PRICE, 0, batch.partitions.ends.len() + (ALL_ELEMENTS - work));
-    budget.charge(REPEAT_PRICE, 0, rows.count);
-    Ok((finished(plan, &mut leaves, rows.count)?, odd))
+/// Columns, and what they cannot have.
+type Made = (Vec<ColumnBatch>, Vec<Odd>);
+
+/// A column of the partition key that is being made.
+#[derive(Debug)]
+pub(super) struct PartitionKey {
+    leaves: Vec<LeafBuilder>,
+    decoder: Decoder,
+    odd: Vec<Odd>,
+    partition: usize,
+    /// Rows of that partition that have it.
+    rows: usize,
+    /// Whether its value is read to some part, for the next row.
+    is_within: bool,
 }
 
-/// Adds a value to so many rows.
-fn repeated(
-    plan: &ColumnPlan,
-    decoder: &mut Decoder,
-    source: Source<'_>,
-    range: Range<usize>,
-    times: usize,
-    leaves: &mut [LeafBuilder],
-    work: &mut usize,
-) -> Result<Found> {
-    let is_leaf = plan.shapes.leaf().is_some();
-    let mut found = Found::Exact;
-    for _ in 0..(if is_leaf { 1 } else { times }) {
-        found = match decoder.begin(&plan.shapes, 0, source, range.clone(), 0, leaves, work) {
-            Progress::Done(found) => found,
-            Progress::More => return Err(Error::too_large("a key of more than a million elements")),
-        };
-        if found == Found::Nothing {
-            leaves.iter_mut().for_each(|leaf| leaf.push_null(0, 0));
+impl PartitionKey {
+    pub(super) fn new(plan: &ColumnPlan, keys: &Bytes) -> PartitionKey {
+        PartitionKey {
+            leaves: builders(plan, core::slice::from_ref(keys)),
+            decoder: Decoder::default(),
+            odd: Vec::new(),
+            partition: 0,
+            rows: 0,
+            is_within: false,
         }
     }
-    if is_leaf {
-        leaves.iter_mut().for_each(|leaf| leaf.repeat(times - 1));
+
+    /// Goes on with the column of this number; `None` if the budget is spent before it is complete.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Corrupt`](marquetry_base::ErrorKind::Corrupt) for a key that is not one of as many columns.
+    pub(super) fn step(
+        &mut self,
+        plans: &[ColumnPlan],
+        number: usize,
+        batch: &MutationBatch,
+        keys: &Bytes,
+        rows: &Rows,
+        budget: &mut Budget<'_>,
+    ) -> Result<Option<Made>> {
+        let plan = &plans[number];
+        let source = Source { bytes: keys, buffer: 0 };
+        source.check()?;
+        let is_leaf = plan.shapes.leaf().is_some();
+        let mut work = Effort::new(SLICE_ELEMENTS);
+        while self.partition < batch.partitions.ends.len() {
+            work.take(1);
+            let of = rows.of_partition(self.partition);
+            let key = batch.partitions.keys.range(self.partition).unwrap_or_default();
+            let range = match plans.len() {
+                _ if of.is_empty() => key,
+                1 => key,
+                count => component(keys, key, number, count)?,
+            };
+            while self.rows < of.len() && work.is_left() {
+                work.take(1);
+                let progress = match self.is_within {
+                    true => self.decoder.run(&plan.shapes, source, &mut self.leaves, &mut work),
+                    false => {
+                        let PartitionKey { decoder, leaves, .. } = self;
+                        decoder.begin(&plan.shapes, 0, source, range.clone(), 0, leaves, &mut work)
+                    }
+                };
+                self.is_within = progress == Progress::More;
+                let Progress::Done(found) = progress else { break };
+                if found == Found::Nothing {
+                    self.leaves.iter_mut().for_each(|leaf| leaf.push_null(0, 0));
+                }
+                if found != Found::Exact && self.rows == 0 {
+                    let value = Some(keys.get(range.clone()).unwrap_or_default().to_vec());
+                    self.odd.push(Odd { rows: of.clone(), value });
+                }
+                self.rows += 1;
+                if is_leaf {
+                    self.leaves.iter_mut().for_each(|leaf| leaf.repeat(of.len() - 1));
+                    self.rows = of.len();
+                }
+            }
+            if self.rows == of.len() {
+                budget.charge(REPEAT_PRICE, 0, of.len());
+                (self.partition, self.rows) = (self.partition + 1, 0);
+            }
+            if !work.is_left() {
+                budget.charge(KEY_PRICE, 0, work.done());
+                work = Effort::new(SLICE_ELEMENTS);
+                if budget.is_spent() {
+                    return Ok(None);
+                }
+            }
+        }
+        budget.charge(KEY_PRICE, 0, work.done());
+        Ok(Some((finished(plan, &mut self.leaves, rows.count)?, mem::take(&mut self.odd))))
     }
-    Ok(found)
 }
 
 /// A value of a key of several: each has its length of 16 bits before it, and a zero byte after it.
@@ -122,70 +152,93 @@ pub(super) fn component(keys: &[u8], key: Range<usize>, number: usize, count: us
     if at == key.end { Ok(found) } else { Err(bad()) }
 }
 
-/// A clustering column, of this number.
-///
-/// # Errors
-///
-/// As [`Filling::step`]'s.
-pub(super) fn clustering(
-    plan: &ColumnPlan,
-    number: usize,
-    batch: &mut MutationBatch,
-    rows: &Rows,
-    budget: &mut Budget<'_>,
-) -> Result<(Vec<ColumnBatch>, Vec<Odd>)> {
-    let Some(column) = batch.entries.clustering.get_mut(number) else {
-        return Err(Error::misuse("a batch of fewer clustering columns than the table's"));
-    };
-    // As if each entry had a cell: those without a value are deleted.
-    let absent = absent(number, &batch.entries.kinds, &batch.entries.prefixes, &column.nulls);
-    let mut cells = Cells {
-        entries: (0..number_of(batch.entries.kinds.len())).collect(),
-        values: mem::take(&mut column.values),
-        empties: column.empties.clone(),
-        ..Cells::default()
-    };
-    cells.empties.retain(|empty| absent.binary_search(empty).is_err());
-    cells.tombstones = Sparse { values: alloc::vec![0; absent.len()], at: absent };
-    if !rows.are_entries() {
-        spread(&mut cells, &batch.entries.kinds, rows);
-    }
-    budget.charge(REPEAT_PRICE, 0, cells.len());
-    let mut filling = Filling::new(plan, &mut cells)?;
-    let all_rows = Rows::each(rows.count);
-    let columns = loop {
-        // What 64 KiB of clustering values, and 8,192 rows, cost.
-        if let Some(columns) = filling.step(plan, &mut cells, &all_rows, budget)? {
-            break columns;
+/// A clustering column that is being made: as if each row had a cell.
+#[derive(Debug)]
+pub(super) struct Clustering {
+    cells: Cells,
+    filling: Filling,
+}
+
+impl Clustering {
+    /// Begins with the column of this number.
+    ///
+    /// # Errors
+    ///
+    /// As [`Filling::new`]'s.
+    pub(super) fn new(
+        plan: &ColumnPlan,
+        number: usize,
+        batch: &mut MutationBatch,
+        rows: &Rows,
+        budget: &mut Budget<'_>,
+    ) -> Result<Clustering> {
+        let Some(column) = batch.entries.clustering.get_mut(number) else {
+            return Err(Error::misuse("a batch of fewer clustering columns than the table's"));
+        };
+        // Those without a value are deleted.
+        let absent = absent(number, &batch.entries.kinds, &batch.entries.prefixes, &column.nulls);
+        let mut cells = Cells {
+            entries: (0..number_of(batch.entries.kinds.len())).collect(),
+            values: mem::take(&mut column.values),
+            empties: column.empties.clone(),
+            ..Cells::default()
+        };
+        cells.empties.retain(|empty| absent.binary_search(empty).is_err());
+        cells.tombstones = Sparse { values: alloc::vec![0; absent.len()], at: absent };
+        if !rows.are_entries() {
+            spread(&mut cells, &batch.entries.kinds, rows);
         }
-    };
-    let mut odd = Vec::new();
-    for row in &filling.raws {
-        let at = usize_of_u32(*row);
-        let mut value = Vec::new();
-        match &cells.values {
-            Values::Strings(strings) => {
-                let range = strings.range(at).unwrap_or_default();
-                value.extend_from_slice(filling.values.get(range).unwrap_or_default());
+        budget.charge(REPEAT_PRICE, 0, cells.len());
+        let filling = Filling::new(plan, &mut cells)?;
+        Ok(Clustering { cells, filling })
+    }
+
+    /// Goes on; `None` if the budget is spent before the column is complete.
+    ///
+    /// # Errors
+    ///
+    /// As [`Filling::step`]'s.
+    pub(super) fn step(
+        &mut self,
+        plan: &ColumnPlan,
+        number: usize,
+        batch: &MutationBatch,
+        rows: &Rows,
+        budget: &mut Budget<'_>,
+    ) -> Result<Option<Made>> {
+        let Clustering { cells, filling } = self;
+        let Some(columns) = filling.step(plan, cells, &Rows::each(rows.count), budget)? else {
+            return Ok(None);
+        };
+        let mut odd = Vec::new();
+        for row in &filling.raws {
+            let at = usize_of_u32(*row);
+            let mut value = Vec::new();
+            match &cells.values {
+                Values::Strings(strings) => {
+                    let range = strings.range(at).unwrap_or_default();
+                    value.extend_from_slice(filling.values.get(range).unwrap_or_default());
+                }
+                _ if cells.empties.binary_search(row).is_ok() => {}
+                numbers => numbers.append_bytes(at, &mut value),
             }
-            _ if cells.empties.binary_search(row).is_ok() => {}
-            numbers => numbers.append_bytes(at, &mut value),
+            // By now a cell has the number of its row.
+            let row = cells.entries.get(at).map_or(at, |row| usize_of_u32(*row));
+            odd.push(Odd { rows: row..row + 1, value: Some(value) });
         }
-        // By now a cell has the number of its row.
-        let row = cells.entries.get(at).map_or(at, |row| usize_of_u32(*row));
-        odd.push(Odd { rows: row..row + 1, value: Some(value) });
-    }
-    for entry in &batch.entries.clustering[number].nulls {
-        // A row without a value for a clustering column has none; a bound may just end before it.
-        let is_bound = batch.entries.kinds.get(usize_of_u32(*entry)).is_some_and(|kind| !kind.is_row());
-        let is_within = batch.entries.prefixes.get(*entry).is_none_or(|prefix| usize_of_u32(prefix) > number);
-        let row = rows.of(*entry);
-        if is_bound && is_within && row != NO_ROW {
-            let row = usize_of_u32(row);
-            odd.push(Odd { rows: row..row + rows_of(&batch.entries.kinds, *entry), value: None });
+        for entry in &batch.entries.clustering[number].nulls {
+            // A row without a value for a clustering column has none; a bound may just end before it.
+            let is_bound = batch.entries.kinds.get(usize_of_u32(*entry)).is_some_and(|kind| !kind.is_row());
+            let is_within =
+                batch.entries.prefixes.get(*entry).is_none_or(|prefix| usize_of_u32(prefix) > number);
+            let row = rows.of(*entry);
+            if is_bound && is_within && row != NO_ROW {
+                let row = usize_of_u32(row);
+                odd.push(Odd { rows: row..row + rows_of(&batch.entries.kinds, *entry), value: None });
+            }
         }
+        Ok(Some((columns, odd)))
     }
-    Ok((columns, odd))
 }
 
 /// Entries that have no value for a clustering column.

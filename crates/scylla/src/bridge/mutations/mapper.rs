@@ -4,15 +4,13 @@ use alloc::boxed::Box;
 use alloc::string::ToString;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::ops::Range;
 
-use marquetry_base::cast::usize_of_u32;
 use marquetry_base::{Budget, Bytes, Error, Failed, Limit, Limits, Price, Result};
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::format::KeyValue;
 use marquetry_parquet::schema::Schema;
 
-use super::append::{append_cells, append_heads, append_part, bytes_of, drop_first};
+use super::append::{bytes_of, drop_first, move_cells};
 use super::partition_work::PartitionWork;
 use super::plan::Plan;
 use super::rows::{Rows, number_of};
@@ -20,13 +18,10 @@ use super::statics::{Statics, cells_of};
 use super::work::Work;
 use super::{MutationMapping, Present};
 use crate::sstable::TableColumns;
-use crate::sstable::batch::{Cells, Continues, EntryKind, MutationBatch, Values};
+use crate::sstable::batch::{Continues, EntryKind, MutationBatch};
 
 /// The price of a cell that is moved to the batch that its row began in: of its bytes, and of itself.
 const MOVE_PRICE: Price = Price { kib: 200, kilovalue: 10 << 10 };
-/// Cells that are moved between two looks at the budget, and bytes of their values.
-const SLICE_CELLS: usize = 2048;
-const SLICE_BYTES: usize = 64 << 10;
 
 /// How a [`Mapper`] works.
 #[derive(Debug, Clone)]
@@ -70,6 +65,8 @@ pub struct Mapper {
     next: Option<Next>,
     work: Option<Doing>,
     statics: Statics,
+    /// The partition that goes on has no row of the `full` mapping yet.
+    is_bare: bool,
     spare: Option<MutationBatch>,
     rows: u64,
     is_finished: bool,
@@ -89,6 +86,14 @@ impl Doing {
             (Doing::Rows(work), _) => work.step(plan, statics, budget),
             (Doing::Partitions(work), Some(verbatim)) => work.step(verbatim, budget),
             (Doing::Partitions(_), None) => Err(Error::internal("partitions of no plan")),
+        }
+    }
+
+    /// Whether all rows of its batch are made.
+    fn is_done(&self) -> bool {
+        match self {
+            Doing::Rows(work) => work.is_done(),
+            Doing::Partitions(_) => true,
         }
     }
 
@@ -135,6 +140,7 @@ impl Mapper {
             next: None,
             work: None,
             statics: Statics::default(),
+            is_bare: false,
             spare: None,
             rows: 0,
             is_finished: false,
@@ -215,7 +221,9 @@ impl Mapper {
                 let Some(mut batch) = work.step(&self.plan, &self.statics, budget)? else {
                     return Ok(MapStep::Yield);
                 };
-                if let Some(work) = self.work.take() {
+                if work.is_done()
+                    && let Some(work) = self.work.take()
+                {
                     let batch = work.into_batch();
                     if self.kind == MutationMapping::Logical {
                         self.statics.keep(&batch, self.plan.statics, budget);
@@ -281,7 +289,7 @@ impl Mapper {
                 let Statics { has_static, has_row, .. } = &mut self.statics;
                 Rows::logical(&batch, without_first, has_static, has_row)
             }
-            _ => Rows::full(&batch, without_first),
+            _ => Rows::full(&batch, without_first, &mut self.is_bare),
         };
         self.work = Some(Doing::Rows(Box::new(Work::new(&self.plan, batch, rows, budget)?)));
         Ok(())
@@ -321,28 +329,6 @@ impl Mapper {
         held.batch.is_open = next.batch.is_open || next.batch.entries_of(0).len() > 1;
         Ok(true)
     }
-}
-
-/// Moves some of these cells, as many as a slice has, and returns where the others begin. Of a long value a part is moved.
-fn move_cells(from: &Cells, range: Range<usize>, part: &mut usize, entry: u32, to: &mut Cells) -> usize {
-    let start = range.start;
-    let mut end = range.end.min(start + SLICE_CELLS);
-    if let (Values::Strings(values), Values::Strings(into)) = (&from.values, &mut to.values) {
-        let first = values.range(start).unwrap_or_default();
-        if first.len() > SLICE_BYTES && !range.is_empty() {
-            if append_part(values, start, part, SLICE_BYTES, into) {
-                append_heads(from, start..start + 1, entry, to);
-                return start + 1;
-            }
-            return start;
-        }
-        let most = first.start + SLICE_BYTES;
-        let fitting =
-            values.ends.get(start..end).unwrap_or_default().partition_point(|end| usize_of_u32(*end) <= most);
-        end = end.min(start + fitting);
-    }
-    append_cells(from, start..end, entry, to);
-    end
 }
 
 /// Checks that nothing in a batch is deleted.

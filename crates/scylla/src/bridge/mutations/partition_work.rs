@@ -9,7 +9,7 @@ use marquetry_base::{Budget, Bytes, Error, Price, Result};
 use marquetry_parquet::batch::Batch;
 
 use super::cells::number_bytes;
-use super::decode::{Decoder, Found, Progress};
+use super::decode::{Decoder, Effort, Found, Progress};
 use super::keys::component;
 use super::leaf::{LeafBuilder, Source, Store};
 use super::rows::{NO_ROW, number_of, ruled_out};
@@ -439,7 +439,7 @@ fn put(
         leaves.iter_mut().for_each(|leaf| leaf.push_null(above, repetition));
         return Ok(());
     };
-    let mut work = usize::MAX;
+    let mut work = Effort::new(usize::MAX);
     match decoder.begin(&plan.shapes, 0, source, range, repetition, leaves, &mut work) {
         Progress::Done(Found::Exact) => Ok(()),
         _ => Err(Error::unsupported(
@@ -470,7 +470,10 @@ fn maybe(
     match (value, &mut leaf.values) {
         (Some(value), Store::Int64(values)) => values.push(value),
         // Seconds have their 32 bits as Cassandra's classes do, with a sign.
-        (Some(value), Store::Int32(values)) => values.push(i32::try_from(value).unwrap_or(i32::MAX)),
+        (Some(value), Store::Int32(values)) => {
+            let value = i32::try_from(value).map_err(|_| Error::corrupt("a TTL of more than 31 bits"))?;
+            values.push(value);
+        }
         _ => {
             leaf.push_null(above, repetition);
             return Ok(());

@@ -94,7 +94,9 @@ impl Rows {
     }
 
     /// The rows of the `full` mapping: of all entries but the first, if that was mapped already.
-    pub(super) fn full(batch: &MutationBatch, without_first: bool) -> Rows {
+    ///
+    /// `is_bare` says whether the partition that a batch goes on with has no row yet, and afterwards the same of the last one.
+    pub(super) fn full(batch: &MutationBatch, without_first: bool, is_bare: &mut bool) -> Rows {
         let mut rows = Rows::default();
         let partitions = &batch.partitions;
         let (kinds, is_row) = (&batch.entries.kinds, |kind: &EntryKind| kind.is_row());
@@ -107,6 +109,7 @@ impl Rows {
         if is_plain {
             rows.count = kinds.len();
             rows.partition_ends.extend_from_slice(&partitions.ends);
+            *is_bare = false;
             return rows;
         }
         rows.of_entry.resize(kinds.len(), NO_ROW);
@@ -117,11 +120,12 @@ impl Rows {
             let is_open = batch.is_open && partition + 1 == partitions.ends.len();
             let entries = batch.entries_of(partition);
             let deletion = partition_deletions.next_if(|(at, _)| usize_of_u32(**at) == partition);
+            *is_bare = (is_new || *is_bare) && entries.is_empty() && deletion.is_none();
             if let Some((_, deletion)) = deletion {
                 if is_new {
                     rows.add(RowKind::PartitionDeletion, Some(*deletion));
                 }
-            } else if is_new && entries.is_empty() && !is_open {
+            } else if *is_bare && !is_open {
                 rows.add(RowKind::Partition, None);
             }
             rows.entries(batch, entries, without_first);
@@ -227,6 +231,12 @@ impl Rows {
     /// Whether every entry is one row, of its own number.
     pub(super) fn are_entries(&self) -> bool {
         self.of_entry.is_empty()
+    }
+
+    /// The partition of a row, and the end of that one's rows.
+    pub(super) fn partition_of(&self, row: usize) -> (usize, usize) {
+        let partition = self.partition_ends.partition_point(|end| usize_of_u32(*end) <= row);
+        (partition, self.partition_ends.get(partition).map_or(self.count, |end| usize_of_u32(*end)))
     }
 
     /// The rows of a partition.

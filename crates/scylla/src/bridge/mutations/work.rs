@@ -3,6 +3,7 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::mem;
+use core::ops::Range;
 
 use marquetry_base::cast::usize_of_u32;
 use marquetry_base::{Bitmap, Budget, Bytes, Error, Price, Result};
@@ -14,7 +15,7 @@ use super::keys;
 use super::leaf::{flat, validity_of};
 use super::plan::{MutationLeaves, Plan};
 use super::rows::{NO_ROW, RowKind, Rows, number_of, ruled_out};
-use super::statics::{Statics, static_columns};
+use super::statics::{Repeating, Sources, Statics};
 use super::survey::Survey;
 use crate::sstable::batch::{EntryKind, Expiry, MutationBatch, NO_DELETION_TIME, NO_TIMESTAMP};
 
@@ -30,7 +31,15 @@ pub(super) struct Work {
     exceptions: Exceptions,
     columns: Vec<Option<ColumnBatch>>,
     stage: Stage,
+    /// Keys and clustering values that are not complete.
+    key: Option<keys::PartitionKey>,
+    clustering: Option<keys::Clustering>,
     filling: Option<Filling>,
+    /// Static columns, of a `logical` mapping.
+    repeating: Repeating,
+    repeated: Vec<ColumnBatch>,
+    /// Rows that are in batches of Parquet already.
+    taken: usize,
     /// The bytes of the partition keys.
     keys: Bytes,
 }
@@ -48,6 +57,8 @@ enum Stage {
     Exceptions(usize),
     List,
     Mutation,
+    /// Static columns of some rows, which then are a batch.
+    Statics,
 }
 
 impl Work {
@@ -73,12 +84,22 @@ impl Work {
             exceptions: Exceptions::default(),
             columns,
             stage,
+            key: None,
+            clustering: None,
             filling: None,
+            repeating: Repeating::default(),
+            repeated: Vec::new(),
+            taken: 0,
             keys,
         })
     }
 
-    /// Goes on; the batch once it is complete, `None` if the budget is spent first.
+    /// Whether all rows are in batches of Parquet.
+    pub(super) fn is_done(&self) -> bool {
+        self.taken == self.rows.count
+    }
+
+    /// Goes on; a batch once it is complete, `None` if the budget is spent first.
     ///
     /// # Errors
     ///
@@ -102,31 +123,33 @@ impl Work {
                     self.stage = Stage::Key(0);
                 }
                 Stage::Key(number) if number < plan.keys.len() => {
-                    let (columns, odd) =
-                        keys::partition_key(&plan.keys, number, &self.batch, &self.keys, &self.rows, budget)?;
+                    let key = self
+                        .key
+                        .get_or_insert_with(|| keys::PartitionKey::new(&plan.keys[number], &self.keys));
+                    let made = key.step(&plan.keys, number, &self.batch, &self.keys, &self.rows, budget)?;
+                    let Some((columns, odd)) = made else { return Ok(None) };
+                    self.key = None;
                     self.add_keys(plan, plan.cells.len() + number, columns, odd);
                     self.stage = Stage::Key(number + 1);
                 }
                 Stage::Key(_) => self.stage = Stage::Clustering(0),
                 Stage::Clustering(number) if number < plan.clustering.len() => {
                     let column = &plan.clustering[number];
-                    let (columns, odd) =
-                        keys::clustering(column, number, &mut self.batch, &self.rows, budget)?;
+                    if self.clustering.is_none() {
+                        let begun =
+                            keys::Clustering::new(column, number, &mut self.batch, &self.rows, budget)?;
+                        self.clustering = Some(begun);
+                    }
+                    let Some(clustering) = &mut self.clustering else { return Ok(None) };
+                    let made = clustering.step(column, number, &self.batch, &self.rows, budget)?;
+                    let Some((columns, odd)) = made else { return Ok(None) };
+                    self.clustering = None;
                     self.add_keys(plan, plan.cells.len() + plan.keys.len() + number, columns, odd);
                     self.stage = Stage::Clustering(number + 1);
                 }
                 Stage::Clustering(_) => self.stage = Stage::Cells(0),
                 Stage::Cells(number) if number < plan.cells.len() => {
                     if plan.mutation.is_none() && number < plan.statics {
-                        let columns = static_columns(
-                            &plan.cells[number],
-                            number,
-                            &self.batch,
-                            &self.rows,
-                            statics,
-                            budget,
-                        )?;
-                        self.set(columns);
                         self.stage = Stage::Cells(number + 1);
                     } else if !self.cells(plan, number, budget)? {
                         return Ok(None);
@@ -153,7 +176,16 @@ impl Work {
                     if let Some(leaves) = &plan.mutation {
                         self.mutation(leaves, budget)?;
                     }
-                    return self.take().map(Some);
+                    self.stage = Stage::Statics;
+                }
+                Stage::Statics => {
+                    let plans = match plan.mutation {
+                        Some(_) => &[],
+                        None => plan.cells.get(..plan.statics).unwrap_or_default(),
+                    };
+                    let sources = Sources { batch: &self.batch, rows: &self.rows, statics };
+                    let made = self.repeating.step(plans, sources, &mut self.repeated, budget)?;
+                    return made.map(|rows| self.take(rows)).transpose();
                 }
             }
             if budget.is_spent() {
@@ -240,10 +272,11 @@ impl Work {
         match (leaves.ttl, leaves.expires_at) {
             (Some(ttl), Some(expires_at)) => {
                 let with = || of_entries().filter(|(_, entry)| expires(entry));
-                // TTLs have 31 bits.
-                let ttls: Vec<i32> = with()
-                    .map(|(_, entry)| i32::try_from(survey.expiry(entry).ttl).unwrap_or(i32::MAX))
-                    .collect();
+                let ttls = with().map(|(_, entry)| {
+                    let ttl = i32::try_from(survey.expiry(entry).ttl);
+                    ttl.map_err(|_| Error::corrupt("a TTL of more than 31 bits"))
+                });
+                let ttls = ttls.collect::<Result<Vec<i32>>>()?;
                 made.push(flat(ttl, count, ttls.into(), || validity_of(count, with().map(|(row, _)| row))));
                 let at = |entry: usize| survey.expiry(entry).local_deletion;
                 let with = || with().filter(|(_, entry)| at(*entry) != NO_DELETION_TIME);
@@ -273,12 +306,21 @@ impl Work {
         Ok(())
     }
 
-    fn take(&mut self) -> Result<Batch> {
+    /// A batch of these rows, whose static columns are made.
+    fn take(&mut self, rows: Range<usize>) -> Result<Batch> {
+        self.taken = rows.end;
+        let is_all = rows == (0..self.rows.count);
+        let mut repeated = mem::take(&mut self.repeated).into_iter().peekable();
         let mut columns = Vec::with_capacity(self.columns.len());
-        for (leaf, column) in mem::take(&mut self.columns).into_iter().enumerate() {
-            columns.push(column.ok_or_else(|| Error::internal(alloc::format!("leaf {leaf} was not made")))?);
+        for (leaf, column) in self.columns.iter_mut().enumerate() {
+            let made = match repeated.next_if(|column| column.leaf == leaf) {
+                Some(column) => Some(column),
+                None if is_all => column.take(),
+                None => column.as_ref().map(|column| column.slice(rows.clone())),
+            };
+            columns.push(made.ok_or_else(|| Error::internal(alloc::format!("leaf {leaf} was not made")))?);
         }
-        Ok(Batch { row_group: 0, first_row: 0, rows: self.rows.count, columns })
+        Ok(Batch { row_group: 0, first_row: 0, rows: rows.len(), columns })
     }
 }
 
