@@ -364,7 +364,7 @@ fn integer(digits: &[u8], more: &[u8], out: &mut Vec<u8>) -> Option<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bridge::mutations::decode::{Found, scalar as decode};
+    use crate::bridge::mutations::decode::{Effort, Found, scalar as decode};
     use crate::bridge::mutations::leaf::{LeafBuilder, Source};
     use marquetry_parquet::schema::PhysicalType;
 
@@ -372,7 +372,7 @@ mod tests {
     fn again(kind: Kind, bytes: &[u8]) -> (Found, Vec<u8>) {
         let mut leaf = LeafBuilder::new(PhysicalType::ByteArray, 0, false);
         let source = Source { bytes, buffer: 0 };
-        let found = decode(kind, source, 0..bytes.len(), &mut leaf.values, &mut 1000);
+        let found = decode(kind, source, 0..bytes.len(), &mut leaf.values, &mut Effort::new(1000));
         let mut out = Vec::new();
         if found != Found::Nothing {
             leaf.close(0);

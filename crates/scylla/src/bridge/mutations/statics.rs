@@ -1,5 +1,6 @@
 //! Static rows, whose values the `logical` mapping has in each row of their partition.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::mem;
 use core::ops::Range;
@@ -71,7 +72,7 @@ pub(super) struct Repeating {
 #[derive(Debug)]
 enum Doing {
     Leaf(Leaf),
-    Elements(Elements),
+    Elements(Box<Elements>),
 }
 
 /// Where static cells are, and the rows that repeat them.
@@ -140,7 +141,7 @@ impl Repeating {
             let (number, rows) = (self.number, self.rows.clone());
             let doing = self.doing.get_or_insert_with(|| match is_leaf(plan) {
                 true => Doing::Leaf(Leaf::new(plan, rows.start)),
-                false => Doing::Elements(Elements::new(sources.batch, number, rows.start)),
+                false => Doing::Elements(Box::new(Elements::new(sources.batch, number, rows.start))),
             });
             let columns = match doing {
                 Doing::Leaf(leaf) => leaf.step(plan, number, sources, &rows, budget)?,
