@@ -730,7 +730,7 @@ mod tests {
              PRIMARY KEY ((\"B\"), a) WITH CLUSTERING ORDER BY (a ASC);",
         );
         let view = &made.views[0];
-        assert_eq!((view.view.to_string(), view.base.to_string()), ("ks.v".to_owned(), "ks.t".to_owned()));
+        assert_eq!((view.view.to_string(), view.base.to_string()), ("ks.v".to_string(), "ks.t".to_string()));
         assert_eq!(view.partition_key, [Name::new("B").unwrap()]);
         assert_eq!(view.clustering, [Name::new("a").unwrap()]);
     }
