@@ -144,6 +144,29 @@ fn indexes_that_lost_partitions_are_errors() {
     }
 }
 
+/// Where nothing says which partition is the last, the last one of the index is read: it must end where the data do.
+#[test]
+fn an_index_that_was_cut_without_a_summary() {
+    let Some(folders) = marquetry_testing::sstables() else { return };
+    let folder = copy_of(&folders[0].join("4.1.10-nb-snappy/mix"));
+    let file = |name: &str| folder.path().join(name);
+    let text = std::fs::read_to_string(file("nb-2-big-TOC.txt")).unwrap();
+    std::fs::write(file("nb-2-big-TOC.txt"), text.replace("Summary.db\n", "")).unwrap();
+    std::fs::remove_file(file("nb-2-big-Summary.db")).unwrap();
+    // Only this one, with all tokens of it before the range.
+    let only = file("nb-2-big-Data.db");
+    assert_eq!(count(&only, u64::MAX, after(i64::MAX - 1)).unwrap(), 0);
+    let index = std::fs::read(file("nb-2-big-Index.db")).unwrap();
+    let mut lost = 0;
+    for end in 0..index.len() {
+        std::fs::write(file("nb-2-big-Index.db"), &index[..end]).unwrap();
+        let error = count(&only, u64::MAX, after(i64::MAX - 1)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+        lost += usize::from(error.to_string().contains("where it says"));
+    }
+    assert!(lost > 0, "no cut at an entry's end was seen");
+}
+
 /// Data that are compressed, read as if they were not, are an error wherever a partition should begin.
 #[test]
 fn data_without_the_file_that_says_how_they_are_compressed() {

@@ -543,7 +543,10 @@ fn an_index_without_a_summary_is_read_from_its_start() {
         let mut data = indexed.indexed_data().unwrap();
         data.index = IndexFiles::Big { index: INDEX, summary: None };
         let objects = [(OBJECT, indexed.files.data.clone()), (INDEX, indexed.index.clone())];
-        for query in [Query::Key(indexed.keys(None)[1_500].clone()), Query::Split(4)] {
+        let last = indexed.partitions().pop().unwrap();
+        let found = indexed.find(Query::Last).unwrap();
+        assert_eq!(found, [Piece { tokens: last.token..=last.token, data: last.data }]);
+        for query in [Query::Key(indexed.keys(None)[1_500].clone()), Query::Split(4), Query::Last] {
             let mut finder = PartitionFinder::new(&data, query.clone(), Limits::DEFAULT).unwrap();
             let mut found = None;
             driver::run_over(&mut finder, &objects, Manner::USUAL, |pieces| {

@@ -34,6 +34,8 @@ pub(super) struct Sstable {
     /// What all pieces share, once one of them has read it.
     packing: OnceLock<Packing>,
     summary: OnceLock<Arc<Summary>>,
+    /// The index is known to have the last partition.
+    pub(super) has_last: OnceLock<()>,
 }
 
 impl Sstable {
@@ -46,8 +48,8 @@ impl Sstable {
         let machine = StatisticsReader::new(FILE, files.name.version, limits);
         let statistics = read(store, &files, &Component::Statistics, machine)?;
         let (_, version) = store.open(&files.path(&Component::Data))?;
-        let (packing, summary) = (OnceLock::new(), OnceLock::new());
-        Ok(Sstable { files, statistics, version, packing, summary })
+        let (packing, summary, has_last) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Ok(Sstable { files, statistics, version, packing, summary, has_last })
     }
 
     /// The bytes of its data, as they are stored.

@@ -40,6 +40,22 @@ pub(super) fn range_of(
     Ok(piece.data.clone())
 }
 
+/// The last partition that the index has, if nothing else says which one that must be; `None` if something does.
+pub(super) fn unproved_last(
+    store: &Arc<dyn Store>,
+    sstable: &Sstable,
+    packing: &Packing,
+    limits: Limits,
+) -> Result<Option<Piece>> {
+    let is_known = sstable.statistics.stats.key_range.is_some()
+        || sstable.files.name.version.index() == IndexKind::Trie
+        || sstable.summary(&**store, limits)?.is_some_and(|summary| !summary.last_key.is_empty());
+    match is_known {
+        true => Ok(None),
+        false => Ok(find(store, sstable, packing, limits, Query::Last)?.pop()),
+    }
+}
+
 /// Fails for partitions of a part of the data which have other tokens than those that the index has found it for: it has lost some, and
 /// no checksum says so.
 pub(super) fn check_tokens(

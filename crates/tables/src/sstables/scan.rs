@@ -41,27 +41,53 @@ impl Scan {
         }
         let cancellable = cancel.of_store(store);
         let packing = sstable.packing(&*cancellable, limits)?;
-        let data_bytes = match &packing {
-            Packing::Compressed(info) => info.data_bytes,
-            Packing::Plain(_) => sstable.data_bytes(),
+        let Some(tokens) = tokens else {
+            let digest = sstable.digest(&*cancellable)?;
+            return Scan::of(store, sstable, limits, packing, None, digest, (cancel, bytes_read)).map(Some);
         };
-        let mut options = DataOptions::default();
-        options.limits = limits;
-        match tokens {
-            Some(tokens) => match index::range_of(&cancellable, sstable, &packing, limits, tokens)? {
-                Range { start, end } if start == end => return Ok(None),
-                range => options.range = Some(range),
-            },
-            None => options.digest = sstable.digest(&*cancellable)?,
+        let places = (cancel, bytes_read);
+        let range = index::range_of(&cancellable, sstable, &packing, limits, tokens)?;
+        if !range.is_empty() {
+            let part = Some((range, tokens.clone()));
+            return Scan::of(store, sstable, limits, packing, part, None, places).map(Some);
         }
+        // The index ends before such a token. Then it must be whole.
+        if range.start == data_bytes(sstable, &packing)
+            && sstable.has_last.get().is_none()
+            && let Some(last) = index::unproved_last(&cancellable, sstable, &packing, limits)?
+        {
+            let part = Some((last.data, last.tokens));
+            let mut scan = Scan::of(store, sstable, limits, packing, part, None, places)?;
+            while let Some(batch) = scan.next()? {
+                cancel.check()?;
+                scan.recycle(batch);
+            }
+            sstable.has_last.get_or_init(|| ());
+        }
+        Ok(None)
+    }
+
+    /// Reads all data, or a part where these tokens are.
+    fn of(
+        store: &Arc<dyn Store>,
+        sstable: &Arc<Sstable>,
+        limits: Limits,
+        packing: Packing,
+        part: Option<(Range<u64>, RangeInclusive<i64>)>,
+        digest: Option<u32>,
+        (cancel, bytes_read): (&Cancel, &BytesRead),
+    ) -> Result<Scan> {
+        let data_bytes = data_bytes(sstable, &packing);
+        let (range, tokens) = part.unzip();
+        let mut options = DataOptions::default();
+        (options.limits, options.range, options.digest) = (limits, range, digest);
         let codecs: Arc<dyn Codecs> = Arc::new(StandardCodecs::new(limits));
         let header = &sstable.statistics.header;
         let reader = DataReader::new(FILE, sstable.files.name.version, header, packing, codecs, options)
             .map_err(|error| sstable.files.named(error))?;
         let source = sstable.data(store, cancel, bytes_read)?;
-        let name = sstable.files.shown();
-        let (sstable, tokens) = (Arc::clone(sstable), tokens.cloned());
-        Ok(Some(Scan { sstable, name, reader, source, data_bytes, tokens }))
+        let (sstable, name) = (Arc::clone(sstable), sstable.files.shown());
+        Ok(Scan { sstable, name, reader, source, data_bytes, tokens })
     }
 
     /// The next batch; `None` at the end.
@@ -89,5 +115,13 @@ impl Scan {
     /// An error, with the path of the file that it is about.
     pub(super) fn named(&self, error: Error) -> Error {
         self.sstable.files.named(error)
+    }
+}
+
+/// Bytes of an SSTable's data, uncompressed.
+fn data_bytes(sstable: &Sstable, packing: &Packing) -> u64 {
+    match packing {
+        Packing::Compressed(info) => info.data_bytes,
+        Packing::Plain(_) => sstable.data_bytes(),
     }
 }

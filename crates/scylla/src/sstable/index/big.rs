@@ -29,6 +29,8 @@ pub(super) struct BigSearch {
     start: Option<u64>,
     /// The entry before: its position in the data, and its token.
     before: Option<(u64, i64)>,
+    /// The last entry so far, where the last one is searched for.
+    last: Option<Candidate>,
 }
 
 /// What is read of an entry.
@@ -57,6 +59,7 @@ impl BigSearch {
             is_found: false,
             start: Some(0),
             before: None,
+            last: None,
         }
     }
 
@@ -100,7 +103,7 @@ impl BigSearch {
             self.elements.seek(start..length);
         }
         if self.elements.left() == 0 {
-            return Ok(Going::Done(Move::End));
+            return Ok(Going::Done(self.last.take().map_or(Move::End, Move::To)));
         }
         let at = self.elements.at();
         let BigSearch { elements, target, is_murmur3, is_found, .. } = self;
@@ -113,6 +116,7 @@ impl BigSearch {
                 || match target {
                     Target::Token(wanted) => token >= *wanted,
                     Target::Key { key: wanted, .. } => key == &wanted[..],
+                    Target::Last => true,
                 };
             Ok(Entry { token, position, more, key: is_it.then(|| key.to_vec()), key_bytes: key.len() })
         })?;
@@ -128,12 +132,14 @@ impl BigSearch {
         }
         self.elements.skip(entry.more);
         self.before = Some((entry.position, entry.token));
-        Ok(Going::Done(match entry.key {
-            Some(key) => Move::To(Candidate {
-                position: entry.position,
-                expected: Expected::Key(key),
-                is_answer: true,
-            }),
+        let position = entry.position;
+        let candidate = |key| Candidate { position, expected: Expected::Key(key), is_answer: true };
+        Ok(Going::Done(match entry.key.map(candidate) {
+            Some(candidate) if matches!(self.target, Target::Last) => {
+                self.last = Some(candidate);
+                Move::On
+            }
+            Some(candidate) => Move::To(candidate),
             None if is_murmur3 && entry.token > self.target.token() => Move::End,
             None => Move::On,
         }))

@@ -99,6 +99,9 @@ pub enum Query {
     /// Everything, in at most so many pieces of about the same size, none of them without bytes. Pieces end where partitions do; so there
     /// are fewer, and they are less alike, if there are few partitions or large ones.
     Split(u32),
+    /// The last partition that an Index.db has: one piece, up to the end of the data. Where neither Summary.db nor statistics say which one
+    /// that must be, reading the piece does: it has other partitions, too, if the index was cut.
+    Last,
 }
 
 /// A part of the data.
@@ -128,6 +131,8 @@ pub struct PartitionFinder {
     /// What the search has found, while its key is read.
     candidate: Option<Candidate>,
     split: Split,
+    /// The token of what was found last.
+    last: i64,
     pieces: Vec<Piece>,
     failed: Failed,
 }
@@ -199,6 +204,9 @@ impl PartitionFinder {
         if !is_murmur3 && (is_trie || !matches!(query, Query::Key(_))) {
             return Err(Error::unsupported(format!("tokens of {}", of.partitioner)));
         }
+        if is_trie && query == Query::Last {
+            return Err(Error::unsupported("the last partition by a trie: Partitions.db says its key"));
+        }
         if let Query::Split(pieces) = query
             && (pieces == 0 || pieces > PIECES_MAX)
         {
@@ -221,6 +229,7 @@ impl PartitionFinder {
             task: Task::Begin,
             candidate: None,
             split: Split::default(),
+            last: i64::MAX,
             pieces: Vec::new(),
             failed: Failed::default(),
         })
@@ -280,6 +289,7 @@ impl PartitionFinder {
                 let target = Target::Token(*tokens.start());
                 self.search_for(target, Task::Start);
             }
+            Query::Last => self.search_for(Target::Last, Task::Start),
             Query::Split(_) => {
                 self.pieces.push(Piece { tokens: ALL_TOKENS, data: 0..data_bytes });
                 self.next_border(data_bytes);
@@ -359,6 +369,7 @@ impl PartitionFinder {
             _ => candidate.is_answer || token >= self.token_wanted(),
         };
         if is_answer {
+            self.last = token;
             self.check_ends(Some(candidate.position))?;
             return Ok(Turn::Found(Some(candidate.position)));
         }
@@ -382,7 +393,7 @@ impl PartitionFinder {
         // After a key comes the next one, whatever its token.
         let last_of_query = match (&self.query, self.task) {
             (Query::Key(key), Task::End { .. }) => Some(murmur3_token(key)),
-            (Query::Key(_), _) => return Ok(()),
+            (Query::Key(_) | Query::Last, _) => return Ok(()),
             _ => None,
         };
         let wanted = self.token_wanted();
@@ -435,6 +446,7 @@ impl PartitionFinder {
                     None => self.end(start, data_bytes)?,
                 }
             }
+            (Query::Last, Task::Start) => self.end(place.unwrap_or(data_bytes), data_bytes)?,
             (_, Task::End { start }) => self.end(start, place.unwrap_or(data_bytes))?,
             (Query::Split(_), Task::Try { token }) => {
                 self.tried(token, place.unwrap_or(data_bytes), data_bytes);
@@ -470,6 +482,7 @@ impl PartitionFinder {
                 token..=token
             }
             Query::Tokens(tokens) => tokens.clone(),
+            Query::Last => self.last..=self.last,
             _ => ALL_TOKENS,
         };
         self.pieces.push(Piece { tokens, data: start..end });

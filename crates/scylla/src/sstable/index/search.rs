@@ -9,12 +9,15 @@ pub(super) enum Target {
     Token(i64),
     /// The partition that has this key.
     Key { key: Vec<u8>, token: i64, hash: u8 },
+    /// The last partition there is.
+    Last,
 }
 
 impl Target {
     pub(super) fn token(&self) -> i64 {
         match self {
             Target::Token(token) | Target::Key { token, .. } => *token,
+            Target::Last => i64::MAX,
         }
     }
 }

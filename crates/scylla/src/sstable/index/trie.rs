@@ -286,7 +286,7 @@ impl TrieSearch {
     fn leaf(&mut self, at: u64, payload: Payload, is_answer: bool) -> Result<Going<Move>> {
         let is_other = match &self.target {
             Target::Key { hash, .. } => payload.hash.is_some_and(|byte| byte != *hash),
-            Target::Token(_) => false,
+            Target::Token(_) | Target::Last => false,
         };
         let rows = u64::try_from(payload.position);
         if let Ok(rows) = rows {
