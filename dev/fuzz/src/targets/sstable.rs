@@ -209,6 +209,7 @@ impl Reading<'_> {
             packing: self.packing(manner)?,
             codecs: Arc::new(StandardCodecs::new(LIMITS)),
             partitioner: statistics.partitioner,
+            ends: None,
         };
         let finder = PartitionFinder::new(&of, query.clone(), LIMITS).inspect_err(check_error)?;
         let objects =
