@@ -163,6 +163,7 @@ impl Shape for Tables {
 pub(crate) struct Table {
     pub(crate) columns: Arc<TableColumns>,
     pub(crate) inputs: Vec<Vec<MutationBatch>>,
+    partitioner: Partitioner,
     is_counter: bool,
 }
 
@@ -171,9 +172,9 @@ pub(crate) fn open(paths: &[PathBuf]) -> Table {
     let statistics: Vec<_> = files.iter().map(|files| files.read_statistics().expect("statistics")).collect();
     let headers: Vec<_> = statistics.iter().map(|statistics| &statistics.header).collect();
     let columns = Arc::new(TableColumns::new(&headers, None).expect("one table"));
-    let mut inputs = Vec::new();
+    let (mut inputs, mut partitioner) = (Vec::new(), Partitioner::Murmur3);
     for (files, statistics) in files.iter().zip(&statistics) {
-        assert_eq!(Partitioner::of_class(&statistics.partitioner), Ok(Partitioner::Murmur3));
+        partitioner = Partitioner::of_class(&statistics.partitioner).expect("known");
         let map = columns.index_of(&statistics.header).expect("a header of the table");
         let mut batches = Vec::new();
         let take = |batch: &MutationBatch| batches.push(map.apply(batch.clone()).expect("a batch of it"));
@@ -181,7 +182,7 @@ pub(crate) fn open(paths: &[PathBuf]) -> Table {
         inputs.push(batches);
     }
     let is_counter = columns.cells().any(|column| column.kind.is_counter());
-    Table { columns, inputs, is_counter }
+    Table { columns, inputs, partitioner, is_counter }
 }
 
 fn check(name: &str, paths: &[PathBuf]) {
@@ -192,7 +193,7 @@ fn check(name: &str, paths: &[PathBuf]) {
     assert!(!all.is_empty(), "{name}");
     let merge = |live_at, host| {
         let mut options = MergeOptions::default();
-        options.live_at = live_at;
+        (options.live_at, options.partitioner) = (live_at, table.partitioner);
         let merged = merged(&table.columns, table.inputs.clone(), &options, host);
         merged.unwrap_or_else(|error| panic!("{name}: {error}"))
     };

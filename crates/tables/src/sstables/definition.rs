@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use marquetry_base::{Detail, Error, ErrorKind, Limits, Result};
 use marquetry_io::store::{Found, Store};
 use marquetry_scylla::cql::{Definitions, Name, TableDef, TableName, ViewDef};
+use marquetry_scylla::sstable::merge::Liveness;
 use marquetry_scylla::sstable::scylla_metadata::ScyllaMetadataReader;
 use marquetry_scylla::sstable::statistics::SerializationHeader;
 use marquetry_scylla::sstable::{Component, KeyNames, TableColumns};
@@ -32,6 +33,8 @@ pub(super) struct Defined {
     pub(super) from: Option<String>,
     /// Why the names of key columns are made up, if they are and nobody asked for it.
     pub(super) nameless: Option<String>,
+    /// What its rows need to be alive, if something says whether it is a view.
+    pub(super) liveness: Option<Liveness>,
 }
 
 impl Defined {
@@ -129,6 +132,7 @@ fn of_scylla(
             name: Some(format!("{}.{}", schema.keyspace, schema.table)),
             from: Some(path),
             nameless: None,
+            liveness: None,
         }));
     }
     Ok(None)
@@ -169,6 +173,7 @@ fn without(headers: &[&SerializationHeader], origin: &Origin) -> Result<Defined>
         name: origin.name(),
         from: None,
         nameless: None,
+        liveness: None,
     })
 }
 
@@ -182,14 +187,17 @@ fn by(
 ) -> Result<Option<Defined>> {
     let defined = |table: &TableDef| {
         let columns = TableColumns::of_definition(headers, table, &made.types)?;
-        Ok(Defined { columns, name: Some(table.table.to_string()), from: None, nameless: None })
+        let name = Some(table.table.to_string());
+        Ok(Defined { columns, name, from: None, nameless: None, liveness: Some(Liveness::Anything) })
     };
     if let Some(table) = made.tables.iter().find(|table| is_called(&table.table, origin)) {
         return defined(table).map(Some);
     }
     if let Some(view) = made.views.iter().find(|view| is_called(&view.view, origin)) {
         let columns = TableColumns::new(headers, Some(&names_of(view)))?;
-        return Ok(Some(Defined { columns, name: Some(view.view.to_string()), from: None, nameless: None }));
+        let name = Some(view.view.to_string());
+        let liveness = Some(liveness_of(view, made));
+        return Ok(Some(Defined { columns, name, from: None, nameless: None, liveness }));
     }
     if origin.table.is_some() && !is_given {
         return Ok(None);
@@ -225,6 +233,22 @@ fn names_of(view: &ViewDef) -> KeyNames {
     KeyNames { partition_key: names(&view.partition_key), clustering: names(&view.clustering) }
 }
 
+/// What rows of a view need to be alive: depends on whether its key has a column that is not in its table's.
+fn liveness_of(view: &ViewDef, made: &Definitions) -> Liveness {
+    let Some(base) = made.tables.iter().find(|table| table.table == view.base) else {
+        return Liveness::NotExpired;
+    };
+    let is_key = |name: &Name| {
+        let clustering = base.clustering.iter().map(|(at, _)| at);
+        let mut key = base.partition_key.iter().chain(clustering).filter_map(|at| base.columns.get(*at));
+        key.any(|column| column.name == *name)
+    };
+    match view.partition_key.iter().chain(&view.clustering).all(is_key) {
+        true => Liveness::Anything,
+        false => Liveness::Marker,
+    }
+}
+
 fn not_there(made: &Definitions, origin: &Origin) -> Error {
     let name = origin.name().map_or_else(String::new, |name| format!(" {name}, or"));
     Error::misuse(match made.tables.len() {
@@ -234,4 +258,24 @@ fn not_there(made: &Definitions, origin: &Origin) -> Error {
             format!("no definition of{name} a table that the SSTables are of ({count} {tables} defined)")
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_views_live_by_their_keys() {
+        let view = "CREATE MATERIALIZED VIEW ks.v AS SELECT * FROM ks.t WHERE a IS NOT NULL AND c IS NOT NULL PRIMARY KEY (a, c);";
+        let liveness = |tables: &str| {
+            let made = Definitions::parse(&format!("{tables}{view}")).unwrap();
+            liveness_of(&made.views[0], &made)
+        };
+        assert_eq!(liveness("CREATE TABLE ks.t (c int PRIMARY KEY, a int);"), Liveness::Marker);
+        assert_eq!(liveness("CREATE TABLE ks.t (c int, a int, PRIMARY KEY (c, a));"), Liveness::Anything);
+        assert_eq!(
+            liveness("CREATE TABLE other.t (c int, a int, PRIMARY KEY (c, a));"),
+            Liveness::NotExpired
+        );
+    }
 }

@@ -88,6 +88,13 @@ impl SstablesOf {
     }
 }
 
+impl SstablesOf {
+    /// Whether ScyllaDB wrote any of them: Cassandra's have other rules where both differ.
+    fn is_of_scylla(&self) -> bool {
+        self.sstables.iter().any(|sstable| sstable.files.is_of_scylla())
+    }
+}
+
 /// Fails where SSTables cannot be of one table, and says which: their keys or their partitioners differ.
 fn expect_same_table(sstables: &[Arc<Sstable>]) -> Result<()> {
     let Some((first, others)) = sstables.split_first() else { return Ok(()) };

@@ -8,7 +8,7 @@ use marquetry_base::{Budget, Error, Result};
 use marquetry_parquet::batch::Batch;
 use marquetry_scylla::bridge::mutations::{MapStep, Mapper, MapperOptions, MutationMapping, Present};
 use marquetry_scylla::sstable::batch::MutationBatch;
-use marquetry_scylla::sstable::merge::{MergeOptions, MergeStep, Merger, Partitioner};
+use marquetry_scylla::sstable::merge::{Liveness, MergeOptions, MergeStep, Merger, Partitioner, Ties};
 use marquetry_scylla::sstable::{ColumnMap, TableColumns};
 
 use super::SstablesOf;
@@ -83,10 +83,18 @@ impl Rows {
             let mut merging = MergeOptions::default();
             merging.live_at = is_logical.then_some(mapping.at);
             merging.limits = of.limits;
+            merging.liveness = of.defined.liveness.unwrap_or(match of.is_of_scylla() {
+                true => Liveness::Anything,
+                false => Liveness::NotMoved,
+            });
+            merging.ties = match of.is_of_scylla() {
+                true => Ties::LowerTtl,
+                false => Ties::GreaterValue,
+            };
             let class = of.sstables.first().map_or("", |sstable| &sstable.statistics.partitioner);
             merging.partitioner = match inputs.len() {
                 // What only one SSTable has need not be compared.
-                0 | 1 => Partitioner::of_class(class).unwrap_or_default(),
+                0 | 1 => Partitioner::of_class(class).unwrap_or(Partitioner::Other),
                 _ => Partitioner::of_class(class).map_err(|error| named(error, name))?,
             };
             let merger = Merger::new(Arc::clone(&mapping.columns), inputs.len(), merging);

@@ -41,6 +41,8 @@ pub enum Partitioner {
     Murmur3,
     /// By their keys.
     ByteOrdered,
+    /// In another way, which is not known: of one input only, whose order stays as it is.
+    Other,
 }
 
 impl Partitioner {
@@ -62,7 +64,7 @@ impl Partitioner {
     pub(super) fn token(self, key: &[u8]) -> i64 {
         match self {
             Partitioner::Murmur3 => murmur3_token(key),
-            Partitioner::ByteOrdered => 0,
+            Partitioner::ByteOrdered | Partitioner::Other => 0,
         }
     }
 }
