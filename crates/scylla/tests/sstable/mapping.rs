@@ -464,11 +464,11 @@ fn large_static_values_are_repeated_in_batches_of_few_rows() {
     for batch in &made {
         assert_eq!(batch.first_row, next);
         next += batch.rows as u64;
-        assert_eq!(batch.columns[3].values.len(), elements as usize * batch.rows);
+        assert_eq!(batch.columns[3].values.len(), 2000 * batch.rows);
         let clustering = numbers(batch, 1);
         let is_second = |row: usize| batch.first_row + row as u64 >= 3000;
-        for row in 0..batch.rows {
-            assert_eq!(clustering[row], (batch.first_row as i64 + row as i64) % 3000);
+        for (row, clustering) in clustering.iter().enumerate() {
+            assert_eq!(*clustering, (batch.first_row as i64 + row as i64) % 3000);
             let text = Value::of_values(&batch.columns[2].values, row);
             assert!(
                 matches!(text, Some(Value::Bytes(text)) if text.len() == if is_second(row) { 1 } else { 4 << 20 })

@@ -139,7 +139,7 @@ pub struct PartitionFinder {
 
 #[derive(Debug)]
 enum Search {
-    Big(BigSearch),
+    Big(Box<BigSearch>),
     Trie(Box<TrieSearch>),
 }
 
@@ -214,7 +214,7 @@ impl PartitionFinder {
         }
         let search = match &of.index {
             IndexFiles::Big { index, summary } => {
-                Search::Big(BigSearch::new(*index, summary.clone(), is_murmur3, &limits))
+                Search::Big(Box::new(BigSearch::new(*index, summary.clone(), is_murmur3, &limits)))
             }
             IndexFiles::Trie { partitions, rows } => {
                 Search::Trie(Box::new(TrieSearch::new(*partitions, *rows, &limits)))
@@ -622,7 +622,7 @@ impl Release for PartitionFinder {
     fn release(&mut self, budget: &mut Budget<'_>) -> bool {
         self.failed.set_released();
         let search: &mut dyn Release = match &mut self.search {
-            Search::Big(search) => search,
+            Search::Big(search) => search.as_mut(),
             Search::Trie(search) => &mut **search,
         };
         search.release(budget) && self.keys.release(budget)
