@@ -225,7 +225,7 @@ fn the_rows_of_views_live_by_their_markers() {
     assert_eq!(of_all(&[with_marker(marker(5))]), [true; 4]);
     assert_eq!(of_all(&[with_marker(marker(5)), of(moved.clone())]), [true, false, false, false]);
     assert_eq!(of_all(&[of(moved.clone()), with_marker(marker(6))]), [true; 4]);
-    assert_eq!(of_all(&[expiring.clone()]), [true, true, false, false]);
+    assert_eq!(of_all(std::slice::from_ref(&expiring)), [true, true, false, false]);
     assert!(lives(&[expiring], Liveness::Marker, 99));
     assert_eq!(of_all(&[with_marker(marker(5)), shadowed]), [true, true, false, false]);
     assert_eq!(of_all(&[with_marker(None)]), [true, true, true, false]);
