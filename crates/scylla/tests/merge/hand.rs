@@ -251,33 +251,6 @@ fn what_is_not_in_order_is_refused() {
     };
     assert!(run([one(first), one(last)].concat()).is_ok());
     assert_eq!(run([one(last), one(first)].concat()).unwrap_err(), ErrorKind::Corrupt);
-    // A partition that comes twice, before the others' and after them, and in the same batch.
-    for number in [first, last] {
-        assert_eq!(run([one(number), one(number)].concat()).unwrap_err(), ErrorKind::Corrupt);
-    }
-    let mut twice = one(first);
-    let mut sstable = sstable(first);
-    sstable.extend([(key(last), of(Row { marker: marker(1), ..Row::default() }))]);
-    let both = Writer::write(&sstable, false, &mut || false);
-    assert!(run(both.clone()).is_ok());
-    twice.clone_from(&both);
-    let keys = &mut twice[0].partitions.keys.bytes;
-    keys.copy_within(..4, 4);
-    assert_eq!(run(twice.clone()).unwrap_err(), ErrorKind::Corrupt);
-    // Of one input alone it is, too; but any order will do, even if it is not known.
-    let alone = |batches: Vec<MutationBatch>| {
-        let mut options = MergeOptions::default();
-        (options.partitioner, options.live_at) = (Partitioner::Other, Some(0));
-        let found = merged(&table(false), vec![batches], &options, PLAIN);
-        found
-            .map(|batches| batches.iter().map(|it| it.partitions.ends.len()).sum())
-            .map_err(|error| error.kind())
-    };
-    assert_eq!(alone(twice), Err(ErrorKind::Corrupt));
-    assert_eq!(alone([one(last), one(first)].concat()), Ok::<usize, _>(2));
-    let mut options = MergeOptions::default();
-    options.partitioner = Partitioner::Other;
-    assert_eq!(Merger::new(table(false), 2, options).unwrap_err().kind(), ErrorKind::Misuse);
     // A range that does not end.
     let mut batch = batches(ranges(&[((0, -1), (0, 1), (5, 100))]));
     batch[0].entries.kinds.truncate(1);

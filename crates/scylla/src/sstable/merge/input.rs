@@ -24,9 +24,6 @@ pub(super) struct Input {
     pub(super) entry: usize,
     pub(super) end: usize,
     pub(super) token: i64,
-    /// How many of the batch's partitions were found to be in order; and the key and token of the last of them, if there is one.
-    checked: usize,
-    last: Option<(i64, Vec<u8>)>,
     /// By column.
     cursors: Vec<Cursor>,
     /// The deletion of the range that is open.
@@ -95,8 +92,6 @@ impl Input {
             entry: 0,
             end: 0,
             token: i64::MIN,
-            checked: 0,
-            last: None,
             cursors: alloc::vec![Cursor::default(); columns],
             open: None,
             marker: Marker::NONE,
@@ -140,7 +135,7 @@ impl Input {
         let used = core::mem::replace(&mut self.batch, self.next.take().unwrap_or_default());
         self.held = self.held.saturating_sub(held(&used));
         self.cursors.fill(Cursor::default());
-        (self.partition, self.entry, self.checked) = (0, 0, 0);
+        (self.partition, self.entry) = (0, 0);
         self.end = self.batch.entries_of(0).end;
         (self.last_column, self.traits) = (None, None);
         used
@@ -151,34 +146,6 @@ impl Input {
         self.held = self.held.saturating_sub(held(&self.batch));
         (self.partition, self.entry, self.end) = (0, 0, 0);
         core::mem::take(&mut self.batch)
-    }
-
-    /// The next partition of the batch whose order was not checked, if there is one; and its key.
-    pub(super) fn unchecked(&mut self) -> Option<&[u8]> {
-        if self.checked == 0 && self.batch.continues != Continues::Nothing {
-            // It was, with the batch that it began in.
-            self.checked = 1;
-        }
-        self.batch.partitions.keys.get(self.checked)
-    }
-
-    /// Notes the partition whose order was not checked. False if it is not one that comes after the last one, or, unless they are `sorted`, if
-    /// it is the last one again.
-    pub(super) fn check_order(&mut self, token: i64, is_sorted: bool) -> bool {
-        let key = self.batch.partitions.keys.get(self.checked).unwrap_or_default();
-        self.checked += 1;
-        let Some((last_token, last)) = &mut self.last else {
-            self.last = Some((token, key.to_vec()));
-            return true;
-        };
-        let is_next = match is_sorted {
-            true => (*last_token).cmp(&token).then_with(|| last.as_slice().cmp(key)).is_lt(),
-            false => last.as_slice() != key,
-        };
-        *last_token = token;
-        last.clear();
-        last.extend_from_slice(key);
-        is_next
     }
 
     /// Finds the next partition.

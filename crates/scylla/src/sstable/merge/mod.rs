@@ -31,7 +31,7 @@
 //!   Cassandra drops the other one if the shadowable one is newer, and what it deleted may be back when the row is;
 //! * before those versions, Cassandra compared values before expiry times, and took what had expired when it compared for a tombstone.
 //!
-//! Inputs must be sorted, each partition once. What only one input has is copied as it is, without a look at its cells, so it is as consistent as that input is.
+//! Inputs must be sorted. What only one input has is copied as it is, without a look at its cells, so it is as consistent as that input is.
 //! Merged batches say nothing of places in files ([`Partitions::offsets`](super::batch::Partitions::offsets) are 0).
 //!
 //! # How it works
@@ -163,9 +163,6 @@ impl Merger {
     #[expect(clippy::needless_pass_by_value, reason = "as other machines' constructors have it")]
     pub fn new(table: Arc<TableColumns>, inputs: usize, options: MergeOptions) -> Result<Merger> {
         let plan = Plan::new(&table)?;
-        if inputs > 1 && options.partitioner == Partitioner::Other {
-            return Err(Error::misuse("merging partitions whose order is not known"));
-        }
         plan.check_cursors(inputs, size_of::<Cursor>(), &options.limits)?;
         Ok(Merger {
             inputs: (0..inputs).map(|_| Input::new(plan.columns.len())).collect(),
@@ -257,7 +254,7 @@ impl Merger {
                 State::Partitions => self.next_partition(budget)?,
                 State::Through(input) => {
                     let input = *input;
-                    self.through(input, budget)?
+                    self.through(input, budget)
                 }
                 State::Entries => self.next_entry(budget)?,
                 State::Row => self.merge_row(budget)?,
@@ -280,12 +277,12 @@ impl Merger {
                 Poll::Need => return Ok(Flow::Need(number)),
                 Poll::End => {}
                 Poll::Some => {
-                    if !self.check_partitions(number, budget)? {
-                        return Ok(Flow::Yield);
-                    }
-                    let input = &mut self.inputs[number];
-                    input.token = self.options.partitioner.token(input.key());
+                    let token = self.options.partitioner.token(input.key());
                     budget.charge(TOKEN_PRICE, input.key().len(), 1);
+                    if token < input.token {
+                        return Err(not_sorted("partitions"));
+                    }
+                    input.token = token;
                     budget.charge(ORDER_PRICE, input.key().len(), self.partitions.comparisons());
                     let inputs = &self.inputs;
                     let less =
@@ -320,28 +317,6 @@ impl Merger {
             State::Entries
         };
         Ok(Flow::Done)
-    }
-
-    /// Checks that the partitions of an input's batch are in order; of the only input, that none comes twice in a row. False if the budget ends
-    /// before they do.
-    fn check_partitions(&mut self, number: usize, budget: &mut Budget<'_>) -> Result<bool> {
-        let is_sorted = self.inputs.len() > 1;
-        let input = &mut self.inputs[number];
-        while let Some(key) = input.unchecked() {
-            if budget.left() == 0 {
-                return Ok(false);
-            }
-            budget.charge(ORDER_PRICE, key.len(), 1);
-            let mut token = 0;
-            if is_sorted {
-                budget.charge(TOKEN_PRICE, key.len(), 1);
-                token = self.options.partitioner.token(key);
-            }
-            if !input.check_order(token, is_sorted) {
-                return Err(not_sorted("partitions"));
-            }
-        }
-        Ok(true)
     }
 
     /// Whether the partitions of an input's batch can be copied as they are.
@@ -392,25 +367,22 @@ impl Merger {
     }
 
     /// Goes on with partitions that only one input has, up to one that is not before the others' next ones.
-    fn through(&mut self, number: usize, budget: &mut Budget<'_>) -> Result<Flow> {
+    fn through(&mut self, number: usize, budget: &mut Budget<'_>) -> Flow {
         let input = &mut self.inputs[number];
         if input.partition >= input.batch.partitions.ends.len() {
             match input.poll_continuation(&mut self.spent) {
-                Poll::Need => return Ok(Flow::Need(number)),
+                Poll::Need => return Flow::Need(number),
                 Poll::End => {
                     self.output.end_partition();
                     self.waiting.push(number);
                     self.state = State::Partitions;
-                    return Ok(Flow::Done);
+                    return Flow::Done;
                 }
                 Poll::Some => {}
             }
             if !self.can_copy_partitions(number, budget) {
-                return Ok(self.leave_through(number));
+                return self.leave_through(number);
             }
-        }
-        if !self.check_partitions(number, budget)? {
-            return Ok(Flow::Yield);
         }
         let mut end = self.run_end(number, budget);
         let input = &self.inputs[number];
@@ -419,12 +391,12 @@ impl Merger {
             let continues = match input.batch.entries_of(end - 1).is_empty() {
                 true => Continues::Entry,
                 false => match input.next_continues() {
-                    None => return Ok(Flow::Need(number)),
+                    None => return Flow::Need(number),
                     Some(continues) => continues,
                 },
             };
             match continues {
-                Continues::Entry if end == input.partition + 1 => return Ok(self.leave_through(number)),
+                Continues::Entry if end == input.partition + 1 => return self.leave_through(number),
                 Continues::Entry => end -= 1,
                 Continues::Nothing | Continues::Partition => {}
             }
@@ -439,7 +411,7 @@ impl Merger {
                 self.waiting.push(number);
                 self.state = State::Partitions;
             }
-            return Ok(Flow::Done);
+            return Flow::Done;
         }
         let to = batch.entries_of(end - 1).end;
         self.output.make_room(to - from, end - start, &self.plan);
@@ -462,7 +434,7 @@ impl Merger {
             column: 0,
             partition_end: Some(end),
         });
-        Ok(Flow::Done)
+        Flow::Done
     }
 
     /// Goes on entry by entry with the partition that is next, of which something may be in the output.
