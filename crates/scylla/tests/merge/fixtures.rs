@@ -174,7 +174,7 @@ pub(crate) fn open(paths: &[PathBuf]) -> Table {
     let columns = Arc::new(TableColumns::new(&headers, None).expect("one table"));
     let (mut inputs, mut partitioner) = (Vec::new(), Partitioner::Murmur3);
     for (files, statistics) in files.iter().zip(&statistics) {
-        partitioner = Partitioner::of_class(&statistics.partitioner).expect("known");
+        partitioner = Partitioner::of_class(&statistics.partitioner).unwrap_or(Partitioner::Other);
         let map = columns.index_of(&statistics.header).expect("a header of the table");
         let mut batches = Vec::new();
         let take = |batch: &MutationBatch| batches.push(map.apply(batch.clone()).expect("a batch of it"));
