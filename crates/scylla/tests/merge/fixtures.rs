@@ -228,7 +228,8 @@ fn tables_of_several_sstables() {
         check(&name_of(folder), files);
     }
     // The same statements were run in every version of Cassandra, so their files are as those of as many nodes.
-    for name in ["mix", "wide", "simple", "cnt"] {
+    // (But those of `mix`, whose type is of another keyspace in each.)
+    for name in ["wide", "simple", "cnt"] {
         let of_name = tables.iter().filter(|(folder, _)| folder.ends_with(name));
         let files: Vec<PathBuf> = of_name.flat_map(|(_, files)| files.iter().cloned()).collect();
         assert!(files.len() > 10, "{name}");
