@@ -20,6 +20,18 @@ pub struct Run {
     pub peak_mib: f64,
 }
 
+/// Runs the program to its end, and gives what it printed.
+///
+/// # Errors
+/// When it does not start, or does not end well: with what it wrote on standard error.
+pub fn output(command: &mut Command) -> Result<String, String> {
+    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    Err(format!("{command:?}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr)))
+}
+
 /// Runs the program to its end, its output going nowhere.
 ///
 /// # Errors

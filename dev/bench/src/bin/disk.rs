@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use marquetry_bench::chart::{self, Axis};
+use marquetry_bench::program;
 use marquetry_bench::report::{Better, Report, Row};
 use serde_json::json;
 
@@ -259,7 +260,7 @@ fn make(options: &Options, table: &Table, packing: Packing, dir: &Path) -> Resul
     command.arg("run").arg(&options.maker).arg(dir);
     let Some(source) = &table.rows_of else {
         command.arg(&table.made_by).arg(options.rows.to_string()).arg(packing.class).stdin(Stdio::null());
-        return succeed(command).map(drop);
+        return program::output(&mut command).map(drop);
     };
     let columns = python(options, "columns", source)?;
     command.arg(format!("csv:number:{}", columns.trim())).arg("0").arg(packing.class);
@@ -268,7 +269,7 @@ fn make(options: &Options, table: &Table, packing: Packing, dir: &Path) -> Resul
     csv.arg(options.rows.to_string()).stdout(Stdio::piped());
     let mut csv = csv.spawn().map_err(|error| format!("{}: {error}", options.marquetry.display()))?;
     let rows = csv.stdout.take().ok_or("no standard output")?;
-    succeed(command.stdin(Stdio::from(rows)))?;
+    program::output(command.stdin(Stdio::from(rows)))?;
     let status = csv.wait().map_err(|error| error.to_string())?;
     if status.success() { Ok(()) } else { Err(format!("rows of {}: {status}", source.display())) }
 }
@@ -284,7 +285,7 @@ fn copied(
     let mut command = Command::new(&options.marquetry);
     command.arg("copy").arg(format!("sstable:{}", dir.display())).arg(&out);
     command.args(["--mapping", mapping, "--codec", packing.codec]).stdin(Stdio::null());
-    succeed(command)?;
+    program::output(&mut command)?;
     let bytes = std::fs::metadata(&out).map_err(|error| format!("{}: {error}", out.display()))?.len();
     let columns =
         serde_json::from_str(&python(options, "sizes", &out)?).map_err(|error| error.to_string())?;
@@ -311,17 +312,7 @@ else:
 "#;
     let mut command = Command::new(&options.python);
     command.args(["-c", PROGRAM, what]).arg(file).stdin(Stdio::null());
-    succeed(command)
-}
-
-/// Runs a program, and gives what it printed.
-fn succeed(mut command: impl std::borrow::BorrowMut<Command>) -> Result<String, String> {
-    let command = command.borrow_mut();
-    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-    }
-    Err(format!("{command:?}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr)))
+    program::output(&mut command)
 }
 
 fn report(options: &Options, rows: Vec<Row>) -> Report {

@@ -272,7 +272,7 @@ fn make(options: &Options, made_by: &str, rows: u64) -> Result<PathBuf, String> 
             .arg("LZ4Compressor");
         // Of the formats that all contestants read.
         command.env("COMPATIBILITY", "CASSANDRA_4").stdin(Stdio::null());
-        output(command)?;
+        program::output(&mut command)?;
     }
     Ok(dir)
 }
@@ -287,15 +287,7 @@ fn data_file(dir: &Path) -> Result<PathBuf, String> {
     }
 }
 
-fn numbers(command: Command) -> Result<Vec<f64>, String> {
-    let text = output(command)?;
+fn numbers(mut command: Command) -> Result<Vec<f64>, String> {
+    let text = program::output(&mut command)?;
     text.split_whitespace().map(|word| word.parse().map_err(|_| format!("not numbers: {text}"))).collect()
-}
-
-fn output(mut command: Command) -> Result<String, String> {
-    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-    }
-    Err(format!("{command:?}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr)))
 }
