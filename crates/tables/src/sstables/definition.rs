@@ -193,7 +193,11 @@ fn by(
     if let Some(table) = made.tables.iter().find(|table| is_called(&table.table, origin)) {
         return defined(table).map(Some);
     }
-    if let Some(view) = made.views.iter().find(|view| is_called(&view.view, origin)) {
+    let only_view = match (&*made.tables, &*made.views) {
+        ([], [view]) if is_given => Some(view),
+        _ => None,
+    };
+    if let Some(view) = made.views.iter().find(|view| is_called(&view.view, origin)).or(only_view) {
         let columns = TableColumns::new(headers, Some(&names_of(view)))?;
         let name = Some(view.view.to_string());
         let liveness = Some(liveness_of(view, made));
