@@ -416,6 +416,12 @@ impl Strings {
     }
 }
 
+/// A number of things in a batch, of which there are never more than 32 bits count: each takes a byte of data at least.
+#[inline]
+pub(crate) fn number_of(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
 impl MutationBatch {
     /// The entries of a partition.
     pub fn entries_of(&self, partition: usize) -> Range<usize> {

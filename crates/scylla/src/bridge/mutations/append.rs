@@ -5,8 +5,7 @@ use core::ops::Range;
 
 use marquetry_base::cast::{u64_of, usize_of_u32};
 
-use super::rows::number_of;
-use crate::sstable::batch::{Cells, Sparse, Strings, Values};
+use crate::sstable::batch::{Cells, Sparse, Strings, Values, number_of};
 
 /// Cells that are moved between two looks at the budget, and bytes of their values.
 const SLICE_CELLS: usize = 2048;

@@ -11,11 +11,12 @@ use super::elements::{Cell, Merging};
 use super::encode::{LeafReader, complete, encode, readers};
 use super::listed::{List, expiry, seconds};
 use super::plan::{ColumnPlan, MutationLeaves, Plan};
-use super::rows::{NO_ROW, RowKind, number_of};
+use super::rows::{NO_ROW, RowKind};
 use super::shape::Multi;
 use crate::sstable::TableColumns;
 use crate::sstable::batch::{
     Cells, ClusteringColumn, Continues, Deletion, EntryKind, Expiry, MutationBatch, NO_TIMESTAMP, Values,
+    number_of,
 };
 
 /// The price of a row of a column that is looked at, and of a value with its bytes.

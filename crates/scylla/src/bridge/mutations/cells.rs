@@ -11,9 +11,9 @@ use marquetry_parquet::batch::{ByteArrays, ColumnBatch, FixedBytes, Values as Pa
 use super::decode::{Decoder, Effort, Found, Progress};
 use super::leaf::{LeafBuilder, Source, bits_of, flat, validity_of};
 use super::plan::ColumnPlan;
-use super::rows::{NO_ROW, Rows, number_of};
+use super::rows::{NO_ROW, Rows};
 use super::shape::{Form, Kind, Multi, Shapes};
-use crate::sstable::batch::{Cells, Values};
+use crate::sstable::batch::{Cells, Values, number_of};
 
 /// The price of a value that is passed on in its array.
 const PASS_PRICE: Price = Price::per_kilovalue(4 << 10);

@@ -10,10 +10,12 @@ use marquetry_parquet::schema::PhysicalType;
 
 use super::leaf::{LeafBuilder, Store, null_list};
 use super::plan::CellLeaves;
-use super::rows::{NO_ROW, Rows, number_of, ruled_out};
+use super::rows::{NO_ROW, Rows, ruled_out};
 use super::shape::Multi;
 use super::survey::{Survey, Walk};
-use crate::sstable::batch::{Cells, Deletion, Expiry, MutationBatch, NO_DELETION_TIME, NO_TIMESTAMP, Values};
+use crate::sstable::batch::{
+    Cells, Deletion, Expiry, MutationBatch, NO_DELETION_TIME, NO_TIMESTAMP, Values, number_of,
+};
 
 /// The price of a cell that is looked at, and of one that is listed.
 const LOOK_PRICE: Price = Price::per_kilovalue(10 << 10);

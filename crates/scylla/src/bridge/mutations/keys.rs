@@ -13,9 +13,9 @@ use super::cells::Filling;
 use super::decode::{Decoder, Effort, Found, Progress};
 use super::leaf::{LeafBuilder, Source};
 use super::plan::ColumnPlan;
-use super::rows::{NO_ROW, Rows, number_of};
+use super::rows::{NO_ROW, Rows};
 use super::shape::Multi;
-use crate::sstable::batch::{Cells, EntryKind, MutationBatch, Sparse, Values};
+use crate::sstable::batch::{Cells, EntryKind, MutationBatch, Sparse, Values, number_of};
 
 /// The price of a key, and of a row that repeats it.
 const KEY_PRICE: Price = Price::per_kilovalue(25 << 10);

@@ -10,8 +10,7 @@ use marquetry_parquet::batch::{Batch, Value};
 
 use super::encode::LeafReader;
 use super::plan::CellLeaves;
-use super::rows::number_of;
-use crate::sstable::batch::{Expiry, NO_DELETION_TIME};
+use crate::sstable::batch::{Expiry, NO_DELETION_TIME, number_of};
 
 /// The price of an exception that is read, and of its bytes.
 const LISTED_PRICE: Price = Price { kib: 200, kilovalue: 150 << 10 };

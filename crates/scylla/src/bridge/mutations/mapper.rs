@@ -13,12 +13,12 @@ use marquetry_parquet::schema::Schema;
 use super::append::{bytes_of, drop_first, move_cells};
 use super::partition_work::PartitionWork;
 use super::plan::Plan;
-use super::rows::{Rows, number_of};
+use super::rows::Rows;
 use super::statics::{Statics, cells_of};
 use super::work::Work;
 use super::{MutationMapping, Present};
 use crate::sstable::TableColumns;
-use crate::sstable::batch::{Continues, EntryKind, MutationBatch};
+use crate::sstable::batch::{Continues, EntryKind, MutationBatch, number_of};
 
 /// The price of a cell that is moved to the batch that its row began in: of its bytes, and of itself.
 const MOVE_PRICE: Price = Price { kib: 200, kilovalue: 10 << 10 };

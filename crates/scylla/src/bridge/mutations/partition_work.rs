@@ -12,13 +12,13 @@ use super::cells::number_bytes;
 use super::decode::{Decoder, Effort, Found, Progress};
 use super::keys::component;
 use super::leaf::{LeafBuilder, Source, Store};
-use super::rows::{NO_ROW, number_of, ruled_out};
+use super::rows::{NO_ROW, ruled_out};
 use super::shape::Multi;
 use super::survey::Walk;
 use super::verbatim::{ColumnPlan, DeletionPlan, LeafPlan, ValuePlan, Verbatim};
 use crate::sstable::batch::{
     Cells, Continues, Deletion, EntryKind, Expiry, MutationBatch, NO_DELETION_TIME, NO_TIMESTAMP, Sparse,
-    Values,
+    Values, number_of,
 };
 
 /// The price of a place for a cell, and of a cell.

@@ -6,7 +6,7 @@ use core::ops::Range;
 use marquetry_base::Error;
 use marquetry_base::cast::usize_of_u32;
 
-use crate::sstable::batch::{Continues, Deletion, EntryKind, MutationBatch};
+use crate::sstable::batch::{Continues, Deletion, EntryKind, MutationBatch, number_of};
 
 /// The row of an entry that has none.
 pub(super) const NO_ROW: u32 = u32::MAX;
@@ -250,12 +250,6 @@ fn set(of_entry: &mut [u32], entry: usize, row: usize) {
     if let Some(of) = of_entry.get_mut(entry) {
         *of = number_of(row);
     }
-}
-
-/// A number of things in a batch, which is below 2^32.
-#[inline]
-pub(super) fn number_of(count: usize) -> u32 {
-    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 /// A fault of statistics, by which columns were left out.

@@ -15,9 +15,9 @@ use super::decode::{Decoder, Effort, Found, Progress};
 use super::keys::{builders, finished};
 use super::leaf::{LeafBuilder, Source};
 use super::plan::ColumnPlan;
-use super::rows::{Rows, number_of};
+use super::rows::Rows;
 use super::shape::{Kind, Multi};
-use crate::sstable::batch::{Cells, Continues, EntryKind, MutationBatch, Strings, Values};
+use crate::sstable::batch::{Cells, Continues, EntryKind, MutationBatch, Strings, Values, number_of};
 
 /// The price of a row that repeats a value, and of an element of one.
 const REPEAT_PRICE: Price = Price::per_kilovalue(3 << 10);

@@ -9,8 +9,7 @@ use alloc::vec::Vec;
 use marquetry_base::cast::usize_of_u32;
 use marquetry_base::{Budget, Price};
 
-use super::rows::number_of;
-use crate::sstable::batch::{EntryKind, Expiry, MutationBatch, NO_TIMESTAMP, Sparse};
+use crate::sstable::batch::{EntryKind, Expiry, MutationBatch, NO_TIMESTAMP, Sparse, number_of};
 
 /// The price of a cell that is looked at.
 const VOTE_PRICE: Price = Price::per_kilovalue(8 << 10);

@@ -11,10 +11,9 @@ use marquetry_parquet::schema::Schema;
 
 use super::back::{Back, Last};
 use super::plan::Plan;
-use super::rows::number_of;
 use super::{MutationMapping, Present};
 use crate::sstable::TableColumns;
-use crate::sstable::batch::MutationBatch;
+use crate::sstable::batch::{MutationBatch, number_of};
 
 /// What a step of an [`Unmapper`] brings.
 #[derive(Debug)]

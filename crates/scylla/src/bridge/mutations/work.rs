@@ -14,10 +14,10 @@ use super::exceptions::{Exceptions, Looked};
 use super::keys;
 use super::leaf::{flat, validity_of};
 use super::plan::{MutationLeaves, Plan};
-use super::rows::{NO_ROW, RowKind, Rows, number_of, ruled_out};
+use super::rows::{NO_ROW, RowKind, Rows, ruled_out};
 use super::statics::{Repeating, Sources, Statics};
 use super::survey::Survey;
-use crate::sstable::batch::{EntryKind, Expiry, MutationBatch, NO_DELETION_TIME, NO_TIMESTAMP};
+use crate::sstable::batch::{EntryKind, Expiry, MutationBatch, NO_DELETION_TIME, NO_TIMESTAMP, number_of};
 
 /// The price of a row, in a column that says what it is.
 const ROW_PRICE: Price = Price::per_kilovalue(4 << 10);

@@ -2,13 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::sstable::batch::{Cells, MutationBatch, Strings, Values};
-
-/// A number of things in a batch, of which there are never more than 32 bits count: each takes a byte of data at least.
-#[inline]
-pub(in crate::sstable) fn number_of(count: usize) -> u32 {
-    u32::try_from(count).unwrap_or(u32::MAX)
-}
+use crate::sstable::batch::{Cells, MutationBatch, Strings, Values, number_of};
 
 /// Notes what adding a string moves, if there is no room.
 #[inline]

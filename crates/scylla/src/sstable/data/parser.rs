@@ -13,11 +13,11 @@ use alloc::vec::Vec;
 use marquetry_base::cast::{bits_i64, u64_of, usize_of, usize_of_u32};
 use marquetry_base::{Error, Limit, Limits, Result};
 
-use super::fill::{continue_entry, continue_partition, note_growth, number_of, push_empty, push_value};
+use super::fill::{continue_entry, continue_partition, note_growth, push_empty, push_value};
 use super::layout::{BITMAP_COLUMNS_MAX, Layout};
 use super::value::{Large, Next, SLICE_BYTES};
 use crate::sstable::batch::{
-    Continues, Deletion, EntryKind, Expiry, MutationBatch, NO_DELETION_TIME, NO_TIMESTAMP, Values,
+    Continues, Deletion, EntryKind, Expiry, MutationBatch, NO_DELETION_TIME, NO_TIMESTAMP, Values, number_of,
 };
 use crate::sstable::elements::{Cursor, Fault};
 

@@ -7,8 +7,9 @@ use marquetry_base::cast::{u64_of, usize_of_u32};
 use marquetry_base::{Error, Result};
 
 use super::rules::{Life, Marker};
-use crate::sstable::batch::{Cells, Continues, Deletion, EntryKind, MutationBatch, Strings, Values};
-use crate::sstable::data::fill::number_of;
+use crate::sstable::batch::{
+    Cells, Continues, Deletion, EntryKind, MutationBatch, Strings, Values, number_of,
+};
 
 /// A stream of batches, of which one is used, and the next one may be there already.
 #[derive(Debug)]

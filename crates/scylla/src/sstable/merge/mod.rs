@@ -65,8 +65,7 @@ use self::plan::{Plan, side};
 use self::row::{Context, Flow, ROW_PRICE, Row};
 use self::rules::{later, supersedes};
 use super::TableColumns;
-use super::batch::{Continues, Deletion, EntryKind, MutationBatch};
-use super::data::fill::number_of;
+use super::batch::{Continues, Deletion, EntryKind, MutationBatch, number_of};
 
 pub use self::options::{Liveness, MergeOptions, Partitioner, Ties};
 

@@ -10,9 +10,9 @@ use super::plan::Plan;
 use super::rules::{Life, Marker};
 use crate::sstable::batch::{
     Cells, Continues, Deletion, Entries, EntryKind, Expiry, MutationBatch, NO_TIMESTAMP, Sparse, Strings,
-    Values,
+    Values, number_of,
 };
-use crate::sstable::data::fill::{continue_entry, continue_partition, number_of, push_empty, push_value};
+use crate::sstable::data::fill::{continue_entry, continue_partition, push_empty, push_value};
 
 /// Entries, or partitions, after which a batch is full.
 pub(super) const BATCH_ENTRIES: usize = 8192;

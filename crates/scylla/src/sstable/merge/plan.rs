@@ -8,9 +8,8 @@ use marquetry_base::cast::{u64_of, usize_of_u32};
 use marquetry_base::{Error, Limit, Limits, Result};
 
 use crate::sstable::TableColumns;
-use crate::sstable::batch::{Cells, ClusteringColumn, Entries, EntryKind, MutationBatch, Values};
+use crate::sstable::batch::{Cells, ClusteringColumn, Entries, EntryKind, MutationBatch, Values, number_of};
 use crate::sstable::compare::Comparator;
-use crate::sstable::data::fill::number_of;
 
 /// The columns of a table.
 #[derive(Debug)]

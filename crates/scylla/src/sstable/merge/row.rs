@@ -14,10 +14,9 @@ use super::options::{Liveness, MergeOptions, Ties};
 use super::output::{CELL_PRICE, ENTRY_PRICE, Output, Part};
 use super::plan::Plan;
 use super::rules::{Life, Marker, compare_cells, compare_counters, deletes, later, supersedes};
-use crate::sstable::batch::{Deletion, EntryKind, MutationBatch, Values};
+use crate::sstable::batch::{Deletion, EntryKind, MutationBatch, Values, number_of};
 use crate::sstable::compare::compare_bytes;
 use crate::sstable::counter;
-use crate::sstable::data::fill::number_of;
 
 /// The price of a look at a column of a row in one input.
 const COLUMN_PRICE: Price = Price::per_kilovalue(9 << 10);
