@@ -504,3 +504,15 @@ fn fixtures_have_the_rows_that_were_written() {
     }
     assert!(read >= 4, "no fixtures");
 }
+
+/// A snapshot of a view has the view's definition, and not its table's.
+#[test]
+fn a_view_alone_names_the_keys() {
+    let folder = Folder::new();
+    let snapshot = folder.root().join("snapshot");
+    copy_sstables("oa-2", &snapshot);
+    let view = "CREATE MATERIALIZED VIEW ks.v AS SELECT * FROM ks.u WHERE a IS NOT NULL AND b IS NOT NULL PRIMARY KEY (a, b);";
+    fs::write(snapshot.join("schema.cql"), view).unwrap();
+    let lines = csv(&[&address(&snapshot), "--mapping", "logical"]);
+    assert!(lines[0].starts_with("a,b,"), "{}", lines[0]);
+}
