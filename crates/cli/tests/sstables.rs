@@ -516,3 +516,33 @@ fn a_view_alone_names_the_keys() {
     let lines = csv(&[&address(&snapshot), "--mapping", "logical"]);
     assert!(lines[0].starts_with("a,b,"), "{}", lines[0]);
 }
+
+/// Of a column that was dropped and added again, values of before do not count: neither in a row nor in a collection.
+#[test]
+fn what_was_written_before_a_column_was_dropped_is_left_out() {
+    let folder = Folder::new();
+    let schema = folder.root().join("schema.cql");
+    let table = fs::read_to_string(table().join("schema.cql")).unwrap();
+    let source = address(self::table());
+    let rows = |statements: &str| {
+        fs::write(&schema, format!("{table}\n{statements}")).unwrap();
+        csv(&[&source, "--mapping", "logical", "--at", "2027-01-01", "--schema", schema.to_str().unwrap()])
+    };
+    let before = rows("");
+    let after = rows(
+        "ALTER TABLE ks.t DROP (v, tags) USING TIMESTAMP 1000000;\nALTER TABLE ks.t ADD v int;\nALTER TABLE ks.t ADD tags set<text>;",
+    );
+    let number = |line: &str| line.splitn(5, ',').nth(3).unwrap().to_owned();
+    assert_eq!(before.len(), after.len(), "rows have markers");
+    for (before, after) in before.iter().zip(&after).skip(1) {
+        let key = |line: &str| line.splitn(4, ',').take(3).collect::<Vec<_>>().join(",");
+        assert_eq!(key(before), key(after));
+        let v = number(before);
+        // Only these two were written later.
+        assert_eq!(number(after), if ["100", "900"].contains(&&*v) { v } else { String::new() }, "{after}");
+        assert!(after.ends_with(','), "{after}");
+    }
+    // Of a column that was not added again there is nothing.
+    let dropped = rows("ALTER TABLE ks.t DROP v USING TIMESTAMP 1500000;");
+    assert_eq!(dropped[0], "pk,ck,st,tags");
+}

@@ -80,12 +80,9 @@ pub fn draw(report: &Report, axis: &Axis) -> String {
             names.push(name);
         }
     }
-    let mut groups: Vec<&str> = report.rows.iter().map(|row| row.group.as_str()).collect();
-    groups.dedup();
     let mut body = legend(&report.title, &names);
     let mut y = HEADER_HEIGHT;
-    for group in groups {
-        let rows: Vec<&Row> = report.rows.iter().filter(|row| row.group == group).collect();
+    for (group, rows) in report.groups() {
         y = draw_group(&mut body, y, group, &rows, &names, axis);
     }
     format!(

@@ -151,13 +151,22 @@ impl Report {
         if chart {
             let _ = writeln!(text, "![{}]({}.svg)\n", self.title, self.name);
         }
-        let mut groups: Vec<&str> = self.rows.iter().map(|row| row.group.as_str()).collect();
-        groups.dedup();
-        for group in groups {
-            let rows: Vec<&Row> = self.rows.iter().filter(|row| row.group == group).collect();
+        for (group, rows) in self.groups() {
             text += &table(group, &rows);
         }
         text
+    }
+
+    /// The groups, each once, in the order of their first rows, and their rows.
+    pub fn groups(&self) -> Vec<(&str, Vec<&Row>)> {
+        let mut groups: Vec<(&str, Vec<&Row>)> = Vec::new();
+        for row in &self.rows {
+            match groups.iter_mut().find(|(group, _)| *group == row.group) {
+                Some((_, rows)) => rows.push(row),
+                None => groups.push((&row.group, vec![row])),
+            }
+        }
+        groups
     }
 
     fn verdict(&self) -> String {
@@ -307,5 +316,21 @@ mod tests {
         assert_eq!(json["rows"][1]["holds"], json!(false));
         assert_eq!(json["rows"][1]["peers"], json!({ "slow": 40.0, "fast": 20.0 }));
         assert_eq!(json["rows"][1]["rounds"], json!(3));
+    }
+
+    #[test]
+    fn rows_of_a_group_are_in_one_table_wherever_they_come() {
+        let of = |group: &str| Row { group: group.to_owned(), ..row(Better::Lower, Some(20.0), 30.0) };
+        let report = Report {
+            name: "test".to_owned(),
+            title: "A test".to_owned(),
+            notes: vec![],
+            setting: json!({}),
+            rows: vec![of("one core"), of("two cores"), of("one core")],
+        };
+        let groups: Vec<(&str, usize)> =
+            report.groups().into_iter().map(|(group, rows)| (group, rows.len())).collect();
+        assert_eq!(groups, [("one core", 2), ("two cores", 1)]);
+        assert_eq!(report.markdown(false).matches("## one core").count(), 1);
     }
 }

@@ -32,6 +32,7 @@ pub mod compression_info;
 pub mod counter;
 mod data;
 mod definition;
+mod dropped;
 mod elements;
 pub mod filter;
 pub mod index;

@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 use marquetry_base::{Error, Result};
 
 use super::batch::{Cells, MutationBatch, Strings, Values};
+use super::dropped::leave_out_before;
 use super::elements::name as printed;
 use super::marshal::MarshalType;
 use super::statistics::{HeaderColumn, SerializationHeader};
@@ -32,6 +33,8 @@ pub struct TableColumns {
     pub regulars: Vec<HeaderColumn>,
     /// Columns that SSTables have and the table does not.
     left_out: BTreeMap<Vec<u8>, MarshalType>,
+    /// Columns that were dropped once and added again, and when they were dropped.
+    dropped: BTreeMap<Vec<u8>, i64>,
 }
 
 /// A column of the primary key.
@@ -98,6 +101,7 @@ impl TableColumns {
             statics,
             regulars,
             left_out: BTreeMap::new(),
+            dropped: BTreeMap::new(),
         };
         columns.partition_key = columns.keys(key, "pk", names.map(|names| &names.partition_key))?;
         columns.clustering =
@@ -119,6 +123,13 @@ impl TableColumns {
     pub fn left_out(&self) -> impl Iterator<Item = &[u8]> {
         let has_values = |(_, kind): &(&Vec<u8>, &MarshalType)| **kind != MarshalType::Empty;
         self.left_out.iter().filter(has_values).map(|(name, _)| name.as_slice())
+    }
+
+    /// Takes notice that a column was dropped once, and added again: what was written to it at or before that time is left out of batches,
+    /// as servers leave it out.
+    pub fn leave_out_before(&mut self, name: &str, timestamp: i64) {
+        let latest = self.dropped.entry(name.as_bytes().to_vec()).or_insert(timestamp);
+        *latest = timestamp.max(*latest);
     }
 
     /// The columns that have cells: the static ones, and then the others.
@@ -145,7 +156,7 @@ impl TableColumns {
         let mut columns = Vec::new();
         for column in header.statics.iter().chain(&header.regulars) {
             if self.left_out.contains_key(&column.name) {
-                columns.push(Mapped { number: None, becomes_bytes: false });
+                columns.push(Mapped { number: None, becomes_bytes: false, dropped_at: None });
                 continue;
             }
             let found =
@@ -155,13 +166,13 @@ impl TableColumns {
                 return Err(Error::misuse(format!("the table has no column {name}")));
             };
             let becomes_bytes = is_string(&of_table.kind) && !is_string(&column.kind);
-            columns.push(Mapped { number: Some(number), becomes_bytes });
+            let dropped_at = self.dropped.get(&column.name).copied();
+            columns.push(Mapped { number: Some(number), becomes_bytes, dropped_at });
         }
         let is_same = columns.len() == all.len()
-            && columns
-                .iter()
-                .enumerate()
-                .all(|(at, column)| column.number == Some(at) && !column.becomes_bytes);
+            && columns.iter().enumerate().all(|(at, column)| {
+                *column == Mapped { number: Some(at), becomes_bytes: false, dropped_at: None }
+            });
         Ok(ColumnMap {
             columns,
             is_same,
@@ -237,6 +248,8 @@ struct Mapped {
     number: Option<usize>,
     /// Its values are numbers here, and strings in the table.
     becomes_bytes: bool,
+    /// Cells that are not newer are left out.
+    dropped_at: Option<i64>,
 }
 
 impl ColumnMap {
@@ -269,6 +282,9 @@ impl ColumnMap {
         let columns = self.empty.iter().map(new).collect();
         let cells = core::mem::replace(&mut batch.columns, columns);
         for (mapped, mut cells) in self.columns.iter().zip(cells) {
+            if let Some(dropped_at) = mapped.dropped_at {
+                leave_out_before(dropped_at, &mut cells, &batch.entries.timestamps);
+            }
             if mapped.becomes_bytes {
                 to_bytes(&mut cells);
             }

@@ -186,7 +186,10 @@ fn by(
     is_given: bool,
 ) -> Result<Option<Defined>> {
     let defined = |table: &TableDef| {
-        let columns = TableColumns::of_definition(headers, table, &made.types)?;
+        let mut columns = TableColumns::of_definition(headers, table, &made.types)?;
+        for dropped in made.dropped.iter().filter(|it| it.table == table.table) {
+            columns.leave_out_before(dropped.name.as_str(), dropped.timestamp);
+        }
         let name = Some(table.table.to_string());
         Ok(Defined { columns, name, from: None, nameless: None, liveness: Some(Liveness::Anything) })
     };

@@ -23,6 +23,20 @@ pub struct Definitions {
     pub views: Vec<ViewDef>,
     /// `CREATE TYPE`.
     pub types: Vec<TypeDef>,
+    /// Columns that were dropped, and when: `ALTER TABLE … DROP … USING TIMESTAMP …`, or `DROPPED COLUMN RECORD …`. Those that were added again
+    /// are columns of their table, too.
+    pub dropped: Vec<DroppedColumn>,
+}
+
+/// A column that was dropped at a time: what was written to it at or before that is not there any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DroppedColumn {
+    /// Its table.
+    pub table: TableName,
+    /// Its name.
+    pub name: Name,
+    /// The last write time that does not count: microseconds since 1970.
+    pub timestamp: i64,
 }
 
 /// A materialized view: its name and its key. Its columns have the types that they have in its table.
@@ -213,13 +227,17 @@ impl<'a> Parser<'a> {
         let clustering = clustering.collect::<Parsed<Vec<_>>>()?;
         let mut made =
             TableDef { table, if_not_exists: false, columns, partition_key, clustering, comment: None };
-        self.read_orders(&mut made)?;
+        self.read_options(&mut made)?;
         Ok(made)
     }
 
-    /// Reads a table's options up to the end of the statement: of them, the clustering order counts here.
-    fn read_orders(&mut self, table: &mut TableDef) -> Parsed<()> {
+    /// Reads a table's options up to the end of the statement: of them, the clustering order counts here, and what was dropped.
+    fn read_options(&mut self, table: &mut TableDef) -> Parsed<()> {
         while !self.is_at_end_of_statement() {
+            if self.take_word("dropped") {
+                self.read_dropped_record(&table.table)?;
+                continue;
+            }
             if !self.take_word("clustering") {
                 self.skip_token()?;
                 continue;
@@ -246,6 +264,48 @@ impl<'a> Parser<'a> {
             self.expect_char(')', "a closing parenthesis")?;
         }
         Ok(())
+    }
+
+    /// `DROPPED COLUMN RECORD name type USING TIMESTAMP …`, after its first word.
+    fn read_dropped_record(&mut self, table: &TableName) -> Parsed<()> {
+        if !self.take_word("column") {
+            return Ok(());
+        }
+        self.expect_word("record", "RECORD")?;
+        let name = self.read_name()?;
+        while !self.is_at_end_of_statement() && !self.is_word("using") {
+            self.skip_token()?;
+        }
+        let timestamp = self.take_timestamp()?;
+        self.note_dropped(table, [name], timestamp);
+        Ok(())
+    }
+
+    /// `USING TIMESTAMP …`, if it is there.
+    fn take_timestamp(&mut self) -> Parsed<Option<i64>> {
+        if !self.take_word("using") {
+            return Ok(None);
+        }
+        self.expect_word("timestamp", "TIMESTAMP")?;
+        self.skip_space();
+        let is_digit = |c: char| c == '-' || c.is_ascii_digit();
+        let end = self.rest.find(|c| !is_digit(c)).unwrap_or(self.rest.len());
+        let Ok(timestamp) = self.rest[..end].parse() else {
+            return Err(self.unexpected("a time in microseconds"));
+        };
+        self.rest = &self.rest[end..];
+        Ok(Some(timestamp))
+    }
+
+    fn note_dropped(
+        &mut self,
+        table: &TableName,
+        names: impl IntoIterator<Item = Name>,
+        timestamp: Option<i64>,
+    ) {
+        let Some(timestamp) = timestamp else { return };
+        let dropped = |name| DroppedColumn { table: table.clone(), name, timestamp };
+        self.made.dropped.extend(names.into_iter().map(dropped));
     }
 
     fn read_column(&mut self) -> Parsed<ColumnDef> {
@@ -324,9 +384,11 @@ impl<'a> Parser<'a> {
                 return Ok(());
             }
             let is_list = self.take_char('(');
+            let mut names = Vec::new();
             loop {
                 let name = self.read_name()?;
-                self.drop_column(at, name)?;
+                self.drop_column(at, name.clone())?;
+                names.push(name);
                 if !self.take_char(',') {
                     break;
                 }
@@ -334,6 +396,9 @@ impl<'a> Parser<'a> {
             if is_list {
                 self.expect_char(')', "a closing parenthesis")?;
             }
+            let timestamp = self.take_timestamp()?;
+            let table = self.made.tables[at].table.clone();
+            self.note_dropped(&table, names, timestamp);
         } else if self.take_word("rename") {
             let (old, new) = self.read_renaming()?;
             let column = self.made.tables[at].columns.iter_mut().find(|column| column.name == old);
@@ -670,6 +735,7 @@ mod tests {
             CREATE INDEX IF NOT EXISTS i ON ks.t (un);";
         let made = parse(text);
         assert_eq!(made.types[0].fields.len(), 3);
+        assert_eq!(dropped(&made), [("old", 1000)]);
         assert_eq!(
             table(text),
             "CREATE TABLE ks.t ( pk int, ck bigint, st text STATIC, un ks.addr, x text, PRIMARY KEY (pk, ck) ) WITH CLUSTERING \
@@ -677,16 +743,21 @@ mod tests {
         );
     }
 
+    fn dropped(made: &Definitions) -> Vec<(&str, i64)> {
+        made.dropped.iter().map(|column| (column.name.as_str(), column.timestamp)).collect()
+    }
+
     #[test]
     fn columns_that_were_dropped_and_added() {
         let text = "CREATE TABLE ks.t (old int, pk int, ck int, a int, b text, PRIMARY KEY (pk, ck)) WITH ID = 1;
-            ALTER TABLE ks.t DROP old USING TIMESTAMP 10; ALTER TABLE ks.t DROP (a, b); ALTER TABLE ks.t ADD a bigint static;
+            ALTER TABLE ks.t DROP old USING TIMESTAMP 10; ALTER TABLE ks.t DROP (a, b) USING TIMESTAMP -11; ALTER TABLE ks.t ADD a bigint static;
             ALTER TABLE ks.t ADD (c int, d int); ALTER TABLE ks.t RENAME pk TO key; ALTER TABLE ks.t WITH comment = 'x';
             ALTER KEYSPACE ks WITH x = 1;";
         assert_eq!(
             table(text),
             "CREATE TABLE ks.t ( key int, ck int, a bigint STATIC, c int, d int, PRIMARY KEY (key, ck) );"
         );
+        assert_eq!(dropped(&parse(text)), [("old", 10), ("a", -11), ("b", -11)]);
         let text = "CREATE TYPE ks.u (a int); ALTER TYPE ks.u ADD b text; ALTER TYPE ks.u RENAME a TO c;";
         let fields: Vec<String> =
             parse(text).types[0].fields.iter().map(|(name, kind)| format!("{name} {kind}")).collect();
@@ -765,6 +836,10 @@ mod tests {
                 "line 1: a is not a column of the table",
             ),
             ("CREATE TABLE t (\"a int PRIMARY KEY)", "line 1: a quoted name has no closing quote"),
+            (
+                "CREATE TABLE t (a int PRIMARY KEY, b int); ALTER TABLE t DROP b USING TIMESTAMP x",
+                "line 1: \"x\" where a time in microseconds is expected",
+            ),
             ("DROP TABLE 'x", "line 1: the text ends where a closing quote is expected"),
         ] {
             assert_eq!(said(text), error, "{text}");
