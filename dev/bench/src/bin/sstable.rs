@@ -11,10 +11,10 @@ use marquetry_bench::{clock, stats};
 use serde_json::json;
 
 const USAGE: &str = "usage: bench-sstable --files DIR --out DIR --bin DIR --marquetry PROGRAM --cassandra CASSANDRA.SH --maker MAKETABLES.JAVA
-                     [--cqlite PROGRAM] [--rows 5000000] [--dump-rows 200000] [--rounds 5] [--only WORDS]
+                     [--cqlite PROGRAM] [--rows 5000000] [--dump-rows 200000] [--rounds 5] [--only WORDS] [--folder DIR]
 
 --cqlite is the program of dev/bench/cqlite; --dump-rows is how many rows sstabledump reads (its speed does not depend on it); --only keeps the
-tables whose name has all of the words.";
+tables whose name has all of the words; --folder is where Parquet files are written: in memory (/dev/shm).";
 
 /// Tables, and what a core is to reach: rows a second, or bytes of data a second.
 const TABLES: [(&str, &str, Bar); 4] = [
@@ -61,11 +61,18 @@ struct Options {
     dump_rows: u64,
     rounds: usize,
     only: Vec<String>,
+    folder: PathBuf,
 }
 
 impl Options {
     fn parse() -> Result<Options, String> {
-        let mut options = Options { rows: 5_000_000, dump_rows: 200_000, rounds: 5, ..Options::default() };
+        let mut options = Options {
+            rows: 5_000_000,
+            dump_rows: 200_000,
+            rounds: 5,
+            folder: PathBuf::from("/dev/shm"),
+            ..Options::default()
+        };
         let mut arguments = std::env::args().skip(1);
         while let Some(name) = arguments.next() {
             let value = arguments.next().ok_or(USAGE)?;
@@ -80,6 +87,7 @@ impl Options {
                 "--cqlite" => options.cqlite = Some(value.into()),
                 "--rows" => options.rows = number()?,
                 "--dump-rows" => options.dump_rows = number()?,
+                "--folder" => options.folder = value.into(),
                 "--rounds" => options.rounds = value.parse().map_err(|_| USAGE.to_owned())?,
                 "--only" => options.only = value.split_whitespace().map(str::to_owned).collect(),
                 _ => return Err(format!("{name} {value}?\n{USAGE}")),
@@ -117,7 +125,7 @@ fn run(options: &Options) -> Result<(), String> {
             ),
             "A scan ends in each contestant's own form of rows: ours batches in columns, with all checksums (chunks and digest) verified; cqlite-core's its stream of batches of rows; \
              sstabledump's JSON to /dev/null (without the start of its JVM, measured by an SSTable of one row). To Parquet: `marquetry copy sstable:DIR FILE` from start to end, \
-             with SNAPPY, on so many threads."
+             with SNAPPY, into memory (/dev/shm), on so many threads."
                 .to_owned(),
             format!("cqlite-core 0.18.0, Cassandra 5.0.9. {}.", clock::processor()),
         ],
@@ -205,7 +213,7 @@ fn measure(options: &Options, name: &str, made_by: &str, bar: Bar) -> Result<Vec
         for threads in ["1", "2"] {
             let mut times = Vec::new();
             for _ in 0..options.rounds {
-                let out = options.files.join("sstable-out.parquet");
+                let out = options.folder.join("sstable-out.parquet");
                 let mut command = if threads == "1" {
                     pinned(&options.marquetry)
                 } else {

@@ -239,6 +239,18 @@ impl Rows {
         (partition, self.partition_ends.get(partition).map_or(self.count, |end| usize_of_u32(*end)))
     }
 
+    /// The same for a row of this partition or of one of the next: it is found by walking there.
+    pub(super) fn partition_from(&self, mut partition: usize, row: usize) -> (usize, usize) {
+        while let Some(end) = self.partition_ends.get(partition) {
+            let end = usize_of_u32(*end);
+            if end > row {
+                return (partition, end);
+            }
+            partition += 1;
+        }
+        (partition, self.count)
+    }
+
     /// The rows of a partition.
     pub(super) fn of_partition(&self, partition: usize) -> Range<usize> {
         let end = |at: usize| self.partition_ends.get(at).map_or(0, |end| usize_of_u32(*end));

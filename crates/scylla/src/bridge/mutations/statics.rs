@@ -102,9 +102,14 @@ impl<'a> Sources<'a> {
 
     /// The end of the rows from this one on that fit a batch of Parquet: at least one, if there is one.
     fn fitting(&self, plans: &[ColumnPlan], from: usize, budget: &mut Budget<'_>) -> usize {
+        if plans.iter().all(is_leaf) {
+            return self.rows.count;
+        }
         let (mut end, mut left) = (from, REPEATED_BYTES_MAX);
+        let mut partition = self.rows.partition_of(from).0;
         while end < self.rows.count {
-            let (partition, of) = self.rows.partition_of(end);
+            let of;
+            (partition, of) = self.rows.partition_from(partition, end);
             let several = plans.iter().enumerate().filter(|(_, plan)| !is_leaf(plan));
             let parts = several.filter_map(|(number, _)| self.cells(number, partition));
             let bytes: u64 = parts.map(|(cells, range)| bytes_in(cells, &range)).sum();
@@ -163,6 +168,8 @@ struct Leaf {
     leaves: Vec<LeafBuilder>,
     decoder: Decoder,
     row: usize,
+    /// A partition before that of the row, or that one.
+    partition: usize,
     /// Of its value, what is copied, and the rest.
     copied: Strings,
     part: usize,
@@ -177,6 +184,7 @@ impl Leaf {
             leaves: builders(plan, &[]),
             decoder: Decoder::default(),
             row,
+            partition: 0,
             copied: Strings::default(),
             part: 0,
             value: None,
@@ -193,7 +201,8 @@ impl Leaf {
         budget: &mut Budget<'_>,
     ) -> Result<Option<Vec<ColumnBatch>>> {
         while self.row < rows.end {
-            let (partition, of) = sources.rows.partition_of(self.row);
+            let (partition, of) = sources.rows.partition_from(self.partition, self.row);
+            self.partition = partition;
             let times = of.min(rows.end) - self.row;
             let alive = sources.cells(number, partition).and_then(|(cells, mut range)| {
                 let is_alive = |cell: &usize| cells.tombstones.get(number_of(*cell)).is_none();
