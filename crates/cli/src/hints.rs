@@ -16,6 +16,7 @@ pub(crate) fn of_option(option: &str) -> Option<&'static str> {
         "definition" => {
             "--schema FILE (--schema-file, of show) gives their CREATE TABLE, 'none' stands for no definition"
         }
+        "footer_bytes_max" => "--footer-bytes admits a larger one",
         "formats" => "--from csv or --from jsonl says that it is text",
         "header" => "--header no takes it for a row, --header yes for the names of columns",
         "hive" => "--hive off takes directories for names only",

@@ -84,6 +84,10 @@ pub(crate) struct FileArgs {
     #[arg(long, value_parser = parse_bytes::<NonZeroU64>, value_name = "BYTES", help_heading = "Parquet file")]
     row_group_bytes: Option<NonZeroU64>,
 
+    /// Maximum size of the footer [default: 100000000, the most that pyarrow and Spark read]
+    #[arg(long, value_parser = parse_bytes::<NonZeroU64>, value_name = "BYTES", help_heading = "Parquet file")]
+    footer_bytes: Option<NonZeroU64>,
+
     /// Maximum rows per page [default: 20000]
     #[arg(long, value_parser = parse_count::<NonZeroUsize>, value_name = "N", help_heading = "Parquet file")]
     page_rows: Option<NonZeroUsize>,
@@ -187,6 +191,7 @@ impl FileArgs {
             (self.locator, "--locator", &[Parquet]),
             (self.row_group_rows.is_some(), "--row-group-rows", &[Parquet]),
             (self.row_group_bytes.is_some(), "--row-group-bytes", &[Parquet]),
+            (self.footer_bytes.is_some(), "--footer-bytes", &[Parquet]),
             (self.page_rows.is_some(), "--page-rows", &[Parquet]),
             (self.page_bytes.is_some(), "--page-bytes", &[Parquet]),
             (self.sort.is_some(), "--sort", &[Order]),
@@ -299,6 +304,7 @@ impl FileArgs {
         write.column.level = self.level;
         write.row_group_rows = self.row_group_rows.map_or(write.row_group_rows, NonZeroU64::get);
         write.row_group_bytes = self.row_group_bytes.map_or(write.row_group_bytes, NonZeroU64::get);
+        write.footer_bytes_max = self.footer_bytes.map_or(write.footer_bytes_max, NonZeroU64::get);
         write.page_rows = self.page_rows.map_or(write.page_rows, NonZeroUsize::get);
         write.page_bytes = self.page_bytes.map_or(write.page_bytes, NonZeroUsize::get);
         write.locator = self.locator;

@@ -14,7 +14,7 @@ use marquetry_base::{
 };
 
 use super::column::{ColumnWriter, Shared};
-use super::footer::Tail;
+use super::footer::{FooterRoom, Tail};
 use super::group::{Ended, Ending, GroupSteps};
 use super::locator::LocatorSteps;
 use super::options::{WriteOptions, check_names};
@@ -333,7 +333,7 @@ impl FileWriter {
                             let steps = LocatorSteps::new(&self.ending, self.out.position());
                             State::Locator(Box::new(steps))
                         } else {
-                            State::Footer(Tail::new(self.shared.options.limits))
+                            State::Footer(Tail::new(FooterRoom::of(&self.shared.options)))
                         };
                     }
                     None
@@ -341,7 +341,7 @@ impl FileWriter {
                 State::Locator(steps) => {
                     if let Some(found) = steps.step(&mut self.ending, &mut self.out, budget)? {
                         self.ending.announce(found, self.out.position());
-                        self.state = State::Footer(Tail::new(self.shared.options.limits));
+                        self.state = State::Footer(Tail::new(FooterRoom::of(&self.shared.options)));
                     }
                     None
                 }

@@ -5,8 +5,11 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Budget, Bytes, Error, Failed, Limit, Limits, Machine, Object, Result, Segmented, Step};
+use marquetry_base::{
+    Budget, Bytes, Detail, Error, Failed, Limit, Limits, Machine, Object, Result, Segmented, Step,
+};
 
+use super::options::WriteOptions;
 use crate::format::write::{
     ChunkPlaces, FooterSource, FooterSteps, GroupHead, write_chunk, write_chunk_metadata,
 };
@@ -39,7 +42,7 @@ impl FooterWriter {
         Ok(FooterWriter {
             object,
             source: Metadata(metadata),
-            tail: Tail::new(Limits::TRUSTED),
+            tail: Tail::new(FooterRoom { limits: Limits::TRUSTED, most: u64::MAX }),
             failed: Failed::default(),
         })
     }
@@ -70,19 +73,46 @@ impl Machine for FooterWriter {
     }
 }
 
+/// How long a footer may be.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FooterRoom {
+    limits: Limits,
+    /// See [`WriteOptions::footer_bytes_max`].
+    most: u64,
+}
+
+impl FooterRoom {
+    pub(super) fn of(options: &WriteOptions) -> FooterRoom {
+        FooterRoom { limits: options.limits, most: options.footer_bytes_max }
+    }
+
+    /// Fails if a footer is, or will be, of more bytes than its readers take.
+    pub(super) fn check(&self, bytes: u64) -> Result<()> {
+        self.limits.check(Limit::FooterBytes, bytes)?;
+        if bytes <= self.most {
+            return Ok(());
+        }
+        let message = alloc::format!(
+            "a footer of more than {} bytes, which few readers take; fewer and larger row groups make it smaller",
+            self.most
+        );
+        Err(Error::too_large(message).with(Detail::AdmittedBy(&["footer_bytes_max"])))
+    }
+}
+
 /// The end of a file: the footer, its length, and the magic.
 #[derive(Debug)]
 pub(super) struct Tail {
-    limits: Limits,
+    room: FooterRoom,
     steps: FooterSteps,
     writer: Writer,
     is_written: bool,
 }
 
 impl Tail {
-    /// Of a file whose readers have these limits.
-    pub(super) fn new(limits: Limits) -> Tail {
-        Tail { limits, steps: FooterSteps::new(), writer: Writer::new(), is_written: false }
+    /// Of a file that has so much room for its footer.
+    pub(super) fn new(room: FooterRoom) -> Tail {
+        Tail { room, steps: FooterSteps::new(), writer: Writer::new(), is_written: false }
     }
 
     /// True when all pieces were taken.
@@ -97,7 +127,7 @@ impl Tail {
         budget: &mut Budget<'_>,
     ) -> Result<Option<Bytes>> {
         if !self.is_written && self.steps.step(source, &mut self.writer, budget)? {
-            self.limits.check(Limit::FooterBytes, self.writer.length())?;
+            self.room.check(self.writer.length())?;
             let length = i32::try_from(self.writer.length())
                 .map_err(|_| Error::too_large("a footer of 2 GiB or more, which no reader could read"))?;
             self.writer.raw(&length.to_le_bytes());

@@ -8,11 +8,12 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use marquetry_base::cast::usize_of;
-use marquetry_base::{Budget, Bytes, Error, Input, Limit, Limits, Result, Segmented};
+use marquetry_base::{Budget, Bytes, Error, Input, Limits, Result, Segmented};
 use marquetry_kernels::xxh64::Pieces;
 
 use super::chunk::{Chunk, Sending};
 use super::column::{ColumnWriter, Shared, has_histograms, repetitions_of};
+use super::footer::FooterRoom;
 use super::long_rows::HeldOfAll;
 use super::options::WriteOptions;
 use super::out::Out;
@@ -252,9 +253,12 @@ impl GroupSteps {
         let (schema, leaf) = (&shared.schema, &shared.schema.leaves()[self.column]);
         let announced = chunk.page_bloom.map(|place| place.announce(schema, leaf, &told));
         told.key_values.extend(announced);
+        if ending.metadata.length > shared.options.footer_bytes_max / 2 {
+            (told.size_statistics, told.encoding_stats) = (None, Vec::new());
+        }
         write_chunk_metadata(&mut ending.metadata.writer, schema, leaf, &told);
         ending.metadata.end()?;
-        shared.options.limits.check(Limit::FooterBytes, ending.metadata.length)?;
+        FooterRoom::of(&shared.options).check(ending.metadata.length)?;
         self.held.add(self.column, &chunk.long, ending.rows);
         self.record.uncompressed_bytes += chunk.uncompressed_bytes;
         self.record.compressed_bytes += chunk.compressed_bytes;

@@ -75,5 +75,7 @@ mod work;
 
 pub use file::{Fed, FileWriter, Room};
 pub use footer::FooterWriter;
-pub use options::{BloomOptions, ColumnOptions, PageBloomOptions, PageVersion, WriteOptions};
+pub use options::{
+    BloomOptions, ColumnOptions, FOOTER_BYTES_MAX, PageBloomOptions, PageVersion, WriteOptions,
+};
 pub use work::{ColumnWork, ColumnWorker};

@@ -39,6 +39,10 @@ pub struct WriteOptions {
     pub row_group_rows: u64,
     /// The approximate bytes of a row group, encoded and compressed: it ends with the rows that reach this.
     pub row_group_bytes: u64,
+    /// Maximum bytes of the footer; by default [`FOOTER_BYTES_MAX`], beyond which other readers stop. Chunks that come when half of it is
+    /// written are described without what readers can do without: encoding and size statistics. If that is not enough, it is an error, as
+    /// soon as that is known. Larger row groups make a smaller footer.
+    pub footer_bytes_max: u64,
     /// Write the checksum of each page.
     pub crc: bool,
     /// Write the page index: the pages' positions and bounds.
@@ -75,6 +79,10 @@ pub struct WriteOptions {
     /// * A chunk of so many pages that its column index or its offset index would be too long has none.
     pub limits: Limits,
 }
+
+/// The largest footer that pyarrow and Spark read: their Thrift libraries take no longer message (`thrift_string_size_limit`,
+/// `MaxMessageSize`).
+pub const FOOTER_BYTES_MAX: u64 = 100_000_000;
 
 /// How one column is written.
 #[derive(Debug, Clone)]
@@ -168,6 +176,7 @@ impl Default for WriteOptions {
             row_group_rows: 1 << 20,
             // Memory for wide tables, or long strings, before the row group is written.
             row_group_bytes: 256 << 20,
+            footer_bytes_max: FOOTER_BYTES_MAX,
             crc: true,
             page_index: true,
             locator: false,

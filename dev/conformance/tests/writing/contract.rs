@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use marquetry_base::{Budget, Bytes, ErrorKind, Machine, Step};
+use marquetry_base::{Budget, Bytes, Detail, ErrorKind, Machine, Step};
 use marquetry_codecs::StandardCodecs;
-use marquetry_conformance::canonical::FILE;
+use marquetry_conformance::canonical::{self, FILE};
 use marquetry_conformance::craft::{BYTE_ARRAY, INT64};
 use marquetry_conformance::hostile::Manner;
 use marquetry_conformance::leaves::sums;
@@ -57,6 +57,42 @@ fn budgets_do_not_change_what_is_written() {
             assert_eq!(kind.objects.contains_key(&SPILL), spill.is_some());
         }
     }
+}
+
+/// A footer that becomes too long goes without what readers can do without; where that is not enough, it is an error, in good time.
+#[test]
+fn footers_end_in_good_time() {
+    let schema = given::schema(&TYPES, &SHAPES);
+    let given = [given::batch(&schema, 3_000, Flavour::Random, Layout::Spaced, 5)];
+    let of = |footer_bytes_max| WriteOptions { row_group_rows: 100, footer_bytes_max, ..plain_options() };
+    let file = |most| write(&schema, &given, of(most), Manner::KIND).map(|written| written.object(FILE));
+    let whole = canonical::metadata(&file(u64::MAX).unwrap(), Manner::KIND).unwrap();
+    assert_eq!(whole.row_groups.len(), 30);
+    let lean_file = same_file(&schema, &given, &of(whole.footer_bytes - 1)).object(FILE);
+    let lean = canonical::metadata(&lean_file, Manner::KIND).unwrap();
+    assert!(lean.footer_bytes < whole.footer_bytes);
+    for (group, expected) in lean.row_groups.iter().zip(&whole.row_groups) {
+        for (chunk, expected) in group.columns.iter().zip(&expected.columns) {
+            assert_eq!(chunk.statistics, expected.statistics);
+        }
+    }
+    let described =
+        |group: usize| lean.row_groups[group].columns.iter().all(|it| !it.encoding_stats.is_empty());
+    let bare = |group: usize| {
+        let mut columns = lean.row_groups[group].columns.iter();
+        columns.all(|it| it.encoding_stats.is_empty() && it.size_statistics.is_none())
+    };
+    assert!(described(0) && bare(29));
+    let (_, again) = batches(&lean_file, ReadOptions::default()).unwrap();
+    assert_eq!(sums(&schema, &again), sums(&schema, &given));
+
+    let error = file(whole.footer_bytes / 3).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::LimitExceeded);
+    assert_eq!(error.detail(), Some(Detail::AdmittedBy(&["footer_bytes_max"])));
+}
+
+fn plain_options() -> WriteOptions {
+    WriteOptions { column: plain(), ..WriteOptions::default() }
 }
 
 /// A dictionary is left while the values are encoded that it was chosen by.
