@@ -428,6 +428,7 @@ fn is_plain(bytes: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
 
     #[test]
     fn plain_text_is_told_apart() {
