@@ -40,6 +40,7 @@ mod faults;
 mod input;
 mod limit;
 mod limits;
+pub mod parse;
 pub mod print;
 mod release;
 mod segmented;

@@ -144,6 +144,7 @@ pub(crate) enum Nulls {
     #[default]
     Unset,
     /// Write null, which deletes an older row's value and leaves a tombstone
+    #[value(alias = "tombstone")]
     Null,
 }
 

@@ -30,11 +30,13 @@ use crate::target::{self, Given, To};
     override_usage = "marquetry copy [OPTIONS] <FILE>... cql://HOST/KEYSPACE.TABLE\n       marquetry copy [OPTIONS] <FILE>... TO.parquet|TO.csv|TO.jsonl\n       marquetry copy [OPTIONS] <FILE>... DIRECTORY/\n       marquetry copy [OPTIONS] <FILE>... - --to FORMAT",
     long_about = "Copy Parquet files into a table of a live ScyllaDB or Cassandra cluster, or into a Parquet file or a directory of them, or into CSV, TSV or JSON lines.
 
-With --create, the table is created, and with it the user-defined types for groups. Otherwise it must exist with the same column \
-names and types: its key is known, so --key is not needed; its types decide between list and set, and groups are matched with \
-user-defined types by field names. Values are sent in the database's own form, prepared, many at a time, in bounded memory. Of rows \
-with the same key, the last one wins. A failed copy can be run again: rows already there are written again unchanged. CSV, TSV and \
-JSON lines are copied like Parquet files; see --from and --schema.
+With --create, the table is created, and with it the user-defined types for groups. Otherwise it must exist, with columns of the same \
+names (--map): its key is known, so --key is not needed; its types decide what values become, and between list and set, and groups are matched with \
+user-defined types by field names. What fits is converted, exactly: text to any type as CQL writes it, numbers to other numbers, times to \
+other units. Values are sent in the database's own form, prepared, many at a time, in bounded memory. Of rows \
+with the same key, the last one wins. A failed copy can be run again: rows already there are written again unchanged; with --state it goes on \
+where it ended. A server that is down for a while is waited for (--retry-for), and rows that cannot be loaded may go to a file (--rejects). CSV, \
+TSV and JSON lines are copied like Parquet files; see --from and --schema.
 
 A file appears under its name only when it is complete and on disk; an existing file is not replaced without --overwrite. \
 What replaces another has its mode, and its owner and group if permitted; symbolic links are followed. Values \
@@ -58,6 +60,8 @@ Examples:
   marquetry copy trips/ cql://etl@db1,db2/ks.trips --password-file ~/.etl
   marquetry copy trips.parquet cql://localhost/ks.trips --create \\
     --key-row-number id --timestamps-as millis
+  marquetry copy trips/ cql://db1/ks.trips --rate 5K --rejects bad.parquet \\
+    --state trips.state --resume
   marquetry copy trips/ trips.parquet --codec zstd --columns id,day,fare
   marquetry copy trips/ sorted.parquet --sort 'day, fare desc'
   marquetry copy trips.parquet by-day/ --partition-by day --sort trip
@@ -119,16 +123,18 @@ impl Copy {
             ));
         }
         self.rows = self.rows.going_to(&target);
+        self.rows.table.rename.extend(self.cluster.renames()?);
         let copying = Copying {
             from: &from,
             rows: &self.rows,
             threads: self.threads,
             quiet: self.quiet,
+            is_dry_run: self.cluster.is_dry_run(),
             interrupted: &interrupted,
         };
         let given = self.file.given().chain(self.rows.given()).chain(self.given());
         target::check(&target, given)?;
-        let mut options = self.options(&target)?;
+        let mut options = self.options(&target, &from)?;
         options.store = interrupted.stores();
         let summary = self.file.copy(&copying, &target, target.open(&options)?)?;
         // What goes to standard output is the rows.
@@ -143,13 +149,13 @@ impl Copy {
 
 impl Copy {
     /// How the destination is written.
-    fn options(&self, target: &Target) -> Outcome<DestinationOptions> {
+    fn options(&self, target: &Target, from: &[PathBuf]) -> Outcome<DestinationOptions> {
         let mut options = self.file.options()?;
         options.directory.parquet.write.limits = self.rows.table.limits.limits();
         options.text.invalid_utf8 = self.rows.invalid_utf8.into();
         options.text.limits = self.rows.table.limits.limits();
         if target.takes(OptionGroup::Cluster) {
-            options.cluster = self.cluster.options(&self.rows)?;
+            options.cluster = self.cluster.options(from, &self.rows)?;
         }
         if target.takes(OptionGroup::CqlText) {
             let Some(table) = &self.table else {

@@ -12,6 +12,7 @@ pub(crate) fn advised(advice: &str) -> String {
 pub(crate) fn of_option(option: &str) -> Option<&'static str> {
     Some(match option {
         "columns" => "--columns chooses others",
+        "counters_at_least_once" => "--counters-at-least-once loads them all the same",
         "create" => "--create creates it",
         "definition" => {
             "--schema FILE (--schema-file, of show) gives their CREATE TABLE, 'none' stands for no definition"
@@ -21,10 +22,14 @@ pub(crate) fn of_option(option: &str) -> Option<&'static str> {
         "header" => "--header no takes it for a row, --header yes for the names of columns",
         "hive" => "--hive off takes directories for names only",
         "infer_bytes" => "--infer-all looks at all rows first",
+        "max_errors" => "--max-errors allows more",
         "overwrite" => "--overwrite replaces it",
+        "password_file" => "--password-file FILE, or the variable MARQUETRY_PASSWORD, gives the password",
+        "resume" => "--resume goes on with it",
         "schema" => "--schema gives the columns and their types",
         "short_rows" => "--short-rows null takes missing fields for null",
         "text_encoding" => "--text-encoding latin1, utf-16, … reads text in another encoding",
+        "timestamps_as_millis" => "--timestamps-as millis cuts them off",
         "types" => "--types COLUMN=TYPE gives its type",
         "union" => "--union reads it as null where it is missing, as the wider type where types differ",
         "where" => {

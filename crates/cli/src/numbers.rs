@@ -1,6 +1,7 @@
 //! Counts and sizes as people read them.
 
 use std::num::NonZeroU64;
+use std::time::Duration;
 
 /// A count with its thousands apart: `3,000,000`.
 pub(crate) fn thousands(count: impl TryInto<u64>) -> String {
@@ -74,6 +75,20 @@ pub(crate) fn parse_bytes<N: TryFrom<NonZeroU64>>(text: &str) -> Result<N, Strin
     bytes.ok_or_else(|| "must be bytes, at least 1: 65536, 64K (of 1,024), 64kB (of 1,000)".to_string())
 }
 
+/// A time of an option: `90s`, `5m`, `1h`, `500ms`; a number alone is seconds.
+pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
+    let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+    let millis = match unit.trim_start() {
+        "ms" => Some(1),
+        "" | "s" => Some(1000),
+        "m" | "min" => Some(60_000),
+        "h" => Some(3_600_000),
+        _ => None,
+    };
+    let duration = millis.and_then(|millis: u64| digits.parse::<u64>().ok()?.checked_mul(millis));
+    duration.map(Duration::from_millis).ok_or_else(|| "must be a time: 90s, 5m, 1h, 500ms".to_string())
+}
+
 /// How many times smaller: `2.34`. `-` where nothing is.
 pub(crate) fn ratio(uncompressed: u64, compressed: u64) -> String {
     if compressed == 0 {
@@ -125,6 +140,12 @@ mod tests {
         assert_eq!(
             ["10K", "3m", "1G", "2_500"].map(parse_number::<u64>),
             [10_000, 3_000_000, 1_000_000_000, 2_500].map(Ok)
+        );
+        let millis = |text: &str| parse_duration(text).ok().map(|it| it.as_millis());
+        let times = ["90", "90s", "2m", "1 h", "250ms", "0"];
+        assert_eq!(times.map(millis), [90_000, 90_000, 120_000, 3_600_000, 250, 0].map(Some));
+        assert!(
+            ["", "m", "1.5s", "-1s", "1d", "99999999999999999h"].iter().all(|text| millis(text).is_none())
         );
         assert!(
             ["0", "", "1T", "K", "20000000000G", "-1"]

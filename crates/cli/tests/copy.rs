@@ -353,7 +353,7 @@ fn exit_codes_tell_a_lost_server_from_a_refused_row() {
     let folder = tempfile::tempdir().unwrap();
     let proxy = Proxy::start(&server.address, 200_000, Break::Gone);
     let to = format!("cql://{}/marquetry_cli_codes.t", proxy.at);
-    run(["copy", &many_rows(&folder), &to])
+    run(["copy", &many_rows(&folder), &to, "--retry-for", "2s"])
         .failed(3, &["many.csv: the cluster did not acknowledge a row, sent ", " rows had been loaded"]);
 
     // A clustering key has at most 65,535 bytes.
@@ -368,4 +368,126 @@ fn exit_codes_tell_a_lost_server_from_a_refused_row() {
         ],
     );
     server.rows("DROP KEYSPACE marquetry_cli_codes");
+}
+
+/// Whenever a load is killed, it goes on, and loses nothing; once it is finished, it is not repeated.
+#[cfg(unix)]
+#[test]
+fn a_load_that_is_killed_goes_on() {
+    let Some(server) = Server::connect() else { return };
+    let to = server.fresh("marquetry_cli_killed", "t");
+    // Numbers of a CSV are bigint.
+    server.rows("CREATE TABLE marquetry_cli_killed.t (key int PRIMARY KEY, v tinyint)");
+    let folder = tempfile::tempdir().unwrap();
+    let (from, state) = (many_rows(&folder), folder.path().join("load.state"));
+    let state = state.to_str().unwrap();
+    let arguments = ["copy", &from, &to, "--map", "key=id", "--rate", "20K", "--state", state, "--resume"];
+    let mut kills = 0;
+    loop {
+        let mut child = started(&arguments);
+        std::thread::sleep(Duration::from_millis(2300 + 150 * kills));
+        if child.try_wait().unwrap().is_some() {
+            let out = Run::of(child.wait_with_output().unwrap()).succeeded();
+            assert!(out.contains(" rows loaded into cql://"), "{out}");
+            break;
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        kills += 1;
+        assert!(kills < 30);
+    }
+    assert!(kills >= 2);
+    let kept = std::fs::read_to_string(state).unwrap();
+    let first = kept.lines().find_map(|line| line.strip_prefix("first-write-time ")).unwrap();
+    let first: i64 = first.parse().unwrap();
+    let mut rows: Vec<(i32, i8, i64)> = server
+        .rows("SELECT key, v, writetime(v) FROM marquetry_cli_killed.t")
+        .iter()
+        .map(|row| match row[..] {
+            [Some(CqlValue::Int(key)), Some(CqlValue::TinyInt(v)), Some(CqlValue::BigInt(at))] => {
+                (key, v, at - first)
+            }
+            _ => panic!("{row:?}"),
+        })
+        .collect();
+    rows.sort_unstable();
+    let expected: Vec<(i32, i8, i64)> =
+        (0..100_000).map(|n| (n, i8::try_from(n % 7).unwrap(), i64::from(n))).collect();
+    assert!(rows == expected, "{} rows after {kills} kills", rows.len());
+    let again = run(&arguments[..arguments.len() - 1]);
+    again.failed(2, &["was finished, with 100000 rows; remove it to load them again"]);
+    let out = run(arguments);
+    assert!(
+        out.err.contains("note: this load was finished before") && out.out.starts_with("0 rows loaded"),
+        "{}",
+        out.err
+    );
+    // With other rows it is another load.
+    run([&arguments[..], &["--where", "v = 1"]].concat()).failed(2, &["has the state of a load w"]);
+    run(["copy", "-", &to, "--from", "csv", "--state", state]).failed(2, &["--state is for files"]);
+    server.rows("DROP KEYSPACE marquetry_cli_killed");
+}
+
+/// What does not fit goes to a file, which is a table like any other; nothing is written when all is only tried.
+#[test]
+fn rows_that_do_not_fit_are_kept() {
+    let Some(server) = Server::connect() else { return };
+    let to = server.fresh("marquetry_cli_rejects", "t");
+    server.rows("CREATE TABLE marquetry_cli_rejects.t (id int PRIMARY KEY, at timestamp, name ascii)");
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (from, bad) = (path("a.csv"), path("bad.parquet"));
+    let text = "id,at,name\n1,2024-02-29T12:00:00.123Z,a\n2,2024-02-29T12:00:00.5Z,é\n3000000000,2024-02-29T12:00:00Z,c\n";
+    std::fs::write(&from, text).unwrap();
+    // Without a file for it, the first one ends the load, with its line.
+    run(["copy", &from, &to]).failed(
+        1,
+        &[
+            "a.csv: line 3: 'é' does not fit the table's type there, ascii (column name",
+            "1 row had been loaded",
+        ],
+    );
+    server.rows("TRUNCATE marquetry_cli_rejects.t");
+    let tried = run(["copy", &from, &to, "--rejects", &bad, "--dry-run"]);
+    assert!(tried.out.starts_with("1 row would be loaded into cql://"), "{}", tried.err);
+    assert!(tried.err.contains("note: 2 rows were rejected: see "), "{}", tried.err);
+    assert_eq!(server.rows("SELECT id FROM marquetry_cli_rejects.t").len(), 0);
+    std::fs::remove_file(&bad).unwrap();
+    let loaded = run(["copy", &from, &to, "--rejects", &bad, "--max-errors", "2"]);
+    assert!(loaded.out.starts_with("1 row loaded into cql://"), "{}", loaded.err);
+    let found = run(["rows", &bad, "--format", "csv"]).succeeded();
+    assert!(found.starts_with("id,at,name,error\n"), "{found}");
+    assert!(
+        found.contains("ascii (column name, row 1") && found.contains("3000000000 does not fit"),
+        "{found}"
+    );
+    run(["copy", &from, &to, "--rejects", &path("more.parquet"), "--max-errors", "1"])
+        .failed(1, &["2 rows were rejected, and 1 may be", "--max-errors allows more"]);
+    server.rows("DROP KEYSPACE marquetry_cli_rejects");
+}
+
+/// To the databases an empty list is a null: it is left out, too, unless nulls shall delete what is there.
+#[test]
+fn empty_lists_are_left_out() {
+    let Some(server) = Server::connect() else { return };
+    let to = server.fresh("marquetry_cli_empty", "t");
+    server.rows(
+        "CREATE TABLE marquetry_cli_empty.t (id int PRIMARY KEY, tags list<text>, kept frozen<list<text>>)",
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.jsonl");
+    let load = |line: &str, more: &[&str]| {
+        std::fs::write(&path, line).unwrap();
+        let schema = "id int, tags list<text>, kept list<text>";
+        run([&["copy", path.to_str().unwrap(), &to, "--schema", schema], more].concat()).succeeded();
+        server.rows("SELECT tags, kept FROM marquetry_cli_empty.t WHERE id = 1").remove(0)
+    };
+    let list = |items: &[&str]| {
+        Some(CqlValue::List(items.iter().map(|item| CqlValue::Text((*item).to_owned())).collect()))
+    };
+    assert_eq!(load(r#"{"id":1,"tags":["a"],"kept":["b"]}"#, &[]), [list(&["a"]), list(&["b"])]);
+    let empty = r#"{"id":1,"tags":[],"kept":[]}"#;
+    assert_eq!(load(empty, &[]), [list(&["a"]), list(&[])]);
+    assert_eq!(load(empty, &["--nulls", "tombstone"]), [None, list(&[])]);
+    server.rows("DROP KEYSPACE marquetry_cli_empty");
 }

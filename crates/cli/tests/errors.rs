@@ -124,7 +124,12 @@ fn wrong_usage_is_2() {
         vec!["rows", &path, "--format", "xml"],
         vec!["cql", &path],
         vec!["cql", &path, "--table", "t", "--key", "a", "--schema-only", "--data-only"],
-        vec!["copy", &path, "cql://h/k.t", "--create", "--key", "a", "--concurrency", "0"],
+        vec!["copy", &path, "cql://h/k.t", "--create", "--key", "a", "--in-flight", "0"],
+        vec!["copy", &path, "cql://h/k.t", "--rate", "fast"],
+        vec!["copy", &path, "cql://h/k.t", "--ttl", "999999999"],
+        vec!["copy", &path, "cql://h/k.t", "--max-errors", "5"],
+        vec!["copy", &path, "cql://h/k.t", "--resume"],
+        vec!["copy", &path, "cql://h/k.t", "--retry-for", "soon"],
         vec!["copy", &path, "cql://h/k.t", "--create", "--key", "a", "--consistency", "MOST"],
     ] {
         let run = run(&arguments);

@@ -1,14 +1,16 @@
 //! A connection to a cluster, for one table.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use marquetry_scylla::cql::ddl::{TableDef, TypeDef};
 use marquetry_scylla::cql::{Name, TableName};
 use marquetry_tables::Cancel;
+use scylla::client::execution_profile::ExecutionProfile;
 use scylla::client::session::Session;
 use scylla::client::session_builder::SessionBuilder;
 use scylla::errors::{DbError, ExecutionError, RequestAttemptError};
+use scylla::policies::load_balancing::DefaultPolicy;
 
 use crate::address::CqlAddress;
 use crate::credentials::Credentials;
@@ -55,7 +57,7 @@ impl Cluster {
     /// # Errors
     ///
     /// [`Error::Connect`] and [`Error::ConnectTimeout`] have the address without the password.
-    /// [`Error::Unsupported`] if TLS is requested; [`Error::Credentials`] if there is no password, or more than one.
+    /// [`Error::NoDatacenter`]. [`Error::Unsupported`] if TLS is requested; [`Error::Credentials`] if there is no password, or more than one.
     pub fn connect(address: CqlAddress, options: &ConnectOptions) -> Result<Cluster> {
         Cluster::connect_unless(Cancel::new(), address, options)
     }
@@ -82,6 +84,12 @@ impl Cluster {
         if let Some(Credentials { user, password }) = credentials {
             builder = builder.user(user, password);
         }
+        if let Some(datacenter) = &options.local_datacenter {
+            let policy =
+                DefaultPolicy::builder().prefer_datacenter(datacenter.clone()).permit_dc_failover(false);
+            let profile = ExecutionProfile::builder().load_balancing_policy(policy.build());
+            builder = builder.default_execution_profile_handle(profile.build().into_handle());
+        }
         let timeout = options.timeout;
         let connecting = async move { tokio::time::timeout(timeout, builder.build()).await };
         let session = match runtime.wait(connecting)? {
@@ -94,6 +102,15 @@ impl Cluster {
                 return Err(Error::ConnectTimeout { address: address.to_string(), timeout_ms });
             }
         };
+        if let Some(wanted) = &options.local_datacenter {
+            let state = session.get_cluster_state();
+            let known: BTreeSet<&str> =
+                state.get_nodes_info().iter().filter_map(|node| node.datacenter.as_deref()).collect();
+            if !known.contains(&**wanted) {
+                let known = known.into_iter().map(str::to_owned).collect();
+                return Err(Error::NoDatacenter { wanted: wanted.clone(), known });
+            }
+        }
         Ok(Cluster { session, runtime, address })
     }
 
@@ -144,6 +161,25 @@ impl Cluster {
         self.runtime.wait(async move { create(&session, &wanted, &types).await })?
     }
 
+    /// What [`create_table`](Cluster::create_table) would do, without doing it.
+    ///
+    /// # Errors
+    ///
+    /// Those that it has before anything is created.
+    pub(crate) fn compare_table(&self, definition: &TableDef, types: &[TypeDef]) -> Result<Created> {
+        let (session, mut wanted) = (Arc::clone(&self.session), definition.clone());
+        wanted.table = self.address.table().clone();
+        let types = types.to_vec();
+        let (table, _) = self.runtime.wait(async move { compare(&session, &wanted, &types).await })??;
+        Ok(if table.is_some() { Created::AlreadyThere } else { Created::New })
+    }
+
+    /// What the cluster knows the table by: that of a table which is dropped and created again is another.
+    pub(crate) fn table_id(&self) -> Result<String> {
+        let (session, name) = self.shared();
+        self.runtime.wait(async move { schema::read_id(&session, &name).await })?
+    }
+
     fn shared(&self) -> (Arc<Session>, TableName) {
         (Arc::clone(&self.session), self.address.table().clone())
     }
@@ -163,8 +199,12 @@ impl std::fmt::Debug for Cluster {
     }
 }
 
-async fn create(session: &Session, wanted: &TableDef, types: &[TypeDef]) -> Result<Created> {
-    // All that can differ is found before anything is made.
+/// The table as it is, if it is, and the keyspace's types. All that can differ is found before anything is made.
+async fn compare(
+    session: &Session,
+    wanted: &TableDef,
+    types: &[TypeDef],
+) -> Result<(Option<TableDef>, Vec<TypeDef>)> {
     let existing = schema::read(session, &wanted.table).await?;
     let existing_types = match types {
         [] => Vec::new(),
@@ -172,9 +212,11 @@ async fn create(session: &Session, wanted: &TableDef, types: &[TypeDef]) -> Resu
     };
     let mut differing = schema::compare_types(&existing_types, types);
     differing.splice(0..0, existing.as_ref().and_then(|existing| differing_table(existing, wanted)));
-    if !differing.is_empty() {
-        return Err(Error::Differ(differing));
-    }
+    if differing.is_empty() { Ok((existing, existing_types)) } else { Err(Error::Differ(differing)) }
+}
+
+async fn create(session: &Session, wanted: &TableDef, types: &[TypeDef]) -> Result<Created> {
+    let (existing, existing_types) = compare(session, wanted, types).await?;
     let mut made = Vec::new();
     let done = async {
         create_types(session, &wanted.table, types, &existing_types, &mut made).await?;

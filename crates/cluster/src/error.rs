@@ -6,7 +6,10 @@ use marquetry_base::{Detail, ErrorKind};
 use marquetry_scylla::cql::ddl::TableError;
 use marquetry_scylla::cql::identifier::{Name, TableName};
 use marquetry_scylla::cql::types::CqlType;
-use scylla::errors::{DbError, ExecutionError, NewSessionError, PrepareError, RequestAttemptError};
+use scylla::errors::{
+    ConnectionError, ConnectionPoolError, ConnectionSetupRequestErrorKind, DbError, ExecutionError,
+    MetadataError, NewSessionError, PrepareError, RequestAttemptError,
+};
 
 /// The result of this crate's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -27,6 +30,13 @@ pub enum Error {
         address: String,
         /// What the driver says.
         reason: Box<NewSessionError>,
+    },
+    /// The cluster has no such datacenter, but these.
+    NoDatacenter {
+        /// The one that was asked for.
+        wanted: String,
+        /// Those that there are.
+        known: Vec<String>,
     },
     /// No node answered within [`ConnectOptions::timeout`](crate::ConnectOptions::timeout).
     ConnectTimeout {
@@ -155,10 +165,25 @@ impl fmt::Display for Error {
                 if let NewSessionError::FailedToResolveAnyHostname(hosts) = &**reason {
                     return write!(f, "cannot connect to {address}: unknown host {}", hosts.join(", "));
                 }
+                match login_of(reason) {
+                    Some(Login::Missing) => {
+                        return write!(
+                            f,
+                            "{address} asks for a user and a password: name the user in the address, cql://USER@HOST/…"
+                        );
+                    }
+                    Some(Login::Wrong) => {
+                        return write!(f, "{address} refuses the user or the password");
+                    }
+                    None => {}
+                }
                 // The driver tells the way down to the reason; what helps is the end of it.
                 let told = reason.to_string();
                 let last = told.rsplit_once("Last connection failed with: ").map_or(&*told, |(_, last)| last);
                 write!(f, "cannot connect to {address}: {last}")
+            }
+            Error::NoDatacenter { wanted, known } => {
+                write!(f, "the cluster has no datacenter {wanted:?}; it has {}", known.join(", "))
             }
             Error::ConnectTimeout { address, timeout_ms } => {
                 write!(f, "cannot connect to {address}: no answer within {timeout_ms} ms")
@@ -218,6 +243,8 @@ impl Error {
         match self {
             Error::Unsupported(_) => ErrorKind::Unsupported,
             Error::Credentials(reason) => reason.kind(),
+            Error::Connect { reason, .. } if login_of(reason).is_some() => ErrorKind::Refused,
+            Error::NoDatacenter { .. } => ErrorKind::Misuse,
             Error::Start(_) | Error::Connect { .. } | Error::ConnectTimeout { .. } => ErrorKind::Io,
             Error::Statement { reason, .. } | Error::Insert { reason, .. } => kind_of(reason),
             Error::Prepare(reason) => kind_of_preparing(reason),
@@ -237,6 +264,8 @@ impl Error {
     fn detail(&self) -> Option<Detail> {
         match self {
             Error::NoKeyspace(_) | Error::NoType(_) => Some(Detail::NotFound),
+            Error::Connect { reason, .. } => login_of(reason).map(|_| Detail::AdmittedBy(&["password_file"])),
+            Error::NoDatacenter { .. } => Some(Detail::Option("local_datacenter")),
             Error::NoTable(_) => Some(Detail::AdmittedBy(&["create"])),
             Error::Differ(_) => Some(Detail::AlreadyExists),
             _ => None,
@@ -245,6 +274,30 @@ impl Error {
 
     fn would(&self) -> &'static str {
         if self.kind() == ErrorKind::Io { "could" } else { "would" }
+    }
+}
+
+/// What is wrong with who logs in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Login {
+    /// Nobody does, and the cluster wants somebody.
+    Missing,
+    /// The cluster does not know the user, or it is another password.
+    Wrong,
+}
+
+/// Whether a session could not begin because of that.
+fn login_of(reason: &NewSessionError) -> Option<Login> {
+    let NewSessionError::MetadataError(MetadataError::ConnectionPoolError(ConnectionPoolError::Broken {
+        last_connection_error: ConnectionError::ConnectionSetupRequestError(setup),
+    })) = reason
+    else {
+        return None;
+    };
+    match &setup.error {
+        ConnectionSetupRequestErrorKind::MissingAuthentication => Some(Login::Missing),
+        ConnectionSetupRequestErrorKind::DbError(DbError::AuthenticationError, _) => Some(Login::Wrong),
+        _ => None,
     }
 }
 

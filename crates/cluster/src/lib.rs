@@ -10,32 +10,48 @@
 //! * **Everything that can be checked is checked before the first row, and reported at once**: the table's columns
 //!   and types, and that the rows have its primary key. A row that no server would take (a null in its key, an empty
 //!   partition key, too large) is refused here, by number.
-//! * **Values arrive unchanged**: they are sent in the native protocol's form, never as text.
+//! * **Values arrive unchanged**: they are sent in the native protocol's form, never as text. A table that exists has its own types: what
+//!   fits is converted, exactly.
 //! * **Of two rows with one key the later wins**, whatever the order in which they arrive: rows carry write times
 //!   that grow in their order. A row that is sent twice is the same row.
+//! * **Trouble is waited for** ([`CqlOptions::retry_for`]), and rows that cannot be loaded may go to a file
+//!   ([`CqlOptions::rejects`]). A load that was ended, by whatever, can go on ([`CqlOptions::state`]), and loses nothing.
 //! * **Cancelling ends it at once**, also while a node does not answer; what is counted as loaded is what was acknowledged.
 //! * **Memory is bounded**, in rows and in bytes in flight; it does not grow with the number of rows.
 //! * **No password is shown**: not in messages, not by `Debug`.
 //! * **The runtime has threads of its own.** Every function may be called on any thread, and blocks it.
 #![forbid(unsafe_code)]
 
+mod acknowledged;
 mod address;
 mod cluster;
 mod counts;
 mod credentials;
 mod error;
 mod load;
+mod loading;
 mod options;
+mod pace;
+mod rate;
+mod rejects;
+mod retry;
 mod rows;
 mod runtime;
 mod schema;
+mod stamp;
+mod state;
+mod statement;
 mod table;
 
 pub use address::{CqlAddress, CqlAddressError, Host, PORT_DEFAULT};
 pub use cluster::{Cluster, Created};
 pub use error::{Difference, Differing, Error, Item, Result};
 pub use options::{
-    CONCURRENCY, CONCURRENCY_MAX, CONNECT_TIMEOUT, ConnectOptions, Consistency, ConsistencyError, CqlOptions,
-    ROW_BYTES_MAX, TRIES,
+    CONNECT_TIMEOUT, ConnectOptions, Consistency, ConsistencyError, CqlOptions, IN_FLIGHT, IN_FLIGHT_MAX,
+    RETRY_FOR, ROW_BYTES_MAX,
 };
+pub use rate::Rate;
+pub use rejects::MaxErrors;
+pub use stamp::{TTL_SECONDS_MAX, Ttl, WriteTimes};
+pub use state::StateOptions;
 pub use table::CqlTable;

@@ -1,4 +1,4 @@
-//! Sending rows: prepared, concurrent, and never more in flight than was asked for.
+//! Sending rows: prepared, concurrent, never more in flight than was asked for, and fewer when the cluster is slow.
 //!
 //! Whoever loads fills blocks of rows and hands them over through a short channel; the runtime sends each row as a request of its
 //! own, because rows of one block belong to different nodes. Both the rows and the bytes in flight are bounded, so memory does not
@@ -6,22 +6,28 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc as threads};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use marquetry_scylla::bridge::{Mapping, Nulls};
-use marquetry_scylla::cql::insert_prefix;
+use bytes::Bytes;
+use marquetry_base::cast::u64_of;
+use marquetry_scylla::bridge::Nulls;
 use scylla::client::session::Session;
-use scylla::errors::{DbError, ExecutionError, RequestAttemptError};
 use scylla::statement::Statement;
 use scylla::statement::prepared::PreparedStatement;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
 
+use crate::acknowledged::Acknowledged;
 use crate::counts::Counts;
 use crate::error::{Error, Result};
 use crate::options::Consistency;
-use crate::rows::{Block, PackedRow};
+use crate::pace::Pace;
+use crate::rate::{Limiter, Rate};
+use crate::rejects::Rejected;
+use crate::retry::{backoff, is_about_the_row, is_passing};
+use crate::rows::{Block, Origin, PackedRow, RowId};
 use crate::runtime::Runtime;
+use crate::statement::{Kind, RowStatement};
 
 /// Blocks that wait between the thread that makes them and the runtime that sends: enough that neither waits for the
 /// other at every block.
@@ -33,41 +39,41 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// The time that rows in flight are given when the load is cancelled: a cluster that is well answers in a few milliseconds,
 /// and then all rows that arrived are counted. Whoever cancels does not notice it.
 const CANCELLED_TIMEOUT: Duration = Duration::from_millis(250);
-/// The wait before a row is sent a second time.
-const BACKOFF_MIN: Duration = Duration::from_millis(100);
-/// The longest wait before a row is sent again.
-const BACKOFF_MAX: Duration = Duration::from_secs(5);
 
-/// Prepares the `INSERT` of a mapping's columns.
+/// Prepares the statement of rows.
 pub(crate) async fn prepare(
     session: &Session,
-    mapping: &Mapping,
+    wanted: &RowStatement,
     consistency: Consistency,
 ) -> Result<PreparedStatement> {
-    let columns = mapping.columns();
-    let mut text = insert_prefix(&mapping.table().table, columns.iter().map(|column| &column.name));
-    text.push_str(&vec!["?"; columns.len()].join(", "));
-    text.push(')');
-    let statement = Statement::new(text);
+    let statement = Statement::new(wanted.text.clone());
     let mut prepared = session.prepare(statement).await.map_err(|error| Error::Prepare(Box::new(error)))?;
-    if prepared.get_variable_col_specs().len() != columns.len() {
-        return Err(Error::Internal("the INSERT has not as many markers as columns"));
+    if prepared.get_variable_col_specs().len() != wanted.markers() {
+        return Err(Error::Internal("the statement has not as many markers as columns"));
     }
     prepared.set_consistency(consistency.for_driver());
     prepared.set_request_timeout(Some(REQUEST_TIMEOUT));
-    // The same row with the same write time: however often it is applied, the table is the same.
-    prepared.set_is_idempotent(true);
+    // Of the others, the driver may send a row again by itself.
+    prepared.set_is_idempotent(wanted.kind == Kind::Same);
     Ok(prepared)
 }
 
 /// How rows are sent.
 pub(crate) struct Sending {
     pub(crate) session: Arc<Session>,
-    pub(crate) prepared: PreparedStatement,
+    /// `None`: they are only counted.
+    pub(crate) prepared: Option<PreparedStatement>,
+    pub(crate) kind: Kind,
     pub(crate) nulls: Nulls,
-    pub(crate) concurrency: usize,
-    pub(crate) tries: u32,
-    pub(crate) first_write_time_us: i64,
+    /// Cells of a row that are columns.
+    pub(crate) columns: usize,
+    pub(crate) in_flight: usize,
+    pub(crate) rate: Rate,
+    pub(crate) retry_for: Duration,
+    /// How often rows may have been sent before, by earlier runs of the load: each time that lists are sent, they are a microsecond later.
+    pub(crate) sent_before: i64,
+    /// Rows that the cluster does not take are kept ([`Load::rejected`]); otherwise the first one ends the load.
+    pub(crate) keeps_rejected: bool,
 }
 
 /// A load that is going on: blocks are given to it, and sent by tasks of the runtime.
@@ -83,13 +89,22 @@ pub(crate) struct Load {
 
 impl Load {
     /// Begins: nothing is sent yet.
-    pub(crate) fn start(runtime: &Runtime, sending: Sending, counts: Arc<Counts>) -> Result<Load> {
+    ///
+    /// `first` is the number of the first row, if it is to be known which rows were acknowledged.
+    pub(crate) fn start(
+        runtime: &Runtime,
+        sending: Sending,
+        counts: Arc<Counts>,
+        first: Option<u64>,
+    ) -> Result<Load> {
         let (blocks, taken) = mpsc::channel(BLOCKS_WAITING);
         let run = Arc::new(Run {
             sending,
             failed: AtomicBool::new(false),
             ending: AtomicBool::new(false),
             first_error: Mutex::new(None),
+            rejected: Mutex::new(Vec::new()),
+            acknowledged: first.map(|first| Mutex::new(Acknowledged::from(first))),
             counts,
         });
         let (stop, stopped) = watch::channel(false);
@@ -112,12 +127,16 @@ impl Load {
         if self.run.failed.load(Ordering::Relaxed) {
             return Err(Ended);
         }
+        if self.run.sending.prepared.is_none() {
+            block.rows().for_each(|(_, cells)| self.run.counts.add_row(u64_of(cells.len())));
+            return Ok(());
+        }
         let blocks = self.blocks.clone().ok_or(Ended)?;
         let given = runtime.wait(async move { blocks.send(block).await.is_ok() });
         if given.is_ok_and(|given| given) { Ok(()) } else { Err(Ended) }
     }
 
-    /// Takes no more rows, and waits until those that were given have been sent and answered. `hurry` leaves it at one try each.
+    /// Takes no more rows, and waits until those that were given have been sent and answered. `hurry` sends no row again.
     /// When it returns nothing is in flight any more.
     ///
     /// # Errors
@@ -137,7 +156,24 @@ impl Load {
         if *self.stop.borrow() {
             return Err(Error::Cancelled);
         }
-        self.run.first_error().take().map_or(Ok(()), Err)
+        locked(&self.run.first_error).take().map_or(Ok(()), Err)
+    }
+
+    /// The rows that the cluster did not take since the last time.
+    pub(crate) fn rejected(&self) -> Vec<Rejected> {
+        std::mem::take(&mut *locked(&self.run.rejected))
+    }
+
+    /// All rows before this one were acknowledged, if that is followed.
+    pub(crate) fn acknowledged_until(&self) -> Option<u64> {
+        self.run.acknowledged.as_ref().map(|rows| locked(rows).until())
+    }
+
+    /// These rows are dealt with, too: they are in a file.
+    pub(crate) fn acknowledge(&self, rows: &[u64]) {
+        if let Some(acknowledged) = &self.run.acknowledged {
+            rows.iter().for_each(|row| locked(acknowledged).add(*row));
+        }
     }
 }
 
@@ -172,18 +208,22 @@ async fn send_all(run: Arc<Run>, blocks: mpsc::Receiver<Block>, mut stopped: wat
 
 /// Sends the rows of one block after the other, each by a task of its own.
 async fn send_blocks(run: &Arc<Run>, mut blocks: mpsc::Receiver<Block>, tasks: &mut JoinSet<()>) {
-    let Sending { nulls, concurrency, first_write_time_us: mut write_time_us, .. } = run.sending;
-    let slots = Arc::new(Semaphore::new(concurrency));
+    let Sending { nulls, columns, in_flight, rate, .. } = run.sending;
+    let slots = Arc::new(Slots::new(in_flight));
     let room = Arc::new(Semaphore::new(to_usize(IN_FLIGHT_KIB)));
+    let (mut limiter, started) = (Limiter::new(rate), Instant::now());
     while let Some(block) = blocks.recv().await {
-        for (number, cells) in block.rows() {
+        for (id, cells) in block.rows() {
+            let wait = limiter.take(started.elapsed(), u64_of(cells.len()));
+            if !wait.is_zero() {
+                tokio::time::sleep(wait).await;
+            }
+            let slot = Slots::take(&slots).await;
             let kib =
                 u32::try_from(cells.len() / 1024).unwrap_or(u32::MAX).saturating_add(1).min(IN_FLIGHT_KIB);
-            let (slot, kib) = match (acquire(&slots, 1).await, acquire(&room, kib).await) {
-                (Ok(slot), Ok(kib)) => (slot, kib),
-                (Err(error), _) | (_, Err(error)) => {
-                    return run.fail(error);
-                }
+            let kib = match acquire(&room, kib).await {
+                Ok(kib) => kib,
+                Err(error) => return run.fail(error),
             };
             while let Some(ended) = tasks.try_join_next() {
                 run.note(ended);
@@ -191,15 +231,65 @@ async fn send_blocks(run: &Arc<Run>, mut blocks: mpsc::Receiver<Block>, tasks: &
             if run.failed.load(Ordering::Relaxed) {
                 return;
             }
-            let row = PackedRow { cells, nulls };
-            let (run, object) = (Arc::clone(run), Arc::clone(block.object()));
-            let at = write_time_us;
-            write_time_us = write_time_us.saturating_add(1);
+            let row = PackedRow { cells, nulls, columns };
+            let (run, from) = (Arc::clone(run), Arc::clone(&block.from));
             tasks.spawn(async move {
-                run.insert(&object, number, row, at).await;
+                run.insert(&from, id, row, &slot).await;
                 drop((slot, kib));
             });
         }
+    }
+}
+
+/// How many rows may be in flight, and are. One task takes slots, one after the other.
+struct Slots {
+    flying: Mutex<Flying>,
+    freed: Notify,
+}
+
+struct Flying {
+    rows: usize,
+    pace: Pace,
+}
+
+impl Slots {
+    fn new(most: usize) -> Slots {
+        Slots { flying: Mutex::new(Flying { rows: 0, pace: Pace::new(most) }), freed: Notify::new() }
+    }
+
+    async fn take(slots: &Arc<Slots>) -> Slot {
+        loop {
+            {
+                let mut flying = locked(&slots.flying);
+                if flying.rows < flying.pace.limit() {
+                    flying.rows += 1;
+                    return Slot(Arc::clone(slots));
+                }
+            }
+            slots.freed.notified().await;
+        }
+    }
+}
+
+/// The slot of a row in flight.
+struct Slot(Arc<Slots>);
+
+impl Slot {
+    fn answered(&self, after: Duration) {
+        let mut flying = locked(&self.0.flying);
+        let is_full = flying.rows >= flying.pace.limit();
+        flying.pace.answered(after, is_full);
+    }
+
+    fn refused(&self) {
+        locked(&self.0.flying).pace.refused();
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        locked(&self.0.flying).rows -= 1;
+        self.0.freed.notify_one();
     }
 }
 
@@ -211,26 +301,60 @@ struct Run {
     /// Whoever loads has no patience any more.
     ending: AtomicBool,
     first_error: Mutex<Option<Error>>,
+    rejected: Mutex<Vec<Rejected>>,
+    acknowledged: Option<Mutex<Acknowledged>>,
     counts: Arc<Counts>,
 }
 
 impl Run {
-    async fn insert(&self, object: &str, number: u64, row: PackedRow, write_time_us: i64) {
-        let mut prepared = self.sending.prepared.clone();
-        prepared.set_timestamp(Some(write_time_us));
-        let mut tries = 0;
+    async fn insert(&self, from: &Origin, id: RowId, row: PackedRow, slot: &Slot) {
+        let Some(mut prepared) = self.sending.prepared.clone() else { return };
+        let (mut tries, mut first_sent) = (0, None);
         loop {
-            tries += 1;
-            let Err(reason) = self.sending.session.execute_unpaged(&prepared, &row).await else {
-                return self.counts.add_row(marquetry_base::cast::u64_of(row.cells.len()));
-            };
-            // When another row has ended the load, this one is not worth waiting for.
-            if tries >= self.sending.tries || !is_passing(&reason) || self.is_ending() {
-                let object = object.to_owned();
-                return self.fail(Error::Insert { object, row: number, tries, reason: Box::new(reason) });
+            match self.sending.kind {
+                Kind::Same => prepared.set_timestamp(Some(id.write_time_us)),
+                Kind::Lists => {
+                    let times = self.sending.sent_before.saturating_add(i64::from(tries));
+                    prepared.set_timestamp(Some(id.write_time_us.saturating_add(times)));
+                }
+                // They have none.
+                Kind::Counters => {}
             }
-            self.counts.add_retry();
-            tokio::time::sleep(backoff(tries, number)).await;
+            let sent = Instant::now();
+            let Err(reason) = self.sending.session.execute_unpaged(&prepared, &row).await else {
+                slot.answered(sent.elapsed());
+                return self.acknowledge(id, &row.cells);
+            };
+            tries += 1;
+            let is_passing = is_passing(&reason);
+            if is_passing {
+                slot.refused();
+                // When another row has ended the load, this one is not worth waiting for.
+                let left = self.sending.retry_for.saturating_sub(first_sent.get_or_insert(sent).elapsed());
+                if !left.is_zero() && !self.is_ending() {
+                    self.counts.add_retry();
+                    tokio::time::sleep(backoff(tries, id.number).min(left)).await;
+                    continue;
+                }
+            }
+            let is_rejected = !is_passing && is_about_the_row(&reason);
+            let (object, reason) = (from.object.to_string(), Box::new(reason));
+            let error = Error::Insert { object, row: id.number, tries, reason };
+            return match &from.batch {
+                Some(batch) if is_rejected && self.sending.keeps_rejected => {
+                    let row = batch.slice(id.in_batch..id.in_batch + 1);
+                    let rejected = Rejected { row, ordinal: id.ordinal, error: error.into() };
+                    locked(&self.rejected).push(rejected);
+                }
+                _ => self.fail(error),
+            };
+        }
+    }
+
+    fn acknowledge(&self, id: RowId, cells: &Bytes) {
+        self.counts.add_row(u64_of(cells.len()));
+        if let Some(acknowledged) = &self.acknowledged {
+            locked(acknowledged).add(id.ordinal);
         }
     }
 
@@ -240,12 +364,8 @@ impl Run {
 
     /// Keeps the first error.
     fn fail(&self, error: Error) {
-        self.first_error().get_or_insert(error);
+        locked(&self.first_error).get_or_insert(error);
         self.failed.store(true, Ordering::Relaxed);
-    }
-
-    fn first_error(&self) -> MutexGuard<'_, Option<Error>> {
-        self.first_error.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn note(&self, ended: Result<(), tokio::task::JoinError>) {
@@ -255,6 +375,10 @@ impl Run {
     }
 }
 
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 async fn acquire(semaphore: &Arc<Semaphore>, permits: u32) -> Result<OwnedSemaphorePermit> {
     Arc::clone(semaphore)
         .acquire_many_owned(permits)
@@ -262,62 +386,6 @@ async fn acquire(semaphore: &Arc<Semaphore>, permits: u32) -> Result<OwnedSemaph
         .map_err(|_| Error::Internal("a semaphore was closed that nobody closes"))
 }
 
-/// Whether the same request may succeed a little later.
-fn is_passing(error: &ExecutionError) -> bool {
-    match error {
-        ExecutionError::EmptyPlan
-        | ExecutionError::ConnectionPoolError(_)
-        | ExecutionError::RequestTimeout(_) => true,
-        ExecutionError::LastAttemptError(RequestAttemptError::DbError(error, _)) => matches!(
-            error,
-            DbError::Unavailable { .. }
-                | DbError::Overloaded
-                | DbError::IsBootstrapping
-                | DbError::WriteTimeout { .. }
-                | DbError::WriteFailure { .. }
-                | DbError::ServerError
-                | DbError::RateLimitReached { .. }
-        ),
-        ExecutionError::LastAttemptError(
-            RequestAttemptError::BrokenConnectionError(_) | RequestAttemptError::UnableToAllocStreamId,
-        ) => true,
-        _ => false,
-    }
-}
-
-/// The wait after a row has been sent `tries` times: it doubles, and it differs between rows by up to a half, so that
-/// those that failed together do not come back together.
-fn backoff(tries: u32, row: u64) -> Duration {
-    let whole = BACKOFF_MIN.saturating_mul(1 << (tries - 1).min(16)).min(BACKOFF_MAX);
-    // The upper bits of a multiple of the golden ratio spread neighbouring rows evenly.
-    let spread = row.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56;
-    whole - whole / 2 * u32::try_from(spread).unwrap_or(0) / 256
-}
-
 fn to_usize(value: u32) -> usize {
     marquetry_base::cast::usize_of_u32(value)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn waits_grow_and_differ() {
-        assert_eq!(backoff(1, 0), BACKOFF_MIN);
-        assert_eq!(backoff(2, 0), BACKOFF_MIN * 2);
-        assert_eq!(backoff(40, 0), BACKOFF_MAX);
-        let waits: std::collections::BTreeSet<Duration> = (0..100).map(|row| backoff(1, row)).collect();
-        assert!(waits.len() > 50, "{waits:?}");
-        assert!(waits.iter().all(|wait| *wait > BACKOFF_MIN / 2 && *wait <= BACKOFF_MIN), "{waits:?}");
-    }
-
-    #[test]
-    fn only_passing_trouble_is_waited_for() {
-        let db = |error| ExecutionError::LastAttemptError(RequestAttemptError::DbError(error, String::new()));
-        assert!(is_passing(&db(DbError::Overloaded)));
-        assert!(is_passing(&ExecutionError::RequestTimeout(REQUEST_TIMEOUT)));
-        assert!(!is_passing(&db(DbError::Invalid)));
-        assert!(!is_passing(&db(DbError::Unauthorized)));
-    }
 }

@@ -8,6 +8,11 @@ use std::time::Duration;
 
 use marquetry_scylla::bridge::MappingOptions;
 
+use crate::rate::Rate;
+use crate::rejects::MaxErrors;
+use crate::stamp::{Ttl, WriteTimes};
+use crate::state::StateOptions;
+
 /// How to connect to a cluster.
 #[derive(Clone)]
 pub struct ConnectOptions {
@@ -19,6 +24,8 @@ pub struct ConnectOptions {
     pub password_file: Option<PathBuf>,
     /// An environment variable that holds the password, if there is no other.
     pub password_variable: Option<String>,
+    /// The datacenter whose nodes requests are sent to, and no others. `None`: any, the nearest replicas first.
+    pub local_datacenter: Option<String>,
     /// Encrypt the connection. Not supported yet: connecting with it is an error, never a silent fallback to plain
     /// text.
     pub tls: bool,
@@ -33,6 +40,7 @@ impl Default for ConnectOptions {
             password: None,
             password_file: None,
             password_variable: None,
+            local_datacenter: None,
             tls: false,
             timeout: CONNECT_TIMEOUT,
         }
@@ -46,6 +54,7 @@ impl fmt::Debug for ConnectOptions {
             .field("password", &self.password.as_ref().map(|_| "…"))
             .field("password_file", &self.password_file)
             .field("password_variable", &self.password_variable)
+            .field("local_datacenter", &self.local_datacenter)
             .field("tls", &self.tls)
             .field("timeout", &self.timeout)
             .finish()
@@ -81,24 +90,46 @@ pub struct CqlOptions {
     ///
     /// A table that is not created here has its own key and types: `key`, `sets`, `frozen` and `existing` must not be
     /// given. A null is left unset unless [`Nulls::Null`](marquetry_scylla::bridge::Nulls::Null) asks for a
-    /// tombstone: a new row has no value either way; an existing row keeps its value, or loses it.
+    /// tombstone: a new row has no value either way; an existing row keeps its value, or loses it. So is an empty list, set or map that is
+    /// not frozen, which is null to the databases.
     /// Many tombstones make reads slow until they are compacted away.
     pub mapping: MappingOptions,
-    /// Rows in flight: sent, and not yet answered. At most [`CONCURRENCY_MAX`] are.
-    pub concurrency: NonZeroUsize,
+    /// The most rows in flight: sent, and not yet answered. There are fewer while the cluster answers slowly or is overloaded, and never more
+    /// than [`IN_FLIGHT_MAX`].
+    pub in_flight: NonZeroUsize,
+    /// The most rows and bytes a second.
+    pub rate: Rate,
     /// The consistency level: how many replicas must have a row before it counts as loaded.
     pub consistency: Consistency,
-    /// How often a row is sent before the load gives up, when the cluster is overloaded or does not answer in time.
-    /// The waits between grow from 0.1 s, doubling each time, to 5 s.
-    pub tries: u32,
+    /// How long a row is sent again and again before the load gives up: while no node answers, too few replicas do, or the cluster is
+    /// overloaded. The waits between grow from 0.1 s, doubling each time, to 5 s. So a server that restarts is waited for.
+    pub retry_for: Duration,
     /// The largest row in bytes, as the protocol holds it. Servers refuse more than [`ROW_BYTES_MAX`] unless they are
     /// configured otherwise.
     pub row_bytes_max: usize,
-    /// The write time of the first row, in microseconds since 1970; each later row's is one larger. `None`: now.
+    /// The rows' write times.
     ///
-    /// So of two rows with one key the later one wins, even if they overtake each other. The clock is
-    /// this machine's: writes by others with a later clock win over the load, as always in these databases.
-    pub write_time_us: Option<i64>,
+    /// A row that is sent again has the write time that it had, and so changes nothing. Rows with lists that are not frozen are an exception:
+    /// they replace what is older, but elements of the same write time would stay beside the new ones. So each time that such a row is
+    /// sent, it is a microsecond later, and rows have 16 of them each.
+    ///
+    /// A column that has them is loaded as well only if the table has a column of its name.
+    pub timestamp: WriteTimes,
+    /// After what time the rows expire. `None`: the table's default.
+    pub ttl: Option<Ttl>,
+    /// Add to the table's counters, if it has any, although no row can be sent again safely: one whose answer is lost may be counted
+    /// twice. Otherwise a table with counters is refused.
+    pub counters_at_least_once: bool,
+    /// A new Parquet file for rows that cannot be loaded: rows of which a value does not fit, or a key is null, and those that the cluster
+    /// refuses as invalid. It has their own columns and another for the reason, `error`, and appears at the end, if there are any, also if
+    /// the load fails. Rows that are lost on the way never go there. `None`: the first such row ends the load.
+    pub rejects: Option<PathBuf>,
+    /// How many rows may be rejected before the load ends.
+    pub max_errors: MaxErrors,
+    /// Do everything but write: connect, compare the table, convert and count all rows. A table to be created is not.
+    pub dry_run: bool,
+    /// Where the load keeps how far it is, so that it can go on after whatever ends it.
+    pub state: Option<StateOptions>,
 }
 
 impl Default for CqlOptions {
@@ -107,11 +138,18 @@ impl Default for CqlOptions {
             connect: ConnectOptions::default(),
             create: false,
             mapping: MappingOptions::default(),
-            concurrency: CONCURRENCY,
+            in_flight: IN_FLIGHT,
+            rate: Rate::default(),
             consistency: Consistency::LocalQuorum,
-            tries: TRIES,
+            retry_for: RETRY_FOR,
             row_bytes_max: ROW_BYTES_MAX,
-            write_time_us: None,
+            timestamp: WriteTimes::Now,
+            ttl: None,
+            counters_at_least_once: false,
+            rejects: None,
+            max_errors: MaxErrors::default(),
+            dry_run: false,
+            state: None,
         }
     }
 }
@@ -148,12 +186,12 @@ pub enum Consistency {
     LocalOne,
 }
 
-/// Rows in flight by default: enough to keep a small cluster busy over a network with a few ms of latency.
-pub const CONCURRENCY: NonZeroUsize = NonZeroUsize::new(256).expect("is not zero");
+/// The most rows in flight by default: enough to keep a small cluster busy over a network with a few ms of latency.
+pub const IN_FLIGHT: NonZeroUsize = NonZeroUsize::new(256).expect("is not zero");
 /// The most rows in flight: a connection has 32768 stream ids.
-pub const CONCURRENCY_MAX: usize = 32_768;
-/// How often a row is sent by default.
-pub const TRIES: u32 = 6;
+pub const IN_FLIGHT_MAX: usize = 32_768;
+/// How long rows are sent again by default: a server that restarts needs a minute.
+pub const RETRY_FOR: Duration = Duration::from_secs(120);
 /// The largest row that servers take unless configured otherwise, in bytes: half of a commit log segment of 32 MiB
 /// (Cassandra's `max_mutation_size`, ScyllaDB's the same), and Cassandra's largest frame
 /// (`native_transport_max_frame_size`), less 64 KiB for the names, write times and headers that go with it.

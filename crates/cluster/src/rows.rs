@@ -4,36 +4,57 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use marquetry_base::{Error, Result, cast};
+use marquetry_parquet::batch::Batch;
 use marquetry_scylla::bridge::{Cell, MappedBatch, Mapping, Nulls};
+use marquetry_scylla::cql::CqlType;
 use scylla::serialize::SerializationError;
 use scylla::serialize::row::{RowSerializationContext, SerializeRow};
 use scylla::serialize::writers::RowWriter;
 
+use crate::stamp::RowStamps;
+use crate::statement::RowStatement;
+
 /// Some rows, and the object that they are from.
 #[derive(Debug)]
 pub(crate) struct Block {
-    object: Arc<str>,
+    pub(crate) from: Arc<Origin>,
     bytes: Bytes,
     rows: Vec<RowStart>,
 }
 
+/// Where rows are from.
+#[derive(Debug)]
+pub(crate) struct Origin {
+    /// The name of the object.
+    pub(crate) object: Arc<str>,
+    /// The batch, if rows of it may be wanted again: those that are rejected.
+    pub(crate) batch: Option<Batch>,
+}
+
 #[derive(Debug, Clone, Copy)]
 struct RowStart {
-    /// The row's number in its object.
-    number: u64,
+    id: RowId,
     start: usize,
 }
 
-impl Block {
-    /// The name of the object.
-    pub(crate) fn object(&self) -> &Arc<str> {
-        &self.object
-    }
+/// Which row it is, and when it was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RowId {
+    /// Its number in its object.
+    pub(crate) number: u64,
+    /// Its number among all rows.
+    pub(crate) ordinal: u64,
+    /// Its place in its batch.
+    pub(crate) in_batch: usize,
+    /// Its write time.
+    pub(crate) write_time_us: i64,
+}
 
-    /// The rows: number and cells.
-    pub(crate) fn rows(&self) -> impl Iterator<Item = (u64, Bytes)> + '_ {
+impl Block {
+    /// The rows, with their cells.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (RowId, Bytes)> + '_ {
         let ends = self.rows.iter().skip(1).map(|row| row.start).chain([self.bytes.len()]);
-        self.rows.iter().zip(ends).map(|(row, end)| (row.number, self.bytes.slice(row.start..end)))
+        self.rows.iter().zip(ends).map(|(row, end)| (row.id, self.bytes.slice(row.start..end)))
     }
 }
 
@@ -45,6 +66,10 @@ const BLOCK_BYTES: usize = 1 << 20;
 const LENGTH_BYTES: usize = 4;
 /// The length of a null.
 const NULL: i32 = -1;
+/// The value of a collection without items: their number.
+const NO_ITEMS: [u8; 4] = [0; 4];
+/// The bytes of a TTL.
+const TTL_BYTES: i32 = 4;
 /// The longest partition key in bytes: its length has 16 bits in both servers.
 const PARTITION_KEY_BYTES_MAX: usize = 65_535;
 /// What a component of a composite partition key has beside its bytes: a length and a separator.
@@ -54,16 +79,57 @@ const COMPONENT_BYTES: usize = 3;
 #[derive(Debug)]
 pub(crate) struct Filling {
     rules: Rules,
+    /// The columns of the mapping, in the order of the statement's markers.
+    columns: Vec<usize>,
+    /// For each of them, whether an empty value is the same as null, which is left unset.
+    empty_is_unset: Vec<bool>,
+    binds_ttl: bool,
+    /// The first row's write time, and how much later each next one's is, unless a column says when they were written.
+    first_write_time_us: i64,
+    write_time_step_us: i64,
     bytes: Vec<u8>,
     rows: Vec<RowStart>,
 }
 
+/// A row that cannot be one of the table, by its place in its batch.
+#[derive(Debug)]
+pub(crate) struct Unfit {
+    pub(crate) in_batch: usize,
+    pub(crate) error: Error,
+}
+
 impl Filling {
-    pub(crate) fn new(mapping: &Mapping, row_bytes_max: usize) -> Filling {
-        Filling { rules: Rules::new(mapping, row_bytes_max), bytes: Vec::new(), rows: Vec::new() }
+    pub(crate) fn new(
+        mapping: &Mapping,
+        statement: &RowStatement,
+        nulls: Nulls,
+        row_bytes_max: usize,
+        (first_write_time_us, write_time_step_us): (i64, i64),
+    ) -> Filling {
+        // Of these, CQL keeps nothing if they are empty: what is written then is a tombstone for what was there.
+        let is_collection = |column: &usize| {
+            let column = mapping.columns().get(*column);
+            column.is_some_and(|it| {
+                matches!(it.cql_type, CqlType::List(_) | CqlType::Set(_) | CqlType::Map(..))
+            })
+        };
+        Filling {
+            rules: Rules::new(mapping, &statement.columns, row_bytes_max),
+            columns: statement.columns.clone(),
+            empty_is_unset: statement
+                .columns
+                .iter()
+                .map(|column| nulls == Nulls::Unset && is_collection(column))
+                .collect(),
+            binds_ttl: statement.binds_ttl,
+            first_write_time_us,
+            write_time_step_us,
+            bytes: Vec::new(),
+            rows: Vec::new(),
+        }
     }
 
-    /// Adds rows of a batch from `next` on, until the block is full or the batch ends; the row after them. `row_number` is that of
+    /// Adds rows of a batch from `next` on, until the block is full or the batch ends; the row after them. `first_ordinal` is that of
     /// the batch's first row among all rows.
     ///
     /// # Errors
@@ -73,32 +139,50 @@ impl Filling {
         &mut self,
         mapping: &Mapping,
         batch: &mut MappedBatch,
+        stamps: &RowStamps,
         mut next: usize,
-        row_number: u64,
-    ) -> Result<usize> {
+        first_ordinal: u64,
+    ) -> Result<usize, Unfit> {
         while next < batch.rows() && !self.is_full() {
             let in_batch = cast::u64_of(next);
             let number = batch.first_row().saturating_add(in_batch);
+            let ordinal = first_ordinal.saturating_add(in_batch);
             let start = self.bytes.len();
-            let added = self
-                .row(mapping, batch, next, row_number.saturating_add(in_batch))
-                .and_then(|()| self.rules.check(&self.bytes[start..]));
-            if let Err(error) = added {
-                self.bytes.truncate(start);
-                return Err(error.at(|place| place.row = Some(number)));
+            match self.row(mapping, batch, stamps, next, ordinal) {
+                Ok(write_time_us) => {
+                    let id = RowId { number, ordinal, in_batch: next, write_time_us };
+                    self.rows.push(RowStart { id, start });
+                }
+                Err(error) => {
+                    self.bytes.truncate(start);
+                    let error = error.at(|place| place.row = Some(number));
+                    return Err(Unfit { in_batch: next, error });
+                }
             }
-            self.rows.push(RowStart { number, start });
             next += 1;
         }
         Ok(next)
     }
 
-    fn row(&mut self, mapping: &Mapping, batch: &mut MappedBatch, row: usize, row_number: u64) -> Result<()> {
-        for column in 0..mapping.columns().len() {
+    /// Appends a row's cells; its write time.
+    fn row(
+        &mut self,
+        mapping: &Mapping,
+        batch: &mut MappedBatch,
+        stamps: &RowStamps,
+        row: usize,
+        ordinal: u64,
+    ) -> Result<i64> {
+        let first = self.bytes.len();
+        for (column, empty_is_unset) in self.columns.iter().zip(&self.empty_is_unset) {
             let at = self.bytes.len();
             self.bytes.extend_from_slice(&NULL.to_be_bytes());
             let start = self.bytes.len();
-            if mapping.write_cell(column, batch, row, row_number, &mut self.bytes)? == Cell::Null {
+            if mapping.write_cell(*column, batch, row, ordinal, &mut self.bytes)? == Cell::Null {
+                continue;
+            }
+            if *empty_is_unset && self.bytes[start..] == NO_ITEMS {
+                self.bytes.truncate(start);
                 continue;
             }
             let length = self.bytes.len() - start;
@@ -107,43 +191,68 @@ impl Filling {
             })?;
             self.bytes[at..start].copy_from_slice(&length.to_be_bytes());
         }
-        Ok(())
+        self.rules.check(&self.bytes[first..])?;
+        if self.binds_ttl {
+            match stamps.ttl(row)? {
+                Some(seconds) => {
+                    self.bytes.extend_from_slice(&TTL_BYTES.to_be_bytes());
+                    self.bytes.extend_from_slice(&seconds.to_be_bytes());
+                }
+                None => self.bytes.extend_from_slice(&NULL.to_be_bytes()),
+            }
+        }
+        Ok(match stamps.write_time_us(row)? {
+            Some(write_time_us) => write_time_us,
+            None => {
+                let after =
+                    i64::try_from(ordinal).unwrap_or(i64::MAX).saturating_mul(self.write_time_step_us);
+                self.first_write_time_us.saturating_add(after)
+            }
+        })
     }
 
-    /// When the block should be handed on before another row is added.
     fn is_full(&self) -> bool {
         self.rows.len() >= BLOCK_ROWS || self.bytes.len() >= BLOCK_BYTES
     }
 
-    /// The block, if there are rows in it. The next one begins.
-    pub(crate) fn take(&mut self, object: &Arc<str>) -> Option<Block> {
+    /// The rows that were added since the last time, if any.
+    pub(crate) fn take(&mut self, from: &Arc<Origin>) -> Option<Block> {
         if self.rows.is_empty() {
             return None;
         }
-        let rows = std::mem::take(&mut self.rows);
+        // The next block is probably about as large.
         let capacity = self.bytes.len().min(BLOCK_BYTES);
+        let rows = std::mem::take(&mut self.rows);
         let bytes = std::mem::replace(&mut self.bytes, Vec::with_capacity(capacity));
-        Some(Block { object: Arc::clone(object), bytes: Bytes::from(bytes), rows })
+        Some(Block { from: Arc::clone(from), bytes: Bytes::from(bytes), rows })
     }
 }
 
 /// What a row must be to be a row of the table, beside what a mapping looks at: value by value.
 #[derive(Debug)]
 struct Rules {
-    /// The columns' names.
+    /// The names of the cells' columns.
     columns: Vec<String>,
-    /// The positions of a composite partition key's columns.
+    /// The places of a composite partition key's cells.
     composite_key: Vec<usize>,
     /// The largest row in bytes.
     row_bytes_max: usize,
 }
 
 impl Rules {
-    fn new(mapping: &Mapping, row_bytes_max: usize) -> Rules {
+    /// The rules of a row whose cells are those of these columns of the mapping.
+    fn new(mapping: &Mapping, columns: &[usize], row_bytes_max: usize) -> Rules {
         let key = &mapping.table().partition_key;
+        let name =
+            |column: &usize| mapping.columns().get(*column).map(|column| column.name.as_str().to_owned());
+        let is_of_key = |at: &usize| columns.get(*at).is_some_and(|column| key.contains(column));
         Rules {
-            columns: mapping.columns().iter().map(|column| column.name.as_str().to_owned()).collect(),
-            composite_key: if key.len() > 1 { key.clone() } else { Vec::new() },
+            columns: columns.iter().filter_map(name).collect(),
+            composite_key: if key.len() > 1 {
+                (0..columns.len()).filter(is_of_key).collect()
+            } else {
+                Vec::new()
+            },
             row_bytes_max,
         }
     }
@@ -190,6 +299,8 @@ impl Rules {
 pub(crate) struct PackedRow {
     pub(crate) cells: Bytes,
     pub(crate) nulls: Nulls,
+    /// Cells of columns: that of a TTL is after them.
+    pub(crate) columns: usize,
 }
 
 impl SerializeRow for PackedRow {
@@ -200,13 +311,14 @@ impl SerializeRow for PackedRow {
     ) -> Result<(), SerializationError> {
         let mut cells = Cells(&self.cells);
         // The types were checked against the table's before the statement was prepared.
-        for _ in context.columns() {
+        for at in 0..context.columns().len() {
             let cell = cells.next().ok_or_else(|| SerializationError::new(WrongCellCount))?;
             let to = writer.make_cell_writer();
             match (cell, self.nulls) {
                 (Some(value), _) => to.set_value(value).map_err(SerializationError::new)?,
-                (None, Nulls::Unset) => to.set_unset(),
-                (None, Nulls::Null) => to.set_null(),
+                // Without a TTL a row has the table's default.
+                (None, Nulls::Null) if at < self.columns => to.set_null(),
+                (None, _) => to.set_unset(),
             };
         }
         if cells.next().is_some() { Err(SerializationError::new(WrongCellCount)) } else { Ok(()) }

@@ -6,6 +6,7 @@ use marquetry_scylla::cql::ddl::KeyPart;
 use marquetry_scylla::cql::{ColumnDef, CqlType, KeySpec, Name, Order, TableDef, TableName, TypeDef};
 use scylla::client::session::Session;
 use scylla::statement::{Consistency, Statement};
+use scylla::value::CqlValue;
 
 use crate::error::{Difference, Differing, Error, Item, Result};
 
@@ -37,6 +38,22 @@ pub(crate) async fn read(session: &Session, table: &TableName) -> Result<Option<
     )
     .await?;
     if keyspaces.is_empty() { Err(Error::NoKeyspace(keyspace.clone())) } else { Ok(None) }
+}
+
+/// Reads what the cluster knows a table by.
+pub(crate) async fn read_id(session: &Session, table: &TableName) -> Result<String> {
+    let keyspace = table.keyspace.as_ref().map_or("", |keyspace| keyspace.as_str());
+    let rows: Vec<(CqlValue,)> = query(
+        session,
+        "SELECT id FROM system_schema.tables WHERE keyspace_name = ? AND table_name = ?",
+        (keyspace, table.table.as_str()),
+    )
+    .await?;
+    match rows.into_iter().next() {
+        Some((CqlValue::Uuid(id),)) => Ok(id.to_string()),
+        Some((CqlValue::Timeuuid(id),)) => Ok(id.to_string()),
+        _ => Err(Error::NoTable(table.clone())),
+    }
 }
 
 /// A user-defined type's row of `system_schema.types`: name, names of the fields, types of the fields.

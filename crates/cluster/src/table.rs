@@ -1,14 +1,12 @@
 //! A live table as a destination.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use marquetry_base::cast::u64_of;
-use marquetry_base::{Error, Result};
+use marquetry_base::{Detail, Error, Faults, Result};
 use marquetry_parquet::batch::Batch;
-use marquetry_scylla::bridge::{Existing, Mapping, MappingOptions};
+use marquetry_scylla::bridge::{Existing, Mapping, MappingOptions, Nulls};
 use marquetry_scylla::cql::Name;
 use marquetry_tables::{Cancel, Destination, Guard, Stage, Table, Wants, Written};
 
@@ -17,9 +15,14 @@ use crate::cluster::{Cluster, Created};
 use crate::counts::Counts;
 use crate::error::Error as ClusterError;
 use crate::load::{self, Ended, Load, Sending};
-use crate::options::{CONCURRENCY_MAX, CqlOptions};
+use crate::loading::{End, Loading, Stop, next_write_time_us};
+use crate::options::{CqlOptions, IN_FLIGHT_MAX};
+use crate::rejects::Rejects;
 use crate::rows::Filling;
 use crate::schema;
+use crate::stamp::{Stamps, WriteTimes};
+use crate::state::{Identity, State as LoadState, identity_of};
+use crate::statement::{Kind, RowStatement, is_counter};
 
 /// A table of a live cluster, as a [`Destination`]: created on request, or used as it is.
 ///
@@ -33,7 +36,8 @@ use crate::schema;
 /// **Rows of a live table cannot be taken back.** After an error the table has the rows that
 /// [`progress`](Destination::progress) counts, and possibly others whose answers were lost. If the error is a row that
 /// the table cannot hold, all rows before it are loaded. The load can be run again: rows are written again unchanged,
-/// with a later write time.
+/// with a later write time. With a [state](CqlOptions::state) it can go on where it ended, also after a crash. Rows that cannot be loaded may
+/// go to a [file](CqlOptions::rejects) instead of ending the load.
 ///
 /// When the copy is cancelled, no row is sent any more, and those in flight are abandoned if they are not answered
 /// within a quarter of a second; so are attempts to connect.
@@ -71,6 +75,10 @@ pub struct CqlTable {
     is_loaded: bool,
     /// `None` before rows are expected.
     counts: Option<Arc<Counts>>,
+    /// Rows that were rejected, once that is known.
+    rejected: u64,
+    /// All rows were loaded by an earlier run.
+    was_finished: bool,
     guard: Guard,
     state: State,
     /// The object that rows are from.
@@ -81,17 +89,6 @@ enum State {
     /// Nothing is connected: yet, or any more.
     Idle,
     Loading(Box<Loading>),
-}
-
-/// What there is between `begin` and the end.
-struct Loading {
-    mapping: Mapping,
-    filling: Filling,
-    load: Load,
-    /// Rows that came so far: the number of the next one.
-    rows: u64,
-    first_write_time_us: i64,
-    cluster: Cluster,
 }
 
 impl CqlTable {
@@ -106,6 +103,8 @@ impl CqlTable {
             types: Vec::new(),
             is_loaded: false,
             counts: None,
+            rejected: 0,
+            was_finished: false,
             guard: Guard::default(),
             state: State::Idle,
             object: Arc::from(""),
@@ -129,11 +128,21 @@ impl CqlTable {
         let about = |error: Error| error.at(|place| place.object = Some(table.name.clone()));
         let map =
             |options: &MappingOptions| Mapping::new(&table.schema, name.clone(), options).map_err(about);
+        let mut faults = Faults::default();
+        let CqlOptions { timestamp, ttl, mapping, .. } = &self.options;
+        let stamps = Stamps::new(&table.schema, timestamp, ttl.as_ref(), &mut faults);
+        faults.into_result()?;
+        let state = self.load_state(table)?;
         // All that can be wrong with the rows alone is found before a cluster is bothered.
-        let early = self.options.create.then(|| map(&self.options.mapping)).transpose()?;
+        let early =
+            self.options.create.then(|| map(&without_stamps(mapping, table, &stamps, &[]))).transpose()?;
         let cluster =
             Cluster::connect_unless(self.cancel.clone(), self.address.clone(), &self.options.connect)?;
         let mapping = match early {
+            Some(mapping) if self.options.dry_run => {
+                self.created = Some(cluster.compare_table(mapping.table(), mapping.types())?);
+                mapping
+            }
             Some(mapping) => {
                 self.created = Some(cluster.create_table(mapping.table(), mapping.types())?);
                 self.types = mapping.types().iter().map(|it| it.name.clone()).collect();
@@ -141,43 +150,140 @@ impl CqlTable {
             }
             None => {
                 let existing = cluster.table()?.ok_or_else(|| ClusterError::NoTable(name.clone()))?;
+                let columns: Vec<_> =
+                    existing.columns.iter().map(|it| (it.name.clone(), it.cql_type.clone())).collect();
+                let names: Vec<&str> = existing.columns.iter().map(|it| it.name.as_str()).collect();
                 let options = MappingOptions {
                     key: Some(schema::key_of(&existing)),
-                    existing: Some(Existing {
-                        columns: existing.columns.into_iter().map(|it| (it.name, it.cql_type)).collect(),
-                        types: cluster.types()?,
-                    }),
-                    ..self.options.mapping.clone()
+                    existing: Some(Existing { columns, types: cluster.types()? }),
+                    ..without_stamps(mapping, table, &stamps, &names)
                 };
                 map(&options).map_err(|error| misfit(name, error))?
             }
         };
-        self.start(cluster, mapping)
+        self.check_counters(&mapping)?;
+        self.start(cluster, mapping, table, (stamps, state))
     }
 
-    fn start(&mut self, cluster: Cluster, mapping: Mapping) -> Result<Loading> {
-        let CqlOptions { concurrency, consistency, tries, row_bytes_max, write_time_us, .. } = self.options;
-        let (session, for_insert) = (Arc::clone(cluster.session()), mapping.clone());
-        let preparing = async move { load::prepare(&session, &for_insert, consistency).await };
-        let first_write_time_us = write_time_us.unwrap_or_else(next_write_time_us);
+    /// The state of the load, if it is kept: read, or new.
+    fn load_state(&self, table: &Table) -> Result<Option<LoadState>> {
+        let CqlOptions { timestamp, ttl, state, .. } = &self.options;
+        let Some(state) = state else { return Ok(None) };
+        let ttl = ttl.as_ref().map_or_else(|| "none".to_owned(), ToString::to_string);
+        let identity = Identity {
+            source: identity_of(table),
+            destination: self.address.table().to_string(),
+            options: format!("timestamp {timestamp}, ttl {ttl}, {}", state.options),
+        };
+        LoadState::open(state, identity, self.first_write_time_us()).map(Some)
+    }
+
+    fn first_write_time_us(&self) -> i64 {
+        match self.options.timestamp {
+            WriteTimes::From(micros) => micros,
+            _ => next_write_time_us(),
+        }
+    }
+
+    fn start(
+        &mut self,
+        cluster: Cluster,
+        mapping: Mapping,
+        table: &Table,
+        (stamps, mut state): (Stamps, Option<LoadState>),
+    ) -> Result<Loading> {
+        let CqlOptions { consistency, row_bytes_max, dry_run, .. } = self.options;
+        let statement = RowStatement::of(&mapping, self.options.ttl.as_ref());
+        let (session, wanted) = (Arc::clone(cluster.session()), statement.clone());
+        let preparing = async move { load::prepare(&session, &wanted, consistency).await };
+        // A table that is only to be created cannot be asked.
+        let is_there = !(dry_run && self.created == Some(Created::New));
+        let prepared = is_there.then(|| cluster.runtime().wait(preparing)?).transpose()?;
+        let rejects = self.options.rejects.as_ref();
+        let rejects = rejects.map(|path| Rejects::begin(path, table, self.options.max_errors)).transpose()?;
+        if let Some(state) = &mut state {
+            state.expect_table(&cluster.table_id()?)?;
+            if !state.is_finished {
+                // From now on it is known what the rows' write times are.
+                state.save()?;
+            }
+        }
+        self.was_finished = state.as_ref().is_some_and(|state| state.is_finished);
+        let loaded_before = match &state {
+            Some(_) if self.was_finished => u64::MAX,
+            state => state.as_ref().map_or(0, |state| state.rows),
+        };
+        let first_write_time_us =
+            state.as_ref().map_or_else(|| self.first_write_time_us(), |state| state.first_write_time_us);
+        let step = if statement.kind == Kind::Lists { LIST_WRITE_TIMES } else { 1 };
+        let runs_before = state.as_ref().map_or(0, |state| state.runs.saturating_sub(1));
         let sending = Sending {
-            prepared: cluster.runtime().wait(preparing)??,
             session: Arc::clone(cluster.session()),
-            nulls: self.options.mapping.nulls,
-            concurrency: concurrency.get().min(CONCURRENCY_MAX),
-            tries: tries.max(1),
-            first_write_time_us,
+            prepared: prepared.filter(|_| !dry_run),
+            kind: statement.kind,
+            nulls: match statement.kind {
+                Kind::Counters => Nulls::Unset,
+                _ => self.options.mapping.nulls,
+            },
+            columns: statement.columns.len(),
+            in_flight: self.options.in_flight.get().min(IN_FLIGHT_MAX),
+            rate: self.options.rate,
+            retry_for: self.options.retry_for,
+            sent_before: i64::try_from(runs_before).unwrap_or(i64::MAX).saturating_mul(SENT_IN_A_RUN),
+            keeps_rejected: rejects.is_some(),
         };
         let counts = Arc::default();
-        let load = Load::start(cluster.runtime(), sending, Arc::clone(&counts))?;
+        let first = state.as_ref().map(|_| loaded_before);
+        let load = Load::start(cluster.runtime(), sending, Arc::clone(&counts), first)?;
         self.counts = Some(counts);
-        let filling = Filling::new(&mapping, row_bytes_max);
-        Ok(Loading { mapping, filling, load, rows: 0, first_write_time_us, cluster })
+        let write_times_us = matches!(self.options.timestamp, WriteTimes::Now | WriteTimes::From(_))
+            .then_some((first_write_time_us, step));
+        let write_times = (first_write_time_us, step);
+        let filling =
+            Filling::new(&mapping, &statement, self.options.mapping.nulls, row_bytes_max, write_times);
+        Ok(Loading {
+            mapping,
+            stamps,
+            filling,
+            load,
+            rows: 0,
+            loaded_before,
+            write_times_us,
+            rejects,
+            state,
+            cluster,
+        })
+    }
+
+    /// Counters are added to only by whoever knows what that means.
+    fn check_counters(&self, mapping: &Mapping) -> Result<()> {
+        let Some(counter) = mapping.columns().iter().find(|column| is_counter(column)) else { return Ok(()) };
+        let CqlOptions { timestamp, ttl, counters_at_least_once, .. } = &self.options;
+        let none = |option: &'static str| {
+            Err(Error::option(option, "rows of counters have neither write times nor TTLs"))
+        };
+        if *timestamp != WriteTimes::Now {
+            return none("timestamp");
+        }
+        if ttl.is_some() {
+            return none("ttl");
+        }
+        if *counters_at_least_once {
+            return Ok(());
+        }
+        let message = format!(
+            "{} is a counter: loading adds to it, and a row that is sent again, because its answer was lost, may be added twice",
+            counter.name
+        );
+        Err(Error::refused(message).with(Detail::AdmittedBy(&["counters_at_least_once"])))
     }
 
     /// What the options have no meaning for, each by its name.
     fn check_options(&self) -> Result<()> {
         let CqlOptions { create, mapping, .. } = &self.options;
+        if self.options.dry_run && self.options.state.is_some() {
+            return Err(Error::option("dry_run", "nothing is loaded, so there is no state to keep"));
+        }
         let given =
             [(mapping.key.is_some(), "key"), (!mapping.sets.is_empty(), "sets"), (mapping.frozen, "frozen")];
         match given.into_iter().find(|(is_given, _)| *is_given && !*create) {
@@ -195,22 +301,28 @@ impl CqlTable {
         let State::Loading(loading) = &mut self.state else { return Err(settled()) };
         match loading.add(batch, &self.object) {
             Ok(()) => Ok(()),
-            Err(Stop::Row(error)) => Err(self.failed(Some(error))),
+            Err(Stop::Own(error)) => Err(self.failed(Some(error))),
             Err(Stop::Load(Ended)) => Err(self.failed(None)),
         }
     }
 
     /// Why rows were not taken, after everything in flight was answered.
     fn failed(&mut self, error: Option<Error>) -> Error {
+        let closed = self.close(End::Failed, error);
+        closed.err().unwrap_or_else(|| match self.cancel.is_set() {
+            true => Error::cancelled(),
+            false => Error::internal("a load ended without a reason"),
+        })
+    }
+
+    /// Ends what is going on, if anything is.
+    fn close(&mut self, end: End, first: Option<Error>) -> Result<()> {
         let State::Loading(mut loading) = std::mem::replace(&mut self.state, State::Idle) else {
-            return error.unwrap_or_else(|| Error::internal("a load ended without a reason"));
+            return first.map_or(Ok(()), Err);
         };
-        match (error, loading.end(false)) {
-            // A row that the cluster did not take came before the one that cannot be.
-            (_, Err(first)) => first.into(),
-            (Some(error), Ok(())) => error,
-            (None, Ok(())) => Error::internal("a load ended without a reason"),
-        }
+        let (rejected, outcome) = loading.close(end, first);
+        self.rejected = rejected;
+        outcome
     }
 }
 
@@ -241,14 +353,27 @@ impl Destination for CqlTable {
         self.guard.then(Stage::Begun, begun)
     }
 
-    /// That the table existed already; or, after an error, that a new one remains.
+    /// That the table existed already; or, after an error, that a new one remains; how many rows were rejected; that an earlier run has
+    /// loaded all rows.
     fn notes(&self) -> Vec<String> {
         let name = self.address.table();
-        match self.created {
+        let mut notes = match self.created {
             Some(Created::AlreadyThere) => vec![format!("the table {name} already exists")],
+            Some(Created::New) if self.options.dry_run => vec![format!("the table {name} would be created")],
             Some(Created::New) if !self.is_loaded => vec![remains(&name.to_string(), &self.types)],
             Some(Created::New) | None => Vec::new(),
+        };
+        if let (Some(path), 1..) = (&self.options.rejects, self.rejected) {
+            let rows = if self.rejected == 1 { "row was" } else { "rows were" };
+            notes.push(format!("{} {rows} rejected: see {}", self.rejected, path.display()));
         }
+        if let (Some(state), true) = (&self.options.state, self.was_finished) {
+            let path = state.path.display();
+            notes.push(format!(
+                "this load was finished before, and nothing was loaded; remove {path} to load the rows again"
+            ));
+        }
+        notes
     }
 
     fn rows_from(&mut self, object: &str) {
@@ -276,8 +401,8 @@ impl Destination for CqlTable {
     /// As [`write`](CqlTable::write).
     fn finish(&mut self) -> Result<Written> {
         self.guard.expect(Stage::Begun)?;
-        let answered = match std::mem::replace(&mut self.state, State::Idle) {
-            State::Loading(mut loading) => loading.end(false).map_err(Error::from),
+        let answered = match self.state {
+            State::Loading(_) => self.close(End::AllCame, None),
             State::Idle => Err(settled()),
         };
         self.guard.then(Stage::Finished, answered)?;
@@ -293,10 +418,8 @@ impl Destination for CqlTable {
     /// Takes no more rows, and waits until all rows handed over were sent and answered. Rows that the cluster rejects now
     /// are not sent again.
     fn settle(&mut self) {
-        if let State::Loading(mut loading) = std::mem::replace(&mut self.state, State::Idle) {
-            // The error that ended the copy is known already.
-            let _ = loading.end(true);
-        }
+        // The error that ended the copy is known already.
+        let _ = self.close(End::Abandoned, None);
     }
 
     /// The rows that the cluster has acknowledged, and their bytes as the protocol holds them.
@@ -321,35 +444,29 @@ impl fmt::Debug for CqlTable {
     }
 }
 
-/// Why a load takes no more rows.
-enum Stop {
-    /// A row cannot be one of the table.
-    Row(Error),
-    /// The cluster did not take one.
-    Load(Ended),
-}
+/// Write times of a row with lists: so often it can be sent before it has one of the next row's, which only matters to rows with one key.
+const LIST_WRITE_TIMES: i64 = 16;
+/// How often a row is sent by one run of a load, at most: for days.
+const SENT_IN_A_RUN: i64 = 1 << 16;
 
-impl Loading {
-    fn add(&mut self, batch: Batch, object: &Arc<str>) -> Result<(), Stop> {
-        let mut batch = self.mapping.assemble(batch).map_err(Stop::Row)?;
-        let mut next = 0;
-        while next < batch.rows() {
-            let added = self.filling.add(&self.mapping, &mut batch, next, self.rows);
-            // Those before a row that cannot be are loaded.
-            if let Some(block) = self.filling.take(object) {
-                self.load.give(self.cluster.runtime(), block).map_err(Stop::Load)?;
-            }
-            next = added.map_err(Stop::Row)?;
-        }
-        self.rows += u64_of(batch.rows());
-        Ok(())
+/// The mapping's options, without columns that only say when rows were written and when they expire: of them, those that the table has are
+/// loaded as well.
+fn without_stamps(
+    options: &MappingOptions,
+    table: &Table,
+    stamps: &Stamps,
+    existing: &[&str],
+) -> MappingOptions {
+    let left_out: BTreeSet<&str> = stamps.names().filter(|name| !existing.contains(name)).collect();
+    let mut options = options.clone();
+    if left_out.is_empty() {
+        return options;
     }
-
-    fn end(&mut self, hurry: bool) -> Result<(), ClusterError> {
-        let rows = i64::try_from(self.rows).unwrap_or(i64::MAX);
-        NEXT_WRITE_TIME_US.fetch_max(self.first_write_time_us.saturating_add(rows), Ordering::Relaxed);
-        self.load.end(self.cluster.runtime(), hurry)
-    }
+    let schema = &table.schema;
+    let all = || schema.children(0).filter_map(|node| Some(schema.nodes().get(node)?.name.clone())).collect();
+    let columns: Vec<String> = options.columns.take().unwrap_or_else(all);
+    options.columns = Some(columns.into_iter().filter(|name| !left_out.contains(&**name)).collect());
+    options
 }
 
 /// What a copy that failed leaves, and what that means for the next one.
@@ -372,19 +489,6 @@ fn settled() -> Error {
 fn misfit(table: &impl fmt::Display, error: Error) -> Error {
     let message = format!("the rows do not fit the table {table}: {}", error.message());
     error.reworded(message)
-}
-
-/// A write time that no row of this program's loads has had yet, so that later loads win over earlier ones.
-static NEXT_WRITE_TIME_US: AtomicI64 = AtomicI64::new(i64::MIN);
-
-fn next_write_time_us() -> i64 {
-    now_us().max(NEXT_WRITE_TIME_US.load(Ordering::Relaxed))
-}
-
-/// Microseconds since 1970 by this machine's clock.
-fn now_us() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

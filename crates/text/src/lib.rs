@@ -25,8 +25,8 @@ mod types;
 mod value;
 
 pub use columns::{Column, ColumnType, Columns};
+pub use marquetry_base::parse::unix_seconds;
 pub use options::{Format, Header, Quote, TextOptions, character};
-pub use parse::unix_seconds;
 pub use scalar::Scalar;
 pub use timestamp_format::TimestampFormat;
 pub use types::{TypeOf, Types};

@@ -185,7 +185,7 @@ pub(crate) fn fixed(scalar: Scalar, text: &[u8], slot: &mut [u8]) -> Option<()> 
     match scalar {
         Scalar::Uuid => put(&parse::uuid(text)?),
         Scalar::Interval => put(&parse::interval(text)?),
-        Scalar::Int96 => put(&parse::timestamp(text)?.int96()?),
+        Scalar::Int96 => put(&parse::int96(parse::timestamp(text)?)?),
         Scalar::Float16 => put(&half_of_float(parse::float(text)?)?.to_le_bytes()),
         Scalar::Decimal { precision, scale } => put(&parse::decimal(text, precision, scale)?.to_be_bytes()),
         _ => {

@@ -14,6 +14,8 @@ pub(crate) struct Copying<'a> {
     pub(crate) rows: &'a RowArgs,
     pub(crate) threads: ThreadArgs,
     pub(crate) quiet: bool,
+    /// Nothing is written.
+    pub(crate) is_dry_run: bool,
     pub(crate) interrupted: &'a Interrupted,
 }
 

@@ -246,7 +246,7 @@ impl FileArgs {
         let copied = copied.map_err(|error| {
             let failure = match destination.progress() {
                 // What a live table has stays there.
-                Some(Written { rows, .. }) if is_live => {
+                Some(Written { rows, .. }) if is_live && !copying.is_dry_run => {
                     Failure::from(error).and(format_args!("{} had been loaded", plural(rows, "row")))
                 }
                 _ => Failure::from(error),
@@ -264,7 +264,11 @@ impl FileArgs {
             };
             return Ok(super::summary(
                 written.rows,
-                &format!("loaded into {}", printable(name)),
+                &format!(
+                    "{} into {}",
+                    if copying.is_dry_run { "would be loaded" } else { "loaded" },
+                    printable(name)
+                ),
                 started,
                 &again,
             ));

@@ -14,6 +14,24 @@ fn mapping(key: &str) -> Mapping {
     Mapping::new(&Schema::of_fields(&fields).unwrap().into(), table, &options).unwrap()
 }
 
+fn filling(mapping: &Mapping, row_bytes_max: usize) -> Filling {
+    Filling::new(mapping, &RowStatement::of(mapping, None), Nulls::Unset, row_bytes_max, (1000, 2))
+}
+
+fn origin(object: &str) -> Arc<Origin> {
+    Arc::new(Origin { object: Arc::from(object), batch: None })
+}
+
+/// Without stamps.
+fn add(
+    filling: &mut Filling,
+    mapping: &Mapping,
+    batch: &mut MappedBatch,
+    next: usize,
+) -> Result<usize, Unfit> {
+    filling.add(mapping, batch, &RowStamps::default(), next, 50)
+}
+
 type Row<'a> = [Option<&'a [u8]>; 3];
 
 /// The rows of an object from its row 100 on.
@@ -41,9 +59,10 @@ fn batch(mapping: &Mapping, rows: &[Row<'_>]) -> MappedBatch {
 /// The first error of the rows under a key, and how many rows come before it.
 fn refusal(key: &str, rows: &[Row<'_>]) -> Option<(String, usize)> {
     let mapping = mapping(key);
-    let mut filling = Filling::new(&mapping, 70_000);
-    let error = filling.add(&mapping, &mut batch(&mapping, rows), 0, 0).err()?;
-    let before = filling.take(&Arc::from("")).map_or(0, |block| block.rows().count());
+    let mut filling = filling(&mapping, 70_000);
+    let Unfit { in_batch, error } = add(&mut filling, &mapping, &mut batch(&mapping, rows), 0).err()?;
+    let before = filling.take(&origin("")).map_or(0, |block| block.rows().count());
+    assert_eq!(in_batch, before);
     Some((error.to_string(), before))
 }
 
@@ -51,17 +70,17 @@ fn refusal(key: &str, rows: &[Row<'_>]) -> Option<(String, usize)> {
 fn cells_come_back() {
     let mapping = mapping("a");
     let rows: [Row<'_>; 2] = [[Some(b"k"), None, Some(b"")], [Some(b"l"), Some(b"xyz"), None]];
-    let mut filling = Filling::new(&mapping, 100);
-    assert_eq!(filling.add(&mapping, &mut batch(&mapping, &rows), 0, 0).unwrap(), 2);
-    let block = filling.take(&Arc::from("o")).unwrap();
-    assert_eq!(&**block.object(), "o");
-    let got: Vec<(u64, Bytes)> = block.rows().collect();
-    assert_eq!(got.len(), 2);
-    for (nth, (number, cells)) in got.iter().enumerate() {
-        assert_eq!(*number, 100 + nth as u64);
-        assert_eq!(Cells(cells).collect::<Vec<_>>(), rows[nth]);
+    let mut filling = filling(&mapping, 100);
+    assert_eq!(add(&mut filling, &mapping, &mut batch(&mapping, &rows), 0).unwrap(), 2);
+    let block = filling.take(&origin("o")).unwrap();
+    assert_eq!(&*block.from.object, "o");
+    let got: Vec<(RowId, Bytes)> = block.rows().collect();
+    assert_eq!(got[0].0, RowId { number: 100, ordinal: 50, in_batch: 0, write_time_us: 1100 });
+    assert_eq!(got[1].0, RowId { number: 101, ordinal: 51, in_batch: 1, write_time_us: 1102 });
+    for ((_, cells), row) in got.iter().zip(rows) {
+        assert_eq!(Cells(cells).collect::<Vec<_>>(), row);
     }
-    assert!(filling.take(&Arc::from("o")).is_none());
+    assert!(filling.take(&origin("o")).is_none());
 }
 
 #[test]
@@ -104,15 +123,15 @@ fn large_rows_are_refused_by_their_largest_column() {
 #[test]
 fn blocks_are_full_by_rows_or_bytes() {
     let mapping = mapping("a");
-    let mut filling = Filling::new(&mapping, usize::MAX);
+    let mut filling = filling(&mapping, usize::MAX);
     let row: Row<'_> = [Some(b"k"), None, None];
     let mut rows = batch(&mapping, &vec![row; BLOCK_ROWS + 5]);
-    assert_eq!(filling.add(&mapping, &mut rows, 0, 0).unwrap(), BLOCK_ROWS);
-    assert_eq!(filling.take(&Arc::from("")).unwrap().rows().count(), BLOCK_ROWS);
-    assert_eq!(filling.add(&mapping, &mut rows, BLOCK_ROWS, 0).unwrap(), BLOCK_ROWS + 5);
+    assert_eq!(add(&mut filling, &mapping, &mut rows, 0).unwrap(), BLOCK_ROWS);
+    assert_eq!(filling.take(&origin("")).unwrap().rows().count(), BLOCK_ROWS);
+    assert_eq!(add(&mut filling, &mapping, &mut rows, BLOCK_ROWS).unwrap(), BLOCK_ROWS + 5);
     // Rows of several batches may be in one block.
     let large = vec![0; BLOCK_BYTES];
     let row: Row<'_> = [Some(b"k"), Some(&large), None];
-    assert_eq!(filling.add(&mapping, &mut batch(&mapping, &[row, row]), 0, 0).unwrap(), 1);
-    assert_eq!(filling.take(&Arc::from("")).unwrap().rows().count(), 6);
+    assert_eq!(add(&mut filling, &mapping, &mut batch(&mapping, &[row, row]), 0).unwrap(), 1);
+    assert_eq!(filling.take(&origin("")).unwrap().rows().count(), 6);
 }

@@ -5,10 +5,14 @@
 mod all_types;
 mod cassandra;
 mod expected;
+mod into;
 mod loading;
 mod made;
 mod nested;
+mod rejected;
+mod resumed;
 mod server;
+mod stamped;
 
 #[test]
 fn on_a_real_cassandra() {
@@ -16,6 +20,10 @@ fn on_a_real_cassandra() {
         return;
     };
     let server = server::Server::connect(&cassandra.at);
+    into::all(&server);
+    stamped::all(&server);
+    rejected::all(&server);
+    resumed::all(&server);
     all_types::all(&server);
     nested::all(&server);
     loading::all(&server);

@@ -1,11 +1,12 @@
 //! Values as the native protocol serialises them (`native_protocol_v5.spec`, section 6).
 
 use alloc::vec::Vec;
+use core::net::IpAddr;
 
 use marquetry_base::cast;
 use marquetry_base::twos_complement::shortest;
 
-use super::convert::Value;
+use super::value::Value;
 
 /// Whether a cell has a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -34,6 +35,7 @@ pub(super) fn write(out: &mut Vec<u8>, value: &Value<'_>) {
             out.extend_from_slice(&value.to_be_bytes());
         }
         Value::Unsigned(value) => varint(out, &i128::from(*value).to_be_bytes()),
+        Value::Varint(bytes) => varint(out, bytes),
         Value::Float(value) => out.extend_from_slice(&value.to_bits().to_be_bytes()),
         Value::Double(value) => out.extend_from_slice(&value.to_bits().to_be_bytes()),
         Value::Decimal { unscaled, scale } => {
@@ -51,9 +53,10 @@ pub(super) fn write(out: &mut Vec<u8>, value: &Value<'_>) {
             vint(out, (*days).into());
             vint(out, *nanos);
         }
-        Value::Uuid(bytes) => out.extend_from_slice(*bytes),
-        Value::Text { bytes, .. } => out.extend_from_slice(bytes),
-        Value::Blob(bytes) => out.extend_from_slice(bytes),
+        Value::Uuid(bytes) | Value::Timeuuid(bytes) => out.extend_from_slice(bytes),
+        Value::Inet(IpAddr::V4(address)) => out.extend_from_slice(&address.octets()),
+        Value::Inet(IpAddr::V6(address)) => out.extend_from_slice(&address.octets()),
+        Value::Text { bytes, .. } | Value::Blob(bytes) => out.extend_from_slice(bytes),
     }
 }
 

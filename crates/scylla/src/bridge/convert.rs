@@ -4,12 +4,14 @@ use alloc::borrow::Cow;
 use alloc::format;
 use alloc::string::String;
 
-use marquetry_base::{Bitmap, Error, Result, cast};
+use marquetry_base::{Bitmap, Detail, Error, Result, cast};
 use marquetry_kernels::utf8;
 use marquetry_parquet::batch::{ByteArrays, FixedBytes, Values};
 use marquetry_parquet::scalar::{float_of_half, int96_nanos, int96_parts};
 use marquetry_parquet::schema::{Leaf, Meaning, Schema, TimeUnit};
 
+use super::cast::Cast;
+use super::value::Value;
 use super::{InvalidUtf8, MappingOptions};
 use crate::cql::CqlType;
 
@@ -35,6 +37,8 @@ pub(super) enum Conversion {
     Time(TimeUnit),
     /// To milliseconds, rounded down.
     Timestamp(TimeUnit),
+    /// To milliseconds; what would be lost is an error.
+    ExactTimestamp(TimeUnit),
     Int96,
     Interval,
     Uuid,
@@ -44,48 +48,6 @@ pub(super) enum Conversion {
     Blob,
     /// UNKNOWN: a value is an error.
     AlwaysNull,
-}
-
-/// A CQL value.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Value<'a> {
-    Boolean(bool),
-    Tinyint(i8),
-    Smallint(i16),
-    Int(i32),
-    Bigint(i64),
-    /// Of a `varint`.
-    Unsigned(u64),
-    Float(f32),
-    Double(f64),
-    Decimal {
-        unscaled: i64,
-        scale: i32,
-    },
-    /// Big-endian two's complement, at least one byte.
-    DecimalBytes {
-        unscaled: &'a [u8],
-        scale: i32,
-    },
-    /// Days since 1970-01-01.
-    Date(i32),
-    /// Nanoseconds of the day, less than a day.
-    Time(i64),
-    /// Milliseconds since 1970-01-01 00:00 UTC.
-    Timestamp(i64),
-    /// None is negative.
-    Duration {
-        months: i32,
-        days: i32,
-        nanos: i64,
-    },
-    Uuid(&'a [u8; 16]),
-    /// UTF-8. `is_plain`: ASCII without a single quote, so that nothing needs escaping.
-    Text {
-        bytes: Cow<'a, [u8]>,
-        is_plain: bool,
-    },
-    Blob(&'a [u8]),
 }
 
 /// A column's values of one batch or dictionary, with their conversion.
@@ -113,6 +75,7 @@ pub(super) enum Source<'a> {
     Time32(&'a [i32], TimeUnit),
     Time64(&'a [i64], TimeUnit),
     Timestamp(&'a [i64], TimeUnit),
+    ExactTimestamp(&'a [i64], TimeUnit),
     Int96(&'a FixedBytes),
     Interval(&'a FixedBytes),
     Uuid(&'a FixedBytes),
@@ -133,6 +96,8 @@ pub(super) struct Slots<'a> {
     pub(super) source: Source<'a>,
     /// Values of the source.
     length: usize,
+    /// The type that they are converted to then.
+    pub(super) cast: Option<Cast>,
 }
 
 /// Nanoseconds of a millisecond.
@@ -195,12 +160,23 @@ impl Conversion {
             Conversion::Decimal { .. } => CqlType::Decimal,
             Conversion::Date => CqlType::Date,
             Conversion::Time(_) => CqlType::Time,
-            Conversion::Timestamp(_) | Conversion::Int96 => CqlType::Timestamp,
+            Conversion::Timestamp(_) | Conversion::ExactTimestamp(_) | Conversion::Int96 => {
+                CqlType::Timestamp
+            }
             Conversion::Interval => CqlType::Duration,
             Conversion::Uuid => CqlType::Uuid,
             Conversion::Text { .. } => CqlType::Text,
             Conversion::Blob => CqlType::Blob,
         }
+    }
+
+    /// Whether the values are integers.
+    pub(super) fn is_integer(self) -> bool {
+        use Conversion as C;
+        matches!(
+            self,
+            C::Int8 | C::Int16 | C::Int32 | C::Int64 | C::Uint8 | C::Uint16 | C::Uint32 | C::Uint64
+        )
     }
 
     /// Values with this conversion; `None` if they do not have its physical type.
@@ -209,7 +185,7 @@ impl Conversion {
             Values::Dictionary(indices, dictionary) => (Some(&**indices), &**dictionary),
             of => (None, of),
         };
-        Some(Slots { indices, source: self.source(of)?, length: of.len() })
+        Some(Slots { indices, source: self.source(of)?, length: of.len(), cast: None })
     }
 
     fn source(self, values: &Values) -> Option<Source<'_>> {
@@ -239,6 +215,7 @@ impl Conversion {
             (Conversion::Time(unit), Values::Int32(values)) => Source::Time32(values, unit),
             (Conversion::Time(unit), Values::Int64(values)) => Source::Time64(values, unit),
             (Conversion::Timestamp(unit), Values::Int64(values)) => Source::Timestamp(values, unit),
+            (Conversion::ExactTimestamp(unit), Values::Int64(values)) => Source::ExactTimestamp(values, unit),
             (Conversion::Int96, Values::Int96(values)) if width(values, 12) => Source::Int96(values),
             (Conversion::Interval, Values::FixedLenByteArray(values)) if width(values, 12) => {
                 Source::Interval(values)
@@ -270,10 +247,14 @@ impl<'a> Slots<'a> {
     ///
     /// # Errors
     ///
-    /// Like [`Source::value`]; `Misuse` for an index beyond the dictionary.
+    /// Like [`Source::value`]; `Conversion` for a value that does not fit another type; `Misuse` for an index beyond the dictionary.
     #[inline]
     pub(super) fn value(&self, slot: usize) -> Result<Value<'a>> {
-        self.source.value(self.index(slot)?)
+        let value = self.source.value(self.index(slot)?)?;
+        match self.cast {
+            None => Ok(value),
+            Some(cast) => cast.of(value),
+        }
     }
 }
 
@@ -314,32 +295,19 @@ impl<'a> Source<'a> {
             Source::Timestamp(values, unit) => {
                 Value::Timestamp(values[index].div_euclid(unit.per_second() / 1000))
             }
+            Source::ExactTimestamp(values, unit) => exact_timestamp(values[index], unit)?,
             Source::Int96(values) => int96(values.get(index))?,
             Source::Interval(values) => interval(values.get(index))?,
-            Source::Uuid(values) => match values.get(index).try_into() {
-                Ok(bytes) => Value::Uuid(bytes),
-                Err(_) => return Err(wrong_width()),
-            },
+            Source::Uuid(values) => Value::Uuid(array(values.get(index))?),
             Source::Text { values, replace } => text(values.get(index), replace)?,
-            Source::Bytes(values) => Value::Blob(values.get(index)),
-            Source::Fixed(values) => Value::Blob(values.get(index)),
+            Source::Bytes(values) => Value::Blob(Cow::Borrowed(values.get(index))),
+            Source::Fixed(values) => Value::Blob(Cow::Borrowed(values.get(index))),
             Source::AlwaysNull => {
                 return Err(Error::conversion(
                     "a value in a column of the type UNKNOWN, which is always null",
                 ));
             }
         })
-    }
-}
-
-impl Value<'_> {
-    /// The bytes of a value whose length varies and may be zero.
-    pub(super) fn as_bytes(&self) -> Option<&[u8]> {
-        match self {
-            Value::Text { bytes, .. } => Some(bytes),
-            Value::Blob(bytes) => Some(bytes),
-            _ => None,
-        }
     }
 }
 
@@ -364,7 +332,7 @@ fn decimal(unscaled: &[u8], scale: i32) -> Result<Value<'_>> {
     if unscaled.is_empty() {
         return Err(Error::conversion("a DECIMAL of no bytes"));
     }
-    Ok(Value::DecimalBytes { unscaled, scale })
+    Ok(Value::DecimalBytes { unscaled: Cow::Borrowed(unscaled), scale })
 }
 
 #[inline]
@@ -374,6 +342,18 @@ fn time(value: i64, unit: TimeUnit) -> Result<Value<'static>> {
         return Err(Error::conversion(format!("{value} is not a TIME({unit}) within a day")));
     }
     Ok(Value::Time(value * nanos_in_unit))
+}
+
+#[inline]
+fn exact_timestamp(value: i64, unit: TimeUnit) -> Result<Value<'static>> {
+    let in_millisecond = unit.per_second() / TimeUnit::Millis.per_second();
+    if value % in_millisecond == 0 {
+        return Ok(Value::Timestamp(value / in_millisecond));
+    }
+    let message = format!(
+        "{value} as a TIMESTAMP({unit}) has digits below a millisecond, which a timestamp of CQL cannot hold"
+    );
+    Err(Error::conversion(message).with(Detail::AdmittedBy(&["timestamps_as_millis"])))
 }
 
 #[inline]

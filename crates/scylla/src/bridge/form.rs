@@ -2,10 +2,11 @@
 
 use alloc::format;
 use alloc::vec::Vec;
+use core::net::IpAddr;
 
 use marquetry_base::{Error, Result, cast, twos_complement};
 
-use super::convert::Value;
+use super::value::Value;
 use super::{cell, text};
 use crate::cql::literal;
 
@@ -29,6 +30,12 @@ pub(super) trait Form {
     fn label(out: &mut Vec<u8>, is_first: bool, label: &[u8]);
     /// Ends the fields of a user-defined type.
     fn end_fields(out: &mut Vec<u8>);
+    /// Begins a vector, whose elements stand one after the other: all have the same length, and their number is that of the type.
+    fn begin_vector(_out: &mut Vec<u8>) {}
+    /// Begins an element of a vector, which follows `before`.
+    fn begin_part(_out: &mut Vec<u8>, _before: &[u8]) {}
+    /// Ends a vector.
+    fn end_vector(_out: &mut Vec<u8>) {}
 }
 
 /// CQL literals.
@@ -78,6 +85,18 @@ impl Form for Text {
 
     fn end_fields(out: &mut Vec<u8>) {
         out.push(b'}');
+    }
+
+    fn begin_vector(out: &mut Vec<u8>) {
+        out.push(b'[');
+    }
+
+    fn begin_part(out: &mut Vec<u8>, before: &[u8]) {
+        out.extend_from_slice(before);
+    }
+
+    fn end_vector(out: &mut Vec<u8>) {
+        out.push(b']');
     }
 }
 
@@ -179,6 +198,7 @@ impl Form for Order {
                 out.extend_from_slice(&(value ^ i64::MIN).to_be_bytes());
             }
             Value::Unsigned(value) => out.extend_from_slice(&value.to_be_bytes()),
+            Value::Varint(bytes) => decimal_order(out, bytes),
             // -0.0 is less than 0.0, and there is one NaN, the largest number.
             Value::Float(value) => {
                 let bits = if value.is_nan() { f32::NAN } else { *value }.to_bits();
@@ -198,8 +218,10 @@ impl Form for Order {
                 bytes_order(out, &bytes);
             }
             Value::Uuid(bytes) => uuid_order(out, bytes),
-            Value::Text { bytes, .. } => bytes_order(out, bytes),
-            Value::Blob(bytes) => bytes_order(out, bytes),
+            Value::Timeuuid(bytes) => timeuuid_order(out, bytes),
+            Value::Inet(IpAddr::V4(address)) => bytes_order(out, &address.octets()),
+            Value::Inet(IpAddr::V6(address)) => bytes_order(out, &address.octets()),
+            Value::Text { bytes, .. } | Value::Blob(bytes) => bytes_order(out, bytes),
         }
         Ok(())
     }
@@ -270,6 +292,13 @@ fn uuid_order(out: &mut Vec<u8>, bytes: &[u8; 16]) {
     out.extend_from_slice(&lower);
 }
 
+/// The time; then the lower half, whose bytes are signed.
+fn timeuuid_order(out: &mut Vec<u8>, bytes: &[u8; 16]) {
+    let [a, b, c, d, e, f, version, g, lower @ ..] = *bytes;
+    out.extend_from_slice(&[version, g, e, f, a, b, c, d]);
+    out.extend(lower.map(|byte| byte ^ 0x80));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -307,13 +336,16 @@ mod tests {
         ascending(&[-200_i64, -3, 0, 7].map(|unscaled| Value::Decimal { unscaled, scale: 2 }));
         let numbers: [&[u8]; 8] =
             [&[0x80, 0, 0], &[0xff, 0x7f], &[0x80], &[0xff], &[0], &[0x7f], &[0, 0x80], &[1, 0, 0]];
-        ascending(&numbers.map(|unscaled| Value::DecimalBytes { unscaled, scale: 1 }));
+        ascending(
+            &numbers.map(|unscaled| Value::DecimalBytes { unscaled: Cow::Borrowed(unscaled), scale: 1 }),
+        );
         let one: [&[u8]; 2] = [&[0xff, 0xff, 0x80], &[0x80]];
-        let [one, same] = one.map(|unscaled| bytes(&Value::DecimalBytes { unscaled, scale: 1 }));
+        let [one, same] =
+            one.map(|unscaled| bytes(&Value::DecimalBytes { unscaled: Cow::Borrowed(unscaled), scale: 1 }));
         assert_eq!(one, same);
         let texts = ["", "\0", "\0\0", "\0a", "\u{1}", "a", "a\0", "a\0b", "aa", "ab", "b", "é"];
         ascending(&texts.map(|text| Value::Text { bytes: Cow::Borrowed(text.as_bytes()), is_plain: false }));
-        ascending(&[&[][..], &[0], &[0, 0xff], &[1], &[0xff]].map(Value::Blob));
+        ascending(&[&[][..], &[0], &[0, 0xff], &[1], &[0xff]].map(|bytes| Value::Blob(Cow::Borrowed(bytes))));
     }
 
     #[test]
@@ -335,6 +367,15 @@ mod tests {
             uuid(0x1000_0000_0000_4000, 0),
             uuid(0x2000_0000_0000_4000, 0),
         ];
-        ascending(&uuids.each_ref().map(Value::Uuid));
+        ascending(&uuids.map(Value::Uuid));
+        let timeuuids = [
+            uuid(0xffff_ffff_0000_1000, 0),
+            uuid(0x0000_0000_0001_1000, 0),
+            uuid(0x0000_0000_0000_1001, 0x80 << 56),
+            uuid(0x0000_0000_0000_1001, 0x80),
+            uuid(0x0000_0000_0000_1001, 0),
+            uuid(0x0000_0000_0000_1001, 1),
+        ];
+        ascending(&timeuuids.map(Value::Timeuuid));
     }
 }

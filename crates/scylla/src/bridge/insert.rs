@@ -155,6 +155,9 @@ impl State {
                 BoundValues::Dictionary(slots) => {
                     slots.index(row).and_then(|index| text.write(slots, bound.key, index, out))
                 }
+                BoundValues::Cast(slots) => slots
+                    .value(row)
+                    .and_then(|value| bound.key.check(&value).and_then(|()| text::write(out, &value))),
                 BoundValues::Nested(nested, array) => {
                     self.nested.write(mapping, nested, array, bound.key, row, out)
                 }

@@ -12,11 +12,13 @@ use marquetry_parquet::batch::{Array, Batch, ColumnBatch, Layout};
 use marquetry_parquet::schema::{LogicalType, Node, NodeKind, Schema, TimeUnit};
 
 use super::batch::{MappedBatch, MappedValues};
-use super::convert::{Conversion, Slots, Source, Value};
+use super::convert::{Conversion, Slots, Source};
 use super::form::Cells;
+use super::leaf::LeafPlan;
 use super::list::list;
 use super::plan::{NestedColumn, Planner};
 use super::render::{Renderer, Rules};
+use super::value::Value;
 use super::{Cell, DuplicateKeys, MappingOptions, NullElements, Nulls, cell};
 use crate::cql::ddl::KeyError;
 use crate::cql::{ColumnDef, CqlType, Name, Order, TableDef, TableName, TypeDef};
@@ -82,7 +84,7 @@ struct ColumnPlan {
 #[derive(Debug, Clone)]
 enum ColumnKind {
     RowNumber,
-    Flat(Conversion),
+    Flat(LeafPlan),
     Nested(Box<NestedColumn>),
 }
 
@@ -111,6 +113,8 @@ pub(super) struct Bound<'a> {
 pub(super) enum BoundValues<'a> {
     Plain(Source<'a>),
     Dictionary(Slots<'a>),
+    /// Values that are converted to another type.
+    Cast(Slots<'a>),
     Nested(&'a NestedColumn, &'a Array),
 }
 
@@ -154,7 +158,7 @@ impl Mapping {
         }
         for (number, &(at, node)) in chosen.iter().enumerate() {
             match Name::new(&node.name) {
-                Ok(name) => made.plan(&mut planner, schema, (at, node), name, options),
+                Ok(name) => made.plan(&mut planner, schema, (at, node), name),
                 Err(error) => faults.add(Error::conversion(format!(
                     "CQL cannot have the name of column {} (of {}): {error}; choose others with --columns",
                     number + 1,
@@ -342,7 +346,7 @@ impl Mapping {
                 bound.key.check(&value).map_err(place)?;
                 cell::write(out, &value);
             }
-            BoundValues::Dictionary(slots) => {
+            BoundValues::Dictionary(slots) | BoundValues::Cast(slots) => {
                 let value = slots.value(row).map_err(place)?;
                 bound.key.check(&value).map_err(place)?;
                 cell::write(out, &value);
@@ -387,19 +391,20 @@ impl Mapping {
             (ColumnKind::RowNumber, MappedValues::RowNumber) => {
                 (None, BoundValues::Plain(Source::RowNumber(first_row_number)))
             }
-            (ColumnKind::Flat(conversion), MappedValues::Flat(values)) => {
+            (ColumnKind::Flat(leaf), MappedValues::Flat(values)) => {
                 if values.layout == Layout::Dense && values.validity.is_some() {
                     return wrong("the batch has the layout Dense; Spaced is needed");
                 }
                 if !has_rows(values.values.len()) {
                     return wrong("the numbers of values and rows of the batch differ");
                 }
-                let Some(slots) = conversion.bind(&values.values) else {
+                let Some(slots) = leaf.bind(&values.values) else {
                     return wrong("the types of the batch differ from the schema's");
                 };
-                let bound = match slots.indices {
-                    None => BoundValues::Plain(slots.source),
-                    Some(_) => BoundValues::Dictionary(slots),
+                let bound = match slots {
+                    Slots { cast: Some(_), .. } => BoundValues::Cast(slots),
+                    Slots { indices: None, source, .. } => BoundValues::Plain(source),
+                    _ => BoundValues::Dictionary(slots),
                 };
                 (values.validity.as_ref(), bound)
             }
@@ -506,14 +511,7 @@ impl Columns {
     }
 
     /// Plans a field of the schema, a child of its root. The planner collects the errors.
-    fn plan(
-        &mut self,
-        planner: &mut Planner<'_>,
-        schema: &Schema,
-        (at, node): (usize, &Node),
-        name: Name,
-        options: &MappingOptions,
-    ) {
+    fn plan(&mut self, planner: &mut Planner<'_>, schema: &Schema, (at, node): (usize, &Node), name: Name) {
         let leaf = match node.kind {
             NodeKind::Leaf { leaf } => {
                 schema.leaves().get(leaf).filter(|leaf| leaf.is_flat()).map(|found| (leaf, found))
@@ -521,11 +519,10 @@ impl Columns {
             NodeKind::Group { .. } => None,
         };
         if let Some((leaf, found)) = leaf {
-            let conversion = Conversion::of(schema, found, options);
-            planner.flat(&name, node.logical_type.as_ref(), &conversion.cql_type());
+            let planned = planner.flat(&name, node.logical_type.as_ref(), found);
             let source = ColumnSource::Leaf { leaf, position: self.position };
             self.position += 1;
-            return self.push(name, conversion.cql_type(), ColumnKind::Flat(conversion), source);
+            return self.push(name, planned.cql_type(), ColumnKind::Flat(planned), source);
         }
         match planner.column(at, &name) {
             Some((nested, cql_type)) => {
@@ -582,7 +579,7 @@ fn put_in_key(column: &mut MappedColumn, plan: &mut ColumnPlan, role: KeyRole) -
     plan.key = role;
     let name = &column.name;
     match &plan.kind {
-        ColumnKind::Flat(Conversion::AlwaysNull) => {
+        ColumnKind::Flat(LeafPlan { conversion: Conversion::AlwaysNull, .. }) => {
             Err(Error::misuse(format!("{name} cannot be in the key: its type UNKNOWN is always null")))
         }
         // A flat one is refused later, with the same message as for any table.

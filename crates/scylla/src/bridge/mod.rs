@@ -23,6 +23,21 @@
 //! | group | a user-defined type named after the table and the path: `trips_place` |
 //! | VARIANT | `text`, as JSON |
 //!
+//! Into a table that is there ([`MappingOptions::existing`]) values are converted to its types, if nothing is lost:
+//!
+//! | from | to | |
+//! |---|---|---|
+//! | text | any scalar type | as CQL writes it, without quotes; `timestamp` also as milliseconds |
+//! | integers, decimals | integers, `varint`, `counter`, `decimal` | in range, and without a fraction where there is no place for it |
+//! | integers, decimals | `float`, `double` | integers that they hold exactly; decimals of up to 6 or 15 digits |
+//! | integers, decimals, dates, UUIDs | `text`, `ascii` | as CQL writes them |
+//! | FLOAT, DOUBLE | integers, `varint`, `decimal` | without a fraction; the digits that are printed |
+//! | FLOAT, DOUBLE | `float`, `double` | the same number, or the same digits |
+//! | timestamps of any unit | `timestamp`, `date` | without digits below a millisecond ([`MappingOptions::timestamps_as_millis`] cuts them off); midnights |
+//! | DATE | `timestamp` | midnight, UTC |
+//! | lists | `list<…>`, `set<…>`, `vector<…, n>` of `float`, `double`, `int`, `bigint` | of n elements |
+//! | UUID, bytes | `uuid`, `timeuuid`; `text` | 16 bytes, of version 1; UTF-8 |
+//!
 //! A column with an unknown logical type is mapped by its physical type. Nested types inside others are frozen, as CQL
 //! requires, and so is everything in the key; with [`MappingOptions::frozen`] all others are frozen, too. For CQL, an
 //! empty list, set or map that is not frozen is null, and so is a user-defined type whose fields are all null. Equal
@@ -38,17 +53,21 @@
 //! [`Mapping::write_cell`] serialises single values.
 
 mod batch;
+mod cast;
 mod cell;
 mod convert;
 mod form;
 mod insert;
+mod leaf;
 mod list;
 mod mapping;
 pub mod mutations;
 mod options;
 mod plan;
+mod read;
 mod render;
 mod text;
+mod value;
 
 pub use batch::MappedBatch;
 pub use cell::Cell;

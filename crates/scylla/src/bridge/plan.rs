@@ -5,12 +5,14 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::num::NonZeroU32;
 
-use marquetry_base::{Error, Faults, Result};
-use marquetry_parquet::schema::{LogicalType, NodeKind, Schema, Shape, ShapeKind};
+use marquetry_base::{Detail, Error, Faults, Result, cast};
+use marquetry_parquet::schema::{Leaf, LogicalType, NodeKind, Schema, Shape, ShapeKind};
 
 use super::MappingOptions;
 use super::convert::Conversion;
+use super::leaf::LeafPlan;
 use super::list::list;
 use crate::cql::types::NESTING_MAX;
 use crate::cql::{CqlType, Name, TableName, TypeDef};
@@ -28,11 +30,13 @@ pub(super) struct NestedColumn {
 /// What a field is mapped to.
 #[derive(Debug, Clone)]
 pub(super) enum Plan {
-    Leaf(Conversion),
+    Leaf(LeafPlan),
     /// A VARIANT, as JSON.
     Variant,
     List(Box<Plan>),
     Set(Box<Plan>),
+    /// Of so many elements, whose types have one length.
+    Vector(Box<Plan>, usize),
     /// Of keys and values.
     Map(Box<Plan>, Box<Plan>),
     /// Of all the type's fields, in its order.
@@ -50,12 +54,25 @@ pub(super) struct Field {
 }
 
 impl Plan {
+    /// Whether all decimals in it have one scale, column by column.
+    fn has_one_scale(&self) -> bool {
+        match self {
+            Plan::Leaf(leaf) => leaf.has_one_scale(),
+            Plan::Variant => true,
+            Plan::List(element) | Plan::Set(element) | Plan::Vector(element, _) => element.has_one_scale(),
+            Plan::Map(key, value) => key.has_one_scale() && value.has_one_scale(),
+            Plan::Udt(fields) => {
+                fields.iter().filter_map(|field| field.source.as_ref()).all(|(_, plan)| plan.has_one_scale())
+            }
+        }
+    }
+
     /// Whether it contains a duration.
     pub(super) fn has_duration(&self) -> bool {
         match self {
-            Plan::Leaf(conversion) => conversion.cql_type() == CqlType::Duration,
+            Plan::Leaf(leaf) => leaf.cql_type() == CqlType::Duration,
             Plan::Variant => false,
-            Plan::List(element) | Plan::Set(element) => element.has_duration(),
+            Plan::List(element) | Plan::Set(element) | Plan::Vector(element, _) => element.has_duration(),
             Plan::Map(key, value) => key.has_duration() || value.has_duration(),
             Plan::Udt(fields) => {
                 fields.iter().filter_map(|field| field.source.as_ref()).any(|(_, plan)| plan.has_duration())
@@ -139,19 +156,21 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Records a flat column: its logical type, and whether an existing table's column has the same type.
-    pub(super) fn flat(&mut self, name: &Name, logical_type: Option<&LogicalType>, values: &CqlType) {
+    /// Plans a flat column, and records its logical type. What an existing table's column cannot hold is an error in the end.
+    pub(super) fn flat(&mut self, name: &Name, logical_type: Option<&LogicalType>, leaf: &Leaf) -> LeafPlan {
         let noted = logical_type.map(|logical_type| (name.as_str().to_string(), logical_type.clone()));
         self.leaves.extend(noted);
         self.enter(name);
-        if let Some(wanted) = self.wanted(name) {
-            self.expect(unfrozen(Some(wanted)), values.clone());
-        }
+        let wanted = self.wanted(name);
+        self.leaf_plan(leaf, unfrozen(wanted))
     }
 
     /// Notes the column of row numbers.
     pub(super) fn row_number(&mut self, name: &Name) {
-        self.flat(name, None, &CqlType::Bigint);
+        self.enter(name);
+        if let Some(wanted) = self.wanted(name) {
+            self.expect(unfrozen(Some(wanted)), CqlType::Bigint);
+        }
     }
 
     /// Plans a nested column, a child of the root. `None` if that fails; [`Planner::finish`] reports why, with the
@@ -246,7 +265,10 @@ impl<'a> Planner<'a> {
                 Ok((Plan::Variant, self.expect(wanted, CqlType::Text)))
             }
             ShapeKind::Struct(fields) => self.group(&fields.collect::<Vec<_>>(), names, wanted),
-            ShapeKind::List(_, element) => self.list(shape, element, false, names, wanted, depth),
+            ShapeKind::List(_, element) => match wanted {
+                Some(CqlType::Vector(wanted, length)) => self.vector(element, names, wanted, *length, depth),
+                _ => self.list(shape, element, false, names, wanted, depth),
+            },
             ShapeKind::Map(_, key, None) => self.list(shape, key, true, names, wanted, depth),
             ShapeKind::Map(_, key, Some(value)) => {
                 let (wanted_key, wanted_value) = match wanted {
@@ -257,6 +279,7 @@ impl<'a> Planner<'a> {
                 let (key, key_type) = self.below("key", names, |it, names| {
                     let (key, key_type) = it.field(key, names, wanted_key, depth + 2)?;
                     it.refuse_duration(&key_type, "as the key of a map")?;
+                    it.refuse_scales(&key, "as the key of a map")?;
                     Ok((key, key_type))
                 })?;
                 let (value, value_type) =
@@ -275,10 +298,19 @@ impl<'a> Planner<'a> {
         let Some(leaf) = leaf else {
             return Err(Error::internal("a leaf that the schema does not have"));
         };
-        let conversion = Conversion::of(self.schema, leaf, self.options);
         self.note(shape);
-        let cql_type = self.expect(wanted, conversion.cql_type());
-        Ok((Plan::Leaf(conversion), cql_type))
+        let planned = self.leaf_plan(leaf, wanted);
+        Ok((Plan::Leaf(planned), planned.cql_type()))
+    }
+
+    /// How a leaf's values become those of the existing table's type, if there is one. It is an error in the end if none of them can.
+    fn leaf_plan(&mut self, leaf: &Leaf, wanted: Option<&CqlType>) -> LeafPlan {
+        if let Some(planned) = LeafPlan::of(self.schema, leaf, self.options, wanted) {
+            return planned;
+        }
+        let own = Conversion::of(self.schema, leaf, self.options);
+        self.expect(wanted, own.cql_type());
+        LeafPlan { conversion: own, cast: None }
     }
 
     /// A list, or a map's keys alone.
@@ -306,6 +338,7 @@ impl<'a> Planner<'a> {
         self.elements -= 1;
         if is_set {
             self.refuse_duration(&cql_type, "in a set")?;
+            self.refuse_scales(&element, "in a set")?;
         }
         self.path.truncate(length);
         let (element, cql_type) = (Box::new(element), Box::new(cql_type));
@@ -314,6 +347,31 @@ impl<'a> Planner<'a> {
         } else {
             (Plan::List(element), CqlType::List(cql_type))
         })
+    }
+
+    /// A list that becomes a vector.
+    fn vector(
+        &mut self,
+        element: Shape<'a>,
+        names: &mut Vec<&'a str>,
+        wanted: &'a CqlType,
+        length: NonZeroU32,
+        depth: usize,
+    ) -> Result<(Plan, CqlType)> {
+        if !matches!(wanted, CqlType::Float | CqlType::Double | CqlType::Int | CqlType::Bigint) {
+            let message =
+                format!("vectors of {wanted}: those of float, double, int and bigint are supported");
+            return Err(self.at(Error::unsupported(message)));
+        }
+        let before = self.path.len();
+        self.path.push_str(".element");
+        self.elements += 1;
+        let planned = self.field(element, names, Some(wanted), depth + 1);
+        self.elements -= 1;
+        let (plan, cql_type) = planned?;
+        self.path.truncate(before);
+        let elements = cast::usize_of_u32(length.get());
+        Ok((Plan::Vector(Box::new(plan), elements), CqlType::Vector(Box::new(cql_type), length)))
     }
 
     fn group(
@@ -358,7 +416,7 @@ impl<'a> Planner<'a> {
             let field_plan = self.below(text, names, |it, names| it.field(field, names, None, 1));
             let (plan, cql_type) = field_plan.unwrap_or_else(|error| {
                 self.give_up(error);
-                (Plan::Leaf(Conversion::AlwaysNull), CqlType::Blob)
+                (Plan::Leaf(LeafPlan::NOTHING), CqlType::Blob)
             });
             let name = Name::new(text).map_err(|error| Error::conversion(error.to_string()))?;
             let label = format!("{name}: ").into_bytes();
@@ -503,9 +561,22 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
+    /// Decimals are brought into the servers' order by their unscaled values.
+    fn refuse_scales(&self, plan: &Plan, place: &str) -> Result<()> {
+        if plan.has_one_scale() {
+            return Ok(());
+        }
+        let message =
+            format!("{place}, text and floats are not converted to decimals, whose scales would differ");
+        Err(self.at(Error::unsupported(message)))
+    }
+
     #[cold]
     fn misfit(&self, table: &CqlType, values: &str) -> Error {
-        self.at(Error::conversion(format!("the table has {table} there, the values are {values}")))
+        let error = Error::conversion(format!("the table has {table} there, the values are {values}"));
+        // Whoever wants their usual text can ask for it.
+        let is_text = matches!(table, CqlType::Text | CqlType::Ascii) && CqlType::parse(values).is_ok();
+        self.at(if is_text { error.with(Detail::AdmittedBy(&["types"])) } else { error })
     }
 
     #[cold]

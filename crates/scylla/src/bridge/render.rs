@@ -12,9 +12,10 @@ use marquetry_parquet::batch::{Array, ArrayKind};
 use marquetry_parquet::schema::Schema;
 use marquetry_parquet::variant::{Reassembler, Variant, VariantColumns};
 
-use super::convert::{Slots, Value};
+use super::convert::Slots;
 use super::form::{Form, Order, Text};
 use super::plan::{Field, Plan};
+use super::value::Value;
 use super::{DuplicateKeys, NullElements};
 
 /// The rules for writing nested values.
@@ -147,6 +148,9 @@ impl Walk<'_> {
             (Plan::Set(plan), ArrayKind::List(offsets, array) | ArrayKind::Map(offsets, array, None)) => {
                 self.set::<F>(plan, array, elements(offsets, slot), out)
             }
+            (Plan::Vector(plan, length), ArrayKind::List(offsets, array)) => {
+                self.vector::<F>(plan, array, elements(offsets, slot), *length, out)
+            }
             (Plan::Map(key, value), ArrayKind::Map(offsets, keys, Some(values))) => {
                 let entries = Entries { key, keys, value, values, range: elements(offsets, slot) };
                 self.map::<F>(&entries, out)
@@ -178,6 +182,33 @@ impl Walk<'_> {
             items += 1;
         }
         Ok(F::end(out, at, items, b']')?)
+    }
+
+    fn vector<F: Form>(
+        &mut self,
+        plan: &Plan,
+        array: &Array,
+        range: Range<usize>,
+        length: usize,
+        out: &mut Vec<u8>,
+    ) -> Walked {
+        if range.len() != length {
+            let message = format!("a vector has {length} elements, and the list {}", range.len());
+            return Err(Error::conversion(message).into());
+        }
+        let element = Element::new(plan, array)?;
+        F::begin_vector(out);
+        for slot in range.clone() {
+            let path = || format!("[{}]", slot - range.start);
+            if is_null(array, slot) {
+                let error = Error::conversion("a null in a vector, which CQL cannot hold");
+                return Err(below(error.into(), path()));
+            }
+            F::begin_part(out, comma(slot - range.start));
+            self.element::<F>(&element, slot, out).map_err(|fault| below(fault, path()))?;
+        }
+        F::end_vector(out);
+        Ok(())
     }
 
     /// Writes a set in the servers' order; equal elements become one.

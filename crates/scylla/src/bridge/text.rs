@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use marquetry_base::{Error, Result};
 
-use super::convert::Value;
+use super::value::Value;
 use crate::cql::{LiteralError, literal};
 
 /// Appends a value.
@@ -23,6 +23,7 @@ pub(super) fn write(out: &mut Vec<u8>, value: &Value<'_>) -> Result<()> {
         Value::Int(value) => literal::integer(out, *value),
         Value::Bigint(value) => literal::integer(out, *value),
         Value::Unsigned(value) => literal::integer(out, *value),
+        Value::Varint(bytes) => literal::varint(out, bytes).map_err(unprintable)?,
         Value::Float(value) => literal::float(out, *value),
         Value::Double(value) => literal::double(out, *value),
         Value::Decimal { unscaled, scale } => literal::decimal(out, *unscaled, *scale),
@@ -35,7 +36,8 @@ pub(super) fn write(out: &mut Vec<u8>, value: &Value<'_>) -> Result<()> {
         Value::Duration { months, days, nanos } => {
             literal::duration(out, *months, *days, *nanos).map_err(unprintable)?;
         }
-        Value::Uuid(bytes) => literal::uuid(out, bytes),
+        Value::Uuid(bytes) | Value::Timeuuid(bytes) => literal::uuid(out, bytes),
+        Value::Inet(address) => literal::inet(out, *address),
         Value::Text { bytes, is_plain: true } => plain_text(out, bytes),
         Value::Text { bytes, is_plain: false } => literal::utf8(out, bytes),
         Value::Blob(bytes) => literal::blob(out, bytes),

@@ -459,8 +459,47 @@ fn a_table_that_is_there_decides() {
         &[("p", &[("x", "list<int>")])],
         "the type p of the table has no field y (column c.element)",
     );
-    let types: &[(&str, &[(&str, &str)])] = &[("p", &[("y", "blob"), ("x", "list<int>")])];
-    refused("list<frozen<p>>", types, "the table has blob there, the values are text (column c.element.y)");
+    let types: &[(&str, &[(&str, &str)])] = &[("p", &[("y", "set<int>"), ("x", "list<int>")])];
+    let message = "the table has set<int> there, the values are text (column c.element.y)";
+    refused("list<frozen<p>>", types, message);
+}
+
+/// What is in collections is converted as columns are, and is in the order of the table's type then.
+#[test]
+fn elements_have_the_tables_types() {
+    let check = |field, cql_type, row, printed, cell| {
+        check_column(field, &existing(cql_type, &[]), cql_type, &[(row, printed, cell)]);
+    };
+    let numbers = || items([Int(2), Int(-1)]);
+    let cell = "00000002  00000002 ffff  00000002 0002";
+    check(list("c", int("element")), "set<smallint>", numbers(), "{-1, 2}", cell);
+    let cell = "00000002  00000001 ff  00000001 02";
+    check(list("c", int("element")), "set<varint>", numbers(), "{-1, 2}", cell);
+    let texts = items([text("10.0.0.1"), text("::1"), text("9.0.0.1")]);
+    let cell = "00000003  00000010 00000000000000000000000000000001  00000004 09000001  00000004 0a000001";
+    check(list("c", string("element")), "set<inet>", texts, "{'::1', '9.0.0.1', '10.0.0.1'}", cell);
+    let cell = "3f800000 c0000000";
+    let vector = "vector<float, 2>";
+    check(list("c", int("element")), vector, items([Int(1), Int(-2)]), "[1.0, -2.0]", cell);
+    let refused = |datum: Datum| {
+        let fields = [list("c", int("element"))];
+        let mapping = mapping(&fields, &existing(vector, &[])).unwrap();
+        crate::batch::cell(&mapping, 1, &batch(&fields, &[vec![datum]]), 0).unwrap_err().to_string()
+    };
+    let row = "(column c, row 1000, row group 2)";
+    assert_eq!(refused(items([Int(1)])), format!("a vector has 2 elements, and the list 1 {row}"));
+    let null = "a null in a vector, which CQL cannot hold (column c[1], row 1000, row group 2)";
+    assert_eq!(refused(items([Int(1), Null])), null);
+    // Decimals of different scales would have to be compared.
+    let schema = &metadata(&[list("c", string("element"))]).schema;
+    let refused = |cql_type: &str| {
+        Mapping::new(schema, TableName::parse("t").unwrap(), &existing(cql_type, &[]))
+            .err()
+            .map(|it| it.to_string())
+    };
+    assert_eq!(refused("list<decimal>"), None);
+    let why = "text and floats are not converted to decimals, whose scales would differ (column c.element)";
+    assert_eq!(refused("set<decimal>"), Some(format!("in a set, {why}")));
 }
 
 /// All mismatches with an existing table are reported together, wherever they are.
@@ -473,12 +512,12 @@ fn all_misfits_are_said_at_once() {
         group("c", Note::None, [int("a"), list("b", int("e")), list("x", int("e")), string("fine")]),
         list("deep", map("element", string("key"), int("value"))),
     ]);
-    let mut options = existing("p", &[("p", &[("a", "text"), ("b", "map<int, int>"), ("fine", "text")])]);
+    let mut options = existing("p", &[("p", &[("a", "boolean"), ("b", "map<int, int>"), ("fine", "text")])]);
     let type_of = |text: &str| CqlType::parse(text).unwrap();
     let there = options.existing.as_mut().unwrap();
     there.columns[0].1 = CqlType::Int;
     there.columns.extend(
-        [("flat", "bigint"), ("fine", "text"), ("deep", "set<frozen<map<text, text>>>")]
+        [("flat", "date"), ("fine", "text"), ("deep", "set<frozen<map<text, uuid>>>")]
             .map(|(of, it)| (name(of), type_of(it))),
     );
     options.key = Some(KeySpec::parse("fine, gone, n, away").unwrap());
@@ -486,11 +525,11 @@ fn all_misfits_are_said_at_once() {
     let expected = [
         "missing from the table: nowhere",
         "the table has int there, the values are bigint (column n)",
-        "the table has bigint there, the values are int (column flat)",
+        "the table has date there, the values are int (column flat)",
         "the type p of the table has no field x (column c)",
-        "the table has text there, the values are int (column c.a)",
+        "the table has boolean there, the values are int (column c.a)",
         "the table has map<int, int> there, the values are a list (column c.b)",
-        "the table has text there, the values are int (column deep.element.value)",
+        "the table has uuid there, the values are int (column deep.element.value)",
         "the rows have no column \"gone\", which is in the table's primary key",
         "the rows have no column \"away\", which is in the table's primary key",
     ];

@@ -1,0 +1,189 @@
+//! A load between its beginning and its end: what is done with each batch, and what is left to do at the end.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use marquetry_base::cast::{u64_of, usize_of};
+use marquetry_base::{Error, Result};
+use marquetry_parquet::batch::Batch;
+use marquetry_scylla::bridge::Mapping;
+
+use crate::cluster::Cluster;
+use crate::load::{Ended, Load};
+use crate::rejects::{Rejected, Rejects, is_of_row};
+use crate::rows::{Filling, Origin, Unfit};
+use crate::stamp::Stamps;
+use crate::state::State;
+
+/// What there is between `begin` and the end.
+pub(crate) struct Loading {
+    pub(crate) mapping: Mapping,
+    pub(crate) stamps: Stamps,
+    pub(crate) filling: Filling,
+    pub(crate) load: Load,
+    /// Rows that came so far: the number of the next one.
+    pub(crate) rows: u64,
+    /// Rows that an earlier run has loaded: they are passed over.
+    pub(crate) loaded_before: u64,
+    /// The write times that the rows may have: those of later loads of this program are later.
+    pub(crate) write_times_us: Option<(i64, i64)>,
+    pub(crate) rejects: Option<Rejects>,
+    pub(crate) state: Option<State>,
+    pub(crate) cluster: Cluster,
+}
+
+/// How a load ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// All rows came.
+    AllCame,
+    /// It failed: what was given to it is still sent.
+    Failed,
+    /// Nobody wants it any more: nothing is sent again.
+    Abandoned,
+}
+
+/// Why a load takes no more rows.
+pub(crate) enum Stop {
+    /// A row cannot be one of the table, or a file of the load could not be written.
+    Own(Error),
+    /// The cluster did not take a row.
+    Load(Ended),
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Stop {
+        Stop::Own(error)
+    }
+}
+
+impl Loading {
+    /// Takes rows of an object.
+    pub(crate) fn add(&mut self, batch: Batch, object: &Arc<str>) -> Result<(), Stop> {
+        let Some(batch) = self.after_those_before(batch) else { return Ok(()) };
+        let first = self.rows;
+        let stamps = self.stamps.of(&batch);
+        let kept = self.rejects.is_some().then(|| batch.clone());
+        let from = Arc::new(Origin { object: Arc::clone(object), batch: kept });
+        let mut batch = self.mapping.assemble(batch)?;
+        let mut next = 0;
+        while next < batch.rows() {
+            let added = self.filling.add(&self.mapping, &mut batch, &stamps, next, first);
+            // Those before a row that cannot be are loaded.
+            if let Some(block) = self.filling.take(&from) {
+                self.load.give(self.cluster.runtime(), block).map_err(Stop::Load)?;
+            }
+            next = match added {
+                Ok(next) => next,
+                Err(unfit) => {
+                    let next = unfit.in_batch + 1;
+                    self.reject(&from, unfit, first)?;
+                    next
+                }
+            };
+            self.rows = first.saturating_add(u64_of(next));
+            self.note()?;
+        }
+        Ok(())
+    }
+
+    /// A batch without the rows that were loaded before; `None` if those are all.
+    fn after_those_before(&mut self, batch: Batch) -> Option<Batch> {
+        let before = self.loaded_before.saturating_sub(self.rows).min(u64_of(batch.rows));
+        self.rows = self.rows.saturating_add(before);
+        let before = usize_of(before).unwrap_or(usize::MAX);
+        (before < batch.rows).then(|| batch.slice(before..batch.rows))
+    }
+
+    /// Puts a row into the file of those that are rejected.
+    ///
+    /// # Errors
+    ///
+    /// The row's own, if there is no such file, or the error is about more than the row.
+    fn reject(&mut self, from: &Origin, unfit: Unfit, first: u64) -> Result<()> {
+        let Unfit { in_batch, error } = unfit;
+        let seen = self.rows.saturating_sub(self.loaded_before) + 1;
+        match (&mut self.rejects, &from.batch) {
+            (Some(rejects), Some(batch)) if is_of_row(&error) => {
+                let error = error.at(|place| place.object = Some(from.object.to_string()));
+                let (row, ordinal) =
+                    (batch.slice(in_batch..in_batch + 1), first.saturating_add(u64_of(in_batch)));
+                rejects.add(Rejected { row, ordinal, error }, seen)
+            }
+            _ => Err(error),
+        }
+    }
+
+    /// Keeps what the cluster has answered meanwhile.
+    fn note(&mut self) -> Result<()> {
+        self.take_rejected()?;
+        match (&mut self.state, self.load.acknowledged_until()) {
+            (Some(state), Some(until)) => state.note(until),
+            _ => Ok(()),
+        }
+    }
+
+    fn take_rejected(&mut self) -> Result<()> {
+        let seen = self.rows.saturating_sub(self.loaded_before);
+        match &mut self.rejects {
+            Some(rejects) => {
+                self.load.rejected().into_iter().try_for_each(|rejected| rejects.add(rejected, seen))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Ends the load: waits for what is in flight, and lets the files of rejected rows and of the load's state appear. `first` is an error
+    /// that ended it. Returns how many rows were rejected, and the first error.
+    pub(crate) fn close(&mut self, end: End, first: Option<Error>) -> (u64, Result<()>) {
+        if let Some((first, step)) = self.write_times_us {
+            let rows = i64::try_from(self.rows).unwrap_or(i64::MAX);
+            let after = first.saturating_add(rows.saturating_mul(step));
+            NEXT_WRITE_TIME_US.fetch_max(after, Ordering::Relaxed);
+        }
+        let is_whole = end == End::AllCame;
+        // A row that the cluster did not take came before one that cannot be a row of the table.
+        let ended = self.load.end(self.cluster.runtime(), end == End::Abandoned).map_err(Error::from);
+        let mut outcome = ended.and(first.map_or(Ok(()), Err));
+        // Each of them is done, whatever fails before it; what is reported is the first error.
+        let taken = self.take_rejected();
+        outcome = outcome.and(taken);
+        let mut rejected = 0;
+        if let Some(rejects) = self.rejects.take() {
+            if is_whole && outcome.is_ok() {
+                outcome = rejects.check(self.rows.saturating_sub(self.loaded_before), true, None);
+            }
+            let ordinals = rejects.ordinals().to_vec();
+            match rejects.finish() {
+                Ok(rows) => {
+                    rejected = rows;
+                    self.load.acknowledge(&ordinals);
+                }
+                Err(error) => outcome = outcome.and(Err(error)),
+            }
+        }
+        if let Some(mut state) = self.state.take()
+            && !state.is_finished
+        {
+            state.rows = self.load.acknowledged_until().unwrap_or(state.rows).max(state.rows);
+            state.is_finished = is_whole && outcome.is_ok();
+            let saved = state.save();
+            outcome = outcome.and(saved);
+        }
+        (rejected, outcome)
+    }
+}
+
+/// A write time that no row of this program's loads has had yet, so that later loads win over earlier ones.
+static NEXT_WRITE_TIME_US: AtomicI64 = AtomicI64::new(i64::MIN);
+
+pub(crate) fn next_write_time_us() -> i64 {
+    now_us().max(NEXT_WRITE_TIME_US.load(Ordering::Relaxed))
+}
+
+/// Microseconds since 1970 by this machine's clock.
+fn now_us() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+}

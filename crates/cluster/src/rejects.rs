@@ -1,0 +1,266 @@
+//! Rows that could not be loaded: a Parquet file of them, each with the reason.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
+
+use marquetry_base::{Detail, Error, ErrorKind, Result};
+use marquetry_parquet::batch::{Batch, ByteArrays, ColumnBatch, Layout, Values};
+use marquetry_parquet::schema::{Column, LogicalType, PhysicalType, Plan, Schema, Union};
+use marquetry_tables::parquet::{NewParquetFile, ParquetOptions};
+use marquetry_tables::{Destination, Table};
+
+/// How many rows may be rejected before a load ends.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum MaxErrors {
+    /// So many.
+    Rows(u64),
+    /// So many of a hundred rows; of the first thousand, all may be.
+    Percent(f64),
+}
+
+impl Default for MaxErrors {
+    /// A hundred rows: more are rather a mapping that is wrong.
+    fn default() -> MaxErrors {
+        MaxErrors::Rows(100)
+    }
+}
+
+impl FromStr for MaxErrors {
+    type Err = Error;
+
+    /// Parses a number of rows, or with a percent sign a part of them.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` for the option `max_errors`.
+    fn from_str(text: &str) -> Result<MaxErrors> {
+        let text = text.trim();
+        let parsed = match text.strip_suffix('%') {
+            Some(percent) => {
+                let percent = percent.trim_end().parse::<f64>().ok();
+                percent.filter(|it| (0.0..=100.0).contains(it)).map(MaxErrors::Percent)
+            }
+            None => text.parse().ok().map(MaxErrors::Rows),
+        };
+        parsed.ok_or_else(|| {
+            let what = format!(
+                "{text:?} is neither a number of rows, such as 100, nor a part of them, such as 0.1%"
+            );
+            Error::option("max_errors", what)
+        })
+    }
+}
+
+impl fmt::Display for MaxErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            MaxErrors::Rows(rows) => rows.fmt(f),
+            MaxErrors::Percent(percent) => write!(f, "{percent}%"),
+        }
+    }
+}
+
+/// Of fewer rows, a part says little.
+const ROWS_MIN: u64 = 1000;
+
+impl MaxErrors {
+    /// Whether `rejected` of `rows` rows are too many.
+    fn is_exceeded(self, rejected: u64, rows: u64, is_end: bool) -> bool {
+        match self {
+            MaxErrors::Rows(most) => rejected > most,
+            MaxErrors::Percent(percent) => {
+                (is_end || rows >= ROWS_MIN) && float(rejected) * 100.0 > float(rows) * percent
+            }
+        }
+    }
+}
+
+/// Near enough: counts of rows that differ in their last digits.
+fn float(rows: u64) -> f64 {
+    let (high, low) = (rows >> 32, rows & u64::from(u32::MAX));
+    let part = |part: u64| u32::try_from(part).map_or(0.0, f64::from);
+    part(high) * 4_294_967_296.0 + part(low)
+}
+
+/// A row that is rejected.
+#[derive(Debug)]
+pub(crate) struct Rejected {
+    /// The row alone.
+    pub(crate) row: Batch,
+    /// Its number among all rows.
+    pub(crate) ordinal: u64,
+    pub(crate) error: Error,
+}
+
+/// Whether a row with this error is rejected, and the load goes on: it cannot be a row of the table, whatever is done.
+pub(crate) fn is_of_row(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Conversion | ErrorKind::LimitExceeded)
+}
+
+/// The file of rejected rows: it appears at the end, whole, if there are any.
+pub(crate) struct Rejects {
+    file: NewParquetFile,
+    path: PathBuf,
+    max_errors: MaxErrors,
+    /// Their numbers among all rows.
+    ordinals: Vec<u64>,
+    leaves: usize,
+}
+
+impl Rejects {
+    /// Begins the file, so that all that can be wrong with it is known before the first row.
+    ///
+    /// # Errors
+    ///
+    /// `Io` if it exists, or cannot be created.
+    pub(crate) fn begin(path: &Path, table: &Table, max_errors: MaxErrors) -> Result<Rejects> {
+        let mut file = NewParquetFile::new(path, ParquetOptions::default())?;
+        let leaves = table.schema.leaves().len();
+        file.begin(&Table::new("rejected rows", with_error(&table.schema)?))?;
+        Ok(Rejects { file, path: path.to_path_buf(), max_errors, ordinals: Vec::new(), leaves })
+    }
+
+    pub(crate) fn rows(&self) -> u64 {
+        marquetry_base::cast::u64_of(self.ordinals.len())
+    }
+
+    /// Their numbers among all rows.
+    pub(crate) fn ordinals(&self) -> &[u64] {
+        &self.ordinals
+    }
+
+    /// Adds a row. `rows` were looked at so far.
+    ///
+    /// # Errors
+    ///
+    /// `Conversion` if too many were rejected; `Io` if it could not be written.
+    pub(crate) fn add(&mut self, rejected: Rejected, rows: u64) -> Result<()> {
+        let Rejected { mut row, ordinal, error } = rejected;
+        let text = error.to_string().into_bytes();
+        let lengths = [text.len()];
+        row.columns.push(ColumnBatch {
+            leaf: self.leaves,
+            rows: 1,
+            nulls: 0,
+            validity: None,
+            values: Values::ByteArray(ByteArrays::from_lengths(text.into(), lengths)),
+            layout: Layout::Spaced,
+            levels: None,
+            provisional: false,
+        });
+        self.file.write(row)?;
+        self.ordinals.push(ordinal);
+        self.check(rows, false, Some(&error))
+    }
+
+    /// Fails if too many of all rows were rejected.
+    ///
+    /// # Errors
+    ///
+    /// `Conversion`.
+    pub(crate) fn check(&self, rows: u64, is_end: bool, last: Option<&Error>) -> Result<()> {
+        let rejected = self.rows();
+        if !self.max_errors.is_exceeded(rejected, rows, is_end) {
+            return Ok(());
+        }
+        let last = last.map_or_else(String::new, |error| format!("; the last of them: {error}"));
+        let what = format!("{rejected} rows were rejected, and {} may be{last}", self.max_errors);
+        Err(Error::conversion(what).with(Detail::AdmittedBy(&["max_errors"])))
+    }
+
+    /// Lets the file appear, if there are rows in it; how many.
+    ///
+    /// # Errors
+    ///
+    /// `Io`, with its name.
+    pub(crate) fn finish(mut self) -> Result<u64> {
+        let rows = self.rows();
+        if rows > 0 {
+            let name = self.path.display().to_string();
+            let named = |error: Error| error.at(|place| place.object = Some(name.clone()));
+            self.file.finish().map_err(named)?;
+            self.file.commit().map_err(named)?;
+        }
+        Ok(rows)
+    }
+}
+
+/// The schema of the rows, and a column after them for the reason: `error`, or with a number where the rows have that.
+fn with_error(schema: &Arc<Schema>) -> Result<Arc<Schema>> {
+    let mut name = "error".to_owned();
+    let mut number = 1;
+    while schema.child_of_root(&name).is_some() {
+        number += 1;
+        name = format!("error_{number}");
+    }
+    let column =
+        Column { name, physical_type: PhysicalType::ByteArray, logical_type: Some(LogicalType::String) };
+    let mut union = Union::new();
+    union.add(Arc::clone(schema));
+    Ok(union.with([column]).plan().at_once()?.schema)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use marquetry_parquet::schema::{FieldDef, FieldType};
+
+    #[test]
+    fn bounds_are_read() {
+        let max = |text: &str| text.parse::<MaxErrors>().ok();
+        assert_eq!(max("0"), Some(MaxErrors::Rows(0)));
+        assert_eq!(max("12"), Some(MaxErrors::Rows(12)));
+        assert_eq!(max("0.5 %"), Some(MaxErrors::Percent(0.5)));
+        for wrong in ["", "-1", "%", "101%", "-1%", "NaN%", "1.5", "ten"] {
+            assert_eq!(max(wrong), None, "{wrong}");
+        }
+        assert_eq!(MaxErrors::Percent(0.5).to_string(), "0.5%");
+        let half = MaxErrors::Percent(50.0);
+        assert!(!half.is_exceeded(999, 999, false) && half.is_exceeded(999, 999, true));
+        assert!(half.is_exceeded(501, 1000, false) && !half.is_exceeded(500, 1000, true));
+        assert!(MaxErrors::Rows(3).is_exceeded(4, 4, false) && !MaxErrors::Rows(3).is_exceeded(3, 3, true));
+    }
+
+    fn schema(names: &[&str]) -> Arc<Schema> {
+        let int = FieldType::Leaf(PhysicalType::Int32, None);
+        let fields: Vec<_> = names.iter().map(|name| FieldDef::new(*name, int.clone())).collect();
+        Arc::new(Schema::of_fields(&fields).unwrap())
+    }
+
+    #[test]
+    fn the_file_appears_whole_if_there_are_rows() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("bad.parquet");
+        let table = Table::new("t", schema(&["a", "error"]));
+        let rejects = || Rejects::begin(&path, &table, MaxErrors::Rows(2));
+        assert_eq!(rejects().unwrap().finish().unwrap(), 0);
+        assert!(!path.exists());
+        let mut some = rejects().unwrap();
+        let row = |number: i32| {
+            let row = Batch::of_values([vec![number].into(), vec![7].into()]).unwrap();
+            let error = Error::conversion("it is wrong").at(|place| place.row = Some(3));
+            Rejected { row, ordinal: 5, error }
+        };
+        some.add(row(1), 10).unwrap();
+        some.add(row(2), 11).unwrap();
+        let error = some.add(row(3), 12).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "3 rows were rejected, and 2 may be; the last of them: it is wrong (row 3)"
+        );
+        assert!(!path.exists());
+        assert_eq!(some.ordinals(), [5, 5, 5]);
+        assert_eq!(some.finish().unwrap(), 3);
+        let sources = marquetry_tables::files::Files::open([&path], &Default::default()).unwrap();
+        let found = marquetry_tables::Source::table(&sources);
+        let names: Vec<_> = found.schema.nodes().iter().skip(1).map(|node| node.name.as_str()).collect();
+        assert_eq!((names, found.rows), (vec!["a", "error", "error_2"], Some(3)));
+        // What is there is not replaced.
+        assert_eq!(rejects().map(drop).unwrap_err().detail(), Some(Detail::AlreadyExists));
+        let nowhere = folder.path().join("no/such/bad.parquet");
+        assert!(Rejects::begin(&nowhere, &table, MaxErrors::default()).is_err());
+    }
+}

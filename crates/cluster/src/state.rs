@@ -1,0 +1,345 @@
+//! How far a load is, in a small file, so that it can go on after whatever ended it.
+
+use std::fs;
+use std::io::ErrorKind as IoKind;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use marquetry_base::{Detail, Error, Result, print};
+use marquetry_io::blocking::NewFile;
+use marquetry_io::{ByteSink, failed};
+use marquetry_tables::Table;
+
+/// Where a load keeps how far it is.
+///
+/// The file is replaced as a whole, at most once a second, and says of which rows all that are before were acknowledged. Going on, the load
+/// skips these and sends the others, possibly a second time, with the write times that they had: nothing is lost, and nothing changes by
+/// being sent twice. It goes on only with what it began with: rows of the same name, schema and size, the same table, the same options.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StateOptions {
+    /// The file.
+    pub path: PathBuf,
+    /// Go on from there, if the file exists; otherwise it must not.
+    pub resume: bool,
+    /// What else decides which rows there are and what they become: it must be the same, too.
+    pub options: String,
+}
+
+impl StateOptions {
+    /// A file for a load that begins.
+    pub fn new(path: impl Into<PathBuf>) -> StateOptions {
+        StateOptions { path: path.into(), resume: false, options: String::new() }
+    }
+}
+
+/// What a load is of: as long as it is the same, it can go on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Identity {
+    pub(crate) source: String,
+    pub(crate) destination: String,
+    pub(crate) options: String,
+}
+
+/// A load's state.
+#[derive(Debug)]
+pub(crate) struct State {
+    path: PathBuf,
+    identity: Identity,
+    /// That of the table in its cluster, known when it is connected.
+    table_id: Option<String>,
+    pub(crate) first_write_time_us: i64,
+    /// All rows before this one were acknowledged.
+    pub(crate) rows: u64,
+    /// How often the load was begun or went on.
+    pub(crate) runs: u64,
+    pub(crate) is_finished: bool,
+    written_at: Option<Instant>,
+}
+
+/// The first line.
+const TITLE: &str = "marquetry load, version 1";
+/// The time between two versions of the file, at least.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+impl State {
+    /// Reads the state of a load that goes on, or begins one. Nothing is written yet.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` for a load that is there and is not to go on, or is another one; `Io` or `Corrupt` for a file that cannot be read.
+    pub(crate) fn open(
+        options: &StateOptions,
+        identity: Identity,
+        first_write_time_us: i64,
+    ) -> Result<State> {
+        let name = options.path.display().to_string();
+        let wrong = |what: String| Error::option("state", what);
+        let text = match fs::read_to_string(&options.path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == IoKind::NotFound => {
+                return Ok(State {
+                    path: options.path.clone(),
+                    identity,
+                    table_id: None,
+                    first_write_time_us,
+                    rows: 0,
+                    runs: 1,
+                    is_finished: false,
+                    written_at: None,
+                });
+            }
+            Err(error) => return Err(failed("read", &name, error)),
+        };
+        let mut state = parse(&options.path, &text).ok_or_else(|| {
+            let what = "it is not the state of a load";
+            Error::corrupt(what).at(|place| place.object = Some(name.clone()))
+        })?;
+        let rows = state.rows;
+        match (state.is_finished, options.resume) {
+            (true, false) => {
+                return Err(wrong(format!(
+                    "{name} says that this load was finished, with {rows} rows; remove it to load them again"
+                )));
+            }
+            (false, false) => {
+                return Err(wrong(format!(
+                    "{name} has the state of a load that was not finished, after {rows} rows"
+                ))
+                .with(Detail::AdmittedBy(&["resume"])));
+            }
+            (_, true) => {}
+        }
+        let differs = |what: &str, was: &str, is: &str| {
+            let what = format!("{name} has the state of a load whose {what} is another: {was}, and not {is}");
+            Err(wrong(what))
+        };
+        let was = &state.identity;
+        if was.source != identity.source {
+            return differs("source", &was.source, &identity.source);
+        }
+        if was.destination != identity.destination {
+            return differs("destination", &was.destination, &identity.destination);
+        }
+        if was.options != identity.options {
+            let what = format!(
+                "{name} has the state of a load with other options: it goes on with those that it began with"
+            );
+            return Err(wrong(what));
+        }
+        state.runs += 1;
+        Ok(state)
+    }
+
+    /// The table that rows go to, in its cluster.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` if it is not the one that rows went to before: then those are not there.
+    pub(crate) fn expect_table(&mut self, id: &str) -> Result<()> {
+        match &self.table_id {
+            Some(was) if was != id => {
+                let what = format!(
+                    "{} has the state of a load into another table of that name: one that was dropped since, or of another cluster",
+                    self.path.display()
+                );
+                Err(Error::option("state", what))
+            }
+            _ => {
+                self.table_id = Some(id.to_owned());
+                Ok(())
+            }
+        }
+    }
+
+    /// All rows before this one were acknowledged. It is written if the last time was a while ago.
+    ///
+    /// # Errors
+    ///
+    /// As [`State::save`].
+    pub(crate) fn note(&mut self, rows: u64) -> Result<()> {
+        let is_due = self.written_at.is_none_or(|at| at.elapsed() >= INTERVAL);
+        if rows <= self.rows || !is_due {
+            return Ok(());
+        }
+        self.rows = rows;
+        self.save()
+    }
+
+    /// Writes the file, in place of the one before.
+    ///
+    /// # Errors
+    ///
+    /// `Io`, with its name.
+    pub(crate) fn save(&mut self) -> Result<()> {
+        let mut file = NewFile::create(&self.path)?;
+        file.append(self.to_string().as_bytes())?;
+        file.replace()?;
+        self.written_at = Some(Instant::now());
+        Ok(())
+    }
+}
+
+impl std::fmt::Display for State {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Identity { source, destination, options } = &self.identity;
+        writeln!(f, "{TITLE}")?;
+        for (key, text) in [
+            ("source", &**source),
+            ("destination", &**destination),
+            ("options", &**options),
+            ("table", self.table_id.as_deref().unwrap_or_default()),
+        ] {
+            let mut line = Vec::new();
+            print::json::escape(&mut line, text);
+            writeln!(f, "{key} \"{}\"", String::from_utf8_lossy(&line))?;
+        }
+        writeln!(f, "first-write-time {}", self.first_write_time_us)?;
+        writeln!(f, "rows {}", self.rows)?;
+        writeln!(f, "runs {}", self.runs)?;
+        writeln!(f, "finished {}", if self.is_finished { "yes" } else { "no" })
+    }
+}
+
+/// Reads what [`State`] prints.
+fn parse(path: &Path, text: &str) -> Option<State> {
+    let mut lines = text.lines();
+    (lines.next()? == TITLE).then_some(())?;
+    let mut value = |key: &str| lines.next()?.strip_prefix(key)?.strip_prefix(' ');
+    let state = State {
+        path: path.to_path_buf(),
+        identity: Identity {
+            source: unquoted(value("source")?)?,
+            destination: unquoted(value("destination")?)?,
+            options: unquoted(value("options")?)?,
+        },
+        table_id: Some(unquoted(value("table")?)?).filter(|id| !id.is_empty()),
+        first_write_time_us: value("first-write-time")?.parse().ok()?,
+        rows: value("rows")?.parse().ok()?,
+        runs: value("runs")?.parse().ok()?,
+        is_finished: match value("finished")? {
+            "yes" => true,
+            "no" => false,
+            _ => return None,
+        },
+        written_at: None,
+    };
+    lines.next().is_none().then_some(state)
+}
+
+/// A text in JSON's quotes, with the escapes that are written here.
+fn unquoted(text: &str) -> Option<String> {
+    let inner = text.strip_prefix('"')?.strip_suffix('"')?;
+    let mut out = String::with_capacity(inner.len());
+    let mut chars = inner.chars();
+    while let Some(c) = chars.next() {
+        if c != '\\' {
+            out.push(c);
+            continue;
+        }
+        out.push(match chars.next()? {
+            'n' => '\n',
+            'r' => '\r',
+            't' => '\t',
+            'b' => '\u{8}',
+            'f' => '\u{c}',
+            'u' => {
+                let digits: String = chars.by_ref().take(4).collect();
+                char::from_u32(u32::from_str_radix(&digits, 16).ok()?)?
+            }
+            other => other,
+        });
+    }
+    Some(out)
+}
+
+/// What is known of a table before its rows are read, in one line.
+pub(crate) fn identity_of(table: &Table) -> String {
+    let number = |number: Option<u64>| number.map_or_else(|| "?".to_owned(), |number| number.to_string());
+    // FNV-1a: it only has to tell schemas apart that somebody mixes up.
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for byte in format!("{:?}", table.schema).bytes() {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+    }
+    format!("{} ({} rows, {} bytes, schema {hash:016x})", table.name, number(table.rows), number(table.bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use marquetry_base::ErrorKind;
+
+    fn identity(source: &str) -> Identity {
+        let text = |text: &str| text.to_owned();
+        Identity { source: text(source), destination: text("k.\"T\""), options: text("a\\b\n\"c\" é\u{1}") }
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut options = StateOptions::new(folder.path().join("load.state"));
+        let mut state = State::open(&options, identity("a.parquet"), 7).unwrap();
+        assert!(!options.path.exists());
+        state.expect_table("id").unwrap();
+        state.save().unwrap();
+        // Not too often.
+        state.note(10).unwrap();
+        assert!(fs::read_to_string(&options.path).unwrap().contains("\nrows 0\n"));
+        state.written_at = None;
+        state.note(12).unwrap();
+        let error =
+            |options: &StateOptions, identity: Identity| State::open(options, identity, 0).unwrap_err();
+        let found = error(&options, identity("a.parquet"));
+        assert_eq!(
+            (found.kind(), found.detail()),
+            (ErrorKind::Misuse, Some(Detail::AdmittedBy(&["resume"])))
+        );
+        options.resume = true;
+        let mut again = State::open(&options, identity("a.parquet"), 99).unwrap();
+        assert_eq!((again.rows, again.runs, again.first_write_time_us, again.is_finished), (12, 2, 7, false));
+        assert_eq!(again.identity, state.identity);
+        // Only with what it began with.
+        let other = error(&options, identity("b.parquet")).to_string();
+        assert!(other.contains("whose source is another: a.parquet, and not b.parquet"), "{other}");
+        let mut other = identity("a.parquet");
+        other.options.push('x');
+        assert!(error(&options, other).to_string().contains("with other options"));
+        assert!(again.expect_table("other").unwrap_err().to_string().contains("another table of that name"));
+        again.expect_table("id").unwrap();
+        again.is_finished = true;
+        again.save().unwrap();
+        assert!(State::open(&options, identity("a.parquet"), 0).unwrap().is_finished);
+        options.resume = false;
+        let finished = error(&options, identity("a.parquet")).to_string();
+        assert!(finished.contains("was finished, with 12 rows; remove it"), "{finished}");
+    }
+
+    #[test]
+    fn other_files_are_no_states() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut options = StateOptions::new(folder.path().join("load.state"));
+        options.resume = true;
+        let mut state = State::open(&options, identity("a"), 7).unwrap();
+        state.save().unwrap();
+        let text = fs::read_to_string(&options.path).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        let without = |at: usize| [&lines[..at], &lines[at + 1..]].concat().join("\n");
+        for wrong in [
+            String::new(),
+            "id,name\n".to_owned(),
+            format!("{text}more\n"),
+            text.replace("rows 0", "rows -1"),
+        ]
+        .into_iter()
+        .chain((0..lines.len()).map(without))
+        {
+            fs::write(&options.path, &wrong).unwrap();
+            let error = State::open(&options, identity("a"), 7).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Corrupt, "{wrong}");
+        }
+        // Nowhere to write it.
+        let mut state =
+            State::open(&StateOptions::new(folder.path().join("no/such/file")), identity("a"), 7).unwrap();
+        assert_eq!(state.save().unwrap_err().kind(), ErrorKind::Io);
+    }
+}
