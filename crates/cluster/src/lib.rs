@@ -10,6 +10,7 @@
 //! * **Everything that can be checked is checked before the first row, and reported at once**: the table's columns
 //!   and types, and that the rows have its primary key. A row that no server would take (a null in its key, an empty
 //!   partition key, too large) is refused here, by number.
+//! * **Writes arrive as they were written**: rows that are the writes of a table (the mapping `full`) with their write times, TTLs and deletions.
 //! * **Values arrive unchanged**: they are sent in the native protocol's form, never as text.
 //! * **Of two rows with one key the later wins**, whatever the order in which they arrive: rows carry write times
 //!   that grow in their order. A row that is sent twice is the same row.
@@ -25,11 +26,14 @@ mod counts;
 mod credentials;
 mod error;
 mod load;
+mod mapped;
 mod options;
+mod prepare;
 mod rows;
 mod runtime;
 mod schema;
 mod table;
+mod writes;
 
 pub use address::{CqlAddress, CqlAddressError, Host, PORT_DEFAULT};
 pub use cluster::{Cluster, Created};

@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc as threads};
 use std::time::Duration;
 
+use bytes::Bytes;
 use marquetry_scylla::bridge::{Mapping, Nulls};
 use marquetry_scylla::cql::insert_prefix;
 use scylla::client::session::Session;
 use scylla::errors::{DbError, ExecutionError, RequestAttemptError};
-use scylla::statement::Statement;
 use scylla::statement::prepared::PreparedStatement;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
@@ -20,16 +20,16 @@ use tokio::task::JoinSet;
 use crate::counts::Counts;
 use crate::error::{Error, Result};
 use crate::options::Consistency;
+use crate::prepare::prepared;
 use crate::rows::{Block, PackedRow};
 use crate::runtime::Runtime;
+use crate::writes::{Sent, Writes};
 
 /// Blocks that wait between the thread that makes them and the runtime that sends: enough that neither waits for the
 /// other at every block.
 const BLOCKS_WAITING: usize = 2;
 /// KiB of rows in flight, the driver's copies not counted: 256 rows of 128 KiB each. A larger row goes alone.
 const IN_FLIGHT_KIB: u32 = 32 << 10;
-/// The time for an answer. Servers give up earlier (2 s for a write unless configured otherwise) and say so.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// The time that rows in flight are given when the load is cancelled: a cluster that is well answers in a few milliseconds,
 /// and then all rows that arrived are counted. Whoever cancels does not notice it.
 const CANCELLED_TIMEOUT: Duration = Duration::from_millis(250);
@@ -38,36 +38,87 @@ const BACKOFF_MIN: Duration = Duration::from_millis(100);
 /// The longest wait before a row is sent again.
 const BACKOFF_MAX: Duration = Duration::from_secs(5);
 
-/// Prepares the `INSERT` of a mapping's columns.
+/// Prepares the `INSERT` of a mapping's columns, and that of partitions that have only static values.
 pub(crate) async fn prepare(
     session: &Session,
     mapping: &Mapping,
+    nulls: Nulls,
+    consistency: Consistency,
+) -> Result<By> {
+    let numbers = 0..mapping.columns().len();
+    let of_partition: Vec<usize> =
+        numbers.clone().filter(|column| mapping.is_of_partition(*column)).collect();
+    let has_statics = of_partition.len() > mapping.table().partition_key.len();
+    let statics = match has_statics {
+        true => Some(prepare_insert(session, mapping, &of_partition, consistency).await?),
+        false => None,
+    };
+    let rows = prepare_insert(session, mapping, &numbers.collect::<Vec<_>>(), consistency).await?;
+    Ok(By::Insert { rows, statics, nulls })
+}
+
+async fn prepare_insert(
+    session: &Session,
+    mapping: &Mapping,
+    columns: &[usize],
     consistency: Consistency,
 ) -> Result<PreparedStatement> {
-    let columns = mapping.columns();
-    let mut text = insert_prefix(&mapping.table().table, columns.iter().map(|column| &column.name));
+    let names = columns.iter().filter_map(|column| mapping.columns().get(*column));
+    let mut text = insert_prefix(&mapping.table().table, names.map(|column| &column.name));
     text.push_str(&vec!["?"; columns.len()].join(", "));
     text.push(')');
-    let statement = Statement::new(text);
-    let mut prepared = session.prepare(statement).await.map_err(|error| Error::Prepare(Box::new(error)))?;
+    let prepared =
+        prepared(session, text, consistency).await.map_err(|error| Error::Prepare(Box::new(error)))?;
     if prepared.get_variable_col_specs().len() != columns.len() {
         return Err(Error::Internal("the INSERT has not as many markers as columns"));
     }
-    prepared.set_consistency(consistency.for_driver());
-    prepared.set_request_timeout(Some(REQUEST_TIMEOUT));
-    // The same row with the same write time: however often it is applied, the table is the same.
-    prepared.set_is_idempotent(true);
     Ok(prepared)
 }
 
 /// How rows are sent.
 pub(crate) struct Sending {
     pub(crate) session: Arc<Session>,
-    pub(crate) prepared: PreparedStatement,
-    pub(crate) nulls: Nulls,
+    pub(crate) by: By,
     pub(crate) concurrency: usize,
     pub(crate) tries: u32,
     pub(crate) first_write_time_us: i64,
+}
+
+/// What a row is sent as.
+pub(crate) enum By {
+    /// An `INSERT`, whose write time is that of the row's place; another one, if the table has static columns, for partitions without rows.
+    Insert { rows: PreparedStatement, statics: Option<PreparedStatement>, nulls: Nulls },
+    /// Statements that say when they were written.
+    Writes(Writes),
+}
+
+impl By {
+    fn begin(&self, cells: Bytes, is_static: bool, write_time_us: i64) -> Request<'_> {
+        match self {
+            By::Insert { rows, statics, nulls } => {
+                let statics = statics.as_ref().filter(|_| is_static);
+                let mut prepared = statics.unwrap_or(rows).clone();
+                prepared.set_timestamp(Some(write_time_us));
+                Request::Insert(Box::new(prepared), PackedRow { cells, nulls: *nulls })
+            }
+            By::Writes(writes) => Request::Writes(writes, Writes::begin(cells)),
+        }
+    }
+}
+
+/// A row that is being sent.
+enum Request<'a> {
+    Insert(Box<PreparedStatement>, PackedRow),
+    Writes(&'a Writes, Sent),
+}
+
+impl Request<'_> {
+    async fn send(&mut self, session: &Session) -> std::result::Result<(), ExecutionError> {
+        match self {
+            Request::Insert(prepared, row) => session.execute_unpaged(prepared, &*row).await.map(drop),
+            Request::Writes(writes, row) => writes.send(session, row).await,
+        }
+    }
 }
 
 /// A load that is going on: blocks are given to it, and sent by tasks of the runtime.
@@ -172,10 +223,11 @@ async fn send_all(run: Arc<Run>, blocks: mpsc::Receiver<Block>, mut stopped: wat
 
 /// Sends the rows of one block after the other, each by a task of its own.
 async fn send_blocks(run: &Arc<Run>, mut blocks: mpsc::Receiver<Block>, tasks: &mut JoinSet<()>) {
-    let Sending { nulls, concurrency, first_write_time_us: mut write_time_us, .. } = run.sending;
+    let Sending { concurrency, first_write_time_us: mut write_time_us, .. } = run.sending;
     let slots = Arc::new(Semaphore::new(concurrency));
     let room = Arc::new(Semaphore::new(to_usize(IN_FLIGHT_KIB)));
     while let Some(block) = blocks.recv().await {
+        let is_static = block.is_static();
         for (number, cells) in block.rows() {
             let kib =
                 u32::try_from(cells.len() / 1024).unwrap_or(u32::MAX).saturating_add(1).min(IN_FLIGHT_KIB);
@@ -191,12 +243,11 @@ async fn send_blocks(run: &Arc<Run>, mut blocks: mpsc::Receiver<Block>, tasks: &
             if run.failed.load(Ordering::Relaxed) {
                 return;
             }
-            let row = PackedRow { cells, nulls };
             let (run, object) = (Arc::clone(run), Arc::clone(block.object()));
             let at = write_time_us;
             write_time_us = write_time_us.saturating_add(1);
             tasks.spawn(async move {
-                run.insert(&object, number, row, at).await;
+                run.insert(&object, number, (cells, is_static), at).await;
                 drop((slot, kib));
             });
         }
@@ -215,14 +266,15 @@ struct Run {
 }
 
 impl Run {
-    async fn insert(&self, object: &str, number: u64, row: PackedRow, write_time_us: i64) {
-        let mut prepared = self.sending.prepared.clone();
-        prepared.set_timestamp(Some(write_time_us));
+    async fn insert(&self, object: &str, number: u64, row: (Bytes, bool), write_time_us: i64) {
+        let (cells, is_static) = row;
+        let bytes = marquetry_base::cast::u64_of(cells.len());
+        let mut request = self.sending.by.begin(cells, is_static, write_time_us);
         let mut tries = 0;
         loop {
             tries += 1;
-            let Err(reason) = self.sending.session.execute_unpaged(&prepared, &row).await else {
-                return self.counts.add_row(marquetry_base::cast::u64_of(row.cells.len()));
+            let Err(reason) = request.send(&self.sending.session).await else {
+                return self.counts.add_row(bytes);
             };
             // When another row has ended the load, this one is not worth waiting for.
             if tries >= self.sending.tries || !is_passing(&reason) || self.is_ending() {
@@ -316,7 +368,7 @@ mod tests {
     fn only_passing_trouble_is_waited_for() {
         let db = |error| ExecutionError::LastAttemptError(RequestAttemptError::DbError(error, String::new()));
         assert!(is_passing(&db(DbError::Overloaded)));
-        assert!(is_passing(&ExecutionError::RequestTimeout(REQUEST_TIMEOUT)));
+        assert!(is_passing(&ExecutionError::RequestTimeout(BACKOFF_MAX)));
         assert!(!is_passing(&db(DbError::Invalid)));
         assert!(!is_passing(&db(DbError::Unauthorized)));
     }

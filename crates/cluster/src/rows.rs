@@ -15,6 +15,8 @@ pub(crate) struct Block {
     object: Arc<str>,
     bytes: Bytes,
     rows: Vec<RowStart>,
+    /// They have only cells of the partition key and of static columns.
+    is_static: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -25,9 +27,20 @@ struct RowStart {
 }
 
 impl Block {
+    /// Rows that lie end to end: the number of each, and where it begins.
+    pub(crate) fn of(object: Arc<str>, bytes: Bytes, rows: impl IntoIterator<Item = (u64, usize)>) -> Block {
+        let rows = rows.into_iter().map(|(number, start)| RowStart { number, start }).collect();
+        Block { object, bytes, rows, is_static: false }
+    }
+
     /// The name of the object.
     pub(crate) fn object(&self) -> &Arc<str> {
         &self.object
+    }
+
+    /// Whether the rows have only cells of the partition key and of static columns.
+    pub(crate) fn is_static(&self) -> bool {
+        self.is_static
     }
 
     /// The rows: number and cells.
@@ -38,9 +51,9 @@ impl Block {
 }
 
 /// Rows of a block: enough to make handing it to another thread cheap.
-const BLOCK_ROWS: usize = 1024;
+pub(crate) const BLOCK_ROWS: usize = 1024;
 /// Bytes of a block, but for what the last row has more: a few of them are a small part of any program's memory.
-const BLOCK_BYTES: usize = 1 << 20;
+pub(crate) const BLOCK_BYTES: usize = 1 << 20;
 /// The bytes of a cell's length, which stands before its value.
 const LENGTH_BYTES: usize = 4;
 /// The length of a null.
@@ -56,11 +69,13 @@ pub(crate) struct Filling {
     rules: Rules,
     bytes: Vec<u8>,
     rows: Vec<RowStart>,
+    is_static: bool,
 }
 
 impl Filling {
     pub(crate) fn new(mapping: &Mapping, row_bytes_max: usize) -> Filling {
-        Filling { rules: Rules::new(mapping, row_bytes_max), bytes: Vec::new(), rows: Vec::new() }
+        let rules = Rules::new(mapping, row_bytes_max);
+        Filling { rules, bytes: Vec::new(), rows: Vec::new(), is_static: false }
     }
 
     /// Adds rows of a batch from `next` on, until the block is full or the batch ends; the row after them. `row_number` is that of
@@ -80,9 +95,14 @@ impl Filling {
             let in_batch = cast::u64_of(next);
             let number = batch.first_row().saturating_add(in_batch);
             let start = self.bytes.len();
+            let is_static = mapping.is_static_row(batch, next)?;
+            if is_static != self.is_static && !self.rows.is_empty() {
+                break;
+            }
+            self.is_static = is_static;
             let added = self
                 .row(mapping, batch, next, row_number.saturating_add(in_batch))
-                .and_then(|()| self.rules.check(&self.bytes[start..]));
+                .and_then(|()| if is_static { Ok(()) } else { self.rules.check(&self.bytes[start..]) });
             if let Err(error) = added {
                 self.bytes.truncate(start);
                 return Err(error.at(|place| place.row = Some(number)));
@@ -94,7 +114,9 @@ impl Filling {
     }
 
     fn row(&mut self, mapping: &Mapping, batch: &mut MappedBatch, row: usize, row_number: u64) -> Result<()> {
-        for column in 0..mapping.columns().len() {
+        let is_static = self.is_static;
+        let is_sent = |column: &usize| !is_static || mapping.is_of_partition(*column);
+        for column in (0..mapping.columns().len()).filter(is_sent) {
             let at = self.bytes.len();
             self.bytes.extend_from_slice(&NULL.to_be_bytes());
             let start = self.bytes.len();
@@ -123,7 +145,8 @@ impl Filling {
         let rows = std::mem::take(&mut self.rows);
         let capacity = self.bytes.len().min(BLOCK_BYTES);
         let bytes = std::mem::replace(&mut self.bytes, Vec::with_capacity(capacity));
-        Some(Block { object: Arc::clone(object), bytes: Bytes::from(bytes), rows })
+        let is_static = self.is_static;
+        Some(Block { object: Arc::clone(object), bytes: Bytes::from(bytes), rows, is_static })
     }
 }
 

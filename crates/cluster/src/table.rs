@@ -8,18 +8,20 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Error, Result};
 use marquetry_parquet::batch::Batch;
-use marquetry_scylla::bridge::{Existing, Mapping, MappingOptions};
+use marquetry_scylla::bridge::{Mapping, MappingOptions};
 use marquetry_scylla::cql::Name;
+use marquetry_scylla::sstable::TableColumns;
 use marquetry_tables::{Cancel, Destination, Guard, Stage, Table, Wants, Written};
 
 use crate::address::CqlAddress;
 use crate::cluster::{Cluster, Created};
 use crate::counts::Counts;
 use crate::error::Error as ClusterError;
-use crate::load::{self, Ended, Load, Sending};
+use crate::load::{self, By, Ended, Load, Sending};
+use crate::mapped::{self, RowsOf};
 use crate::options::{CONCURRENCY_MAX, CqlOptions};
 use crate::rows::Filling;
-use crate::schema;
+use crate::writes::{Writes, Writing};
 
 /// A table of a live cluster, as a [`Destination`]: created on request, or used as it is.
 ///
@@ -34,6 +36,10 @@ use crate::schema;
 /// [`progress`](Destination::progress) counts, and possibly others whose answers were lost. If the error is a row that
 /// the table cannot hold, all rows before it are loaded. The load can be run again: rows are written again unchanged,
 /// with a later write time.
+///
+/// Rows of the mapping `full` (of SSTables, or of a Parquet file made of them) are writes, and arrive as such: with their write times,
+/// TTLs and deletions, whatever is in the table, in any order. The table has the columns, types and key that the source says; where it is
+/// created, also if the mapping is `logical` and the options have no key.
 ///
 /// When the copy is cancelled, no row is sent any more, and those in flight are abandoned if they are not answered
 /// within a quarter of a second; so are attempts to connect.
@@ -67,6 +73,8 @@ pub struct CqlTable {
     created: Option<Created>,
     /// Its user-defined types, once it was created; some may have existed.
     types: Vec<Name>,
+    /// Its lists that are written element by element, of which a repeated load has more.
+    lists: Vec<Name>,
     /// All rows were acknowledged.
     is_loaded: bool,
     /// `None` before rows are expected.
@@ -85,13 +93,20 @@ enum State {
 
 /// What there is between `begin` and the end.
 struct Loading {
-    mapping: Mapping,
-    filling: Filling,
+    road: Road,
     load: Load,
     /// Rows that came so far: the number of the next one.
     rows: u64,
     first_write_time_us: i64,
     cluster: Cluster,
+}
+
+/// What becomes of rows.
+enum Road {
+    /// Rows of the table.
+    Rows { mapping: Box<Mapping>, filling: Filling },
+    /// Writes to it, by what their source says of them.
+    Writes(Box<Writing>),
 }
 
 impl CqlTable {
@@ -104,6 +119,7 @@ impl CqlTable {
             cancel: Cancel::new(),
             created: None,
             types: Vec::new(),
+            lists: Vec::new(),
             is_loaded: false,
             counts: None,
             guard: Guard::default(),
@@ -129,41 +145,83 @@ impl CqlTable {
         let about = |error: Error| error.at(|place| place.object = Some(table.name.clone()));
         let map =
             |options: &MappingOptions| Mapping::new(&table.schema, name.clone(), options).map_err(about);
+        let CqlOptions { create, mapping: options, .. } = &self.options;
+        // The key and the types are those that the source says, unless others are asked for.
+        let defined = match RowsOf::of(table)? {
+            RowsOf::Writes(columns) => return self.open_writes(table, columns),
+            RowsOf::Logical(columns) if *create && !options.shape_table() => {
+                Some(columns.definition(name).map_err(about)?)
+            }
+            RowsOf::Logical(_) | RowsOf::Plain => None,
+        };
+        let options = match &defined {
+            Some((table, types)) => options.clone().defined_by(table, types.clone()),
+            None => options.clone(),
+        };
         // All that can be wrong with the rows alone is found before a cluster is bothered.
-        let early = self.options.create.then(|| map(&self.options.mapping)).transpose()?;
+        let early = create.then(|| map(&options)).transpose()?;
         let cluster =
             Cluster::connect_unless(self.cancel.clone(), self.address.clone(), &self.options.connect)?;
         let mapping = match early {
             Some(mapping) => {
-                self.created = Some(cluster.create_table(mapping.table(), mapping.types())?);
-                self.types = mapping.types().iter().map(|it| it.name.clone()).collect();
+                let (table, types) = match &defined {
+                    Some((table, types)) => (table, &**types),
+                    None => (mapping.table(), mapping.types()),
+                };
+                self.created = Some(cluster.create_table(table, types)?);
+                self.types = types.iter().map(|it| it.name.clone()).collect();
                 mapping
             }
             None => {
                 let existing = cluster.table()?.ok_or_else(|| ClusterError::NoTable(name.clone()))?;
-                let options = MappingOptions {
-                    key: Some(schema::key_of(&existing)),
-                    existing: Some(Existing {
-                        columns: existing.columns.into_iter().map(|it| (it.name, it.cql_type)).collect(),
-                        types: cluster.types()?,
-                    }),
-                    ..self.options.mapping.clone()
-                };
+                let options = self.options.mapping.clone().defined_by(&existing, cluster.types()?);
                 map(&options).map_err(|error| misfit(name, error))?
             }
         };
-        self.start(cluster, mapping)
+        self.start_rows(cluster, mapping)
     }
 
-    fn start(&mut self, cluster: Cluster, mapping: Mapping) -> Result<Loading> {
-        let CqlOptions { concurrency, consistency, tries, row_bytes_max, write_time_us, .. } = self.options;
+    /// Connects for rows that are writes to a table with these columns; makes the table, or checks that it can have them.
+    fn open_writes(&mut self, table: &Table, columns: TableColumns) -> Result<Loading> {
+        mapped::expect_no_mapping(&self.options.mapping)?;
+        let (name, columns) = (self.address.table().clone(), Arc::new(columns));
+        let about = |error: Error| error.at(|place| place.object = Some(table.name.clone()));
+        let writing = Writing::new(&columns, &table.schema, &name, self.options.row_bytes_max);
+        let writing = writing.map_err(about)?;
+        let (wanted, types) = columns.definition(&name).map_err(about)?;
+        let cluster =
+            Cluster::connect_unless(self.cancel.clone(), self.address.clone(), &self.options.connect)?;
+        if self.options.create {
+            self.created = Some(cluster.create_table(&wanted, &types)?);
+            self.types = types.iter().map(|it| it.name.clone()).collect();
+        } else {
+            let existing = cluster.table()?.ok_or(ClusterError::NoTable(name))?;
+            mapped::expect_fitting((&existing, &cluster.types()?), (&wanted, &types)).map_err(about)?;
+        }
+        self.lists = writing.texts().lists().into_iter().cloned().collect();
+        let (session, texts) = (Arc::clone(cluster.session()), writing.texts().clone());
+        let consistency = self.options.consistency;
+        let preparing = async move { Writes::prepare(&session, texts, consistency).await };
+        let by = By::Writes(cluster.runtime().wait(preparing)??);
+        self.start(cluster, by, Road::Writes(Box::new(writing)))
+    }
+
+    fn start_rows(&mut self, cluster: Cluster, mapping: Mapping) -> Result<Loading> {
+        let CqlOptions { consistency, row_bytes_max, .. } = self.options;
+        let nulls = self.options.mapping.nulls;
         let (session, for_insert) = (Arc::clone(cluster.session()), mapping.clone());
-        let preparing = async move { load::prepare(&session, &for_insert, consistency).await };
+        let preparing = async move { load::prepare(&session, &for_insert, nulls, consistency).await };
+        let by = cluster.runtime().wait(preparing)??;
+        let filling = Filling::new(&mapping, row_bytes_max);
+        self.start(cluster, by, Road::Rows { mapping: Box::new(mapping), filling })
+    }
+
+    fn start(&mut self, cluster: Cluster, by: By, road: Road) -> Result<Loading> {
+        let CqlOptions { concurrency, tries, write_time_us, .. } = self.options;
         let first_write_time_us = write_time_us.unwrap_or_else(next_write_time_us);
         let sending = Sending {
-            prepared: cluster.runtime().wait(preparing)??,
+            by,
             session: Arc::clone(cluster.session()),
-            nulls: self.options.mapping.nulls,
             concurrency: concurrency.get().min(CONCURRENCY_MAX),
             tries: tries.max(1),
             first_write_time_us,
@@ -171,8 +229,7 @@ impl CqlTable {
         let counts = Arc::default();
         let load = Load::start(cluster.runtime(), sending, Arc::clone(&counts))?;
         self.counts = Some(counts);
-        let filling = Filling::new(&mapping, row_bytes_max);
-        Ok(Loading { mapping, filling, load, rows: 0, first_write_time_us, cluster })
+        Ok(Loading { road, load, rows: 0, first_write_time_us, cluster })
     }
 
     /// What the options have no meaning for, each by its name.
@@ -244,11 +301,19 @@ impl Destination for CqlTable {
     /// That the table existed already; or, after an error, that a new one remains.
     fn notes(&self) -> Vec<String> {
         let name = self.address.table();
-        match self.created {
+        let mut notes = match self.created {
             Some(Created::AlreadyThere) => vec![format!("the table {name} already exists")],
             Some(Created::New) if !self.is_loaded => vec![remains(&name.to_string(), &self.types)],
             Some(Created::New) | None => Vec::new(),
+        };
+        if !self.lists.is_empty() {
+            let lists: Vec<String> = self.lists.iter().map(ToString::to_string).collect();
+            notes.push(format!(
+                "before the same is loaded again, truncate {name}: Cassandra would add the elements of lists a second time ({})",
+                lists.join(", ")
+            ));
         }
+        notes
     }
 
     fn rows_from(&mut self, object: &str) {
@@ -276,9 +341,17 @@ impl Destination for CqlTable {
     /// As [`write`](CqlTable::write).
     fn finish(&mut self) -> Result<Written> {
         self.guard.expect(Stage::Begun)?;
-        let answered = match std::mem::replace(&mut self.state, State::Idle) {
-            State::Loading(mut loading) => loading.end(false).map_err(Error::from),
-            State::Idle => Err(settled()),
+        let finished = match &mut self.state {
+            State::Loading(loading) => loading.finish(),
+            State::Idle => Ok(()),
+        };
+        let answered = match finished {
+            Err(Stop::Row(error)) => Err(self.failed(Some(error))),
+            Err(Stop::Load(Ended)) => Err(self.failed(None)),
+            Ok(()) => match std::mem::replace(&mut self.state, State::Idle) {
+                State::Loading(mut loading) => loading.end(false).map_err(Error::from),
+                State::Idle => Err(settled()),
+            },
         };
         self.guard.then(Stage::Finished, answered)?;
         self.is_loaded = true;
@@ -329,20 +402,43 @@ enum Stop {
     Load(Ended),
 }
 
+impl From<Error> for Stop {
+    fn from(error: Error) -> Stop {
+        Stop::Row(error)
+    }
+}
+
 impl Loading {
     fn add(&mut self, batch: Batch, object: &Arc<str>) -> Result<(), Stop> {
-        let mut batch = self.mapping.assemble(batch).map_err(Stop::Row)?;
+        let Loading { road, load, rows, cluster, .. } = self;
+        let mut give = |block| load.give(cluster.runtime(), block).map_err(Stop::Load);
+        let (mapping, filling) = match road {
+            Road::Writes(writing) => return writing.add(batch, object, &mut give),
+            Road::Rows { mapping, filling } => (mapping, filling),
+        };
+        let mut batch = mapping.assemble(batch).map_err(Stop::Row)?;
         let mut next = 0;
         while next < batch.rows() {
-            let added = self.filling.add(&self.mapping, &mut batch, next, self.rows);
+            let added = filling.add(mapping, &mut batch, next, *rows);
             // Those before a row that cannot be are loaded.
-            if let Some(block) = self.filling.take(object) {
-                self.load.give(self.cluster.runtime(), block).map_err(Stop::Load)?;
+            if let Some(block) = filling.take(object) {
+                give(block)?;
             }
             next = added.map_err(Stop::Row)?;
         }
-        self.rows += u64_of(batch.rows());
+        *rows += u64_of(batch.rows());
         Ok(())
+    }
+
+    /// Takes notice that there are no more rows.
+    fn finish(&mut self) -> Result<(), Stop> {
+        let Loading { road, load, cluster, .. } = self;
+        match road {
+            Road::Writes(writing) => {
+                writing.finish(&mut |block| load.give(cluster.runtime(), block).map_err(Stop::Load))
+            }
+            Road::Rows { .. } => Ok(()),
+        }
     }
 
     fn end(&mut self, hurry: bool) -> Result<(), ClusterError> {
