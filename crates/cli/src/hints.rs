@@ -20,15 +20,14 @@ pub(crate) fn of_option(option: &str) -> Option<&'static str> {
         "header" => "--header no takes it for a row, --header yes for the names of columns",
         "hive" => "--hive off takes directories for names only",
         "infer_bytes" => "--infer-all looks at all rows first",
+        "mapping" => "of SSTables, --mapping logical loads the rows that a SELECT returns",
         "overwrite" => "--overwrite replaces it",
         "schema" => "--schema gives the columns and their types",
         "short_rows" => "--short-rows null takes missing fields for null",
         "text_encoding" => "--text-encoding latin1, utf-16, … reads text in another encoding",
         "types" => "--types COLUMN=TYPE gives its type",
         "union" => "--union reads it as null where it is missing, as the wider type where types differ",
-        "where" => {
-            "--where 'COLUMN IS NOT NULL' leaves such rows out (of SSTables: partitions that have static values only)"
-        }
+        "where" => "--where 'COLUMN IS NOT NULL' leaves such rows out",
         _ => return None,
     })
 }

@@ -16,7 +16,7 @@ use crate::numbers::parse_count;
 pub(crate) struct ClusterArgs {
     /// Create the table and its types, unless they exist with the same columns and key
     #[arg(long, help_heading = "Table")]
-    create: bool,
+    pub(super) create: bool,
 
     /// Maximum number of rows in flight
     #[arg(
@@ -53,13 +53,12 @@ impl ClusterArgs {
     /// How the table is created and the cluster talked to. Which columns there are is the rows' part.
     pub(super) fn options(&self, rows: &RowArgs) -> Outcome<CqlOptions> {
         let mut options = CqlOptions::default();
-        if self.create {
-            rows.expect_key()?;
-        } else if rows.key.is_some() {
+        if !self.create && rows.key.is_some() {
             return Err(Failure::usage(
                 "--key is for a table that is created: add --create, or leave --key out if the table exists",
             ));
-        } else if !rows.as_set.is_empty() || rows.frozen {
+        }
+        if !self.create && (!rows.as_set.is_empty() || rows.frozen) {
             return Err(Failure::usage(
                 "--as-set and --frozen are for a table that is created: add --create; an existing table has its own types",
             ));

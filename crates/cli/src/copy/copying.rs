@@ -14,6 +14,8 @@ pub(crate) struct Copying<'a> {
     pub(crate) rows: &'a RowArgs,
     pub(crate) threads: ThreadArgs,
     pub(crate) quiet: bool,
+    /// A table is created, which needs a key.
+    pub(crate) makes_table: bool,
     pub(crate) interrupted: &'a Interrupted,
 }
 
