@@ -8,7 +8,7 @@ use marquetry::base::Detail;
 use marquetry::parquet::print;
 use marquetry::scylla::bridge::{self, MappingOptions};
 use marquetry::scylla::cql::{KeySpec, Name};
-use marquetry::tables::ColumnPath;
+use marquetry::tables::{ColumnPath, Described, Table};
 use marquetry::{OptionGroup, Target};
 
 use crate::failure::{Failure, Outcome};
@@ -217,7 +217,10 @@ impl RowArgs {
         if self.timestamps_as.is_none() {
             self.table.text.timestamp_unit = target.timestamp_unit();
         }
-        self.table.sstables.is_for_cql = target.takes(OptionGroup::Mapping);
+        // Rows that are made other ones are no writes any more, and text has no place for their times.
+        let is_for_rows = target.takes(OptionGroup::Cluster)
+            && (self.given().next().is_some() || self.table.changes_columns());
+        self.table.sstables.is_for_rows = is_for_rows || target.takes(OptionGroup::CqlText);
         self
     }
 
@@ -239,9 +242,9 @@ impl RowArgs {
         .filter_map(|(is_given, name, groups)| is_given.then_some((name, groups)))
     }
 
-    /// Fails unless one of the options names a key.
-    pub(crate) fn expect_key(&self) -> Outcome {
-        if self.key.is_some() || self.key_row_number.is_some() {
+    /// Fails unless one of the options names a key, or the source describes a table that has one.
+    pub(crate) fn expect_key(&self, source: &Table) -> Outcome {
+        if self.key.is_some() || self.key_row_number.is_some() || Described::is_there(source) {
             return Ok(());
         }
         Err(Failure::usage(

@@ -38,6 +38,10 @@ with the same key, the last one wins. A failed copy can be run again: rows alrea
 where it ended. A server that is down for a while is waited for (--retry-for), and rows that cannot be loaded may go to a file (--rejects). CSV, \
 TSV and JSON lines are copied like Parquet files; see --from and --schema.
 
+SSTables (sstable:DIR), and Parquet files made of them by --mapping full, are loaded as the writes that they are: with write times, TTLs \
+and deletions. The key, the types and their order are those of the table, so --create needs no --key. What has expired is deleted. \
+With options that change columns or keys, rows are loaded as a SELECT returns them (--mapping logical). Counters cannot be loaded.
+
 A file appears under its name only when it is complete and on disk; an existing file is not replaced without --overwrite. \
 What replaces another has its mode, and its owner and group if permitted; symbolic links are followed. Values \
 are copied bit by bit. Their encoding is chosen from the data, column by column.
@@ -66,6 +70,7 @@ Examples:
   marquetry copy trips/ sorted.parquet --sort 'day, fare desc'
   marquetry copy trips.parquet by-day/ --partition-by day --sort trip
   marquetry copy trips/ trips.csv.gz
+  marquetry copy sstable:data/ks/trips-f34b6ff0 cql://localhost/ks.trips --create
   marquetry copy trips.parquet - --to jsonl | jq .fare"
 )]
 pub(crate) struct Copy {
@@ -130,6 +135,7 @@ impl Copy {
             threads: self.threads,
             quiet: self.quiet,
             is_dry_run: self.cluster.is_dry_run(),
+            makes_table: self.cluster.create || target.takes(OptionGroup::CqlText),
             interrupted: &interrupted,
         };
         let given = self.file.given().chain(self.rows.given()).chain(self.given());
@@ -162,7 +168,6 @@ impl Copy {
                 return Err(Failure::usage("--to cql needs the table's name: --table ks.trips"));
             };
             options.table = Some(cql::table_name(table)?);
-            self.rows.expect_key()?;
         }
         if target.takes(OptionGroup::Mapping) {
             options = options.mapped_by(self.rows.mapping_options()?);

@@ -103,9 +103,9 @@ pub(crate) fn table_name(text: &str) -> Outcome<TableName> {
 /// Prints files as CQL.
 pub(crate) fn print(files: &[PathBuf], options: &Options, interrupted: Interrupted) -> Outcome {
     let Options { table, parts, rows, threads, quiet } = options;
-    rows.expect_key()?;
     let mapping = rows.mapping_options()?;
     let source = rows.table.open(files, &interrupted)?;
+    rows.expect_key(source.table())?;
     if !quiet {
         say_notes(source.table());
     }

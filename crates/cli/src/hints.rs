@@ -22,6 +22,7 @@ pub(crate) fn of_option(option: &str) -> Option<&'static str> {
         "header" => "--header no takes it for a row, --header yes for the names of columns",
         "hive" => "--hive off takes directories for names only",
         "infer_bytes" => "--infer-all looks at all rows first",
+        "mapping" => "of SSTables, --mapping logical loads the rows that a SELECT returns",
         "max_errors" => "--max-errors allows more",
         "overwrite" => "--overwrite replaces it",
         "password_file" => "--password-file FILE, or the variable MARQUETRY_PASSWORD, gives the password",
@@ -32,9 +33,7 @@ pub(crate) fn of_option(option: &str) -> Option<&'static str> {
         "timestamps_as_millis" => "--timestamps-as millis cuts them off",
         "types" => "--types COLUMN=TYPE gives its type",
         "union" => "--union reads it as null where it is missing, as the wider type where types differ",
-        "where" => {
-            "--where 'COLUMN IS NOT NULL' leaves such rows out (of SSTables: partitions that have static values only)"
-        }
+        "where" => "--where 'COLUMN IS NOT NULL' leaves such rows out",
         _ => return None,
     })
 }

@@ -11,7 +11,7 @@ use crate::text::TextArgs;
 /// How SSTables are read.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct SstableArgs {
-    /// Rows of SSTables [default: full; for CQL, logical]
+    /// Rows of SSTables [default: full; for CQL text, and with options that change columns or keys, logical]
     #[arg(long, value_enum, value_name = "MAPPING", help_heading = "SSTables")]
     mapping: Option<Mapping>,
 
@@ -25,9 +25,9 @@ pub(crate) struct SstableArgs {
     #[arg(long, value_name = "A:B", value_parser = parse_range, allow_hyphen_values = true, help_heading = "SSTables")]
     token_range: Option<TokenRange>,
 
-    /// The rows become CQL, which has no column for what only `full` has.
+    /// The rows become others, which have no place for what only `full` has.
     #[arg(skip)]
-    pub(crate) is_for_cql: bool,
+    pub(crate) is_for_rows: bool,
 }
 
 fn parse_time(text: &str) -> Result<u32, String> {
@@ -70,7 +70,7 @@ impl SstableArgs {
             Some(Mapping::Full) => MutationMapping::Full,
             Some(Mapping::Logical) => MutationMapping::Logical,
             Some(Mapping::Verbatim) => MutationMapping::Verbatim,
-            None if self.is_for_cql || self.at.is_some() => MutationMapping::Logical,
+            None if self.is_for_rows || self.at.is_some() => MutationMapping::Logical,
             None => MutationMapping::Full,
         };
         (options.at, options.tokens) = (self.at, self.token_range);

@@ -274,6 +274,14 @@ impl TableArgs {
         })
     }
 
+    /// Whether the columns are not those of the source.
+    pub(crate) fn changes_columns(&self) -> bool {
+        self.columns.is_some()
+            || self.columns_file.is_some()
+            || !self.types.is_empty()
+            || !self.rename.is_empty()
+    }
+
     /// The names that columns get.
     fn renamed(&self) -> Outcome<Rename> {
         parsed_list(&self.rename)

@@ -98,6 +98,16 @@ fn every_command_takes_them() {
     assert_eq!(found, "  v\n100\n");
     assert_eq!(run(["count", &source, "--where", "v > 50"]).succeeded(), "2\n");
     // CQL has no place for what only the full mapping has, so rows are what a SELECT returns.
+    // The table is as its definition has it, unless a key is given.
+    let cql = run(["cql", &source, "--table", "ks.u", "--at", "2027-01-01"]).succeeded();
+    let table = "CREATE TABLE ks.u (\n    pk text,\n    ck int,\n    st int STATIC,\n    v int,\n    tags set<text>,\n    \
+                 PRIMARY KEY (pk, ck)\n) WITH CLUSTERING ORDER BY (ck DESC);\n";
+    assert!(cql.starts_with(table) && cql.contains(", {'x', 'y4'});\n"), "{cql}");
+    assert_eq!(
+        run(["copy", &source, "-", "--to", "cql", "--table", "ks.u", "--at", "2027-01-01"]).succeeded(),
+        cql
+    );
+    run(["cql", &source, "--table", "ks.u", "--mapping", "full"]).failed(1, &["--mapping logical"]);
     let cql = run(["cql", &source, "--table", "ks.t", "--key", "pk, ck", "--at", "2027-01-01"]).succeeded();
     assert_eq!(cql.matches("INSERT INTO ks.t (pk, ck, st, v").count(), 11, "{cql}");
     assert!(!cql.contains("mutation"), "{cql}");

@@ -12,6 +12,7 @@
 //!   partition key, too large) is refused here, by number.
 //! * **Values arrive unchanged**: they are sent in the native protocol's form, never as text. A table that exists has its own types: what
 //!   fits is converted, exactly.
+//! * **Writes arrive as they were written**: rows that are the writes of a table (the mapping `full`) with their write times, TTLs and deletions.
 //! * **Of two rows with one key the later wins**, whatever the order in which they arrive: rows carry write times
 //!   that grow in their order. A row that is sent twice is the same row.
 //! * **Trouble is waited for** ([`CqlOptions::retry_for`]), and rows that cannot be loaded may go to a file
@@ -30,8 +31,10 @@ mod credentials;
 mod error;
 mod load;
 mod loading;
+mod mapped;
 mod options;
 mod pace;
+mod prepare;
 mod rate;
 mod rejects;
 mod retry;
@@ -42,6 +45,7 @@ mod stamp;
 mod state;
 mod statement;
 mod table;
+mod writes;
 
 pub use address::{CqlAddress, CqlAddressError, Host, PORT_DEFAULT};
 pub use cluster::{Cluster, Created};

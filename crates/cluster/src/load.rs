@@ -12,7 +12,7 @@ use bytes::Bytes;
 use marquetry_base::cast::u64_of;
 use marquetry_scylla::bridge::Nulls;
 use scylla::client::session::Session;
-use scylla::statement::Statement;
+use scylla::errors::ExecutionError;
 use scylla::statement::prepared::PreparedStatement;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
@@ -22,37 +22,62 @@ use crate::counts::Counts;
 use crate::error::{Error, Result};
 use crate::options::Consistency;
 use crate::pace::Pace;
+use crate::prepare::prepared;
 use crate::rate::{Limiter, Rate};
 use crate::rejects::Rejected;
 use crate::retry::{backoff, is_about_the_row, is_passing};
 use crate::rows::{Block, Origin, PackedRow, RowId};
 use crate::runtime::Runtime;
-use crate::statement::{Kind, RowStatement};
+use crate::statement::{Kind, RowStatement, Statics};
+use crate::writes::{Sent, Writes};
 
 /// Blocks that wait between the thread that makes them and the runtime that sends: enough that neither waits for the
 /// other at every block.
 const BLOCKS_WAITING: usize = 2;
 /// KiB of rows in flight, the driver's copies not counted: 256 rows of 128 KiB each. A larger row goes alone.
 const IN_FLIGHT_KIB: u32 = 32 << 10;
-/// The time for an answer. Servers give up earlier (2 s for a write unless configured otherwise) and say so.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// The time that rows in flight are given when the load is cancelled: a cluster that is well answers in a few milliseconds,
 /// and then all rows that arrived are counted. Whoever cancels does not notice it.
 const CANCELLED_TIMEOUT: Duration = Duration::from_millis(250);
 
-/// Prepares the statement of rows.
+/// Prepares the statements of rows. `sent_before` is how often they may have been sent by earlier runs of the load.
 pub(crate) async fn prepare(
     session: &Session,
     wanted: &RowStatement,
+    (nulls, sent_before): (Nulls, i64),
+    consistency: Consistency,
+) -> Result<By> {
+    let ttl = usize::from(wanted.binds_ttl);
+    let columns = wanted.columns.len();
+    let rows = prepare_one(session, wanted, &wanted.text, columns + ttl, consistency).await?;
+    let statics = match &wanted.statics {
+        Some(Statics { text, columns }) => {
+            let prepared = prepare_one(session, wanted, text, columns + ttl, consistency).await?;
+            Some(Bound { prepared, columns: *columns })
+        }
+        None => None,
+    };
+    Ok(By::Rows(Box::new(Inserting {
+        rows: Bound { prepared: rows, columns },
+        statics,
+        kind: wanted.kind,
+        nulls,
+        sent_before,
+    })))
+}
+
+async fn prepare_one(
+    session: &Session,
+    wanted: &RowStatement,
+    text: &str,
+    markers: usize,
     consistency: Consistency,
 ) -> Result<PreparedStatement> {
-    let statement = Statement::new(wanted.text.clone());
-    let mut prepared = session.prepare(statement).await.map_err(|error| Error::Prepare(Box::new(error)))?;
-    if prepared.get_variable_col_specs().len() != wanted.markers() {
+    let prepared = prepared(session, text.to_owned(), consistency).await;
+    let mut prepared = prepared.map_err(|error| Error::Prepare(Box::new(error)))?;
+    if prepared.get_variable_col_specs().len() != markers {
         return Err(Error::Internal("the statement has not as many markers as columns"));
     }
-    prepared.set_consistency(consistency.for_driver());
-    prepared.set_request_timeout(Some(REQUEST_TIMEOUT));
     // Of the others, the driver may send a row again by itself.
     prepared.set_is_idempotent(wanted.kind == Kind::Same);
     Ok(prepared)
@@ -61,19 +86,83 @@ pub(crate) async fn prepare(
 /// How rows are sent.
 pub(crate) struct Sending {
     pub(crate) session: Arc<Session>,
-    /// `None`: they are only counted.
-    pub(crate) prepared: Option<PreparedStatement>,
-    pub(crate) kind: Kind,
-    pub(crate) nulls: Nulls,
-    /// Cells of a row that are columns.
-    pub(crate) columns: usize,
+    pub(crate) by: By,
     pub(crate) in_flight: usize,
     pub(crate) rate: Rate,
     pub(crate) retry_for: Duration,
-    /// How often rows may have been sent before, by earlier runs of the load: each time that lists are sent, they are a microsecond later.
-    pub(crate) sent_before: i64,
     /// Rows that the cluster does not take are kept ([`Load::rejected`]); otherwise the first one ends the load.
     pub(crate) keeps_rejected: bool,
+}
+
+/// What a row is sent as.
+pub(crate) enum By {
+    /// Nothing: rows are only counted.
+    Nothing,
+    /// One statement, with the row's write time.
+    Rows(Box<Inserting>),
+    /// Statements that say when they were written.
+    Writes(Writes),
+}
+
+/// How rows of a table are sent.
+pub(crate) struct Inserting {
+    rows: Bound,
+    /// For partitions without rows, if the table has static columns.
+    statics: Option<Bound>,
+    kind: Kind,
+    nulls: Nulls,
+    /// How often rows may have been sent before, by earlier runs of the load: each time that lists are sent, they are a microsecond later.
+    sent_before: i64,
+}
+
+/// A statement, and how many of the cells of its rows are columns.
+struct Bound {
+    prepared: PreparedStatement,
+    columns: usize,
+}
+
+/// A row that is being sent.
+enum Request<'a> {
+    Row { by: &'a Inserting, prepared: Box<PreparedStatement>, row: PackedRow, write_time_us: i64 },
+    Writes(&'a Writes, Sent),
+}
+
+impl By {
+    /// `None`: it is not sent.
+    fn begin(&self, cells: Bytes, is_static: bool, id: RowId) -> Option<Request<'_>> {
+        match self {
+            By::Nothing => None,
+            By::Rows(by) => {
+                let statics = by.statics.as_ref().filter(|_| is_static);
+                let Bound { prepared, columns } = statics.unwrap_or(&by.rows);
+                let row = PackedRow { cells, nulls: by.nulls, columns: *columns };
+                let prepared = Box::new(prepared.clone());
+                Some(Request::Row { by, prepared, row, write_time_us: id.write_time_us })
+            }
+            By::Writes(writes) => Some(Request::Writes(writes, Writes::begin(cells))),
+        }
+    }
+}
+
+impl Request<'_> {
+    /// Sends it; `tries` is how often that was tried before.
+    async fn send(&mut self, session: &Session, tries: u32) -> std::result::Result<(), ExecutionError> {
+        match self {
+            Request::Row { by, prepared, row, write_time_us } => {
+                match by.kind {
+                    Kind::Same => prepared.set_timestamp(Some(*write_time_us)),
+                    Kind::Lists => {
+                        let times = by.sent_before.saturating_add(i64::from(tries));
+                        prepared.set_timestamp(Some(write_time_us.saturating_add(times)));
+                    }
+                    // They have none.
+                    Kind::Counters => {}
+                }
+                session.execute_unpaged(&**prepared, &*row).await.map(drop)
+            }
+            Request::Writes(writes, row) => writes.send(session, row).await,
+        }
+    }
 }
 
 /// A load that is going on: blocks are given to it, and sent by tasks of the runtime.
@@ -127,7 +216,7 @@ impl Load {
         if self.run.failed.load(Ordering::Relaxed) {
             return Err(Ended);
         }
-        if self.run.sending.prepared.is_none() {
+        if matches!(self.run.sending.by, By::Nothing) {
             block.rows().for_each(|(_, cells)| self.run.counts.add_row(u64_of(cells.len())));
             return Ok(());
         }
@@ -208,7 +297,7 @@ async fn send_all(run: Arc<Run>, blocks: mpsc::Receiver<Block>, mut stopped: wat
 
 /// Sends the rows of one block after the other, each by a task of its own.
 async fn send_blocks(run: &Arc<Run>, mut blocks: mpsc::Receiver<Block>, tasks: &mut JoinSet<()>) {
-    let Sending { nulls, columns, in_flight, rate, .. } = run.sending;
+    let Sending { in_flight, rate, .. } = run.sending;
     let slots = Arc::new(Slots::new(in_flight));
     let room = Arc::new(Semaphore::new(to_usize(IN_FLIGHT_KIB)));
     let (mut limiter, started) = (Limiter::new(rate), Instant::now());
@@ -231,10 +320,9 @@ async fn send_blocks(run: &Arc<Run>, mut blocks: mpsc::Receiver<Block>, tasks: &
             if run.failed.load(Ordering::Relaxed) {
                 return;
             }
-            let row = PackedRow { cells, nulls, columns };
-            let (run, from) = (Arc::clone(run), Arc::clone(&block.from));
+            let (run, from, is_static) = (Arc::clone(run), Arc::clone(&block.from), block.is_static);
             tasks.spawn(async move {
-                run.insert(&from, id, row, &slot).await;
+                run.insert(&from, id, (cells, is_static), &slot).await;
                 drop((slot, kib));
             });
         }
@@ -307,23 +395,15 @@ struct Run {
 }
 
 impl Run {
-    async fn insert(&self, from: &Origin, id: RowId, row: PackedRow, slot: &Slot) {
-        let Some(mut prepared) = self.sending.prepared.clone() else { return };
+    async fn insert(&self, from: &Origin, id: RowId, (cells, is_static): (Bytes, bool), slot: &Slot) {
+        let bytes = u64_of(cells.len());
+        let Some(mut request) = self.sending.by.begin(cells, is_static, id) else { return };
         let (mut tries, mut first_sent) = (0, None);
         loop {
-            match self.sending.kind {
-                Kind::Same => prepared.set_timestamp(Some(id.write_time_us)),
-                Kind::Lists => {
-                    let times = self.sending.sent_before.saturating_add(i64::from(tries));
-                    prepared.set_timestamp(Some(id.write_time_us.saturating_add(times)));
-                }
-                // They have none.
-                Kind::Counters => {}
-            }
             let sent = Instant::now();
-            let Err(reason) = self.sending.session.execute_unpaged(&prepared, &row).await else {
+            let Err(reason) = request.send(&self.sending.session, tries).await else {
                 slot.answered(sent.elapsed());
-                return self.acknowledge(id, &row.cells);
+                return self.acknowledge(id, bytes);
             };
             tries += 1;
             let is_passing = is_passing(&reason);
@@ -351,8 +431,8 @@ impl Run {
         }
     }
 
-    fn acknowledge(&self, id: RowId, cells: &Bytes) {
-        self.counts.add_row(u64_of(cells.len()));
+    fn acknowledge(&self, id: RowId, bytes: u64) {
+        self.counts.add_row(bytes);
         if let Some(acknowledged) = &self.acknowledged {
             locked(acknowledged).add(id.ordinal);
         }

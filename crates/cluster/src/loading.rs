@@ -15,12 +15,11 @@ use crate::rejects::{Rejected, Rejects, is_of_row};
 use crate::rows::{Filling, Origin, Unfit};
 use crate::stamp::Stamps;
 use crate::state::State;
+use crate::writes::Writing;
 
 /// What there is between `begin` and the end.
 pub(crate) struct Loading {
-    pub(crate) mapping: Mapping,
-    pub(crate) stamps: Stamps,
-    pub(crate) filling: Filling,
+    pub(crate) road: Road,
     pub(crate) load: Load,
     /// Rows that came so far: the number of the next one.
     pub(crate) rows: u64,
@@ -31,6 +30,14 @@ pub(crate) struct Loading {
     pub(crate) rejects: Option<Rejects>,
     pub(crate) state: Option<State>,
     pub(crate) cluster: Cluster,
+}
+
+/// What becomes of rows.
+pub(crate) enum Road {
+    /// Rows of the table.
+    Rows { mapping: Box<Mapping>, stamps: Stamps, filling: Box<Filling> },
+    /// Writes to it, by what their source says of them.
+    Writes(Box<Writing>),
 }
 
 /// How a load ends.
@@ -62,16 +69,28 @@ impl Loading {
     /// Takes rows of an object.
     pub(crate) fn add(&mut self, batch: Batch, object: &Arc<str>) -> Result<(), Stop> {
         let Some(batch) = self.after_those_before(batch) else { return Ok(()) };
-        let first = self.rows;
-        let stamps = self.stamps.of(&batch);
+        let (first, rows) = (self.rows, u64_of(batch.rows));
+        let Loading { road, load, cluster, .. } = self;
+        let (mapping, stamps) = match road {
+            Road::Rows { mapping, stamps, .. } => (mapping, stamps),
+            Road::Writes(writing) => {
+                writing.add(batch, object, &mut |block| {
+                    load.give(cluster.runtime(), block).map_err(Stop::Load)
+                })?;
+                self.rows = first.saturating_add(rows);
+                return Ok(());
+            }
+        };
+        let stamps = stamps.of(&batch);
         let kept = self.rejects.is_some().then(|| batch.clone());
         let from = Arc::new(Origin { object: Arc::clone(object), batch: kept });
-        let mut batch = self.mapping.assemble(batch)?;
+        let mut batch = mapping.assemble(batch)?;
         let mut next = 0;
         while next < batch.rows() {
-            let added = self.filling.add(&self.mapping, &mut batch, &stamps, next, first);
+            let Road::Rows { mapping, filling, .. } = &mut self.road else { break };
+            let added = filling.add(mapping, &mut batch, &stamps, next, first);
             // Those before a row that cannot be are loaded.
-            if let Some(block) = self.filling.take(&from) {
+            if let Some(block) = filling.take(&from) {
                 self.load.give(self.cluster.runtime(), block).map_err(Stop::Load)?;
             }
             next = match added {
@@ -86,6 +105,17 @@ impl Loading {
             self.note()?;
         }
         Ok(())
+    }
+
+    /// Takes notice that there are no more rows.
+    pub(crate) fn finish(&mut self) -> Result<(), Stop> {
+        let Loading { road, load, cluster, .. } = self;
+        match road {
+            Road::Writes(writing) => {
+                writing.finish(&mut |block| load.give(cluster.runtime(), block).map_err(Stop::Load))
+            }
+            Road::Rows { .. } => Ok(()),
+        }
     }
 
     /// A batch without the rows that were loaded before; `None` if those are all.

@@ -20,6 +20,8 @@ pub(crate) struct Block {
     pub(crate) from: Arc<Origin>,
     bytes: Bytes,
     rows: Vec<RowStart>,
+    /// They have only cells of the partition key and of static columns.
+    pub(crate) is_static: bool,
 }
 
 /// Where rows are from.
@@ -51,6 +53,16 @@ pub(crate) struct RowId {
 }
 
 impl Block {
+    /// Rows that lie end to end, and where each begins.
+    pub(crate) fn of(
+        from: Arc<Origin>,
+        bytes: Bytes,
+        rows: impl IntoIterator<Item = (RowId, usize)>,
+    ) -> Block {
+        let rows = rows.into_iter().map(|(id, start)| RowStart { id, start }).collect();
+        Block { from, bytes, rows, is_static: false }
+    }
+
     /// The rows, with their cells.
     pub(crate) fn rows(&self) -> impl Iterator<Item = (RowId, Bytes)> + '_ {
         let ends = self.rows.iter().skip(1).map(|row| row.start).chain([self.bytes.len()]);
@@ -59,9 +71,9 @@ impl Block {
 }
 
 /// Rows of a block: enough to make handing it to another thread cheap.
-const BLOCK_ROWS: usize = 1024;
+pub(crate) const BLOCK_ROWS: usize = 1024;
 /// Bytes of a block, but for what the last row has more: a few of them are a small part of any program's memory.
-const BLOCK_BYTES: usize = 1 << 20;
+pub(crate) const BLOCK_BYTES: usize = 1 << 20;
 /// The bytes of a cell's length, which stands before its value.
 const LENGTH_BYTES: usize = 4;
 /// The length of a null.
@@ -84,11 +96,14 @@ pub(crate) struct Filling {
     /// For each of them, whether an empty value is the same as null, which is left unset.
     empty_is_unset: Vec<bool>,
     binds_ttl: bool,
+    /// Partitions that have only static values have a statement of their own.
+    has_statics: bool,
     /// The first row's write time, and how much later each next one's is, unless a column says when they were written.
     first_write_time_us: i64,
     write_time_step_us: i64,
     bytes: Vec<u8>,
     rows: Vec<RowStart>,
+    is_static: bool,
 }
 
 /// A row that cannot be one of the table, by its place in its batch.
@@ -122,10 +137,12 @@ impl Filling {
                 .map(|column| nulls == Nulls::Unset && is_collection(column))
                 .collect(),
             binds_ttl: statement.binds_ttl,
+            has_statics: statement.statics.is_some(),
             first_write_time_us,
             write_time_step_us,
             bytes: Vec::new(),
             rows: Vec::new(),
+            is_static: false,
         }
     }
 
@@ -148,6 +165,16 @@ impl Filling {
             let number = batch.first_row().saturating_add(in_batch);
             let ordinal = first_ordinal.saturating_add(in_batch);
             let start = self.bytes.len();
+            let is_static = match self.has_statics {
+                true => {
+                    mapping.is_static_row(batch, next).map_err(|error| Unfit { in_batch: next, error })?
+                }
+                false => false,
+            };
+            if is_static != self.is_static && !self.rows.is_empty() {
+                break;
+            }
+            self.is_static = is_static;
             match self.row(mapping, batch, stamps, next, ordinal) {
                 Ok(write_time_us) => {
                     let id = RowId { number, ordinal, in_batch: next, write_time_us };
@@ -173,8 +200,11 @@ impl Filling {
         row: usize,
         ordinal: u64,
     ) -> Result<i64> {
-        let first = self.bytes.len();
-        for (column, empty_is_unset) in self.columns.iter().zip(&self.empty_is_unset) {
+        let (first, is_static) = (self.bytes.len(), self.is_static);
+        let columns = self.columns.iter().zip(&self.empty_is_unset);
+        for (column, empty_is_unset) in
+            columns.filter(|(column, _)| !is_static || mapping.is_of_partition(**column))
+        {
             let at = self.bytes.len();
             self.bytes.extend_from_slice(&NULL.to_be_bytes());
             let start = self.bytes.len();
@@ -191,7 +221,9 @@ impl Filling {
             })?;
             self.bytes[at..start].copy_from_slice(&length.to_be_bytes());
         }
-        self.rules.check(&self.bytes[first..])?;
+        if !is_static {
+            self.rules.check(&self.bytes[first..])?;
+        }
         if self.binds_ttl {
             match stamps.ttl(row)? {
                 Some(seconds) => {
@@ -224,7 +256,8 @@ impl Filling {
         let capacity = self.bytes.len().min(BLOCK_BYTES);
         let rows = std::mem::take(&mut self.rows);
         let bytes = std::mem::replace(&mut self.bytes, Vec::with_capacity(capacity));
-        Some(Block { from: Arc::clone(from), bytes: Bytes::from(bytes), rows })
+        let is_static = self.is_static;
+        Some(Block { from: Arc::clone(from), bytes: Bytes::from(bytes), rows, is_static })
     }
 }
 

@@ -2,8 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use marquetry_scylla::cql::ddl::KeyPart;
-use marquetry_scylla::cql::{ColumnDef, CqlType, KeySpec, Name, Order, TableDef, TableName, TypeDef};
+use marquetry_scylla::cql::{ColumnDef, CqlType, Name, Order, TableDef, TableName, TypeDef};
 use scylla::client::session::Session;
 use scylla::statement::{Consistency, Statement};
 use scylla::value::CqlValue;
@@ -135,18 +134,6 @@ pub(crate) fn compare(existing: &TableDef, wanted: &TableDef) -> Vec<Difference>
     let (table, wanted) = (key_text(existing), key_text(wanted));
     differences.extend((table != wanted).then_some(Difference::Key { table, wanted }));
     differences
-}
-
-/// The primary key of a table, as a person would type it.
-pub(crate) fn key_of(table: &TableDef) -> KeySpec {
-    let part = |at: &usize| KeyPart {
-        text: table.columns.get(*at).map(|column| column.name.as_str().to_owned()).unwrap_or_default(),
-        quoted: true,
-    };
-    KeySpec {
-        partition: table.partition_key.iter().map(part).collect(),
-        clustering: table.clustering.iter().map(|(at, order)| (part(at), *order)).collect(),
-    }
 }
 
 fn by_name(columns: &[ColumnDef]) -> HashMap<&Name, &ColumnDef> {

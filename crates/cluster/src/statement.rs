@@ -14,6 +14,17 @@ pub(crate) struct RowStatement {
     /// After them, a TTL is bound.
     pub(crate) binds_ttl: bool,
     pub(crate) kind: Kind,
+    /// The statement of partitions that have only static values, if the table has such columns: it binds those of the columns that are the
+    /// partition's.
+    pub(crate) statics: Option<Statics>,
+}
+
+/// See [`RowStatement::statics`].
+#[derive(Debug, Clone)]
+pub(crate) struct Statics {
+    pub(crate) text: String,
+    /// How many columns it binds.
+    pub(crate) columns: usize,
 }
 
 /// What it means to send a row again.
@@ -35,18 +46,28 @@ impl RowStatement {
         if columns.iter().any(is_counter) {
             return RowStatement::of_counters(mapping);
         }
-        let mut text = insert_prefix(&mapping.table().table, columns.iter().map(|column| &column.name));
-        text.push_str(&vec!["?"; columns.len()].join(", "));
-        text.push(')');
-        match ttl {
-            Some(Ttl::Seconds(seconds)) => text.push_str(&format!(" USING TTL {seconds}")),
-            Some(Ttl::Column(_)) => text.push_str(" USING TTL ?"),
-            None => {}
-        }
+        let insert = |columns: &[usize]| {
+            let named = columns.iter().filter_map(|column| mapping.columns().get(*column));
+            let mut text = insert_prefix(&mapping.table().table, named.map(|column| &column.name));
+            text.push_str(&vec!["?"; columns.len()].join(", "));
+            text.push(')');
+            match ttl {
+                Some(Ttl::Seconds(seconds)) => text.push_str(&format!(" USING TTL {seconds}")),
+                Some(Ttl::Column(_)) => text.push_str(" USING TTL ?"),
+                None => {}
+            }
+            text
+        };
+        let all: Vec<usize> = (0..columns.len()).collect();
+        let of_partition: Vec<usize> =
+            all.iter().copied().filter(|column| mapping.is_of_partition(*column)).collect();
+        let has_statics = of_partition.len() > mapping.table().partition_key.len();
         let has_lists = columns.iter().any(|column| matches!(column.cql_type, CqlType::List(_)));
         RowStatement {
-            text,
-            columns: (0..columns.len()).collect(),
+            text: insert(&all),
+            statics: has_statics
+                .then(|| Statics { text: insert(&of_partition), columns: of_partition.len() }),
+            columns: all,
             binds_ttl: matches!(ttl, Some(Ttl::Column(_))),
             kind: if has_lists { Kind::Lists } else { Kind::Same },
         }
@@ -66,11 +87,20 @@ impl RowStatement {
             each(&counters, &|column| format!("{name} = {name} + ?", name = column.name), ", "),
             each(&key, &|column| format!("{} = ?", column.name), " AND ")
         );
-        RowStatement { text, columns: [counters, key].concat(), binds_ttl: false, kind: Kind::Counters }
+        RowStatement {
+            text,
+            columns: [counters, key].concat(),
+            binds_ttl: false,
+            kind: Kind::Counters,
+            statics: None,
+        }
     }
+}
 
+#[cfg(test)]
+impl RowStatement {
     /// Markers.
-    pub(crate) fn markers(&self) -> usize {
+    fn markers(&self) -> usize {
         self.columns.len() + usize::from(self.binds_ttl)
     }
 }
@@ -99,7 +129,7 @@ mod tests {
         let there = columns.iter().map(|(column, it)| (name(column), CqlType::parse(it).unwrap())).collect();
         let options = MappingOptions {
             key: Some(KeySpec::parse(key).unwrap()),
-            existing: Some(Existing { columns: there, types: Vec::new() }),
+            existing: Some(Existing { columns: there, ..Existing::default() }),
             ..MappingOptions::default()
         };
         let mapping = Mapping::new(&Arc::new(schema), TableName::parse("k.t").unwrap(), &options).unwrap();

@@ -6,23 +6,25 @@ use std::sync::Arc;
 
 use marquetry_base::{Detail, Error, Faults, Result};
 use marquetry_parquet::batch::Batch;
-use marquetry_scylla::bridge::{Existing, Mapping, MappingOptions, Nulls};
-use marquetry_scylla::cql::Name;
+use marquetry_scylla::bridge::{Mapping, MappingOptions, Nulls};
+use marquetry_scylla::cql::{Name, TableDef, TypeDef};
+use marquetry_scylla::sstable::TableColumns;
 use marquetry_tables::{Cancel, Destination, Guard, Stage, Table, Wants, Written};
 
 use crate::address::CqlAddress;
 use crate::cluster::{Cluster, Created};
 use crate::counts::Counts;
 use crate::error::Error as ClusterError;
-use crate::load::{self, Ended, Load, Sending};
-use crate::loading::{End, Loading, Stop, next_write_time_us};
+use crate::load::{self, By, Ended, Load, Sending};
+use crate::loading::{End, Loading, Road, Stop, next_write_time_us};
+use crate::mapped::{self, RowsOf};
 use crate::options::{CqlOptions, IN_FLIGHT_MAX};
 use crate::rejects::Rejects;
 use crate::rows::Filling;
-use crate::schema;
 use crate::stamp::{Stamps, WriteTimes};
 use crate::state::{Identity, State as LoadState, identity_of};
 use crate::statement::{Kind, RowStatement, is_counter};
+use crate::writes::{Writes, Writing};
 
 /// A table of a live cluster, as a [`Destination`]: created on request, or used as it is.
 ///
@@ -38,6 +40,10 @@ use crate::statement::{Kind, RowStatement, is_counter};
 /// the table cannot hold, all rows before it are loaded. The load can be run again: rows are written again unchanged,
 /// with a later write time. With a [state](CqlOptions::state) it can go on where it ended, also after a crash. Rows that cannot be loaded may
 /// go to a [file](CqlOptions::rejects) instead of ending the load.
+///
+/// Rows of the mapping `full` (of SSTables, or of a Parquet file made of them) are writes, and arrive as such: with their write times,
+/// TTLs and deletions, whatever is in the table, in any order. The table has the columns, types and key that the source says; where it is
+/// created, also if the mapping is `logical` and the options have no key.
 ///
 /// When the copy is cancelled, no row is sent any more, and those in flight are abandoned if they are not answered
 /// within a quarter of a second; so are attempts to connect.
@@ -71,6 +77,8 @@ pub struct CqlTable {
     created: Option<Created>,
     /// Its user-defined types, once it was created; some may have existed.
     types: Vec<Name>,
+    /// Its lists that are written element by element, of which a repeated load has more.
+    lists: Vec<Name>,
     /// All rows were acknowledged.
     is_loaded: bool,
     /// `None` before rows are expected.
@@ -101,6 +109,7 @@ impl CqlTable {
             cancel: Cancel::new(),
             created: None,
             types: Vec::new(),
+            lists: Vec::new(),
             is_loaded: false,
             counts: None,
             rejected: 0,
@@ -128,41 +137,121 @@ impl CqlTable {
         let about = |error: Error| error.at(|place| place.object = Some(table.name.clone()));
         let map =
             |options: &MappingOptions| Mapping::new(&table.schema, name.clone(), options).map_err(about);
+        let CqlOptions { create, timestamp, ttl, mapping: options, .. } = &self.options;
+        // The key and the types are those that the source says, unless others are asked for.
+        let defined = match RowsOf::of(table)? {
+            RowsOf::Writes(columns) => return self.open_writes(table, columns),
+            RowsOf::Logical(columns) if *create && !options.shape_table() => {
+                Some(columns.definition(name).map_err(about)?)
+            }
+            RowsOf::Logical(_) | RowsOf::Plain => None,
+        };
         let mut faults = Faults::default();
-        let CqlOptions { timestamp, ttl, mapping, .. } = &self.options;
         let stamps = Stamps::new(&table.schema, timestamp, ttl.as_ref(), &mut faults);
         faults.into_result()?;
         let state = self.load_state(table)?;
+        let options = match &defined {
+            Some((table, types)) => options.clone().defined_by(table, types.clone()),
+            None => options.clone(),
+        };
         // All that can be wrong with the rows alone is found before a cluster is bothered.
-        let early =
-            self.options.create.then(|| map(&without_stamps(mapping, table, &stamps, &[]))).transpose()?;
+        let early = create.then(|| map(&without_stamps(&options, table, &stamps, &[]))).transpose()?;
         let cluster =
             Cluster::connect_unless(self.cancel.clone(), self.address.clone(), &self.options.connect)?;
         let mapping = match early {
-            Some(mapping) if self.options.dry_run => {
-                self.created = Some(cluster.compare_table(mapping.table(), mapping.types())?);
-                mapping
-            }
             Some(mapping) => {
-                self.created = Some(cluster.create_table(mapping.table(), mapping.types())?);
-                self.types = mapping.types().iter().map(|it| it.name.clone()).collect();
+                let (table, types) = match &defined {
+                    Some((table, types)) => (table, &**types),
+                    None => (mapping.table(), mapping.types()),
+                };
+                self.create(&cluster, table, types)?;
                 mapping
             }
             None => {
                 let existing = cluster.table()?.ok_or_else(|| ClusterError::NoTable(name.clone()))?;
-                let columns: Vec<_> =
-                    existing.columns.iter().map(|it| (it.name.clone(), it.cql_type.clone())).collect();
                 let names: Vec<&str> = existing.columns.iter().map(|it| it.name.as_str()).collect();
-                let options = MappingOptions {
-                    key: Some(schema::key_of(&existing)),
-                    existing: Some(Existing { columns, types: cluster.types()? }),
-                    ..without_stamps(mapping, table, &stamps, &names)
-                };
+                let options = without_stamps(&self.options.mapping, table, &stamps, &names);
+                let options = options.defined_by(&existing, cluster.types()?);
                 map(&options).map_err(|error| misfit(name, error))?
             }
         };
         self.check_counters(&mapping)?;
         self.start(cluster, mapping, table, (stamps, state))
+    }
+
+    /// Makes the table, or compares it with the one that is there, and only that where nothing is to be done.
+    fn create(&mut self, cluster: &Cluster, table: &TableDef, types: &[TypeDef]) -> Result<()> {
+        self.created = Some(match self.options.dry_run {
+            true => cluster.compare_table(table, types)?,
+            false => cluster.create_table(table, types)?,
+        });
+        if !self.options.dry_run {
+            self.types = types.iter().map(|it| it.name.clone()).collect();
+        }
+        Ok(())
+    }
+
+    /// Connects for rows that are writes to a table with these columns; makes the table, or checks that it can have them.
+    fn open_writes(&mut self, table: &Table, columns: TableColumns) -> Result<Loading> {
+        let CqlOptions { timestamp, ttl, state, rejects, mapping, dry_run, consistency, .. } = &self.options;
+        mapped::expect_no_mapping(mapping)?;
+        let given = [
+            (*timestamp != WriteTimes::Now, "timestamp"),
+            (ttl.is_some(), "ttl"),
+            (state.is_some(), "state"),
+            (rejects.is_some(), "rejects"),
+        ];
+        mapped::expect_none(&given)?;
+        let (dry_run, consistency) = (*dry_run, *consistency);
+        let (name, columns) = (self.address.table().clone(), Arc::new(columns));
+        let about = |error: Error| error.at(|place| place.object = Some(table.name.clone()));
+        let writing = Writing::new(&columns, &table.schema, &name, self.options.row_bytes_max);
+        let writing = writing.map_err(about)?;
+        let (wanted, types) = columns.definition(&name).map_err(about)?;
+        let cluster =
+            Cluster::connect_unless(self.cancel.clone(), self.address.clone(), &self.options.connect)?;
+        if self.options.create {
+            self.create(&cluster, &wanted, &types)?;
+        } else {
+            let existing = cluster.table()?.ok_or(ClusterError::NoTable(name))?;
+            mapped::expect_fitting((&existing, &cluster.types()?), (&wanted, &types)).map_err(about)?;
+        }
+        self.lists = writing.texts().lists().into_iter().cloned().collect();
+        let by = if dry_run {
+            By::Nothing
+        } else {
+            let (session, texts) = (Arc::clone(cluster.session()), writing.texts().clone());
+            let preparing = async move { Writes::prepare(&session, texts, consistency).await };
+            By::Writes(cluster.runtime().wait(preparing)??)
+        };
+        let load = self.start_load(&cluster, by, None)?;
+        Ok(Loading {
+            road: Road::Writes(Box::new(writing)),
+            load,
+            rows: 0,
+            loaded_before: 0,
+            write_times_us: None,
+            rejects: None,
+            state: None,
+            cluster,
+        })
+    }
+
+    /// `first` is the number of the first row, if it is to be known which rows were acknowledged.
+    fn start_load(&mut self, cluster: &Cluster, by: By, first: Option<u64>) -> Result<Load> {
+        let CqlOptions { in_flight, rate, retry_for, .. } = self.options;
+        let sending = Sending {
+            session: Arc::clone(cluster.session()),
+            by,
+            in_flight: in_flight.get().min(IN_FLIGHT_MAX),
+            rate,
+            retry_for,
+            keeps_rejected: self.options.rejects.is_some(),
+        };
+        let counts = Arc::default();
+        let load = Load::start(cluster.runtime(), sending, Arc::clone(&counts), first)?;
+        self.counts = Some(counts);
+        Ok(load)
     }
 
     /// The state of the load, if it is kept: read, or new.
@@ -194,11 +283,19 @@ impl CqlTable {
     ) -> Result<Loading> {
         let CqlOptions { consistency, row_bytes_max, dry_run, .. } = self.options;
         let statement = RowStatement::of(&mapping, self.options.ttl.as_ref());
+        let nulls = match statement.kind {
+            Kind::Counters => Nulls::Unset,
+            _ => self.options.mapping.nulls,
+        };
+        let runs_before = state.as_ref().map_or(0, |state| state.runs.saturating_sub(1));
+        let sent_before = i64::try_from(runs_before).unwrap_or(i64::MAX).saturating_mul(SENT_IN_A_RUN);
         let (session, wanted) = (Arc::clone(cluster.session()), statement.clone());
-        let preparing = async move { load::prepare(&session, &wanted, consistency).await };
+        let preparing =
+            async move { load::prepare(&session, &wanted, (nulls, sent_before), consistency).await };
         // A table that is only to be created cannot be asked.
         let is_there = !(dry_run && self.created == Some(Created::New));
-        let prepared = is_there.then(|| cluster.runtime().wait(preparing)?).transpose()?;
+        let by = is_there.then(|| cluster.runtime().wait(preparing)?).transpose()?;
+        let by = by.filter(|_| !dry_run).unwrap_or(By::Nothing);
         let rejects = self.options.rejects.as_ref();
         let rejects = rejects.map(|path| Rejects::begin(path, table, self.options.max_errors)).transpose()?;
         if let Some(state) = &mut state {
@@ -216,35 +313,15 @@ impl CqlTable {
         let first_write_time_us =
             state.as_ref().map_or_else(|| self.first_write_time_us(), |state| state.first_write_time_us);
         let step = if statement.kind == Kind::Lists { LIST_WRITE_TIMES } else { 1 };
-        let runs_before = state.as_ref().map_or(0, |state| state.runs.saturating_sub(1));
-        let sending = Sending {
-            session: Arc::clone(cluster.session()),
-            prepared: prepared.filter(|_| !dry_run),
-            kind: statement.kind,
-            nulls: match statement.kind {
-                Kind::Counters => Nulls::Unset,
-                _ => self.options.mapping.nulls,
-            },
-            columns: statement.columns.len(),
-            in_flight: self.options.in_flight.get().min(IN_FLIGHT_MAX),
-            rate: self.options.rate,
-            retry_for: self.options.retry_for,
-            sent_before: i64::try_from(runs_before).unwrap_or(i64::MAX).saturating_mul(SENT_IN_A_RUN),
-            keeps_rejected: rejects.is_some(),
-        };
-        let counts = Arc::default();
         let first = state.as_ref().map(|_| loaded_before);
-        let load = Load::start(cluster.runtime(), sending, Arc::clone(&counts), first)?;
-        self.counts = Some(counts);
+        let load = self.start_load(&cluster, by, first)?;
         let write_times_us = matches!(self.options.timestamp, WriteTimes::Now | WriteTimes::From(_))
             .then_some((first_write_time_us, step));
         let write_times = (first_write_time_us, step);
         let filling =
             Filling::new(&mapping, &statement, self.options.mapping.nulls, row_bytes_max, write_times);
         Ok(Loading {
-            mapping,
-            stamps,
-            filling,
+            road: Road::Rows { mapping: Box::new(mapping), stamps, filling: Box::new(filling) },
             load,
             rows: 0,
             loaded_before,
@@ -363,6 +440,13 @@ impl Destination for CqlTable {
             Some(Created::New) if !self.is_loaded => vec![remains(&name.to_string(), &self.types)],
             Some(Created::New) | None => Vec::new(),
         };
+        if !self.lists.is_empty() && !self.options.dry_run {
+            let lists: Vec<String> = self.lists.iter().map(ToString::to_string).collect();
+            notes.push(format!(
+                "before the same is loaded again, truncate {name}: Cassandra would add the elements of lists a second time ({})",
+                lists.join(", ")
+            ));
+        }
         if let (Some(path), 1..) = (&self.options.rejects, self.rejected) {
             let rows = if self.rejected == 1 { "row was" } else { "rows were" };
             notes.push(format!("{} {rows} rejected: see {}", self.rejected, path.display()));
@@ -401,9 +485,14 @@ impl Destination for CqlTable {
     /// As [`write`](CqlTable::write).
     fn finish(&mut self) -> Result<Written> {
         self.guard.expect(Stage::Begun)?;
-        let answered = match self.state {
-            State::Loading(_) => self.close(End::AllCame, None),
-            State::Idle => Err(settled()),
+        let finished = match &mut self.state {
+            State::Loading(loading) => loading.finish(),
+            State::Idle => Err(Stop::Own(settled())),
+        };
+        let answered = match finished {
+            Ok(()) => self.close(End::AllCame, None),
+            Err(Stop::Own(error)) => Err(self.failed(Some(error))),
+            Err(Stop::Load(Ended)) => Err(self.failed(None)),
         };
         self.guard.then(Stage::Finished, answered)?;
         self.is_loaded = true;

@@ -3,13 +3,14 @@
 use std::io::Write;
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Error, Result};
+use marquetry_base::{Detail, Error, Result};
 use marquetry_parquet::batch::Batch;
+use marquetry_scylla::bridge::mutations::MutationMapping;
 use marquetry_scylla::bridge::{InsertWriter, Mapping, MappingOptions};
-use marquetry_scylla::cql::TableName;
+use marquetry_scylla::cql::{TableDef, TableName, TypeDef};
 
 use crate::gather::{GATHERED_BYTES, Gather};
-use crate::{Destination, Guard, Stage, Table, Wants, Written};
+use crate::{Described, Destination, Guard, Stage, Table, Wants, Written};
 
 /// A table as CQL text: `CREATE TYPE` for each user-defined type that it needs, `CREATE TABLE`, then one `INSERT` per
 /// row.
@@ -75,7 +76,7 @@ pub struct CqlText<W: Write> {
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct CqlTextOptions {
-    /// How its columns map to CQL, and what the primary key is, which is required.
+    /// How its columns map to CQL, and what the primary key is, which is required unless the source [describes](Described) its table.
     pub mapping: MappingOptions,
     /// Which statements are written.
     pub parts: CqlParts,
@@ -130,16 +131,44 @@ impl<W: Write> CqlText<W> {
     }
 
     fn begin_text(&mut self, table: &Table) -> Result<Wants> {
-        let mapping = Mapping::new(&table.schema, self.table.clone(), &self.options.mapping)
-            .map_err(|error| error.at(|place| place.object = Some(table.name.clone())))?;
+        let about = |error: Error| error.at(|place| place.object = Some(table.name.clone()));
+        let defined = self.definition(table).map_err(about)?;
+        let options = self.options.mapping.clone();
+        let options = match &defined {
+            Some((table, types)) => options.defined_by(table, types.clone()),
+            None => options,
+        };
+        let mapping = Mapping::new(&table.schema, self.table.clone(), &options).map_err(about)?;
         if self.options.parts != CqlParts::Rows {
-            let types = mapping.types().iter().map(ToString::to_string);
-            let statements: String = types.chain([mapping.table().to_string()]).collect();
+            let (table, types) = match &defined {
+                Some((table, types)) => (table, &**types),
+                None => (mapping.table(), mapping.types()),
+            };
+            let types = types.iter().map(ToString::to_string);
+            let statements: String = types.chain([table.to_string()]).collect();
             self.written.bytes += u64_of(statements.len());
             self.out.text().extend_from_slice(statements.as_bytes());
         }
         self.inserts = Some(InsertWriter::new(mapping));
         Ok(Wants { keep_dictionaries: true, ..Wants::default() })
+    }
+
+    /// The table as its source defines it, unless the options say what it is.
+    fn definition(&self, table: &Table) -> Result<Option<(TableDef, Vec<TypeDef>)>> {
+        if self.options.mapping.shape_table() {
+            return Ok(None);
+        }
+        match Described::of(table)? {
+            None => Ok(None),
+            Some(Described { mapping: MutationMapping::Logical, columns }) => {
+                columns.definition(&self.table).map(Some)
+            }
+            Some(Described { mapping, .. }) => Err(Error::unsupported(format!(
+                "rows of the mapping {} as CQL text, which has no place for what they are besides values: make logical ones of the SSTables",
+                mapping.name()
+            ))
+            .with(Detail::AdmittedBy(&["mapping"]))),
+        }
     }
 
     fn write_rows(&mut self, batch: Batch) -> Result<()> {

@@ -27,6 +27,7 @@ mod column_stats;
 mod convert;
 mod copy;
 mod cql_text;
+mod described;
 mod destination;
 mod detached;
 mod diff;
@@ -61,6 +62,7 @@ pub use column_stats::{ColumnStats, Distinct, FrequentValue, LeafStats, PlainVal
 pub use convert::{Rename, convert, rename};
 pub use copy::{Copied, CopyOptions, copy};
 pub use cql_text::{CqlParts, CqlText, CqlTextOptions};
+pub use described::Described;
 pub use destination::{Destination, Wants, Written};
 pub use diff::{
     ColumnDifference, DiffOptions, Differences, DifferentRow, RowDifferences, RowId, SchemaDifferences, diff,

@@ -21,7 +21,7 @@ use crate::numbers::{parse_count, parse_duration};
 pub(crate) struct ClusterArgs {
     /// Create the table and its types, unless they exist with the same columns and key
     #[arg(long, help_heading = "Table")]
-    create: bool,
+    pub(super) create: bool,
 
     /// Names in the table of columns of the files: cql=parquet,…
     ///
@@ -152,13 +152,12 @@ impl ClusterArgs {
     /// How the table is created and the cluster talked to. Which columns there are is the rows' part.
     pub(super) fn options(&self, from: &[PathBuf], rows: &RowArgs) -> Outcome<CqlOptions> {
         let mut options = CqlOptions::default();
-        if self.create {
-            rows.expect_key()?;
-        } else if rows.key.is_some() {
+        if !self.create && rows.key.is_some() {
             return Err(Failure::usage(
                 "--key is for a table that is created: add --create, or leave --key out if the table exists",
             ));
-        } else if !rows.as_set.is_empty() || rows.frozen {
+        }
+        if !self.create && (!rows.as_set.is_empty() || rows.frozen) {
             return Err(Failure::usage(
                 "--as-set and --frozen are for a table that is created: add --create; an existing table has its own types",
             ));

@@ -16,6 +16,8 @@ pub(crate) struct Copying<'a> {
     pub(crate) quiet: bool,
     /// Nothing is written.
     pub(crate) is_dry_run: bool,
+    /// A table is created, which needs a key.
+    pub(crate) makes_table: bool,
     pub(crate) interrupted: &'a Interrupted,
 }
 

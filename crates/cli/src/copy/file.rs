@@ -227,6 +227,9 @@ impl FileArgs {
         let wrong = |error: Error| error.with(Detail::Option("sort"));
         let sort = self.sort.as_deref().map(SortBy::parse_list).transpose().map_err(wrong)?;
         let source = copying.rows.table.open_for(target.address(), copying.from, copying.interrupted)?;
+        if copying.makes_table {
+            copying.rows.expect_key(source.table())?;
+        }
         if !copying.quiet {
             say_notes(source.table());
         }

@@ -147,7 +147,7 @@ fn the_tables_own_types(server: &Server) {
     let cluster = Cluster::connect(address.clone(), &ConnectOptions::default()).unwrap();
     let table = cluster.table().unwrap().unwrap().columns;
     let table = table.into_iter().map(|column| (column.name, column.cql_type)).collect();
-    let existing = Existing { columns: table, types: cluster.types().unwrap() };
+    let existing = Existing { columns: table, types: cluster.types().unwrap(), ..Existing::default() };
     let options = MappingOptions {
         columns: Some(columns.to_vec()),
         existing: Some(existing),

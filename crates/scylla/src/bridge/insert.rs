@@ -122,15 +122,19 @@ impl State {
         out: &mut Vec<u8>,
     ) -> Result<(), (usize, Error)> {
         self.heads.nulls.fill(0);
+        let mut is_static = false;
         for &column in nullable {
             if columns[column].is_null(row) {
-                if columns[column].key != KeyRole::None {
-                    return Err((column, null_key()));
+                if columns[column].key != KeyRole::None && !is_static {
+                    is_static = mapping.are_of_static_row(columns, row);
+                    if !is_static {
+                        return Err((column, null_key()));
+                    }
                 }
                 self.heads.nulls[column / 64] |= 1 << (column % 64);
             }
         }
-        let names_nulls = mapping.nulls() == Nulls::Null;
+        let names_nulls = mapping.nulls() == Nulls::Null && !is_static;
         if names_nulls {
             out.extend_from_slice(&self.heads.all);
         } else {

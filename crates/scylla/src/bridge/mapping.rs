@@ -33,6 +33,8 @@ pub struct Mapping {
     types: Vec<TypeDef>,
     columns: Vec<MappedColumn>,
     plans: Vec<ColumnPlan>,
+    /// Of each column whether it is static; empty if none is.
+    statics: Vec<bool>,
     nulls: Nulls,
     null_elements: NullElements,
     duplicate_keys: DuplicateKeys,
@@ -183,6 +185,11 @@ impl Mapping {
             }
         }
         faults.into_result()?;
+        let is_static = |name: &Name| options.existing.as_ref().is_some_and(|it| it.statics.contains(name));
+        let mut statics: Vec<bool> = columns.iter().map(|column| is_static(&column.name)).collect();
+        if !statics.contains(&true) {
+            statics.clear();
+        }
         let table = TableDef {
             table,
             if_not_exists: false,
@@ -191,7 +198,7 @@ impl Mapping {
                 .map(|column| ColumnDef {
                     name: column.name.clone(),
                     cql_type: column.cql_type.clone(),
-                    is_static: false,
+                    is_static: is_static(&column.name),
                 })
                 .collect(),
             partition_key,
@@ -204,6 +211,7 @@ impl Mapping {
             types: planned.types,
             columns,
             plans,
+            statics,
             nulls: options.nulls,
             null_elements: options.null_elements,
             duplicate_keys: options.duplicate_keys,
@@ -358,6 +366,39 @@ impl Mapping {
             }
         }
         Ok(Cell::Value)
+    }
+
+    /// Whether a row is a partition of which only static columns have values: clustering columns and all others are null.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` for a batch of another mapping or of the layout `Dense` with nulls.
+    pub fn is_static_row(&self, batch: &MappedBatch, row: usize) -> Result<bool> {
+        let clustering = self.table.clustering.first().filter(|_| !self.statics.is_empty());
+        let Some((first, _)) = clustering.filter(|_| row < batch.rows) else { return Ok(false) };
+        if !self.bind(*first, batch, 0)?.is_null(row) {
+            return Ok(false);
+        }
+        let columns = (0..self.columns.len()).map(|column| self.bind(column, batch, 0));
+        Ok(self.are_of_static_row(&columns.collect::<Result<Vec<_>>>()?, row))
+    }
+
+    /// The same of columns that are bound.
+    pub(super) fn are_of_static_row(&self, columns: &[Bound<'_>], row: usize) -> bool {
+        let mut has_value = false;
+        let is_one = |(column, bound): (usize, &Bound<'_>)| match self.statics.get(column) {
+            Some(true) => {
+                has_value |= !bound.is_null(row);
+                true
+            }
+            _ => bound.is_null(row) != bound.key.is_of_partition(),
+        };
+        !self.statics.is_empty() && columns.iter().enumerate().all(is_one) && has_value
+    }
+
+    /// Whether a column has one value in a partition: it is in the partition key, or static.
+    pub fn is_of_partition(&self, column: usize) -> bool {
+        self.table.partition_key.contains(&column) || self.statics.get(column) == Some(&true)
     }
 
     pub(super) fn nulls(&self) -> Nulls {

@@ -3,7 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::cql::{CqlType, KeySpec, Name, TypeDef};
+use crate::cql::{CqlType, KeySpec, Name, TableDef, TypeDef};
 
 /// Options of a [`Mapping`](super::Mapping).
 ///
@@ -41,6 +41,25 @@ pub struct MappingOptions {
     pub existing: Option<Existing>,
 }
 
+impl MappingOptions {
+    /// These options for rows of a table that is defined: its key, its columns, and their types.
+    #[must_use]
+    pub fn defined_by(self, table: &TableDef, types: Vec<TypeDef>) -> MappingOptions {
+        let statics = table.columns.iter().filter(|column| column.is_static);
+        let existing = Existing {
+            columns: table.columns.iter().map(|it| (it.name.clone(), it.cql_type.clone())).collect(),
+            statics: statics.map(|column| column.name.clone()).collect(),
+            types,
+        };
+        MappingOptions { key: Some(table.key()), existing: Some(existing), ..self }
+    }
+
+    /// Whether they say what a table that is created is like, so that it is not as its source defines it.
+    pub fn shape_table(&self) -> bool {
+        self.key.is_some() || self.row_number.is_some() || !self.sets.is_empty() || self.frozen
+    }
+}
+
 /// The columns and types of an existing table.
 ///
 /// A list becomes a list or a set, depending on the column; a group becomes the column's user-defined type, with fields
@@ -50,6 +69,8 @@ pub struct MappingOptions {
 pub struct Existing {
     /// The table's columns.
     pub columns: Vec<(Name, CqlType)>,
+    /// Its static columns. A row that has no other values, and nulls for the clustering columns, is a partition with only these.
+    pub statics: Vec<Name>,
     /// The keyspace's user-defined types.
     pub types: Vec<TypeDef>,
 }

@@ -31,6 +31,7 @@ pub mod compare;
 pub mod compression_info;
 pub mod counter;
 mod data;
+mod defined;
 mod definition;
 mod dropped;
 mod elements;

@@ -109,6 +109,23 @@ impl TableColumns {
         Ok(columns)
     }
 
+    /// The columns that something other than SSTables says; those with cells in any order.
+    pub(crate) fn of(
+        partition_key: Vec<KeyColumn>,
+        clustering: Vec<KeyColumn>,
+        statics: Vec<HeaderColumn>,
+        regulars: Vec<HeaderColumn>,
+    ) -> TableColumns {
+        TableColumns {
+            partition_key,
+            clustering,
+            statics,
+            regulars,
+            left_out: BTreeMap::new(),
+            dropped: BTreeMap::new(),
+        }
+    }
+
     /// Leaves out columns that were dropped: their cells are left out of batches.
     pub fn leave_out(&mut self, is_dropped: impl Fn(&HeaderColumn) -> bool) {
         let TableColumns { statics, regulars, left_out, .. } = self;

@@ -417,7 +417,11 @@ fn existing(cql_type: &str, types: &[(&str, &[(&str, &str)])]) -> MappingOptions
     };
     let columns = vec![(name("n"), CqlType::Bigint), (name("c"), CqlType::parse(cql_type).unwrap())];
     MappingOptions {
-        existing: Some(Existing { columns, types: types.iter().map(type_def).collect() }),
+        existing: Some(Existing {
+            columns,
+            types: types.iter().map(type_def).collect(),
+            ..Existing::default()
+        }),
         ..numbered()
     }
 }

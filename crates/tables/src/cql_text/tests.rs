@@ -207,3 +207,85 @@ fn memory_is_bounded() {
     text.finish().unwrap();
     assert_eq!(kept.text().lines().count(), 200);
 }
+
+/// A column of numbers.
+fn numbers(leaf: usize, values: &[Option<i32>]) -> ColumnBatch {
+    ColumnBatch {
+        leaf,
+        rows: values.len(),
+        nulls: values.iter().filter(|value| value.is_none()).count(),
+        validity: Some(values.iter().map(Option::is_some).collect()),
+        values: Values::Int32(values.iter().map(|value| value.unwrap_or(0)).collect::<Vec<_>>().into()),
+        layout: Layout::Spaced,
+        levels: None,
+        provisional: false,
+    }
+}
+
+#[test]
+fn a_table_is_as_its_source_defines_it() {
+    let names = ["p", "c", "s", "v"];
+    let fields = names.map(|name| FieldDef::new(name, FieldType::Leaf(PhysicalType::Int32, None)));
+    let mut table = Table::new("t", Arc::new(Schema::of_fields(&fields).unwrap()));
+    let class = |name| if name == "c" { "ReversedType(Int32Type)" } else { "Int32Type" };
+    let kinds = ["partition_key", "clustering", "static", "regular"];
+    let columns = names.iter().zip(kinds).map(|(name, kind)| {
+        format!(r#"{{"name":"{name}","kind":"{kind}","type":"int","class":"{}"}}"#, class(*name))
+    });
+    let columns = format!("[{}]", columns.collect::<Vec<_>>().join(","));
+    let pairs = [
+        ("marquetry.mapping", "logical"),
+        ("marquetry.mapping.version", "1"),
+        ("marquetry.table.columns", &columns),
+    ];
+    let pair = |(key, value): (&str, &str)| marquetry_parquet::format::KeyValue {
+        key: key.to_owned(),
+        value: Some(Bytes::copy_from_slice(value.as_bytes())),
+    };
+    table.key_values = pairs.map(pair).to_vec();
+    let rows = |v: Option<i32>| Batch {
+        row_group: 0,
+        first_row: 0,
+        rows: 2,
+        columns: vec![
+            numbers(0, &[Some(1), Some(5)]),
+            numbers(1, &[Some(2), None]),
+            numbers(2, &[Some(3), Some(6)]),
+            numbers(3, &[Some(4), v]),
+        ],
+    };
+    for nulls in [marquetry_scylla::bridge::Nulls::Unset, marquetry_scylla::bridge::Nulls::Null] {
+        let kept = Kept::default();
+        let options = MappingOptions { nulls, ..MappingOptions::default() };
+        let mut text = text_of(CqlTextOptions::of(options), &kept);
+        text.begin(&table).unwrap();
+        text.write(rows(None)).unwrap();
+        text.finish().unwrap();
+        // A partition that has only a static value has no clustering value.
+        assert_eq!(
+            kept.text(),
+            "CREATE TABLE ks.t (\n    p int,\n    c int,\n    s int STATIC,\n    v int,\n    PRIMARY KEY (p, c)\n) \
+             WITH CLUSTERING ORDER BY (c DESC);\nINSERT INTO ks.t (p, c, s, v) VALUES (1, 2, 3, 4);\n\
+             INSERT INTO ks.t (p, s) VALUES (5, 6);\n"
+        );
+    }
+    let kept = Kept::default();
+    let mut text = text_of(CqlTextOptions::of(MappingOptions::default()), &kept);
+    text.begin(&table).unwrap();
+    let error = text.write(rows(Some(7))).unwrap_err();
+    assert_eq!((error.kind(), error.place().row), (ErrorKind::Conversion, Some(1)));
+    // A key that is given is the table's.
+    let key = MappingOptions { key: Some(KeySpec::parse("p").unwrap()), ..MappingOptions::default() };
+    let mut text = text_of(CqlTextOptions::of(key).only(CqlParts::Schema), &kept);
+    text.begin(&table).unwrap();
+    text.finish().unwrap();
+    assert!(kept.text().ends_with("    v int,\n    PRIMARY KEY (p)\n);\n"), "{}", kept.text());
+    // Writes are no rows.
+    let full = pair(("marquetry.mapping", "full"));
+    table.key_values[0] = full;
+    let error = text_of(CqlTextOptions::of(MappingOptions::default()), &kept).begin(&table).unwrap_err();
+    assert_eq!(
+        (error.kind(), error.detail()),
+        (ErrorKind::Unsupported, Some(Detail::AdmittedBy(&["mapping"])))
+    );
+}

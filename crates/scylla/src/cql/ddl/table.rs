@@ -1,10 +1,10 @@
 //! `CREATE TABLE`, `CREATE TYPE` and the head of an `INSERT`.
 
-use super::Order;
+use super::{KeyPart, KeySpec, Order};
 use crate::cql::identifier::{Name, TableName, find_duplicate};
 use crate::cql::literal;
 use crate::cql::types::CqlType;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt::{self, Write};
 
@@ -71,6 +71,19 @@ impl TableDef {
             }
         }
         Ok(())
+    }
+
+    /// The primary key, as a person would type it.
+    #[must_use]
+    pub fn key(&self) -> KeySpec {
+        let part = |at: &usize| KeyPart {
+            text: self.columns.get(*at).map(|column| column.name.as_str().to_string()).unwrap_or_default(),
+            quoted: true,
+        };
+        KeySpec {
+            partition: self.partition_key.iter().map(part).collect(),
+            clustering: self.clustering.iter().map(|(at, order)| (part(at), *order)).collect(),
+        }
     }
 
     fn key_positions(&self) -> impl Iterator<Item = usize> + '_ {
@@ -275,7 +288,6 @@ fn comma(nth: usize) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::string::ToString;
 
     fn name(text: &str) -> Name {
         Name::new(text).unwrap()
@@ -317,6 +329,8 @@ mod tests {
         table.if_not_exists = true;
         table.comment = Some("it's".into());
         assert_eq!(table.check(), Ok(()));
+        let names: Vec<Name> = table.columns.iter().map(|column| column.name.clone()).collect();
+        assert_eq!(table.key().resolve(&names), Ok((table.partition_key.clone(), table.clustering.clone())));
         assert_eq!(
             table.to_string(),
             "CREATE TABLE IF NOT EXISTS ks.\"T\" (\n    a int,\n    \"B c\" text,\n    d date,\n    e time,\n    \

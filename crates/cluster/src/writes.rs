@@ -1,0 +1,478 @@
+//! Writes with their write times, TTLs and deletions, on their way to the cluster: the rows of a `full` mapping as statements.
+//!
+//! ```text
+//! batch of the full mapping ──► Unmapper ──► Statements ──► blocks of packed rows ──► Load ──► Writes::send
+//! ```
+//!
+//! A row is sent by one task: its statements one after the other, because those of a list need that, and most rows have one.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use marquetry_base::{Budget, Error, Limits, Result, cast};
+use marquetry_parquet::batch::Batch;
+use marquetry_parquet::schema::Schema;
+use marquetry_scylla::bridge::mutations::statements::{
+    RowStatements, StatementId, StatementTexts, Statements,
+};
+use marquetry_scylla::bridge::mutations::{UnmapStep, Unmapper};
+use marquetry_scylla::cql::TableName;
+use marquetry_scylla::sstable::TableColumns;
+use scylla::client::session::Session;
+use scylla::errors::{DbError, ExecutionError, RequestAttemptError};
+use scylla::serialize::SerializationError;
+use scylla::serialize::row::{RowSerializationContext, SerializeRow};
+use scylla::serialize::writers::RowWriter;
+use scylla::statement::prepared::PreparedStatement;
+
+use crate::options::Consistency;
+use crate::prepare::prepared;
+use crate::rows::{BLOCK_BYTES, BLOCK_ROWS, Block, Origin, RowId};
+
+/// Makes blocks of the writes that rows of the `full` mapping are.
+pub(crate) struct Writing {
+    unmapper: Unmapper,
+    statements: Statements,
+    row: RowStatements,
+    packing: Packing,
+    /// Objects, and which of all rows is the first of each.
+    objects: VecDeque<(u64, Arc<str>)>,
+    /// The first row of the last batch, in its object.
+    first_row: u64,
+    rows: u64,
+    statement_bytes_max: usize,
+}
+
+impl Writing {
+    /// For rows of this schema, that are writes to a table with these columns.
+    ///
+    /// # Errors
+    ///
+    /// What CQL cannot write; a schema that is not the mapping's.
+    pub(crate) fn new(
+        columns: &Arc<TableColumns>,
+        schema: &Schema,
+        table: &TableName,
+        statement_bytes_max: usize,
+    ) -> Result<Writing> {
+        Ok(Writing {
+            statements: Statements::new(columns, table)?,
+            unmapper: Unmapper::new(Arc::clone(columns), schema, Limits::DEFAULT)?,
+            row: RowStatements::default(),
+            packing: Packing::default(),
+            objects: VecDeque::new(),
+            first_row: 0,
+            rows: 0,
+            statement_bytes_max,
+        })
+    }
+
+    /// The texts of the statements.
+    pub(crate) fn texts(&self) -> &StatementTexts {
+        self.statements.texts()
+    }
+
+    /// Takes rows of an object. Blocks go to `give`, also those before an error.
+    ///
+    /// # Errors
+    ///
+    /// Why a row is no write, or none that CQL can say; with its number and object. And what `give` returns.
+    pub(crate) fn add<E: From<Error>>(
+        &mut self,
+        batch: Batch,
+        object: &Arc<str>,
+        give: &mut dyn FnMut(Block) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if self.objects.back().is_none_or(|(_, last)| last != object) {
+            self.objects.push_back((self.rows, Arc::clone(object)));
+        }
+        self.first_row = batch.first_row;
+        self.rows += cast::u64_of(batch.rows);
+        self.unmapper.feed(batch)?;
+        self.work(give)
+    }
+
+    /// Takes notice that there are no more rows.
+    ///
+    /// # Errors
+    ///
+    /// As [`Writing::add`]; and for a range of deleted rows that does not end.
+    pub(crate) fn finish<E: From<Error>>(
+        &mut self,
+        give: &mut dyn FnMut(Block) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.unmapper.finish();
+        self.work(give)?;
+        self.statements.finish()?;
+        Ok(())
+    }
+
+    fn work<E: From<Error>>(&mut self, give: &mut dyn FnMut(Block) -> Result<(), E>) -> Result<(), E> {
+        loop {
+            let step = self.unmapper.step(&mut Budget::unlimited());
+            let first_row = self.first_row;
+            let step = step.map_err(|error| {
+                error.replaced(|place| place.row = place.row.map(|row| row.saturating_add(first_row)))
+            });
+            match step? {
+                UnmapStep::Ready(batch) => {
+                    self.statements.feed(batch)?;
+                    let packed = self.pack_all(give);
+                    // Those before a row that cannot be are sent.
+                    if let Some((_, object)) = self.objects.front()
+                        && let Some(block) = self.packing.take(object)
+                    {
+                        give(block)?;
+                    }
+                    packed?;
+                }
+                UnmapStep::Need | UnmapStep::Done => return Ok(()),
+                UnmapStep::Yield => {}
+            }
+        }
+    }
+
+    /// Packs the rows of a batch.
+    fn pack_all<E: From<Error>>(&mut self, give: &mut dyn FnMut(Block) -> Result<(), E>) -> Result<(), E> {
+        let now = now();
+        loop {
+            let is_there = self.statements.next(now, &mut self.row);
+            // Of the row that is, or is not, made.
+            let row = match &is_there {
+                Ok(_) => self.row.row,
+                Err(error) => error.place().row.unwrap_or(0),
+            };
+            while self.objects.get(1).is_some_and(|(start, _)| *start <= row) {
+                if let Some((_, object)) = self.objects.pop_front()
+                    && let Some(block) = self.packing.take(&object)
+                {
+                    give(block)?;
+                }
+            }
+            let Some((start, object)) = self.objects.front() else { return Ok(()) };
+            let number = row.saturating_sub(*start);
+            let made = is_there.and_then(|is_there| {
+                if is_there {
+                    pack(&self.row, self.statement_bytes_max, number, &mut self.packing)?;
+                }
+                Ok(is_there)
+            });
+            let made = made.map_err(|error| {
+                let object = (!object.is_empty()).then(|| object.to_string());
+                error.replaced(|place| (place.row, place.object) = (Some(number), object))
+            });
+            if !made? {
+                return Ok(());
+            }
+            if self.packing.is_full()
+                && let Some(block) = self.packing.take(object)
+            {
+                give(block)?;
+            }
+        }
+    }
+}
+
+/// Packed rows that become a block: the number of each in its object, and where it begins.
+#[derive(Default)]
+struct Packing {
+    rows: Vec<(u64, usize)>,
+    bytes: Vec<u8>,
+}
+
+impl Packing {
+    fn is_full(&self) -> bool {
+        self.rows.len() >= BLOCK_ROWS || self.bytes.len() >= BLOCK_BYTES
+    }
+
+    /// The block, if there are rows in it. The next one begins.
+    fn take(&mut self, object: &Arc<str>) -> Option<Block> {
+        let Packing { rows, bytes } = std::mem::take(self);
+        let from = || Arc::new(Origin { object: Arc::clone(object), batch: None });
+        // Statements have their own write times.
+        let id = |number| RowId { number, ordinal: number, in_batch: 0, write_time_us: 0 };
+        let rows = rows.into_iter().map(|(number, start)| (id(number), start));
+        (rows.len() > 0).then(|| Block::of(from(), Bytes::from(bytes), rows))
+    }
+}
+
+/// Seconds since 1970, by this machine's clock.
+fn now() -> u32 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u32::try_from(since.as_secs()).unwrap_or(u32::MAX)
+}
+
+/// The bytes before a statement's values: its number, its write time, the list that it writes, and the length of its values.
+const HEAD_BYTES: usize = 4 + 8 + 4 + 4;
+/// The number of no list.
+const NO_LIST: u32 = u32::MAX;
+
+fn pack(row: &RowStatements, bytes_max: usize, number: u64, packing: &mut Packing) -> Result<()> {
+    let largest = row.statements.iter().map(|statement| statement.values.len()).max().unwrap_or(0);
+    if largest > bytes_max {
+        return Err(Error::conversion(format!(
+            "a statement for this row has {largest} bytes of values; the cluster takes {bytes_max}"
+        )));
+    }
+    let Packing { rows, bytes } = packing;
+    rows.push((number, bytes.len()));
+    for statement in &row.statements {
+        let values = row.values.get(statement.values.clone()).unwrap_or_default();
+        bytes.extend(statement.id.number().to_be_bytes());
+        bytes.extend(statement.write_time.to_be_bytes());
+        bytes.extend(statement.list.unwrap_or(NO_LIST).to_be_bytes());
+        bytes.extend(u32::try_from(values.len()).unwrap_or(u32::MAX).to_be_bytes());
+        bytes.extend_from_slice(values);
+    }
+    Ok(())
+}
+
+/// A statement of a packed row.
+#[derive(Debug, Clone)]
+struct Step {
+    id: StatementId,
+    write_time: i64,
+    list: Option<u32>,
+    values: Bytes,
+}
+
+/// The statements of a packed row. They end early where the bytes are none, which [`pack`] never makes.
+fn steps(mut row: Bytes) -> Vec<Step> {
+    let mut steps = Vec::new();
+    while row.len() >= HEAD_BYTES {
+        let head = row.split_to(HEAD_BYTES);
+        let word = |at: usize| {
+            let bytes = head.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
+            u32::from_be_bytes(bytes.unwrap_or_default())
+        };
+        let time = head.get(4..12).and_then(|bytes| bytes.try_into().ok()).unwrap_or_default();
+        let length = cast::usize_of_u32(word(16)).min(row.len());
+        steps.push(Step {
+            id: StatementId::of_number(word(0)),
+            write_time: i64::from_be_bytes(time),
+            list: Some(word(12)).filter(|list| *list != NO_LIST),
+            values: row.split_to(length),
+        });
+    }
+    steps
+}
+
+/// The statements of a table, which are prepared when they are needed. There are few of them, so all are kept.
+pub(crate) struct Writes {
+    texts: StatementTexts,
+    consistency: Consistency,
+    prepared: Mutex<HashMap<StatementId, PreparedStatement>>,
+}
+
+/// A row that is being sent.
+pub(crate) struct Sent {
+    steps: Vec<Step>,
+    /// The next statement.
+    next: usize,
+    /// How often the statements of a list were begun anew.
+    again: i64,
+}
+
+impl Writes {
+    /// The statements of a table, of which the usual one is prepared: a table that is not as it should be refuses it.
+    ///
+    /// # Errors
+    ///
+    /// The cluster's.
+    pub(crate) async fn prepare(
+        session: &Session,
+        texts: StatementTexts,
+        consistency: Consistency,
+    ) -> crate::error::Result<Writes> {
+        let writes = Writes { texts, consistency, prepared: Mutex::default() };
+        match writes.statement(session, writes.texts.usual()).await {
+            Ok(_) => Ok(writes),
+            Err(ExecutionError::PrepareError(reason)) => Err(crate::Error::Prepare(Box::new(reason))),
+            Err(_) => Err(crate::Error::Internal("a table without an INSERT")),
+        }
+    }
+
+    pub(crate) fn begin(row: Bytes) -> Sent {
+        Sent { steps: steps(row), next: 0, again: 0 }
+    }
+
+    /// Sends the statements of a row that were not acknowledged yet. After an error it can be called again.
+    ///
+    /// Elements of a list get keys that the server makes, so a statement that may have arrived would add them a second time. Therefore the
+    /// statements of its list begin anew, as a value that replaces the list, a microsecond after all that was sent.
+    ///
+    /// # Errors
+    ///
+    /// That of the first statement that was not acknowledged.
+    pub(crate) async fn send(&self, session: &Session, row: &mut Sent) -> Result<(), ExecutionError> {
+        while let Some(step) = row.steps.get(row.next) {
+            let (mut id, mut write_time) = (step.id, step.write_time);
+            let is_of_list = |other: &Step| step.list.is_some() && other.list == step.list;
+            if row.again > 0 && step.list.is_some() {
+                if row.first_of_list() == row.next {
+                    id = self.texts.replacing(id);
+                }
+                let times = row.steps.iter().filter(|other| is_of_list(other)).map(|other| other.write_time);
+                write_time = times.max().unwrap_or(write_time).saturating_add(row.again);
+            }
+            let mut prepared = self.statement(session, id).await?;
+            prepared.set_timestamp(Some(write_time));
+            if let Err(error) = session.execute_unpaged(&prepared, &Values(&step.values)).await {
+                if step.list.is_some() && may_have_arrived(&error) {
+                    (row.next, row.again) = (row.first_of_list(), row.again + 1);
+                }
+                return Err(error);
+            }
+            let goes_on = row.steps.get(row.next + 1).is_some_and(is_of_list);
+            row.next += 1;
+            row.again = if goes_on { row.again } else { 0 };
+        }
+        Ok(())
+    }
+
+    async fn statement(
+        &self,
+        session: &Session,
+        id: StatementId,
+    ) -> Result<PreparedStatement, ExecutionError> {
+        let known = self.prepared.lock().unwrap_or_else(PoisonError::into_inner).get(&id).cloned();
+        if let Some(prepared) = known {
+            return Ok(prepared);
+        }
+        // Several tasks may do so at a time; what they get is the same.
+        let text = self.texts.text(id).map_err(SerializationError::new)?;
+        let mut made = prepared(session, text, self.consistency).await?;
+        made.set_is_idempotent(self.texts.is_idempotent(id));
+        self.prepared.lock().unwrap_or_else(PoisonError::into_inner).insert(id, made.clone());
+        Ok(made)
+    }
+}
+
+impl Sent {
+    /// The first of the statements of the list that the next one is of.
+    fn first_of_list(&self) -> usize {
+        let list = self.steps.get(self.next).and_then(|step| step.list);
+        self.steps.iter().position(|step| step.list == list).unwrap_or(self.next)
+    }
+}
+
+/// Whether a statement that failed may have been executed nevertheless, or may be yet.
+fn may_have_arrived(error: &ExecutionError) -> bool {
+    !matches!(
+        error,
+        ExecutionError::EmptyPlan
+            | ExecutionError::ConnectionPoolError(_)
+            | ExecutionError::BadQuery(_)
+            | ExecutionError::PrepareError(_)
+            | ExecutionError::LastAttemptError(RequestAttemptError::DbError(
+                DbError::Unavailable { .. }
+                    | DbError::Overloaded
+                    | DbError::IsBootstrapping
+                    | DbError::RateLimitReached { .. },
+                _
+            ))
+    )
+}
+
+/// Bound values, as the protocol has them.
+struct Values<'a>(&'a Bytes);
+
+/// The length of a null; a lower one is that of what is not bound.
+const NULL: i32 = -1;
+
+impl SerializeRow for Values<'_> {
+    fn serialize(
+        &self,
+        context: &RowSerializationContext<'_>,
+        writer: &mut RowWriter<'_>,
+    ) -> Result<(), SerializationError> {
+        let wrong = || {
+            SerializationError::new(Error::internal("a statement has not as many values as it has columns"))
+        };
+        let mut rest: &[u8] = self.0;
+        // The types were checked against the table's before anything was prepared.
+        for _ in context.columns() {
+            let (length, values) = rest.split_first_chunk::<4>().ok_or_else(wrong)?;
+            rest = values;
+            let to = writer.make_cell_writer();
+            match i32::from_be_bytes(*length) {
+                NULL => to.set_null(),
+                length => match usize::try_from(length) {
+                    Err(_) => to.set_unset(),
+                    Ok(length) => {
+                        let (value, values) = rest.split_at_checked(length).ok_or_else(wrong)?;
+                        rest = values;
+                        to.set_value(value).map_err(SerializationError::new)?
+                    }
+                },
+            };
+        }
+        if rest.is_empty() { Ok(()) } else { Err(wrong()) }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use marquetry_scylla::bridge::mutations::statements::Statement;
+
+    #[test]
+    fn a_row_is_packed_and_unpacked() {
+        let statement = |number, write_time, values, list| Statement {
+            id: StatementId::of_number(number),
+            write_time,
+            values,
+            list,
+        };
+        let row = RowStatements {
+            row: 3,
+            statements: vec![
+                statement(17, -5, 0..2, None),
+                statement(2, i64::MAX, 2..2, Some(0)),
+                statement(1, 9, 2..5, Some(7)),
+            ],
+            values: b"abcde".to_vec(),
+        };
+        let mut packing = Packing::default();
+        pack(&row, 3, 4, &mut packing).unwrap();
+        assert!(pack(&row, 2, 5, &mut packing).is_err());
+        let block = packing.take(&Arc::from("object")).unwrap();
+        let rows: Vec<(u64, Bytes)> = block.rows().map(|(id, cells)| (id.number, cells)).collect();
+        assert_eq!((rows.len(), rows[0].0), (1, 4));
+        let unpacked: Vec<_> = steps(rows[0].1.clone())
+            .into_iter()
+            .map(|step| (step.id.number(), step.write_time, step.values, step.list))
+            .collect();
+        let bytes = Bytes::from_static;
+        assert_eq!(
+            unpacked,
+            [
+                (17, -5, bytes(b"ab"), None),
+                (2, i64::MAX, bytes(b""), Some(0)),
+                (1, 9, bytes(b"cde"), Some(7))
+            ]
+        );
+    }
+
+    #[test]
+    fn a_list_begins_anew() {
+        let step = |list| Step { id: StatementId::of_number(0), write_time: 0, list, values: Bytes::new() };
+        let steps = vec![step(None), step(Some(1)), step(Some(1)), step(Some(2)), step(None)];
+        let first = |next| Sent { steps: steps.clone(), next, again: 0 }.first_of_list();
+        assert_eq!([1, 2, 3].map(first), [1, 1, 3]);
+    }
+
+    #[test]
+    fn what_certainly_did_not_arrive() {
+        let db = |error| ExecutionError::LastAttemptError(RequestAttemptError::DbError(error, String::new()));
+        assert!(!may_have_arrived(&db(DbError::Overloaded)) && !may_have_arrived(&ExecutionError::EmptyPlan));
+        let timeout = ExecutionError::RequestTimeout(std::time::Duration::from_secs(1));
+        assert!(may_have_arrived(&db(DbError::ServerError)) && may_have_arrived(&timeout));
+    }
+}
