@@ -5,7 +5,8 @@
 #   dev/cassandra.sh stop DIR                       stop it and wait until it is gone
 #   dev/cassandra.sh where DIR                      print its HOST:PORT; exit 1 unless it runs
 #   dev/cassandra.sh with DIR [OPTION…] -- COMMAND… a fresh server for one command, which finds it in
-#                                                   MARQUETRY_CASSANDRA=HOST:PORT; stopped when the command ends
+#                                                   MARQUETRY_CASSANDRA=HOST:PORT, and DIR in MARQUETRY_CASSANDRA_DIR;
+#                                                   stopped when the command ends
 #   dev/cassandra.sh nodetool DIR ARGUMENT…         flush, compact, status, …
 #   dev/cassandra.sh dump FILE-Data.db              print an SSTable as JSON, with times as numbers (sstabledump -t)
 #   dev/cassandra.sh run FILE.java ARGUMENT…        run a program with Cassandra's classes
@@ -131,7 +132,7 @@ with() {
   rm -rf "$dir/data"
   stop_at_exit
   start
-  MARQUETRY_CASSANDRA=$(where) "$@"
+  MARQUETRY_CASSANDRA=$(where) MARQUETRY_CASSANDRA_DIR=$dir "$@"
 }
 
 nodetool() {
@@ -271,6 +272,7 @@ read_request_timeout: 60000ms
 range_request_timeout: 60000ms
 # "fast", the default, would write Deflate and Zstd tables as LZ4 when they are flushed.
 flush_compression: table
+materialized_views_enabled: true
 YAML
   logback INFO System.out >"$dir/conf/logback.xml"
   logback WARN System.err >"$dir/conf/logback-tools.xml"

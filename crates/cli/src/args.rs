@@ -217,6 +217,7 @@ impl RowArgs {
             self.table.text.timestamp_unit = target.timestamp_unit();
         }
         self.table.sstables.is_for_cql = target.takes(OptionGroup::Mapping);
+        self.table.connection.has_destination = target.takes(OptionGroup::Cluster);
         self
     }
 

@@ -1,8 +1,9 @@
-//! The live database: a table of a ScyllaDB or Cassandra cluster as a destination of rows, over the ScyllaDB Rust driver.
+//! The live database: a table of a ScyllaDB or Cassandra cluster as a destination and as a source of rows, over the ScyllaDB Rust driver.
 //!
 //! * [`CqlAddress`]: where a table is, `cql://user@host1,host2:9042/keyspace.table`;
 //! * [`CqlTable`]: a [`Destination`](marquetry_tables::Destination), which creates the table, or uses it as it is,
 //!   and loads rows;
+//! * [`CqlSource`]: a [`Source`](marquetry_tables::Source), which reads a table or a view by token ranges;
 //! * [`Cluster`]: a connection, only to inspect or create a table.
 //!
 //! What it guarantees:
@@ -30,6 +31,7 @@ mod rows;
 mod runtime;
 mod schema;
 mod table;
+mod unload;
 
 pub use address::{CqlAddress, CqlAddressError, Host, PORT_DEFAULT};
 pub use cluster::{Cluster, Created};
@@ -39,3 +41,4 @@ pub use options::{
     ROW_BYTES_MAX, TRIES,
 };
 pub use table::CqlTable;
+pub use unload::{CqlSource, PAGE_BYTES, PIECE_BYTES, UnloadOptions};

@@ -162,6 +162,13 @@ pub fn cassandra() -> Option<String> {
     recorded(variable("MARQUETRY_CASSANDRA"), Need::Cassandra)
 }
 
+/// The directory of that Cassandra, as `dev/cassandra.sh` knows it, and that script: `MARQUETRY_CASSANDRA_DIR`. `None`, put on record, when
+/// it is not set.
+pub fn cassandra_directory() -> Option<(PathBuf, PathBuf)> {
+    let directory = recorded(variable("MARQUETRY_CASSANDRA_DIR").map(PathBuf::from), Need::Cassandra)?;
+    Some((directory, root().join("dev/cassandra.sh")))
+}
+
 /// Chromium and ChromeDriver, as they are installed. `None`, put on record, when one is not.
 pub fn chromium() -> Option<(PathBuf, PathBuf)> {
     recorded(program_file("chromium").zip(program_file("chromedriver")), Need::Chromium)

@@ -1,11 +1,10 @@
 //! Rows into a table of a live cluster.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
 
 use clap::Args;
 
-use marquetry::cluster::{CONCURRENCY, Consistency, CqlOptions};
+use marquetry::cluster::{CONCURRENCY, CqlOptions};
 
 use crate::args::RowArgs;
 use crate::failure::{Failure, Outcome};
@@ -28,25 +27,12 @@ pub(crate) struct ClusterArgs {
         help_heading = "Cluster"
     )]
     concurrency: NonZeroUsize,
-
-    /// Consistency level of writes: ONE, TWO, QUORUM, LOCAL_QUORUM, ALL, …
-    #[arg(long, value_name = "LEVEL", default_value = "LOCAL_QUORUM", help_heading = "Cluster")]
-    consistency: Consistency,
-
-    /// File whose first line is the password
-    #[arg(long, value_name = "FILE", help_heading = "Cluster")]
-    password_file: Option<PathBuf>,
 }
 
 impl ClusterArgs {
     /// An option that is given and has no meaning elsewhere.
     pub(super) fn given(&self) -> Option<&'static str> {
-        let given = [
-            (self.create, "--create"),
-            (self.concurrency != CONCURRENCY, "--concurrency"),
-            (self.consistency != Consistency::LocalQuorum, "--consistency"),
-            (self.password_file.is_some(), "--password-file"),
-        ];
+        let given = [(self.create, "--create"), (self.concurrency != CONCURRENCY, "--concurrency")];
         given.into_iter().find(|given| given.0).map(|given| given.1)
     }
 
@@ -64,13 +50,9 @@ impl ClusterArgs {
                 "--as-set and --frozen are for a table that is created: add --create; an existing table has its own types",
             ));
         }
-        options.connect.password_file.clone_from(&self.password_file);
-        options.connect.password_variable = Some(PASSWORD_VARIABLE.to_owned());
+        rows.table.connection.connect(&mut options.connect);
         (options.create, options.concurrency) = (self.create, self.concurrency);
-        options.consistency = self.consistency;
+        options.consistency = rows.table.connection.consistency;
         Ok(options)
     }
 }
-
-/// The variable that may hold the password.
-const PASSWORD_VARIABLE: &str = "MARQUETRY_PASSWORD";
