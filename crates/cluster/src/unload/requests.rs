@@ -26,7 +26,7 @@ use crate::error::{Error, Result};
 use crate::options::Consistency;
 use crate::schema;
 
-/// The time for a page. Servers give up earlier (5 s unless configured otherwise; ScyllaDB after what it is told) and say so.
+/// The time for a page. Servers give up earlier (5 s unless configured otherwise; ScyllaDB after the time in the statement) and say so.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 /// Requests for each node or shard besides those of the pieces that are read, and the most of all.
 const REQUESTS_AHEAD: usize = 2;

@@ -4,10 +4,11 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use marquetry_base::{Budget, ErrorKind};
-use marquetry_parquet::batch::{Batch, Values as Parquet};
 
 use super::*;
-use crate::bridge::mutations::{MapStep, Mapper, MapperOptions, MutationMapping};
+use crate::bridge::mutations::{
+    Batch, MapStep, Mapper, MapperOptions, MutationMapping, ParquetValues as Parquet,
+};
 use crate::cql::{Definitions, TableName};
 use crate::sstable::batch::{Continues, EntryKind, Expiry, MutationBatch, NO_TIMESTAMP, Values};
 use crate::sstable::{TableColumns, counter};
