@@ -272,6 +272,7 @@ read_request_timeout: 60000ms
 range_request_timeout: 60000ms
 # "fast", the default, would write Deflate and Zstd tables as LZ4 when they are flushed.
 flush_compression: table
+materialized_views_enabled: true
 YAML
   logback INFO System.out >"$dir/conf/logback.xml"
   logback WARN System.err >"$dir/conf/logback-tools.xml"

@@ -221,6 +221,7 @@ impl RowArgs {
         let is_for_rows = target.takes(OptionGroup::Cluster)
             && (self.given().next().is_some() || self.table.changes_columns());
         self.table.sstables.is_for_rows = is_for_rows || target.takes(OptionGroup::CqlText);
+        self.table.connection.has_destination = target.takes(OptionGroup::Cluster);
         self
     }
 

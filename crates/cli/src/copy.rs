@@ -1,4 +1,4 @@
-//! `marquetry copy`: files into a table of a live cluster, into other files, or to standard output.
+//! `marquetry copy`: files, or a table of a live cluster, into a table of one, into other files, or to standard output.
 
 mod cluster;
 mod copying;
@@ -23,11 +23,11 @@ use crate::failure::{Failure, Outcome};
 use crate::output::{Interrupted, Output};
 use crate::target::{self, Given, To};
 
-/// Copy rows into a table of ScyllaDB or Cassandra, into Parquet files, or into CSV and JSON lines
+/// Copy rows into and out of tables of ScyllaDB or Cassandra, Parquet files, CSV and JSON lines
 // No `Debug`: an address may hold a password.
 #[derive(Args)]
 #[command(
-    override_usage = "marquetry copy [OPTIONS] <FILE>... cql://HOST/KEYSPACE.TABLE\n       marquetry copy [OPTIONS] <FILE>... TO.parquet|TO.csv|TO.jsonl\n       marquetry copy [OPTIONS] <FILE>... DIRECTORY/\n       marquetry copy [OPTIONS] <FILE>... - --to FORMAT",
+    override_usage = "marquetry copy [OPTIONS] <FILE>... cql://HOST/KEYSPACE.TABLE\n       marquetry copy [OPTIONS] <FILE>... TO.parquet|TO.csv|TO.jsonl\n       marquetry copy [OPTIONS] <FILE>... DIRECTORY/\n       marquetry copy [OPTIONS] <FILE>... - --to FORMAT\n       marquetry copy [OPTIONS] cql://HOST/KEYSPACE.TABLE TO",
     long_about = "Copy Parquet files into a table of a live ScyllaDB or Cassandra cluster, or into a Parquet file or a directory of them, or into CSV, TSV or JSON lines.
 
 With --create, the table is created, and with it the user-defined types for groups. Otherwise it must exist, with columns of the same \
@@ -53,8 +53,12 @@ Objects of stores (s3://, az://, gs://) appear when they are complete, too. Cred
 the names that each cloud's own tools use: AWS_ACCESS_KEY_ID, AZURE_STORAGE_ACCOUNT_NAME, GOOGLE_APPLICATION_CREDENTIALS and so on. \
 gs:// was never tried with a real server.
 
-A directory holds Parquet files only, and appears when all of them are complete. With --overwrite it replaces an existing directory, if that contains only \
-Parquet files and directories such as year=2024.",
+A table of a cluster is a source, too: it is read by token ranges, page by page, in the order of tokens. Its columns have their own names and \
+natural types, and each Parquet file keeps the exact CQL types and the statements that make the table (key-value metadata \
+marquetry.table.columns and marquetry.table.schema). --with-metadata adds write times and TTLs.
+
+A directory holds Parquet files, and appears when all of them are complete; with those of a table of a cluster, schema.cql has the statements that make it. \
+With --overwrite it replaces an existing directory, if that contains only Parquet files, directories such as year=2024, and schema.cql.",
     after_help = "\
 Passwords: rather than in the address, where other users of this machine can see it, put the password in the environment variable \
 MARQUETRY_PASSWORD or in a file (--password-file). In an address, write %40 for @, %2F for / and %25 for %.
@@ -66,6 +70,8 @@ Examples:
     --key-row-number id --timestamps-as millis
   marquetry copy trips/ cql://db1/ks.trips --rate 5K --rejects bad.parquet \\
     --state trips.state --resume
+  marquetry copy cql://localhost/ks.trips trips.parquet
+  marquetry copy cql://localhost/ks.trips trips/ --with-metadata --file-bytes 1G
   marquetry copy trips/ trips.parquet --codec zstd --columns id,day,fare
   marquetry copy trips/ sorted.parquet --sort 'day, fare desc'
   marquetry copy trips.parquet by-day/ --partition-by day --sort trip
@@ -74,8 +80,8 @@ Examples:
   marquetry copy trips.parquet - --to jsonl | jq .fare"
 )]
 pub(crate) struct Copy {
-    /// Sources (Parquet files, CSV, JSON lines, directories, patterns such as 'trips/**/*.parquet'), then the
-    /// destination
+    /// Sources (Parquet files, CSV, JSON lines, directories, patterns such as 'trips/**/*.parquet'; or one table,
+    /// cql://HOST/KEYSPACE.TABLE), then the destination
     ///
     /// The destination is cql://[USER[:PASSWORD]@]HOST[:PORT][,HOST[:PORT]…]/KEYSPACE.TABLE, a path that ends
     /// in .parquet, .csv, .tsv or .jsonl (also before .gz, .bz2 and .zst), a path that ends in / or is a directory, or - for

@@ -33,7 +33,7 @@ Examples:
   marquetry cql trips/ --table ks.trips --key trip --columns trip,fare,tip"
 )]
 pub(crate) struct Cql {
-    /// Parquet files, directories, patterns ('trips/**/*.parquet'), CSV or JSON lines, SSTables (sstable:DIR)
+    /// Parquet files, directories, patterns ('trips/**/*.parquet'), CSV or JSON lines, SSTables (sstable:DIR); or a table, cql://HOST/KEYSPACE.TABLE
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 

@@ -50,7 +50,8 @@ Examples:
   marquetry diff a.parquet b.parquet --json | jq .rows"
 )]
 pub(crate) struct Diff {
-    /// First table: a Parquet file, a directory, a pattern, CSV or JSON lines, SSTables (sstable:DIR)
+    /// First table: a Parquet file, a directory, a pattern, CSV or JSON lines, SSTables (sstable:DIR), a table of a cluster
+    /// (cql://HOST/KEYSPACE.TABLE)
     #[arg(value_name = "A")]
     a: PathBuf,
 

@@ -40,7 +40,7 @@ Examples:
   marquetry find trips.parquet 'trip = 4711' --explain"
 )]
 pub(crate) struct Find {
-    /// Parquet files, directories, patterns, CSV or JSON lines, SSTables (sstable:DIR); then the predicate
+    /// Parquet files, directories, patterns, CSV or JSON lines, SSTables (sstable:DIR), or a table, cql://HOST/KEYSPACE.TABLE; then the predicate
     #[arg(value_name = "FILE… PREDICATE", required = true)]
     files_and_predicate: Vec<PathBuf>,
 
@@ -228,7 +228,7 @@ impl Explanation {
 What Parquet files say about themselves is not counted again: without --where, only footers are read."
 )]
 pub(crate) struct CountCommand {
-    /// Parquet files, directories, patterns, CSV or JSON lines, SSTables (sstable:DIR)
+    /// Parquet files, directories, patterns, CSV or JSON lines, SSTables (sstable:DIR); or a table, cql://HOST/KEYSPACE.TABLE
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 

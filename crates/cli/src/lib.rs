@@ -6,6 +6,7 @@
 
 mod args;
 mod completions;
+mod connection_args;
 mod copy;
 mod cql;
 mod diff;
@@ -44,6 +45,7 @@ Examples:
   marquetry find trips.parquet 'trip = 4711'     find rows
   marquetry cql trips.parquet --table ks.trips --key-row-number id | cqlsh
   marquetry copy trips.parquet cql://localhost/ks.trips --create --key trip
+  marquetry copy cql://localhost/ks.trips trips.parquet
   marquetry copy trips/ trips.csv.gz             convert files";
 
 /// Apache Parquet for ScyllaDB and Apache Cassandra

@@ -71,7 +71,7 @@ Examples:
   marquetry rows --columns 'id,items.price' 'orders/year=2024/**/*.parquet'"
 )]
 pub(crate) struct RowsCommand {
-    /// Parquet files, directories, patterns ('trips/year=*/**/*.parquet'), CSV or JSON lines, SSTables (sstable:DIR)
+    /// Parquet files, directories, patterns ('trips/year=*/**/*.parquet'), CSV or JSON lines, SSTables (sstable:DIR); or a table, cql://HOST/KEYSPACE.TABLE
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 

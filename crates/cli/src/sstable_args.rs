@@ -3,7 +3,8 @@
 use clap::{Args, ValueEnum};
 
 use marquetry::base::Error;
-use marquetry::tables::sstables::{MutationMapping, SstablesOptions, TokenRange, time_at};
+use marquetry::tables::TokenRange;
+use marquetry::tables::sstables::{MutationMapping, SstablesOptions, time_at};
 
 use crate::failure::{Failure, Outcome};
 use crate::text::TextArgs;
@@ -21,9 +22,9 @@ pub(crate) struct SstableArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "SSTables")]
     at: Option<u32>,
 
-    /// Token range of the partitions of SSTables: A:B is those with A < token <= B; each may be missing
+    /// Token range of the partitions of SSTables, or of a table of a cluster: A:B is those with A < token <= B; each may be missing
     #[arg(long, value_name = "A:B", value_parser = parse_range, allow_hyphen_values = true, help_heading = "SSTables")]
-    token_range: Option<TokenRange>,
+    pub(crate) token_range: Option<TokenRange>,
 
     /// The rows become others, which have no place for what only `full` has.
     #[arg(skip)]
@@ -50,12 +51,12 @@ enum Mapping {
 }
 
 impl SstableArgs {
-    /// An option that is given.
-    pub(crate) fn given(&self) -> Option<&'static str> {
+    /// An option that is given, and is not for tables of a cluster, if there is one.
+    pub(crate) fn given(&self, is_of_cluster: bool) -> Option<&'static str> {
         let given = [
             (self.mapping.is_some(), "--mapping"),
             (self.at.is_some(), "--at"),
-            (self.token_range.is_some(), "--token-range"),
+            (self.token_range.is_some() && !is_of_cluster, "--token-range"),
         ];
         given.into_iter().find(|given| given.0).map(|given| given.1)
     }

@@ -13,6 +13,7 @@ use marquetry::tables::text::Types;
 use marquetry::tables::{Address, ColumnPath, Filter, Rename, Source, Table, convert, filter, project};
 use marquetry::{OptionGroup, Reader, SourceOptions};
 
+use crate::connection_args::ConnectionArgs;
 use crate::failure::{Failure, Outcome, plain, say};
 use crate::hints::{advised, of_option};
 use crate::output::Interrupted;
@@ -89,6 +90,9 @@ pub(crate) struct TableArgs {
 
     #[command(flatten)]
     pub(crate) sstables: SstableArgs,
+
+    #[command(flatten)]
+    pub(crate) connection: ConnectionArgs,
 
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
@@ -213,6 +217,8 @@ impl TableArgs {
     fn source_options(&self, files: FilesOptions) -> Outcome<SourceOptions> {
         let mut options = SourceOptions::from(files);
         options.sstables = self.sstables.options(&self.text, options.sstables)?;
+        options.cluster = self.connection.unload_options(options.cluster);
+        options.cluster.tokens = self.sstables.token_range;
         Ok(options)
     }
 
@@ -225,10 +231,13 @@ impl TableArgs {
         args.options(interrupted)
     }
 
-    /// Fails if there are options of text, but no table is text; and of SSTables.
+    /// Fails if there are options of text, but no table is text; and of SSTables and clusters.
     fn expect_text(&self, tables: &[&Reader]) -> Outcome {
         let is_any = |group: OptionGroup| tables.iter().any(|table| table.takes(group));
-        if let Some(option) = self.sstables.given().filter(|_| !is_any(OptionGroup::Sstables)) {
+        let is_of_cluster = is_any(OptionGroup::Cluster);
+        self.connection.check(is_of_cluster)?;
+        let given = self.sstables.given(is_of_cluster);
+        if let Some(option) = given.filter(|_| !is_any(OptionGroup::Sstables)) {
             return Err(Failure::usage(format!("{option} is for SSTables: sstable:DIR")));
         }
         if is_any(OptionGroup::Text) {

@@ -65,6 +65,26 @@ pub enum Error {
     NoKeyspace(Name),
     /// The cluster has no such table.
     NoTable(TableName),
+    /// The cluster has no such table or view to read.
+    NotThere {
+        /// The table.
+        table: TableName,
+        /// Its keyspace is there.
+        has_keyspace: bool,
+    },
+    /// The table was dropped while it was read.
+    Dropped(TableName),
+    /// The cluster would not prepare the `SELECT`.
+    Select(Box<ExecutionError>),
+    /// The cluster did not answer with a page of rows.
+    Read {
+        /// How often it was asked.
+        tries: u32,
+        /// What the driver says.
+        reason: Box<ExecutionError>,
+    },
+    /// The cluster sorts partitions by other tokens than those that ranges are known of.
+    Partitioner(String),
     /// A table cannot be made from its definition.
     Definition(TableError),
     /// A table or user-defined types are there already, and are others than those that are needed.
@@ -199,6 +219,28 @@ impl fmt::Display for Error {
             }
             Error::NoKeyspace(name) => write!(f, "the cluster has no keyspace {name}: create it first"),
             Error::NoTable(table) => write!(f, "the cluster has no table {table}"),
+            Error::NotThere { table, has_keyspace: true } => {
+                write!(f, "the cluster has no table or view {table}")
+            }
+            Error::NotThere { table, .. } => {
+                let keyspace = table.keyspace.as_ref().map(ToString::to_string).unwrap_or_default();
+                write!(f, "the cluster has no keyspace {keyspace}, and so no table {table}")
+            }
+            Error::Dropped(table) => write!(f, "the table {table} was dropped while it was read"),
+            Error::Select(reason) => {
+                write!(f, "the cluster {} not prepare the SELECT: {reason}", self.would())
+            }
+            Error::Read { tries, reason } => {
+                let times = if *tries == 1 { "once" } else { "times" };
+                let tries = if *tries == 1 { String::new() } else { format!("{tries} ") };
+                write!(f, "the cluster {} not read rows, asked {tries}{times}: {reason}", self.would())
+            }
+            Error::Partitioner(class) => {
+                write!(
+                    f,
+                    "token ranges of the partitioner {class}: not supported, only those of Murmur3Partitioner are"
+                )
+            }
             Error::Definition(error) => error.fmt(f),
             Error::Differ(differing) => {
                 join(f, differing)?;
@@ -228,7 +270,10 @@ impl std::error::Error for Error {
             Error::Credentials(reason) => Some(reason),
             Error::Start(error) => Some(error),
             Error::Connect { reason, .. } => Some(&**reason),
-            Error::Statement { reason, .. } | Error::Insert { reason, .. } => Some(&**reason),
+            Error::Statement { reason, .. }
+            | Error::Insert { reason, .. }
+            | Error::Read { reason, .. }
+            | Error::Select(reason) => Some(&**reason),
             Error::Prepare(reason) => Some(&**reason),
             Error::Definition(error) => Some(error),
             Error::TypesLeft { reason, .. } => Some(&**reason),
@@ -246,11 +291,17 @@ impl Error {
             Error::Connect { reason, .. } if login_of(reason).is_some() => ErrorKind::Refused,
             Error::NoDatacenter { .. } => ErrorKind::Misuse,
             Error::Start(_) | Error::Connect { .. } | Error::ConnectTimeout { .. } => ErrorKind::Io,
-            Error::Statement { reason, .. } | Error::Insert { reason, .. } => kind_of(reason),
+            Error::Statement { reason, .. }
+            | Error::Insert { reason, .. }
+            | Error::Read { reason, .. }
+            | Error::Select(reason) => kind_of(reason),
+            Error::Partitioner(_) => ErrorKind::Unsupported,
             Error::Prepare(reason) => kind_of_preparing(reason),
             Error::TypesLeft { reason, .. } => reason.kind(),
             Error::NoKeyspace(_)
             | Error::NoTable(_)
+            | Error::NotThere { .. }
+            | Error::Dropped(_)
             | Error::NoType(_)
             | Error::Differ(_)
             | Error::Answer { .. } => ErrorKind::Refused,
@@ -263,7 +314,7 @@ impl Error {
     /// What exactly is wrong, where a program may act on it.
     fn detail(&self) -> Option<Detail> {
         match self {
-            Error::NoKeyspace(_) | Error::NoType(_) => Some(Detail::NotFound),
+            Error::NoKeyspace(_) | Error::NoType(_) | Error::NotThere { .. } => Some(Detail::NotFound),
             Error::Connect { reason, .. } => login_of(reason).map(|_| Detail::AdmittedBy(&["password_file"])),
             Error::NoDatacenter { .. } => Some(Detail::Option("local_datacenter")),
             Error::NoTable(_) => Some(Detail::AdmittedBy(&["create"])),
@@ -464,6 +515,19 @@ mod tests {
         );
         let error = marquetry_base::Error::from(Error::NoKeyspace(name("k")));
         assert_eq!((error.kind(), error.detail()), (ErrorKind::Refused, Some(Detail::NotFound)));
+        let table = TableName::parse("k.t").unwrap();
+        for (has_keyspace, said) in [
+            (true, "the cluster has no table or view k.t"),
+            (false, "the cluster has no keyspace k, and so no table k.t"),
+        ] {
+            let error = marquetry_base::Error::from(Error::NotThere { table: table.clone(), has_keyspace });
+            assert_eq!((error.message(), error.detail()), (said, Some(Detail::NotFound)));
+        }
+        let read = |tries, reason| Error::Read { tries, reason: Box::new(reason) }.to_string();
+        let once = read(1, ExecutionError::EmptyPlan);
+        assert!(once.starts_with("the cluster could not read rows, asked once: "), "{once}");
+        let refused = read(6, db(DbError::Unauthorized));
+        assert!(refused.starts_with("the cluster would not read rows, asked 6 times: "), "{refused}");
         let reason = NewSessionError::FailedToResolveAnyHostname(vec!["h.invalid:9042".to_owned()]);
         let error = Error::Connect { address: "cql://h.invalid/k.t".to_owned(), reason: Box::new(reason) };
         assert_eq!(error.to_string(), "cannot connect to cql://h.invalid/k.t: unknown host h.invalid:9042");

@@ -1,8 +1,9 @@
-//! The live database: a table of a ScyllaDB or Cassandra cluster as a destination of rows, over the ScyllaDB Rust driver.
+//! The live database: a table of a ScyllaDB or Cassandra cluster as a destination and as a source of rows, over the ScyllaDB Rust driver.
 //!
 //! * [`CqlAddress`]: where a table is, `cql://user@host1,host2:9042/keyspace.table`;
 //! * [`CqlTable`]: a [`Destination`](marquetry_tables::Destination), which creates the table, or uses it as it is,
 //!   and loads rows;
+//! * [`CqlSource`]: a [`Source`](marquetry_tables::Source), which reads a table or a view by token ranges;
 //! * [`Cluster`]: a connection, only to inspect or create a table.
 //!
 //! What it guarantees:
@@ -45,6 +46,7 @@ mod stamp;
 mod state;
 mod statement;
 mod table;
+mod unload;
 mod writes;
 
 pub use address::{CqlAddress, CqlAddressError, Host, PORT_DEFAULT};
@@ -59,3 +61,4 @@ pub use rejects::MaxErrors;
 pub use stamp::{TTL_SECONDS_MAX, Ttl, WriteTimes};
 pub use state::StateOptions;
 pub use table::CqlTable;
+pub use unload::{CqlSource, PAGE_BYTES, PIECE_BYTES, UnloadOptions};

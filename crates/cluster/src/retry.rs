@@ -10,7 +10,7 @@ const BACKOFF_MIN: Duration = Duration::from_millis(100);
 const BACKOFF_MAX: Duration = Duration::from_secs(5);
 
 /// Whether the same request may succeed a little later: nobody answered, too few replicas did, or a node has too much to do. The row itself
-/// has nothing to do with it.
+/// has nothing to do with it, nor the page.
 pub(crate) fn is_passing(error: &ExecutionError) -> bool {
     match error {
         ExecutionError::EmptyPlan
@@ -23,6 +23,8 @@ pub(crate) fn is_passing(error: &ExecutionError) -> bool {
                 | DbError::IsBootstrapping
                 | DbError::WriteTimeout { .. }
                 | DbError::WriteFailure { .. }
+                | DbError::ReadTimeout { .. }
+                | DbError::ReadFailure { .. }
                 | DbError::ServerError
                 | DbError::RateLimitReached { .. }
         ),

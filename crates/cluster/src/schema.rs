@@ -217,7 +217,7 @@ fn type_of(keyspace: &Name, (name, names, types): TypeRow) -> Result<TypeDef> {
     Ok(TypeDef { keyspace: Some(keyspace.clone()), name, if_not_exists: false, fields })
 }
 
-async fn query<R>(
+pub(crate) async fn query<R>(
     session: &Session,
     text: &str,
     values: impl scylla::serialize::row::SerializeRow,

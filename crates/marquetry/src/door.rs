@@ -16,7 +16,7 @@ use crate::reader::Reader;
 use crate::writer::Writer;
 
 /// Opens a table: a Parquet file, CSV, TSV or JSON lines, compressed or not, a directory of them, or a pattern
-/// (`trips/year=20*/**/*.parquet`). A file is what its name or, without a telling one, its first bytes say. `sstable:DIR` is the table whose SSTables are there. With the feature `object-store` also those of `s3://`, `gs://`, `az://` and `https://`. Everything that can be wrong before the first row is found here.
+/// (`trips/year=20*/**/*.parquet`). A file is what its name or, without a telling one, its first bytes say. `sstable:DIR` is the table whose SSTables are there; with the feature `cluster`, `cql://HOST/KEYSPACE.TABLE` is that of a live cluster. With the feature `object-store` also those of `s3://`, `gs://`, `az://` and `https://`. Everything that can be wrong before the first row is found here.
 ///
 /// ```no_run
 /// # fn main() -> marquetry::Result<()> {

@@ -27,6 +27,9 @@ pub struct SourceOptions {
     pub files: FilesOptions,
     /// How SSTables are found and read as a table (`sstable:DIR`).
     pub sstables: SstablesOptions,
+    /// How a table of a live cluster is read (`cql://HOST/KEYSPACE.TABLE`).
+    #[cfg(feature = "cluster")]
+    pub cluster: marquetry_cluster::UnloadOptions,
 }
 
 impl Default for SourceOptions {
@@ -44,7 +47,18 @@ impl From<FilesOptions> for SourceOptions {
         let mut sstables = SstablesOptions::default();
         sstables.store = Arc::clone(&files.store);
         (sstables.limits, sstables.cancel) = (files.limits, files.cancel.clone());
-        SourceOptions { files, sstables }
+        #[cfg(feature = "cluster")]
+        let cluster = {
+            let mut cluster = marquetry_cluster::UnloadOptions::default();
+            (cluster.limits, cluster.cancel) = (files.limits, files.cancel.clone());
+            cluster
+        };
+        SourceOptions {
+            files,
+            sstables,
+            #[cfg(feature = "cluster")]
+            cluster,
+        }
     }
 }
 
@@ -145,7 +159,7 @@ pub enum OptionGroup {
     Mapping,
     /// [`DestinationOptions::table`], and the rest of [`DestinationOptions::cql_text`].
     CqlText,
-    /// The rest of `cluster`.
+    /// The rest of `cluster`, of destinations and of sources.
     Cluster,
     /// How SSTables are read: [`SourceOptions::sstables`].
     Sstables,

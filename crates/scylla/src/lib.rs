@@ -2,6 +2,7 @@
 //!
 //! * [`cql`]: the text of CQL. Types, names, literals, and the definitions of tables.
 //! * [`sstable`]: the files that both keep tables in, read.
+//! * [`select`]: the rows that a server answers a `SELECT` with, as the writes that SSTables hold.
 //! * [`bridge`]: from Parquet to CQL: column types, and batches as statements or cells; and from the writes that SSTables hold to
 //!   Parquet, and back ([`bridge::mutations`]).
 //!
@@ -15,4 +16,5 @@ extern crate alloc;
 
 pub mod bridge;
 pub mod cql;
+pub mod select;
 pub mod sstable;

@@ -2,6 +2,9 @@
 
 use marquetry_parquet::format::{ARROW_SCHEMA_KEY, KeyValue};
 
+/// Of a table of a live cluster: the statements that make it. A directory of its Parquet files has them in a file, too.
+pub const TABLE_SCHEMA_KEY: &str = "marquetry.table.schema";
+
 /// Keys under which writers keep what they know of the columns: it holds for these columns only.
 const SCHEMA_KEYS: [&str; 9] = [
     ARROW_SCHEMA_KEY,

@@ -8,6 +8,7 @@ use marquetry_parquet::batch::{Batch, RowSelection};
 use marquetry_parquet::format::{KeyValue, SortingColumn};
 use marquetry_parquet::prune::Predicate;
 use marquetry_parquet::schema::Schema;
+use marquetry_scylla::sstable::TableColumns;
 
 use crate::{BytesRead, Cancel, ColumnPath, Filter};
 
@@ -223,6 +224,13 @@ pub struct Note {
     pub option: Option<&'static str>,
 }
 
+impl Note {
+    /// One that no option changes.
+    pub fn of(text: impl Into<String>) -> Note {
+        Note { text: text.into(), option: None }
+    }
+}
+
 /// A primary key, by leaves of the schema.
 ///
 /// ```
@@ -240,6 +248,22 @@ pub struct Key {
     pub partition: Vec<usize>,
     /// The clustering columns, each with its order.
     pub clustering: Vec<SortingColumn>,
+}
+
+impl Key {
+    /// The key of a table of ScyllaDB or Cassandra, if each of its columns is one of the schema's.
+    pub fn of_columns(schema: &Schema, columns: &TableColumns) -> Option<Key> {
+        let leaf = |name: &str| {
+            let node = schema.children(0).find(|node| schema.nodes()[*node].name == name)?;
+            schema.leaves().iter().position(|leaf| leaf.node == node)
+        };
+        let partition = columns.partition_key.iter().map(|key| leaf(&key.name)).collect::<Option<_>>()?;
+        let clustering = columns.clustering.iter().map(|key| {
+            let column = u32::try_from(leaf(&key.name)?).ok()?;
+            Some(SortingColumn { column, descending: key.kind.is_reversed(), nulls_first: false })
+        });
+        Some(Key { partition, clustering: clustering.collect::<Option<_>>()? })
+    }
 }
 
 impl Table {

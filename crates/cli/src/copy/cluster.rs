@@ -7,9 +7,7 @@ use std::time::Duration;
 use clap::Args;
 
 use marquetry::base::{Detail, Error};
-use marquetry::cluster::{
-    Consistency, CqlOptions, IN_FLIGHT, MaxErrors, RETRY_FOR, Rate, StateOptions, Ttl, WriteTimes,
-};
+use marquetry::cluster::{CqlOptions, IN_FLIGHT, MaxErrors, RETRY_FOR, Rate, StateOptions, Ttl, WriteTimes};
 use marquetry::tables::{Address, Rename};
 
 use crate::args::RowArgs;
@@ -97,18 +95,6 @@ pub(crate) struct ClusterArgs {
     /// Maximum rows a second, bytes a second, or both: 20K · 10MB · 20K,10MB
     #[arg(long, value_name = "RATE", help_heading = "Cluster")]
     rate: Option<Rate>,
-
-    /// Consistency level of writes: ONE, TWO, QUORUM, LOCAL_QUORUM, ALL, …
-    #[arg(long, value_name = "LEVEL", default_value = "LOCAL_QUORUM", help_heading = "Cluster")]
-    consistency: Consistency,
-
-    /// Datacenter whose nodes are written to, and no others
-    #[arg(long, value_name = "NAME", help_heading = "Cluster")]
-    local_datacenter: Option<String>,
-
-    /// File whose first line is the password
-    #[arg(long, value_name = "FILE", help_heading = "Cluster")]
-    password_file: Option<PathBuf>,
 }
 
 impl ClusterArgs {
@@ -126,9 +112,6 @@ impl ClusterArgs {
             (self.state.is_some(), "--state"),
             (self.in_flight != IN_FLIGHT, "--in-flight"),
             (self.rate.is_some(), "--rate"),
-            (self.consistency != Consistency::LocalQuorum, "--consistency"),
-            (self.local_datacenter.is_some(), "--local-datacenter"),
-            (self.password_file.is_some(), "--password-file"),
         ];
         given.into_iter().find(|given| given.0).map(|given| given.1)
     }
@@ -162,12 +145,10 @@ impl ClusterArgs {
                 "--as-set and --frozen are for a table that is created: add --create; an existing table has its own types",
             ));
         }
-        options.connect.password_file.clone_from(&self.password_file);
-        options.connect.local_datacenter.clone_from(&self.local_datacenter);
-        options.connect.password_variable = Some(PASSWORD_VARIABLE.to_owned());
+        rows.table.connection.connect(&mut options.connect);
         (options.create, options.dry_run) = (self.create, self.dry_run);
         (options.in_flight, options.rate) = (self.in_flight, self.rate.unwrap_or_default());
-        (options.consistency, options.retry_for) = (self.consistency, self.retry_for);
+        (options.consistency, options.retry_for) = (rows.table.connection.consistency, self.retry_for);
         (options.timestamp, options.ttl) = (self.timestamp.clone(), self.ttl.clone());
         options.counters_at_least_once = self.counters_at_least_once;
         options.rejects.clone_from(&self.rejects);
@@ -193,6 +174,3 @@ impl ClusterArgs {
         Ok(Some(state))
     }
 }
-
-/// The variable that may hold the password.
-const PASSWORD_VARIABLE: &str = "MARQUETRY_PASSWORD";

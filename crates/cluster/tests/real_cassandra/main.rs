@@ -1,4 +1,4 @@
-//! Tables made and rows loaded into a real Cassandra, and read back by plain CQL.
+//! Tables made and rows loaded into a real Cassandra, and read back by plain CQL; and tables read as a source.
 //!
 //! All of it is one test, because it has one server: that of `MARQUETRY_CASSANDRA=HOST:PORT`, or one that it starts.
 
@@ -13,6 +13,7 @@ mod rejected;
 mod resumed;
 mod server;
 mod stamped;
+mod unloading;
 
 #[test]
 fn on_a_real_cassandra() {
@@ -27,4 +28,5 @@ fn on_a_real_cassandra() {
     all_types::all(&server);
     nested::all(&server);
     loading::all(&server);
+    unloading::all(&server);
 }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use marquetry_base::{Detail, Result};
 
 use crate::failure::about;
+use crate::files::SCHEMA_FILE;
 
 use super::write::{
     NewFile, beside, cannot_write, directory, followed, in_place, lock_new, nameless, remove_abandoned,
@@ -61,8 +62,8 @@ struct Hidden {
 
 impl NewDirectory {
     /// Starts a directory that will appear at `path`. There must be none, or an empty one; or, if it `replaces`, one
-    /// that contains nothing but files whose names end in one of `extensions` and directories with Hive's names
-    /// (`year=2024`).
+    /// that contains nothing but files whose names end in one of `extensions`, directories with Hive's names
+    /// (`year=2024`), and a [`SCHEMA_FILE`].
     ///
     /// # Errors
     ///
@@ -436,7 +437,7 @@ fn first_other(path: &Path, replaces: bool, extensions: &[&str]) -> io::Result<O
             .is_some_and(|found| extensions.iter().any(|known| found.eq_ignore_ascii_case(known)));
         let other = match () {
             () if !replaces => Some(path),
-            () if kind.is_file() && has_extension => None,
+            () if kind.is_file() && (has_extension || name == SCHEMA_FILE) => None,
             () if kind.is_dir() && name.as_encoded_bytes().contains(&b'=') => {
                 first_other(&path, true, extensions)?
             }

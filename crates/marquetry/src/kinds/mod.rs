@@ -22,7 +22,12 @@ pub(crate) use kind::OpenedSource;
 use kind::{DestinationKind, SourceKind};
 
 /// What rows are read from.
-const SOURCES: &[&SourceKind] = &[&files::SOURCE, &sstables::SOURCE];
+const SOURCES: &[&SourceKind] = &[
+    &files::SOURCE,
+    &sstables::SOURCE,
+    #[cfg(feature = "cluster")]
+    &cql::SOURCE,
+];
 
 /// What rows are written to.
 const DESTINATIONS: &[&DestinationKind] = &[

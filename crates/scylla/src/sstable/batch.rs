@@ -340,7 +340,7 @@ impl Values {
 
     /// Adds a value that means nothing.
     #[inline]
-    pub(super) fn push_nothing(&mut self) {
+    pub(crate) fn push_nothing(&mut self) {
         match self {
             Values::None(count) => *count += 1,
             Values::One(values) => values.push(0),
@@ -399,7 +399,7 @@ impl Strings {
 
     /// Adds a string. Its caller makes sure that all of them together have less than 4 GiB.
     #[inline]
-    pub(super) fn push(&mut self, string: &[u8]) {
+    pub(crate) fn push(&mut self, string: &[u8]) {
         self.bytes.extend_from_slice(string);
         self.close();
     }

@@ -163,6 +163,11 @@ pub fn total(value: &[u8]) -> Result<i64> {
     Ok(shards(value)?.fold(0, |sum, shard| sum.wrapping_add(shard.count)))
 }
 
+/// A value of a counter that comes to this: one global shard, of no node.
+pub fn of_total(count: i64) -> Vec<u8> {
+    written(&[(Shard { node: [0; 16], clock: 1, count }, Kind::Global)])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -64,6 +64,39 @@ impl TableColumns {
     }
 }
 
+impl TableColumns {
+    /// The columns of a table as its server defines it, whatever SSTables it has.
+    ///
+    /// # Errors
+    ///
+    /// `Unsupported` for a user-defined type that is not among `types`; `Misuse` for a column that is there twice.
+    pub fn of_table(table: &TableDef, types: &[TypeDef]) -> Result<TableColumns> {
+        let defined = Defined { table, types };
+        let kind = |at: usize| match table.columns.get(at) {
+            Some(column) => defined.kind(&column.cql_type, 0),
+            None => Err(Error::misuse("a key of a column that the table lacks")),
+        };
+        let key = table.partition_key.iter().map(|at| kind(*at)).collect::<Result<Vec<_>>>()?;
+        let clustering = table.clustering.iter().map(|(at, order)| {
+            let kind = kind(*at)?;
+            Ok(if *order == Order::Descending { MarshalType::Reversed(Box::new(kind)) } else { kind })
+        });
+        let header = SerializationHeader {
+            timestamp_min: 0,
+            local_deletion_min: 0,
+            ttl_min: 0,
+            key: match <[MarshalType; 1]>::try_from(key) {
+                Ok([only]) => only,
+                Err(members) => MarshalType::Composite(members),
+            },
+            clustering: clustering.collect::<Result<_>>()?,
+            statics: Vec::new(),
+            regulars: Vec::new(),
+        };
+        TableColumns::of_definition(&[&header], table, types)
+    }
+}
+
 /// What servers made of a table `WITH COMPACT STORAGE` that has no clustering columns, if its SSTables are of such a one: its columns are static,
 /// and a clustering column is there for rows that only clients of before CQL can write, with one value each.
 fn with_hidden(table: &TableDef, headers: &[&SerializationHeader]) -> Option<TableDef> {
@@ -367,6 +400,24 @@ mod tests {
         assert_eq!((&*kind("n"), &*kind("m")), ("frozen<ks.u>", "map<text, frozen<set<int>>>"));
         // What is stored stays as it is stored.
         assert_eq!(kind("v"), "ascii");
+    }
+
+    #[test]
+    fn columns_of_a_definition_alone() {
+        let text = "CREATE TYPE ks.u (a int, b frozen<list<text>>);
+            CREATE TABLE ks.t (p int, \"Q\" frozen<u>, c bigint, d text, s int static, v text, l list<int>, n frozen<ks.u>, o u,
+            PRIMARY KEY ((p, \"Q\"), c, d)) WITH CLUSTERING ORDER BY (c DESC, d ASC)";
+        let made = Definitions::parse(text).unwrap();
+        let table = TableColumns::of_table(&made.tables[0], &made.types).unwrap();
+        assert_eq!(names(&table), "p Q c d s n v l o");
+        assert_eq!(table.statics.len(), 1);
+        let is_reversed: Vec<bool> = table.clustering.iter().map(|key| key.kind.is_reversed()).collect();
+        assert_eq!(is_reversed, [true, false]);
+        let multi: Vec<bool> = table.cells().map(|column| column.kind.is_multi_cell()).collect();
+        assert_eq!(multi, [false, false, false, true, true]);
+        let unknown = Definitions::parse("CREATE TABLE t (p int PRIMARY KEY, n frozen<nowhere>)").unwrap();
+        let error = TableColumns::of_table(&unknown.tables[0], &[]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
     }
 
     #[test]

@@ -48,6 +48,7 @@ mod version;
 pub mod vint;
 
 pub use chunks::Packing;
+pub(crate) use data::fill::{push_empty, push_value};
 pub use data::{DataOptions, DataReader};
 pub use elements::ComponentReader;
 pub use table_columns::{ColumnMap, KeyColumn, KeyNames, TableColumns};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use marquetry_base::{Detail, Error, Faults, Result};
-use marquetry_io::files::PARQUET_EXTENSIONS;
+use marquetry_io::files::{PARQUET_EXTENSIONS, SCHEMA_FILE};
 use marquetry_io::shown;
 use marquetry_io::store::{Found, LocalFiles, Store};
 use marquetry_parquet::batch::Batch;
@@ -19,7 +19,7 @@ use super::sizing::Sizing;
 use crate::files::Files;
 use crate::sorting::MEMORY_BYTES;
 use crate::stage::{Guard, Stage};
-use crate::{Cancel, ColumnPath, Destination, Source, Table, Wants, Written};
+use crate::{Cancel, ColumnPath, Destination, Source, TABLE_SCHEMA_KEY, Table, Wants, Written};
 
 /// How a directory of Parquet files is written.
 #[derive(Debug, Clone, Default)]
@@ -43,7 +43,8 @@ pub struct DirectoryOptions {
 }
 
 /// A new directory of Parquet files, which appears when all of its files are complete and on disk. A directory that
-/// it replaces may contain only Parquet files and directories such as `year=2024`.
+/// it replaces may contain only Parquet files, directories such as `year=2024`, and a `schema.cql`: rows of a table of a live
+/// cluster come with the statements that make it, which are written to that file.
 ///
 /// Complete files are held open without a name until then, as many as half of what the process may have open, less two
 /// for each file that is being written; further ones are in a hidden directory, which only a process that is killed
@@ -294,6 +295,16 @@ impl Open {
             self.folder.begin_file(&mut self.files)?;
         }
         self.folder.end_file(&mut self.files)?;
+        self.write_schema()?;
         Ok(self.files.written)
+    }
+
+    /// Writes the statements that make the table beside its files, if it has them.
+    fn write_schema(&mut self) -> Result<()> {
+        let statements = self.table.key_values.iter().find(|it| it.key == TABLE_SCHEMA_KEY);
+        let Some(statements) = statements.and_then(|it| it.value.as_ref()) else { return Ok(()) };
+        let mut file = self.files.directory.create(Path::new(SCHEMA_FILE))?;
+        file.append(statements)?;
+        file.commit()
     }
 }

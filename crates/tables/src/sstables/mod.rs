@@ -12,7 +12,6 @@ mod origin;
 mod rows;
 mod scan;
 mod source;
-mod spaced;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,12 +20,13 @@ use marquetry_base::{Error, Limits, Result};
 use marquetry_io::store::Store;
 use marquetry_scylla::sstable::statistics::SerializationHeader;
 
+pub use crate::TokenRange;
 pub use describe::{
     ColumnRole, Compression, DescribedColumn, Facts, SstableDescription, SstablesDescription, describe,
 };
 pub use largest::{LargePartition, largest_partitions};
 pub use marquetry_scylla::bridge::mutations::MutationMapping;
-pub use options::{Definition, SstablesOptions, TokenRange, time_at};
+pub use options::{Definition, SstablesOptions, time_at};
 pub use source::Sstables;
 
 use component::Sstable;

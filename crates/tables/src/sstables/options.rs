@@ -1,7 +1,5 @@
 //! How SSTables are read as a table.
 
-use std::fmt;
-use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -10,7 +8,7 @@ use marquetry_base::{Error, Limits, Result};
 use marquetry_io::store::{LocalFiles, Store};
 use marquetry_scylla::bridge::mutations::MutationMapping;
 
-use crate::Cancel;
+use crate::{Cancel, TokenRange};
 
 /// Bytes of Data.db that are worth a piece. Opening one takes a look at the index of each SSTable.
 const PIECE_BYTES: u64 = 32 << 20;
@@ -18,7 +16,8 @@ const PIECE_BYTES: u64 = 32 << 20;
 /// How SSTables are read as a table.
 ///
 /// ```
-/// use marquetry_tables::sstables::{Definition, SstablesOptions, TokenRange};
+/// use marquetry_tables::TokenRange;
+/// use marquetry_tables::sstables::{Definition, SstablesOptions};
 ///
 /// # fn main() -> marquetry_base::Result<()> {
 /// let mut options = SstablesOptions::default();
@@ -107,94 +106,9 @@ impl FromStr for Definition {
     }
 }
 
-/// Tokens of partitions: those after a start, up to an end; from the greatest on to the least where the end comes first, as
-/// in a ring.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TokenRange {
-    /// The last token before the range. `None`: it begins with the least.
-    pub after: Option<i64>,
-    /// The last token of the range. `None`: it ends with the greatest.
-    pub end: Option<i64>,
-}
-
-impl TokenRange {
-    /// Whether a token is in the range.
-    pub fn contains(self, token: i64) -> bool {
-        let is_after = self.after.is_none_or(|after| token > after);
-        let is_before = self.end.is_none_or(|end| token <= end);
-        if self.wraps() { is_after || is_before } else { is_after && is_before }
-    }
-
-    /// The same as ranges that do not wrap, in the order of partitions.
-    pub(super) fn ranges(self) -> Vec<RangeInclusive<i64>> {
-        let after = self.after.map_or(Some(i64::MIN), |after| after.checked_add(1));
-        let start = after.map(|start| start..=i64::MAX);
-        let end = i64::MIN..=self.end.unwrap_or(i64::MAX);
-        match start {
-            Some(start) if self.wraps() => vec![end, start],
-            Some(start) => vec![*start.start()..=*end.end()],
-            None if self.wraps() => vec![end],
-            None => Vec::new(),
-        }
-    }
-
-    /// It goes on with the least token after the greatest.
-    fn wraps(self) -> bool {
-        matches!((self.after, self.end), (Some(after), Some(end)) if end <= after)
-    }
-}
-
-/// The form that is parsed.
-impl fmt::Display for TokenRange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = |token: Option<i64>| token.map_or_else(String::new, |token| token.to_string());
-        write!(f, "{}:{}", shown(self.after), shown(self.end))
-    }
-}
-
-/// `A:B`, as in `WHERE token(k) > A AND token(k) <= B`; either may be missing.
-impl FromStr for TokenRange {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<TokenRange> {
-        let wrong = || {
-            let what = format!("'{text}' is not two tokens, such as -100:100, 0: or :0");
-            Error::option("token_range", what)
-        };
-        let (after, end) = text.split_once(':').ok_or_else(wrong)?;
-        let token = |text: &str| match text.trim() {
-            "" => Ok(None),
-            text => text.parse().map(Some).map_err(|_| wrong()),
-        };
-        Ok(TokenRange { after: token(after)?, end: token(end)? })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn ranges_of_tokens() {
-        let range = |text: &str| text.parse::<TokenRange>().unwrap();
-        let tokens = |text: &str| [-9, -5, 0, 5, 9].map(|token| range(text).contains(token));
-        assert_eq!(tokens("-5:5"), [false, false, true, true, false]);
-        assert_eq!(tokens("0:"), [false, false, false, true, true]);
-        assert_eq!(tokens(" : -5"), [true, true, false, false, false]);
-        assert_eq!(tokens(":"), [true; 5]);
-        assert_eq!([":", "-5:5", "0:"].map(|text| range(text).to_string()), [":", "-5:5", "0:"]);
-        // Around the ring.
-        assert_eq!(tokens("5:-5"), [true, true, false, false, true]);
-        let all = |text: &str| range(text).ranges();
-        assert_eq!(all("-5:5"), [-4..=5]);
-        assert_eq!(all("5:-5"), [i64::MIN..=-5, 6..=i64::MAX]);
-        assert_eq!(all(":"), [i64::MIN..=i64::MAX]);
-        assert_eq!(all("9223372036854775807:"), []);
-        assert_eq!(all("9223372036854775807:-5"), [i64::MIN..=-5]);
-        for wrong in ["", "5", "a:b", "1:2:3", "1.5:2", "9223372036854775808:"] {
-            assert!(wrong.parse::<TokenRange>().is_err(), "{wrong}");
-        }
-    }
 
     #[test]
     fn times() {

@@ -3,7 +3,6 @@
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use marquetry_base::cast::u64_of;
 use marquetry_base::{Budget, Error, Result};
 use marquetry_parquet::batch::Batch;
 use marquetry_scylla::bridge::mutations::{MapStep, Mapper, MapperOptions, MutationMapping, Present};
@@ -13,9 +12,8 @@ use marquetry_scylla::sstable::{ColumnMap, TableColumns};
 
 use super::SstablesOf;
 use super::scan::Scan;
-use super::spaced::spaced;
 use crate::subject::named;
-use crate::{Batches, Cancel, PieceOptions};
+use crate::{Batches, Cancel, PieceOptions, Portions, spaced};
 
 /// How writes become rows: the same for all pieces.
 #[derive(Debug, Clone)]
@@ -46,11 +44,8 @@ pub(super) struct Rows {
     inputs: Vec<Input>,
     merger: Option<Merger>,
     mapper: Mapper,
-    /// Rows that are still wanted, and the most of a batch.
-    left: u64,
-    batch_rows: usize,
-    /// What is left of a batch that has more rows than are wanted of one.
-    rest: Option<Batch>,
+    /// Taken while the next rows are made; not there any more after an error.
+    portions: Option<Portions>,
     cancel: Cancel,
 }
 
@@ -107,9 +102,7 @@ impl Rows {
             inputs,
             merger,
             mapper: mapping.mapper()?,
-            left: options.limit.unwrap_or(u64::MAX),
-            batch_rows: options.batch_rows.unwrap_or(usize::MAX).max(1),
-            rest: None,
+            portions: Some(Portions::new(options)),
             cancel: options.cancel.clone(),
         })
     }
@@ -120,10 +113,7 @@ impl Rows {
             self.cancel.check()?;
             let step = self.mapper.step(&mut Budget::unlimited());
             match step.map_err(|error| self.named(error))? {
-                MapStep::Ready(mut batch) => {
-                    batch.columns = batch.columns.into_iter().map(spaced).collect();
-                    return Ok(Some(batch));
-                }
+                MapStep::Ready(batch) => return Ok(Some(spaced(batch))),
                 MapStep::Need => {
                     self.recycle();
                     match self.next_mutations()? {
@@ -185,21 +175,10 @@ impl Rows {
 
 impl Batches for Rows {
     fn next(&mut self) -> Result<Option<Batch>> {
-        if self.left == 0 {
-            return Ok(None);
-        }
-        let next = match self.rest.take() {
-            Some(rest) => Some(rest),
-            None => self.next_mapped()?,
-        };
-        let Some(mut batch) = next else { return Ok(None) };
-        let most = self.batch_rows.min(usize::try_from(self.left).unwrap_or(usize::MAX));
-        if batch.rows > most {
-            self.rest = Some(batch.slice(most..batch.rows));
-            batch = batch.slice(0..most);
-        }
-        self.left -= u64_of(batch.rows);
-        Ok(Some(batch))
+        let Some(mut portions) = self.portions.take() else { return Ok(None) };
+        let next = portions.next(|| self.next_mapped())?;
+        self.portions = Some(portions);
+        Ok(next)
     }
 }
 

@@ -6,17 +6,15 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use marquetry_base::{Bytes, Error, Result};
-use marquetry_parquet::format::{KeyValue, SortingColumn};
-use marquetry_parquet::schema::Schema;
+use marquetry_parquet::format::KeyValue;
 use marquetry_scylla::bridge::mutations::MutationMapping;
-use marquetry_scylla::sstable::TableColumns;
 
 use super::index;
-use super::options::{SstablesOptions, TokenRange};
+use super::options::SstablesOptions;
 use super::rows::{Mapping, Rows};
 use super::{SstablesOf, component::Sstable};
 use crate::subject::named;
-use crate::{Batches, Key, Piece, PieceOptions, Source, Table};
+use crate::{Batches, Key, Piece, PieceOptions, Source, Table, TokenRange};
 
 /// The most pieces: with more of them no reader has more to do at a time.
 const PIECES_MAX: u64 = 4096;
@@ -61,7 +59,7 @@ impl Sstables {
         let mapper = mapping.mapper().map_err(|error| named(error, &of.name))?;
         let tokens = split(&of, options)?;
         let mut table = Table::new(of.name.clone(), Arc::clone(mapper.schema()));
-        table.key = key(&table.schema, &mapping.columns);
+        table.key = Key::of_columns(&table.schema, &mapping.columns);
         table.bytes = Some(of.sstables.iter().fold(0, |sum, it| sum.saturating_add(it.data_bytes())));
         table.key_values = mapper.key_values()?;
         let is_logical = mapping.kind == MutationMapping::Logical;
@@ -137,20 +135,6 @@ fn split(of: &SstablesOf, options: &SstablesOptions) -> Result<Vec<Option<RangeI
         }
     }
     Ok(pieces)
-}
-
-/// The key, if each of its columns is one of the schema's.
-fn key(schema: &Schema, columns: &TableColumns) -> Option<Key> {
-    let leaf = |name: &str| {
-        let node = schema.children(0).find(|node| schema.nodes()[*node].name == name)?;
-        schema.leaves().iter().position(|leaf| leaf.node == node)
-    };
-    let partition = columns.partition_key.iter().map(|key| leaf(&key.name)).collect::<Option<_>>()?;
-    let clustering = columns.clustering.iter().map(|key| {
-        let column = u32::try_from(leaf(&key.name)?).ok()?;
-        Some(SortingColumn { column, descending: key.kind.is_reversed(), nulls_first: false })
-    });
-    Some(Key { partition, clustering: clustering.collect::<Option<_>>()? })
 }
 
 /// Seconds since 1970, as local deletion times have them.

@@ -19,7 +19,7 @@ use super::find::{has_any, is_hive_name, list};
 use super::runtime::{Cancelled, wait};
 use super::upload::{Missed, Upload, not_readable, remove};
 use crate::ByteSink;
-use crate::files::has_extension;
+use crate::files::{SCHEMA_FILE, has_extension};
 use crate::store::{NewObject, NewObjects};
 
 /// Bytes of small objects that wait in memory until the directory appears. Those of further ones are uploaded before.
@@ -104,7 +104,8 @@ impl NewRemoteDirectory {
     fn is_of_table(&self, key: &Key) -> bool {
         let names: Vec<&str> = key.as_ref().split('/').skip(self.directory.key.parts_count()).collect();
         let Some((name, directories)) = names.split_last() else { return false };
-        has_extension(Path::new(name), self.extensions) && directories.iter().all(|name| is_hive_name(name))
+        let is_file = has_extension(Path::new(name), self.extensions) || *name == SCHEMA_FILE;
+        is_file && directories.iter().all(|name| is_hive_name(name))
     }
 
     /// Gives the objects their names, until one fails.

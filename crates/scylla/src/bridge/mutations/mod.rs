@@ -48,6 +48,9 @@ mod verbatim;
 mod work;
 
 pub use mapper::{MapStep, Mapper, MapperOptions};
+/// What comes out, for tests of what goes in.
+#[cfg(test)]
+pub(crate) use marquetry_parquet::batch::{Batch, Values as ParquetValues};
 pub use unmapper::{UnmapStep, Unmapper};
 
 use crate::sstable::batch::NO_DELETION_TIME;

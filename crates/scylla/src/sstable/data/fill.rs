@@ -14,7 +14,7 @@ pub(super) fn note_growth(moved: &mut usize, strings: &Strings, bytes: usize) {
 
 /// Adds a value whose length is right.
 #[inline]
-pub(in crate::sstable) fn push_value(values: &mut Values, value: &[u8]) {
+pub(crate) fn push_value(values: &mut Values, value: &[u8]) {
     match values {
         Values::Four(values) => values.push(i32::from_be_bytes(array(value))),
         Values::Eight(values) => values.push(i64::from_be_bytes(array(value))),
@@ -31,7 +31,7 @@ fn array<const N: usize>(value: &[u8]) -> [u8; N] {
 }
 
 /// Adds a value of no bytes.
-pub(in crate::sstable) fn push_empty(cells: &mut Cells, number: u32, is_alive: bool) {
+pub(crate) fn push_empty(cells: &mut Cells, number: u32, is_alive: bool) {
     if is_alive && !matches!(cells.values, Values::Strings(_) | Values::None(_)) {
         cells.empties.push(number);
     }

@@ -2,10 +2,17 @@
 
 use std::sync::Arc;
 
-use marquetry_parquet::batch::{ByteArrays, ColumnBatch, FixedBytes, Layout, Values};
+use marquetry_parquet::batch::{Batch, ByteArrays, ColumnBatch, FixedBytes, Layout, Values};
+
+/// The batch with slots for nulls in its flat columns, as [`Batches`](crate::Batches) of all sources have them. Mappings of
+/// writes make columns without.
+pub fn spaced(mut batch: Batch) -> Batch {
+    batch.columns = batch.columns.into_iter().map(with_slots).collect();
+    batch
+}
 
 /// The column with slots for its nulls, if it is flat.
-pub(super) fn spaced(mut column: ColumnBatch) -> ColumnBatch {
+fn with_slots(mut column: ColumnBatch) -> ColumnBatch {
     if column.levels.is_some() || column.layout == Layout::Spaced {
         return column;
     }
@@ -21,24 +28,24 @@ fn spread(values: &Values, validity: &mut dyn Iterator<Item = bool>) -> Values {
             let mut next = bits.iter();
             Values::Boolean(validity.map(|is_there| is_there && next.next().unwrap_or(false)).collect())
         }
-        Values::Int32(values) => with_slots(values, validity).into(),
-        Values::Int64(values) => with_slots(values, validity).into(),
-        Values::Float(values) => with_slots(values, validity).into(),
-        Values::Double(values) => with_slots(values, validity).into(),
+        Values::Int32(values) => slots(values, validity).into(),
+        Values::Int64(values) => slots(values, validity).into(),
+        Values::Float(values) => slots(values, validity).into(),
+        Values::Double(values) => slots(values, validity).into(),
         Values::ByteArray(arrays) => {
             // An empty string is a view of zeros.
-            let views = with_slots(arrays.views(), validity);
+            let views = slots(arrays.views(), validity);
             Values::ByteArray(ByteArrays::new(views.into(), Arc::clone(arrays.buffers())))
         }
         Values::Int96(values) => Values::Int96(fixed(values, validity)),
         Values::FixedLenByteArray(values) => Values::FixedLenByteArray(fixed(values, validity)),
         Values::Dictionary(indices, entries) => {
-            Values::Dictionary(with_slots(indices, validity).into(), Arc::clone(entries))
+            Values::Dictionary(slots(indices, validity).into(), Arc::clone(entries))
         }
     }
 }
 
-fn with_slots<T: Copy + Default>(values: &[T], validity: &mut dyn Iterator<Item = bool>) -> Vec<T> {
+fn slots<T: Copy + Default>(values: &[T], validity: &mut dyn Iterator<Item = bool>) -> Vec<T> {
     let mut next = values.iter().copied();
     validity.map(|is_there| if is_there { next.next().unwrap_or_default() } else { T::default() }).collect()
 }
@@ -86,9 +93,9 @@ mod tests {
             (of(&[1, 0]), of(&[0, 1, 0, 0])),
         ] as [(Values, Values); 8]
         {
-            let spread = spaced(column(dense));
+            let spread = with_slots(column(dense));
             assert_eq!((spread.layout, &spread.values), (Layout::Spaced, &expected));
-            assert_eq!(spaced(spread.clone()).values, expected);
+            assert_eq!(with_slots(spread.clone()).values, expected);
         }
     }
 }
