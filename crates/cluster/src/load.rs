@@ -158,7 +158,7 @@ impl Request<'_> {
                     // They have none.
                     Kind::Counters => {}
                 }
-                session.execute_unpaged(&**prepared, &*row).await.map(drop)
+                session.execute_unpaged(prepared, &*row).await.map(drop)
             }
             Request::Writes(writes, row) => writes.send(session, row).await,
         }

@@ -42,7 +42,7 @@ pub(super) fn partitions(
             return None;
         }
         let with = |before: &Vec<Vec<u8>>| {
-            let with_one = |value: &Vec<u8>| [&before[..], &[value.clone()]].concat();
+            let with_one = |value: &Vec<u8>| [before, std::slice::from_ref(value)].concat();
             values.iter().map(with_one).collect::<Vec<_>>()
         };
         keys = keys.iter().flat_map(with).collect();

@@ -317,7 +317,7 @@ fn large_rows(server: &Server) {
         rows += of_batch;
         bytes += (0..values.len()).map(|at| values.get(at).len()).sum::<usize>();
     }
-    assert_eq!((rows, bytes), (40, 35 + (5 * 5 << 20)));
+    assert_eq!((rows, bytes), (40, 35 + ((5 * 5) << 20)));
 }
 
 fn metadata(server: &Server) {

@@ -239,8 +239,10 @@ fn about(error: Error, name: &[u8]) -> Error {
 /// A batch with the arrays that these columns have.
 fn empty_batch(columns: &TableColumns) -> MutationBatch {
     let cells = |kind: &MarshalType| Cells { values: Values::of(kind.fixed_bytes()), ..Cells::default() };
-    let mut batch = MutationBatch::default();
-    batch.columns = columns.cells().map(|column| cells(&column.kind)).collect();
+    let mut batch = MutationBatch {
+        columns: columns.cells().map(|column| cells(&column.kind)).collect(),
+        ..MutationBatch::default()
+    };
     batch.entries.clustering = columns
         .clustering
         .iter()
