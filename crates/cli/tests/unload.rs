@@ -148,10 +148,11 @@ fn a_live_table_is_as_its_sstables() {
     let definition = format!("{a}schema.cql");
     run_marquetry(&["copy", &sstables, &b, "--mapping", "logical", "--schema-file", &definition]);
     run_marquetry(&["diff", &a, &b, "--strict"]);
-    // All that both tell: when what was written.
+    // All that both tell: when what was written. (Of a row without values no server says when that was.)
     let (a, b) = (folder.path("c.parquet"), folder.path("d.parquet"));
-    run_marquetry(&["copy", &from, &a, "--with-metadata", "--where", "mutation.kind = 'row'"]);
-    run_marquetry(&["copy", &sstables, &b, "--schema-file", &definition, "--where", "mutation.kind = 'row'"]);
+    let rows = "mutation.kind = 'row' AND p != 100";
+    run_marquetry(&["copy", &from, &a, "--with-metadata", "--where", rows]);
+    run_marquetry(&["copy", &sstables, &b, "--schema-file", &definition, "--where", rows]);
     run_marquetry(&["diff", &a, &b, "--columns", "p,q,c,i,li,ma,ud,mutation.write_time,mutation.row_marker"]);
 }
 

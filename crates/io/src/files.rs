@@ -14,9 +14,6 @@ use crate::failure::{about, failed};
 /// The extensions of Parquet files, in any letter case: what is looked for in a directory.
 pub const PARQUET_EXTENSIONS: [&str; 3] = ["parquet", "parq", "pq"];
 
-/// The file that may be beside the Parquet files of a table in their directory: the statements that make the table.
-pub const SCHEMA_FILE: &str = "schema.cql";
-
 /// The files that a path names: itself, those below a directory, or those that match a pattern.
 ///
 /// * An existing path is taken literally, whatever characters it has.

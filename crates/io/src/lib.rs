@@ -56,6 +56,10 @@ pub mod tokio;
 #[cfg(feature = "uring")]
 pub mod uring;
 
+/// The file that may be beside the Parquet files of a table in their directory: the statements that make the table.
+#[cfg(any(feature = "blocking", feature = "files"))]
+pub const SCHEMA_FILE: &str = "schema.cql";
+
 #[cfg(any(feature = "tokio", feature = "uring"))]
 pub use async_sink::AsyncByteSink;
 #[cfg(any(feature = "tokio", feature = "uring"))]

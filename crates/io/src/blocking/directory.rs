@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use marquetry_base::{Detail, Result};
 
+use crate::SCHEMA_FILE;
 use crate::failure::about;
-use crate::files::SCHEMA_FILE;
 
 use super::write::{
     NewFile, beside, cannot_write, directory, followed, in_place, lock_new, nameless, remove_abandoned,

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use marquetry_base::{Detail, Error, Faults, Result};
-use marquetry_io::files::{PARQUET_EXTENSIONS, SCHEMA_FILE};
+use marquetry_io::SCHEMA_FILE;
+use marquetry_io::files::PARQUET_EXTENSIONS;
 use marquetry_io::shown;
 use marquetry_io::store::{Found, LocalFiles, Store};
 use marquetry_parquet::batch::Batch;

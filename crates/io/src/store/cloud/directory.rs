@@ -19,7 +19,8 @@ use super::find::{has_any, is_hive_name, list};
 use super::runtime::{Cancelled, wait};
 use super::upload::{Missed, Upload, not_readable, remove};
 use crate::ByteSink;
-use crate::files::{SCHEMA_FILE, has_extension};
+use crate::SCHEMA_FILE;
+use crate::files::has_extension;
 use crate::store::{NewObject, NewObjects};
 
 /// Bytes of small objects that wait in memory until the directory appears. Those of further ones are uploaded before.

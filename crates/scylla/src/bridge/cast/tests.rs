@@ -62,9 +62,10 @@ fn decimals_and_floats_lose_no_digit() {
     fits(&decimal(123_456, 3), "float", "123.456");
     misfits(&decimal(1_234_567, 3), "float");
     fits(&decimal(-5, 1), "text", "'-0.5'");
-    let bytes = Value::DecimalBytes { unscaled: Cow::Borrowed(&[1, 0]), scale: 2 };
-    fits(&bytes, "varint", "2");
-    fits(&bytes, "decimal", "2.56");
+    let bytes = |unscaled: &'static [u8]| Value::DecimalBytes { unscaled: Cow::Borrowed(unscaled), scale: 2 };
+    fits(&bytes(&[0, 200]), "varint", "2");
+    misfits(&bytes(&[1, 0]), "varint");
+    fits(&bytes(&[1, 0]), "decimal", "2.56");
 
     fits(&Value::Double(0.1), "float", "0.1");
     fits(&Value::Double(0.5), "float", "0.5");
