@@ -123,10 +123,12 @@ fn run(options: &Options) -> Result<(), String> {
                  Files are in the page cache. Medians of {} rounds; contestants took turns.",
                 options.rows, options.rounds
             ),
-            "A scan ends in each contestant's own form of rows: ours batches in columns, with all checksums (chunks and digest) verified; cqlite-core's its stream of batches of rows; \
-             sstabledump's JSON to /dev/null (without the start of its JVM, measured by an SSTable of one row). To Parquet: `marquetry copy sstable:DIR FILE` from start to end, \
-             with SNAPPY, into memory (/dev/shm), on so many threads."
-                .to_owned(),
+            format!(
+                "A scan ends in each contestant's own form of rows: ours batches in columns, with all checksums (chunks and digest) verified; cqlite-core's its stream of batches of rows; \
+             sstabledump's JSON to /dev/null (measured with {} rows and scaled to all, without the start of its JVM, measured by an SSTable of 1000 rows; one run). To Parquet: `marquetry copy sstable:DIR FILE` from start to end, \
+             with SNAPPY, into memory (/dev/shm), on so many threads.",
+                options.dump_rows
+            ),
             format!("cqlite-core 0.18.0, Cassandra 5.0.9. {}.", clock::processor()),
         ],
         setting: json!({ "rows": options.rows, "rounds": options.rounds, "processor": clock::processor(), "versions": { "cqlite-core": "0.18.0", "cassandra": "5.0.9" } }),
