@@ -87,7 +87,9 @@ impl Loading {
         let mut batch = mapping.assemble(batch)?;
         let mut next = 0;
         while next < batch.rows() {
-            let Road::Rows { mapping, filling, .. } = &mut self.road else { break };
+            let Road::Rows { mapping, filling, .. } = &mut self.road else {
+                return Err(Stop::Own(Error::internal("rows that are writes by now")));
+            };
             let added = filling.add(mapping, &mut batch, &stamps, next, first);
             // Those before a row that cannot be are loaded.
             if let Some(block) = filling.take(&from) {

@@ -1,0 +1,148 @@
+//! Definitions as servers write them, and as people do.
+
+use super::*;
+use alloc::format;
+
+fn parse(text: &str) -> Definitions {
+    Definitions::parse(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+/// The table as it is printed, without line ends.
+fn table(text: &str) -> String {
+    let made = parse(text);
+    assert_eq!(made.tables.len(), 1, "{text}");
+    let printed = made.tables[0].to_string();
+    printed.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn said(text: &str) -> String {
+    Definitions::parse(text).unwrap_err().to_string()
+}
+
+#[test]
+fn what_we_print_is_read() {
+    let printed = "CREATE TABLE ks.\"T\" (\n    a int,\n    \"B c\" text,\n    d date,\n    \"order\" map<text, frozen<list<int>>> STATIC,\n    \
+                   PRIMARY KEY ((a, \"B c\"), d)\n) WITH CLUSTERING ORDER BY (d DESC)\n  AND comment = 'it''s; (';\n";
+    let made = parse(printed);
+    let expected = printed.replace("\n  AND comment = 'it''s; ('", "");
+    assert_eq!(made.tables[0].to_string(), expected);
+}
+
+#[test]
+fn what_cassandra_writes_beside_snapshots() {
+    let text = "CREATE TYPE IF NOT EXISTS ks.addr (street text, zip int, tags frozen<set<text>>);\n\
+        CREATE TABLE IF NOT EXISTS ks.t (\n    pk int,\n    ck bigint,\n    st text static,\n    un ks.addr,\n    x 'org.apache.cassandra.db.marshal.UTF8Type',\n    \
+        PRIMARY KEY (pk, ck)\n) WITH ID = 4f6c3b70-0000-11ef-0000-000000000000\n    AND CLUSTERING ORDER BY (ck DESC)\n    \
+        AND DROPPED COLUMN RECORD old text USING TIMESTAMP 1000\n    AND compaction = {'class': 'org.apache', 'max_threshold': '32'}\n    AND extensions = {};\n\
+        CREATE INDEX IF NOT EXISTS i ON ks.t (un);";
+    let made = parse(text);
+    assert_eq!(made.types[0].fields.len(), 3);
+    assert_eq!(dropped(&made), [("old", 1000)]);
+    assert_eq!(
+        table(text),
+        "CREATE TABLE ks.t ( pk int, ck bigint, st text STATIC, un ks.addr, x text, PRIMARY KEY (pk, ck) ) WITH CLUSTERING \
+         ORDER BY (ck DESC);"
+    );
+}
+
+fn dropped(made: &Definitions) -> Vec<(&str, i64)> {
+    made.dropped.iter().map(|column| (column.name.as_str(), column.timestamp)).collect()
+}
+
+#[test]
+fn columns_that_were_dropped_and_added() {
+    let text = "CREATE TABLE ks.t (old int, pk int, ck int, a int, b text, PRIMARY KEY (pk, ck)) WITH ID = 1;
+        ALTER TABLE ks.t DROP old USING TIMESTAMP 10; ALTER TABLE ks.t DROP (a, b) USING TIMESTAMP -11; ALTER TABLE ks.t ADD a bigint static;
+        ALTER TABLE ks.t ADD (c int, d int); ALTER TABLE ks.t RENAME pk TO key; ALTER TABLE ks.t WITH comment = 'x';
+        ALTER KEYSPACE ks WITH x = 1;";
+    assert_eq!(
+        table(text),
+        "CREATE TABLE ks.t ( key int, ck int, a bigint STATIC, c int, d int, PRIMARY KEY (key, ck) );"
+    );
+    assert_eq!(dropped(&parse(text)), [("old", 10), ("a", -11), ("b", -11)]);
+    let text = "CREATE TYPE ks.u (a int); ALTER TYPE ks.u ADD b text; ALTER TYPE ks.u RENAME a TO c;";
+    let fields: Vec<String> =
+        parse(text).types[0].fields.iter().map(|(name, kind)| format!("{name} {kind}")).collect();
+    assert_eq!(fields, ["c int", "b text"]);
+}
+
+#[test]
+fn other_forms() {
+    for (text, printed) in [
+        ("create table t (a int primary key)", "CREATE TABLE t ( a int, PRIMARY KEY (a) );"),
+        (
+            "USE \"Ks\"; create columnfamily T (A int PRIMARY KEY, \"T\" text) with compact storage",
+            "CREATE TABLE \"Ks\".t ( a int, \"T\" text, PRIMARY KEY (a) );",
+        ),
+        (
+            "-- one; two\nCREATE /* three; */ TABLE ks . t (primary text, // four\n key int, PRIMARY KEY((primary, key)))",
+            "CREATE TABLE ks.t ( \"primary\" text, key int, PRIMARY KEY ((\"primary\", key)) );",
+        ),
+        (
+            "CREATE TABLE t (a int, b text MASKED WITH mask_inner(1, null), c text MASKED WITH DEFAULT, PRIMARY KEY (a))",
+            "CREATE TABLE t ( a int, b text, c text, PRIMARY KEY (a) );",
+        ),
+        (
+            "CREATE TABLE t (a int PRIMARY KEY, v vector<float, 3>, m map < text , frozen<list<ks.u>> >)",
+            "CREATE TABLE t ( a int, v vector<float, 3>, m map<text, frozen<list<frozen<ks.u>>>>, PRIMARY KEY (a) );",
+        ),
+        (
+            "CREATE FUNCTION f(a int) RETURNS int LANGUAGE java AS $$ return 1; \" $$; CREATE ROLE 'x;y'; CREATE TABLE t (a int PRIMARY KEY)",
+            "CREATE TABLE t ( a int, PRIMARY KEY (a) );",
+        ),
+    ] {
+        assert_eq!(table(text), printed, "{text}");
+    }
+    assert_eq!(parse(" \n-- nothing"), Definitions::default());
+}
+
+#[test]
+fn views() {
+    let made = parse(
+        "CREATE MATERIALIZED VIEW ks.v AS SELECT * FROM ks.t WHERE a IS NOT NULL AND \"B\" IS NOT NULL \
+         PRIMARY KEY ((\"B\"), a) WITH CLUSTERING ORDER BY (a ASC);",
+    );
+    let view = &made.views[0];
+    assert_eq!((view.view.to_string(), view.base.to_string()), ("ks.v".to_string(), "ks.t".to_string()));
+    assert_eq!(view.partition_key, [Name::new("B").unwrap()]);
+    assert_eq!(view.clustering, [Name::new("a").unwrap()]);
+}
+
+#[test]
+fn refused() {
+    for (text, error) in [
+        ("CREATE TABLE t (a int)", "line 1: a table without a primary key"),
+        ("CREATE TABLE t", "line 1: the text ends where the columns in parentheses is expected"),
+        ("\nCREATE TABLE t (\n a int,\n PRIMARY KEY (b))", "line 4: b is not a column of the table"),
+        (
+            "CREATE TABLE t (a int b int)",
+            "line 1: \"b int)\" where a comma or a closing parenthesis is expected",
+        ),
+        ("CREATE TABLE t (a int<text> PRIMARY KEY)", "line 1: unexpected \"<text>\" in the type"),
+        ("CREATE TABLE t (a list<int PRIMARY KEY)", "line 1: \")\" where a type is expected"),
+        (
+            "CREATE TABLE t (a 'com.example.Mine' PRIMARY KEY)",
+            "line 1: the type \"com.example.Mine\" has no name in CQL",
+        ),
+        ("CREATE TABLE 1 (a int PRIMARY KEY)", "line 1: \"1 (a int PRIMARY KEY\" where a name is expected"),
+        (
+            "CREATE TABLE t (a int PRIMARY KEY) WITH CLUSTERING ORDER BY (b DESC)",
+            "line 1: b is not a column of the table",
+        ),
+        ("ALTER TABLE t DROP a", "line 1: t is altered, but not created before"),
+        (
+            "CREATE TABLE t (a int PRIMARY KEY); ALTER TABLE t DROP a",
+            "line 1: a is not a column of the table",
+        ),
+        ("CREATE TABLE t (\"a int PRIMARY KEY)", "line 1: a quoted name has no closing quote"),
+        (
+            "CREATE TABLE t (a int PRIMARY KEY, b int); ALTER TABLE t DROP b USING TIMESTAMP x",
+            "line 1: \"x\" where a time in microseconds is expected",
+        ),
+        ("DROP TABLE 'x", "line 1: the text ends where a closing quote is expected"),
+    ] {
+        assert_eq!(said(text), error, "{text}");
+    }
+    let deep = format!("CREATE TABLE t (a {} PRIMARY KEY)", "list<".repeat(100_000));
+    assert!(Definitions::parse(&deep).is_err());
+}
