@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint builds semver without-corpus soak fuzz bench bench-stall bench-wide bench-disk bench-sstable deny
+.PHONY: help demo test lint builds semver without-corpus soak fuzz bench bench-stall bench-wide bench-disk bench-sstable bench-pq deny
 
 TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/marquetry/tools
 export PATH := $(HOME)/.cargo/bin:$(PATH):$(TOOLS)/bin
@@ -109,3 +109,6 @@ bench-disk: ## the same rows in SSTables and in Parquet: sizes
 
 bench-sstable: ## reading SSTables, against cqlite and sstabledump
 	dev/bench/run.sh --only-sstable
+
+bench-pq: ## one partition, and all, from an SSTable and from a Parquet file of it
+	dev/bench/run.sh --only-pq
