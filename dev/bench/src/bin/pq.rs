@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::time::Instant;
 
-use marquetry_base::{Budget, Codecs, Error, Limits, Machine, Object, Priority, Result, Step, Want};
+use marquetry_base::{Budget, Codecs, Error, Limits, Machine, Object, Result, Step, Want};
 use marquetry_bench::find::Input;
 use marquetry_bench::report::{Better, Report, Row};
 use marquetry_bench::{clock, program, stats};
@@ -130,7 +130,7 @@ fn run(options: &Options) -> std::result::Result<(), String> {
         notes: vec![
             format!(
                 "{} rows of ten columns, {} of 197, a partition each, written by Cassandra's own writer (`CQLSSTableWriter`) as one SSTable of format `nb` with LZ4 and chunks of 16 KiB. \
-                 The Parquet file is what `marquetry copy --mapping full --compression lz4_raw --bloom key --page-bloom key` makes of it. Both are read by our own machines, on one core, by `pread` from the page cache, with all checksums; \
+                 The Parquet file is what `marquetry copy --mapping full --compression lz4_raw --bloom key --page-bloom key --page-rows 1024` makes of it. Both are read by our own machines, on one core, by `pread` from the page cache (all that a step asks for, also what it will want soon), with all checksums; \
                  nothing is kept of what was read before but what opening reads (and the pages' indexes, which the finder keeps).",
                 options.rows, options.wide_rows
             ),
@@ -328,7 +328,7 @@ impl Meter {
                 Step::Need(demand) => {
                     for want in demand.wants {
                         match want {
-                            Want::Range(object, range, Priority::Now) => {
+                            Want::Range(object, range, _) => {
                                 let bytes = input(object)?.read(range.clone());
                                 let bytes = bytes.map_err(|error| Error::io(error.to_string()))?;
                                 machine.supply(object, range, bytes)?;
@@ -336,7 +336,6 @@ impl Meter {
                             Want::Length(object) => {
                                 machine.supply_length(object, input(object)?.length())?;
                             }
-                            Want::Range(..) => {}
                         }
                     }
                 }
@@ -581,8 +580,18 @@ fn make(options: &Options, made_by: &str, rows: u32) -> std::result::Result<(Pat
     if !file.exists() {
         let mut command = Command::new(&options.marquetry);
         command.arg("copy").arg(format!("sstable:{}", dir.display())).arg(&file);
-        let like_databases =
-            ["--mapping", "full", "--compression", "lz4_raw", "--bloom", "key", "--page-bloom", "key"];
+        let like_databases = [
+            "--mapping",
+            "full",
+            "--compression",
+            "lz4_raw",
+            "--bloom",
+            "key",
+            "--page-bloom",
+            "key",
+            "--page-rows",
+            "1024",
+        ];
         program::output(command.args(like_databases).stdin(Stdio::null()))?;
     }
     Ok((data_file(&dir)?, file))
