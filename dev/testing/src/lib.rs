@@ -54,6 +54,12 @@ pub enum Need {
     Chromium,
     /// mandoc, which reads manual pages.
     Mandoc,
+    /// Compilers of C and C++.
+    Compiler,
+    /// liburing, to compile with.
+    Liburing,
+    /// valgrind.
+    Valgrind,
 }
 
 impl Need {
@@ -72,6 +78,9 @@ impl Need {
             Need::Fifo => "fifo",
             Need::Chromium => "chromium",
             Need::Mandoc => "mandoc",
+            Need::Compiler => "compiler",
+            Need::Liburing => "liburing",
+            Need::Valgrind => "valgrind",
         }
     }
 }
@@ -235,6 +244,9 @@ mod tests {
             Need::Fifo,
             Need::Chromium,
             Need::Mandoc,
+            Need::Compiler,
+            Need::Liburing,
+            Need::Valgrind,
         ];
         for need in needs {
             assert!(script.contains(&format!("\n    {})", need.word())), "{need:?} is not in dev/skipped.sh");
