@@ -9,8 +9,8 @@ use std::sync::OnceLock;
 use marquetry_base::{Error, Result};
 
 use crate::abi::{marquetry_allocator, marquetry_status};
-use crate::handles::marquetry_error;
-use crate::{arguments, error, reserve};
+use crate::handles::{self, marquetry_error};
+use crate::{error, reserve};
 
 /// Nobody has asked for memory yet; the C library was asked; the host is asked.
 const UNUSED: u8 = 0;
@@ -49,14 +49,20 @@ pub extern "C" fn marquetry_set_allocator(
     // Nothing is allocated before the functions are there: an error is made afterwards.
     match set(allocator) {
         Ok(()) => marquetry_status::Ok,
-        Err(message) => error::answer(Err::<(), Error>(Error::misuse(message)), error),
+        Err(message) => error::answer(handles::call(|| Err::<(), Error>(Error::misuse(message))), error),
     }
 }
 
 fn set(allocator: *const marquetry_allocator) -> Result<(), &'static str> {
-    let given =
-        arguments::options(allocator).map_err(|_| "an allocator whose struct_size is wrong, or NULL")?;
-    let given: marquetry_allocator = given.ok_or("an allocator that is NULL")?;
+    if allocator.is_null() {
+        return Err("an allocator that is NULL");
+    }
+    // SAFETY: the host promises a struct that begins with its size. (Errors here are words alone: others would allocate.)
+    if unsafe { *allocator.cast::<usize>() } != size_of::<marquetry_allocator>() {
+        return Err("an allocator whose struct_size is not the struct's sizeof");
+    }
+    // SAFETY: the host promises a struct of that size, any bytes of which are a value.
+    let given = unsafe { *allocator };
     let (Some(alloc), Some(alloc_zeroed), Some(realloc), Some(free)) =
         (given.alloc, given.alloc_zeroed, given.realloc, given.free)
     else {

@@ -20,7 +20,6 @@ macro_rules! sized {
 }
 
 sized!(
-    marquetry_allocator,
     marquetry_budget,
     marquetry_footer_options,
     marquetry_reader_options,

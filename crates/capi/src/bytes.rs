@@ -7,6 +7,7 @@ use marquetry_base::{Bytes, Error, Result};
 
 use crate::abi::{marquetry_bytes, marquetry_status};
 use crate::handles::{boxed, guarded};
+use crate::reserve;
 
 /// Called once when nothing needs supplied bytes any more: on whatever thread releases them last, from any function of the library or from the
 /// release function of an Arrow array. It must not use the handle that is being used.
@@ -70,7 +71,7 @@ impl Drop for Lent {
 
 /// Hands bytes over.
 pub(crate) fn hand_over(bytes: Bytes) -> Result<marquetry_bytes> {
-    let owner = boxed(bytes)?;
+    let owner = reserve::kept(boxed(bytes)?)?;
     let (data, length) = (owner.as_ptr(), owner.len());
     Ok(marquetry_bytes { data, length, owner: Box::into_raw(owner).cast() })
 }

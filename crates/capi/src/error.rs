@@ -112,9 +112,9 @@ pub extern "C" fn marquetry_error_get(
             row: -1,
             offset: -1,
         };
-        return answer(arguments::answer(info, nowhere), core::ptr::null_mut());
+        return answer(handles::call(|| arguments::answer(info, nowhere)), core::ptr::null_mut());
     }
-    let done = handles::with::<Failure, _>(error, |failure| {
+    let work = |failure: &mut Failure| {
         let [row_group, page, row, offset] = failure.numbers;
         let column = failure.column.as_ref().map_or(no_text(), Text::lent);
         let (message, display) = (failure.message.lent(), failure.display.lent());
@@ -131,8 +131,8 @@ pub extern "C" fn marquetry_error_get(
             offset,
         };
         arguments::answer(info, found)
-    });
-    answer(done, core::ptr::null_mut())
+    };
+    answer(handles::call(|| handles::with::<Failure, _>(error, work)), core::ptr::null_mut())
 }
 
 /// Frees an error. `error`: in, owned; NULL does nothing.
@@ -141,5 +141,5 @@ pub extern "C" fn marquetry_error_free(error: *mut marquetry_error) -> marquetry
     if error == out_of_memory() {
         return marquetry_status::Ok;
     }
-    answer(handles::free::<Failure>(error), core::ptr::null_mut())
+    answer(handles::call(|| handles::free::<Failure>(error)), core::ptr::null_mut())
 }

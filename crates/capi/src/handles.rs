@@ -283,13 +283,75 @@ pub(crate) fn guarded<R>(work: impl FnOnce() -> R) -> Result<R> {
 /// A call that needs no handle, or has begun with one: the reserve for small allocations is there, and whatever the allocator refused in it
 /// is an error.
 pub(crate) fn call<R>(work: impl FnOnce() -> Result<R>) -> Result<R> {
-    let begun = reserve::begin()?;
-    let done = guarded(work).and_then(|done| done);
-    match begun.end() {
-        0 => done,
-        refused => Err(Error::out_of_memory(refused)),
+    let _begun = reserve::begin();
+    let done = reserve::fill().and_then(|()| guarded(work)).and_then(|done| done);
+    // Made before the call ends: it is small, and may be refused as well.
+    match reserve::refused() {
+        None => done,
+        Some(bytes) => Err(Error::out_of_memory(bytes)),
     }
 }
 
 // SAFETY: `inner` is used by whoever made the slot busy, and `next` behind the table's lock.
 unsafe impl Sync for Slot {}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use marquetry_base::ErrorKind;
+
+    use super::*;
+
+    static DROPPED: AtomicUsize = AtomicUsize::new(0);
+
+    struct Fragile;
+    struct FragileHandle(());
+
+    impl Kind for Fragile {
+        type Handle = FragileHandle;
+        const NUMBER: u64 = 9;
+        const NAME: &'static str = "a test";
+    }
+
+    impl Drop for Fragile {
+        fn drop(&mut self) {
+            DROPPED.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn a_panic_poisons_the_handle_and_what_it_held_is_left_alone() {
+        let _ = FragileHandle(());
+        let handle = create(Fragile).unwrap();
+        let bug = with::<Fragile, ()>(handle, |_| panic!("on purpose")).unwrap_err();
+        assert_eq!((bug.kind(), bug.message()), (ErrorKind::Internal, "a bug of the library: on purpose"));
+        let again = with::<Fragile, ()>(handle, |_| Ok(())).unwrap_err();
+        assert_eq!(again.kind(), ErrorKind::Internal);
+        assert_eq!(free::<Fragile>(handle), Ok(()));
+        assert_eq!(DROPPED.load(Ordering::Relaxed), 0);
+        assert_eq!(free::<Fragile>(handle).unwrap_err().kind(), ErrorKind::Misuse);
+        let whole = create(Fragile).unwrap();
+        assert_eq!(free::<Fragile>(whole), Ok(()));
+        assert_eq!(DROPPED.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn a_slot_that_is_used_again_has_another_handle() {
+        let mut before = std::collections::BTreeSet::new();
+        for _ in 0..1000 {
+            let handle = create(Fragile2).unwrap();
+            assert!(before.insert(handle.addr()));
+            free::<Fragile2>(handle).unwrap();
+        }
+        assert!(before.iter().all(|&at| free::<Fragile2>(core::ptr::without_provenance_mut(at)).is_err()));
+    }
+
+    struct Fragile2;
+
+    impl Kind for Fragile2 {
+        type Handle = FragileHandle;
+        const NUMBER: u64 = 10;
+        const NAME: &'static str = "another test";
+    }
+}

@@ -351,7 +351,7 @@ pub extern "C" fn marquetry_take_append(
         let Some(append) = &machine.append else {
             return Err(Error::misuse("nothing is to be appended"));
         };
-        arguments::put(bytes, reserve::kept(hand_over(append.clone())?)?)?;
+        arguments::put(bytes, hand_over(append.clone())?)?;
         machine.append = None;
         Ok(())
     });
@@ -381,5 +381,5 @@ pub extern "C" fn marquetry_machine_release(
 /// Frees a machine. `machine`: in, owned; NULL does nothing. Batches, bytes and metadata that were taken stay.
 #[unsafe(no_mangle)]
 pub extern "C" fn marquetry_machine_free(machine: *mut marquetry_machine) -> marquetry_status {
-    answer(handles::free::<Machine>(machine), core::ptr::null_mut())
+    answer(call(|| handles::free::<Machine>(machine)), core::ptr::null_mut())
 }

@@ -289,5 +289,5 @@ pub extern "C" fn marquetry_metadata_share(
 /// Frees metadata. `metadata`: in, owned; NULL does nothing. Readers that were made with it go on.
 #[unsafe(no_mangle)]
 pub extern "C" fn marquetry_metadata_free(metadata: *mut marquetry_metadata) -> marquetry_status {
-    answer(handles::free::<Metadata>(metadata), core::ptr::null_mut())
+    answer(call(|| handles::free::<Metadata>(metadata)), core::ptr::null_mut())
 }

@@ -64,19 +64,9 @@ pub(crate) struct Begun {
 }
 
 /// Begins a call.
-pub(crate) fn begin() -> Result<Begun> {
-    if IS_THERE.load(Ordering::Acquire) == 0 {
-        fill()?;
-    }
+pub(crate) fn begin() -> Begun {
     DEPTH.set(DEPTH.get() + 1);
-    Ok(Begun { before: REFUSED.replace(0) })
-}
-
-impl Begun {
-    /// Ends it. The first request that was refused in it and had to be lent; 0 if none.
-    pub(crate) fn end(self) -> usize {
-        REFUSED.get()
-    }
+    Begun { before: REFUSED.replace(0) }
 }
 
 impl Drop for Begun {
@@ -112,7 +102,15 @@ pub(crate) fn kept<T>(made: T) -> Result<T> {
     }
 }
 
-fn fill() -> Result<()> {
+/// Fills the reserve, if it is not there.
+///
+/// # Errors
+///
+/// The allocator refused it.
+pub(crate) fn fill() -> Result<()> {
+    if IS_THERE.load(Ordering::Acquire) == 1 {
+        return Ok(());
+    }
     let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
     let block = &mut all.0[0];
     if block.base.is_null() {
@@ -120,6 +118,8 @@ fn fill() -> Result<()> {
         // SAFETY: the layout is not empty.
         let base = unsafe { ask::alloc(layout) };
         if base.is_null() {
+            // The error may need memory that only the C library has: the lock must not be held.
+            drop(all);
             return Err(Error::out_of_memory(RESERVE_BYTES));
         }
         *block = Block { base, size: RESERVE_BYTES, used: 0, lent: 0 };

@@ -95,7 +95,8 @@ impl Writer {
 
     pub(crate) fn step(&mut self, budget: &mut Budget<'_>) -> Result<Step<()>> {
         loop {
-            match self.writer.step(budget)? {
+            // The engine's writer asks for some of its buffers without a way to be refused.
+            match reserve::section(|| self.writer.step(budget))? {
                 Step::Ready(Room) => {}
                 Step::Need(demand) => return Ok(Step::Need(demand)),
                 Step::Append(object, bytes) => return Ok(Step::Append(object, bytes)),

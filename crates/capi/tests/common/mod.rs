@@ -1,6 +1,8 @@
 //! Where things are, and how C is compiled.
 #![allow(dead_code, reason = "each test takes what it needs")]
 
+pub(crate) mod host;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
