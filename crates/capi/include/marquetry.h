@@ -638,7 +638,7 @@ typedef struct marquetry_want {
 } marquetry_want;
 
 /**
- * Called once when nothing needs supplied bytes any more: on whatever thread lets go of them last, from any function of the library or from the
+ * Called once when nothing needs supplied bytes any more: on whatever thread releases them last, from any function of the library or from the
  * release function of an Arrow array. It must not use the handle that is being used.
  */
 typedef void (*marquetry_release)(void *context,

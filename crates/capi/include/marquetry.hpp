@@ -344,26 +344,25 @@ class cql_text : public machine {
   result<bytes> take() noexcept { return take_bytes(marquetry_take_text); }
 };
 
-/// Where a coroutine awaits the next answer of a machine. The host gives two awaitables: `supply(machine)` answers all that the machine wants now,
-/// and `yield()` lets others run. `co_await next(machine, host)` returns READY, APPEND or DONE, or the error, within the host's own task type:
+/// Steps a machine to its next answer in a coroutine: READY, APPEND or DONE, or the error. `Task` is the host's own type of coroutines. The host has
+/// `budget()`, and two things to await: `supply(machine)` answers all that the machine wants now, and gives an outcome; `yield()` lets others run.
 ///
-///     template <typename Machine, typename Host>
-///     my_task<marquetry::result<marquetry_status>> next(Machine &machine, Host &host) {
-///       MARQUETRY_NEXT(machine, host);
-///     }
-#define MARQUETRY_NEXT(machine, host)                                                        \
-  for (;;) {                                                                                 \
-    auto marquetry_status_now = (machine).step((host).budget());                             \
-    if (!marquetry_status_now) co_return marquetry_status_now;                               \
-    if (*marquetry_status_now == MARQUETRY_STATUS_YIELD) {                                   \
-      co_await (host).yield();                                                               \
-    } else if (*marquetry_status_now == MARQUETRY_STATUS_NEED) {                             \
-      auto marquetry_supplied = co_await (host).supply(machine);                             \
-      if (!marquetry_supplied) co_return marquetry_supplied.take_error();                    \
-    } else {                                                                                 \
-      co_return marquetry_status_now;                                                        \
-    }                                                                                        \
+///     auto status = co_await marquetry::next<my_task>(reader, host);
+template <template <typename> class Task, typename Machine, typename Host>
+Task<result<marquetry_status>> next(Machine &machine, Host &host) {
+  for (;;) {
+    auto status = machine.step(host.budget());
+    if (!status) co_return std::move(status);
+    if (*status == MARQUETRY_STATUS_YIELD) {
+      co_await host.yield();
+    } else if (*status == MARQUETRY_STATUS_NEED) {
+      auto supplied = co_await host.supply(machine);
+      if (!supplied) co_return supplied.take_error();
+    } else {
+      co_return std::move(status);
+    }
   }
+}
 
 }  // namespace marquetry
 

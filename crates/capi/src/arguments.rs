@@ -35,7 +35,7 @@ pub(crate) fn options<T: BySize>(given: *const T) -> Result<Option<T>, Error> {
     }
     // SAFETY: the host promises a struct that begins with its size.
     let size = unsafe { *given.cast::<usize>() };
-    if size < size_of::<usize>() || size > 1 << 16 {
+    if !is_size(size) {
         return Err(Error::misuse(format!("a struct_size of {size}: it must be the struct's sizeof")));
     }
     // SAFETY: the host promises `size` bytes; zeros are a value, and so is what the host's compiler made.
@@ -59,6 +59,11 @@ pub(crate) fn options_or_default<T: BySize>(given: *const T) -> Result<T> {
     Ok(options(given)?.unwrap_or_else(|| unsafe { core::mem::zeroed() }))
 }
 
+/// Whether it can be the size of a struct that begins with a `size_t`, of any version. Half a pointer is never taken for one.
+fn is_size(size: usize) -> bool {
+    (size_of::<usize>()..=1 << 16).contains(&size) && size.is_multiple_of(align_of::<usize>())
+}
+
 /// Writes an answer to a struct of the host's, which begins with its size: as much as there is room for. The size stays.
 pub(crate) fn answer<T: Copy>(out: *mut T, value: T) -> Result<()> {
     if out.is_null() {
@@ -68,7 +73,7 @@ pub(crate) fn answer<T: Copy>(out: *mut T, value: T) -> Result<()> {
     // SAFETY: the host promises a struct that begins with its size, of so many bytes. Only bytes are copied.
     unsafe {
         let size = *out.cast::<usize>();
-        if !(START..=1 << 16).contains(&size) {
+        if !is_size(size) {
             return Err(Error::misuse(format!("a struct_size of {size}: it must be the struct's sizeof")));
         }
         let bytes = size.min(size_of::<T>()) - START;

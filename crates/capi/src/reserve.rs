@@ -1,7 +1,7 @@
 //! What small allocations come from when the host's allocator refuses them.
 //!
 //! The engine asks for memory whose size depends on a file with `try_reserve`, and a refusal is an error. But the small things that Rust's
-//! own collections allocate (a node of a tree, the text of an error) abort the process if they are refused. So every call begins with a
+//! own collections allocate (a node of a tree, a segment of a list, the text of an error) abort the process if they are refused. So every call begins with a
 //! reserve of the host's memory, of which such requests get their part; if it was needed, the call fails as out of memory, and what was lent
 //! comes back as it is freed.
 //!
@@ -22,8 +22,9 @@ use crate::allocator::ask;
 
 /// Bytes of the reserve.
 const RESERVE_BYTES: usize = 128 << 10;
-/// Requests that are lent outside of a section: nodes of trees, names, texts of errors.
-const SMALL_BYTES: usize = 4 << 10;
+/// Requests that are lent outside of a section: nodes of trees, names, texts of errors, segments of what consists of such. What is larger is asked for with
+/// `try_reserve`.
+const SMALL_BYTES: usize = 128 << 10;
 /// Bytes that are asked of the C library at a time, at least.
 const BORROWED_BYTES: usize = 256 << 10;
 const BLOCK_ALIGN: usize = 64;

@@ -19,10 +19,17 @@ fn zeroed<T>() -> T {
 }
 
 fn table(rows: i64) -> RecordBatch {
-    let lists = (0..rows).map(|row| (row % 5 != 0).then(|| (0..row % 3).map(|it| Some(i32::try_from(it).unwrap()))));
+    let lists =
+        (0..rows).map(|row| (row % 5 != 0).then(|| (0..row % 3).map(|it| Some(i32::try_from(it).unwrap()))));
     RecordBatch::try_from_iter_with_nullable([
         ("id", Arc::new(Int64Array::from_iter_values(0..rows)) as ArrayRef, false),
-        ("name", Arc::new(StringViewArray::from_iter((0..rows).map(|it| (it % 7 != 0).then(|| format!("the name of row {it}"))))) as ArrayRef, true),
+        (
+            "name",
+            Arc::new(StringViewArray::from_iter(
+                (0..rows).map(|it| (it % 7 != 0).then(|| format!("the name of row {it}"))),
+            )) as ArrayRef,
+            true,
+        ),
         ("list", Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>(lists)) as ArrayRef, true),
     ])
     .unwrap()
@@ -73,7 +80,8 @@ fn a_file_is_written_and_read() {
         assert_eq!(batch[0].to_data(), wanted.column(0).to_data());
         assert_eq!(batch[1].to_data(), wanted.column(1).to_data());
         // The field of the elements has another name in the file.
-        let [ours, theirs] = [&batch[2], wanted.column(2)].map(|it| it.as_any().downcast_ref::<ListArray>().unwrap());
+        let [ours, theirs] =
+            [&batch[2], wanted.column(2)].map(|it| it.as_any().downcast_ref::<ListArray>().unwrap());
         assert!(ours.iter().eq(theirs.iter()));
         row += length;
     }
@@ -91,11 +99,17 @@ fn a_file_is_written_and_read() {
     call(|error| metadata::marquetry_metadata_file(metadata, &mut info, error)).unwrap();
     assert_eq!((info.rows, info.row_groups, info.columns), (20_000, 3, 3));
     assert_eq!(info.file_bytes, file.len() as u64);
-    let mut chunk = marquetry_chunk_info { struct_size: size_of::<marquetry_chunk_info>(), min: null(), max: null(), ..zeroed() };
+    let mut chunk = marquetry_chunk_info {
+        struct_size: size_of::<marquetry_chunk_info>(),
+        min: null(),
+        max: null(),
+        ..zeroed()
+    };
     call(|error| metadata::marquetry_metadata_chunk(metadata, 1, 0, &mut chunk, error)).unwrap();
     let min = unsafe { core::slice::from_raw_parts(chunk.min, chunk.min_length) };
     assert_eq!((min, chunk.nulls, chunk.codec), (&7000_i64.to_le_bytes()[..], 0, 6));
-    let wrong = call(|error| metadata::marquetry_metadata_chunk(metadata, 3, 0, &mut chunk, error)).unwrap_err();
+    let wrong =
+        call(|error| metadata::marquetry_metadata_chunk(metadata, 3, 0, &mut chunk, error)).unwrap_err();
     assert_eq!(wrong, (marquetry_error_kind::Misuse, "row group 3 of 3".to_string()));
     // A host that was compiled when the struct had less.
     let mut older = marquetry_file_info { struct_size: 16, rows: 0, row_groups: 7, ..info };
@@ -127,7 +141,11 @@ fn rows_are_selected_by_number_and_by_predicate() {
     let batches = read(&file, &wanted).unwrap();
     assert_eq!((ids(&batches), batches[0].num_columns()), (expected, 2));
 
-    let ranges = [marquetry_rows { start: 5, end: 8 }, marquetry_rows { start: 2999, end: 3001 }, marquetry_rows { start: 9_999, end: 10_000 }];
+    let ranges = [
+        marquetry_rows { start: 5, end: 8 },
+        marquetry_rows { start: 2999, end: 3001 },
+        marquetry_rows { start: 9_999, end: 10_000 },
+    ];
     (wanted.rows, wanted.rows_count) = (ranges.as_ptr(), 3);
     assert_eq!(ids(&read(&file, &wanted).unwrap()), [2999, 3000]);
     wanted.predicate = null();
@@ -157,7 +175,9 @@ fn records_are_events() {
                 marquetry_event_kind::StartList => text.push('['),
                 marquetry_event_kind::EndList => text.push(']'),
                 marquetry_event_kind::Null => text.push_str(" null"),
-                marquetry_event_kind::Int64 | marquetry_event_kind::Int32 => text.push_str(&format!(" {}", event.integer)),
+                marquetry_event_kind::Int64 | marquetry_event_kind::Int32 => {
+                    text.push_str(&format!(" {}", event.integer))
+                }
                 marquetry_event_kind::Bytes => {
                     let bytes = unsafe { core::slice::from_raw_parts(event.data, event.length) };
                     text.push_str(&format!(" {:?}", core::str::from_utf8(bytes).unwrap()));
@@ -217,12 +237,22 @@ extern "C" fn read_at(context: *mut c_void, offset: u64, data: *mut u8, length: 
 
 #[test]
 fn a_streams_error_stays() {
-    use arrow_array::ffi_stream::{RecordBatchStreamReader, FFI_ArrowArrayStream};
+    use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
     let mut file = write(&[table(20_000)], null()).unwrap();
     let open = |file: &mut Vec<u8>| {
         let mut made = FFI_ArrowArrayStream::empty();
         let (length, context) = (file.len() as u64, (&raw mut *file).cast());
-        call(|error| stream::marquetry_stream_new(Some(read_at), context, length, null(), (&raw mut made).cast(), error)).unwrap();
+        call(|error| {
+            stream::marquetry_stream_new(
+                Some(read_at),
+                context,
+                length,
+                null(),
+                (&raw mut made).cast(),
+                error,
+            )
+        })
+        .unwrap();
         RecordBatchStreamReader::try_new(made).unwrap()
     };
     let batches: Vec<RecordBatch> = open(&mut file).map(Result::unwrap).collect();

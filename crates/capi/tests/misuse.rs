@@ -17,7 +17,12 @@ use marquetry_c::{marquetry_error, marquetry_machine, marquetry_metadata};
 fn table() -> RecordBatch {
     RecordBatch::try_from_iter([
         ("a", Arc::new(Int64Array::from_iter_values(0..300)) as ArrayRef),
-        ("b", Arc::new(StringViewArray::from_iter_values((0..300).map(|it| format!("a string of some length, {it}")))) as ArrayRef),
+        (
+            "b",
+            Arc::new(StringViewArray::from_iter_values(
+                (0..300).map(|it| format!("a string of some length, {it}")),
+            )) as ArrayRef,
+        ),
     ])
     .unwrap()
 }
@@ -88,7 +93,11 @@ impl Wild<'_> {
         true
     }
 
-    fn made(&mut self, made: *mut marquetry_machine, done: Result<marquetry_status, (marquetry_error_kind, String)>) {
+    fn made(
+        &mut self,
+        made: *mut marquetry_machine,
+        done: Result<marquetry_status, (marquetry_error_kind, String)>,
+    ) {
         if self.note(done) {
             self.machines.push(made);
         }
@@ -113,8 +122,11 @@ impl Wild<'_> {
             }
             3 => {
                 let from = self.some_metadata();
-                let options: marquetry_cql_options =
-                    marquetry_cql_options { struct_size: self.dice.below(60), table: c"t".as_ptr(), ..unsafe { core::mem::zeroed() } };
+                let options: marquetry_cql_options = marquetry_cql_options {
+                    struct_size: self.dice.below(size_of::<marquetry_cql_options>() + 1),
+                    table: c"t".as_ptr(),
+                    ..unsafe { core::mem::zeroed() }
+                };
                 let done = call(|error| cql::marquetry_cql_new(from, null(), &options, &mut made, error));
                 self.made(made, done);
             }
@@ -131,13 +143,16 @@ impl Wild<'_> {
             }
             6 => {
                 let (from, mut array) = (self.machine(), FFI_ArrowArray::empty());
-                let done = call(|error| reader::marquetry_take_batch(from, &mut array, null_mut(), null_mut(), error));
+                let done = call(|error| {
+                    reader::marquetry_take_batch(from, &mut array, null_mut(), null_mut(), error)
+                });
                 if self.note(done) {
                     self.arrays.push(array);
                 }
             }
             7 => {
-                let (from, mut some) = (self.machine(), marquetry_bytes { data: null(), length: 0, owner: null_mut() });
+                let (from, mut some) =
+                    (self.machine(), marquetry_bytes { data: null(), length: 0, owner: null_mut() });
                 let done = match self.dice.below(2) {
                     0 => call(|error| machine::marquetry_take_append(from, &mut some, error)),
                     _ => call(|error| cql::marquetry_take_text(from, &mut some, error)),
@@ -175,7 +190,8 @@ impl Wild<'_> {
                 self.note(done);
             }
             12 => {
-                let (to, length) = (self.machine(), self.file.len() as u64 + u64::from(self.dice.below(9) == 0));
+                let (to, length) =
+                    (self.machine(), self.file.len() as u64 + u64::from(self.dice.below(9) == 0));
                 let done = call(|error| machine::marquetry_supply_length(to, 0, length, error));
                 self.note(done);
             }
@@ -234,7 +250,7 @@ fn ten_thousand_interleavings_are_errors_at_worst() {
     let (mut errors, mut fine) = (0, 0);
     for seed in 1..=10_000 {
         let mut wild = Wild {
-            dice: Dice(seed * 0x9e37_79b9_7f4a_7c15),
+            dice: Dice(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(seed)),
             file: &file,
             schema: FFI_ArrowSchema::try_from(table().schema_ref().as_ref()).unwrap(),
             machines: Vec::new(),
@@ -247,8 +263,12 @@ fn ten_thousand_interleavings_are_errors_at_worst() {
         for _ in 0..30 {
             wild.act();
         }
-        wild.machines.iter().for_each(|&it| assert_eq!(machine::marquetry_machine_free(it), marquetry_status::Ok));
-        wild.metadata.iter().for_each(|&it| assert_eq!(metadata::marquetry_metadata_free(it), marquetry_status::Ok));
+        wild.machines
+            .iter()
+            .for_each(|&it| assert_eq!(machine::marquetry_machine_free(it), marquetry_status::Ok));
+        wild.metadata
+            .iter()
+            .for_each(|&it| assert_eq!(metadata::marquetry_metadata_free(it), marquetry_status::Ok));
         wild.arrays.clear();
         (errors, fine) = (errors + wild.errors, fine + wild.fine);
     }
@@ -312,14 +332,17 @@ fn what_is_wrong_is_said() {
     let step = || call(|error| machine::marquetry_step(made, null(), error));
     assert_eq!(step().unwrap(), marquetry_status::Need);
     let supply = |at: u64, bytes: &[u8]| {
-        call(|error| machine::marquetry_supply(made, 0, at, bytes.as_ptr(), bytes.len(), None, null_mut(), error))
+        call(|error| {
+            machine::marquetry_supply(made, 0, at, bytes.as_ptr(), bytes.len(), None, null_mut(), error)
+        })
     };
     call(|error| machine::marquetry_supply_length(made, 0, file.len() as u64, error)).unwrap();
     let other = call(|error| machine::marquetry_supply_length(made, 0, 5, error)).unwrap_err();
     assert_eq!(other.0, marquetry_error_kind::Misuse);
     let beyond = supply(file.len() as u64 - 1, &[0, 0]).unwrap_err();
     assert_eq!(beyond.0, marquetry_error_kind::Misuse);
-    let nowhere = call(|error| machine::marquetry_supply(made, 0, 0, null(), 9, None, null_mut(), error)).unwrap_err();
+    let nowhere =
+        call(|error| machine::marquetry_supply(made, 0, 0, null(), 9, None, null_mut(), error)).unwrap_err();
     assert_eq!(nowhere, (marquetry_error_kind::Misuse, "9 bytes at NULL".to_string()));
     let early = call(|error| footers::marquetry_take_metadata(made, &mut null_mut(), error)).unwrap_err();
     assert_eq!(early, (marquetry_error_kind::Misuse, "there is no metadata to take".to_string()));
@@ -328,11 +351,19 @@ fn what_is_wrong_is_said() {
     assert_eq!((step().unwrap_err(), step().unwrap_err()), (gone.clone(), gone.clone()));
     assert_eq!(supply(0, &[1]).unwrap_err(), gone);
     assert_eq!(machine::marquetry_machine_free(made), marquetry_status::Ok);
-    assert_eq!(step().unwrap_err(), (marquetry_error_kind::Misuse, "a handle of a machine that was freed".to_string()));
+    assert_eq!(
+        step().unwrap_err(),
+        (marquetry_error_kind::Misuse, "a handle of a machine that was freed".to_string())
+    );
     // The size of a struct of another version.
-    let options: marquetry_reader_options = marquetry_reader_options { struct_size: 3, ..unsafe { core::mem::zeroed() } };
+    let options: marquetry_reader_options =
+        marquetry_reader_options { struct_size: 3, ..unsafe { core::mem::zeroed() } };
     assert!(read(&file, &options).unwrap_err().1.starts_with("a struct_size of 3"));
-    let options = marquetry_reader_options { struct_size: size_of::<marquetry_reader_options>(), ignore_crc: 7, ..options };
+    let options = marquetry_reader_options {
+        struct_size: size_of::<marquetry_reader_options>(),
+        ignore_crc: 7,
+        ..options
+    };
     assert_eq!(read(&file, &options).unwrap_err().1, "ignore_crc: 7, which is neither 0 nor 1");
     assert_eq!(error::marquetry_error_free(null_mut()), marquetry_status::Ok);
 }
@@ -346,6 +377,9 @@ fn an_array_that_contradicts_itself_is_refused() {
     let mut array = FFI_ArrowArray::new(&StructArray::from(other).to_data());
     let refused = call(|error| writer::marquetry_feed(made, &mut array, error)).unwrap_err();
     assert!(array.is_released(), "it was taken");
-    assert!(matches!(refused.0, marquetry_error_kind::Misuse | marquetry_error_kind::Internal), "{refused:?}");
+    assert!(
+        matches!(refused.0, marquetry_error_kind::Misuse | marquetry_error_kind::Internal),
+        "{refused:?}"
+    );
     assert_eq!(machine::marquetry_machine_free(made), marquetry_status::Ok);
 }

@@ -63,7 +63,10 @@ pub(crate) fn call(
 }
 
 /// Supplies what a machine wants now.
-pub(crate) fn supply(machine: *mut marquetry_machine, file: &[u8]) -> Result<(), (marquetry_error_kind, String)> {
+pub(crate) fn supply(
+    machine: *mut marquetry_machine,
+    file: &[u8],
+) -> Result<(), (marquetry_error_kind, String)> {
     let (mut wants, mut count) = (null(), 0);
     call(|error| marquetry_wants(machine, &mut wants, &mut count, error))?;
     let wants = unsafe { core::slice::from_raw_parts(wants, count) }.to_vec();
@@ -73,11 +76,23 @@ pub(crate) fn supply(machine: *mut marquetry_machine, file: &[u8]) -> Result<(),
                 call(|error| marquetry_supply_length(machine, want.object, file.len() as u64, error))?;
             }
             marquetry_want_kind::Now => {
-                let bytes = &file[want.start as usize..want.end as usize];
+                let Some(bytes) = file.get(want.start as usize..want.end as usize) else {
+                    return call(|error| marquetry_fail(machine, c"beyond the file's end".as_ptr(), error))
+                        .map(drop);
+                };
                 LENT.fetch_add(1, Ordering::Relaxed);
                 call(|error| {
                     let release = Some(give_back as extern "C" fn(_, _, _));
-                    marquetry_supply(machine, 0, want.start, bytes.as_ptr(), bytes.len(), release, null_mut(), error)
+                    marquetry_supply(
+                        machine,
+                        0,
+                        want.start,
+                        bytes.as_ptr(),
+                        bytes.len(),
+                        release,
+                        null_mut(),
+                        error,
+                    )
                 })?;
             }
             marquetry_want_kind::Soon => {}
