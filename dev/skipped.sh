@@ -51,7 +51,6 @@ how() {
     miri) echo "Miri; rustup toolchain install nightly --profile minimal --component miri,rust-src" ;;
     mandoc) echo "mandoc; apt-get install mandoc" ;;
     compiler) echo "compilers of C11 and C++20; apt-get install gcc g++" ;;
-    liburing) echo "liburing's header; apt-get install liburing-dev" ;;
     valgrind) echo "valgrind; apt-get install valgrind" ;;
     shellcheck) echo "shellcheck; apt-get install shellcheck" ;;
     deny) echo "cargo-deny; make deny builds it" ;;

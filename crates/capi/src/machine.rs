@@ -22,6 +22,7 @@ use crate::{arguments, reserve};
 pub(crate) const FILE: Object = Object(0);
 
 /// What a machine is.
+#[expect(clippy::large_enum_variant, reason = "there is one for each handle, which is behind a box")]
 pub(crate) enum Work {
     Footer(FooterReader),
     Batches(BatchesMachine),

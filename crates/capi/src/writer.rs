@@ -44,9 +44,8 @@ impl Writer {
         let schema = schema.map_err(|error| Error::misuse(format!("not a schema: {error}")))?;
         let schema = Arc::new(schema);
         let from_arrow = reserve::section(|| FromArrow::new(&schema))?;
-        let mut options = WriteOptions::default();
-        options.column =
-            column(&ColumnOptions::default(), (given.compression, given.has_level, given.level))?;
+        let all = column(&ColumnOptions::default(), (given.compression, given.has_level, given.level))?;
+        let mut options = WriteOptions { column: all, ..WriteOptions::default() };
         options.page_version = match given.page_version {
             0 | 1 => PageVersion::V1,
             2 => PageVersion::V2,

@@ -110,8 +110,7 @@ fn small_file(folder: &Path) -> PathBuf {
         struct_size: size_of::<marquetry_c::abi::marquetry_writer_options>(),
         compression: c"zstd".as_ptr(),
         row_group_rows: 300,
-        // SAFETY: options, whose zeros are the defaults.
-        ..unsafe { core::mem::zeroed() }
+        ..common::host::defaults()
     };
     let path = folder.join("small.parquet");
     std::fs::write(&path, common::host::write(&[table], &options).unwrap()).unwrap();

@@ -9,14 +9,9 @@ use std::sync::Arc;
 
 use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, Int64Array, ListArray, RecordBatch, StringViewArray};
-use common::host::{call, footer, next, read, write};
+use common::host::{borrowed, call, defaults, footer, next, read, write};
 use marquetry_c::abi::*;
 use marquetry_c::{bytes, cql, machine, metadata, records, stream};
-
-fn zeroed<T>() -> T {
-    // SAFETY: for options alone, whose zeros are the defaults.
-    unsafe { core::mem::zeroed() }
-}
 
 fn table(rows: i64) -> RecordBatch {
     let lists =
@@ -55,7 +50,7 @@ fn a_file_is_written_and_read() {
         path: path.as_ptr(),
         has_level: 0,
         bloom_filter: 1,
-        ..zeroed()
+        ..defaults()
     };
     let columns = [&raw const column];
     let options = marquetry_writer_options {
@@ -67,7 +62,7 @@ fn a_file_is_written_and_read() {
         page_rows: 500,
         columns: columns.as_ptr(),
         columns_count: 1,
-        ..zeroed()
+        ..defaults()
     };
     let file = write(&[table.slice(0, 12_345), table.slice(12_345, 7_655)], &options).unwrap();
     let batches = read(&file, null()).unwrap();
@@ -103,10 +98,10 @@ fn a_file_is_written_and_read() {
         struct_size: size_of::<marquetry_chunk_info>(),
         min: null(),
         max: null(),
-        ..zeroed()
+        ..defaults()
     };
     call(|error| metadata::marquetry_metadata_chunk(metadata, 1, 0, &mut chunk, error)).unwrap();
-    let min = unsafe { core::slice::from_raw_parts(chunk.min, chunk.min_length) };
+    let min = borrowed(chunk.min, chunk.min_length);
     assert_eq!((min, chunk.nulls, chunk.codec), (&7000_i64.to_le_bytes()[..], 0, 6));
     let wrong =
         call(|error| metadata::marquetry_metadata_chunk(metadata, 3, 0, &mut chunk, error)).unwrap_err();
@@ -124,7 +119,7 @@ fn rows_are_selected_by_number_and_by_predicate() {
         struct_size: size_of::<marquetry_writer_options>(),
         row_group_rows: 3000,
         page_rows: 100,
-        ..zeroed()
+        ..defaults()
     };
     let file = write(&[table(10_000)], &options).unwrap();
     let predicate = CString::new("id >= 2990 AND id < 3010 OR name = 'the name of row 9001'").unwrap();
@@ -135,7 +130,7 @@ fn rows_are_selected_by_number_and_by_predicate() {
         predicate: predicate.as_ptr(),
         columns: paths.as_ptr(),
         columns_count: 2,
-        ..zeroed()
+        ..defaults()
     };
     let expected: Vec<i64> = (2990..3010).chain([9001]).collect();
     let batches = read(&file, &wanted).unwrap();
@@ -168,7 +163,7 @@ fn records_are_events() {
     while next(reader, &file).unwrap() == marquetry_status::Ready {
         let (mut events, mut count) = (null(), 0);
         call(|error| records::marquetry_events(reader, &mut events, &mut count, error)).unwrap();
-        for event in unsafe { core::slice::from_raw_parts(events, count) } {
+        for event in borrowed(events, count) {
             match event.kind {
                 marquetry_event_kind::StartRecord => text.push('{'),
                 marquetry_event_kind::EndRecord => text.push_str("}\n"),
@@ -179,7 +174,7 @@ fn records_are_events() {
                     text.push_str(&format!(" {}", event.integer))
                 }
                 marquetry_event_kind::Bytes => {
-                    let bytes = unsafe { core::slice::from_raw_parts(event.data, event.length) };
+                    let bytes = borrowed(event.data, event.length);
                     text.push_str(&format!(" {:?}", core::str::from_utf8(bytes).unwrap()));
                 }
                 other => panic!("{other:?}"),
@@ -203,7 +198,7 @@ fn cql_is_text() {
         struct_size: size_of::<marquetry_cql_options>(),
         table: name.as_ptr(),
         key: key.as_ptr(),
-        ..zeroed()
+        ..defaults()
     };
     let mut machine = null_mut();
     call(|error| cql::marquetry_cql_new(metadata, null(), &options, &mut machine, error)).unwrap();
@@ -211,7 +206,7 @@ fn cql_is_text() {
     while next(machine, &file).unwrap() == marquetry_status::Ready {
         let mut some = marquetry_bytes { data: null(), length: 0, owner: null_mut() };
         call(|error| cql::marquetry_take_text(machine, &mut some, error)).unwrap();
-        text.extend_from_slice(unsafe { core::slice::from_raw_parts(some.data, some.length) });
+        text.extend_from_slice(borrowed(some.data, some.length));
         bytes::marquetry_bytes_release(&mut some);
         bytes::marquetry_bytes_release(&mut some);
     }
@@ -224,10 +219,12 @@ fn cql_is_text() {
 }
 
 extern "C" fn read_at(context: *mut c_void, offset: u64, data: *mut u8, length: usize) -> i32 {
+    // SAFETY: the test's own vector.
     let file = unsafe { &*context.cast::<Vec<u8>>() };
     let offset = usize::try_from(offset).unwrap();
     match file.get(offset..offset + length) {
         Some(bytes) => {
+            // SAFETY: so many bytes are there, as `read_at` is promised.
             unsafe { data.copy_from_nonoverlapping(bytes.as_ptr(), length) };
             0
         }
@@ -263,4 +260,53 @@ fn a_streams_error_stays() {
     let first = opened.next().unwrap().unwrap_err().to_string();
     assert!(first.contains("read_at failed with 5"), "{first}");
     assert_eq!(opened.next().unwrap().unwrap_err().to_string(), first);
+}
+
+/// A file as the Rust reader and Arrow's hand-over have it.
+fn read_in_rust(file: &[u8]) -> marquetry_base::Result<Vec<RecordBatch>> {
+    use marquetry_base::{Bytes, Limits, Object};
+    use marquetry_io::{ByteSources, drive, memory::Memory};
+    use marquetry_parquet::read::{BatchReader, FooterReader, ReadOptions};
+    let sources = ByteSources::new().with(Object(0), Memory::new("file", Bytes::copy_from_slice(file)));
+    let metadata = drive(&mut FooterReader::new(Object(0), Limits::DEFAULT), &sources)?.unwrap();
+    let codecs = Arc::new(marquetry_codecs::StandardCodecs::default());
+    let mut to_arrow =
+        marquetry_arrow::ToArrow::of_file(&metadata, None, marquetry_arrow::ArrowOptions::default())?;
+    let mut reader = BatchReader::new(Object(0), metadata, codecs, ReadOptions::default())?;
+    let mut batches = Vec::new();
+    while let Some(batch) = drive(&mut reader, &sources)? {
+        batches.push(to_arrow.record_batch(&batch)?);
+    }
+    Ok(batches)
+}
+
+#[test]
+fn the_corpus_is_the_same_as_in_rust() {
+    let Some(corpus) = marquetry_testing::corpus() else { return };
+    let (mut same, mut errors) = (0, 0);
+    for entry in std::fs::read_dir(corpus.join("parquet-testing/data")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|it| it != "parquet") {
+            continue;
+        }
+        let file = std::fs::read(&path).unwrap();
+        match (read(&file, null()), read_in_rust(&file)) {
+            (Ok(ours), Ok(theirs)) => {
+                // Metadata of the schema has no order in C.
+                assert_eq!(ours.len(), theirs.len(), "{}", path.display());
+                for (ours, theirs) in ours.iter().zip(&theirs) {
+                    assert!(ours.columns() == theirs.columns(), "{}", path.display());
+                    assert!(ours.schema().fields() == theirs.schema().fields(), "{}", path.display());
+                }
+                same += 1;
+            }
+            (Err(ours), Err(theirs)) => {
+                let theirs = theirs.to_string().replace(", file)", ")").replace(" (file)", "");
+                assert_eq!(ours.1, theirs, "{}", path.display());
+                errors += 1;
+            }
+            (ours, theirs) => panic!("{}: {:?}, {:?}", path.display(), ours.is_ok(), theirs.is_ok()),
+        }
+    }
+    assert!(same > 40 && errors > 0, "{same} are the same, {errors} are errors");
 }

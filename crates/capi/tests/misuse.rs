@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
 use arrow_array::{Array as _, ArrayRef, Int64Array, RecordBatch, StringViewArray, StructArray};
-use common::host::{LENT, call, footer, give_back, next, read, said, write};
+use common::host::{LENT, call, defaults, footer, give_back, next, read, said, write};
 use marquetry_c::abi::*;
 use marquetry_c::{bytes, cql, error, footer as footers, machine, metadata, reader, records, writer};
 use marquetry_c::{marquetry_error, marquetry_machine, marquetry_metadata};
@@ -125,7 +125,7 @@ impl Wild<'_> {
                 let options: marquetry_cql_options = marquetry_cql_options {
                     struct_size: self.dice.below(size_of::<marquetry_cql_options>() + 1),
                     table: c"t".as_ptr(),
-                    ..unsafe { core::mem::zeroed() }
+                    ..defaults()
                 };
                 let done = call(|error| cql::marquetry_cql_new(from, null(), &options, &mut made, error));
                 self.made(made, done);
@@ -283,6 +283,7 @@ struct Tries {
 }
 
 extern "C" fn try_again(context: *mut c_void) -> i32 {
+    // SAFETY: the test's own; nobody else uses it during the step.
     let tries = unsafe { &mut *context.cast::<Tries>() };
     if tries.told.is_empty() {
         let own = call(|error| machine::marquetry_step(tries.machine, null(), error)).unwrap_err();
@@ -356,8 +357,7 @@ fn what_is_wrong_is_said() {
         (marquetry_error_kind::Misuse, "a handle of a machine that was freed".to_string())
     );
     // The size of a struct of another version.
-    let options: marquetry_reader_options =
-        marquetry_reader_options { struct_size: 3, ..unsafe { core::mem::zeroed() } };
+    let options: marquetry_reader_options = marquetry_reader_options { struct_size: 3, ..defaults() };
     assert!(read(&file, &options).unwrap_err().1.starts_with("a struct_size of 3"));
     let options = marquetry_reader_options {
         struct_size: size_of::<marquetry_reader_options>(),

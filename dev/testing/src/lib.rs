@@ -56,8 +56,6 @@ pub enum Need {
     Mandoc,
     /// Compilers of C and C++.
     Compiler,
-    /// liburing, to compile with.
-    Liburing,
     /// valgrind.
     Valgrind,
 }
@@ -79,7 +77,6 @@ impl Need {
             Need::Chromium => "chromium",
             Need::Mandoc => "mandoc",
             Need::Compiler => "compiler",
-            Need::Liburing => "liburing",
             Need::Valgrind => "valgrind",
         }
     }
@@ -245,7 +242,6 @@ mod tests {
             Need::Chromium,
             Need::Mandoc,
             Need::Compiler,
-            Need::Liburing,
             Need::Valgrind,
         ];
         for need in needs {

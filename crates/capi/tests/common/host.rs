@@ -24,10 +24,23 @@ pub(crate) extern "C" fn give_back(_context: *mut c_void, _data: *const u8, _len
     LENT.fetch_sub(1, Ordering::Relaxed);
 }
 
+/// What the library lends.
+pub(crate) fn borrowed<'a, T>(start: *const T, count: usize) -> &'a [T] {
+    // SAFETY: what the library has just said is there, and stays until the next step.
+    if count == 0 { &[] } else { unsafe { core::slice::from_raw_parts(start, count) } }
+}
+
+/// Options that are all defaults, and answers that are not there yet.
+pub(crate) fn defaults<T>() -> T {
+    // SAFETY: asked for the structs of the interface alone, whose zeros are values.
+    unsafe { core::mem::zeroed() }
+}
+
 /// What an error says; it is freed.
 pub(crate) fn said(error: *mut marquetry_error) -> (marquetry_error_kind, String) {
     let mut info = empty_info();
     assert_eq!(marquetry_error_get(error, &mut info), marquetry_status::Ok);
+    // SAFETY: a text of the error, which ends with a NUL.
     let text = unsafe { core::ffi::CStr::from_ptr(info.display.data) }.to_str().unwrap().to_string();
     assert_eq!(marquetry_error_free(error), marquetry_status::Ok);
     (info.kind, text)
@@ -62,6 +75,10 @@ pub(crate) fn call(
     }
 }
 
+fn index(at: u64) -> usize {
+    usize::try_from(at).unwrap()
+}
+
 /// Supplies what a machine wants now.
 pub(crate) fn supply(
     machine: *mut marquetry_machine,
@@ -69,14 +86,14 @@ pub(crate) fn supply(
 ) -> Result<(), (marquetry_error_kind, String)> {
     let (mut wants, mut count) = (null(), 0);
     call(|error| marquetry_wants(machine, &mut wants, &mut count, error))?;
-    let wants = unsafe { core::slice::from_raw_parts(wants, count) }.to_vec();
+    let wants = borrowed(wants, count).to_vec();
     for want in wants {
         match want.kind {
             marquetry_want_kind::Length => {
                 call(|error| marquetry_supply_length(machine, want.object, file.len() as u64, error))?;
             }
             marquetry_want_kind::Now => {
-                let Some(bytes) = file.get(want.start as usize..want.end as usize) else {
+                let Some(bytes) = file.get(index(want.start)..index(want.end)) else {
                     return call(|error| marquetry_fail(machine, c"beyond the file's end".as_ptr(), error))
                         .map(drop);
                 };
@@ -129,6 +146,7 @@ pub(crate) fn footer(file: &[u8]) -> Result<*mut marquetry_metadata, (marquetry_
 pub(crate) fn take(machine: *mut marquetry_machine) -> Result<RecordBatch, (marquetry_error_kind, String)> {
     let (mut array, mut schema) = (FFI_ArrowArray::empty(), FFI_ArrowSchema::empty());
     call(|error| marquetry_take_batch(machine, &mut array, &mut schema, null_mut(), error))?;
+    // SAFETY: both are the library's.
     let data = unsafe { from_ffi(array, &schema) }.unwrap();
     data.validate_full().unwrap();
     Ok(RecordBatch::from(StructArray::from(data)))
@@ -174,7 +192,7 @@ pub(crate) fn write(
             Ok(marquetry_status::Append) => {
                 let mut bytes = marquetry_bytes { data: null(), length: 0, owner: null_mut() };
                 call(|error| marquetry_take_append(machine, &mut bytes, error))?;
-                file.extend_from_slice(unsafe { core::slice::from_raw_parts(bytes.data, bytes.length) });
+                file.extend_from_slice(borrowed(bytes.data, bytes.length));
                 marquetry_c::bytes::marquetry_bytes_release(&mut bytes);
             }
             Ok(marquetry_status::Ready) if fed < batches.len() => {
