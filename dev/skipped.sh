@@ -50,6 +50,8 @@ how() {
     aarch64) echo "the standard library for aarch64; rustup target add aarch64-unknown-linux-gnu" ;;
     miri) echo "Miri; rustup toolchain install nightly --profile minimal --component miri,rust-src" ;;
     mandoc) echo "mandoc; apt-get install mandoc" ;;
+    compiler) echo "compilers of C11 and C++20; apt-get install gcc g++" ;;
+    valgrind) echo "valgrind; apt-get install valgrind" ;;
     shellcheck) echo "shellcheck; apt-get install shellcheck" ;;
     deny) echo "cargo-deny; make deny builds it" ;;
     semver) echo "cargo-semver-checks and a release to compare with; dev/setup.sh semver builds the former" ;;

@@ -54,6 +54,10 @@ pub enum Need {
     Chromium,
     /// mandoc, which reads manual pages.
     Mandoc,
+    /// Compilers of C and C++.
+    Compiler,
+    /// valgrind.
+    Valgrind,
 }
 
 impl Need {
@@ -72,6 +76,8 @@ impl Need {
             Need::Fifo => "fifo",
             Need::Chromium => "chromium",
             Need::Mandoc => "mandoc",
+            Need::Compiler => "compiler",
+            Need::Valgrind => "valgrind",
         }
     }
 }
@@ -235,6 +241,8 @@ mod tests {
             Need::Fifo,
             Need::Chromium,
             Need::Mandoc,
+            Need::Compiler,
+            Need::Valgrind,
         ];
         for need in needs {
             assert!(script.contains(&format!("\n    {})", need.word())), "{need:?} is not in dev/skipped.sh");

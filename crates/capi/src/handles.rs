@@ -1,0 +1,357 @@
+//! Handles: numbers in the shape of pointers, and the table of what they mean.
+//!
+//! A slot of the table has 64 bytes, so that the lowest six bits of a handle are free: they count how often the slot was used. A slot whose
+//! handle was freed is used again last, so an old handle is taken for a new one only after 64 times as many handles as there are free slots.
+
+use core::cell::UnsafeCell;
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::alloc::{Layout, alloc_zeroed};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, PoisonError};
+
+use marquetry_base::cast::u64_of;
+use marquetry_base::{Error, Result};
+
+use crate::reserve;
+
+/// A machine: something that reads or writes in steps. Owned by the host: `marquetry_machine_free`.
+///
+/// Of a machine one thread has the use at a time; between calls it may move to another.
+pub struct marquetry_machine(());
+/// What the footer of a file says. Owned by the host: `marquetry_metadata_free`. Thread rules as of a machine.
+pub struct marquetry_metadata(());
+/// An error. Owned by the host: `marquetry_error_free`. Thread rules as of a machine.
+pub struct marquetry_error(());
+
+/// What a handle of a kind leads to.
+pub(crate) trait Kind: Sized + Send {
+    /// The type of the handle.
+    type Handle;
+    /// The number of the kind; not 0.
+    const NUMBER: u64;
+    /// What messages call it.
+    const NAME: &'static str;
+}
+
+/// A slot's phases, in the lowest byte of its state; above it are the kind, and how many-th handle it is.
+const FREE: u64 = 0;
+const IDLE: u64 = 1;
+const BUSY: u64 = 2;
+const POISONED: u64 = 3;
+const KIND_SHIFT: u32 = 8;
+const TURN_SHIFT: u32 = 16;
+/// Bits of a handle that count the uses of its slot.
+const TURN_MASK: u64 = 63;
+
+#[repr(C, align(64))]
+struct Slot {
+    state: AtomicU64,
+    /// What the handle leads to: a box of the kind's type. Whoever made the slot busy has it alone.
+    inner: UnsafeCell<*mut ()>,
+    /// The next free slot. Behind the table's lock.
+    next: UnsafeCell<*const Slot>,
+}
+
+/// Slots of the first block; each following block has twice as many.
+const FIRST_SLOTS: usize = 64;
+const BLOCKS: usize = 24;
+
+/// The blocks of slots, which are never freed: so a handle can be looked at whatever it is.
+static TABLE: [AtomicPtr<Slot>; BLOCKS] = [const { AtomicPtr::new(null_mut()) }; BLOCKS];
+static POOL: Mutex<Pool> = Mutex::new(Pool { first: core::ptr::null(), last: core::ptr::null(), blocks: 0 });
+
+/// Free slots, as a queue.
+struct Pool {
+    first: *const Slot,
+    last: *const Slot,
+    blocks: usize,
+}
+
+// SAFETY: the pointers lead to slots, which are never freed; their `next` is used behind the lock only.
+unsafe impl Send for Pool {}
+
+impl Pool {
+    fn take(&mut self) -> Result<&'static Slot> {
+        if self.first.is_null() {
+            self.grow()?;
+        }
+        // SAFETY: a slot of the queue, which is in a block that is never freed; the lock is held.
+        let slot: &'static Slot = unsafe { &*self.first };
+        // SAFETY: as above.
+        self.first = unsafe { *slot.next.get() };
+        if self.first.is_null() {
+            self.last = core::ptr::null();
+        }
+        Ok(slot)
+    }
+
+    fn give(&mut self, slot: &'static Slot) {
+        let address: *const Slot = slot;
+        // SAFETY: `next` is used behind the lock only, which is held.
+        unsafe { *slot.next.get() = core::ptr::null() };
+        if self.last.is_null() {
+            self.first = address;
+        } else {
+            // SAFETY: as above, of the last slot of the queue.
+            unsafe { *(*self.last).next.get() = address };
+        }
+        self.last = address;
+    }
+
+    fn grow(&mut self) -> Result<()> {
+        let place =
+            TABLE.get(self.blocks).ok_or_else(|| Error::too_large("more handles than there can be"))?;
+        let slots = FIRST_SLOTS << self.blocks;
+        let bytes = slots * size_of::<Slot>();
+        let layout = Layout::array::<Slot>(slots).map_err(|_| Error::out_of_memory(bytes))?;
+        // SAFETY: the layout is not empty. Zero is a slot that is free and leads nowhere.
+        let block: *mut Slot = unsafe { alloc_zeroed(layout) }.cast();
+        if block.is_null() {
+            return Err(Error::out_of_memory(bytes));
+        }
+        self.blocks += 1;
+        place.store(block, Ordering::Release);
+        for at in 0..slots {
+            // SAFETY: within the block, which is never freed.
+            self.give(unsafe { &*block.add(at) });
+        }
+        Ok(())
+    }
+}
+
+/// The slot that a handle leads to, if it is in the table, and the bits that count.
+fn slot_of(address: usize) -> Option<(&'static Slot, u64)> {
+    for (number, place) in TABLE.iter().enumerate() {
+        let block = place.load(Ordering::Acquire);
+        if block.is_null() {
+            return None;
+        }
+        let Some(distance) = address.checked_sub(block.addr()) else { continue };
+        let at = distance / size_of::<Slot>();
+        if at < FIRST_SLOTS << number {
+            // SAFETY: within the block, which is never freed and is shared only as `&Slot`.
+            return Some((unsafe { &*block.add(at) }, u64_of(distance % size_of::<Slot>())));
+        }
+    }
+    None
+}
+
+/// A box, or the error that its memory was refused.
+pub(crate) fn boxed<T>(value: T) -> Result<Box<T>> {
+    let layout = Layout::new::<T>();
+    if layout.size() == 0 {
+        return Ok(Box::new(value));
+    }
+    // SAFETY: the layout is not empty; the value is written before the box is made of it.
+    unsafe {
+        let memory: *mut T = std::alloc::alloc(layout).cast();
+        if memory.is_null() {
+            return Err(Error::out_of_memory(layout.size()));
+        }
+        memory.write(value);
+        Ok(Box::from_raw(memory))
+    }
+}
+
+/// A new handle.
+pub(crate) fn create<K: Kind>(value: K) -> Result<*mut K::Handle> {
+    let inner = Box::into_raw(boxed(value)?);
+    let slot = POOL.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let slot = match slot {
+        Ok(slot) => slot,
+        Err(error) => {
+            // SAFETY: from `into_raw` above.
+            drop(unsafe { Box::from_raw(inner) });
+            return Err(error);
+        }
+    };
+    // SAFETY: the slot is free and was taken out of the queue: nobody else has it.
+    unsafe { *slot.inner.get() = inner.cast() };
+    let turn = slot.state.load(Ordering::Relaxed) >> TURN_SHIFT;
+    slot.state.store(turn << TURN_SHIFT | K::NUMBER << KIND_SHIFT | IDLE, Ordering::Release);
+    let address: *const Slot = slot;
+    let offset = usize::try_from(turn & TURN_MASK).unwrap_or(0);
+    let handle = address.cast::<u8>().wrapping_add(offset).cast::<K::Handle>().cast_mut();
+    if let Err(error) = reserve::kept(()) {
+        free::<K>(handle)?;
+        return Err(error);
+    }
+    Ok(handle)
+}
+
+/// The use of a handle, which ends when it is dropped: what it leads to is then idle, or poisoned by a panic.
+struct Use {
+    slot: &'static Slot,
+    state: u64,
+    after: u64,
+}
+
+impl Use {
+    fn begin<K: Kind>(handle: *const K::Handle, may_be_poisoned: bool) -> Result<Use> {
+        if handle.is_null() {
+            return Err(Error::misuse(format!("a handle of {} that is NULL", K::NAME)));
+        }
+        let unknown = || Error::misuse(format!("a handle of {} that this library did not make", K::NAME));
+        let (slot, turn) = slot_of(handle.addr()).ok_or_else(unknown)?;
+        loop {
+            let state = slot.state.load(Ordering::Acquire);
+            let freed = || Error::misuse(format!("a handle of {} that was freed", K::NAME));
+            if state & 0xff == FREE || state >> TURN_SHIFT & TURN_MASK != turn {
+                return Err(freed());
+            }
+            if state >> KIND_SHIFT & 0xff != K::NUMBER {
+                return Err(Error::misuse(format!("a handle of another kind, not of {}", K::NAME)));
+            }
+            match state & 0xff {
+                BUSY => {
+                    let what =
+                        "which is in use: by another thread, or by the call that this one is made from";
+                    return Err(Error::misuse(format!("a handle of {}, {what}", K::NAME)));
+                }
+                POISONED if !may_be_poisoned => {
+                    return Err(Error::internal(format!(
+                        "a handle of {} in which a bug was found: it can only be freed",
+                        K::NAME
+                    )));
+                }
+                phase => {
+                    let busy = state & !0xff | BUSY;
+                    if slot.state.compare_exchange(state, busy, Ordering::Acquire, Ordering::Relaxed).is_ok()
+                    {
+                        return Ok(Use { slot, state: state & !0xff, after: phase });
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Use {
+    fn drop(&mut self) {
+        self.slot.state.store(self.state | self.after, Ordering::Release);
+    }
+}
+
+/// Does something with what a handle leads to. A panic poisons the handle.
+pub(crate) fn with<K: Kind, R>(
+    handle: *const K::Handle,
+    work: impl FnOnce(&mut K) -> Result<R>,
+) -> Result<R> {
+    let mut r#use = Use::begin::<K>(handle, false)?;
+    // SAFETY: the handle is of this kind, so the pointer is from `create`; the slot is busy, so nobody else uses it.
+    let inner: &mut K = unsafe { &mut *(*r#use.slot.inner.get()).cast() };
+    guarded(|| work(inner)).unwrap_or_else(|bug| {
+        r#use.after = POISONED;
+        Err(bug)
+    })
+}
+
+/// Frees a handle, and what it leads to, unless it is poisoned: then that is left alone. NULL is none.
+pub(crate) fn free<K: Kind>(handle: *mut K::Handle) -> Result<()> {
+    if handle.is_null() {
+        return Ok(());
+    }
+    let r#use = Use::begin::<K>(handle, true)?;
+    // SAFETY: the slot is busy, so nobody else uses it.
+    let inner: *mut K = core::mem::replace(unsafe { &mut *r#use.slot.inner.get() }, null_mut()).cast();
+    let (slot, turn) = (r#use.slot, (r#use.state >> TURN_SHIFT).wrapping_add(1));
+    let is_poisoned = r#use.after == POISONED;
+    core::mem::forget(r#use);
+    let freed = if is_poisoned {
+        Ok(())
+    } else {
+        // SAFETY: from `create`, and taken out of the slot: it is dropped once.
+        guarded(|| drop(unsafe { Box::from_raw(inner) }))
+    };
+    slot.state.store(turn << TURN_SHIFT | FREE, Ordering::Release);
+    POOL.lock().unwrap_or_else(PoisonError::into_inner).give(slot);
+    freed
+}
+
+/// Runs what may panic. The panic, which is a bug, becomes an error.
+pub(crate) fn guarded<R>(work: impl FnOnce() -> R) -> Result<R> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
+        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_string());
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+        // What drops it is code that may panic again.
+        core::mem::forget(panic);
+        Error::internal(format!("a bug of the library: {}", text.as_deref().unwrap_or("a panic")))
+    })
+}
+
+/// A call that needs no handle, or has begun with one: the reserve for small allocations is there, and whatever the allocator refused in it
+/// is an error.
+pub(crate) fn call<R>(work: impl FnOnce() -> Result<R>) -> Result<R> {
+    let _begun = reserve::begin();
+    let done = reserve::fill().and_then(|()| guarded(work)).and_then(|done| done);
+    // Made before the call ends: it is small, and may be refused as well.
+    match reserve::refused() {
+        None => done,
+        Some(bytes) => Err(Error::out_of_memory(bytes)),
+    }
+}
+
+// SAFETY: `inner` is used by whoever made the slot busy, and `next` behind the table's lock.
+unsafe impl Sync for Slot {}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use marquetry_base::ErrorKind;
+
+    use super::*;
+
+    static DROPPED: AtomicUsize = AtomicUsize::new(0);
+
+    struct Fragile;
+    struct FragileHandle(());
+
+    impl Kind for Fragile {
+        type Handle = FragileHandle;
+        const NUMBER: u64 = 9;
+        const NAME: &'static str = "a test";
+    }
+
+    impl Drop for Fragile {
+        fn drop(&mut self) {
+            DROPPED.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn a_panic_poisons_the_handle_and_what_it_held_is_left_alone() {
+        let _ = FragileHandle(());
+        let handle = create(Fragile).unwrap();
+        let bug = with::<Fragile, ()>(handle, |_| panic!("on purpose")).unwrap_err();
+        assert_eq!((bug.kind(), bug.message()), (ErrorKind::Internal, "a bug of the library: on purpose"));
+        let again = with::<Fragile, ()>(handle, |_| Ok(())).unwrap_err();
+        assert_eq!(again.kind(), ErrorKind::Internal);
+        assert_eq!(free::<Fragile>(handle), Ok(()));
+        assert_eq!(DROPPED.load(Ordering::Relaxed), 0);
+        assert_eq!(free::<Fragile>(handle).unwrap_err().kind(), ErrorKind::Misuse);
+        let whole = create(Fragile).unwrap();
+        assert_eq!(free::<Fragile>(whole), Ok(()));
+        assert_eq!(DROPPED.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn a_slot_that_is_used_again_has_another_handle() {
+        let mut before = std::collections::BTreeSet::new();
+        for _ in 0..1000 {
+            let handle = create(Fragile2).unwrap();
+            assert!(before.insert(handle.addr()));
+            free::<Fragile2>(handle).unwrap();
+        }
+        assert!(before.iter().all(|&at| free::<Fragile2>(core::ptr::without_provenance_mut(at)).is_err()));
+    }
+
+    struct Fragile2;
+
+    impl Kind for Fragile2 {
+        type Handle = FragileHandle;
+        const NUMBER: u64 = 10;
+        const NAME: &'static str = "another test";
+    }
+}
