@@ -26,6 +26,9 @@ pub enum IndexKind {
 }
 
 impl Version {
+    /// The version `nb`: what servers of the last years read, all of them.
+    pub const NB: Version = Version(*b"nb");
+
     /// The version that two letters name.
     ///
     /// # Errors
