@@ -94,7 +94,7 @@ fn what_is_written_is_imported() {
     let mut random = Random::new(7);
     for _ in 0..2 {
         for _ in 0..400 {
-            cql.run(&statement(&mut random, "imp.mixed").replace("TTL 1", "TTL 90000"));
+            cql.run(&statement(&mut random, "imp.mixed").replace("TTL 1 ", "TTL 90000 "));
             cql.run(&counted(&mut random, "imp.counted"));
         }
         server.nodetool(&["flush", "imp"]);

@@ -163,6 +163,29 @@ fn large_tables_are_found_again() {
     let _ = std::fs::remove_dir_all(&directory);
 }
 
+/// Cassandra's own tool prints of written SSTables what it prints of others.
+#[test]
+#[ignore = "soak: sstabledump takes some seconds a file"]
+fn sstabledump_prints_what_was_written() {
+    let (Some(all), Some(script)) = (fixtures(), marquetry_testing::sstabledump()) else { return };
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("written-dump");
+    let some = [
+        "5.0.9-oa-zstd/mix/oa-1",
+        "5.0.9-oa-zstd/mix/oa-2",
+        "5.0.9-da-none/wide/da-2",
+        "4.1.10-nb-lz4/cnt/nb-1",
+    ];
+    for path in all.iter().filter(|path| some.iter().any(|name| path.to_string_lossy().contains(name))) {
+        let (columns, _, batches) = read(&Files::open(path));
+        for version in ["me", "nb", "oa", "da"] {
+            let written =
+                write(&columns, &options(version, Some(Compressor::Snappy)), &batches, 150_000).unwrap();
+            crate::compare(&written.create(&directory), &script);
+        }
+    }
+    let _ = std::fs::remove_dir_all(&directory);
+}
+
 /// What no server could read again is refused, and says why.
 #[test]
 fn what_is_not_in_order_is_refused() {

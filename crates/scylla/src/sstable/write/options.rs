@@ -131,9 +131,9 @@ impl WriteOptions {
 }
 
 impl Default for WriteOptions {
-    /// Those of version `nb`.
+    /// Those of version `me`.
     fn default() -> WriteOptions {
-        WriteOptions::of(Version::NB)
+        WriteOptions::of(Version::ME)
     }
 }
 
