@@ -31,7 +31,7 @@ const NAMED: [&str; 7] = [
     "sstable/write/mod.rs ROW_PRICE",
     "sstable/write/rows.rs LOOK_PRICE",
     "sstable/write/rows.rs CELL_PRICE",
-    "sstable/write/mod.rs COPY_PRICE",
+    "sstable/write/out.rs COPY_PRICE",
 ];
 
 const ROUNDS: usize = 9;

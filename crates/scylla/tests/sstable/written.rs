@@ -1,4 +1,5 @@
 //! What is written is read again as it was, and found where it is.
+#![allow(clippy::cast_possible_wrap, reason = "numbers here are small")]
 
 use std::path::Path;
 use std::sync::Arc;

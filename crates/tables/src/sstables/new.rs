@@ -113,7 +113,7 @@ impl NewSstables {
     ///
     /// # Errors
     ///
-    /// `Io` with [`AlreadyExists`](Detail::AlreadyExists) if something is there; `Unsupported` for a path of an object store; `Misuse`
+    /// `Io` if something is there; `Unsupported` for a path of an object store; `Misuse`
     /// for a path without a name.
     pub fn new(path: impl AsRef<Path>, options: NewSstablesOptions) -> Result<NewSstables> {
         let path = path.as_ref().to_path_buf();
@@ -132,7 +132,9 @@ impl NewSstables {
             Err(error) => error.kind() == std::io::ErrorKind::NotFound,
         };
         if !is_free {
-            return Err(about(Error::io("already exists").with(Detail::AlreadyExists)));
+            return Err(about(Error::io(
+                "there is something already: SSTables go to a new directory, or an empty one",
+            )));
         }
         options.write()?;
         Ok(NewSstables {
@@ -464,9 +466,6 @@ fn sync(directory: &Path) -> std::io::Result<()> {
 fn failed(path: &Path, error: &std::io::Error) -> Error {
     let made = Error::io(error.to_string());
     let made = match error.kind() {
-        std::io::ErrorKind::AlreadyExists | std::io::ErrorKind::DirectoryNotEmpty => {
-            made.with(Detail::AlreadyExists)
-        }
         std::io::ErrorKind::PermissionDenied => made.with(Detail::PermissionDenied),
         std::io::ErrorKind::NotFound => made.with(Detail::NotFound),
         _ => made,

@@ -159,8 +159,7 @@ impl SstableWriter {
     fn begin_entry(&mut self, budget: &mut Budget<'_>) -> Result<bool> {
         // A row may go on in the batches after this one.
         let mut count = 1;
-        loop {
-            let Some(part) = self.parts.get(count - 1) else { break };
+        while let Some(part) = self.parts.get(count - 1) {
             let last = part.batch.entries.kinds.len() == if count == 1 { part.entry + 1 } else { 1 };
             if !part.batch.is_open || !last {
                 break;

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use marquetry_base::cast::{bits_i64, u64_of, usize_of};
 use marquetry_base::{Budget, Price, Release, Segmented};
 
-use super::out::Out;
+use super::out::{COPY_PRICE, Out};
 use crate::sstable::toc::Component;
 use crate::sstable::version::Version;
 
@@ -95,7 +95,7 @@ impl Filter {
         let bytes = usize_of(words * 8).unwrap_or(usize::MAX);
         while self.words.len() * SLICE_BYTES < bytes {
             self.words.push(alloc::vec![0; SLICE_BYTES.min(bytes - self.words.len() * SLICE_BYTES)]);
-            budget.charge(super::COPY_PRICE, SLICE_BYTES, 1);
+            budget.charge(COPY_PRICE, SLICE_BYTES, 1);
             if budget.is_spent() {
                 return false;
             }

@@ -48,7 +48,7 @@ use self::clustering::{Clustering, ClusteringOrder};
 use self::collector::Collector;
 use self::comparable::Comparable;
 use self::filter::Filter;
-use self::out::Out;
+use self::out::{COPY_PRICE, Out};
 use self::rows::{Part, RowLayout, RowWriter};
 use self::sink::Sink;
 use self::statistics::Parts;
@@ -62,8 +62,6 @@ use super::version::IndexKind;
 
 pub use options::{WRITTEN_VERSIONS, WriteCompression, WriteOptions};
 
-/// The price of bytes that are copied, and of a piece of them.
-const COPY_PRICE: Price = Price { kib: 150, kilovalue: 20 << 10 };
 /// The price of a partition, and of its key's bytes, which are hashed twice.
 const PARTITION_PRICE: Price = Price { kib: 3 << 10, kilovalue: 400 << 10 };
 /// The price of a row's clustering values, which are compared, and of the row.

@@ -3,12 +3,12 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use marquetry_base::{Budget, Bytes};
+use marquetry_base::{Budget, Bytes, Price};
 
 use crate::sstable::toc::Component;
 
-use super::COPY_PRICE;
-
+/// The price of bytes that are copied, and of a piece of them.
+pub(super) const COPY_PRICE: Price = Price { kib: 150, kilovalue: 20 << 10 };
 /// Pieces are put together up to this many bytes, which saves the host calls.
 const TOGETHER_BYTES: usize = 128 << 10;
 
