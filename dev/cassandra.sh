@@ -21,6 +21,7 @@
 #
 # Everything a server writes is in its DIR (conf, data, log, pid). The jars are kept in MARQUETRY_CASSANDRA_JARS
 # (${XDG_CACHE_HOME:-~/.cache}/marquetry/cassandra-VERSION unless set). START_SECONDS (120) bounds the start.
+# COMPATIBILITY=NONE starts a server that reads and imports SSTables of the versions oa and da.
 set -euo pipefail
 
 version=5.0.9
@@ -95,6 +96,7 @@ start() {
   flock 9
   choose_ports
   configure
+  [ -z "${COMPATIBILITY:-}" ] || echo "storage_compatibility_mode: $COMPATIBILITY" >>"$dir/conf/cassandra.yaml"
   launch
   await_ready
   exec 9>&-

@@ -3,6 +3,7 @@
 mod cluster;
 mod copying;
 mod file;
+mod sstables;
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
@@ -16,6 +17,7 @@ use marquetry::{DestinationOptions, OptionGroup, Target};
 use cluster::ClusterArgs;
 pub(crate) use copying::{Copying, summary};
 use file::FileArgs;
+use sstables::SstableOutputArgs;
 
 use crate::args::{RowArgs, ThreadArgs};
 use crate::cql;
@@ -27,7 +29,7 @@ use crate::target::{self, Given, To};
 // No `Debug`: an address may hold a password.
 #[derive(Args)]
 #[command(
-    override_usage = "marquetry copy [OPTIONS] <FILE>... cql://HOST/KEYSPACE.TABLE\n       marquetry copy [OPTIONS] <FILE>... TO.parquet|TO.csv|TO.jsonl\n       marquetry copy [OPTIONS] <FILE>... DIRECTORY/\n       marquetry copy [OPTIONS] <FILE>... - --to FORMAT\n       marquetry copy [OPTIONS] cql://HOST/KEYSPACE.TABLE TO",
+    override_usage = "marquetry copy [OPTIONS] <FILE>... cql://HOST/KEYSPACE.TABLE\n       marquetry copy [OPTIONS] <FILE>... TO.parquet|TO.csv|TO.jsonl\n       marquetry copy [OPTIONS] <FILE>... DIRECTORY/\n       marquetry copy [OPTIONS] <FILE>... sstable:DIR\n       marquetry copy [OPTIONS] <FILE>... - --to FORMAT\n       marquetry copy [OPTIONS] cql://HOST/KEYSPACE.TABLE TO",
     long_about = "Copy Parquet files into a table of a live ScyllaDB or Cassandra cluster, or into a Parquet file or a directory of them, or into CSV, TSV or JSON lines.
 
 With --create, the table is created, and with it the user-defined types for groups. Otherwise it must exist, with columns of the same \
@@ -41,6 +43,9 @@ TSV and JSON lines are copied like Parquet files; see --from and --schema.
 SSTables (sstable:DIR), and Parquet files made of them by --mapping full, are loaded as the writes that they are: with write times, TTLs \
 and deletions. The key, the types and their order are those of the table, so --create needs no --key. What has expired is deleted. \
 With options that change columns or keys, rows are loaded as a SELECT returns them (--mapping logical). Counters cannot be loaded.
+
+New SSTables (sstable:DIR as the destination) are made of other SSTables and of Parquet files with the mapping full, in the \
+version that --format names. `nodetool import` loads the directory into Cassandra, and `nodetool refresh --load-and-stream` into ScyllaDB.
 
 A file appears under its name only when it is complete and on disk; an existing file is not replaced without --overwrite. \
 What replaces another has its mode, and its owner and group if permitted; symbolic links are followed. Values \
@@ -77,6 +82,7 @@ Examples:
   marquetry copy trips.parquet by-day/ --partition-by day --sort trip
   marquetry copy trips/ trips.csv.gz
   marquetry copy sstable:data/ks/trips-f34b6ff0 cql://localhost/ks.trips --create
+  marquetry copy 'backup/*.parquet' sstable:restored/ --format da
   marquetry copy trips.parquet - --to jsonl | jq .fare"
 )]
 pub(crate) struct Copy {
@@ -84,7 +90,7 @@ pub(crate) struct Copy {
     /// cql://HOST/KEYSPACE.TABLE), then the destination
     ///
     /// The destination is cql://[USER[:PASSWORD]@]HOST[:PORT][,HOST[:PORT]…]/KEYSPACE.TABLE, a path that ends
-    /// in .parquet, .csv, .tsv or .jsonl (also before .gz, .bz2 and .zst), a path that ends in / or is a directory, or - for
+    /// in .parquet, .csv, .tsv or .jsonl (also before .gz, .bz2 and .zst), a path that ends in / or is a directory, sstable:DIR for new SSTables, or - for
     /// standard output, with --to. Paths can be those of object stores: s3://BUCKET/KEY, az://CONTAINER/KEY,
     /// gs://BUCKET/KEY (not tried with a real server); sources can be https:// URLs, too, and sstable:DIR: the SSTables of a table.
     #[arg(value_name = "FILE… TO", required = true)]
@@ -103,6 +109,9 @@ pub(crate) struct Copy {
 
     #[command(flatten)]
     file: FileArgs,
+
+    #[command(flatten)]
+    sstables: SstableOutputArgs,
 
     #[command(flatten)]
     rows: RowArgs,
@@ -144,7 +153,8 @@ impl Copy {
             makes_table: self.cluster.create || target.takes(OptionGroup::CqlText),
             interrupted: &interrupted,
         };
-        let given = self.file.given().chain(self.rows.given()).chain(self.given());
+        let given =
+            self.file.given().chain(self.sstables.given()).chain(self.rows.given()).chain(self.given());
         target::check(&target, given)?;
         let mut options = self.options(&target, &from)?;
         options.store = interrupted.stores();
@@ -166,6 +176,10 @@ impl Copy {
         options.directory.parquet.write.limits = self.rows.table.limits.limits();
         options.text.invalid_utf8 = self.rows.invalid_utf8.into();
         options.text.limits = self.rows.table.limits.limits();
+        if target.takes(OptionGroup::SstableOutput) {
+            let limits = self.rows.table.limits.limits();
+            options.sstables = self.file.compressed(self.sstables.options(limits)?)?;
+        }
         if target.takes(OptionGroup::Cluster) {
             options.cluster = self.cluster.options(from, &self.rows)?;
         }

@@ -60,7 +60,7 @@ fn refused(address: &Address, format: Option<To>, wants_directory: bool) -> Stri
             "standard output needs a format: --to parquet, csv, tsv, jsonl or cql; `marquetry cql` prints CQL".into()
         }
         (_, "cql", _) => "a table of a cluster has no format: leave --to out".into(),
-        (_, "sstable", _) => "copying to SSTables is not supported yet".into(),
+        (_, "sstable", Some(_)) => "SSTables are written without --to; --format says their version".into(),
         (_, scheme @ ("http" | "https"), _) => format!("objects of {scheme}:// can only be read"),
         _ if address.object().is_none() => format!(
             "copying to {}:// is not supported; rows go to files, s3://, gs://, az://, tables of cql:// and standard output (-)",
@@ -72,7 +72,7 @@ fn refused(address: &Address, format: Option<To>, wants_directory: bool) -> Stri
         }
         _ if wants_directory => "end the name in / for a directory".into(),
         _ => "the last argument is where to copy to, and must say what to write: a name that ends in .parquet, .csv, .tsv or .jsonl \
-(--to FORMAT says it of others), a DIRECTORY/, or cql://HOST/KEYSPACE.TABLE"
+(--to FORMAT says it of others), a DIRECTORY/, sstable:DIR, or cql://HOST/KEYSPACE.TABLE"
             .into(),
     }
 }
@@ -97,6 +97,7 @@ fn meant(group: OptionGroup) -> &'static str {
         OptionGroup::CqlText => "CQL text: --to cql",
         OptionGroup::Cluster => "tables of a cluster",
         OptionGroup::Text => "writing CSV and JSON lines",
+        OptionGroup::SstableOutput => "writing SSTables: sstable:DIR",
         OptionGroup::Verify => "files and directories, which can be read again before they appear",
         OptionGroup::Overwrite => "writing Parquet files, CSV and JSON lines",
         _ => "writing Parquet files, text and CQL",
@@ -114,7 +115,7 @@ mod tests {
             other => panic!("{other:?}"),
         };
         assert!(said("-").contains("needs a format") && said("-").contains("marquetry cql"));
-        assert!(said("sstable:data/ks/t").contains("SSTables"));
+        assert!(parse(OsStr::new("sstable:data/ks/t"), Some(To::Csv), false).is_err());
         assert!(said("ftp://host/key").contains("copying to ftp:// is not supported; rows go to files"));
         assert!(said("https://host/a.csv").contains("can only be read"));
         for name in ["out.txt", "s3://bucket/key"] {
@@ -137,6 +138,7 @@ mod tests {
         }
         let secret = said("cql://me:tiger@host/");
         assert!(!secret.contains("tiger") && secret.contains("me:***@host"), "{secret}");
+        assert!(takes("sstable:data/ks/t", OptionGroup::SstableOutput));
         for good in ["cql://me:tiger@host:9042/ks.t", "CQL://host/ks.t"] {
             assert!(takes(good, OptionGroup::Cluster));
         }

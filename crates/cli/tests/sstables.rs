@@ -455,6 +455,38 @@ fn sstables_are_shown() {
         .failed(2, &["--largest and --schema-file are for SSTables"]);
 }
 
+/// New SSTables, of SSTables and of their Parquet file; what has an option, and what is refused.
+#[test]
+fn sstables_are_written() {
+    let folder = Folder::new();
+    let full = folder.path("full.parquet");
+    run(["copy", &address(table()), &full, "-q"]).succeeded();
+    let every: [&[&str]; 4] = [
+        &[],
+        &["--format", "nb", "--codec", "zstd", "--level", "5"],
+        &["--format", "oa", "--codec", "deflate", "--split-at=-4611686018427387904,0"],
+        &["--format", "da", "--codec", "none", "--max-bytes", "1K"],
+    ];
+    for (number, options) in every.iter().enumerate() {
+        let to = address(folder.path(&format!("new{number}")));
+        let said = run([&["copy", &full, &to][..], options].concat()).succeeded();
+        assert!(said.contains("16 rows written to") && said.contains(" files, "), "{said}");
+        // The definition is beside them, so the key's columns have their names.
+        assert_eq!(csv(&[&to]), csv(&[&address(table())]), "{options:?}");
+        let again = run(["copy", &full, &to]);
+        again.failed(1, &["SSTables go to a new directory"]);
+    }
+    let to = address(folder.path("other"));
+    let logical = folder.path("logical.parquet");
+    run(["copy", &address(table()), &logical, "--mapping", "logical", "-q"]).succeeded();
+    run(["copy", &logical, &to]).failed(1, &["the mapping logical"]);
+    run(["copy", &full, &to, "--codec", "brotli"]).failed(2, &["lz4, snappy, deflate or zstd"]);
+    run(["copy", &full, &to, "--bloom", "a"]).failed(2, &["--bloom is for writing Parquet files"]);
+    let text = folder.path("a.csv");
+    run(["copy", &full, &text, "--format", "nb"]).failed(2, &["--format is for writing SSTables"]);
+    assert!(!folder.root().join("other").exists());
+}
+
 #[test]
 fn options_of_sstables_are_for_them() {
     let parquet = common::data("one.parquet");

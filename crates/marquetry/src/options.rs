@@ -8,7 +8,7 @@ use marquetry_scylla::cql::TableName;
 use marquetry_tables::CqlTextOptions;
 use marquetry_tables::files::{FileFormat, FilesOptions};
 use marquetry_tables::parquet::DirectoryOptions;
-use marquetry_tables::sstables::SstablesOptions;
+use marquetry_tables::sstables::{NewSstablesOptions, SstablesOptions};
 use marquetry_tables::text::{Format, TextFormat, TextOptions, TextOutputOptions};
 
 /// How tables are read. Each kind of source takes what concerns it.
@@ -85,6 +85,8 @@ pub struct DestinationOptions {
     pub directory: DirectoryOptions,
     /// How CSV, TSV and JSON lines are written.
     pub text: TextOutputOptions,
+    /// How SSTables are written (`sstable:DIR`).
+    pub sstables: NewSstablesOptions,
     /// The name of the table in CQL text, which is required there.
     pub table: Option<TableName>,
     /// How CQL text is written.
@@ -100,6 +102,7 @@ impl Default for DestinationOptions {
             store: store(),
             directory: DirectoryOptions::default(),
             text: TextOutputOptions::default(),
+            sstables: NewSstablesOptions::default(),
             table: None,
             cql_text: CqlTextOptions::default(),
             #[cfg(feature = "cluster")]
@@ -163,6 +166,8 @@ pub enum OptionGroup {
     Cluster,
     /// How SSTables are read: [`SourceOptions::sstables`].
     Sstables,
+    /// How SSTables are written: [`DestinationOptions::sstables`].
+    SstableOutput,
     /// The order of rows ([`CopyOptions::sort`](marquetry_tables::CopyOptions::sort)).
     Order,
     /// Reading back what was written ([`CopyOptions::verify`](marquetry_tables::CopyOptions::verify)).

@@ -10,6 +10,7 @@ use marquetry::io::blocking::allow_many_files;
 use marquetry::parquet::format::{Compression, Encoding};
 use marquetry::parquet::write::{BloomOptions, PageBloomOptions};
 use marquetry::tables::parquet::ParquetOptions;
+use marquetry::tables::sstables::{Compressor, NewSstablesOptions, WriteCompression};
 use marquetry::tables::{Address, ColumnPath, CopyOptions, Destination, MEMORY_BYTES, SortBy, Written, copy};
 use marquetry::{DestinationOptions, OptionGroup, Target};
 
@@ -24,7 +25,7 @@ use crate::target::Given;
 /// How files are written.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct FileArgs {
-    /// Compression codec [default: snappy]
+    /// Compression codec [default: snappy; of SSTables lz4]
     #[arg(
         long,
         alias = "compression",
@@ -152,12 +153,13 @@ enum CodecName {
     Uncompressed,
     /// Fast
     Snappy,
-    /// Small, but slow
+    /// Small, but slow; of SSTables, Deflate
+    #[value(alias = "deflate")]
     Gzip,
     /// Small and fast
     Zstd,
     /// Fast; older readers lack it
-    #[value(name = "lz4_raw")]
+    #[value(name = "lz4_raw", alias = "lz4")]
     Lz4Raw,
     /// Smallest, but slow
     Brotli,
@@ -176,13 +178,31 @@ impl CodecName {
     }
 }
 
+impl CodecName {
+    /// The compressor of SSTables. `None`: none.
+    fn compressor(self) -> Outcome<Option<Compressor>> {
+        Ok(Some(match self {
+            CodecName::Uncompressed => return Ok(None),
+            CodecName::Snappy => Compressor::Snappy,
+            CodecName::Gzip => Compressor::Deflate,
+            CodecName::Zstd => Compressor::Zstd,
+            CodecName::Lz4Raw => Compressor::Lz4,
+            CodecName::Brotli => {
+                return Err(Failure::usage(
+                    "SSTables are compressed by lz4, snappy, deflate or zstd, or not (none)",
+                ));
+            }
+        }))
+    }
+}
+
 impl FileArgs {
     /// The options that are given, and what they have a meaning for.
     pub(super) fn given(&self) -> impl Iterator<Item = Given> {
-        use OptionGroup::{Directory, Order, Overwrite, Parquet, Verify};
+        use OptionGroup::{Directory, Order, Overwrite, Parquet, SstableOutput, Verify};
         [
-            (self.codec.is_some(), "--codec", &[Parquet][..]),
-            (self.level.is_some(), "--level", &[Parquet]),
+            (self.codec.is_some(), "--codec", &[Parquet, SstableOutput][..]),
+            (self.level.is_some(), "--level", &[Parquet, SstableOutput]),
             (!self.encoding.is_empty(), "--encoding", &[Parquet]),
             (self.bloom.is_some(), "--bloom", &[Parquet]),
             (self.bloom_fpp.is_some(), "--bloom-fpp", &[Parquet]),
@@ -212,6 +232,23 @@ impl FileArgs {
         options.directory.partition_by = list("partition_by", self.partition_by.as_deref())?;
         (options.directory.file_rows, options.directory.file_bytes) = (self.file_rows, self.file_bytes);
         Ok(if self.overwrite { options.overwriting() } else { options })
+    }
+
+    /// The same options with the compression that is asked for.
+    pub(super) fn compressed(&self, mut options: NewSstablesOptions) -> Outcome<NewSstablesOptions> {
+        let compressor = match self.codec {
+            None => Some(Compressor::Lz4),
+            Some(codec) => codec.compressor()?,
+        };
+        if self.level.is_some() && matches!(compressor, None | Some(Compressor::Lz4 | Compressor::Snappy)) {
+            return Err(Failure::usage("--level is for SSTables compressed by zstd or deflate: --codec"));
+        }
+        options.compression = compressor.map(|compressor| {
+            let mut compression = WriteCompression::new(compressor);
+            compression.level = self.level;
+            compression
+        });
+        Ok(options)
     }
 
     /// Copies; returns what is said of it.
@@ -277,7 +314,7 @@ impl FileArgs {
             ));
         }
         let mut what = format!("written to {}: ", printable(name));
-        if target.takes(OptionGroup::Directory) {
+        if target.takes(OptionGroup::Directory) || target.takes(OptionGroup::SstableOutput) {
             let files = plural(written.files, "file");
             what.push_str(&format!("{files}, "));
         }

@@ -29,6 +29,9 @@ const TRAILER_BYTES: usize = 8;
 /// Deflate, no flags, no time, no hint, an unknown system.
 const HEADER: [u8; HEADER_BYTES] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
 
+/// What zlib-rs does not report: a window of twice 32 KiB, two tables, and pending output.
+pub(super) const HELD_BYTES: usize = (64 << 10) + (128 << 10) + (64 << 10) + (64 << 10);
+
 /// The prices of bytes and calls, by level. Measured (`examples/compress.rs`): the longest calls are one that also
 /// writes a block of 16,384 symbols, and one at level 8 with periodic data.
 const PRICE_FASTEST: Price = Price { kib: 14_000, kilovalue: 40_000 << 10 };
@@ -38,7 +41,7 @@ const PRICE_HIGH: Price = Price { kib: 75_000, kilovalue: 60_000 << 10 };
 const PRICE_BEST: Price = Price { kib: 190_000, kilovalue: 60_000 << 10 };
 
 /// The bytes of a chunk and the price of a level: chunks are as large as 250,000 units allow.
-const fn effort(level: i32) -> (usize, Price) {
+pub(super) const fn effort(level: i32) -> (usize, Price) {
     match level {
         ..=1 => (8 << 10, PRICE_FASTEST),
         2..=5 => (8 << 10, PRICE_FAST),
@@ -127,8 +130,7 @@ impl Stream for Gzip {
         uncompressed + uncompressed / 8 + 64 + HEADER_BYTES + TRAILER_BYTES
     }
 
-    /// zlib-rs does not report it: a window of twice 32 KiB, two tables, and pending output.
     fn held_bytes(&self) -> usize {
-        const { (64 << 10) + (128 << 10) + (64 << 10) + (64 << 10) }
+        HELD_BYTES
     }
 }

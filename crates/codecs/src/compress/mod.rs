@@ -10,6 +10,7 @@ mod page;
 mod sequences;
 mod snappy;
 mod stream;
+mod zlib;
 mod zstd;
 
 use hadoop::Hadoop;
@@ -24,9 +25,10 @@ use stream::Streamed;
 pub const fn levels(codec: Codec) -> Option<Levels> {
     match codec {
         Codec::Gzip => Some(gzip::LEVELS),
+        Codec::Zlib => Some(zlib::LEVELS),
         Codec::Zstd => Some(zstd::LEVELS),
         Codec::Brotli => Some(brotli::LEVELS),
-        Codec::Snappy | Codec::Lz4Raw | Codec::Lz4 | Codec::Lzo | Codec::Zlib => None,
+        Codec::Snappy | Codec::Lz4Raw | Codec::Lz4 | Codec::Lzo => None,
     }
 }
 
@@ -36,9 +38,10 @@ pub const fn levels(codec: Codec) -> Option<Levels> {
 pub const fn bounded_level_max(codec: Codec) -> Option<i32> {
     match codec {
         Codec::Gzip => Some(gzip::LEVELS.most),
+        Codec::Zlib => Some(zlib::LEVELS.most),
         Codec::Zstd => Some(zstd::BOUNDED_LEVEL_MAX),
         Codec::Brotli => Some(brotli::BOUNDED_QUALITY_MAX),
-        Codec::Snappy | Codec::Lz4Raw | Codec::Lz4 | Codec::Lzo | Codec::Zlib => None,
+        Codec::Snappy | Codec::Lz4Raw | Codec::Lz4 | Codec::Lzo => None,
     }
 }
 
@@ -53,7 +56,7 @@ pub(crate) fn compressor(codec: Codec, level: Option<i32>) -> Result<Box<dyn Com
         Codec::Zstd => Box::new(Paged::new(Streamed::new(zstd::Zstd::new(level)?))),
         Codec::Brotli => Box::new(Paged::new(Streamed::new(brotli::Brotli::new(level)))),
         Codec::Lzo => return Err(codec.unsupported("compression by LZO, which is only read")),
-        Codec::Zlib => return Err(codec.unsupported("compression by ZLIB, which is only read")),
+        Codec::Zlib => Box::new(Paged::new(Streamed::new(zlib::Zlib::new(level)))),
     })
 }
 

@@ -42,6 +42,7 @@ const DESTINATIONS: &[&DestinationKind] = &[
     &objects::DIRECTORY,
     #[cfg(feature = "object-store")]
     &objects::TEXT,
+    &sstables::DESTINATION,
     &standard::OUTPUT,
 ];
 
@@ -80,6 +81,7 @@ fn unsupported(address: &Address) -> Error {
 /// | `s3://…`, `gs://…`, `az://…` (feature `object-store`) | by their names, as paths | as paths |
 /// | `-` | | standard output |
 /// | `cql://HOST/KEYSPACE.TABLE` (feature `cluster`) | a table of a live cluster | |
+/// | `sstable:DIR` | a new directory of SSTables | |
 ///
 /// ```
 /// use marquetry::{OptionGroup, OutputFormat, Target};
@@ -169,8 +171,8 @@ fn refused(address: &Address, format: Option<OutputFormat>) -> Error {
         (Address::Standard, None) => {
             "standard output needs a format: parquet, csv, tsv, jsonl or cql".to_owned()
         }
-        (Address::Url { scheme, .. }, _) if scheme == "sstable" => {
-            "copying to SSTables is not supported yet".to_owned()
+        (Address::Url { scheme, .. }, Some(format)) if scheme == "sstable" => {
+            format!("SSTables have versions, and the format {format:?} was asked for")
         }
         (Address::Url { scheme, .. }, Some(format)) if scheme == "cql" => {
             format!("a table of a cluster has no format, and {format:?} was asked for")

@@ -163,6 +163,11 @@ pub fn total(value: &[u8]) -> Result<i64> {
     Ok(shards(value)?.fold(0, |sum, shard| sum.wrapping_add(shard.count)))
 }
 
+/// Whether it has shards of Cassandra before 2.1, which are local or remote ones. False for what is not a counter's.
+pub(super) fn has_legacy_shards(value: &[u8]) -> bool {
+    sorted(value).is_ok_and(|shards| shards.iter().any(|(_, kind)| *kind != Kind::Global))
+}
+
 /// A value of a counter that comes to this: one global shard, of no node.
 pub fn of_total(count: i64) -> Vec<u8> {
     written(&[(Shard { node: [0; 16], clock: 1, count }, Kind::Global)])

@@ -143,6 +143,11 @@ impl MarshalType {
         }
     }
 
+    /// Its name as servers write it: each class with its package.
+    pub fn qualified(&self) -> impl fmt::Display + '_ {
+        Qualified(self)
+    }
+
     /// The type in CQL. `None` for what CQL cannot name: composites, nothing, and names that are none in CQL.
     pub fn cql(&self) -> Option<CqlType> {
         let boxed = |inner: &MarshalType| inner.cql().map(Box::new);
@@ -169,40 +174,82 @@ impl MarshalType {
 /// The name of the class, without its package, as [`MarshalType::parse`] reads it.
 impl fmt::Display for MarshalType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let members = |f: &mut fmt::Formatter<'_>, class: &str, members: &[MarshalType]| {
-            for (number, member) in members.iter().enumerate() {
-                f.write_str(if number == 0 { class } else { "," })?;
-                member.fmt(f)?;
+        print(self, "", f)
+    }
+}
+
+/// A type that prints its classes with their package.
+struct Qualified<'a>(&'a MarshalType);
+
+impl fmt::Display for Qualified<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        print(self.0, PACKAGE, f)
+    }
+}
+
+/// Prints a type, with this before each class.
+fn print(kind: &MarshalType, package: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let members = |f: &mut fmt::Formatter<'_>, members: &[&MarshalType]| {
+        for (number, member) in members.iter().enumerate() {
+            f.write_str(if number == 0 { "(" } else { "," })?;
+            print(member, package, f)?;
+        }
+        f.write_str(")")
+    };
+    let all = |f: &mut fmt::Formatter<'_>, of: &[MarshalType]| members(f, &of.iter().collect::<Vec<_>>());
+    f.write_str(package)?;
+    match kind {
+        MarshalType::Native(native) => {
+            // Of two classes of a type, the newer one comes later.
+            let class = NATIVE.iter().rfind(|(_, known)| known == native);
+            f.write_str(class.map_or("BytesType", |(class, _)| class))
+        }
+        MarshalType::Empty => f.write_str("EmptyType"),
+        MarshalType::List(element) => {
+            f.write_str("ListType")?;
+            members(f, &[element])
+        }
+        MarshalType::Set(element) => {
+            f.write_str("SetType")?;
+            members(f, &[element])
+        }
+        MarshalType::Map(key, value) => {
+            f.write_str("MapType")?;
+            members(f, &[key, value])
+        }
+        MarshalType::Tuple(of) => {
+            f.write_str("TupleType")?;
+            all(f, of)
+        }
+        MarshalType::User { keyspace, name, fields } => {
+            write!(f, "UserType({keyspace},")?;
+            hex(f, name)?;
+            for (name, kind) in fields {
+                f.write_str(",")?;
+                hex(f, name)?;
+                f.write_str(":")?;
+                print(kind, package, f)?;
             }
             f.write_str(")")
-        };
-        match self {
-            MarshalType::Native(native) => {
-                // Of two classes of a type, the newer one comes later.
-                let class = NATIVE.iter().rfind(|(_, known)| known == native);
-                f.write_str(class.map_or("BytesType", |(class, _)| class))
-            }
-            MarshalType::Empty => f.write_str("EmptyType"),
-            MarshalType::List(element) => write!(f, "ListType({element})"),
-            MarshalType::Set(element) => write!(f, "SetType({element})"),
-            MarshalType::Map(key, value) => write!(f, "MapType({key},{value})"),
-            MarshalType::Tuple(all) => members(f, "TupleType(", all),
-            MarshalType::User { keyspace, name, fields } => {
-                write!(f, "UserType({keyspace},")?;
-                hex(f, name)?;
-                for (name, kind) in fields {
-                    f.write_str(",")?;
-                    hex(f, name)?;
-                    write!(f, ":{kind}")?;
-                }
-                f.write_str(")")
-            }
-            MarshalType::Vector(element, count) => write!(f, "VectorType({element},{count})"),
-            MarshalType::Frozen(inner) => write!(f, "FrozenType({inner})"),
-            MarshalType::Reversed(inner) => write!(f, "ReversedType({inner})"),
-            MarshalType::Composite(all) => members(f, "CompositeType(", all),
-            MarshalType::DynamicComposite(parameters) => write!(f, "DynamicCompositeType{parameters}"),
         }
+        MarshalType::Vector(element, count) => {
+            f.write_str("VectorType(")?;
+            print(element, package, f)?;
+            write!(f, ",{count})")
+        }
+        MarshalType::Frozen(inner) => {
+            f.write_str("FrozenType")?;
+            members(f, &[inner])
+        }
+        MarshalType::Reversed(inner) => {
+            f.write_str("ReversedType")?;
+            members(f, &[inner])
+        }
+        MarshalType::Composite(of) => {
+            f.write_str("CompositeType")?;
+            all(f, of)
+        }
+        MarshalType::DynamicComposite(parameters) => write!(f, "DynamicCompositeType{parameters}"),
     }
 }
 
@@ -432,7 +479,17 @@ mod tests {
             "DynamicCompositeType(b=>BytesType,a=>AsciiType)",
         ] {
             assert_eq!(parse(text).to_string(), text);
+            assert_eq!(parse(&parse(text).qualified().to_string()), parse(text));
         }
+    }
+
+    #[test]
+    fn servers_write_packages() {
+        let of = parse("MapType(UTF8Type,FrozenType(UserType(Ks,61,62:VectorType(FloatType,3))))");
+        assert_eq!(
+            of.qualified().to_string().replace(PACKAGE, "."),
+            ".MapType(.UTF8Type,.FrozenType(.UserType(Ks,61,62:.VectorType(.FloatType,3))))"
+        );
     }
 
     #[test]

@@ -12,6 +12,8 @@
 //! [`FilterReader`](filter::FilterReader) says whether a key may be there at all, and
 //! [`ScyllaMetadataReader`](scylla_metadata::ScyllaMetadataReader) how ScyllaDB calls the columns of the key.
 //!
+//! A [`SstableWriter`](write::SstableWriter) makes an SSTable of batches of writes.
+//!
 //! A [`Merger`](merge::Merger) makes one stream of batches of those of many SSTables, or of what is alive in them.
 //!
 //! [`FileName`] says which component a file is, and the [`Version`] of the format.
@@ -36,6 +38,7 @@ mod definition;
 mod dropped;
 mod elements;
 pub mod filter;
+mod flags;
 pub mod index;
 pub mod marshal;
 pub mod merge;
@@ -46,6 +49,7 @@ mod toc;
 mod token;
 mod version;
 pub mod vint;
+pub mod write;
 
 pub use chunks::Packing;
 pub(crate) use data::fill::{push_empty, push_value};

@@ -26,6 +26,9 @@ pub enum IndexKind {
 }
 
 impl Version {
+    /// The version `me`: what all servers of the last years read, Cassandra from 3.11 on and ScyllaDB from 5.0 on.
+    pub const ME: Version = Version(*b"me");
+
     /// The version that two letters name.
     ///
     /// # Errors

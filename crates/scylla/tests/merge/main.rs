@@ -11,11 +11,16 @@ mod files;
 mod fixtures;
 mod form;
 mod hand;
+mod imported;
 mod large;
 mod model;
 mod random;
 mod read;
 mod real;
+#[path = "../sstable/writing.rs"]
+#[allow(dead_code, reason = "shared with the tests of the reader, which use more of it")]
+mod writing;
+mod written;
 
 use std::sync::Arc;
 

@@ -219,6 +219,19 @@ fn mix(random: &mut Random) -> Mix {
     }
 }
 
+/// An SSTable of random writes; its batches, cut at random.
+pub(crate) fn flush(seed: u64) -> (Sstable, bool, Vec<marquetry_scylla::sstable::batch::MutationBatch>) {
+    let mut random = Random::new(seed);
+    let is_counter = random.one_in(4);
+    let mix =
+        Mix { is_counter, has_shadowables: !is_counter && random.one_in(3), keys: 200, ..mix(&mut random) };
+    let mix = if is_counter { Mix { has_ttls: false, ..mix } } else { mix };
+    let writes: Vec<_> = (0..1 + random.below(120)).map(|_| write(&mut random, mix)).collect();
+    let sstable = merge_all(&[flushed(&writes, mix)], is_counter);
+    let batches = batches(&mut random, std::slice::from_ref(&sstable), mix).remove(0);
+    (sstable, is_counter, batches)
+}
+
 /// Writes that memtables have merged, as flushes of Cassandra are. What comes out is exactly what one memtable would have had.
 #[test]
 fn flushes_come_to_what_was_written() {

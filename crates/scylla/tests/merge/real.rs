@@ -19,38 +19,42 @@ use crate::random::Random;
 use crate::read::read;
 
 /// A server of the test's own, which is stopped when it is dropped.
-struct Server {
+pub(crate) struct Server {
     script: PathBuf,
     directory: PathBuf,
 }
 
 impl Server {
-    fn start() -> Option<Server> {
+    /// A server with a directory of this name, which reads all versions of the format.
+    pub(crate) fn start(name: &str) -> Option<Server> {
         // Where this is, Cassandra is, too.
         let script = marquetry_testing::sstabledump()?;
-        let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("merge-cassandra");
+        let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         let server = Server { script, directory };
         server.stop();
         let _ = std::fs::remove_dir_all(server.directory.join("data"));
-        let start = server.script("start").status();
+        let start = server.script("start").env("COMPATIBILITY", "NONE").status();
         assert!(start.is_ok_and(|status| status.success()), "Cassandra did not start");
         Some(server)
     }
 
-    fn script(&self, command: &str) -> Command {
+    pub(crate) fn script(&self, command: &str) -> Command {
         let mut script = Command::new(&self.script);
         script.arg(command).arg(&self.directory);
         script
     }
 
-    fn connect(&self) -> Connection {
+    pub(crate) fn connect(&self) -> Connection {
         let output = self.script("where").output().expect("a script");
         Connection::open(std::str::from_utf8(&output.stdout).expect("text").trim())
     }
 
-    fn flush(&self) {
-        let status = self.script("nodetool").args(["flush", "merged"]).status();
-        assert!(status.is_ok_and(|status| status.success()), "nodetool flush");
+    /// Runs nodetool.
+    pub(crate) fn nodetool(&self, arguments: &[&str]) {
+        let output = self.script("nodetool").args(arguments).output().expect("a script");
+        let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let (out, errors) = (said(&output.stdout), said(&output.stderr));
+        assert!(output.status.success(), "nodetool {arguments:?}: {out}{errors}");
     }
 
     fn stop(&self) {
@@ -58,7 +62,7 @@ impl Server {
     }
 
     /// The SSTables of a table.
-    fn files(&self, table: &str) -> Vec<PathBuf> {
+    pub(crate) fn files(&self, table: &str) -> Vec<PathBuf> {
         let is_of = |path: &PathBuf| {
             let folder = path.parent().and_then(Path::file_name).expect("a folder").to_string_lossy();
             folder.starts_with(&format!("{table}-"))
@@ -77,10 +81,11 @@ const TABLES: usize = 8;
 const COUNTERS: usize = 2;
 const FLUSHES: usize = 14;
 const STATEMENTS: usize = 40;
-const UNCOMPACTED: &str = "compaction = {'class': 'SizeTieredCompactionStrategy', 'enabled': 'false'}";
+pub(crate) const UNCOMPACTED: &str =
+    "compaction = {'class': 'SizeTieredCompactionStrategy', 'enabled': 'false'}";
 
 /// A statement about a table with everything, of which much is at the same place and time.
-fn statement(random: &mut Random, table: &str) -> String {
+pub(crate) fn statement(random: &mut Random, table: &str) -> String {
     let small = |random: &mut Random, bound: u64| random.below(bound);
     let first = |random: &mut Random| i32::try_from(random.below(3)).expect("small") - 1;
     let partition = format!("pk = {}", small(random, 4));
@@ -139,7 +144,7 @@ fn statement(random: &mut Random, table: &str) -> String {
     }
 }
 
-fn counted(random: &mut Random, table: &str) -> String {
+pub(crate) fn counted(random: &mut Random, table: &str) -> String {
     let row = format!("pk = {} AND ck = {}", random.below(3), random.below(3));
     match random.below(12) {
         0 => format!("DELETE a FROM {table} WHERE {row}"),
@@ -230,7 +235,7 @@ fn rows<P: Place>(
 #[test]
 #[ignore = "soak: a Cassandra that flushes often"]
 fn what_is_alive_is_what_a_select_returns() {
-    let Some(server) = Server::start() else { return };
+    let Some(server) = Server::start("merge-cassandra") else { return };
     let mut cql = server.connect();
     cql.run("CREATE KEYSPACE merged WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}");
     cql.run("CREATE TYPE merged.ut (x int, y text)");
@@ -265,7 +270,7 @@ fn what_is_alive_is_what_a_select_returns() {
         }
         // Some tables are not flushed as often.
         if flush % 2 == 1 || random.below(2) == 0 || flush + 1 == FLUSHES {
-            server.flush();
+            server.nodetool(&["flush", "merged"]);
         }
     }
     std::thread::sleep(Duration::from_secs(3));

@@ -20,6 +20,8 @@ mod random;
 mod scylla_chunks;
 mod soak;
 mod values;
+mod writing;
+mod written;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

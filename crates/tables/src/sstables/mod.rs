@@ -1,4 +1,4 @@
-//! SSTables as a source: what Cassandra and ScyllaDB keep a table in, read without a server.
+//! SSTables as a source and as a destination: what Cassandra and ScyllaDB keep a table in, read and written without a server.
 
 mod component;
 mod components;
@@ -7,6 +7,7 @@ mod describe;
 mod find;
 mod index;
 mod largest;
+mod new;
 mod options;
 mod origin;
 mod rows;
@@ -26,6 +27,9 @@ pub use describe::{
 };
 pub use largest::{LargePartition, largest_partitions};
 pub use marquetry_scylla::bridge::mutations::MutationMapping;
+pub use marquetry_scylla::sstable::compression_info::Compressor;
+pub use marquetry_scylla::sstable::write::WriteCompression;
+pub use new::{NewSstables, NewSstablesOptions};
 pub use options::{Definition, SstablesOptions, time_at};
 pub use source::Sstables;
 

@@ -14,6 +14,7 @@ pub const MEASURED_IN: &[&str] = &[
     "crates/scylla/examples/mutation_mapping.rs",
     "crates/scylla/examples/sstable_merge.rs",
     "crates/scylla/examples/sstable_scan.rs",
+    "crates/scylla/examples/sstable_write.rs",
     "crates/scylla/examples/tables/mod.rs",
 ];
 

@@ -20,6 +20,11 @@ use crate::sstable::batch::{
     Continues, Deletion, EntryKind, Expiry, MutationBatch, NO_DELETION_TIME, NO_TIMESTAMP, Values, number_of,
 };
 use crate::sstable::elements::{Cursor, Fault};
+use crate::sstable::flags::{
+    END_OF_PARTITION, EXPIRES_AS_ROW, HAS_ALL_COLUMNS, HAS_COMPLEX_DELETION, HAS_DELETION,
+    HAS_EXTENDED_FLAGS, HAS_ROW_TIMESTAMP, HAS_SHADOWABLE, HAS_TIMESTAMP, HAS_TTL, IS_DELETED, IS_EMPTY,
+    IS_EXPIRING, IS_MARKER, IS_SHADOWABLE, IS_STATIC,
+};
 
 /// The most entries of a batch, and the most partitions.
 pub(super) const BATCH_ENTRIES: usize = 8192;
@@ -29,28 +34,6 @@ pub(super) const BATCH_BYTES: u64 = 512 << 10;
 const SLICE_ELEMENTS: usize = 512;
 /// The longest value that is not read in parts.
 const VALUE_BYTES_WHOLE: u64 = 4 << 10;
-
-// Flags of what a partition consists of (`UnfilteredSerializer.java`).
-const END_OF_PARTITION: u8 = 0x01;
-const IS_MARKER: u8 = 0x02;
-const HAS_TIMESTAMP: u8 = 0x04;
-const HAS_TTL: u8 = 0x08;
-const HAS_DELETION: u8 = 0x10;
-const HAS_ALL_COLUMNS: u8 = 0x20;
-const HAS_COMPLEX_DELETION: u8 = 0x40;
-const HAS_EXTENDED_FLAGS: u8 = 0x80;
-const IS_STATIC: u8 = 0x01;
-const IS_SHADOWABLE: u8 = 0x02;
-/// ScyllaDB's: a deletion of its own, which is shadowable.
-const HAS_SHADOWABLE: u8 = 0x80;
-
-// Flags of a cell (`Cell.java`).
-const IS_DELETED: u8 = 0x01;
-const IS_EXPIRING: u8 = 0x02;
-const IS_EMPTY: u8 = 0x04;
-const HAS_ROW_TIMESTAMP: u8 = 0x08;
-const HAS_ROW_TTL: u8 = 0x10;
-const EXPIRES_AS_ROW: u8 = IS_EXPIRING | HAS_ROW_TTL;
 
 /// A parser of partitions.
 #[derive(Debug)]

@@ -17,6 +17,7 @@ use marquetry_base::{Budget, RELEASE_PRICE, Release};
 use super::marshal::MarshalType;
 
 pub use read::StatisticsReader;
+pub(in crate::sstable) use read::{DELETION_TIME_EPOCH, TIMESTAMP_EPOCH};
 
 /// What Statistics.db holds.
 #[derive(Debug, Clone, PartialEq)]

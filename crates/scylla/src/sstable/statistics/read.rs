@@ -16,8 +16,8 @@ use crate::sstable::marshal::MarshalType;
 use crate::sstable::version::Version;
 
 /// Microseconds and seconds of 2015-09-22T00:00:00Z: what the least times are stored as differences from (`EncodingStats.java`).
-const TIMESTAMP_EPOCH: i64 = 1_442_880_000_000_000;
-const DELETION_TIME_EPOCH: u32 = 1_442_880_000;
+pub(in crate::sstable) const TIMESTAMP_EPOCH: i64 = 1_442_880_000_000_000;
+pub(in crate::sstable) const DELETION_TIME_EPOCH: u32 = 1_442_880_000;
 
 /// The most components: Cassandra and ScyllaDB have four.
 const COMPONENTS_MAX: u32 = 16;

@@ -1,0 +1,76 @@
+//! Rows into SSTables.
+
+use std::num::NonZeroU64;
+
+use clap::{Args, ValueEnum};
+
+use marquetry::tables::sstables::NewSstablesOptions;
+use marquetry::{OptionGroup, base::Limits};
+
+use crate::failure::Outcome;
+use crate::numbers::parse_bytes;
+use crate::target::Given;
+
+/// How SSTables are written.
+#[derive(Debug, Clone, Default, Args)]
+pub(super) struct SstableOutputArgs {
+    /// Version of new SSTables [default: me]
+    #[arg(long, value_enum, value_name = "VERSION", help_heading = "SSTables")]
+    format: Option<SstableVersion>,
+
+    /// Approximate size of a new SSTable [default: 4G]
+    #[arg(long, value_parser = parse_bytes::<NonZeroU64>, value_name = "BYTES", help_heading = "SSTables")]
+    max_bytes: Option<NonZeroU64>,
+
+    /// Tokens at which another new SSTable begins: none has partitions on both sides of one
+    #[arg(
+        long,
+        value_name = "TOKEN,…",
+        value_delimiter = ',',
+        allow_hyphen_values = true,
+        help_heading = "SSTables"
+    )]
+    split_at: Vec<i64>,
+}
+
+/// The versions that are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum SstableVersion {
+    /// For Cassandra 3.11 and later, and ScyllaDB 5.0 and later
+    Me,
+    /// For Cassandra 4.0 and later
+    Nb,
+    /// For Cassandra 5.0
+    Oa,
+    /// For Cassandra 5.0, with indexes that are tries
+    Da,
+}
+
+impl SstableOutputArgs {
+    /// The options that are given, and what they have a meaning for.
+    pub(super) fn given(&self) -> impl Iterator<Item = Given> {
+        let groups = &[OptionGroup::SstableOutput][..];
+        [
+            (self.format.is_some(), "--format"),
+            (self.max_bytes.is_some(), "--max-bytes"),
+            (!self.split_at.is_empty(), "--split-at"),
+        ]
+        .into_iter()
+        .filter_map(move |(is_given, name)| is_given.then_some((name, groups)))
+    }
+
+    /// How they are written, but for their compression.
+    pub(super) fn options(&self, limits: Limits) -> Outcome<NewSstablesOptions> {
+        let mut options = match self.format {
+            None => NewSstablesOptions::default(),
+            Some(SstableVersion::Me) => NewSstablesOptions::new("me")?,
+            Some(SstableVersion::Nb) => NewSstablesOptions::new("nb")?,
+            Some(SstableVersion::Oa) => NewSstablesOptions::new("oa")?,
+            Some(SstableVersion::Da) => NewSstablesOptions::new("da")?,
+        };
+        options.bytes_max = self.max_bytes.map(NonZeroU64::get).or(options.bytes_max);
+        options.split_at.clone_from(&self.split_at);
+        options.limits = limits;
+        Ok(options)
+    }
+}

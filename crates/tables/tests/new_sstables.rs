@@ -1,0 +1,116 @@
+//! SSTables as a destination: what is copied there is there, complete, or nothing is.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use marquetry_base::ErrorKind;
+use marquetry_tables::files::{Files, FilesOptions};
+use marquetry_tables::parquet::{NewParquetFile, ParquetOptions};
+use marquetry_tables::sstables::{
+    Compressor, MutationMapping, NewSstables, NewSstablesOptions, Sstables, SstablesOptions, WriteCompression,
+};
+use marquetry_tables::{CopyOptions, Destination, DiffOptions, Source, copy, diff};
+
+/// Small ones that Cassandra wrote, with the tests of the command.
+fn small() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../cli/tests/data/sstables/ks/t-0123456789abcdef0123456789abcdef")
+}
+
+fn open(path: &Path) -> Arc<dyn Source> {
+    Arc::new(Sstables::open(path, &SstablesOptions::default()).unwrap())
+}
+
+fn copied(source: &Arc<dyn Source>, destination: &mut dyn Destination) -> marquetry_base::Result<u64> {
+    copy(source, destination, &CopyOptions::default(), &mut |_| {}).map(|copied| copied.written.files)
+}
+
+fn expect_same(a: &Arc<dyn Source>, b: &Arc<dyn Source>) {
+    let found = diff([a, b], &DiffOptions::default(), &mut |_| {}).unwrap();
+    assert!(found.are_rows_equal() && found.schema.is_none(), "{found:?}");
+}
+
+fn names(path: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(path).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+/// SSTables, the Parquet file of them, and SSTables again: the same rows each time.
+fn check(path: &Path) {
+    let folder = tempfile::tempdir().unwrap();
+    let source = open(path);
+    let file = folder.path().join("full.parquet");
+    copied(&source, &mut NewParquetFile::new(&file, ParquetOptions::default()).unwrap()).unwrap();
+    let parquet: Arc<dyn Source> = Arc::new(Files::open([&file], &FilesOptions::default()).unwrap());
+    let every = [
+        ("me", Some(Compressor::Lz4)),
+        ("nb", Some(Compressor::Deflate)),
+        ("oa", None),
+        ("da", Some(Compressor::Zstd)),
+    ];
+    for (version, compressor) in every {
+        let mut options = NewSstablesOptions::new(version).unwrap();
+        options.compression = compressor.map(WriteCompression::new);
+        let to = folder.path().join(version);
+        let files = copied(&parquet, &mut NewSstables::new(&to, options.clone()).unwrap()).unwrap();
+        let all = names(&to);
+        assert_eq!(files, 8, "{all:?}");
+        assert!(all.iter().filter(|name| name.starts_with(&format!("{version}-1-"))).count() == 8, "{all:?}");
+        expect_same(&source, &open(&to));
+        // Straight from the SSTables, many of them.
+        options.bytes_max = Some(1);
+        options.split_at = vec![-1 << 62, 0, 1 << 62];
+        let to = folder.path().join(format!("{version}-many"));
+        let files = copied(&source, &mut NewSstables::new(&to, options).unwrap()).unwrap();
+        assert!(files >= 16 && files.is_multiple_of(8), "{files}");
+        expect_same(&source, &open(&to));
+    }
+    let hidden: Vec<String> = names(folder.path()).into_iter().filter(|name| name.starts_with('.')).collect();
+    assert!(hidden.is_empty(), "{hidden:?}");
+}
+
+#[test]
+fn rows_of_the_full_mapping_are_sstables_again() {
+    check(&small());
+    let Some(folders) = marquetry_testing::sstables() else { return };
+    for name in ["4.1.10-nb-lz4/mix", "5.0.9-oa-zstd/cnt", "5.0.9-da-none/wide"] {
+        check(&folders[0].join(name));
+    }
+}
+
+#[test]
+fn nothing_is_replaced_and_nothing_half_written_is_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("t");
+    std::fs::create_dir(&to).unwrap();
+    // An empty directory is taken.
+    copied(&open(&small()), &mut NewSstables::new(&to, NewSstablesOptions::default()).unwrap()).unwrap();
+    assert!(names(&to).contains(&"schema.cql".to_string()), "{:?}", names(&to));
+    let error = NewSstables::new(&to, NewSstablesOptions::default()).err().unwrap();
+    assert!(error.kind() == ErrorKind::Io && error.message().contains("a new directory"), "{error}");
+    let mut begun = NewSstables::new(folder.path().join("other"), NewSstablesOptions::default()).unwrap();
+    begun.begin(open(&small()).table()).unwrap();
+    assert_eq!(names(folder.path()).len(), 2);
+    drop(begun);
+    assert_eq!(names(folder.path()), ["t"]);
+    assert_eq!(
+        NewSstables::new("s3://bucket/t", NewSstablesOptions::default()).err().unwrap().kind(),
+        ErrorKind::Unsupported
+    );
+    assert_eq!(NewSstablesOptions::new("mc").unwrap_err().kind(), ErrorKind::Unsupported);
+}
+
+#[test]
+fn rows_that_are_no_writes_are_refused_before_anything_is_created() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut options = SstablesOptions::default();
+    options.mapping = MutationMapping::Logical;
+    let logical: Arc<dyn Source> = Arc::new(Sstables::open(&small(), &options).unwrap());
+    let mut to = NewSstables::new(folder.path().join("t"), NewSstablesOptions::default()).unwrap();
+    let error = copied(&logical, &mut to).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+    assert!(names(folder.path()).is_empty());
+}
