@@ -13,6 +13,7 @@ mod origin;
 mod rows;
 mod scan;
 mod source;
+mod watch;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -32,6 +33,7 @@ pub use marquetry_scylla::sstable::write::WriteCompression;
 pub use new::{NewSstables, NewSstablesOptions};
 pub use options::{Definition, SstablesOptions, time_at};
 pub use source::Sstables;
+pub use watch::{Keep, TablePattern, WatchEvent, WatchOptions, WatchSummary, WatchedFile, watch};
 
 use component::Sstable;
 use definition::{Defined, define};
