@@ -43,6 +43,7 @@ mod lanes;
 mod limit;
 mod names;
 pub mod parquet;
+mod parts;
 mod portions;
 mod project;
 mod reading;
@@ -61,14 +62,17 @@ mod token_range;
 pub use address::{Address, without_secrets};
 pub use bytes_read::BytesRead;
 pub use cancel::Cancel;
-pub use column_stats::{ColumnStats, Distinct, FrequentValue, LeafStats, PlainValue, column_stats};
+pub use column_stats::{
+    ColumnStats, Distinct, DistinctCounter, FrequentValue, LeafStats, PlainValue, column_stats,
+};
 pub use convert::{Rename, convert, rename};
 pub use copy::{Copied, CopyOptions, copy};
 pub use cql_text::{CqlParts, CqlText, CqlTextOptions};
 pub use described::Described;
-pub use destination::{Destination, Wants, Written};
+pub use destination::{Destination, Doing, Wants, Watch, Written};
 pub use diff::{
     ColumnDifference, DiffOptions, Differences, DifferentRow, RowDifferences, RowId, SchemaDifferences, diff,
+    missing,
 };
 pub use filter::Filter;
 pub use filtered::{count, filter};
@@ -76,6 +80,7 @@ pub use key_values::TABLE_SCHEMA_KEY;
 pub use limit::{limit, offset};
 pub use marquetry_text::predicate;
 pub use names::ColumnPath;
+pub use parts::Parts;
 pub use portions::Portions;
 pub use project::project;
 pub use reading::{Reading, ReadingOptions};

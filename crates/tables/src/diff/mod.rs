@@ -2,6 +2,8 @@
 
 mod found;
 mod leaves;
+mod missing;
+mod numbers;
 mod options;
 mod schemas;
 mod sides;
@@ -16,6 +18,7 @@ use marquetry_parquet::schema::Schema;
 
 use crate::Source;
 pub use found::{ColumnDifference, Differences, DifferentRow, RowDifferences, RowId, SchemaDifferences};
+pub use missing::missing;
 pub use options::DiffOptions;
 use schemas::{ColumnPair, VariantPair};
 use sides::{Key, Matched, Side};
@@ -26,7 +29,7 @@ use text::Texts;
 /// * Columns are matched by name, at every level, whatever their order. Their types may differ if their values can be compared
 ///   exactly: integers with all integers, decimals and floats; decimals of any scale; floats of any width; times of any unit,
 ///   adjusted to UTC or not, and INT96; text with text; bytes with text and all else that is held in bytes; UUIDs with
-///   their text. Nullability, and the spelling of lists and maps, make no difference to values.
+///   their text; decimals and varints of CQL that are text, as numbers (but not in a key). Nullability, and the spelling of lists and maps, make no difference to values.
 /// * All NaNs are equal, and 0 equals −0. Lists, and the entries of maps, are compared in order; a VARIANT, wherever it is, as the
 ///   JSON that it stands for.
 /// * Rows are compared in order, or by [key](DiffOptions::key): then both tables are sorted, in bounded memory. Of several rows with
@@ -165,6 +168,16 @@ impl Column {
         }
         Ok(())
     }
+}
+
+/// Marks the rows, among those of the first table that were looked at, that differ in any column.
+fn mark_changed(
+    columns: &mut [Column],
+    sides: &[Side; 2],
+    matched: &Matched,
+    changed: &mut [bool],
+) -> Result<()> {
+    columns.iter_mut().try_for_each(|column| column.mark(sides, matched, changed))
 }
 
 /// Rows that were matched, and what is found in them.

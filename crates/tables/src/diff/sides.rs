@@ -151,6 +151,11 @@ impl Side {
         if let Rows::ByKey(sorting) = &self.rows { sorting.spilled_bytes() } else { 0 }
     }
 
+    /// The batch at hand, all of it.
+    pub(super) fn batch_at_hand(&self) -> Option<Batch> {
+        self.batch.clone()
+    }
+
     /// Rows of the batch at hand that are left.
     pub(super) fn left(&self) -> usize {
         self.batch.as_ref().map_or(0, |batch| batch.rows - self.at)
