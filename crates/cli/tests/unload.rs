@@ -290,3 +290,75 @@ fn vectors_of_any_type_are_loaded() {
     assert!(run(["copy", &a, &b]).succeeded().starts_with("1 row loaded"));
     run(["diff", &a, &b, "--key", "p", "--strict"]).succeeded();
 }
+
+/// Two tables of clusters are matched by their keys as they come, without being sorted.
+#[test]
+fn live_tables_are_compared_in_the_order_of_tokens() {
+    let Some(keyspace) = Keyspace::fresh("marquetry_cli_tokens") else { return };
+    for table in ["a", "b"] {
+        keyspace.run(&format!(
+            "CREATE TABLE marquetry_cli_tokens.{table} (p text, q int, c int, d text, s int static, v int,
+             PRIMARY KEY ((p, q), c, d)) WITH CLUSTERING ORDER BY (c DESC, d ASC)"
+        ));
+        for row in 0..400 {
+            keyspace.run(&format!(
+                "INSERT INTO marquetry_cli_tokens.{table} (p, q, c, d, v) VALUES ('p{}', {}, {row}, 'd', {row})",
+                row % 9,
+                row % 4
+            ));
+        }
+        keyspace.run(&format!("INSERT INTO marquetry_cli_tokens.{table} (p, q, s) VALUES ('alone', 1, 1)"));
+    }
+    let (a, b) = (keyspace.address("a"), keyspace.address("b"));
+    run(["diff", &a, &b]).succeeded();
+    for statement in [
+        "DELETE FROM marquetry_cli_tokens.b WHERE p = 'p3' AND q = 3 AND c = 3",
+        "DELETE FROM marquetry_cli_tokens.b WHERE p = 'p0' AND q = 0",
+        "UPDATE marquetry_cli_tokens.b SET v = -1 WHERE p = 'p1' AND q = 1 AND c = 1 AND d = 'd'",
+        "INSERT INTO marquetry_cli_tokens.b (p, q, c, d) VALUES ('p5', 1, 5, 'e')",
+    ] {
+        keyspace.run(statement);
+    }
+    let lost = 1 + (0..400).filter(|row| row % 36 == 0).count();
+    for more in [&[][..], &["--key", "p,q,c,d"]] {
+        let found = run([&["diff", a.as_str(), b.as_str(), "--json"][..], more].concat());
+        let found: serde_json::Value = serde_json::from_str(&found.out).unwrap();
+        let rows = &found["rows"];
+        assert_eq!(
+            (rows["only_in_a"].as_u64(), rows["only_in_b"].as_u64(), rows["different"].as_u64()),
+            (Some(u64::try_from(lost).unwrap()), Some(1), Some(1)),
+            "{found}"
+        );
+        assert_eq!(found["key"], serde_json::json!(["p", "q", "c", "d"]));
+    }
+    // By another key they are sorted.
+    let found = run(["diff", &a, &b, "--json", "--key", "c,p,q,d"]);
+    assert!(found.out.contains("\"only_in_b\":1"), "{}", found.out);
+    assert!(
+        run(["copy", &a, &b, "--missing-only"]).succeeded().starts_with(&format!("{} rows loaded", lost + 1))
+    );
+    assert!(run(["diff", &a, &b, "--json"]).out.contains("\"only_in_a\":0"));
+}
+
+/// Durations are groups, which CSV cannot have: there they are text, as CQL writes it.
+#[test]
+fn durations_go_to_csv_and_back() {
+    let Some(keyspace) = Keyspace::fresh("marquetry_cli_durations") else { return };
+    for table in ["a", "b"] {
+        keyspace.run(&format!(
+            "CREATE TABLE marquetry_cli_durations.{table} (p int PRIMARY KEY, d duration, e duration, v text)"
+        ));
+    }
+    keyspace.run("INSERT INTO marquetry_cli_durations.a (p, d, e, v) VALUES (1, 1mo2d3h, -5ns, 'x')");
+    keyspace.run("INSERT INTO marquetry_cli_durations.a (p, d) VALUES (2, 12y)");
+    let folder = Folder::new();
+    let (a, b, csv) = (keyspace.address("a"), keyspace.address("b"), folder.path("d.csv"));
+    run(["copy", &a, &csv]).succeeded();
+    let text = std::fs::read_to_string(&csv).unwrap();
+    assert!(text.starts_with("p,d,e,v\n") && text.contains("\n1,1mo2d10800000000000ns,-5ns,x\n"), "{text}");
+    run(["copy", &csv, &b]).succeeded();
+    run(["diff", &a, &b, "--strict"]).succeeded();
+    // In JSON they are what they are.
+    let json = run(["copy", &a, "-", "--to", "jsonl", "--where", "p = 2"]).succeeded();
+    assert!(json.contains("\"d\":{\"months\":144,\"days\":0,\"nanoseconds\":0}"), "{json}");
+}

@@ -147,7 +147,7 @@ mod tests {
         // One that a process left that was killed is no lock.
         fs::write(folder.path().join("load.state.lock"), "").unwrap();
         drop(Lock::take(&path, "state").unwrap());
-        let nowhere = Lock::take(&folder.path().join("no/such/file"), "state").unwrap_err();
+        let nowhere = Lock::take(folder.path().join("no/such/file"), "state").unwrap_err();
         assert_eq!(nowhere.kind(), ErrorKind::Io);
     }
 }

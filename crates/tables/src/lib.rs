@@ -32,6 +32,7 @@ mod destination;
 mod detached;
 mod diff;
 mod digest;
+mod durations;
 mod entries;
 pub mod files;
 mod filter;
@@ -74,6 +75,7 @@ pub use diff::{
     ColumnDifference, DiffOptions, Differences, DifferentRow, RowDifferences, RowId, SchemaDifferences, diff,
     missing,
 };
+pub use durations::durations_as_text;
 pub use filter::Filter;
 pub use filtered::{count, filter};
 pub use key_values::TABLE_SCHEMA_KEY;

@@ -514,8 +514,7 @@ mod tests {
     }
 
     fn run(parts: &mut Parts, source: &Arc<dyn Source>) -> Result<Copied> {
-        let mut options = CopyOptions::default();
-        options.threads = Some(1);
+        let options = CopyOptions { threads: Some(1), ..CopyOptions::default() };
         parts.copy(source, &ParquetOptions::default(), &options, &mut |_| {})
     }
 

@@ -215,6 +215,9 @@ pub struct Table {
     /// What tells it from another table that has had its name before, or has it elsewhere: the identifier that its servers gave it. `None` if
     /// nothing does.
     pub identity: Option<String>,
+    /// Rows come in the order of their partitions' tokens, those of one partition together and in the order of the clustering columns, as the
+    /// [`Described`](crate::Described) table has them.
+    pub is_in_token_order: bool,
 }
 
 /// What is to be known of a table before it is read.
@@ -284,6 +287,7 @@ impl Table {
             key_values: Vec::new(),
             notes: Vec::new(),
             identity: None,
+            is_in_token_order: false,
         }
     }
 

@@ -12,6 +12,7 @@ use marquetry::parquet::write::{BloomOptions, PageBloomOptions};
 use marquetry::tables::parquet::ParquetOptions;
 use marquetry::tables::{
     Address, ColumnPath, Copied, CopyOptions, Destination, MEMORY_BYTES, SortBy, Written, copy,
+    durations_as_text,
 };
 use marquetry::{DestinationOptions, OptionGroup, Target};
 
@@ -259,6 +260,7 @@ impl FileArgs {
             true => super::missing::of(copying, &source, target, options.memory_bytes / 2)?,
             false => source,
         };
+        let source = if target.is_flat_text() { durations_as_text(&source)? } else { source };
         let watch = destination.watch();
         let metrics = copying.metrics(watch.clone())?;
         let mut report = |copied: &Copied| {

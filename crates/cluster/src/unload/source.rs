@@ -330,6 +330,7 @@ fn described(
     let mapper = mapping.mapper(columns)?;
     let mut table = Table::new(name, Arc::clone(mapper.schema()));
     table.key = Key::of_columns(&table.schema, columns);
+    table.is_in_token_order = mapping.kind == MutationMapping::Logical;
     table.key_values = mapper.key_values()?;
     let is_logical = mapping.kind == MutationMapping::Logical;
     let more = [

@@ -14,6 +14,7 @@ mod nested;
 mod rejected;
 mod resumed;
 mod server;
+mod sharded;
 mod stamped;
 mod unloading;
 
@@ -33,6 +34,8 @@ fn on_a_real_cassandra() {
         return;
     };
     let server = server::Server::connect(&cassandra.at);
+        return sharded::all(&server);
+    }
     into::all(&server);
     stamped::all(&server);
     rejected::all(&server);
@@ -41,4 +44,5 @@ fn on_a_real_cassandra() {
     nested::all(&server);
     loading::all(&server);
     unloading::all(&server);
+    sharded::all(&server);
 }

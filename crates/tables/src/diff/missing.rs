@@ -10,6 +10,7 @@ use marquetry_parquet::batch::Batch;
 use super::options::DiffOptions;
 use super::schemas;
 use super::sides::{Key, Matched, Side};
+use super::tokens::TokenOrder;
 use super::{Column, mark_changed};
 use crate::source::with_unknown_rows;
 use crate::subject::named;
@@ -18,7 +19,8 @@ use crate::{Batches, Piece, PieceOptions, Source, Table};
 /// The rows of `source` that `other` lacks, or has with other values in the columns that both have; by the [key](DiffOptions::key), in its
 /// order. It is what makes `other` as `source`, written to it, but for rows that only `other` has.
 ///
-/// Both tables are read and sorted when the piece is opened, in bounded memory. Values are compared as [`diff`](crate::diff()) does.
+/// Both tables are read and sorted when the piece is opened, in bounded memory; tables of clusters, if the types of their key are simple, are
+/// read side by side. Values are compared as [`diff`](crate::diff()) does.
 ///
 /// ```no_run
 /// use std::sync::Arc;
@@ -49,6 +51,7 @@ pub fn missing(
     let tables = [source.table(), other.table()];
     let key = Key::resolve(options, tables)?;
     let key = key.ok_or_else(|| Error::option("key", "rows are matched by a key"))?;
+    let tokens = TokenOrder::of(tables, &options.key);
     let paired = schemas::pair(tables)?;
     if !paired.differences.incomparable.is_empty() {
         let fields = paired.differences.incomparable.iter();
@@ -62,12 +65,14 @@ pub fn missing(
     (table.order, table.bytes) = (Vec::new(), None);
     let pieces = [Piece { first_row: None, ..Piece::of(table.name.clone()) }];
     let [source, other] = [source, other].map(Arc::clone);
-    Ok(Arc::new(Missing { sources: [source, other], key, options: options.clone(), table, pieces }))
+    Ok(Arc::new(Missing { sources: [source, other], key, tokens, options: options.clone(), table, pieces }))
 }
 
 struct Missing {
     sources: [Arc<dyn Source>; 2],
     key: Key,
+    /// Both come in the order of tokens, and need not be sorted.
+    tokens: Option<TokenOrder>,
     options: DiffOptions,
     table: Table,
     pieces: [Piece; 1],
@@ -90,7 +95,9 @@ impl Source for Missing {
         for pair in schemas::pair(tables)?.columns {
             columns.push(Column::new(pair, tables.map(|table| (&table.schema, &*table.name)), &own)?);
         }
-        let side = |side: usize| Side::new(&self.sources[side], Some(&self.key), side, &own, &mut |_| {});
+        let side = |side: usize| {
+            Side::new(&self.sources[side], Some((&self.key, self.tokens.as_ref())), side, &own, &mut |_| {})
+        };
         let sides = [side(0)?, side(1)?];
         let name = self.table.name.clone();
         Ok(Box::new(MissingRows { sides, columns, name, found: None, options: own }))

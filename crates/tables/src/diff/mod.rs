@@ -8,6 +8,7 @@ mod options;
 mod schemas;
 mod sides;
 mod text;
+mod tokens;
 mod values;
 
 use std::sync::Arc;
@@ -23,6 +24,7 @@ pub use options::DiffOptions;
 use schemas::{ColumnPair, VariantPair};
 use sides::{Key, Matched, Side};
 use text::Texts;
+use tokens::TokenOrder;
 
 /// Compares two tables by value.
 ///
@@ -34,6 +36,8 @@ use text::Texts;
 ///   JSON that it stands for.
 /// * Rows are compared in order, or by [key](DiffOptions::key): then both tables are sorted, in bounded memory. Of several rows with
 ///   the same key, the first is compared with the first, and so on. Null keys equal each other.
+/// * Tables of clusters, whose rows come [in the order of tokens](crate::Table::is_in_token_order), are matched by their key as they come, if
+///   the types of its columns are simple: they are not sorted.
 /// * How files are written (encodings, codecs, pages, row groups) makes no difference.
 ///
 /// `report` receives the number of rows passed so far: each row of either table counts when it is compared, and by key also
@@ -68,6 +72,9 @@ pub fn diff(
 ) -> Result<Differences> {
     let tables = sources.map(|source| source.table());
     let paired = schemas::pair(tables)?;
+    let tokens = TokenOrder::of(tables, &options.key);
+    let by_tokens = tokens.as_ref().map(|tokens| DiffOptions { key: tokens.key(), ..options.clone() });
+    let options = by_tokens.as_ref().unwrap_or(options);
     let key = Key::resolve(options, tables)?;
     let mut found = Differences { schema: paired.differences, ..Differences::default() };
     let mut columns = Vec::with_capacity(paired.columns.len());
@@ -79,7 +86,8 @@ pub fn diff(
         passed += rows;
         report(passed);
     };
-    let mut side = |side: usize| Side::new(sources[side], key.as_ref(), side, options, &mut pass);
+    let by = key.as_ref().map(|key| (key, tokens.as_ref()));
+    let mut side = |side: usize| Side::new(sources[side], by, side, options, &mut pass);
     let mut sides = [side(0)?, side(1)?];
     while sides[0].fill()? && sides[1].fill()? {
         options.cancel.check()?;
@@ -119,7 +127,10 @@ pub fn diff(
     }
     found.rows.total = [0, 1].map(|side: usize| found.rows.compared + found.rows.only[side]);
     found.rows.repeated_keys = [sides[0].repeated_keys, sides[1].repeated_keys];
-    found.sorted_by_way_of = key.as_ref().map(|_| sides[0].spilled_bytes() + sides[1].spilled_bytes());
+    found.sorted_by_way_of = key
+        .as_ref()
+        .filter(|_| tokens.is_none())
+        .map(|_| sides[0].spilled_bytes() + sides[1].spilled_bytes());
     found.key = key.map(|key| key.schemas);
     let differs = |difference: &ColumnDifference| difference.rows > 0;
     found.values = columns.into_iter().map(|column| column.difference).filter(differs).collect();
