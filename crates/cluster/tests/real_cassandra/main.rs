@@ -34,8 +34,6 @@ fn on_a_real_cassandra() {
         return;
     };
     let server = server::Server::connect(&cassandra.at);
-        return sharded::all(&server);
-    }
     into::all(&server);
     stamped::all(&server);
     rejected::all(&server);
