@@ -18,6 +18,7 @@
 #          --storage-port P  gossip port;  the first free one from 9042, 7000 and 7199 up,
 #          --jmx-port P      JMX port;     so that several servers can run side by side
 #          --heap SIZE       the heap, 512m unless given
+#          --yaml FILE       more of cassandra.yaml, such as client_encryption_options
 #
 # Everything a server writes is in its DIR (conf, data, log, pid). The jars are kept in MARQUETRY_CASSANDRA_JARS
 # (${XDG_CACHE_HOME:-~/.cache}/marquetry/cassandra-VERSION unless set). START_SECONDS (120) bounds the start.
@@ -58,7 +59,7 @@ enter() {
   dir=$(mkdir -p "$1" && cd "$1" && pwd -P)
 }
 
-address=127.0.0.1 port='' storage_port='' jmx_port='' heap=512m
+address=127.0.0.1 port='' storage_port='' jmx_port='' heap=512m yaml=''
 options() {
   while [ $# -gt 0 ]; do
     [ $# -ge 2 ] || fail "$1 needs a value"
@@ -68,6 +69,7 @@ options() {
       --storage-port) storage_port=$2 ;;
       --jmx-port) jmx_port=$2 ;;
       --heap) heap=$2 ;;
+      --yaml) yaml=$2 ;;
       *) fail "unknown option '$1'" ;;
     esac
     shift 2
@@ -276,6 +278,7 @@ range_request_timeout: 60000ms
 flush_compression: table
 materialized_views_enabled: true
 YAML
+  [ -z "$yaml" ] || cat "$yaml" >>"$dir/conf/cassandra.yaml"
   logback INFO System.out >"$dir/conf/logback.xml"
   logback WARN System.err >"$dir/conf/logback-tools.xml"
 }

@@ -1,12 +1,15 @@
 //! The options of a live cluster, whether rows come from it or go to it.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 
-use marquetry::cluster::{ConnectOptions, Consistency, UnloadOptions};
+use marquetry::cluster::{ConnectOptions, Consistency, RETRY_FOR, Rate, TlsOptions, UnloadOptions};
 
 use crate::failure::{Failure, Outcome};
+use crate::numbers::parse_duration;
 
 /// How a cluster is talked to.
 #[derive(Debug, Clone, Default, Args)]
@@ -25,12 +28,47 @@ pub(crate) struct ConnectionArgs {
     #[arg(long, value_name = "NAME", help_heading = "Cluster")]
     local_datacenter: Option<String>,
 
+    /// How long rows are sent, and pages asked for, again when a server is down or overloaded: 90s, 5m, 1h [default: 2m]
+    #[arg(long, value_parser = parse_duration, value_name = "TIME", help_heading = "Failures")]
+    retry_for: Option<Duration>,
+
+    /// Maximum rows a second, bytes a second, or both, that are written or read: 20K · 10MB · 20K,10MB
+    #[arg(long, value_name = "RATE", help_heading = "Cluster")]
+    pub(crate) rate: Option<Rate>,
+
+    /// Encrypt connections (TLS), as ?tls=yes in an address does
+    ///
+    /// The certificate of each node must be signed by an authority that the system trusts, or by one of --ca, and be for the node's IP address or
+    /// for a host of the address. Of rows that go from one cluster to another, the options are for both.
+    #[arg(long, help_heading = "Cluster")]
+    tls: bool,
+
+    /// PEM file with the authorities' certificates to trust; encrypts connections
+    #[arg(long, value_name = "FILE", help_heading = "Cluster")]
+    ca: Option<PathBuf>,
+
+    /// PEM file with the client's certificate, for clusters that ask for one; encrypts connections
+    #[arg(long, value_name = "FILE", requires = "key_file", help_heading = "Cluster")]
+    cert: Option<PathBuf>,
+
+    /// PEM file with the key of --cert, not encrypted
+    #[arg(long, value_name = "FILE", requires = "cert", help_heading = "Cluster")]
+    key_file: Option<PathBuf>,
+
+    /// Believe a certificate whatever node it is for, if an authority of --ca signed it
+    #[arg(long, requires = "ca", help_heading = "Cluster")]
+    tls_any_host: bool,
+
     /// Write times and TTLs of a table of a cluster, in a column `mutation`
     ///
     /// Rows have the columns that SSTables have with --mapping full. Servers do not tell everything: each row is taken to have a row marker
     /// as old as its oldest value; TTLs are what was left of them when they were read.
     #[arg(long, help_heading = "Cluster")]
     with_metadata: bool,
+
+    /// Tokens whose rows were copied before.
+    #[arg(skip)]
+    pub(crate) done: Vec<RangeInclusive<i64>>,
 
     /// The rows go to a cluster, too.
     #[arg(skip)]
@@ -57,14 +95,31 @@ impl ConnectionArgs {
             (self.consistency != Consistency::default(), "--consistency"),
             (self.password_file.is_some(), "--password-file"),
             (self.local_datacenter.is_some(), "--local-datacenter"),
+            (self.retry_for.is_some(), "--retry-for"),
+            (self.rate.is_some(), "--rate"),
+            (self.tls, "--tls"),
+            (self.ca.is_some(), "--ca"),
+            (self.cert.is_some(), "--cert"),
         ];
         given.into_iter().find(|given| given.0).map(|given| given.1)
+    }
+
+    /// How long is tried again what may pass.
+    pub(crate) fn retry_for(&self) -> Duration {
+        self.retry_for.unwrap_or(RETRY_FOR)
+    }
+
+    /// What of it says which rows there are: the rest is only how they come.
+    pub(crate) fn of_rows(&self) -> String {
+        format!("with metadata {}", self.with_metadata)
     }
 
     /// How a table is read.
     pub(crate) fn unload_options(&self, mut options: UnloadOptions) -> UnloadOptions {
         self.connect(&mut options.connect);
         (options.consistency, options.with_metadata) = (self.consistency, self.with_metadata);
+        (options.retry_for, options.rate) = (self.retry_for(), self.rate.unwrap_or_default());
+        options.done.clone_from(&self.done);
         options
     }
 
@@ -73,6 +128,13 @@ impl ConnectionArgs {
         options.password_file.clone_from(&self.password_file);
         options.local_datacenter.clone_from(&self.local_datacenter);
         options.password_variable = Some(PASSWORD_VARIABLE.to_owned());
+        if self.tls || self.ca.is_some() || self.cert.is_some() {
+            let mut tls = TlsOptions::default();
+            tls.authorities.clone_from(&self.ca);
+            (tls.certificate, tls.key) = (self.cert.clone(), self.key_file.clone());
+            tls.verify_hosts = !self.tls_any_host;
+            options.tls = Some(tls);
+        }
     }
 }
 

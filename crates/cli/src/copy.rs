@@ -3,6 +3,8 @@
 mod cluster;
 mod copying;
 mod file;
+mod missing;
+mod parts;
 mod sstables;
 
 use std::ffi::OsString;
@@ -15,7 +17,7 @@ use marquetry::tables::Address;
 use marquetry::{DestinationOptions, OptionGroup, Target};
 
 use cluster::ClusterArgs;
-pub(crate) use copying::{Copying, summary};
+pub(crate) use copying::{Copying, summary, summary_json};
 use file::FileArgs;
 use sstables::SstableOutputArgs;
 
@@ -119,6 +121,16 @@ pub(crate) struct Copy {
     #[command(flatten)]
     threads: ThreadArgs,
 
+    /// Serve how far the copy is to Prometheus: http://ADDR/metrics
+    ///
+    /// ADDR is an IP address and a port, or a port, which only this machine can reach.
+    #[arg(long, value_name = "[IP:]PORT", help_heading = "Output")]
+    metrics: Option<String>,
+
+    /// Print the summary as JSON
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+
     /// No progress bar and no summary
     #[arg(long, short)]
     quiet: bool,
@@ -137,13 +149,16 @@ impl Copy {
         let wants_directory = given.any(|(_, groups)| groups.contains(&OptionGroup::Directory));
         let target = target::parse(to, self.to, wants_directory)?;
         let is_standard = *target.address() == Address::Standard;
+        if is_standard && self.json {
+            return Err(Failure::usage("--json prints the summary to standard output, where the rows go"));
+        }
         if is_standard && self.to == Some(To::Parquet) && io::stdout().is_terminal() {
             return Err(Failure::usage(
                 "standard output is a terminal, and Parquet is not text: redirect it or give a file",
             ));
         }
         self.rows = self.rows.going_to(&target);
-        self.rows.table.rename.extend(self.cluster.renames()?);
+        self.rows.table.map = self.cluster.renames()?;
         let copying = Copying {
             from: &from,
             rows: &self.rows,
@@ -151,16 +166,24 @@ impl Copy {
             quiet: self.quiet,
             is_dry_run: self.cluster.is_dry_run(),
             makes_table: self.cluster.create || target.takes(OptionGroup::CqlText),
+            missing_only: self.cluster.missing_only,
+            metrics: self.metrics.as_deref(),
+            json: self.json,
             interrupted: &interrupted,
         };
-        let given =
-            self.file.given().chain(self.sstables.given()).chain(self.rows.given()).chain(self.given());
+        // A table's token ranges, file by file.
+        let in_parts = self.cluster.state().filter(|_| target.takes(OptionGroup::Directory));
+        let given = self.file.given().chain(self.sstables.given()).chain(self.rows.given());
+        let given = given.chain(self.given(in_parts.is_some()));
         target::check(&target, given)?;
         let mut options = self.options(&target, &from)?;
         options.store = interrupted.stores();
-        let summary = self.file.copy(&copying, &target, target.open(&options)?)?;
+        let summary = match in_parts {
+            Some(state) => self.file.copy_in_parts(&copying, &target, state, &options.directory)?,
+            None => self.file.copy(&copying, &target, target.open(&options)?)?,
+        };
         // What goes to standard output is the rows.
-        if self.quiet || is_standard {
+        if (self.quiet && !self.json) || is_standard {
             return Ok(());
         }
         let mut output = Output::new(interrupted);
@@ -195,8 +218,8 @@ impl Copy {
         Ok(options)
     }
 
-    fn given(&self) -> impl Iterator<Item = Given> {
-        let of_cluster = self.cluster.given().map(|name| (name, &[OptionGroup::Cluster][..]));
+    fn given(&self, keeps_state: bool) -> impl Iterator<Item = Given> {
+        let of_cluster = self.cluster.given(keeps_state).map(|name| (name, &[OptionGroup::Cluster][..]));
         let table = self.table.is_some().then_some(("--table", &[OptionGroup::CqlText][..]));
         of_cluster.into_iter().chain(table)
     }

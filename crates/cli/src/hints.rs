@@ -22,6 +22,7 @@ pub(crate) fn of_option(option: &str) -> Option<&'static str> {
         "header" => "--header no takes it for a row, --header yes for the names of columns",
         "hive" => "--hive off takes directories for names only",
         "infer_bytes" => "--infer-all looks at all rows first",
+        "lists_at_least_once" => "--lists-at-least-once loads them all the same",
         "mapping" => "of SSTables, --mapping logical loads the rows that a SELECT returns",
         "max_errors" => "--max-errors allows more",
         "overwrite" => "--overwrite replaces it",

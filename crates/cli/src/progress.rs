@@ -2,11 +2,12 @@
 
 use std::cell::Cell;
 use std::io::{self, IsTerminal};
+use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use marquetry::tables::{Copied, CopyOptions, Table};
+use marquetry::tables::{Copied, CopyOptions, Doing, Table, Written};
 
-use crate::numbers::{plural, size};
+use crate::numbers::{plural, size, thousands};
 
 /// A bar on standard error, if a person can see one and nothing else is written there.
 pub(crate) struct Progress {
@@ -156,6 +157,11 @@ impl Progress {
 
     /// How far the copy is: rows are done when they are written, in a live table when they are acknowledged.
     pub(crate) fn copied(&self, copied: &Copied) {
+        self.copied_by(copied, None);
+    }
+
+    /// The same of a destination that tells what it does.
+    pub(crate) fn copied_by(&self, copied: &Copied, doing: Option<Doing>) {
         if self.bar.is_hidden() {
             return;
         }
@@ -168,6 +174,13 @@ impl Progress {
         }
         let counts = Counts::of(phase, self.known, self.is_sorted, copied);
         self.update(counts, rows, copied.bytes_read, copied.written.bytes);
+        if let Some(doing) = doing {
+            self.bar.set_message(format!(
+                "{}  {}",
+                self.bar.message(),
+                told(&doing, rows, self.bar.elapsed())
+            ));
+        }
     }
 
     /// Rows that were passed, and bytes that were read for that.
@@ -215,6 +228,20 @@ impl Progress {
     }
 }
 
+/// Rows a second, rows in flight, and what went wrong: `9,700 rows/s  213 in flight  3 sent again  1 rejected`.
+fn told(doing: &Doing, rows: u64, elapsed: Duration) -> String {
+    let millis = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX).max(1);
+    let Written { retries, rejected, .. } = doing.written;
+    let mut parts = vec![
+        format!("{} rows/s", thousands(rows.saturating_mul(1000) / millis)),
+        format!("{} in flight", thousands(doing.in_flight)),
+    ];
+    for (number, what) in [(retries, "sent again"), (rejected, "rejected")] {
+        parts.extend((number > 0).then(|| format!("{} {what}", thousands(number))));
+    }
+    parts.join("  ")
+}
+
 /// The rows of a table that a limit leaves; as many as there may be, where nobody knows.
 pub(crate) fn rows_wanted(table: &Table, limit: Option<u64>) -> u64 {
     table.rows.unwrap_or(u64::MAX).min(limit.unwrap_or(u64::MAX))
@@ -246,6 +273,17 @@ mod tests {
         copied.verified = 2;
         assert_eq!(Phase::of(&copied, true), (Phase::Verifying, 2));
     }
+
+    #[test]
+    fn what_a_destination_does_is_told() {
+        let mut doing = Doing::default();
+        doing.in_flight = 213;
+        assert_eq!(told(&doing, 9700, Duration::from_secs(1)), "9,700 rows/s  213 in flight");
+        (doing.written.retries, doing.written.rejected) = (3, 1);
+        let said = told(&doing, 0, Duration::ZERO);
+        assert_eq!(said, "0 rows/s  213 in flight  3 sent again  1 rejected");
+    }
+
     #[test]
     fn what_is_counted_is_what_is_known() {
         let schema = Schema::of_fields(&[FieldDef::new("a", FieldType::Leaf(PhysicalType::Int32, None))]);

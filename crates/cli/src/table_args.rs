@@ -68,6 +68,10 @@ pub(crate) struct TableArgs {
     #[arg(long, value_name = "OLD=NEW,…", help_heading = "Rows and columns")]
     pub(crate) rename: Vec<String>,
 
+    /// What a destination calls the columns, by the names that they have after --rename.
+    #[arg(skip)]
+    pub(crate) map: Rename,
+
     /// Union of schemas that differ: columns missing from a file are null, narrower numbers are widened
     ///
     /// Columns are matched by name at every level. Their order, the spelling of lists and maps, and nullability
@@ -202,7 +206,7 @@ impl TableArgs {
         filter: Option<&Filter>,
         mut options: FilesOptions,
     ) -> Outcome<Reader> {
-        if self.types.is_empty() && self.rename.is_empty() {
+        if self.types.is_empty() && self.rename.is_empty() && self.map.names().is_empty() {
             match filter {
                 None => options.columns = self.wanted()?,
                 Some(filter) => {
@@ -212,6 +216,19 @@ impl TableArgs {
             }
         }
         Ok(marquetry::open_all(paths, &self.source_options(options)?)?)
+    }
+
+    /// Opens the table of a cluster that rows go to, with the options of its connection.
+    pub(crate) fn open_destination(&self, address: &Address, interrupted: &Interrupted) -> Outcome<Reader> {
+        let Address::Url { text, .. } = address else {
+            return Err(Error::internal("a table of a cluster without an address").into());
+        };
+        let mut options = SourceOptions::default();
+        self.connection.connect(&mut options.cluster.connect);
+        (options.cluster.consistency, options.cluster.retry_for) =
+            (self.connection.consistency, self.connection.retry_for());
+        options.cluster.cancel = interrupted.cancel();
+        Ok(marquetry::open_all([text], &options)?)
     }
 
     fn source_options(&self, files: FilesOptions) -> Outcome<SourceOptions> {
@@ -277,6 +294,7 @@ impl TableArgs {
         }
         let source = convert(&source, &self.types()?)?;
         let source = marquetry::tables::rename(&source, rename)?;
+        let source = marquetry::tables::rename(&source, &self.map)?;
         Ok(match columns {
             Some(columns) => project(&source, &columns)?,
             None => source,
@@ -289,6 +307,7 @@ impl TableArgs {
             || self.columns_file.is_some()
             || !self.types.is_empty()
             || !self.rename.is_empty()
+            || !self.map.names().is_empty()
     }
 
     /// The names that columns get.

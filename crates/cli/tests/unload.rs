@@ -186,3 +186,179 @@ fn options_of_clusters_are_for_clusters() {
     run(["rows", "cql://me:tiger@127.0.0.1/t"]).failed(2, &["names a table without its keyspace"]);
     run(["show", "cql://127.0.0.1/k.t"]).failed(2, &["only files and objects of stores can be shown"]);
 }
+
+/// Killed again and again, a copy into a directory goes on, and each row is in one file.
+#[test]
+fn an_unload_that_is_killed_goes_on() {
+    const ROWS: usize = 12_000;
+    let Some(keyspace) = Keyspace::fresh("marquetry_cli_parts") else { return };
+    let folder = Folder::new();
+    let csv = folder.path("rows.csv");
+    let rows: String = (0..ROWS).map(|row| format!("{row},text of {row}\n")).collect();
+    std::fs::write(&csv, format!("id,v\n{rows}")).unwrap();
+    let (table, parts, state) = (keyspace.address("t"), folder.path("parts"), folder.path("parts.state"));
+    run(["copy", &csv, &table, "--create", "--key", "id", "--quiet"]).succeeded();
+    let directory = format!("{parts}/");
+    let arguments = ["copy", &table, &directory, "--state", &state, "--resume"];
+    let files = || std::fs::read_dir(&parts).map_or(0, Iterator::count);
+    for _ in 0..3 {
+        // Slow enough to be killed in its midst.
+        let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_marquetry"))
+            .args(arguments)
+            .args(["--rate", "6K", "--quiet"])
+            .spawn()
+            .unwrap();
+        let before = files();
+        while files() == before {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            assert!(child.try_wait().unwrap().is_none(), "it ended too early to be killed");
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    let found = run(["count", &parts]).succeeded().trim().parse::<usize>().unwrap();
+    assert!(found > 0 && found < ROWS, "{found}");
+    // What is there is not begun anew, nor with other options, nor by two at a time.
+    run(&arguments[..5]).failed(2, &["was not finished", "--resume"]);
+    run([&arguments[..], &["--columns", "id"]].concat()).failed(2, &["other options"]);
+    run([&arguments[..], &["--sort", "id"]].concat()).failed(2, &["--sort has no meaning with --state"]);
+    let out = run(arguments).succeeded();
+    assert!(out.contains("12,000 rows in "), "{out}");
+    run(["diff", &parts, &csv, "--key", "id"]).succeeded();
+    assert_eq!(run(["count", &parts]).succeeded(), "12000\n");
+    assert!(std::fs::read_to_string(format!("{parts}/schema.cql")).unwrap().starts_with("CREATE TABLE"));
+    assert!(run(arguments).succeeded().contains("was finished before: 12,000 rows in "));
+    run(["copy", &table, &folder.path("t.parquet"), "--state", &folder.path("other")])
+        .failed(2, &["--state"]);
+}
+
+/// Rows that are missing, or were changed, are copied again; others are not.
+#[test]
+fn only_what_is_missing_is_copied() {
+    let Some(keyspace) = Keyspace::fresh("marquetry_cli_missing") else { return };
+    let folder = Folder::new();
+    keyspace.run("CREATE TABLE marquetry_cli_missing.t (p int, c text, v text, d decimal, at timestamp, PRIMARY KEY (p, c))");
+    let csv = folder.path("rows.csv");
+    let rows: String =
+        (0..500).map(|row| format!("{},c{row},v{row},{row}.50,2024-02-29T12:00:00Z\n", row % 7)).collect();
+    std::fs::write(&csv, format!("p,c,v,d,at\n{rows}")).unwrap();
+    let table = keyspace.address("t");
+    let schema = ["--schema", "p int, c text, v text, d decimal(9, 2), at timestamp(3)"];
+    let copy = |more: &[&str]| run([&["copy", csv.as_str(), table.as_str()][..], &schema, more].concat());
+    copy(&[]).succeeded();
+    let metrics = copy(&["--missing-only", "--json"]).succeeded();
+    assert!(metrics.contains("\"rows_written\":0") && metrics.contains("\"rows_rejected\":0"), "{metrics}");
+    // Some are lost, one is changed, and there is one that the file does not have.
+    for statement in [
+        "DELETE FROM marquetry_cli_missing.t WHERE p = 3",
+        "DELETE FROM marquetry_cli_missing.t WHERE p = 0 AND c = 'c7'",
+        "UPDATE marquetry_cli_missing.t SET v = 'other' WHERE p = 1 AND c = 'c8'",
+        "UPDATE marquetry_cli_missing.t SET d = 8.5 WHERE p = 1 AND c = 'c8'",
+        "INSERT INTO marquetry_cli_missing.t (p, c) VALUES (99, 'mine')",
+        // The same number.
+        "UPDATE marquetry_cli_missing.t SET d = 9.500 WHERE p = 2 AND c = 'c9'",
+    ] {
+        keyspace.run(statement);
+    }
+    let lost = (0..500).filter(|row| row % 7 == 3).count() + 2;
+    let would = copy(&["--missing-only", "--dry-run"]).succeeded();
+    assert!(would.starts_with(&format!("{lost} rows would be loaded")), "{would}");
+    let out = copy(&["--missing-only"]).succeeded();
+    assert!(out.starts_with(&format!("{lost} rows loaded")), "{out}");
+    assert!(copy(&["--missing-only"]).succeeded().starts_with("0 rows loaded"));
+    assert_eq!(run(["count", &table]).succeeded(), "501\n");
+    // Which of two is to be there?
+    std::fs::write(&csv, format!("p,c,v,d,at\n{rows}0,c7,again,1.00,2024-02-29T12:00:00Z\n")).unwrap();
+    copy(&["--missing-only"]).failed(1, &["two rows have one key"]);
+}
+
+/// Vectors of elements that have no fixed length, there and back.
+#[test]
+fn vectors_of_any_type_are_loaded() {
+    let Some(keyspace) = Keyspace::fresh("marquetry_cli_vectors") else { return };
+    for table in ["a", "b"] {
+        keyspace.run(&format!(
+            "CREATE TABLE marquetry_cli_vectors.{table} (p int PRIMARY KEY, t vector<text, 2>, s vector<smallint, 3>,
+             l vector<frozen<list<int>>, 2>, u vector<uuid, 1>)"
+        ));
+    }
+    let long = "x".repeat(300);
+    keyspace.run(&format!(
+        "INSERT INTO marquetry_cli_vectors.a (p, t, s, l, u) VALUES (1, ['{long}', ''], [1, -2, 3], [[1, 2], []], [00112233-4455-6677-8899-aabbccddeeff])"
+    ));
+    let (a, b) = (keyspace.address("a"), keyspace.address("b"));
+    assert!(run(["copy", &a, &b]).succeeded().starts_with("1 row loaded"));
+    run(["diff", &a, &b, "--key", "p", "--strict"]).succeeded();
+}
+
+/// Two tables of clusters are matched by their keys as they come, without being sorted.
+#[test]
+fn live_tables_are_compared_in_the_order_of_tokens() {
+    let Some(keyspace) = Keyspace::fresh("marquetry_cli_tokens") else { return };
+    for table in ["a", "b"] {
+        keyspace.run(&format!(
+            "CREATE TABLE marquetry_cli_tokens.{table} (p text, q int, c int, d text, s int static, v int,
+             PRIMARY KEY ((p, q), c, d)) WITH CLUSTERING ORDER BY (c DESC, d ASC)"
+        ));
+        for row in 0..400 {
+            keyspace.run(&format!(
+                "INSERT INTO marquetry_cli_tokens.{table} (p, q, c, d, v) VALUES ('p{}', {}, {row}, 'd', {row})",
+                row % 9,
+                row % 4
+            ));
+        }
+        keyspace.run(&format!("INSERT INTO marquetry_cli_tokens.{table} (p, q, s) VALUES ('alone', 1, 1)"));
+    }
+    let (a, b) = (keyspace.address("a"), keyspace.address("b"));
+    run(["diff", &a, &b]).succeeded();
+    for statement in [
+        "DELETE FROM marquetry_cli_tokens.b WHERE p = 'p3' AND q = 3 AND c = 3",
+        "DELETE FROM marquetry_cli_tokens.b WHERE p = 'p0' AND q = 0",
+        "UPDATE marquetry_cli_tokens.b SET v = -1 WHERE p = 'p1' AND q = 1 AND c = 1 AND d = 'd'",
+        "INSERT INTO marquetry_cli_tokens.b (p, q, c, d) VALUES ('p5', 1, 5, 'e')",
+    ] {
+        keyspace.run(statement);
+    }
+    let lost = 1 + (0..400).filter(|row| row % 36 == 0).count();
+    for more in [&[][..], &["--key", "p,q,c,d"]] {
+        let found = run([&["diff", a.as_str(), b.as_str(), "--json"][..], more].concat());
+        let found: serde_json::Value = serde_json::from_str(&found.out).unwrap();
+        let rows = &found["rows"];
+        assert_eq!(
+            (rows["only_in_a"].as_u64(), rows["only_in_b"].as_u64(), rows["different"].as_u64()),
+            (Some(u64::try_from(lost).unwrap()), Some(1), Some(1)),
+            "{found}"
+        );
+        assert_eq!(found["key"], serde_json::json!(["p", "q", "c", "d"]));
+    }
+    // By another key they are sorted.
+    let found = run(["diff", &a, &b, "--json", "--key", "c,p,q,d"]);
+    assert!(found.out.contains("\"only_in_b\":1"), "{}", found.out);
+    assert!(
+        run(["copy", &a, &b, "--missing-only"]).succeeded().starts_with(&format!("{} rows loaded", lost + 1))
+    );
+    assert!(run(["diff", &a, &b, "--json"]).out.contains("\"only_in_a\":0"));
+}
+
+/// Durations are groups, which CSV cannot have: there they are text, as CQL writes it.
+#[test]
+fn durations_go_to_csv_and_back() {
+    let Some(keyspace) = Keyspace::fresh("marquetry_cli_durations") else { return };
+    for table in ["a", "b"] {
+        keyspace.run(&format!(
+            "CREATE TABLE marquetry_cli_durations.{table} (p int PRIMARY KEY, d duration, e duration, v text)"
+        ));
+    }
+    keyspace.run("INSERT INTO marquetry_cli_durations.a (p, d, e, v) VALUES (1, 1mo2d3h, -5ns, 'x')");
+    keyspace.run("INSERT INTO marquetry_cli_durations.a (p, d) VALUES (2, 12y)");
+    let folder = Folder::new();
+    let (a, b, csv) = (keyspace.address("a"), keyspace.address("b"), folder.path("d.csv"));
+    run(["copy", &a, &csv]).succeeded();
+    let text = std::fs::read_to_string(&csv).unwrap();
+    assert!(text.starts_with("p,d,e,v\n") && text.contains("\n1,1mo2d10800000000000ns,-5ns,x\n"), "{text}");
+    run(["copy", &csv, &b]).succeeded();
+    run(["diff", &a, &b, "--strict"]).succeeded();
+    // In JSON they are what they are.
+    let json = run(["copy", &a, "-", "--to", "jsonl", "--where", "p = 2"]).succeeded();
+    assert!(json.contains("\"d\":{\"months\":144,\"days\":0,\"nanoseconds\":0}"), "{json}");
+}

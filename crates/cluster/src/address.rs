@@ -1,4 +1,4 @@
-//! Where a table is: `cql://[user[:password]@]HOST[:PORT][,HOST[:PORT]…]/KEYSPACE.TABLE`.
+//! Where a table is: `cql://[user[:password]@]HOST[:PORT][,HOST[:PORT]…]/KEYSPACE.TABLE[?tls=yes]`.
 
 use std::fmt::{self, Write};
 use std::str::FromStr;
@@ -11,7 +11,8 @@ pub const PORT_DEFAULT: u16 = 9042;
 /// A table of a live cluster.
 ///
 /// A user and a password are percent-encoded where they hold one of `@ / : %`. IPv6 addresses stand in brackets. The
-/// path is CQL, percent-encoded or plain: bare names are folded to lower case, names in double quotes are kept.
+/// path is CQL, percent-encoded or plain: bare names are folded to lower case, names in double quotes are kept. `?tls=yes` after it
+/// encrypts connections.
 ///
 /// `Display` prints an address that parses to the same one but for the password, which neither `Display` nor
 /// `Debug` ever shows.
@@ -21,6 +22,7 @@ pub struct CqlAddress {
     password: Option<String>,
     hosts: Vec<Host>,
     table: TableName,
+    wants_tls: bool,
 }
 
 /// A node to make contact with.
@@ -51,6 +53,11 @@ impl CqlAddress {
     /// The table, with its keyspace.
     pub fn table(&self) -> &TableName {
         &self.table
+    }
+
+    /// Whether connections are encrypted: it ends in `?tls=yes`.
+    pub fn wants_tls(&self) -> bool {
+        self.wants_tls
     }
 
     /// The keyspace's name.
@@ -87,6 +94,13 @@ impl FromStr for CqlAddress {
             None => (None, None),
         };
         let hosts = hosts.split(',').map(Host::parse).collect::<Result<_, _>>()?;
+        // No name has a question mark.
+        let (path, wants_tls) = match path.split_once('?') {
+            None => (path, false),
+            Some((path, "tls=yes")) => (path, true),
+            Some((path, "tls=no")) => (path, false),
+            Some(_) => return Err(CqlAddressError::Query),
+        };
         let path = percent_decode(path).ok_or(CqlAddressError::Percent { part: "path" })?;
         if path.is_empty() {
             return Err(CqlAddressError::NoTable);
@@ -95,7 +109,7 @@ impl FromStr for CqlAddress {
         if table.keyspace.is_none() {
             return Err(CqlAddressError::NoKeyspace);
         }
-        Ok(CqlAddress { user, password, hosts, table })
+        Ok(CqlAddress { user, password, hosts, table, wants_tls })
     }
 }
 
@@ -110,7 +124,7 @@ impl fmt::Display for CqlAddress {
             let comma = if nth == 0 { "" } else { "," };
             write!(f, "{comma}{host}")?;
         }
-        write!(f, "/{}", self.table)
+        write!(f, "/{}{}", self.table, if self.wants_tls { "?tls=yes" } else { "" })
     }
 }
 
@@ -200,6 +214,8 @@ pub enum CqlAddressError {
     Brackets,
     /// A port is not a number from 1 to 65535.
     Port,
+    /// What follows the table is neither `?tls=yes` nor `?tls=no`.
+    Query,
 }
 
 impl fmt::Display for CqlAddressError {
@@ -224,6 +240,9 @@ impl fmt::Display for CqlAddressError {
                 f.write_str("an IPv6 address, and nothing else, stands in [brackets]")
             }
             CqlAddressError::Port => f.write_str("a port of the address is not a number from 1 to 65535"),
+            CqlAddressError::Query => {
+                f.write_str("after the table, an address has ?tls=yes, ?tls=no or nothing")
+            }
         }
     }
 }
@@ -299,7 +318,9 @@ mod tests {
             "cql://a%40b@one.example:9042,10.0.0.1:9043,[::1]:19042,[2001:db8::1]:9042/ks.\"T\""
         );
         assert_eq!(parse("CQL://h/k.t"), parse("cql://h/k.t"));
-        assert_eq!(parse("cql://h/%22Ks%22.%22T%22"), parse("cql://h/\"Ks\".\"T\""));
+        let encrypted = parse("cql://h/k.t?tls=yes");
+        assert!(encrypted.wants_tls() && encrypted.to_string() == "cql://h:9042/k.t?tls=yes");
+        assert_eq!(parse("cql://h/k.t?tls=no"), parse("cql://h/k.t"));
     }
 
     #[test]
@@ -325,7 +346,9 @@ mod tests {
             ("cql://h/", CqlAddressError::NoTable),
             ("cql://h/t", CqlAddressError::NoKeyspace),
             ("cql://h/k.", CqlAddressError::Table(NameError::Empty)),
-            ("cql://h/k.t?tls=yes", CqlAddressError::Table(NameError::NotAWord { found: '?' })),
+            ("cql://h/k.t?tls=maybe", CqlAddressError::Query),
+            ("cql://h/k.t?password=tiger", CqlAddressError::Query),
+            ("cql://h/k.?tls=yes", CqlAddressError::Table(NameError::Empty)),
             ("cql://h/k.\"t", CqlAddressError::Table(NameError::OpenQuote)),
             ("cql://u:ti/ger@h/k.t", CqlAddressError::Unescaped),
             ("cql://u:tiger%@h/k.t", CqlAddressError::Percent { part: "password" }),

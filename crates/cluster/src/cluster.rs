@@ -18,6 +18,7 @@ use crate::error::{Differing, Error, Item, Result};
 use crate::options::ConnectOptions;
 use crate::runtime::Runtime;
 use crate::schema;
+use crate::tls::TlsOptions;
 
 /// A connection to a cluster, for one table: reads the table's definition, and creates it.
 ///
@@ -57,7 +58,8 @@ impl Cluster {
     /// # Errors
     ///
     /// [`Error::Connect`] and [`Error::ConnectTimeout`] have the address without the password.
-    /// [`Error::NoDatacenter`]. [`Error::Unsupported`] if TLS is requested; [`Error::Credentials`] if there is no password, or more than one.
+    /// [`Error::NoDatacenter`]. [`Error::Tls`] for certificates and keys that cannot be used; [`Error::Credentials`] if there is no password, or
+    /// more than one.
     pub fn connect(address: CqlAddress, options: &ConnectOptions) -> Result<Cluster> {
         Cluster::connect_unless(Cancel::new(), address, options)
     }
@@ -69,9 +71,12 @@ impl Cluster {
         address: CqlAddress,
         options: &ConnectOptions,
     ) -> Result<Cluster> {
-        if options.tls {
-            return Err(Error::Unsupported("TLS connections to a cluster"));
-        }
+        let tls = match (&options.tls, address.wants_tls()) {
+            (Some(tls), _) => Some(tls.clone()),
+            (None, true) => Some(TlsOptions::default()),
+            (None, false) => None,
+        };
+        let tls = tls.map(|tls| tls.config(&address)).transpose().map_err(Error::Tls)?;
         let credentials = Credentials::find(&address, options).map_err(Error::Credentials)?;
         let runtime = Runtime::start(cancel)?;
         let mut builder = SessionBuilder::new()
@@ -81,6 +86,9 @@ impl Cluster {
             .fetch_full_schema_metadata(false)
             .keyspaces_to_fetch([address.keyspace()])
             .refresh_metadata_on_auto_schema_agreement(false);
+        if let Some(tls) = tls {
+            builder = builder.tls_context(Some(tls));
+        }
         if let Some(Credentials { user, password }) = credentials {
             builder = builder.user(user, password);
         }

@@ -22,6 +22,8 @@ pub enum Error {
     Unsupported(&'static str),
     /// There is no user for a password, more than one password, or none where one is looked for.
     Credentials(marquetry_base::Error),
+    /// A certificate or a key cannot be used.
+    Tls(marquetry_base::Error),
     /// The runtime or a thread could not be started.
     Start(std::io::Error),
     /// No node of the cluster could be reached and logged in to.
@@ -177,7 +179,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Unsupported(what) => write!(f, "{what}: not supported yet"),
-            Error::Credentials(reason) => write!(f, "{reason}"),
+            Error::Credentials(reason) | Error::Tls(reason) => write!(f, "{reason}"),
             Error::Start(error) => {
                 write!(f, "the threads that talk to the cluster could not be started: {error}")
             }
@@ -267,7 +269,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Error::Credentials(reason) => Some(reason),
+            Error::Credentials(reason) | Error::Tls(reason) => Some(reason),
             Error::Start(error) => Some(error),
             Error::Connect { reason, .. } => Some(&**reason),
             Error::Statement { reason, .. }
@@ -287,7 +289,7 @@ impl Error {
     fn kind(&self) -> ErrorKind {
         match self {
             Error::Unsupported(_) => ErrorKind::Unsupported,
-            Error::Credentials(reason) => reason.kind(),
+            Error::Credentials(reason) | Error::Tls(reason) => reason.kind(),
             Error::Connect { reason, .. } if login_of(reason).is_some() => ErrorKind::Refused,
             Error::NoDatacenter { .. } => ErrorKind::Misuse,
             Error::Start(_) | Error::Connect { .. } | Error::ConnectTimeout { .. } => ErrorKind::Io,
@@ -390,7 +392,7 @@ fn kind_of_attempt(reason: &RequestAttemptError) -> ErrorKind {
 /// As a destination's error: whose fault it is, the row and its object; and this one as the cause.
 impl From<Error> for marquetry_base::Error {
     fn from(error: Error) -> marquetry_base::Error {
-        if let Error::Credentials(reason) = error {
+        if let Error::Credentials(reason) | Error::Tls(reason) = error {
             return reason;
         }
         let message = match &error {

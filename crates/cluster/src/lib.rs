@@ -46,6 +46,7 @@ mod stamp;
 mod state;
 mod statement;
 mod table;
+mod tls;
 mod unload;
 mod writes;
 
@@ -61,4 +62,5 @@ pub use rejects::MaxErrors;
 pub use stamp::{TTL_SECONDS_MAX, Ttl, WriteTimes};
 pub use state::StateOptions;
 pub use table::CqlTable;
+pub use tls::TlsOptions;
 pub use unload::{CqlSource, PAGE_BYTES, PIECE_BYTES, UnloadOptions};

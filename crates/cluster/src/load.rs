@@ -190,6 +190,7 @@ impl Load {
         let run = Arc::new(Run {
             sending,
             failed: AtomicBool::new(false),
+            failing: Notify::new(),
             ending: AtomicBool::new(false),
             first_error: Mutex::new(None),
             rejected: Mutex::new(Vec::new()),
@@ -253,6 +254,11 @@ impl Load {
         std::mem::take(&mut *locked(&self.run.rejected))
     }
 
+    /// What was done so far.
+    pub(crate) fn counts(&self) -> &Counts {
+        &self.run.counts
+    }
+
     /// All rows before this one were acknowledged, if that is followed.
     pub(crate) fn acknowledged_until(&self) -> Option<u64> {
         self.run.acknowledged.as_ref().map(|rows| locked(rows).until())
@@ -298,14 +304,18 @@ async fn send_all(run: Arc<Run>, blocks: mpsc::Receiver<Block>, mut stopped: wat
 /// Sends the rows of one block after the other, each by a task of its own.
 async fn send_blocks(run: &Arc<Run>, mut blocks: mpsc::Receiver<Block>, tasks: &mut JoinSet<()>) {
     let Sending { in_flight, rate, .. } = run.sending;
-    let slots = Arc::new(Slots::new(in_flight));
+    let slots = Arc::new(Slots::new(in_flight, Arc::clone(&run.counts)));
     let room = Arc::new(Semaphore::new(to_usize(IN_FLIGHT_KIB)));
     let (mut limiter, started) = (Limiter::new(rate), Instant::now());
     while let Some(block) = blocks.recv().await {
         for (id, cells) in block.rows() {
             let wait = limiter.take(started.elapsed(), u64_of(cells.len()));
             if !wait.is_zero() {
-                tokio::time::sleep(wait).await;
+                // A row that fails meanwhile ends the load now, and not when this one may be sent.
+                tokio::select! {
+                    () = tokio::time::sleep(wait) => {}
+                    () = run.failing.notified() => return,
+                }
             }
             let slot = Slots::take(&slots).await;
             let kib =
@@ -333,6 +343,7 @@ async fn send_blocks(run: &Arc<Run>, mut blocks: mpsc::Receiver<Block>, tasks: &
 struct Slots {
     flying: Mutex<Flying>,
     freed: Notify,
+    counts: Arc<Counts>,
 }
 
 struct Flying {
@@ -341,8 +352,8 @@ struct Flying {
 }
 
 impl Slots {
-    fn new(most: usize) -> Slots {
-        Slots { flying: Mutex::new(Flying { rows: 0, pace: Pace::new(most) }), freed: Notify::new() }
+    fn new(most: usize, counts: Arc<Counts>) -> Slots {
+        Slots { flying: Mutex::new(Flying { rows: 0, pace: Pace::new(most) }), freed: Notify::new(), counts }
     }
 
     async fn take(slots: &Arc<Slots>) -> Slot {
@@ -351,6 +362,7 @@ impl Slots {
                 let mut flying = locked(&slots.flying);
                 if flying.rows < flying.pace.limit() {
                     flying.rows += 1;
+                    slots.counts.set_in_flight(flying.rows, flying.pace.limit());
                     return Slot(Arc::clone(slots));
                 }
             }
@@ -376,7 +388,11 @@ impl Slot {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        locked(&self.0.flying).rows -= 1;
+        {
+            let mut flying = locked(&self.0.flying);
+            flying.rows -= 1;
+            self.0.counts.set_in_flight(flying.rows, flying.pace.limit());
+        }
         self.0.freed.notify_one();
     }
 }
@@ -386,6 +402,8 @@ struct Run {
     sending: Sending,
     /// A row could not be sent.
     failed: AtomicBool,
+    /// Wakes the task that sends when one could not be.
+    failing: Notify,
     /// Whoever loads has no patience any more.
     ending: AtomicBool,
     first_error: Mutex<Option<Error>>,
@@ -446,6 +464,7 @@ impl Run {
     fn fail(&self, error: Error) {
         locked(&self.first_error).get_or_insert(error);
         self.failed.store(true, Ordering::Relaxed);
+        self.failing.notify_one();
     }
 
     fn note(&self, ended: Result<(), tokio::task::JoinError>) {

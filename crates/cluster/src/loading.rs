@@ -8,6 +8,7 @@ use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_base::{Error, Result};
 use marquetry_parquet::batch::Batch;
 use marquetry_scylla::bridge::Mapping;
+use marquetry_tables::Distinct;
 
 use crate::cluster::Cluster;
 use crate::load::{Ended, Load};
@@ -109,6 +110,14 @@ impl Loading {
         Ok(())
     }
 
+    /// How many rows were sent as rows of the table, and how many different keys they have.
+    pub(crate) fn keys(&self) -> Option<(u64, Distinct)> {
+        match &self.road {
+            Road::Rows { filling, .. } => Some(filling.keys()),
+            Road::Writes(_) => None,
+        }
+    }
+
     /// Takes notice that there are no more rows.
     pub(crate) fn finish(&mut self) -> Result<(), Stop> {
         let Loading { road, load, cluster, .. } = self;
@@ -141,7 +150,9 @@ impl Loading {
                 let error = error.at(|place| place.object = Some(from.object.to_string()));
                 let (row, ordinal) =
                     (batch.slice(in_batch..in_batch + 1), first.saturating_add(u64_of(in_batch)));
-                rejects.add(Rejected { row, ordinal, error }, seen)
+                let added = rejects.add(Rejected { row, ordinal, error }, seen);
+                self.load.counts().set_rejected(rejects.rows());
+                added
             }
             _ => Err(error),
         }
@@ -160,7 +171,10 @@ impl Loading {
         let seen = self.rows.saturating_sub(self.loaded_before);
         match &mut self.rejects {
             Some(rejects) => {
-                self.load.rejected().into_iter().try_for_each(|rejected| rejects.add(rejected, seen))
+                let added =
+                    self.load.rejected().into_iter().try_for_each(|rejected| rejects.add(rejected, seen));
+                self.load.counts().set_rejected(rejects.rows());
+                added
             }
             None => Ok(()),
         }

@@ -12,6 +12,7 @@ use crate::rate::Rate;
 use crate::rejects::MaxErrors;
 use crate::stamp::{Ttl, WriteTimes};
 use crate::state::StateOptions;
+use crate::tls::TlsOptions;
 
 /// How to connect to a cluster.
 #[derive(Clone)]
@@ -26,9 +27,8 @@ pub struct ConnectOptions {
     pub password_variable: Option<String>,
     /// The datacenter whose nodes requests are sent to, and no others. `None`: any, the nearest replicas first.
     pub local_datacenter: Option<String>,
-    /// Encrypt the connection. Not supported yet: connecting with it is an error, never a silent fallback to plain
-    /// text.
-    pub tls: bool,
+    /// Encrypt connections. `None`: unless the address asks for it (`?tls=yes`), they are plain. There is no falling back from one to the other.
+    pub tls: Option<TlsOptions>,
     /// The timeout for connecting: names, connections, login, and the cluster's metadata.
     pub timeout: Duration,
 }
@@ -41,7 +41,7 @@ impl Default for ConnectOptions {
             password_file: None,
             password_variable: None,
             local_datacenter: None,
-            tls: false,
+            tls: None,
             timeout: CONNECT_TIMEOUT,
         }
     }
@@ -120,9 +120,13 @@ pub struct CqlOptions {
     /// Add to the table's counters, if it has any, although no row can be sent again safely: one whose answer is lost may be counted
     /// twice. Otherwise a table with counters is refused.
     pub counters_at_least_once: bool,
+    /// Load lists that are not frozen although [`timestamp`](CqlOptions::timestamp) gives the write times: loading the same rows a second time
+    /// then adds their elements a second time. Otherwise such a table is refused. (Without given write times, a later load replaces the lists.)
+    pub lists_at_least_once: bool,
     /// A new Parquet file for rows that cannot be loaded: rows of which a value does not fit, or a key is null, and those that the cluster
     /// refuses as invalid. It has their own columns and another for the reason, `error`, and appears at the end, if there are any, also if
-    /// the load fails. Rows that are lost on the way never go there. `None`: the first such row ends the load.
+    /// the load fails. Rows that are lost on the way never go there. A load that goes on, and finds the file of the run before, writes
+    /// `bad-2.parquet` beside `bad.parquet`, and so on. `None`: the first such row ends the load.
     pub rejects: Option<PathBuf>,
     /// How many rows may be rejected before the load ends.
     pub max_errors: MaxErrors,
@@ -146,6 +150,7 @@ impl Default for CqlOptions {
             timestamp: WriteTimes::Now,
             ttl: None,
             counters_at_least_once: false,
+            lists_at_least_once: false,
             rejects: None,
             max_errors: MaxErrors::default(),
             dry_run: false,

@@ -101,7 +101,12 @@ impl Limiter {
 
     /// Takes the slot of a row of so many bytes; how long to wait for it. `now` is any clock's time, which never goes back.
     pub(crate) fn take(&mut self, now: Duration, bytes: u64) -> Duration {
-        let rows = self.rows.as_mut().map_or(Duration::ZERO, |slots| slots.take(now, 1));
+        self.take_all(now, 1, bytes)
+    }
+
+    /// The same for several rows at once.
+    pub(crate) fn take_all(&mut self, now: Duration, rows: u64, bytes: u64) -> Duration {
+        let rows = self.rows.as_mut().map_or(Duration::ZERO, |slots| slots.take(now, rows));
         let bytes = self.bytes.as_mut().map_or(Duration::ZERO, |slots| slots.take(now, bytes));
         rows.max(bytes)
     }

@@ -113,14 +113,22 @@ pub(crate) struct Rejects {
 impl Rejects {
     /// Begins the file, so that all that can be wrong with it is known before the first row.
     ///
+    /// Of a load that goes on there may be one already: then this is `bad-2.parquet` beside `bad.parquet`, and so on.
+    ///
     /// # Errors
     ///
     /// `Io` if it exists, or cannot be created.
-    pub(crate) fn begin(path: &Path, table: &Table, max_errors: MaxErrors) -> Result<Rejects> {
+    pub(crate) fn begin(path: &Path, goes_on: bool, table: &Table, max_errors: MaxErrors) -> Result<Rejects> {
+        let path = &*if goes_on { next_free(path) } else { path.to_path_buf() };
         let mut file = NewParquetFile::new(path, ParquetOptions::default())?;
         let leaves = table.schema.leaves().len();
         file.begin(&Table::new("rejected rows", with_error(&table.schema)?))?;
         Ok(Rejects { file, path: path.to_path_buf(), max_errors, ordinals: Vec::new(), leaves })
+    }
+
+    /// Where they go.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     pub(crate) fn rows(&self) -> u64 {
@@ -188,6 +196,15 @@ impl Rejects {
     }
 }
 
+/// The first of `bad.parquet`, `bad-2.parquet`, … that does not exist.
+fn next_free(path: &Path) -> PathBuf {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let extension = path.extension().map(|it| format!(".{}", it.to_string_lossy())).unwrap_or_default();
+    let numbered = (2..u64::MAX).map(|number| path.with_file_name(format!("{stem}-{number}{extension}")));
+    let mut names = std::iter::once(path.to_path_buf()).chain(numbered);
+    names.find(|name| !name.exists()).unwrap_or_else(|| path.to_path_buf())
+}
+
 /// The schema of the rows, and a column after them for the reason: `error`, or with a number where the rows have that.
 fn with_error(schema: &Arc<Schema>) -> Result<Arc<Schema>> {
     let mut name = "error".to_owned();
@@ -235,7 +252,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("bad.parquet");
         let table = Table::new("t", schema(&["a", "error"]));
-        let rejects = || Rejects::begin(&path, &table, MaxErrors::Rows(2));
+        let rejects = || Rejects::begin(&path, false, &table, MaxErrors::Rows(2));
         assert_eq!(rejects().unwrap().finish().unwrap(), 0);
         assert!(!path.exists());
         let mut some = rejects().unwrap();
@@ -261,6 +278,15 @@ mod tests {
         // What is there is not replaced.
         assert_eq!(rejects().map(drop).unwrap_err().detail(), Some(Detail::AlreadyExists));
         let nowhere = folder.path().join("no/such/bad.parquet");
-        assert!(Rejects::begin(&nowhere, &table, MaxErrors::default()).is_err());
+        assert!(Rejects::begin(&nowhere, false, &table, MaxErrors::default()).is_err());
+        // A load that goes on has further files.
+        for name in ["bad-2.parquet", "bad-3.parquet"] {
+            let mut more = Rejects::begin(&path, true, &table, MaxErrors::Rows(2)).unwrap();
+            assert_eq!(more.path(), folder.path().join(name));
+            more.add(row(7), 1).unwrap();
+            assert_eq!(more.finish().unwrap(), 1);
+        }
+        let new = folder.path().join("new.parquet");
+        assert_eq!(Rejects::begin(&new, true, &table, MaxErrors::Rows(2)).unwrap().path(), new);
     }
 }

@@ -49,6 +49,14 @@ pub(crate) fn backoff(tries: u32, row: u64) -> Duration {
     whole - whole / 2 * u32::try_from(spread).unwrap_or(0) / 256
 }
 
+/// How often a row is sent before that time is over, at most.
+pub(crate) fn tries_max(retry_for: Duration) -> i64 {
+    // Those of the first waits, and then one after each of the longest ones, of which half may be taken off.
+    const FIRST: i64 = 10;
+    let more = retry_for.as_secs() / (BACKOFF_MAX.as_secs() / 2);
+    i64::try_from(more).unwrap_or(i64::MAX).saturating_add(FIRST)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -61,6 +69,21 @@ mod tests {
         let waits: std::collections::BTreeSet<Duration> = (0..100).map(|row| backoff(1, row)).collect();
         assert!(waits.len() > 50, "{waits:?}");
         assert!(waits.iter().all(|wait| *wait > BACKOFF_MIN / 2 && *wait <= BACKOFF_MIN), "{waits:?}");
+    }
+
+    #[test]
+    fn tries_are_bounded() {
+        for (seconds, rows) in [(0, 10), (1, 100), (120, 100), (3600, 20)] {
+            let retry_for = Duration::from_secs(seconds);
+            for row in 0..rows {
+                let (mut waited, mut tries) = (Duration::ZERO, 0);
+                while waited <= retry_for {
+                    tries += 1;
+                    waited += backoff(tries, row);
+                }
+                assert!(i64::from(tries) < tries_max(retry_for), "{tries} in {seconds} s");
+            }
+        }
     }
 
     #[test]

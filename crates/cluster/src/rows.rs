@@ -1,5 +1,7 @@
 //! Rows on their way to the cluster: cells as the native protocol holds them, one after the other.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -7,10 +9,12 @@ use marquetry_base::{Error, Result, cast};
 use marquetry_parquet::batch::Batch;
 use marquetry_scylla::bridge::{Cell, MappedBatch, Mapping, Nulls};
 use marquetry_scylla::cql::CqlType;
+use marquetry_tables::{Distinct, DistinctCounter};
 use scylla::serialize::SerializationError;
 use scylla::serialize::row::{RowSerializationContext, SerializeRow};
 use scylla::serialize::writers::RowWriter;
 
+use crate::rate::Rate;
 use crate::stamp::RowStamps;
 use crate::statement::RowStatement;
 
@@ -74,6 +78,28 @@ impl Block {
 pub(crate) const BLOCK_ROWS: usize = 1024;
 /// Bytes of a block, but for what the last row has more: a few of them are a small part of any program's memory.
 pub(crate) const BLOCK_BYTES: usize = 1 << 20;
+/// How many rows and bytes a block has, but for what the last row has more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BlockSize {
+    pub(crate) rows: usize,
+    pub(crate) bytes: usize,
+}
+
+/// Blocks that pass in a second at the rate that is asked for: what is wrong with a row is found when its block is through, and so is whatever
+/// waits for all that were handed over.
+const BLOCKS_PER_SECOND: u64 = 16;
+
+impl BlockSize {
+    /// Smaller blocks for loads that are slow on purpose.
+    pub(crate) fn of(rate: Rate) -> BlockSize {
+        let size = |most: usize, rate: Option<NonZeroU64>| {
+            let part = rate.map_or(u64::MAX, |rate| (rate.get() / BLOCKS_PER_SECOND).max(1));
+            usize::try_from(part).unwrap_or(usize::MAX).min(most)
+        };
+        BlockSize { rows: size(BLOCK_ROWS, rate.rows), bytes: size(BLOCK_BYTES, rate.bytes) }
+    }
+}
+
 /// The bytes of a cell's length, which stands before its value.
 const LENGTH_BYTES: usize = 4;
 /// The length of a null.
@@ -104,6 +130,28 @@ pub(crate) struct Filling {
     bytes: Vec<u8>,
     rows: Vec<RowStart>,
     is_static: bool,
+    block: BlockSize,
+    keys: Keys,
+}
+
+/// The keys of rows, of which different ones are counted.
+#[derive(Debug)]
+struct Keys {
+    /// Of each cell of the statement, whether it is one of the key's.
+    are_of_key: Vec<bool>,
+    counter: DistinctCounter,
+    rows: u64,
+}
+
+impl Keys {
+    fn add(&mut self, row: &[u8]) {
+        let mut hasher = DefaultHasher::new();
+        for (cell, _) in Cells(row).zip(&self.are_of_key).filter(|(_, is_of_key)| **is_of_key) {
+            cell.hash(&mut hasher);
+        }
+        self.counter.add(hasher.finish());
+        self.rows += 1;
+    }
 }
 
 /// A row that cannot be one of the table, by its place in its batch.
@@ -118,7 +166,7 @@ impl Filling {
         mapping: &Mapping,
         statement: &RowStatement,
         nulls: Nulls,
-        row_bytes_max: usize,
+        (row_bytes_max, block): (usize, BlockSize),
         (first_write_time_us, write_time_step_us): (i64, i64),
     ) -> Filling {
         // Of these, CQL keeps nothing if they are empty: what is written then is a tombstone for what was there.
@@ -143,7 +191,22 @@ impl Filling {
             bytes: Vec::new(),
             rows: Vec::new(),
             is_static: false,
+            block,
+            keys: Keys {
+                are_of_key: statement
+                    .columns
+                    .iter()
+                    .map(|column| mapping.columns().get(*column).is_some_and(|it| it.in_key))
+                    .collect(),
+                counter: DistinctCounter::new(),
+                rows: 0,
+            },
         }
+    }
+
+    /// How many rows there were, but for those of static columns alone, and how many different keys they have.
+    pub(crate) fn keys(&self) -> (u64, Distinct) {
+        (self.keys.rows, self.keys.counter.count())
     }
 
     /// Adds rows of a batch from `next` on, until the block is full or the batch ends; the row after them. `first_ordinal` is that of
@@ -223,6 +286,7 @@ impl Filling {
         }
         if !is_static {
             self.rules.check(&self.bytes[first..])?;
+            self.keys.add(&self.bytes[first..]);
         }
         if self.binds_ttl {
             match stamps.ttl(row)? {
@@ -244,7 +308,7 @@ impl Filling {
     }
 
     fn is_full(&self) -> bool {
-        self.rows.len() >= BLOCK_ROWS || self.bytes.len() >= BLOCK_BYTES
+        self.rows.len() >= self.block.rows || self.bytes.len() >= self.block.bytes
     }
 
     /// The rows that were added since the last time, if any.

@@ -5,8 +5,9 @@ use std::io::ErrorKind as IoKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use marquetry_base::{Detail, Error, Result, print};
+use marquetry_base::{Detail, Error, Result};
 use marquetry_io::blocking::NewFile;
+use marquetry_io::state_file::{Lock, quoted, unquoted};
 use marquetry_io::{ByteSink, failed};
 use marquetry_tables::Table;
 
@@ -15,6 +16,7 @@ use marquetry_tables::Table;
 /// The file is replaced as a whole, at most once a second, and says of which rows all that are before were acknowledged. Going on, the load
 /// skips these and sends the others, possibly a second time, with the write times that they had: nothing is lost, and nothing changes by
 /// being sent twice. It goes on only with what it began with: rows of the same name, schema and size, the same table, the same options.
+/// While a load goes on it is locked, by a file `FILE.lock` beside it: another process that wants it is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StateOptions {
@@ -53,12 +55,16 @@ pub(crate) struct State {
     pub(crate) rows: u64,
     /// How often the load was begun or went on.
     pub(crate) runs: u64,
+    /// How often a row may have been sent by these runs, at most.
+    pub(crate) sent: i64,
     pub(crate) is_finished: bool,
     written_at: Option<Instant>,
+    /// While this process loads.
+    _lock: Option<Lock>,
 }
 
 /// The first line.
-const TITLE: &str = "marquetry load, version 1";
+const TITLE: &str = "marquetry load, version 2";
 /// The time between two versions of the file, at least.
 const INTERVAL: Duration = Duration::from_secs(1);
 
@@ -67,7 +73,8 @@ impl State {
     ///
     /// # Errors
     ///
-    /// `Misuse` for a load that is there and is not to go on, or is another one; `Io` or `Corrupt` for a file that cannot be read.
+    /// `Misuse` for a load that is there and is not to go on, is another one, or goes on in another process; `Io` or `Corrupt` for a file
+    /// that cannot be read, or be locked.
     pub(crate) fn open(
         options: &StateOptions,
         identity: Identity,
@@ -75,6 +82,7 @@ impl State {
     ) -> Result<State> {
         let name = options.path.display().to_string();
         let wrong = |what: String| Error::option("state", what);
+        let lock = Lock::take(&options.path, "state")?;
         let text = match fs::read_to_string(&options.path) {
             Ok(text) => text,
             Err(error) if error.kind() == IoKind::NotFound => {
@@ -85,8 +93,10 @@ impl State {
                     first_write_time_us,
                     rows: 0,
                     runs: 1,
+                    sent: 0,
                     is_finished: false,
                     written_at: None,
+                    _lock: Some(lock),
                 });
             }
             Err(error) => return Err(failed("read", &name, error)),
@@ -128,6 +138,7 @@ impl State {
             return Err(wrong(what));
         }
         state.runs += 1;
+        state._lock = Some(lock);
         Ok(state)
     }
 
@@ -190,13 +201,12 @@ impl std::fmt::Display for State {
             ("options", &**options),
             ("table", self.table_id.as_deref().unwrap_or_default()),
         ] {
-            let mut line = Vec::new();
-            print::json::escape(&mut line, text);
-            writeln!(f, "{key} \"{}\"", String::from_utf8_lossy(&line))?;
+            writeln!(f, "{key} {}", quoted(text))?;
         }
         writeln!(f, "first-write-time {}", self.first_write_time_us)?;
         writeln!(f, "rows {}", self.rows)?;
         writeln!(f, "runs {}", self.runs)?;
+        writeln!(f, "sent {}", self.sent)?;
         writeln!(f, "finished {}", if self.is_finished { "yes" } else { "no" })
     }
 }
@@ -217,51 +227,28 @@ fn parse(path: &Path, text: &str) -> Option<State> {
         first_write_time_us: value("first-write-time")?.parse().ok()?,
         rows: value("rows")?.parse().ok()?,
         runs: value("runs")?.parse().ok()?,
+        sent: value("sent")?.parse().ok()?,
         is_finished: match value("finished")? {
             "yes" => true,
             "no" => false,
             _ => return None,
         },
         written_at: None,
+        _lock: None,
     };
     lines.next().is_none().then_some(state)
-}
-
-/// A text in JSON's quotes, with the escapes that are written here.
-fn unquoted(text: &str) -> Option<String> {
-    let inner = text.strip_prefix('"')?.strip_suffix('"')?;
-    let mut out = String::with_capacity(inner.len());
-    let mut chars = inner.chars();
-    while let Some(c) = chars.next() {
-        if c != '\\' {
-            out.push(c);
-            continue;
-        }
-        out.push(match chars.next()? {
-            'n' => '\n',
-            'r' => '\r',
-            't' => '\t',
-            'b' => '\u{8}',
-            'f' => '\u{c}',
-            'u' => {
-                let digits: String = chars.by_ref().take(4).collect();
-                char::from_u32(u32::from_str_radix(&digits, 16).ok()?)?
-            }
-            other => other,
-        });
-    }
-    Some(out)
 }
 
 /// What is known of a table before its rows are read, in one line.
 pub(crate) fn identity_of(table: &Table) -> String {
     let number = |number: Option<u64>| number.map_or_else(|| "?".to_owned(), |number| number.to_string());
-    // FNV-1a: it only has to tell schemas apart that somebody mixes up.
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    for byte in format!("{:?}", table.schema).bytes() {
-        hash = (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
-    }
-    format!("{} ({} rows, {} bytes, schema {hash:016x})", table.name, number(table.rows), number(table.bytes))
+    format!(
+        "{} ({} rows, {} bytes, schema {:016x})",
+        table.name,
+        number(table.rows),
+        number(table.bytes),
+        table.fingerprint()
+    )
 }
 
 #[cfg(test)]
@@ -287,6 +274,13 @@ mod tests {
         assert!(fs::read_to_string(&options.path).unwrap().contains("\nrows 0\n"));
         state.written_at = None;
         state.note(12).unwrap();
+        // Nobody else has it meanwhile.
+        options.resume = true;
+        let in_use = State::open(&options, identity("a.parquet"), 0).unwrap_err().to_string();
+        assert!(in_use.contains("is in use"), "{in_use}");
+        options.resume = false;
+        let was = state.identity.clone();
+        drop(state);
         let error =
             |options: &StateOptions, identity: Identity| State::open(options, identity, 0).unwrap_err();
         let found = error(&options, identity("a.parquet"));
@@ -297,8 +291,11 @@ mod tests {
         options.resume = true;
         let mut again = State::open(&options, identity("a.parquet"), 99).unwrap();
         assert_eq!((again.rows, again.runs, again.first_write_time_us, again.is_finished), (12, 2, 7, false));
-        assert_eq!(again.identity, state.identity);
+        assert_eq!(again.identity, was);
+        let parsed = parse(&options.path, &fs::read_to_string(&options.path).unwrap()).unwrap();
+        assert_eq!((parsed.identity, parsed.rows), (was, 12));
         // Only with what it began with.
+        again._lock = None;
         let other = error(&options, identity("b.parquet")).to_string();
         assert!(other.contains("whose source is another: a.parquet, and not b.parquet"), "{other}");
         let mut other = identity("a.parquet");
@@ -321,6 +318,7 @@ mod tests {
         options.resume = true;
         let mut state = State::open(&options, identity("a"), 7).unwrap();
         state.save().unwrap();
+        drop(state);
         let text = fs::read_to_string(&options.path).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         let without = |at: usize| [&lines[..at], &lines[at + 1..]].concat().join("\n");
@@ -338,8 +336,7 @@ mod tests {
             assert_eq!(error.kind(), ErrorKind::Corrupt, "{wrong}");
         }
         // Nowhere to write it.
-        let mut state =
-            State::open(&StateOptions::new(folder.path().join("no/such/file")), identity("a"), 7).unwrap();
-        assert_eq!(state.save().unwrap_err().kind(), ErrorKind::Io);
+        let nowhere = StateOptions::new(folder.path().join("no/such/file"));
+        assert_eq!(State::open(&nowhere, identity("a"), 7).unwrap_err().kind(), ErrorKind::Io);
     }
 }

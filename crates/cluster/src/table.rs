@@ -2,14 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use marquetry_base::{Detail, Error, Faults, Result};
 use marquetry_parquet::batch::Batch;
 use marquetry_scylla::bridge::{Mapping, MappingOptions, Nulls};
-use marquetry_scylla::cql::{Name, TableDef, TypeDef};
+use marquetry_scylla::cql::{CqlType, Name, TableDef, TypeDef};
 use marquetry_scylla::sstable::TableColumns;
-use marquetry_tables::{Cancel, Destination, Guard, Stage, Table, Wants, Written};
+use marquetry_tables::{Cancel, Destination, Distinct, Guard, Stage, Table, Wants, Watch, Written};
 
 use crate::address::CqlAddress;
 use crate::cluster::{Cluster, Created};
@@ -20,10 +21,12 @@ use crate::loading::{End, Loading, Road, Stop, next_write_time_us};
 use crate::mapped::{self, RowsOf};
 use crate::options::{CqlOptions, IN_FLIGHT_MAX};
 use crate::rejects::Rejects;
-use crate::rows::Filling;
+use crate::retry::tries_max;
+use crate::rows::{BlockSize, Filling};
 use crate::stamp::{Stamps, WriteTimes};
 use crate::state::{Identity, State as LoadState, identity_of};
 use crate::statement::{Kind, RowStatement, is_counter};
+use crate::unload::is_scylla;
 use crate::writes::{Writes, Writing};
 
 /// A table of a live cluster, as a [`Destination`]: created on request, or used as it is.
@@ -81,10 +84,17 @@ pub struct CqlTable {
     lists: Vec<Name>,
     /// All rows were acknowledged.
     is_loaded: bool,
-    /// `None` before rows are expected.
-    counts: Option<Arc<Counts>>,
+    counts: Arc<Counts>,
+    /// Rows are expected, or were.
+    is_begun: bool,
+    /// Rows of one key are added up.
+    has_counters: bool,
+    /// How many rows were sent, and how many different keys they have, once that is known.
+    keys: Option<(u64, Distinct)>,
     /// Rows that were rejected, once that is known.
     rejected: u64,
+    /// The file that they go to.
+    rejects: Option<PathBuf>,
     /// All rows were loaded by an earlier run.
     was_finished: bool,
     guard: Guard,
@@ -111,8 +121,12 @@ impl CqlTable {
             types: Vec::new(),
             lists: Vec::new(),
             is_loaded: false,
-            counts: None,
+            counts: Arc::default(),
+            is_begun: false,
+            has_counters: false,
+            keys: None,
             rejected: 0,
+            rejects: None,
             was_finished: false,
             guard: Guard::default(),
             state: State::Idle,
@@ -176,6 +190,8 @@ impl CqlTable {
             }
         };
         self.check_counters(&mapping)?;
+        self.has_counters = mapping.columns().iter().any(is_counter);
+        self.check_lists(&mapping)?;
         self.start(cluster, mapping, table, (stamps, state))
     }
 
@@ -205,7 +221,8 @@ impl CqlTable {
         let (dry_run, consistency) = (*dry_run, *consistency);
         let (name, columns) = (self.address.table().clone(), Arc::new(columns));
         let about = |error: Error| error.at(|place| place.object = Some(table.name.clone()));
-        let writing = Writing::new(&columns, &table.schema, &name, self.options.row_bytes_max);
+        let block = BlockSize::of(self.options.rate);
+        let writing = Writing::new(&columns, &table.schema, &name, (self.options.row_bytes_max, block));
         let writing = writing.map_err(about)?;
         let (wanted, types) = columns.definition(&name).map_err(about)?;
         let cluster =
@@ -216,7 +233,12 @@ impl CqlTable {
             let existing = cluster.table()?.ok_or(ClusterError::NoTable(name))?;
             mapped::expect_fitting((&existing, &cluster.types()?), (&wanted, &types)).map_err(about)?;
         }
-        self.lists = writing.texts().lists().into_iter().cloned().collect();
+        let writing = if is_scylla(cluster.session()) {
+            writing.with_list_keys()
+        } else {
+            self.lists = writing.texts().lists().into_iter().cloned().collect();
+            writing
+        };
         let by = if dry_run {
             By::Nothing
         } else {
@@ -248,9 +270,8 @@ impl CqlTable {
             retry_for,
             keeps_rejected: self.options.rejects.is_some(),
         };
-        let counts = Arc::default();
-        let load = Load::start(cluster.runtime(), sending, Arc::clone(&counts), first)?;
-        self.counts = Some(counts);
+        let load = Load::start(cluster.runtime(), sending, Arc::clone(&self.counts), first)?;
+        self.is_begun = true;
         Ok(load)
     }
 
@@ -287,8 +308,7 @@ impl CqlTable {
             Kind::Counters => Nulls::Unset,
             _ => self.options.mapping.nulls,
         };
-        let runs_before = state.as_ref().map_or(0, |state| state.runs.saturating_sub(1));
-        let sent_before = i64::try_from(runs_before).unwrap_or(i64::MAX).saturating_mul(SENT_IN_A_RUN);
+        let sent_before = state.as_ref().map_or(0, |state| state.sent);
         let (session, wanted) = (Arc::clone(cluster.session()), statement.clone());
         let preparing =
             async move { load::prepare(&session, &wanted, (nulls, sent_before), consistency).await };
@@ -297,11 +317,15 @@ impl CqlTable {
         let by = is_there.then(|| cluster.runtime().wait(preparing)?).transpose()?;
         let by = by.filter(|_| !dry_run).unwrap_or(By::Nothing);
         let rejects = self.options.rejects.as_ref();
-        let rejects = rejects.map(|path| Rejects::begin(path, table, self.options.max_errors)).transpose()?;
+        let goes_on = state.as_ref().is_some_and(|state| state.runs > 1);
+        let rejects = rejects.map(|path| Rejects::begin(path, goes_on, table, self.options.max_errors));
+        let rejects = rejects.transpose()?;
+        self.rejects = rejects.as_ref().map(|rejects| rejects.path().to_path_buf());
         if let Some(state) = &mut state {
             state.expect_table(&cluster.table_id()?)?;
             if !state.is_finished {
-                // From now on it is known what the rows' write times are.
+                // From now on it is known what the rows' write times are, and how often this run may send them.
+                state.sent = sent_before.saturating_add(tries_max(self.options.retry_for));
                 state.save()?;
             }
         }
@@ -318,8 +342,9 @@ impl CqlTable {
         let write_times_us = matches!(self.options.timestamp, WriteTimes::Now | WriteTimes::From(_))
             .then_some((first_write_time_us, step));
         let write_times = (first_write_time_us, step);
-        let filling =
-            Filling::new(&mapping, &statement, self.options.mapping.nulls, row_bytes_max, write_times);
+        let nulls = self.options.mapping.nulls;
+        let block = BlockSize::of(self.options.rate);
+        let filling = Filling::new(&mapping, &statement, nulls, (row_bytes_max, block), write_times);
         Ok(Loading {
             road: Road::Rows { mapping: Box::new(mapping), stamps, filling: Box::new(filling) },
             load,
@@ -353,6 +378,21 @@ impl CqlTable {
             counter.name
         );
         Err(Error::refused(message).with(Detail::AdmittedBy(&["counters_at_least_once"])))
+    }
+
+    /// Lists whose write times are given are doubled by a second load of the same rows: only for whoever knows that.
+    fn check_lists(&self, mapping: &Mapping) -> Result<()> {
+        let is_fixed = self.options.timestamp != WriteTimes::Now;
+        let list = mapping.columns().iter().find(|column| matches!(column.cql_type, CqlType::List(_)));
+        let Some(list) = list.filter(|_| is_fixed && !self.options.lists_at_least_once) else {
+            return Ok(());
+        };
+        let message = format!(
+            "{} is a list that is not frozen: the databases keep its elements under keys of their own, so rows that are loaded \
+             again with the same write times have them twice",
+            list.name
+        );
+        Err(Error::refused(message).with(Detail::AdmittedBy(&["lists_at_least_once"])))
     }
 
     /// What the options have no meaning for, each by its name.
@@ -399,6 +439,7 @@ impl CqlTable {
         };
         let (rejected, outcome) = loading.close(end, first);
         self.rejected = rejected;
+        self.keys = loading.keys();
         outcome
     }
 }
@@ -447,9 +488,14 @@ impl Destination for CqlTable {
                 lists.join(", ")
             ));
         }
-        if let (Some(path), 1..) = (&self.options.rejects, self.rejected) {
+        if let (Some(path), 1..) = (&self.rejects, self.rejected) {
             let rows = if self.rejected == 1 { "row was" } else { "rows were" };
             notes.push(format!("{} {rows} rejected: see {}", self.rejected, path.display()));
+        }
+        if let Some((rows, keys)) =
+            self.keys.filter(|_| self.is_loaded && !self.has_counters && !self.options.dry_run)
+        {
+            notes.extend(repeated_keys(rows, keys));
         }
         if let (Some(state), true) = (&self.options.state, self.was_finished) {
             let path = state.path.display();
@@ -511,9 +557,14 @@ impl Destination for CqlTable {
         let _ = self.close(End::Abandoned, None);
     }
 
+    fn watch(&self) -> Option<Watch> {
+        let counts = Arc::clone(&self.counts);
+        Some(Arc::new(move || counts.doing()))
+    }
+
     /// The rows that the cluster has acknowledged, and their bytes as the protocol holds them.
     fn progress(&self) -> Option<Written> {
-        self.counts.as_ref().map(|counts| counts.written())
+        self.is_begun.then(|| self.counts.written())
     }
 }
 
@@ -535,8 +586,6 @@ impl fmt::Debug for CqlTable {
 
 /// Write times of a row with lists: so often it can be sent before it has one of the next row's, which only matters to rows with one key.
 const LIST_WRITE_TIMES: i64 = 16;
-/// How often a row is sent by one run of a load, at most: for days.
-const SENT_IN_A_RUN: i64 = 1 << 16;
 
 /// The mapping's options, without columns that only say when rows were written and when they expire: of them, those that the table has are
 /// loaded as well.
@@ -556,6 +605,23 @@ fn without_stamps(
     let columns: Vec<String> = options.columns.take().unwrap_or_else(all);
     options.columns = Some(columns.into_iter().filter(|name| !left_out.contains(&**name)).collect());
     options
+}
+
+/// That rows have the same keys, as far as that is known.
+fn repeated_keys(rows: u64, keys: Distinct) -> Option<String> {
+    // An estimate may be off by a few parts in a hundred.
+    const DOUBT: u64 = 20;
+    let (is_certain, about) = match keys {
+        Distinct::Exactly(keys) => (keys < rows, ""),
+        Distinct::About(keys) => (keys.saturating_add(keys / DOUBT) < rows, "about "),
+    };
+    let keys = keys.get();
+    let estimated = if about.is_empty() { "" } else { " (an estimate)" };
+    is_certain.then(|| {
+        format!(
+            "{rows} rows were sent; they have {about}{keys} different keys{estimated}: of rows with one key the last one is kept"
+        )
+    })
 }
 
 /// What a copy that failed leaves, and what that means for the next one.
@@ -599,6 +665,19 @@ mod tests {
             (&names[..], "the new table k.p and its types p_a, p_b remain"),
         ] {
             assert_eq!(remains("k.p", types), format!("{said}{advice}"));
+        }
+    }
+
+    #[test]
+    fn keys_that_are_not_unique_are_said() {
+        let told = |rows, keys| repeated_keys(rows, keys).unwrap_or_default();
+        assert_eq!(
+            told(1000, Distinct::Exactly(223)),
+            "1000 rows were sent; they have 223 different keys: of rows with one key the last one is kept"
+        );
+        assert!(told(100_000, Distinct::About(50_000)).contains("about 50000 different keys (an estimate)"));
+        for (rows, keys) in [(5, Distinct::Exactly(5)), (100_000, Distinct::About(97_000))] {
+            assert_eq!(told(rows, keys), "");
         }
     }
 

@@ -29,7 +29,7 @@ use scylla::statement::prepared::PreparedStatement;
 
 use crate::options::Consistency;
 use crate::prepare::prepared;
-use crate::rows::{BLOCK_BYTES, BLOCK_ROWS, Block, Origin, RowId};
+use crate::rows::{Block, BlockSize, Origin, RowId};
 
 /// Makes blocks of the writes that rows of the `full` mapping are.
 pub(crate) struct Writing {
@@ -37,6 +37,7 @@ pub(crate) struct Writing {
     statements: Statements,
     row: RowStatements,
     packing: Packing,
+    block: BlockSize,
     /// Objects, and which of all rows is the first of each.
     objects: VecDeque<(u64, Arc<str>)>,
     /// The first row of the last batch, in its object.
@@ -55,18 +56,25 @@ impl Writing {
         columns: &Arc<TableColumns>,
         schema: &Schema,
         table: &TableName,
-        statement_bytes_max: usize,
+        (statement_bytes_max, block): (usize, BlockSize),
     ) -> Result<Writing> {
         Ok(Writing {
             statements: Statements::new(columns, table)?,
             unmapper: Unmapper::new(Arc::clone(columns), schema, Limits::DEFAULT)?,
             row: RowStatements::default(),
             packing: Packing::default(),
+            block,
             objects: VecDeque::new(),
             first_row: 0,
             rows: 0,
             statement_bytes_max,
         })
+    }
+
+    /// For servers that take the keys of lists' elements.
+    pub(crate) fn with_list_keys(mut self) -> Writing {
+        self.statements = self.statements.with_list_keys();
+        self
     }
 
     /// The texts of the statements.
@@ -166,7 +174,7 @@ impl Writing {
             if !made? {
                 return Ok(());
             }
-            if self.packing.is_full()
+            if self.packing.is_full(self.block)
                 && let Some(block) = self.packing.take(object)
             {
                 give(block)?;
@@ -183,8 +191,8 @@ struct Packing {
 }
 
 impl Packing {
-    fn is_full(&self) -> bool {
-        self.rows.len() >= BLOCK_ROWS || self.bytes.len() >= BLOCK_BYTES
+    fn is_full(&self, block: BlockSize) -> bool {
+        self.rows.len() >= block.rows || self.bytes.len() >= block.bytes
     }
 
     /// The block, if there are rows in it. The next one begins.

@@ -53,6 +53,7 @@ mod schedule;
 mod shown;
 mod sink;
 mod source;
+pub mod state_file;
 #[cfg(all(feature = "blocking", feature = "files"))]
 pub mod store;
 #[cfg(feature = "tokio")]

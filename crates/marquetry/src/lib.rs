@@ -50,6 +50,8 @@ mod door;
 #[cfg(feature = "tables")]
 mod kinds;
 #[cfg(feature = "tables")]
+mod metrics;
+#[cfg(feature = "tables")]
 mod options;
 #[cfg(feature = "tables")]
 mod reader;
@@ -78,6 +80,8 @@ pub use marquetry_parquet::{batch, schema};
 pub use marquetry_scylla as scylla;
 #[cfg(feature = "tables")]
 pub use marquetry_tables as tables;
+#[cfg(feature = "tables")]
+pub use metrics::Metrics;
 #[cfg(feature = "tables")]
 pub use options::{DestinationOptions, OptionGroup, OutputFormat, SourceOptions};
 #[cfg(feature = "tables")]

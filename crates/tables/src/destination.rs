@@ -1,6 +1,7 @@
 //! Where rows go.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use marquetry_base::{Error, Result};
 use marquetry_parquet::batch::Batch;
@@ -141,6 +142,12 @@ pub trait Destination: Send {
         Vec::new()
     }
 
+    /// Something that tells, at any time and on any thread, what the destination does: for those who show it while a call takes long. `None` if
+    /// nothing is in flight between two calls.
+    fn watch(&self) -> Option<Watch> {
+        None
+    }
+
     /// What was written so far, if the destination keeps count: a live table's rows, as they are acknowledged. After an
     /// error it is what stays written. `None` before rows are expected, and if rows count as soon as
     /// [`write`](Destination::write) has taken them.
@@ -200,4 +207,21 @@ pub struct Written {
     pub sorted_by_way_of: Option<u64>,
     /// Requests that had to be sent again, each time counted, if rows go to a server.
     pub retries: u64,
+    /// Rows that could not be written, and are in a file of their own.
+    pub rejected: u64,
 }
+
+/// What a destination does at a moment, if it has something in flight.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Doing {
+    /// What it has written.
+    pub written: Written,
+    /// Rows that were sent, and not yet answered.
+    pub in_flight: u64,
+    /// How many rows may be in flight now.
+    pub in_flight_max: u64,
+}
+
+/// Tells what a destination does, on any thread.
+pub type Watch = Arc<dyn Fn() -> Doing + Send + Sync>;

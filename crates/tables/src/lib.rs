@@ -32,6 +32,7 @@ mod destination;
 mod detached;
 mod diff;
 mod digest;
+mod durations;
 mod entries;
 pub mod files;
 mod filter;
@@ -43,6 +44,7 @@ mod lanes;
 mod limit;
 mod names;
 pub mod parquet;
+mod parts;
 mod portions;
 mod project;
 mod reading;
@@ -61,21 +63,26 @@ mod token_range;
 pub use address::{Address, without_secrets};
 pub use bytes_read::BytesRead;
 pub use cancel::Cancel;
-pub use column_stats::{ColumnStats, Distinct, FrequentValue, LeafStats, PlainValue, column_stats};
+pub use column_stats::{
+    ColumnStats, Distinct, DistinctCounter, FrequentValue, LeafStats, PlainValue, column_stats,
+};
 pub use convert::{Rename, convert, rename};
 pub use copy::{Copied, CopyOptions, copy};
 pub use cql_text::{CqlParts, CqlText, CqlTextOptions};
 pub use described::Described;
-pub use destination::{Destination, Wants, Written};
+pub use destination::{Destination, Doing, Wants, Watch, Written};
 pub use diff::{
     ColumnDifference, DiffOptions, Differences, DifferentRow, RowDifferences, RowId, SchemaDifferences, diff,
+    missing,
 };
+pub use durations::durations_as_text;
 pub use filter::Filter;
 pub use filtered::{count, filter};
 pub use key_values::TABLE_SCHEMA_KEY;
 pub use limit::{limit, offset};
 pub use marquetry_text::predicate;
 pub use names::ColumnPath;
+pub use parts::Parts;
 pub use portions::Portions;
 pub use project::project;
 pub use reading::{Reading, ReadingOptions};

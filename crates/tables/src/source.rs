@@ -212,6 +212,12 @@ pub struct Table {
     pub key_values: Vec<KeyValue>,
     /// What whoever reads it should know, and would not see.
     pub notes: Vec<Note>,
+    /// What tells it from another table that has had its name before, or has it elsewhere: the identifier that its servers gave it. `None` if
+    /// nothing does.
+    pub identity: Option<String>,
+    /// Rows come in the order of their partitions' tokens, those of one partition together and in the order of the clustering columns, as the
+    /// [`Described`](crate::Described) table has them.
+    pub is_in_token_order: bool,
 }
 
 /// What is to be known of a table before it is read.
@@ -280,7 +286,19 @@ impl Table {
             bytes: None,
             key_values: Vec::new(),
             notes: Vec::new(),
+            identity: None,
+            is_in_token_order: false,
         }
+    }
+
+    /// A number that differs, most likely, if the columns do: it only has to tell tables apart that somebody mixes up.
+    pub fn fingerprint(&self) -> u64 {
+        // FNV-1a.
+        let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+        for byte in format!("{:?}", self.schema).bytes() {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+        }
+        hash
     }
 }
 
@@ -308,12 +326,14 @@ pub struct Piece {
     pub bytes: Option<u64>,
     /// Whether it can be read by [several threads](PieceOptions::threads).
     pub splits: bool,
+    /// The tokens that its partitions have, if it has all partitions with these tokens: the first and the last.
+    pub tokens: Option<(i64, i64)>,
 }
 
 impl Piece {
     /// A piece that begins with the first row of the object with this name.
     pub fn of(name: impl Into<String>) -> Piece {
-        Piece { name: name.into(), first_row: Some(0), rows: None, bytes: None, splits: false }
+        Piece { name: name.into(), first_row: Some(0), rows: None, bytes: None, splits: false, tokens: None }
     }
 }
 

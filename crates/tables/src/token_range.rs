@@ -37,6 +37,35 @@ impl TokenRange {
         }
     }
 
+    /// These ranges without others, of which each ascends and all are in order; so does, and is, what is left.
+    ///
+    /// ```
+    /// use marquetry_tables::TokenRange;
+    ///
+    /// assert_eq!(TokenRange::without(&[0..=9, 20..=29], &[5..=22]), [0..=4, 23..=29]);
+    /// ```
+    pub fn without(
+        ranges: &[RangeInclusive<i64>],
+        others: &[RangeInclusive<i64>],
+    ) -> Vec<RangeInclusive<i64>> {
+        let mut left = Vec::new();
+        for range in ranges {
+            let mut start = Some(*range.start());
+            for other in others {
+                let Some(first) = start else { break };
+                if other.end() < &first || other.start() > range.end() {
+                    continue;
+                }
+                if let Some(before) = other.start().checked_sub(1).filter(|before| *before >= first) {
+                    left.push(first..=before);
+                }
+                start = other.end().checked_add(1);
+            }
+            left.extend(start.filter(|start| start <= range.end()).map(|start| start..=*range.end()));
+        }
+        left
+    }
+
     /// It goes on with the least token after the greatest.
     fn wraps(self) -> bool {
         matches!((self.after, self.end), (Some(after), Some(end)) if end <= after)
@@ -72,6 +101,22 @@ impl FromStr for TokenRange {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_left_of_ranges() {
+        let all = [i64::MIN..=i64::MAX];
+        assert_eq!(TokenRange::without(&all, &[]), all);
+        assert_eq!(TokenRange::without(&all, &all), []);
+        assert_eq!(TokenRange::without(&all, &[i64::MIN..=-1]), [0..=i64::MAX]);
+        assert_eq!(TokenRange::without(&all, &[0..=i64::MAX]), [i64::MIN..=-1]);
+        let some = [-5..=5, 10..=10, 20..=30];
+        assert_eq!(TokenRange::without(&some, &[-9..=-6, 6..=9, 31..=40]), some);
+        assert_eq!(TokenRange::without(&some, &[-5..=-5, 5..=5, 9..=11]), [-4..=4, 20..=30]);
+        assert_eq!(
+            TokenRange::without(&some, &[0..=1, 3..=3, 25..=26]),
+            [-5..=-1, 2..=2, 4..=5, 10..=10, 20..=24, 27..=30]
+        );
+    }
 
     #[test]
     fn ranges_of_tokens() {

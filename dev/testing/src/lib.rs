@@ -18,9 +18,11 @@ pub mod counting;
 pub mod http;
 pub mod memory;
 mod proxy;
+mod scylla;
 pub mod stores;
 
 pub use proxy::{Break, Proxy};
+pub use scylla::{Executed, Scylla};
 
 use std::env;
 use std::fs::OpenOptions;

@@ -1,18 +1,18 @@
 //! Rows into a table of a live cluster.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use marquetry::base::{Detail, Error};
-use marquetry::cluster::{CqlOptions, IN_FLIGHT, MaxErrors, RETRY_FOR, Rate, StateOptions, Ttl, WriteTimes};
+use marquetry::cluster::{CqlOptions, IN_FLIGHT, MaxErrors, StateOptions, Ttl, WriteTimes};
 use marquetry::tables::{Address, Rename};
 
 use crate::args::RowArgs;
+use crate::connection_args::ConnectionArgs;
 use crate::failure::{Failure, Outcome};
-use crate::numbers::{parse_count, parse_duration};
+use crate::numbers::parse_count;
 
 /// How a cluster is talked to.
 #[derive(Debug, Clone, Args)]
@@ -23,7 +23,7 @@ pub(crate) struct ClusterArgs {
 
     /// Names in the table of columns of the files: cql=parquet,…
     ///
-    /// As --rename, the other way round. What is named nowhere has the same name in both.
+    /// As --rename, the other way round, and after it. What is named nowhere has the same name in both.
     #[arg(long, value_name = "CQL=PARQUET,…", help_heading = "Table")]
     map: Vec<String>,
 
@@ -43,6 +43,17 @@ pub(crate) struct ClusterArgs {
     #[arg(long, help_heading = "Table")]
     counters_at_least_once: bool,
 
+    /// Load lists with --timestamp, although the same rows loaded again have their elements twice
+    #[arg(long, help_heading = "Table")]
+    lists_at_least_once: bool,
+
+    /// Only rows that the table lacks or has otherwise: validate, then mend
+    ///
+    /// Both are read and sorted by the table's key; a row of the table that the source lacks stays. Two rows of the source with one key are an error.
+    /// With --dry-run the rows are only counted.
+    #[arg(long, conflicts_with_all = ["create", "state"], help_heading = "Table")]
+    pub(super) missing_only: bool,
+
     /// Check everything and write nothing: connects, compares the table, converts all rows
     #[arg(long, help_heading = "Table")]
     dry_run: bool,
@@ -51,7 +62,8 @@ pub(crate) struct ClusterArgs {
     ///
     /// These are rows of which a value does not fit, or a key is null, and those that the cluster refuses as invalid. Without it the first such row
     /// ends the load. The file appears at the end, if there are any, also if the load fails. Rows that get lost on the way, because the
-    /// cluster is overloaded or down, never go there: they are sent again.
+    /// cluster is overloaded or down, never go there: they are sent again. With --resume, a further run that finds FILE writes another one beside
+    /// it: bad-2.parquet after bad.parquet.
     #[arg(long, value_name = "FILE", help_heading = "Failures")]
     rejects: Option<PathBuf>,
 
@@ -59,20 +71,13 @@ pub(crate) struct ClusterArgs {
     #[arg(long, value_name = "N|N%", requires = "rejects", help_heading = "Failures")]
     max_errors: Option<MaxErrors>,
 
-    /// How long rows are sent again when a server is down or overloaded: 90s, 5m, 1h
-    #[arg(
-        long,
-        value_parser = parse_duration,
-        value_name = "TIME",
-        default_value = "2m",
-        help_heading = "Failures"
-    )]
-    retry_for: Duration,
-
     /// File that keeps how far the load is, for --resume
     ///
     /// It is written once a second. After a crash, Ctrl-C or an outage the same command with --resume goes on from there, with the same write times,
     /// and loses nothing. It must be the same rows, options and table. A load that was finished is not repeated.
+    ///
+    /// Of a table that is copied to a directory it keeps which token ranges are in files: each file appears when its rows are complete, and a copy
+    /// that goes on reads the rest.
     #[arg(long, value_name = "FILE", help_heading = "Failures")]
     state: Option<PathBuf>,
 
@@ -91,40 +96,41 @@ pub(crate) struct ClusterArgs {
         help_heading = "Cluster"
     )]
     in_flight: NonZeroUsize,
-
-    /// Maximum rows a second, bytes a second, or both: 20K · 10MB · 20K,10MB
-    #[arg(long, value_name = "RATE", help_heading = "Cluster")]
-    rate: Option<Rate>,
 }
 
 impl ClusterArgs {
-    /// An option that is given and has no meaning elsewhere.
-    pub(super) fn given(&self) -> Option<&'static str> {
+    /// The file that keeps how far a copy into a directory is, and whether to go on with that.
+    pub(super) fn state(&self) -> Option<(&Path, bool)> {
+        self.state.as_deref().map(|path| (path, self.resume))
+    }
+
+    /// An option that is given and has no meaning elsewhere; --state has one there if `keeps_state`.
+    pub(super) fn given(&self, keeps_state: bool) -> Option<&'static str> {
         let given = [
             (self.create, "--create"),
             (!self.map.is_empty(), "--map"),
             (self.timestamp != WriteTimes::Now, "--timestamp"),
             (self.ttl.is_some(), "--ttl"),
             (self.counters_at_least_once, "--counters-at-least-once"),
+            (self.lists_at_least_once, "--lists-at-least-once"),
+            (self.missing_only, "--missing-only"),
             (self.dry_run, "--dry-run"),
             (self.rejects.is_some(), "--rejects"),
-            (self.retry_for != RETRY_FOR, "--retry-for"),
-            (self.state.is_some(), "--state"),
+            (self.state.is_some() && !keeps_state, "--state"),
             (self.in_flight != IN_FLIGHT, "--in-flight"),
-            (self.rate.is_some(), "--rate"),
         ];
         given.into_iter().find(|given| given.0).map(|given| given.1)
     }
 
-    /// What the columns of the files are called in the table, as --rename has it.
-    pub(super) fn renames(&self) -> Outcome<Vec<String>> {
+    /// What the columns of the files are called in the table.
+    pub(super) fn renames(&self) -> Outcome<Rename> {
         if self.map.is_empty() {
-            return Ok(Vec::new());
+            return Ok(Rename::default());
         }
         let names: Rename =
             self.map.join(",").parse().map_err(|error: Error| error.with(Detail::Option("map")))?;
-        let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
-        Ok(names.names().iter().map(|(cql, column)| format!("{}={}", quoted(column), quoted(cql))).collect())
+        let turned = names.names().iter().map(|(cql, column)| (column.clone(), cql.clone()));
+        Ok(Rename::of(turned).by_option("map"))
     }
 
     /// Nothing is written.
@@ -147,10 +153,12 @@ impl ClusterArgs {
         }
         rows.table.connection.connect(&mut options.connect);
         (options.create, options.dry_run) = (self.create, self.dry_run);
-        (options.in_flight, options.rate) = (self.in_flight, self.rate.unwrap_or_default());
-        (options.consistency, options.retry_for) = (rows.table.connection.consistency, self.retry_for);
+        let connection = &rows.table.connection;
+        (options.in_flight, options.rate) = (self.in_flight, connection.rate.unwrap_or_default());
+        (options.consistency, options.retry_for) = (connection.consistency, connection.retry_for());
         (options.timestamp, options.ttl) = (self.timestamp.clone(), self.ttl.clone());
         options.counters_at_least_once = self.counters_at_least_once;
+        options.lists_at_least_once = self.lists_at_least_once;
         options.rejects.clone_from(&self.rejects);
         options.max_errors = self.max_errors.unwrap_or_default();
         options.state = self.state_options(from, rows)?;
@@ -170,7 +178,14 @@ impl ClusterArgs {
         }
         let mut state = StateOptions::new(path);
         // All that says which rows there are and what becomes of them.
-        (state.resume, state.options) = (self.resume, format!("{rows:?}"));
+        (state.resume, state.options) = (self.resume, of_rows(rows));
         Ok(Some(state))
     }
+}
+
+/// All that says which rows there are and what becomes of them. How a cluster is talked to does not.
+pub(super) fn of_rows(rows: &RowArgs) -> String {
+    let mut rows = rows.clone();
+    let connection = std::mem::take(&mut rows.table.connection);
+    format!("{rows:?}, {}", ConnectionArgs::of_rows(&connection))
 }

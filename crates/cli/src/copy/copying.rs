@@ -3,7 +3,13 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use marquetry::Metrics;
+use marquetry::base::Error;
+use marquetry::tables::{Copied, Watch, Written};
+use serde::Serialize;
+
 use crate::args::{RowArgs, ThreadArgs};
+use crate::failure::Outcome;
 use crate::numbers::{plural, thousands};
 use crate::output::Interrupted;
 
@@ -18,7 +24,63 @@ pub(crate) struct Copying<'a> {
     pub(crate) is_dry_run: bool,
     /// A table is created, which needs a key.
     pub(crate) makes_table: bool,
+    /// Only rows that the destination does not have.
+    pub(crate) missing_only: bool,
+    /// Where its metrics are served.
+    pub(crate) metrics: Option<&'a str>,
+    /// The summary is JSON.
+    pub(crate) json: bool,
     pub(crate) interrupted: &'a Interrupted,
+}
+
+impl Copying<'_> {
+    /// Serves how far the copy is, if that is wanted.
+    pub(crate) fn metrics(&self, watch: Option<Watch>) -> Outcome<Option<Metrics>> {
+        let serve = |at: &str| Ok(Metrics::serve(Metrics::address(at)?, watch)?);
+        self.metrics.map(serve).transpose()
+    }
+}
+
+/// The summary for programs, on a line.
+#[derive(Serialize)]
+struct Summary<'a> {
+    destination: &'a str,
+    rows_read: u64,
+    rows_written: u64,
+    rows_rejected: u64,
+    retries: u64,
+    bytes: u64,
+    files: u64,
+    row_groups: u64,
+    seconds: f64,
+    is_dry_run: bool,
+    notes: Vec<String>,
+}
+
+/// What a copy did, as JSON.
+pub(crate) fn summary_json(
+    copying: &Copying<'_>,
+    copied: &Copied,
+    destination: &str,
+    notes: Vec<String>,
+    started: Instant,
+) -> Outcome<String> {
+    let Written { rows, rejected, retries, bytes, files, row_groups, .. } = copied.written;
+    let summary = Summary {
+        destination,
+        rows_read: copied.rows,
+        rows_written: rows,
+        rows_rejected: rejected,
+        retries,
+        bytes,
+        files,
+        row_groups,
+        seconds: started.elapsed().as_secs_f64(),
+        is_dry_run: copying.is_dry_run,
+        notes,
+    };
+    let json = serde_json::to_string(&summary).map_err(|error| Error::internal(error.to_string()))?;
+    Ok(json + "\n")
 }
 
 /// `200,000 rows loaded into ks.trips in 3.2 s (62,500 a second)`, and what else there is to say in the parentheses.

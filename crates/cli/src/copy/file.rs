@@ -11,7 +11,10 @@ use marquetry::parquet::format::{Compression, Encoding};
 use marquetry::parquet::write::{BloomOptions, PageBloomOptions};
 use marquetry::tables::parquet::ParquetOptions;
 use marquetry::tables::sstables::{Compressor, NewSstablesOptions, WriteCompression};
-use marquetry::tables::{Address, ColumnPath, CopyOptions, Destination, MEMORY_BYTES, SortBy, Written, copy};
+use marquetry::tables::{
+    Address, ColumnPath, Copied, CopyOptions, Destination, MEMORY_BYTES, SortBy, Written, copy,
+    durations_as_text,
+};
 use marquetry::{DestinationOptions, OptionGroup, Target};
 
 use super::Copying;
@@ -225,6 +228,16 @@ impl FileArgs {
         .filter_map(|(is_given, name, groups)| is_given.then_some((name, groups)))
     }
 
+    /// Rows are sorted.
+    pub(super) fn is_sorted(&self) -> bool {
+        self.sort.is_some()
+    }
+
+    /// The output is read again.
+    pub(super) fn verifies(&self) -> bool {
+        self.verify
+    }
+
     /// How the destination is written.
     pub(super) fn options(&self) -> Outcome<DestinationOptions> {
         let mut options = DestinationOptions::default();
@@ -280,7 +293,18 @@ impl FileArgs {
         let is_sorted = self.sort.is_some();
         let goes = if *target.address() == Address::Standard { Goes::ToStdout } else { Goes::Elsewhere };
         let progress = Progress::of_copy(source.table(), &options, is_sorted, copying.quiet, goes);
-        let copied = copy(&source, destination.as_mut(), &options, &mut |copied| progress.copied(copied));
+        let source = match copying.missing_only {
+            true => super::missing::of(copying, &source, target, options.memory_bytes / 2)?,
+            false => source,
+        };
+        let source = if target.is_flat_text() { durations_as_text(&source)? } else { source };
+        let watch = destination.watch();
+        let metrics = copying.metrics(watch.clone())?;
+        let mut report = |copied: &Copied| {
+            progress.copied_by(copied, watch.as_ref().map(|watch| watch()));
+            metrics.iter().for_each(|metrics| metrics.copied(copied));
+        };
+        let copied = copy(&source, destination.as_mut(), &options, &mut report);
         progress.clear();
         let is_live = target.takes(OptionGroup::Cluster);
         let copied = copied.map_err(|error| {
@@ -297,6 +321,9 @@ impl FileArgs {
             destination.notes().iter().for_each(|note| say("marquetry", &format!("note: {note}")));
         }
         let (written, name) = (copied.written, destination.name());
+        if copying.json {
+            return super::summary_json(copying, &copied, name, destination.notes(), started);
+        }
         if is_live {
             let again = match written.retries {
                 0 => String::new(),

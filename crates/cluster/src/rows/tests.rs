@@ -15,7 +15,13 @@ fn mapping(key: &str) -> Mapping {
 }
 
 fn filling(mapping: &Mapping, row_bytes_max: usize) -> Filling {
-    Filling::new(mapping, &RowStatement::of(mapping, None), Nulls::Unset, row_bytes_max, (1000, 2))
+    Filling::new(
+        mapping,
+        &RowStatement::of(mapping, None),
+        Nulls::Unset,
+        (row_bytes_max, BlockSize::of(Rate::default())),
+        (1000, 2),
+    )
 }
 
 fn origin(object: &str) -> Arc<Origin> {
@@ -134,4 +140,16 @@ fn blocks_are_full_by_rows_or_bytes() {
     let row: Row<'_> = [Some(b"k"), Some(&large), None];
     assert_eq!(add(&mut filling, &mapping, &mut batch(&mapping, &[row, row]), 0).unwrap(), 1);
     assert_eq!(filling.take(&origin("")).unwrap().rows().count(), 6);
+}
+
+#[test]
+fn slow_loads_have_small_blocks() {
+    let of = |rate: &str| {
+        let block = BlockSize::of(rate.parse().unwrap());
+        (block.rows, block.bytes)
+    };
+    assert_eq!(of("1M"), (BLOCK_ROWS, BLOCK_BYTES));
+    assert_eq!(of("160"), (10, BLOCK_BYTES));
+    assert_eq!(of("1"), (1, BLOCK_BYTES));
+    assert_eq!(of("20K,16KB"), (BLOCK_ROWS, 1000));
 }

@@ -38,6 +38,8 @@ pub(super) fn partitions(
             .filter(|test| test.leaf == *leaf)
             .find_map(|test| test.plain_values(schema, PARTITIONS_MAX))?;
         let values = values.iter().map(|value| of_plain(value, &column.kind)).collect::<Option<Vec<_>>>()?;
+        // A value that the column cannot have is in no partition, and a server would refuse to look for it.
+        let values: Vec<Vec<u8>> = values.into_iter().filter(|value| can_be(value, &column.kind)).collect();
         if keys.len().saturating_mul(values.len()) > PARTITIONS_MAX {
             return None;
         }
@@ -75,6 +77,15 @@ fn of_plain(value: &[u8], kind: &MarshalType) -> Option<Vec<u8>> {
         CqlType::Bigint | CqlType::Timestamp => long()?.to_be_bytes().to_vec(),
         _ => return None,
     })
+}
+
+/// Whether a value can be one of a type, of which that is a part of what its values have.
+fn can_be(value: &[u8], kind: &MarshalType) -> bool {
+    match kind {
+        MarshalType::Native(CqlType::Ascii) => value.is_ascii(),
+        MarshalType::Native(CqlType::Timeuuid) => value.get(6).is_some_and(|version| version >> 4 == 1),
+        _ => true,
+    }
 }
 
 /// A key as it is stored. `None` for one that no partition can have.
@@ -115,6 +126,18 @@ mod tests {
             Rows::Tokens(..) => panic!("tokens"),
         };
         Some(rows.into_iter().map(key).collect())
+    }
+
+    #[test]
+    fn keys_that_no_partition_has() {
+        let native = MarshalType::Native;
+        assert!(can_be(b"a", &native(CqlType::Ascii)) && !can_be("é".as_bytes(), &native(CqlType::Ascii)));
+        assert!(can_be("é".as_bytes(), &native(CqlType::Text)));
+        let uuid = |version: u8| [0, 0, 0, 0, 0, 0, version << 4, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        assert!(
+            can_be(&uuid(1), &native(CqlType::Timeuuid)) && !can_be(&uuid(4), &native(CqlType::Timeuuid))
+        );
+        assert!(can_be(&uuid(4), &native(CqlType::Uuid)));
     }
 
     #[test]

@@ -22,7 +22,7 @@ const MURMUR3: &str = "Murmur3Partitioner";
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Whether the servers are ScyllaDB: only those tell the driver of shards.
-pub(super) fn is_scylla(session: &Session) -> bool {
+pub(crate) fn is_scylla(session: &Session) -> bool {
     session.get_cluster_state().get_nodes_info().iter().any(|node| node.sharder().is_some())
 }
 

@@ -20,5 +20,6 @@ mod requests;
 mod rows;
 mod source;
 
+pub(crate) use estimates::is_scylla;
 pub use options::{PAGE_BYTES, PIECE_BYTES, UnloadOptions};
 pub use source::CqlSource;

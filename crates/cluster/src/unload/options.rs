@@ -1,11 +1,13 @@
 //! How a table is read.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use marquetry_base::Limits;
 use marquetry_tables::{Cancel, TokenRange};
 
 use crate::options::{ConnectOptions, Consistency, RETRY_FOR};
+use crate::rate::Rate;
 
 /// How a table is read.
 ///
@@ -29,6 +31,10 @@ pub struct UnloadOptions {
     pub retry_for: Duration,
     /// Only partitions with these tokens. `None`: all.
     pub tokens: Option<TokenRange>,
+    /// Of these, partitions that were read before, and are not read again: ranges of tokens that ascend, in order.
+    pub done: Vec<RangeInclusive<i64>>,
+    /// The most rows and bytes a second, over all pieces.
+    pub rate: Rate,
     /// Write times and times to live, too: rows are those of the `full` mapping of SSTables, otherwise those of the `logical` one.
     pub with_metadata: bool,
     /// Bytes that are worth a piece of their own, which is read beside the others, by the servers' estimates.
@@ -53,6 +59,8 @@ impl Default for UnloadOptions {
             consistency: Consistency::LocalQuorum,
             retry_for: RETRY_FOR,
             tokens: None,
+            done: Vec::new(),
+            rate: Rate::default(),
             with_metadata: false,
             piece_bytes: PIECE_BYTES,
             page_bytes: PAGE_BYTES,

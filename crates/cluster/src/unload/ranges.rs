@@ -37,7 +37,9 @@ pub(super) fn pieces(
     wanted: &[RangeInclusive<i64>],
     splitting: Splitting,
 ) -> Vec<RangeInclusive<i64>> {
-    let mut ends: Vec<i64> = borders.to_vec();
+    // No partition has the least token. A range that ends with it would be all of the ring, and come again and again:
+    // servers take that token for the ring's end.
+    let mut ends: Vec<i64> = borders.iter().copied().filter(|end| *end != i64::MIN).collect();
     ends.push(i64::MAX);
     ends.sort_unstable();
     ends.dedup();
@@ -58,7 +60,8 @@ pub(super) fn pieces(
         let segment = first..=end;
         let parts = density.parts(&segment, splitting);
         for part in split(&segment, parts) {
-            pieces.extend(wanted.iter().filter_map(|wanted| intersection(wanted, &part)));
+            let wanted = wanted.iter().filter_map(|wanted| intersection(wanted, &part));
+            pieces.extend(wanted.filter(|piece| *piece.end() != i64::MIN));
         }
     }
     // Ranges around the ring come in the order that they are wanted in; each piece is one of them.
@@ -238,6 +241,12 @@ mod tests {
         let ends = [i64::MIN, i64::MIN + 1, -3, -3, -2, i64::MAX - 1, i64::MAX];
         let made = pieces(&ends, &[], ALL, splitting(1));
         check(&made, ALL);
+        assert_eq!(*made[0].end(), i64::MIN + 1);
+        // A node may own the least token, which no partition has.
+        let made = pieces(&[i64::MIN, 0], &[], ALL, splitting(1));
+        check(&made, ALL);
+        assert!(made.iter().all(|piece| *piece.end() > i64::MIN), "{made:?}");
+        assert_eq!(pieces(&[i64::MIN], &[], &[i64::MIN..=i64::MIN], splitting(1)), []);
         let many: Vec<i64> = (0..200_000).collect();
         let made = pieces(&many, &[Estimate { after: 0, end: 0, bytes: 1 }], ALL, splitting(1));
         check(&made, ALL);

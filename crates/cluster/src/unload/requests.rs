@@ -1,8 +1,9 @@
 //! Asking for pages: prepared, sent to a node that has the rows, and again if that may help.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use marquetry_base::cast::u64_of;
 use marquetry_scylla::cql::TableName;
 use marquetry_scylla::select::{Dialect, Part, Selection};
 use scylla::client::session::Session;
@@ -21,9 +22,11 @@ use scylla::statement::Statement;
 use scylla::statement::prepared::PreparedStatement;
 
 use super::estimates::is_scylla;
+use super::options::UnloadOptions;
 use super::pace::Pace;
 use crate::error::{Error, Result};
 use crate::options::Consistency;
+use crate::rate::Limiter;
 use crate::retry::{backoff, is_passing};
 use crate::schema;
 
@@ -32,6 +35,44 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 /// Requests for each node or shard besides those of the pieces that are read, and the most of all.
 const REQUESTS_AHEAD: usize = 2;
 const REQUESTS_AHEAD_MAX: usize = 64;
+
+/// How pages are asked for.
+#[derive(Debug, Clone)]
+pub(super) struct Manner {
+    consistency: Consistency,
+    retry_for: Duration,
+    /// The most rows of a page.
+    page_rows_max: i32,
+    /// Shared by all pieces; it counts from a time.
+    limiter: Arc<(Instant, Mutex<Limiter>)>,
+}
+
+/// Pages that pass in a second at the rate that is asked for, of one piece: fewer would come in bursts.
+const PAGES_PER_SECOND: u64 = 4;
+
+impl Manner {
+    pub(super) fn new(options: &UnloadOptions) -> Manner {
+        let most = options.rate.rows.map_or(u64::MAX, |rows| (rows.get() / PAGES_PER_SECOND).max(1));
+        Manner {
+            consistency: options.consistency,
+            retry_for: options.retry_for,
+            page_rows_max: i32::try_from(most).unwrap_or(i32::MAX),
+            limiter: Arc::new((Instant::now(), Mutex::new(Limiter::new(options.rate)))),
+        }
+    }
+
+    /// Waits for the slot of a page that came: the next one is not asked for before.
+    async fn slow_down(&self, rows: usize, bytes: usize) {
+        let (started, limiter) = &*self.limiter;
+        let wait = {
+            let mut limiter = limiter.lock().unwrap_or_else(PoisonError::into_inner);
+            limiter.take_all(started.elapsed(), u64_of(rows), u64_of(bytes))
+        };
+        if !wait.is_zero() {
+            tokio::time::sleep(wait).await;
+        }
+    }
+}
 
 /// The rows of one piece.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -105,8 +146,7 @@ pub(super) struct Requests {
     pub(super) table: TableName,
     pub(super) selection: Arc<Selection>,
     pub(super) pace: Arc<Pace>,
-    consistency: Consistency,
-    retry_for: Duration,
+    manner: Manner,
     tokens: PreparedStatement,
     partition: PreparedStatement,
 }
@@ -122,20 +162,19 @@ impl Requests {
         table: TableName,
         selection: Arc<Selection>,
         pace: Arc<Pace>,
-        (consistency, retry_for): (Consistency, Duration),
+        manner: Manner,
     ) -> Result<Requests> {
         let dialect = dialect(is_scylla(&session));
         let text = |part| selection.statement(&table, part, dialect);
-        let tokens = prepared(&session, text(Part::Tokens), consistency).await?;
-        let partition = prepared(&session, text(Part::Partition), consistency).await?;
-        Ok(Requests { session, table, selection, pace, consistency, retry_for, tokens, partition })
+        let tokens = prepared(&session, text(Part::Tokens), manner.consistency).await?;
+        let partition = prepared(&session, text(Part::Partition), manner.consistency).await?;
+        Ok(Requests { session, table, selection, pace, manner, tokens, partition })
     }
 
     /// The same of other columns.
     pub(super) async fn of(&self, selection: Arc<Selection>) -> Result<Requests> {
         let (session, pace) = (Arc::clone(&self.session), Arc::new(self.pace.like()));
-        Requests::prepare(session, self.table.clone(), selection, pace, (self.consistency, self.retry_for))
-            .await
+        Requests::prepare(session, self.table.clone(), selection, pace, self.manner.clone()).await
     }
 
     /// Pieces that are worth asking for beside those that are read: some for each node, or each shard.
@@ -153,7 +192,8 @@ impl Requests {
     ///
     /// [`Error::Read`], [`Error::Dropped`], [`Error::Answer`].
     pub(super) async fn page(&self, of: &Rows, state: PagingState) -> Result<(Page, Option<PagingState>)> {
-        let (mut tries, mut rows, began) = (0, self.pace.rows(), Instant::now());
+        let (mut tries, began) = (0, Instant::now());
+        let mut rows = self.pace.rows().min(self.manner.page_rows_max);
         loop {
             tries += 1;
             let mut prepared = match of.part() {
@@ -171,6 +211,7 @@ impl Requests {
                     let rows = answer.into_rows_result();
                     let rows = rows.map_err(|error| unexpected(&error))?;
                     self.pace.note(rows.rows_num(), rows.rows_bytes_size());
+                    self.manner.slow_down(rows.rows_num(), rows.rows_bytes_size()).await;
                     let next = match next {
                         PagingStateResponse::HasMorePages { state } => Some(state),
                         PagingStateResponse::NoMorePages => None,
@@ -179,7 +220,7 @@ impl Requests {
                 }
                 Err(reason) => reason,
             };
-            let left = self.retry_for.saturating_sub(began.elapsed());
+            let left = self.manner.retry_for.saturating_sub(began.elapsed());
             if left.is_zero() || !is_passing(&reason) {
                 return Err(self.why(tries, reason).await);
             }

@@ -27,7 +27,7 @@ use super::options::UnloadOptions;
 use super::pace::Pace;
 use super::pages::Pages;
 use super::ranges::Splitting;
-use super::requests::{Requests, Rows, is_not_understood};
+use super::requests::{Manner, Requests, Rows, is_not_understood};
 use super::rows::PieceRows;
 use crate::address::CqlAddress;
 use crate::cluster::Cluster;
@@ -110,6 +110,8 @@ impl CqlSource {
         let mut table = described(&name, &mapping, &requests, options.tokens).map_err(about)?;
         table.key_values.push(key_value(TABLE_SCHEMA_KEY, text));
         table.notes.extend(note);
+        // A view has none.
+        table.identity = cluster.table_id().ok();
         if !is_described {
             let text = "its servers know no DESCRIBE: marquetry.table.schema has its columns and key, and no options";
             table.notes.push(Note::of(text));
@@ -143,6 +145,7 @@ impl CqlSource {
         let more: Vec<KeyValue> = self.table.key_values.iter().filter(of_all).cloned().collect();
         table.key_values.extend(more);
         table.notes.clone_from(&self.table.notes);
+        table.identity.clone_from(&self.table.identity);
         let (ahead, requests) = (Arc::default(), Arc::new(requests));
         Ok(CqlSource { ahead, requests, table, has_all_columns: false, ..self.clone() })
     }
@@ -250,12 +253,13 @@ fn requests(
     columns: Arc<TableColumns>,
     options: &UnloadOptions,
 ) -> Result<(Requests, Option<Note>)> {
+    let manner = Manner::new(options);
     let prepare = |times: Times| -> Result<ClusterResult<Requests>> {
         let selection = Arc::new(Selection::new(Arc::clone(&columns), times)?);
         let (session, table) = (Arc::clone(cluster.session()), cluster.address().table().clone());
-        let (consistency, retry_for) = (options.consistency, options.retry_for);
+        let manner = manner.clone();
         let pace = Arc::new(Pace::new(options.page_bytes));
-        let preparing = Requests::prepare(session, table, selection, pace, (consistency, retry_for));
+        let preparing = Requests::prepare(session, table, selection, pace, manner);
         Ok(cluster.runtime().wait(preparing)?)
     };
     if !options.with_metadata {
@@ -284,6 +288,7 @@ fn requests(
 fn token_ranges(cluster: &Cluster, table: &TableName, options: &UnloadOptions) -> Result<Vec<Rows>> {
     let (session, table) = (Arc::clone(cluster.session()), table.clone());
     let wanted = options.tokens.unwrap_or(TokenRange { after: None, end: None }).ranges();
+    let wanted = TokenRange::without(&wanted, &options.done);
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let splitting = Splitting {
         piece_bytes: options.piece_bytes,
@@ -299,11 +304,17 @@ fn token_ranges(cluster: &Cluster, table: &TableName, options: &UnloadOptions) -
 
 fn pieces(name: &str, rows: &[Rows]) -> Vec<Piece> {
     let piece = |rows: &Rows| {
-        Piece::of(match rows {
+        let mut piece = Piece::of(match rows {
             Rows::Tokens(i64::MIN, i64::MAX) => name.to_owned(),
             Rows::Tokens(first, last) => format!("{name} (tokens {first} to {last})"),
             Rows::Partition(_, token) => format!("{name} (token {token})"),
-        })
+        });
+        // Another partition may have the token of one.
+        piece.tokens = match rows {
+            Rows::Tokens(first, last) => Some((*first, *last)),
+            Rows::Partition(..) => None,
+        };
+        piece
     };
     rows.iter().map(piece).collect()
 }
@@ -319,6 +330,7 @@ fn described(
     let mapper = mapping.mapper(columns)?;
     let mut table = Table::new(name, Arc::clone(mapper.schema()));
     table.key = Key::of_columns(&table.schema, columns);
+    table.is_in_token_order = mapping.kind == MutationMapping::Logical;
     table.key_values = mapper.key_values()?;
     let is_logical = mapping.kind == MutationMapping::Logical;
     let more = [

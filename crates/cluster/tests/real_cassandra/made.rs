@@ -8,7 +8,7 @@ use marquetry_cluster::CqlTable;
 use marquetry_codecs::StandardCodecs;
 use marquetry_io::blocking::File;
 use marquetry_io::{ByteSources, drive};
-use marquetry_parquet::batch::{Batch, ByteArrays, ColumnBatch, Layout, Values};
+use marquetry_parquet::batch::{Batch, ByteArrays, ColumnBatch, Layout, Levels, Values};
 use marquetry_parquet::format::FileMetaData;
 use marquetry_parquet::read::{BatchReader, FooterReader, ReadOptions};
 use marquetry_parquet::schema::{FieldDef, FieldType, LogicalType, PhysicalType, Schema};
@@ -249,5 +249,59 @@ fn column(leaf: usize, physical: PhysicalType, rows: &[Vec<Cell>]) -> ColumnBatc
         layout: Layout::Spaced,
         levels: None,
         provisional: false,
+    }
+}
+
+/// So many rows of a key and a list of two elements, the key and the number after it.
+pub(crate) fn of_lists(rows: i32) -> Arc<dyn Source> {
+    let int = FieldType::Leaf(PhysicalType::Int32, None);
+    let element = FieldDef::new("element", int.clone());
+    let fields = [FieldDef::new("k", int).required(), FieldDef::new("v", FieldType::List(Box::new(element)))];
+    let schema = Arc::new(Schema::of_fields(&fields).unwrap());
+    Arc::new(Lists(Table::new("lists", schema), [Piece::of("lists")], rows))
+}
+
+struct Lists(Table, [Piece; 1], i32);
+
+struct NextLists(i32, i32);
+
+impl Source for Lists {
+    fn table(&self) -> &Table {
+        &self.0
+    }
+
+    fn pieces(&self) -> &[Piece] {
+        &self.1
+    }
+
+    fn open(&self, _: usize, _: &PieceOptions) -> Result<Box<dyn Batches>> {
+        Ok(Box::new(NextLists(0, self.2)))
+    }
+}
+
+impl Batches for NextLists {
+    fn next(&mut self) -> Result<Option<Batch>> {
+        let keys: Vec<i32> = (self.0..self.1.min(self.0 + 1000)).collect();
+        if keys.is_empty() {
+            return Ok(None);
+        }
+        let rows = keys.len();
+        self.0 += 1000;
+        let elements: Vec<i32> = keys.iter().flat_map(|key| [*key, key + 1]).collect();
+        let mut batch = Batch::of_values([Values::from(keys)])?;
+        batch.columns.push(ColumnBatch {
+            leaf: 1,
+            rows,
+            nulls: 0,
+            validity: None,
+            values: elements.into(),
+            layout: Layout::Dense,
+            levels: Some(Levels {
+                definition: vec![3_u8; 2 * rows].into(),
+                repetition: Some((0..2 * rows).map(|at| u8::from(at % 2 == 1)).collect::<Vec<_>>().into()),
+            }),
+            provisional: false,
+        });
+        Ok(Some(batch))
     }
 }

@@ -1,9 +1,11 @@
 //! Tables made and rows loaded into a real Cassandra, and read back by plain CQL; and tables read as a source.
 //!
-//! All of it is one test, because it has one server: that of `MARQUETRY_CASSANDRA=HOST:PORT`, or one that it starts.
+//! All of it is one test, because it has one server: that of `MARQUETRY_CASSANDRA=HOST:PORT`, or one that it starts. But for what needs a
+//! server that is set up otherwise.
 
 mod all_types;
 mod cassandra;
+mod encrypted;
 mod expected;
 mod into;
 mod loading;
@@ -12,8 +14,19 @@ mod nested;
 mod rejected;
 mod resumed;
 mod server;
+mod sharded;
 mod stamped;
 mod unloading;
+
+/// With a server of its own, as encryption is for all of one.
+#[test]
+fn encrypted_on_a_real_cassandra() {
+    let yaml = encrypted::yaml();
+    if let Some(cassandra) = cassandra::Cassandra::start("encrypted", &["--yaml".as_ref(), yaml.as_os_str()])
+    {
+        encrypted::all(&cassandra.at);
+    }
+}
 
 #[test]
 fn on_a_real_cassandra() {
@@ -29,4 +42,5 @@ fn on_a_real_cassandra() {
     nested::all(&server);
     loading::all(&server);
     unloading::all(&server);
+    sharded::all(&server);
 }

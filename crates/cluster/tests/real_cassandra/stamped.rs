@@ -6,13 +6,15 @@ use marquetry_cluster::{CqlOptions, CqlTable, Rate};
 use marquetry_testing::{Break, Proxy};
 use scylla::value::CqlValue;
 
-use crate::made::{Cell, Made, int};
+use crate::made::{Cell, Made, int, of_lists};
 use crate::server::{KEYSPACE, Server};
 
 pub(crate) fn all(server: &Server) {
     times_and_ttls_are_those_of_columns(server);
     a_ttl_is_that_of_all_rows(server);
     rows_are_not_sent_faster(server);
+    errors_of_slow_loads_are_told_soon(server);
+    lists_with_given_times_are_refused(server);
     lists_are_not_appended_to(server);
 }
 
@@ -90,66 +92,42 @@ fn rows_are_not_sent_faster(server: &Server) {
     }
 }
 
+/// At twenty rows a second, a row that cannot be loaded is told when it comes, and not when hundreds of others are through.
+fn errors_of_slow_loads_are_told_soon(server: &Server) {
+    server.run("CREATE TABLE cluster_test.slow_and_wrong (k int PRIMARY KEY, v int)");
+    let mut options = CqlOptions::default();
+    options.rate = "20".parse().unwrap();
+    let row = |row: i32| vec![if row == 10 { Cell::Null } else { int(row) }, int(row)];
+    let started = Instant::now();
+    let mut table = CqlTable::new(server.address("slow_and_wrong"), options);
+    let error = Made::new(&[("k", "int"), ("v", "int")], (0..600).map(row)).load(&mut table).1.unwrap_err();
+    assert!(error.to_string().contains("row 10"), "{error}");
+    assert!(started.elapsed() < Duration::from_secs(8), "{:?}", started.elapsed());
+    assert_eq!(server.count("slow_and_wrong"), 10);
+}
+
+/// A second load of the same rows would add the elements again.
+fn lists_with_given_times_are_refused(server: &Server) {
+    server.run("CREATE TABLE cluster_test.listed (k int PRIMARY KEY, v list<int>)");
+    let mut options = CqlOptions::default();
+    options.timestamp = "1000".parse().unwrap();
+    // Without the list there is nothing to double.
+    let rows = || Made::new(&[("k", "int")], [vec![int(100)]]);
+    assert_eq!(rows().load(&mut CqlTable::new(server.address("listed"), options.clone())).1, Ok(1));
+    let source = of_lists(10);
+    let mut table = CqlTable::new(server.address("listed"), options.clone());
+    let error = crate::made::load(&mut table, &source).1.unwrap_err();
+    assert_eq!(error.detail(), Some(marquetry_base::Detail::AdmittedBy(&["lists_at_least_once"])), "{error}");
+    assert!(error.to_string().contains("v is a list that is not frozen"), "{error}");
+    assert_eq!(server.count("listed"), 1);
+    options.lists_at_least_once = true;
+    assert_eq!(crate::made::load(&mut CqlTable::new(server.address("listed"), options), &source).1, Ok(10));
+}
+
 /// The network breaks in the midst of a load of lists: rows that were sent twice have each element once.
 fn lists_are_not_appended_to(server: &Server) {
-    use marquetry_parquet::batch::{Batch, ColumnBatch, Layout, Levels, Values};
-    use marquetry_parquet::schema::{FieldDef, FieldType, PhysicalType, Schema};
-    use marquetry_tables::{Batches, Piece, PieceOptions, Source, Table};
-    use std::sync::Arc;
-
-    const ROWS: i32 = 20_000;
-
-    /// Rows of a key and a list of two elements, the key and the number after it.
-    struct Lists(Table, [Piece; 1]);
-
-    struct Next(i32);
-
-    impl Source for Lists {
-        fn table(&self) -> &Table {
-            &self.0
-        }
-
-        fn pieces(&self) -> &[Piece] {
-            &self.1
-        }
-
-        fn open(&self, _: usize, _: &PieceOptions) -> marquetry_base::Result<Box<dyn Batches>> {
-            Ok(Box::new(Next(0)))
-        }
-    }
-
-    impl Batches for Next {
-        fn next(&mut self) -> marquetry_base::Result<Option<Batch>> {
-            if self.0 == ROWS {
-                return Ok(None);
-            }
-            let keys: Vec<i32> = (self.0..self.0 + 1000).collect();
-            self.0 += 1000;
-            let elements: Vec<i32> = keys.iter().flat_map(|key| [*key, key + 1]).collect();
-            let mut batch = Batch::of_values([Values::from(keys)])?;
-            batch.columns.push(ColumnBatch {
-                leaf: 1,
-                rows: 1000,
-                nulls: 0,
-                validity: None,
-                values: elements.into(),
-                layout: Layout::Dense,
-                levels: Some(Levels {
-                    definition: vec![3_u8; 2000].into(),
-                    repetition: Some((0..2000).map(|at| u8::from(at % 2 == 1)).collect::<Vec<_>>().into()),
-                }),
-                provisional: false,
-            });
-            Ok(Some(batch))
-        }
-    }
-
     server.run("CREATE TABLE cluster_test.lists (k int PRIMARY KEY, v list<int>)");
-    let int = FieldType::Leaf(PhysicalType::Int32, None);
-    let element = FieldDef::new("element", int.clone());
-    let fields = [FieldDef::new("k", int).required(), FieldDef::new("v", FieldType::List(Box::new(element)))];
-    let schema = Arc::new(Schema::of_fields(&fields).unwrap());
-    let source: Arc<dyn Source> = Arc::new(Lists(Table::new("lists", schema), [Piece::of("lists")]));
+    let source = of_lists(20_000);
     let proxy = Proxy::start(&server.at, 900_000, Break::Cut);
     let address = format!("cql://{}/{KEYSPACE}.lists", proxy.at).parse().unwrap();
     let mut table = CqlTable::new(address, CqlOptions::default());

@@ -132,6 +132,15 @@ pub(super) fn open_text(
     Ok(Box::new(NewTextFile::new_in(store, path, format, options.text.clone())?))
 }
 
+/// Whether rows go to CSV or TSV, at a path or, with a format, anywhere.
+pub(super) fn is_flat(address: &Address, format: Option<OutputFormat>) -> bool {
+    let format = match format {
+        Some(format) => format.text(),
+        None => text_format(address, None),
+    };
+    matches!(format, Some(Format::Csv | Format::Tsv))
+}
+
 fn text_format(address: &Address, format: Option<OutputFormat>) -> Option<Format> {
     // Its ending is all that counts; the rest need not be UTF-8.
     let name = path(address)?.file_name()?.to_string_lossy();

@@ -144,6 +144,12 @@ impl Target {
         self.takes(OptionGroup::Mapping).then_some(TimeUnit::Millis)
     }
 
+    /// Whether rows go to CSV or TSV, which have no nested columns: durations are written as text there
+    /// ([`durations_as_text`](marquetry_tables::durations_as_text)).
+    pub fn is_flat_text(&self) -> bool {
+        files::is_flat(&self.address, self.format)
+    }
+
     /// The destination. Nothing is created yet, and no cluster is connected to; whether an object exists that would be
     /// replaced, its store is asked. Options that have no meaning are ignored.
     ///

@@ -9,6 +9,7 @@ use marquetry_base::{Error, Result, cast, twos_complement};
 use super::value::Value;
 use super::{cell, text};
 use crate::cql::literal;
+use crate::sstable::vint;
 
 /// How the parts of a value are combined.
 pub(super) trait Form {
@@ -30,10 +31,12 @@ pub(super) trait Form {
     fn label(out: &mut Vec<u8>, is_first: bool, label: &[u8]);
     /// Ends the fields of a user-defined type.
     fn end_fields(out: &mut Vec<u8>);
-    /// Begins a vector, whose elements stand one after the other: all have the same length, and their number is that of the type.
+    /// Begins a vector, whose elements stand one after the other: their number is that of the type.
     fn begin_vector(_out: &mut Vec<u8>) {}
     /// Begins an element of a vector, which follows `before`.
     fn begin_part(_out: &mut Vec<u8>, _before: &[u8]) {}
+    /// Ends an element of a vector, which began at a position, if elements differ in length.
+    fn end_part(_out: &mut Vec<u8>, _at: usize) {}
     /// Ends a vector.
     fn end_vector(_out: &mut Vec<u8>) {}
 }
@@ -144,6 +147,14 @@ impl Form for Cells {
     fn label(_out: &mut Vec<u8>, _is_first: bool, _label: &[u8]) {}
 
     fn end_fields(_out: &mut Vec<u8>) {}
+
+    /// Its length comes before it, in the form that only vectors have: seven bits in a byte, of which the leading ones count those that follow
+    /// (`VectorType.java` of Cassandra, and its `VIntCoding.java`).
+    fn end_part(out: &mut Vec<u8>, at: usize) {
+        let mut length = Vec::new();
+        vint::push_unsigned(&mut length, cast::u64_of(out.len().saturating_sub(at)));
+        out.splice(at..at, length);
+    }
 }
 
 /// Space for a number.

@@ -35,7 +35,7 @@
 //! | FLOAT, DOUBLE | `float`, `double` | the same number, or the same digits |
 //! | timestamps of any unit | `timestamp`, `date` | without digits below a millisecond ([`MappingOptions::timestamps_as_millis`] cuts them off); midnights |
 //! | DATE | `timestamp` | midnight, UTC |
-//! | lists | `list<…>`, `set<…>`, `vector<…, n>` of `float`, `double`, `int`, `bigint` | of n elements |
+//! | lists | `list<…>`, `set<…>`, `vector<…, n>` | a vector: of n elements |
 //! | UUID, bytes | `uuid`, `timeuuid`; `text` | 16 bytes, of version 1; UTF-8 |
 //!
 //! A column with an unknown logical type is mapped by its physical type. Nested types inside others are frozen, as CQL

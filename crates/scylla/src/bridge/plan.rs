@@ -35,8 +35,8 @@ pub(super) enum Plan {
     Variant,
     List(Box<Plan>),
     Set(Box<Plan>),
-    /// Of so many elements, whose types have one length.
-    Vector(Box<Plan>, usize),
+    /// Of so many elements, and whether all values of their type have one length.
+    Vector(Box<Plan>, usize, bool),
     /// Of keys and values.
     Map(Box<Plan>, Box<Plan>),
     /// Of all the type's fields, in its order.
@@ -59,7 +59,7 @@ impl Plan {
         match self {
             Plan::Leaf(leaf) => leaf.has_one_scale(),
             Plan::Variant => true,
-            Plan::List(element) | Plan::Set(element) | Plan::Vector(element, _) => element.has_one_scale(),
+            Plan::List(element) | Plan::Set(element) | Plan::Vector(element, ..) => element.has_one_scale(),
             Plan::Map(key, value) => key.has_one_scale() && value.has_one_scale(),
             Plan::Udt(fields) => {
                 fields.iter().filter_map(|field| field.source.as_ref()).all(|(_, plan)| plan.has_one_scale())
@@ -72,7 +72,7 @@ impl Plan {
         match self {
             Plan::Leaf(leaf) => leaf.cql_type() == CqlType::Duration,
             Plan::Variant => false,
-            Plan::List(element) | Plan::Set(element) | Plan::Vector(element, _) => element.has_duration(),
+            Plan::List(element) | Plan::Set(element) | Plan::Vector(element, ..) => element.has_duration(),
             Plan::Map(key, value) => key.has_duration() || value.has_duration(),
             Plan::Udt(fields) => {
                 fields.iter().filter_map(|field| field.source.as_ref()).any(|(_, plan)| plan.has_duration())
@@ -358,11 +358,6 @@ impl<'a> Planner<'a> {
         length: NonZeroU32,
         depth: usize,
     ) -> Result<(Plan, CqlType)> {
-        if !matches!(wanted, CqlType::Float | CqlType::Double | CqlType::Int | CqlType::Bigint) {
-            let message =
-                format!("vectors of {wanted}: those of float, double, int and bigint are supported");
-            return Err(self.at(Error::unsupported(message)));
-        }
         let before = self.path.len();
         self.path.push_str(".element");
         self.elements += 1;
@@ -371,7 +366,8 @@ impl<'a> Planner<'a> {
         let (plan, cql_type) = planned?;
         self.path.truncate(before);
         let elements = cast::usize_of_u32(length.get());
-        Ok((Plan::Vector(Box::new(plan), elements), CqlType::Vector(Box::new(cql_type), length)))
+        let is_sized = wanted.fixed_bytes().is_some();
+        Ok((Plan::Vector(Box::new(plan), elements, is_sized), CqlType::Vector(Box::new(cql_type), length)))
     }
 
     fn group(

@@ -148,8 +148,8 @@ impl Walk<'_> {
             (Plan::Set(plan), ArrayKind::List(offsets, array) | ArrayKind::Map(offsets, array, None)) => {
                 self.set::<F>(plan, array, elements(offsets, slot), out)
             }
-            (Plan::Vector(plan, length), ArrayKind::List(offsets, array)) => {
-                self.vector::<F>(plan, array, elements(offsets, slot), *length, out)
+            (Plan::Vector(plan, length, is_sized), ArrayKind::List(offsets, array)) => {
+                self.vector::<F>(plan, array, elements(offsets, slot), (*length, *is_sized), out)
             }
             (Plan::Map(key, value), ArrayKind::Map(offsets, keys, Some(values))) => {
                 let entries = Entries { key, keys, value, values, range: elements(offsets, slot) };
@@ -189,7 +189,7 @@ impl Walk<'_> {
         plan: &Plan,
         array: &Array,
         range: Range<usize>,
-        length: usize,
+        (length, is_sized): (usize, bool),
         out: &mut Vec<u8>,
     ) -> Walked {
         if range.len() != length {
@@ -205,7 +205,14 @@ impl Walk<'_> {
                 return Err(below(error.into(), path()));
             }
             F::begin_part(out, comma(slot - range.start));
+            let at = out.len();
             self.element::<F>(&element, slot, out).map_err(|fault| below(fault, path()))?;
+            if !is_sized {
+                F::end_part(out, at);
+            }
+            if out.len() > self.length_max {
+                return Err(too_long());
+            }
         }
         F::end_vector(out);
         Ok(())

@@ -115,6 +115,29 @@ impl CqlType {
         }
     }
 
+    /// The length of every value that is not empty, if all have the same, and servers know it: elements of vectors stand without their lengths
+    /// then.
+    ///
+    /// Not every type whose values are as long as each other says so in Cassandra: `smallint`, `tinyint`, `date` and `time` do not.
+    ///
+    /// ```
+    /// use marquetry_scylla::cql::CqlType;
+    ///
+    /// assert_eq!(CqlType::parse("vector<uuid, 2>").unwrap().fixed_bytes(), Some(32));
+    /// assert_eq!(CqlType::Smallint.fixed_bytes(), None);
+    /// ```
+    pub fn fixed_bytes(&self) -> Option<u32> {
+        match self {
+            Self::Boolean => Some(1),
+            Self::Float | Self::Int => Some(4),
+            Self::Bigint | Self::Double | Self::Timestamp => Some(8),
+            Self::Uuid | Self::Timeuuid => Some(16),
+            Self::Vector(inner, count) => inner.fixed_bytes()?.checked_mul(count.get()),
+            Self::Frozen(inner) => inner.fixed_bytes(),
+            _ => None,
+        }
+    }
+
     /// Prints the type as a field or inside another type, frozen if it must be.
     pub(crate) fn nested(&self) -> impl fmt::Display + '_ {
         Nested(self)

@@ -100,13 +100,7 @@ impl MarshalType {
     /// Not every type whose values are as long as each other says so in Cassandra: `smallint`, `tinyint`, `date` and `time` do not.
     pub fn fixed_bytes(&self) -> Option<u32> {
         match self {
-            MarshalType::Native(native) => match native {
-                CqlType::Boolean => Some(1),
-                CqlType::Float | CqlType::Int => Some(4),
-                CqlType::Bigint | CqlType::Double | CqlType::Timestamp => Some(8),
-                CqlType::Uuid | CqlType::Timeuuid => Some(16),
-                _ => None,
-            },
+            MarshalType::Native(native) => native.fixed_bytes(),
             MarshalType::Empty => Some(0),
             MarshalType::Reversed(inner) => inner.fixed_bytes(),
             MarshalType::Vector(element, count) => element.fixed_bytes()?.checked_mul(count.get()),

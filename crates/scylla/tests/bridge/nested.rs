@@ -471,6 +471,8 @@ fn a_table_that_is_there_decides() {
 /// What is in collections is converted as columns are, and is in the order of the table's type then.
 #[test]
 fn elements_have_the_tables_types() {
+    let long = "a".repeat(200);
+    let (printed_long, cell_long) = (format!("['{long}', '']"), format!("80c8 {} 00", "61".repeat(200)));
     let check = |field, cql_type, row, printed, cell| {
         check_column(field, &existing(cql_type, &[]), cql_type, &[(row, printed, cell)]);
     };
@@ -494,6 +496,19 @@ fn elements_have_the_tables_types() {
     assert_eq!(refused(items([Int(1)])), format!("a vector has 2 elements, and the list 1 {row}"));
     let null = "a null in a vector, which CQL cannot hold (column c[1], row 1000, row group 2)";
     assert_eq!(refused(items([Int(1), Null])), null);
+    // Elements whose length differs have it before them, as vectors have it.
+    let row = items([text(&long), text("")]);
+    check(list("c", string("element")), "vector<text, 2>", row, &printed_long, &cell_long);
+    let row = items([Int(1), Int(-2)]);
+    check(list("c", int("element")), "vector<smallint, 2>", row, "[1, -2]", "02 0001 02 fffe");
+    let row = items([items([Int(1), Int(2)]), items([Int(3), Int(4)])]);
+    let of_vectors = || list("c", list("element", int("element")));
+    let printed = "[[1, 2], [3, 4]]";
+    let cell = "00000001 00000002 00000003 00000004";
+    check(of_vectors(), "vector<vector<int, 2>, 2>", row, printed, cell);
+    let row = items([items([Int(1)]), items([])]);
+    let cell = "0c 00000001 00000004 00000001 04 00000000";
+    check(of_vectors(), "vector<frozen<list<int>>, 2>", row, "[[1], []]", cell);
     // Decimals of different scales would have to be compared.
     let schema = &metadata(&[list("c", string("element"))]).schema;
     let refused = |cql_type: &str| {

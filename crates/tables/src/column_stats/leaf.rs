@@ -12,7 +12,7 @@ use marquetry_parquet::format::ColumnOrder;
 use marquetry_parquet::prune::Order;
 use marquetry_parquet::schema::{Leaf, Meaning, PhysicalType, Schema};
 
-use super::distinct::{Counter, Distinct};
+use super::distinct::{Distinct, DistinctCounter};
 use super::frequent::{Frequent, FrequentValue};
 use super::value::PlainValue;
 
@@ -53,7 +53,7 @@ pub struct LeafStats {
 pub(super) struct LeafSummary {
     order: Option<Order>,
     stats: LeafStats,
-    distinct: Counter,
+    distinct: DistinctCounter,
     frequent: Frequent,
     /// The dictionary of the last values, and how often each of its entries came.
     dictionary: Option<(Arc<Values>, Vec<u64>)>,
@@ -71,7 +71,7 @@ impl LeafSummary {
         LeafSummary {
             order: Order::of(leaf.physical_type, logical_type, column_order),
             stats: LeafStats { bytes, ..LeafStats::default() },
-            distinct: Counter::new(leaves > MANY_LEAVES),
+            distinct: DistinctCounter::of_one(leaves > MANY_LEAVES),
             frequent: Frequent::new((COUNTED_OF_ALL / leaves.max(1)).clamp(COUNTED_MIN, COUNTED_MAX)),
             dictionary: None,
         }

@@ -13,7 +13,7 @@ use marquetry_base::cast::u64_of;
 use crate::{Reading, ReadingOptions, Source};
 use leaf::LeafSummary;
 
-pub use distinct::Distinct;
+pub use distinct::{Distinct, DistinctCounter};
 pub use frequent::FrequentValue;
 pub use leaf::LeafStats;
 pub use value::PlainValue;

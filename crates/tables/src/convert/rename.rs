@@ -22,18 +22,47 @@ use crate::{Batches, Cancel, ColumnPath, Piece, PieceOptions, Source, Table, pro
 /// assert_eq!(rename.names(), [("fare".to_string(), "price".to_string()), ("pick up".into(), "pickup".into())]);
 /// # Ok::<(), marquetry_base::Error>(())
 /// ```
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Rename(Vec<(String, String)>);
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rename {
+    names: Vec<(String, String)>,
+    /// What is wrong with the names is the fault of this option.
+    option: &'static str,
+}
+
+impl Default for Rename {
+    fn default() -> Rename {
+        Rename::of([])
+    }
+}
 
 impl Rename {
     /// Gives columns other names: pairs of the old and the new one.
     pub fn of(names: impl IntoIterator<Item = (String, String)>) -> Rename {
-        Rename(names.into_iter().collect())
+        Rename { names: names.into_iter().collect(), option: "rename" }
+    }
+
+    /// The same, given by another option than `rename`: errors name that one.
+    ///
+    /// ```
+    /// use marquetry_tables::Rename;
+    ///
+    /// let names = Rename::of([("fare".to_string(), "price".to_string())]).by_option("map");
+    /// assert_eq!(names.option(), "map");
+    /// ```
+    #[must_use]
+    pub fn by_option(mut self, option: &'static str) -> Rename {
+        self.option = option;
+        self
+    }
+
+    /// The option that the names are given by.
+    pub fn option(&self) -> &'static str {
+        self.option
     }
 
     /// The old and the new names.
     pub fn names(&self) -> &[(String, String)] {
-        &self.0
+        &self.names
     }
 }
 
@@ -58,8 +87,8 @@ impl FromStr for Rename {
             names.push((old, new));
             match rest.strip_prefix(',') {
                 Some(more) if !more.trim().is_empty() => rest = more,
-                Some(_) => return Ok(Rename(names)),
-                None if rest.is_empty() => return Ok(Rename(names)),
+                Some(_) => return Ok(Rename::of(names)),
+                None if rest.is_empty() => return Ok(Rename::of(names)),
                 None => return Err(wrong("a comma is missing")),
             }
         }
@@ -115,17 +144,17 @@ fn name(rest: &mut &str) -> Result<String, &'static str> {
 /// All that is wrong, in one error: `Misuse` for columns that the table lacks, with a list of those that it has, and for
 /// names that two columns would have.
 pub fn rename(source: &Arc<dyn Source>, names: &Rename) -> Result<Arc<dyn Source>> {
-    if names.0.is_empty() {
+    if names.names.is_empty() {
         return Ok(Arc::clone(source));
     }
     let all = source.table();
     let mut schema = Schema::clone(&all.schema);
     let mut faults = Faults::default();
     let (mut renamed, mut by_node) = (Vec::new(), Vec::new());
-    for (old, new) in &names.0 {
-        let Some(node) = node_of(&all.schema, old, &mut faults) else { continue };
+    for (old, new) in &names.names {
+        let Some(node) = node_of(&all.schema, old, names.option, &mut faults) else { continue };
         if renamed.contains(&node) {
-            faults.add(Error::option("rename", format!("the column {old:?} gets two names")));
+            faults.add(Error::option(names.option, format!("the column {old:?} gets two names")));
         }
         renamed.push(node);
         by_node.push((node, (old.clone(), new.clone())));
@@ -146,7 +175,7 @@ pub fn rename(source: &Arc<dyn Source>, names: &Rename) -> Result<Arc<dyn Source
                     0 => format!("two columns would be called {one:?}"),
                     _ => format!("two fields of {:?} would be called {one:?}", schema.path(parent)),
                 };
-                faults.add(Error::option("rename", what));
+                faults.add(Error::option(names.option, what));
             }
         }
     }
@@ -158,12 +187,12 @@ pub fn rename(source: &Arc<dyn Source>, names: &Rename) -> Result<Arc<dyn Source
 }
 
 /// The column with a name, or the field that a path leads to. What is wrong is a fault.
-fn node_of(schema: &Arc<Schema>, name: &str, faults: &mut Faults) -> Option<usize> {
+fn node_of(schema: &Arc<Schema>, name: &str, option: &'static str, faults: &mut Faults) -> Option<usize> {
     let path = match ColumnPath::parse(name) {
         Ok(path) if schema.child_of_root(name).is_none() => path,
         _ => ColumnPath::of([name]),
     };
-    let found = path.leaves_or(schema, "rename", faults)?;
+    let found = path.leaves_or(schema, option, faults)?;
     let [.., last] = &*path.parts else { return None };
     if path.parts.len() == 1 {
         return schema.children(0).find(|node| schema.leaves_of(*node).any(|leaf| found.contains(&leaf)));
@@ -177,7 +206,7 @@ fn node_of(schema: &Arc<Schema>, name: &str, faults: &mut Faults) -> Option<usiz
         }
         node = it.parent;
     }
-    faults.add(Error::option("rename", format!("{name:?} leads to no field with this name")));
+    faults.add(Error::option(option, format!("{name:?} leads to no field with this name")));
     None
 }
 
@@ -270,7 +299,7 @@ mod tests {
     #[test]
     fn names_as_people_write_them() {
         let read = |text: &str| match text.parse::<Rename>() {
-            Ok(Rename(names)) => format!("{names:?}"),
+            Ok(Rename { names, .. }) => format!("{names:?}"),
             Err(error) => error.message().to_string(),
         };
         assert_eq!(read("a=b"), r#"[("a", "b")]"#);

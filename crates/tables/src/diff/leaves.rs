@@ -5,6 +5,7 @@ use std::ops::Range;
 use marquetry_parquet::batch::{ColumnBatch, Value, Values};
 use marquetry_parquet::schema::Meaning;
 
+use super::numbers::are_equal;
 use super::values::{compare, compare_floats, item};
 use crate::entries::Entries;
 
@@ -14,6 +15,8 @@ pub(super) struct LeafPair {
     /// Each leaf, by its index in its schema.
     pub(super) leaves: [usize; 2],
     pub(super) meanings: [Meaning; 2],
+    /// One of them at least has numbers as text, and both have numbers.
+    pub(super) are_numbers: bool,
     /// Both have one physical type and one meaning.
     pub(super) is_alike: bool,
     /// What each definition level of either means, in common numbers: the first of all structs, lists and values around
@@ -41,6 +44,11 @@ impl LeafPair {
         let mut mark = |is_same: &dyn Fn(usize, usize) -> bool| rows_that_differ(&rows, runs, marks, is_same);
         let is_bytes = self.is_alike && !matches!(self.meanings[0], Meaning::Decimal { .. });
         match (&a.values, &b.values) {
+            (a, b) if self.are_numbers => mark(&|at_a, at_b| {
+                let values = (Value::of_values(a, at_a), Value::of_values(b, at_b));
+                let (Some(in_a), Some(in_b)) = values else { return false };
+                are_equal(item(self.meanings[0], in_a), item(self.meanings[1], in_b))
+            }),
             (Values::Int32(a), Values::Int32(b)) if self.is_alike => mark(&|at_a, at_b| a[at_a] == b[at_b]),
             (Values::Int64(a), Values::Int64(b)) if self.is_alike => mark(&|at_a, at_b| a[at_a] == b[at_b]),
             (Values::Double(a), Values::Double(b)) => {
@@ -172,6 +180,7 @@ mod tests {
         let pair = LeafPair {
             leaves: [0, 0],
             meanings: [meaning; 2],
+            are_numbers: false,
             is_alike: true,
             levels: [levels.clone(), levels],
         };

@@ -2,10 +2,13 @@
 
 mod found;
 mod leaves;
+mod missing;
+mod numbers;
 mod options;
 mod schemas;
 mod sides;
 mod text;
+mod tokens;
 mod values;
 
 use std::sync::Arc;
@@ -16,21 +19,25 @@ use marquetry_parquet::schema::Schema;
 
 use crate::Source;
 pub use found::{ColumnDifference, Differences, DifferentRow, RowDifferences, RowId, SchemaDifferences};
+pub use missing::missing;
 pub use options::DiffOptions;
 use schemas::{ColumnPair, VariantPair};
 use sides::{Key, Matched, Side};
 use text::Texts;
+use tokens::TokenOrder;
 
 /// Compares two tables by value.
 ///
 /// * Columns are matched by name, at every level, whatever their order. Their types may differ if their values can be compared
 ///   exactly: integers with all integers, decimals and floats; decimals of any scale; floats of any width; times of any unit,
 ///   adjusted to UTC or not, and INT96; text with text; bytes with text and all else that is held in bytes; UUIDs with
-///   their text. Nullability, and the spelling of lists and maps, make no difference to values.
+///   their text; decimals and varints of CQL that are text, as numbers (but not in a key). Nullability, and the spelling of lists and maps, make no difference to values.
 /// * All NaNs are equal, and 0 equals −0. Lists, and the entries of maps, are compared in order; a VARIANT, wherever it is, as the
 ///   JSON that it stands for.
 /// * Rows are compared in order, or by [key](DiffOptions::key): then both tables are sorted, in bounded memory. Of several rows with
 ///   the same key, the first is compared with the first, and so on. Null keys equal each other.
+/// * Tables of clusters, whose rows come [in the order of tokens](crate::Table::is_in_token_order), are matched by their key as they come, if
+///   the types of its columns are simple: they are not sorted.
 /// * How files are written (encodings, codecs, pages, row groups) makes no difference.
 ///
 /// `report` receives the number of rows passed so far: each row of either table counts when it is compared, and by key also
@@ -65,6 +72,9 @@ pub fn diff(
 ) -> Result<Differences> {
     let tables = sources.map(|source| source.table());
     let paired = schemas::pair(tables)?;
+    let tokens = TokenOrder::of(tables, &options.key);
+    let by_tokens = tokens.as_ref().map(|tokens| DiffOptions { key: tokens.key(), ..options.clone() });
+    let options = by_tokens.as_ref().unwrap_or(options);
     let key = Key::resolve(options, tables)?;
     let mut found = Differences { schema: paired.differences, ..Differences::default() };
     let mut columns = Vec::with_capacity(paired.columns.len());
@@ -76,7 +86,8 @@ pub fn diff(
         passed += rows;
         report(passed);
     };
-    let mut side = |side: usize| Side::new(sources[side], key.as_ref(), side, options, &mut pass);
+    let by = key.as_ref().map(|key| (key, tokens.as_ref()));
+    let mut side = |side: usize| Side::new(sources[side], by, side, options, &mut pass);
     let mut sides = [side(0)?, side(1)?];
     while sides[0].fill()? && sides[1].fill()? {
         options.cancel.check()?;
@@ -116,7 +127,10 @@ pub fn diff(
     }
     found.rows.total = [0, 1].map(|side: usize| found.rows.compared + found.rows.only[side]);
     found.rows.repeated_keys = [sides[0].repeated_keys, sides[1].repeated_keys];
-    found.sorted_by_way_of = key.as_ref().map(|_| sides[0].spilled_bytes() + sides[1].spilled_bytes());
+    found.sorted_by_way_of = key
+        .as_ref()
+        .filter(|_| tokens.is_none())
+        .map(|_| sides[0].spilled_bytes() + sides[1].spilled_bytes());
     found.key = key.map(|key| key.schemas);
     let differs = |difference: &ColumnDifference| difference.rows > 0;
     found.values = columns.into_iter().map(|column| column.difference).filter(differs).collect();
@@ -165,6 +179,16 @@ impl Column {
         }
         Ok(())
     }
+}
+
+/// Marks the rows, among those of the first table that were looked at, that differ in any column.
+fn mark_changed(
+    columns: &mut [Column],
+    sides: &[Side; 2],
+    matched: &Matched,
+    changed: &mut [bool],
+) -> Result<()> {
+    columns.iter_mut().try_for_each(|column| column.mark(sides, matched, changed))
 }
 
 /// Rows that were matched, and what is found in them.

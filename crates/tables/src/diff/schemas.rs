@@ -8,6 +8,7 @@ use marquetry_parquet::schema::{LogicalType, Meaning, Schema, Shape, ShapeKind};
 
 use super::found::SchemaDifferences;
 use super::leaves::LeafPair;
+use super::numbers::has_numbers_as_text;
 use super::values::are_comparable;
 use crate::Table;
 use crate::subject::named;
@@ -38,7 +39,8 @@ pub(super) struct VariantPair {
     pub(super) leaves: [Range<usize>; 2],
 }
 
-/// Finds the columns that two tables share.
+/// Finds the columns that two tables share. Where a table says that a column's text are CQL's decimals or varints, they are compared as numbers,
+/// also with integers and decimals.
 ///
 /// # Errors
 ///
@@ -53,6 +55,7 @@ pub(super) fn pair([a, b]: [&Table; 2]) -> Result<Paired> {
     for [in_a, in_b] in pairing.matched("", shapes) {
         let nodes = [in_a.node, in_b.node];
         let name = a.schema.nodes()[in_a.node].name.clone();
+        pairing.has_numbers_as_text = [a, b].map(|table| has_numbers_as_text(table, &name));
         pairing.field(&name, [in_a, in_b])?;
         let column =
             [0, 1].map(|side: usize| all[side].iter().position(|node| *node == nodes[side]).unwrap_or(0));
@@ -75,6 +78,8 @@ struct Pairing<'a> {
     steps: u16,
     /// The number that each definition level of either table has among these steps.
     levels: [Vec<u16>; 2],
+    /// Whether what is text in the column at hand are numbers, in either table.
+    has_numbers_as_text: [bool; 2],
     /// Of the column at hand.
     pairs: Vec<LeafPair>,
     variants: Vec<VariantPair>,
@@ -180,12 +185,17 @@ impl Pairing<'_> {
         };
         let (in_a, in_b) = (found(0)?, found(1)?);
         let meanings = [in_a.1, in_b.1];
-        if !are_comparable(meanings[0], meanings[1]) {
+        let is_text = [0, 1].map(|side: usize| self.has_numbers_as_text[side] && meanings[side].is_text());
+        let is_number = |side: usize| {
+            is_text[side] || matches!(meanings[side], Meaning::Integer { .. } | Meaning::Decimal { .. })
+        };
+        let are_numbers = is_text.contains(&true) && is_number(0) && is_number(1);
+        if !are_numbers && !are_comparable(meanings[0], meanings[1]) {
             return Ok(false);
         }
         let is_alike = in_a == in_b;
         let levels = self.levels.each_ref().map(|levels| [&levels[..], &[self.steps]].concat());
-        self.pairs.push(LeafPair { leaves, meanings, is_alike, levels });
+        self.pairs.push(LeafPair { leaves, meanings, are_numbers, is_alike, levels });
         Ok(true)
     }
 }

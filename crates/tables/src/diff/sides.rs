@@ -14,6 +14,7 @@ use marquetry_parquet::sort::SortOptions;
 use super::found::RowId;
 use super::leaves::Run;
 use super::options::DiffOptions;
+use super::tokens::{Partition, TokenOrder};
 use super::values::{are_comparable, compare, item};
 use crate::copy::unsorted;
 use crate::detached::detached_column;
@@ -80,6 +81,10 @@ pub(super) struct Side {
     pub(super) at: usize,
     /// The key of the row before the batch at hand.
     before: Option<Vec<ColumnBatch>>,
+    /// Of rows in the order of tokens: the partitions of the batch at hand, and that of the row before it.
+    tokens: Option<TokenOrder>,
+    partitions: Vec<Partition>,
+    partition_before: Option<Partition>,
     /// Rows whose key the row before them has.
     pub(super) repeated_keys: u64,
 }
@@ -93,22 +98,34 @@ impl Side {
     /// One of the tables. With a key, all of its rows are read and sorted here; `report` gets the number of each batch's.
     pub(super) fn new(
         source: &Arc<dyn Source>,
-        key: Option<&Key>,
+        by: Option<(&Key, Option<&TokenOrder>)>,
         side: usize,
         options: &DiffOptions,
         report: &mut dyn FnMut(u64),
     ) -> Result<Side> {
         let threads = threads_of(options);
-        // With a key, the tables are read one after the other.
-        let threads = Some(if key.is_some() { threads } else { threads / 2 });
+        let (key, tokens) = (by.map(|(key, _)| key), by.and_then(|(_, tokens)| tokens));
+        // Tables that are sorted are read one after the other.
+        let is_sorted = key.is_some() && tokens.is_none();
+        let threads = Some(if is_sorted { threads } else { threads / 2 });
         let mut reading =
             ReadingOptions { threads, cancel: options.cancel.clone(), ..ReadingOptions::default() };
         reading.piece.bytes_read = options.bytes_read.clone();
         let reading = Reading::new(Arc::clone(source), reading)?;
         let key = key.map_or(Vec::new(), |key| key.leaves[side].clone());
-        let mut side =
-            Side { rows: Rows::InOrder, reading, key, batch: None, at: 0, before: None, repeated_keys: 0 };
-        if !side.key.is_empty() {
+        let mut side = Side {
+            rows: Rows::InOrder,
+            reading,
+            key,
+            batch: None,
+            at: 0,
+            before: None,
+            tokens: tokens.cloned(),
+            partitions: Vec::new(),
+            partition_before: None,
+            repeated_keys: 0,
+        };
+        if is_sorted {
             side.rows = Rows::ByKey(Box::new(side.sorted(source.table(), options, report)?));
         }
         Ok(side)
@@ -151,6 +168,11 @@ impl Side {
         if let Rows::ByKey(sorting) = &self.rows { sorting.spilled_bytes() } else { 0 }
     }
 
+    /// The batch at hand, all of it.
+    pub(super) fn batch_at_hand(&self) -> Option<Batch> {
+        self.batch.clone()
+    }
+
     /// Rows of the batch at hand that are left.
     pub(super) fn left(&self) -> usize {
         self.batch.as_ref().map_or(0, |batch| batch.rows - self.at)
@@ -162,6 +184,7 @@ impl Side {
             let last = self.batch.as_ref().and_then(|batch| batch.rows.checked_sub(1));
             if let (Some(last), false) = (last, self.key.is_empty()) {
                 self.before = Some(self.key_columns(last)?);
+                self.partition_before = self.partitions.pop();
             }
             self.at = 0;
             self.batch = match &mut self.rows {
@@ -180,6 +203,7 @@ impl Side {
             if !self.key.iter().all(is_spaced) {
                 return Err(Error::internal("sorted rows without the columns of their key"));
             }
+            self.partitions = self.partitions_of(batch)?;
         }
         Ok(true)
     }
@@ -223,6 +247,24 @@ impl Side {
         self.batch.as_ref().map_or(&[], |batch| &batch.columns)
     }
 
+    /// The partitions of a batch's rows, if they are in the order of tokens.
+    fn partitions_of(&self, batch: &Batch) -> Result<Vec<Partition>> {
+        let Some(tokens) = &self.tokens else { return Ok(Vec::new()) };
+        let columns = self.key.iter().take(tokens.partition_columns());
+        let columns: Vec<&ColumnBatch> = columns.filter_map(|(leaf, _)| batch.columns.get(*leaf)).collect();
+        (0..batch.rows).map(|row| tokens.partition(&columns, row)).collect()
+    }
+
+    /// Compares two rows by their clustering columns: a pair of values for each.
+    fn compare_clustering(tokens: &TokenOrder, pairs: impl Iterator<Item = Ordering>) -> Ordering {
+        let pairs = pairs.skip(tokens.partition_columns()).enumerate();
+        let mut ordered = pairs.map(|(at, ordering)| match tokens.is_descending(at) {
+            true => ordering.reverse(),
+            false => ordering,
+        });
+        ordered.find(|ordering| ordering.is_ne()).unwrap_or(Ordering::Equal)
+    }
+
     /// Compares the key of a row with another's.
     fn compare_keys(&self, row: usize, other: &Side, other_row: usize) -> Ordering {
         let (ours, theirs) = (self.columns(), other.columns());
@@ -233,6 +275,10 @@ impl Side {
                     (theirs.get(*their_leaf), other_row, *their_meaning),
                 )
             });
+        if let Some(tokens) = &self.tokens {
+            let partitions = self.partitions.get(row).cmp(&other.partitions.get(other_row));
+            return partitions.then_with(|| Side::compare_clustering(tokens, keys));
+        }
         keys.find(|ordering| ordering.is_ne()).unwrap_or(Ordering::Equal)
     }
 
@@ -246,6 +292,10 @@ impl Side {
         let mut keys = self.key.iter().zip(before).map(|((leaf, meaning), before)| {
             compare_cells((Some(before), 0, *meaning), (columns.get(*leaf), row, *meaning))
         });
+        if let Some(tokens) = &self.tokens {
+            let partitions = self.partition_before.as_ref().cmp(&self.partitions.get(row));
+            return partitions.then_with(|| Side::compare_clustering(tokens, keys));
+        }
         keys.find(|ordering| ordering.is_ne()).unwrap_or(Ordering::Equal)
     }
 
@@ -254,6 +304,10 @@ impl Side {
         match self.compare_with_before(self.at) {
             Ordering::Less => {}
             Ordering::Equal => self.repeated_keys += 1,
+            Ordering::Greater if self.tokens.is_some() => {
+                let error = Error::corrupt("the rows are not in the order of their tokens");
+                return Err(named(error, self.reading.table_name()));
+            }
             // An INT96 may have more nanoseconds than a day, and its sorting order goes by days.
             Ordering::Greater => {
                 let error = Error::unsupported("keys of INT96 with nanoseconds beyond their day");

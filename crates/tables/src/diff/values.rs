@@ -156,12 +156,18 @@ fn compare_numbers(a: Number<'_>, b: Number<'_>) -> Ordering {
     }
 }
 
-/// Numbers beyond 128 bits, digit by digit.
-fn compare_digits(a: Number<'_>, b: Number<'_>) -> Ordering {
-    let digits = |number: &Number<'_>| match number.unscaled {
+/// The digits of a number, and how many of them are after the point. `None` for one that is beyond any real precision.
+pub(super) fn digits_of(number: Number<'_>) -> Option<(Digits, i32)> {
+    let digits = match number.unscaled {
         Unscaled::Short(value) => Some(Digits::of(value)),
         Unscaled::Long(bytes) => Digits::of_bytes(bytes),
     };
+    Some((digits?, number.scale))
+}
+
+/// Numbers beyond 128 bits, digit by digit.
+fn compare_digits(a: Number<'_>, b: Number<'_>) -> Ordering {
+    let digits = |number: &Number<'_>| digits_of(*number).map(|(digits, _)| digits);
     let (Some(in_a), Some(in_b)) = (digits(&a), digits(&b)) else { return compare_huge(a, b) };
     let sign = |digits: &Digits| match (digits.as_slice(), digits.is_negative()) {
         (b"0", _) => 0,

@@ -10,8 +10,9 @@ pub const LINES_MAX: usize = 1000;
 /// `show` prints, for people and as JSON: each question about a file has its own. SSTables brought 350 lines: what `show` prints of them, and
 /// their options. Loading into production brought 180: fifteen options with their help. Tables of clusters as sources brought 60: the options
 /// of a connection, now of every command. New SSTables brought 120: their options. `watch` brought 300: fifteen options with their help, and its
-/// events for people and as JSON.
-pub const COMMAND_LINES_MAX: usize = 8700;
+/// events for people and as JSON. Encryption, copies in parts, what is missing, metrics and the summary as JSON brought 370: most of them
+/// options with their help.
+pub const COMMAND_LINES_MAX: usize = 9100;
 
 /// Macros that stand for code which is not written, or was written to look at something.
 const UNFINISHED: &[&str] = &["todo!", "unimplemented!", "dbg!"];

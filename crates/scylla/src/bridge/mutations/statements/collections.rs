@@ -53,6 +53,9 @@ impl Making {
         };
         let mut elements = range.map(element).collect::<Result<Vec<_>>>()?;
         let of = Of { shape, row, column, cells };
+        if shape.multi == Multi::List && self.keeps_list_keys {
+            return self.list_by_keys(&of, &elements, deletion, out);
+        }
         if shape.multi == Multi::List {
             elements.retain(|element| element.life != Life::Dead);
             return self.list(&of, &elements, deletion, out);
@@ -101,6 +104,31 @@ impl Making {
             let values = start..out.values.len();
             let list = Some(number);
             out.statements.push(Statement { id: kind.id(), write_time: first.time, values, list });
+        }
+        Ok(())
+    }
+
+    /// Each element by its key, dead or alive, after what deletes those before it.
+    fn list_by_keys(
+        &mut self,
+        of: &Of<'_>,
+        elements: &[Element],
+        deletion: Option<Deletion>,
+        out: &mut RowStatements,
+    ) -> Result<()> {
+        if let Some(deletion) = deletion {
+            self.deleted(of, deletion, out);
+        }
+        for element in elements {
+            let start = out.values.len();
+            pack::ttl(&mut out.values, ttl_of(element.life).unwrap_or(0));
+            pack::bytes(&mut out.values, of.path(element)?)?;
+            match element.life {
+                Life::Alive(_) => of.value(element, &mut out.values)?,
+                Life::Dead => pack::null(&mut out.values),
+            }
+            out.values.extend_from_slice(of.row.key);
+            push(out, start, Kind::Element(number_of(of.column)), element.time);
         }
         Ok(())
     }

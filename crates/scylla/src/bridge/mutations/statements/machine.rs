@@ -72,6 +72,14 @@ impl Statements {
         })
     }
 
+    /// The same for servers that know the function SCYLLA_TIMEUUID_LIST_INDEX, as ScyllaDB's do: elements of lists that are not frozen keep
+    /// their keys, and deleted ones are deleted. Then all statements can be sent again, and in any order.
+    #[must_use]
+    pub fn with_list_keys(mut self) -> Statements {
+        self.making.keeps_list_keys = true;
+        self
+    }
+
     /// The texts of the statements.
     pub fn texts(&self) -> &StatementTexts {
         &self.texts

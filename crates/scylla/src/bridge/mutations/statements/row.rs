@@ -25,7 +25,9 @@ const EXPIRED_TTL: u32 = 1;
 /// What is known of a table's columns.
 #[derive(Debug)]
 pub(super) struct Shape {
-    keys: usize,
+    /// What each column of the partition key, and each clustering column, can have.
+    partition_key: Vec<KeyRule>,
+    clustering: Vec<KeyRule>,
     /// Of each clustering column whether it is sorted in descending order.
     pub(super) reversed: Vec<bool>,
     /// Static columns, and then the others.
@@ -52,7 +54,8 @@ impl Shape {
             },
         };
         Shape {
-            keys: columns.partition_key.len(),
+            partition_key: columns.partition_key.iter().map(|key| KeyRule::of(&key.kind)).collect(),
+            clustering: columns.clustering.iter().map(|key| KeyRule::of(&key.kind)).collect(),
             reversed: columns.clustering.iter().map(|key| key.kind.is_reversed()).collect(),
             columns: columns.cells().map(|it| column(&it.kind)).collect(),
             statics: columns.statics.len(),
@@ -62,15 +65,17 @@ impl Shape {
 
     /// Binds a partition key, which is as SSTables have it.
     pub(super) fn bind_key(&self, mut key: &[u8], out: &mut Vec<u8>) -> Result<()> {
-        if self.keys == 1 {
+        if let [rule] = &*self.partition_key {
+            rule.check(key)?;
             return pack::bytes(out, key);
         }
-        for _ in 0..self.keys {
+        for rule in &self.partition_key {
             let wrong = || Error::corrupt("a partition key of other columns");
             let (length, rest) = key.split_first_chunk::<2>().ok_or_else(wrong)?;
             let length = usize::from(u16::from_be_bytes(*length));
             let (value, rest) = rest.split_at_checked(length).ok_or_else(wrong)?;
             key = rest.split_first().ok_or_else(wrong)?.1;
+            rule.check(value)?;
             pack::bytes(out, value)?;
         }
         Ok(())
@@ -83,8 +88,12 @@ impl Shape {
         entry: usize,
         out: &mut Vec<u8>,
     ) -> Result<()> {
-        for column in 0..self.reversed.len() {
-            pack::value(out, |out| clustering_value(batch, column, entry, out))?;
+        for (column, rule) in self.clustering.iter().enumerate() {
+            pack::value(out, |out| {
+                let start = out.len();
+                clustering_value(batch, column, entry, out)?;
+                rule.check(out.get(start..).unwrap_or_default())
+            })?;
         }
         Ok(())
     }
@@ -93,12 +102,44 @@ impl Shape {
     pub(super) fn bound_values(&self, batch: &MutationBatch, entry: usize) -> Result<Vec<Vec<u8>>> {
         let prefix = batch.entries.prefixes.get(number_of(entry));
         let prefix = prefix.map_or(self.reversed.len(), usize_of_u32).min(self.reversed.len());
-        let value = |column| {
+        let value = |(column, rule): (usize, &KeyRule)| {
             let mut value = Vec::new();
             clustering_value(batch, column, entry, &mut value)?;
+            rule.check(&value)?;
             Ok(value)
         };
-        (0..prefix).map(value).collect()
+        self.clustering.iter().enumerate().take(prefix).map(value).collect()
+    }
+}
+
+/// What a key can have besides any bytes of the type that Parquet has for it: servers refuse other keys, so they are refused here, by their row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum KeyRule {
+    Any,
+    Ascii,
+    Timeuuid,
+}
+
+impl KeyRule {
+    fn of(kind: &MarshalType) -> KeyRule {
+        match kind {
+            MarshalType::Native(CqlType::Ascii) => KeyRule::Ascii,
+            MarshalType::Native(CqlType::Timeuuid) => KeyRule::Timeuuid,
+            MarshalType::Reversed(inner) => KeyRule::of(inner),
+            _ => KeyRule::Any,
+        }
+    }
+
+    fn check(self, value: &[u8]) -> Result<()> {
+        // An empty value is one of any type.
+        let refused = match self {
+            KeyRule::Ascii if !value.is_ascii() => "a key that is not ASCII, of a column of the type ascii",
+            KeyRule::Timeuuid if value.get(6).is_some_and(|version| version >> 4 != 1) => {
+                "a key that is a UUID of another version than 1, of a column of the type timeuuid"
+            }
+            _ => return Ok(()),
+        };
+        Err(Error::conversion(refused))
     }
 }
 
@@ -197,6 +238,8 @@ pub(super) struct Making {
     used: usize,
     /// Values of groups, as they are bound.
     pub(super) values: Vec<u8>,
+    /// Elements of lists have statements of their own, by their keys.
+    pub(super) keeps_list_keys: bool,
 }
 
 /// What was written at one time with one TTL, without what has statements of its own.

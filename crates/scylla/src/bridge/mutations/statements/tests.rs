@@ -138,7 +138,10 @@ impl Build {
     }
 
     fn said(self, columns: &Arc<TableColumns>) -> Vec<String> {
-        let mut statements = Statements::new(columns, &TableName::parse("k.t").unwrap()).unwrap();
+        self.said_by(Statements::new(columns, &TableName::parse("k.t").unwrap()).unwrap())
+    }
+
+    fn said_by(self, mut statements: Statements) -> Vec<String> {
         statements.feed(self.0).unwrap();
         let said = said(&mut statements);
         statements.finish().unwrap();
@@ -341,6 +344,64 @@ fn lists_are_replaced_and_then_added_to() {
     assert_eq!([of_list, of_map, texts.usual()].map(|id| texts.is_idempotent(id)), [false, true, true]);
     assert_eq!(texts.replacing(of_list), Kind::Whole(number_of(L)).id());
     assert_eq!(texts.lists().len(), 1);
+}
+
+/// By ScyllaDB's documents and its grammar; no server of it is here.
+#[test]
+fn elements_of_lists_keep_their_keys() {
+    let columns = table();
+    let mut batch = Build::new(&columns);
+    batch.partition(1, None);
+    batch.row(2, 50);
+    batch.deleted(L, 49);
+    batch.cell(L, b"x", &int(5), None);
+    batch.dead(L, b"y", 52);
+    batch.expiring(L, b"z", &int(7), 51, AT + 9);
+    batch.row(3, NO_TIMESTAMP);
+    batch.deleted(L, 40);
+    batch.cell(L, b"x", &int(8), Some(45));
+    let statements = Statements::new(&columns, &TableName::parse("k.t").unwrap()).unwrap().with_list_keys();
+    let texts = statements.texts().clone();
+    let set = "SET l[SCYLLA_TIMEUUID_LIST_INDEX";
+    assert_eq!(
+        batch.said_by(statements),
+        [
+            format!("0: UPDATE k.t USING TTL 0 {set}(x)] = 5 WHERE p = 1 AND c = 2 @50"),
+            format!("0: UPDATE k.t USING TTL 0 {set}(y)] = null WHERE p = 1 AND c = 2 @52"),
+            format!("0: UPDATE k.t USING TTL 9 {set}(z)] = 7 WHERE p = 1 AND c = 2 @51"),
+            "0: INSERT INTO k.t (p, c, a, \"B\", l, m, t, u) VALUES (1, 2, -, -, null, -, -, -) USING TTL 0 @50".into(),
+            "1: DELETE l FROM k.t WHERE p = 1 AND c = 3 @40".into(),
+            format!("1: UPDATE k.t USING TTL 0 {set}(x)] = 8 WHERE p = 1 AND c = 3 @45"),
+        ]
+    );
+    assert!(texts.is_idempotent(Kind::Element(number_of(L)).id()));
+}
+
+#[test]
+fn keys_that_a_server_would_refuse() {
+    let name = TableName::parse("k.t").unwrap();
+    let columns = columns(&[("c", "ReversedType(AsciiType)"), ("d", "TimeUUIDType")], &[], &[]);
+    let refused = |ascii: &[u8], version: u8| {
+        let mut batch = Build::new(&columns);
+        batch.partition(1, None);
+        batch.0.entries.kinds.push(EntryKind::Row);
+        batch.0.entries.timestamps.push(5);
+        push(&mut batch.0.entries.clustering[0].values, ascii);
+        let uuid = u128::from(version) << 76;
+        match &mut batch.0.entries.clustering[1].values {
+            Values::Sixteen(values) => values.push(uuid.to_be_bytes()),
+            other => panic!("{other:?}"),
+        }
+        *batch.0.partitions.ends.last_mut().unwrap() = 1;
+        let mut statements = Statements::new(&columns, &name).unwrap();
+        statements.feed(batch.0).unwrap();
+        statements.next(AT, &mut RowStatements::default()).map_err(|error| error.to_string())
+    };
+    assert_eq!(refused(b"a", 1), Ok(true));
+    let told = refused("é".as_bytes(), 1).unwrap_err();
+    assert_eq!(told, "a key that is not ASCII, of a column of the type ascii (row 0)");
+    let told = refused(b"a", 4).unwrap_err();
+    assert!(told.contains("another version than 1"), "{told}");
 }
 
 #[test]

@@ -53,6 +53,8 @@ pub(super) enum Kind {
     Remove(u32),
     /// TTL, the fields of a user-defined type, the key.
     Fields(u32),
+    /// TTL, the key of a list's element, its value or null, the key: only ScyllaDB knows it.
+    Element(u32),
     /// The key: deletes all of a column.
     Delete(u32),
     /// The partition key, `prefix` clustering values, a value for each end that there is: deletes rows.
@@ -107,6 +109,7 @@ impl Kind {
             Kind::Remove(column) => (8, column),
             Kind::Fields(column) => (9, column),
             Kind::Delete(column) => (10, column),
+            Kind::Element(column) => (12, column),
             Kind::Range(Slice { prefix, least, greatest }) => {
                 (11, (prefix * 3 + least.number()) * 3 + greatest.number())
             }
@@ -129,6 +132,7 @@ impl Kind {
             8 => Kind::Remove(of),
             9 => Kind::Fields(of),
             10 => Kind::Delete(of),
+            12 => Kind::Element(of),
             11 => Kind::Range(Slice { prefix: of / 9, least: edge(of / 3)?, greatest: edge(of)? }),
             _ => return None,
         })
@@ -226,6 +230,10 @@ impl StatementTexts {
                 let fields: Vec<String> = fields.iter().map(|field| format!("{name}.{field} = ?")).collect();
                 update(ttl(), &fields.join(", "), is_static(number))
             }
+            Kind::Element(number) => {
+                let set = format!("{}[SCYLLA_TIMEUUID_LIST_INDEX(?)] = ?", column(number)?.name);
+                update(ttl(), &set, is_static(number))
+            }
             Kind::Delete(number) => {
                 format!("DELETE {} FROM {table} WHERE {}", column(number)?.name, self.key(is_static(number)))
             }
@@ -309,7 +317,7 @@ mod tests {
     fn statements_are_numbers_and_back() {
         let slice = |prefix, least, greatest| Kind::Range(Slice { prefix, least, greatest });
         let mut ids = Vec::new();
-        let of_columns = [Kind::Whole, Kind::Add, Kind::Remove, Kind::Fields, Kind::Delete];
+        let of_columns = [Kind::Whole, Kind::Add, Kind::Remove, Kind::Fields, Kind::Delete, Kind::Element];
         let mut kinds = alloc::vec![
             Kind::Insert,
             Kind::Update,

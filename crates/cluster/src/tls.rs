@@ -1,0 +1,254 @@
+//! Encrypted connections: whom to trust, who the client is, and which names a node may have.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use marquetry_base::{Error, Result};
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+
+use crate::address::CqlAddress;
+
+/// How connections are encrypted.
+///
+/// The certificate of each node must be signed by one of the authorities, and be for the node: for its IP address, or for one of the host names
+/// that the [address](CqlAddress) has (of nodes that the cluster tells of, nothing but the IP address is known).
+///
+/// ```
+/// use marquetry_cluster::{ConnectOptions, TlsOptions};
+///
+/// let mut tls = TlsOptions::default();
+/// tls.authorities = Some("ca.pem".into());
+/// let mut options = ConnectOptions::default();
+/// options.tls = Some(tls);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TlsOptions {
+    /// A PEM file with the certificates of the authorities that are trusted. `None`: those that the system trusts.
+    pub authorities: Option<PathBuf>,
+    /// A PEM file with the client's certificate, and those between it and its authority, for clusters that want one.
+    pub certificate: Option<PathBuf>,
+    /// A PEM file with the key of that certificate, not encrypted.
+    pub key: Option<PathBuf>,
+    /// Whether a certificate must be for its node. Without it, any node that the authorities vouch for is believed to be any other: that is for
+    /// authorities that sign nothing but the cluster's nodes.
+    pub verify_hosts: bool,
+}
+
+impl Default for TlsOptions {
+    fn default() -> TlsOptions {
+        TlsOptions { authorities: None, certificate: None, key: None, verify_hosts: true }
+    }
+}
+
+impl TlsOptions {
+    /// What the driver needs.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` for files that are not what they should be, for a certificate without a key and the other way round; `Io` for those that cannot
+    /// be read.
+    pub(crate) fn config(&self, address: &CqlAddress) -> Result<Arc<ClientConfig>> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let roots = Arc::new(self.roots()?);
+        let chain = WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(&provider)).build();
+        let chain = chain.map_err(|error| Error::option("ca", format!("its authorities: {error}")))?;
+        let names = address.hosts().iter().filter_map(|host| ServerName::try_from(host.name.clone()).ok());
+        let verifier = Verifier {
+            chain,
+            provider: Arc::clone(&provider),
+            names: names.collect(),
+            by_name: self.verify_hosts,
+        };
+        let wrong = |error: rustls::Error| Error::option("tls", error.to_string());
+        let builder = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(wrong)?;
+        let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier));
+        let config = match self.identity()? {
+            None => builder.with_no_client_auth(),
+            Some((certificates, key)) => {
+                let wrong = |error: rustls::Error| {
+                    Error::option("cert", format!("the client's certificate and key: {error}"))
+                };
+                builder.with_client_auth_cert(certificates, key).map_err(wrong)?
+            }
+        };
+        Ok(Arc::new(config))
+    }
+
+    fn roots(&self) -> Result<RootCertStore> {
+        let mut roots = RootCertStore::empty();
+        match &self.authorities {
+            Some(path) => {
+                for certificate in certificates(path, "ca")? {
+                    let added = roots.add(certificate);
+                    added.map_err(|error| Error::option("ca", format!("{}: {error}", path.display())))?;
+                }
+            }
+            None => {
+                let found = rustls_native_certs::load_native_certs();
+                // Some of those that systems have are too odd for webpki.
+                roots.add_parsable_certificates(found.certs);
+                if roots.is_empty() {
+                    return Err(Error::option(
+                        "ca",
+                        "the system has no certificates of authorities: name a file of them",
+                    ));
+                }
+            }
+        }
+        Ok(roots)
+    }
+
+    /// The client's certificates and key.
+    fn identity(&self) -> Result<Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>> {
+        let (certificate, key) = match (&self.certificate, &self.key) {
+            (None, None) => return Ok(None),
+            (Some(certificate), Some(key)) => (certificate, key),
+            (Some(_), None) => {
+                return Err(Error::option("cert", "a certificate of the client needs its key, too"));
+            }
+            (None, Some(_)) => {
+                return Err(Error::option("key_file", "a key of the client needs its certificate, too"));
+            }
+        };
+        let found = PrivateKeyDer::from_pem_slice(&read(key)?);
+        // What is in the file is not shown.
+        let found = found.map_err(|_| {
+            Error::option(
+                "key_file",
+                format!("{} has no private key that is PEM and not encrypted", key.display()),
+            )
+        })?;
+        Ok(Some((certificates(certificate, "cert")?, found)))
+    }
+}
+
+/// The certificates of a PEM file, of which there must be one.
+fn certificates(path: &Path, option: &'static str) -> Result<Vec<CertificateDer<'static>>> {
+    let text = read(path)?;
+    let found: std::result::Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
+    match found {
+        Ok(found) if !found.is_empty() => Ok(found),
+        _ => Err(Error::option(option, format!("{} has no certificates in PEM", path.display()))),
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>> {
+    std::fs::read(path).map_err(|cause| marquetry_io::failed("read", &path.display().to_string(), cause))
+}
+
+/// Verifies certificates, by the names that their nodes may have.
+#[derive(Debug)]
+struct Verifier {
+    chain: Arc<WebPkiServerVerifier>,
+    provider: Arc<CryptoProvider>,
+    /// The hosts of the address.
+    names: Vec<ServerName<'static>>,
+    by_name: bool,
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        between: &[CertificateDer<'_>],
+        // The driver connects to IP addresses, and knows no other name.
+        node: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> std::result::Result<ServerCertVerified, rustls::Error> {
+        let verify =
+            |name: &ServerName<'_>| self.chain.verify_server_cert(certificate, between, name, ocsp, now);
+        let refused = match verify(node) {
+            Ok(verified) => return Ok(verified),
+            Err(refused) if is_about_the_name(&refused) => refused,
+            Err(refused) => return Err(refused),
+        };
+        // All but the name was right.
+        if !self.by_name {
+            return Ok(ServerCertVerified::assertion());
+        }
+        match self.names.iter().any(|name| verify(name).is_ok()) {
+            true => Ok(ServerCertVerified::assertion()),
+            false => Err(refused),
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        rustls::crypto::verify_tls12_signature(message, certificate, signature, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        rustls::crypto::verify_tls13_signature(message, certificate, signature, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// Whether a certificate is refused for its name alone, which is looked at last.
+fn is_about_the_name(refused: &rustls::Error) -> bool {
+    use CertificateError::{NotValidForName, NotValidForNameContext};
+    matches!(refused, rustls::Error::InvalidCertificate(NotValidForName | NotValidForNameContext { .. }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use marquetry_base::{Detail, ErrorKind};
+
+    #[test]
+    fn files_are_what_they_should_be() {
+        let folder = tempfile::tempdir().unwrap();
+        let junk = folder.path().join("junk.pem");
+        std::fs::write(&junk, "tiger").unwrap();
+        let address = "cql://db1/k.t".parse().unwrap();
+        let of = |change: &dyn Fn(&mut TlsOptions)| {
+            let mut options = TlsOptions::default();
+            change(&mut options);
+            options.config(&address).map(drop).unwrap_err()
+        };
+        let missing = of(&|it| it.authorities = Some(folder.path().join("none.pem")));
+        assert_eq!(missing.kind(), ErrorKind::Io);
+        let wrong = of(&|it| it.authorities = Some(junk.clone()));
+        assert_eq!(wrong.detail(), Some(Detail::Option("ca")));
+        assert!(wrong.to_string().contains("junk.pem has no certificates in PEM"), "{wrong}");
+    }
+
+    #[test]
+    fn a_certificate_has_a_key() {
+        let mut options = TlsOptions { certificate: Some("c.pem".into()), ..TlsOptions::default() };
+        assert_eq!(options.identity().unwrap_err().detail(), Some(Detail::Option("cert")));
+        options.key = options.certificate.take();
+        assert_eq!(options.identity().unwrap_err().detail(), Some(Detail::Option("key_file")));
+        let folder = tempfile::tempdir().unwrap();
+        let junk = folder.path().join("junk.pem");
+        std::fs::write(&junk, "tiger").unwrap();
+        (options.certificate, options.key) = (Some(junk.clone()), Some(junk));
+        let error = options.identity().unwrap_err();
+        assert!(
+            !error.to_string().contains("tiger") && error.detail() == Some(Detail::Option("key_file")),
+            "{error}"
+        );
+    }
+}
