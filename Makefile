@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint builds semver without-corpus soak fuzz bench bench-stall bench-wide bench-disk bench-sstable bench-door deny
+.PHONY: help demo test lint builds semver without-corpus soak fuzz bench bench-stall bench-wide bench-disk bench-sstable bench-pq bench-door deny
 
 TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/marquetry/tools
 export PATH := $(HOME)/.cargo/bin:$(PATH):$(TOOLS)/bin
@@ -113,3 +113,6 @@ bench-door: ## what the C interface costs beside Rust, in instructions: FILE="a.
 
 bench-sstable: ## reading SSTables, against cqlite and sstabledump
 	dev/bench/run.sh --only-sstable
+
+bench-pq: ## one partition, and all, from an SSTable and from a Parquet file of it
+	dev/bench/run.sh --only-pq

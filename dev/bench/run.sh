@@ -7,6 +7,7 @@
 #     dev/bench/run.sh [--quick] --only-prices [WORDS of a case's name]
 #     dev/bench/run.sh [--quick] --only-disk [options of bench-disk, such as: --only "sparse zstd"]
 #     dev/bench/run.sh [--quick] --only-sstable [options of bench-sstable, such as: --rounds 3 --only "int"]
+#     dev/bench/run.sh [--quick] --only-pq [options of bench-pq, such as: --rounds 3 --only "ten"]
 #     dev/bench/run.sh [--quick] --only-lateness [options of bench-lateness, such as: --seconds 20 --only "INT64 SNAPPY"]
 #
 # --quick     a twentieth of the rows, small pages and few rounds: whether it works, not how fast it is
@@ -36,9 +37,12 @@ stall_writing=no
 prices=no
 disk=no
 sstable=no
+pq=no
 lateness=no
 disk_rows=1000000
 sstable_rows=5000000
+pq_rows=10000000
+pq_wide_rows=1000000
 mib=64
 large_mib=100
 thousands=1000
@@ -47,7 +51,7 @@ stall_scale=0.25
 
 while [ $# -gt 0 ]; do
     case "$1" in
-        --quick) scale=0.05 stall_scale=0.01 mib=4 large_mib=8 thousands=20 page_mib=16 rounds=5 find_rows=100000 wide_columns=10,1000 disk_rows=20000 sstable_rows=200000 files="$out/files-quick" ;;
+        --quick) scale=0.05 stall_scale=0.01 mib=4 large_mib=8 thousands=20 page_mib=16 rounds=5 find_rows=100000 wide_columns=10,1000 disk_rows=20000 sstable_rows=200000 pq_rows=200000 pq_wide_rows=20000 files="$out/files-quick" ;;
         --only-read) nested=no write=no cql_text=no whole=no find=no wide=no ;;
         --only-nested) read=no write=no cql_text=no whole=no find=no wide=no ;;
         --only-write) read=no nested=no cql_text=no whole=no find=no wide=no ;;
@@ -60,8 +64,9 @@ while [ $# -gt 0 ]; do
         --only-prices) read=no nested=no write=no cql_text=no whole=no find=no wide=no prices=yes ;;
         --only-disk) read=no nested=no write=no cql_text=no whole=no find=no wide=no disk=yes ;;
         --only-sstable) read=no nested=no write=no cql_text=no whole=no find=no wide=no sstable=yes ;;
+        --only-pq) read=no nested=no write=no cql_text=no whole=no find=no wide=no pq=yes ;;
         --only-lateness) read=no nested=no write=no cql_text=no whole=no find=no wide=no lateness=yes ;;
-        -h | --help) sed -n '2,14s/^# \{0,1\}//p' "$0"; exit 0 ;;
+        -h | --help) sed -n '2,15s/^# \{0,1\}//p' "$0"; exit 0 ;;
         *) break ;;
     esac
     shift
@@ -78,7 +83,7 @@ python="$venv/bin/python"
 mkdir -p "$out"
 
 marquetry=${MARQUETRY:-}
-if [ -z "$marquetry" ] && [ "$nested$cql_text$whole$disk$sstable" != nonononono ]; then
+if [ -z "$marquetry" ] && [ "$nested$cql_text$whole$disk$sstable$pq" != nononononono ]; then
     say "building marquetry"
     cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-cli
     marquetry="$target/release/marquetry"
@@ -222,6 +227,16 @@ if [ "$sstable" = yes ]; then
     "$target/release/bench-sstable" --files "$files" --out "$out" --bin "$target/release" --marquetry "$marquetry" --cassandra "$root/dev/cassandra.sh" \
         --maker "$bench/MakeTables.java" --cqlite "$target/cqlite/release/bench-sstable-cqlite" --rows "$sstable_rows" "$@"
     say "results: $out/sstable.md, sstable.svg, sstable.json"
+fi
+
+if [ "$pq" = yes ]; then
+    say "making SSTables in $files and Parquet of them, and reading both"
+    "$root/dev/setup.sh" cassandra
+    mkdir -p "$files"
+    cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench --bin bench-pq
+    "$target/release/bench-pq" --files "$files" --out "$out" --marquetry "$marquetry" --cassandra "$root/dev/cassandra.sh" \
+        --maker "$bench/MakeTables.java" --rows "$pq_rows" --wide-rows "$pq_wide_rows" "$@"
+    say "results: $out/pq.md, pq.json"
 fi
 
 if [ "$lateness" = yes ]; then

@@ -3,16 +3,17 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use marquetry_base::cast::{u64_of, usize_of_u32};
+use marquetry_base::cast::u64_of;
 use marquetry_base::{Budget, Bytes, Error, Limits, Price, Result};
 use marquetry_parquet::batch::{Batch, ColumnBatch, Value};
 
 use super::elements::{Cell, Merging};
 use super::encode::{LeafReader, complete, encode, readers};
+use super::flat::{self, RowTimes};
 use super::listed::{List, expiry, seconds};
 use super::plan::{ColumnPlan, MutationLeaves, Plan};
 use super::rows::{NO_ROW, RowKind};
-use super::shape::Multi;
+use super::shape::{Kind, Multi};
 use crate::sstable::TableColumns;
 use crate::sstable::batch::{
     Cells, ClusteringColumn, Continues, Deletion, EntryKind, Expiry, MutationBatch, NO_TIMESTAMP, Values,
@@ -24,6 +25,8 @@ const LOOK_PRICE: Price = Price::per_kilovalue(12 << 10);
 const VALUE_PRICE: Price = Price { kib: 600, kilovalue: 60 << 10 };
 /// Rows between two looks at the budget.
 const SLICE_ROWS: usize = 256;
+/// Nulls of a column of single values that cost as much as a look at a row: bits of a word.
+const FLAT_NULLS: usize = 32;
 
 /// What the last batch ended with.
 #[derive(Debug, Default)]
@@ -45,13 +48,16 @@ pub(super) struct Back {
     columns: Vec<ColumnBatch>,
     rows: usize,
     row: usize,
-    /// What was read of rows: their entries, write times and expiries.
-    entries: Vec<u32>,
-    times: Vec<i64>,
-    expiries: Vec<Expiry>,
+    /// What was read of rows.
+    of_rows: RowTimes,
     /// The readers of the columns of this stage, and for each of those where it is in the list.
     readers: Vec<Vec<LeafReader>>,
     listed_at: Vec<usize>,
+    /// The kind of the column of this stage, if it can be read many rows at a time; and of those the rows with a value.
+    flat: Option<Kind>,
+    present: Vec<u32>,
+    /// The partition key of a row, and a value.
+    key: Vec<u8>,
     scratch: Vec<u8>,
     merging: Merging,
 }
@@ -86,11 +92,12 @@ impl Back {
             columns: batch.columns.clone(),
             rows: batch.rows,
             row: 0,
-            entries: Vec::new(),
-            times: Vec::new(),
-            expiries: Vec::new(),
+            of_rows: RowTimes::default(),
             readers: Vec::new(),
             listed_at: Vec::new(),
+            flat: None,
+            present: Vec::new(),
+            key: Vec::new(),
             scratch: Vec::new(),
             merging: Merging::default(),
         }
@@ -136,17 +143,10 @@ impl Back {
                     }
                 }
                 Stage::Column(number) if number < plan.cells.len() => {
-                    let end = self.rows.min(self.row + SLICE_ROWS);
-                    while self.row < end {
-                        let row = self.row;
-                        self.read_cells(plan, number, budget).map_err(|error| {
-                            let column =
-                                alloc::string::String::from_utf8_lossy(&plan.names[number]).into_owned();
-                            error.at(|place| (place.row, place.column) = (Some(u64_of(row)), Some(column)))
-                        })?;
-                        self.row += 1;
-                    }
-                    budget.charge(LOOK_PRICE, 0, SLICE_ROWS);
+                    self.read_slice(plan, number, budget).map_err(|error| {
+                        let column = alloc::string::String::from_utf8_lossy(&plan.names[number]).into_owned();
+                        error.at(|place| place.column = Some(column))
+                    })?;
                     if self.row == self.rows {
                         self.begin_column(plan, number + 1);
                     }
@@ -199,6 +199,8 @@ impl Back {
         if let Some(column) = plan.cells.get(number) {
             self.readers = alloc::vec![self.readers_of(column)];
             self.listed_at = alloc::vec![self.list.start_of(number + 1)];
+            let leaf = self.columns.get(column.first_leaf).zip(self.batch.columns.get(number));
+            self.flat = leaf.and_then(|(leaf, cells)| flat::kind_of(column, leaf, cells));
         }
     }
 
@@ -209,7 +211,7 @@ impl Back {
 
     /// Reads what a row is, and its key.
     fn read_row(&mut self, plan: &Plan, mut held: Option<&mut MutationBatch>, last: &mut Last) -> Result<()> {
-        let key = self.read_key(plan)?;
+        self.read_key(plan)?;
         let first = plan.keys.len() + plan.clustering.len();
         let kind = match self.take(first)? {
             Some(Value::Bytes(name)) => {
@@ -238,13 +240,18 @@ impl Back {
             (None, None) => None,
             _ => return Err(Error::corrupt("half a deletion")),
         };
-        self.times.push(write_time.unwrap_or(NO_TIMESTAMP));
-        self.expiries.push(row_expiry.unwrap_or(Expiry::NEVER));
+        self.of_rows.times.push(write_time.unwrap_or(NO_TIMESTAMP));
+        self.of_rows.expiries.push(row_expiry.unwrap_or(Expiry::NEVER));
+        self.of_rows.has_expiries |= row_expiry.is_some();
+        // Unless the row has cells, and a marker.
+        self.of_rows.entries.push(NO_ROW);
+        self.of_rows.markers.push(NO_TIMESTAMP);
+        self.of_rows.marker_expiries.push(Expiry::NEVER);
         let row = number_of(self.row);
         let mut at = self.listed_at[0];
         let of_marker = self.list.of_row(0, &mut at, row);
         self.listed_at[0] = at;
-        let is_new = self.begin_partition(key, kind, deletion, last)?;
+        let is_new = self.begin_partition(kind, deletion, last)?;
         if self.batch.continues == Continues::Partition
             && let Some(held) = &mut held
         {
@@ -252,7 +259,6 @@ impl Back {
         }
         let (clustering, bytes) = self.read_clustering(plan)?;
         if matches!(kind, RowKind::PartitionDeletion | RowKind::Partition) {
-            self.entries.push(NO_ROW);
             last.end = None;
             return Ok(());
         }
@@ -270,11 +276,9 @@ impl Back {
                 *kind = boundary;
                 batch.entries.starts.push(number_of(batch.entries.kinds.len() - 1), start);
             }
-            self.entries.push(NO_ROW);
             return Ok(());
         }
         let entry = number_of(self.batch.entries.kinds.len());
-        self.entries.push(entry);
         let entries = &mut self.batch.entries;
         let kind = match kind {
             RowKind::Static => EntryKind::Static,
@@ -285,6 +289,11 @@ impl Back {
             _ => EntryKind::Row,
         };
         entries.kinds.push(kind);
+        if kind.is_row()
+            && let Some(of_row) = self.of_rows.entries.last_mut()
+        {
+            *of_row = entry;
+        }
         if !kind.is_row() && deletion.is_none() {
             return Err(undeleted());
         }
@@ -307,8 +316,15 @@ impl Back {
         if has_marker {
             let time = marker.0.ok_or_else(|| Error::corrupt("a row marker without a write time"))?;
             entries.timestamps.push(time);
+            if let Some(of_row) = self.of_rows.markers.last_mut() {
+                *of_row = time;
+            }
             if marker.1 != Expiry::NEVER {
                 entries.expiries.push(entry, marker.1);
+                self.of_rows.has_expiries = true;
+                if let Some(of_row) = self.of_rows.marker_expiries.last_mut() {
+                    *of_row = marker.1;
+                }
             }
         } else {
             entries.timestamps.push(NO_TIMESTAMP);
@@ -326,9 +342,9 @@ impl Back {
         }
     }
 
-    /// The partition key, as SSTables have it.
-    fn read_key(&mut self, plan: &Plan) -> Result<Vec<u8>> {
-        let mut key = Vec::new();
+    /// Reads the partition key, as SSTables have it.
+    fn read_key(&mut self, plan: &Plan) -> Result<()> {
+        self.key.clear();
         for number in 0..plan.keys.len() {
             self.scratch.clear();
             let is_there = self.key_value(plan, number, &plan.keys[number])?.unwrap_or(false);
@@ -338,14 +354,14 @@ impl Back {
             if plan.keys.len() > 1 {
                 let length = u16::try_from(self.scratch.len());
                 let length = length.map_err(|_| Error::conversion("a partition key of more than 64 KiB"))?;
-                key.extend(length.to_be_bytes());
+                self.key.extend(length.to_be_bytes());
             }
-            key.extend_from_slice(&self.scratch);
+            self.key.extend_from_slice(&self.scratch);
             if plan.keys.len() > 1 {
-                key.push(0);
+                self.key.push(0);
             }
         }
-        Ok(key)
+        Ok(())
     }
 
     /// Reads a value of a key column into `scratch`: whether there is one; `None` if a null is listed.
@@ -390,12 +406,11 @@ impl Back {
     /// Begins another partition, if the row is of one.
     fn begin_partition(
         &mut self,
-        key: Vec<u8>,
         kind: RowKind,
         deletion: Option<Deletion>,
         last: &mut Last,
     ) -> Result<bool> {
-        let is_same = last.key.as_ref() == Some(&key);
+        let is_same = last.key.as_ref() == Some(&self.key);
         let is_first = self.batch.partitions.ends.is_empty();
         if is_same && matches!(kind, RowKind::PartitionDeletion | RowKind::Partition) {
             return Err(Error::corrupt("the deletion of a partition after something of it"));
@@ -404,7 +419,7 @@ impl Back {
             return Ok(false);
         }
         let partitions = &mut self.batch.partitions;
-        partitions.keys.bytes.extend_from_slice(&key);
+        partitions.keys.bytes.extend_from_slice(&self.key);
         partitions.keys.ends.push(number_of(partitions.keys.bytes.len()));
         partitions.offsets.push(0);
         partitions.ends.push(number_of(self.batch.entries.kinds.len()));
@@ -412,7 +427,7 @@ impl Back {
             self.batch.continues = Continues::Partition;
         } else {
             last.deletion = deletion.filter(|_| kind == RowKind::PartitionDeletion);
-            last.key = Some(key);
+            last.key.get_or_insert_default().clone_from(&self.key);
         }
         if let Some(deletion) = last.deletion {
             partitions.deletions.push(number_of(partitions.ends.len() - 1), deletion);
@@ -420,11 +435,39 @@ impl Back {
         Ok(!is_same)
     }
 
+    /// Reads the cells of some rows in a column: of those where nothing is listed, at once, if they are single values.
+    fn read_slice(&mut self, plan: &Plan, number: usize, budget: &mut Budget<'_>) -> Result<()> {
+        let end = self.rows.min(self.row + SLICE_ROWS);
+        while self.row < end {
+            let row = self.row;
+            let listed = self.list.row_at(number + 1, self.listed_at[0]).map_or(end, |row| end.min(row));
+            if let Some(kind) = self.flat
+                && listed > row
+            {
+                let Back { readers, of_rows, batch, present, .. } = self;
+                let Some(reader) = readers.first_mut().and_then(|readers| readers.first_mut()) else {
+                    return Err(Error::internal("a column without a reader"));
+                };
+                let cells = &mut batch.columns[number];
+                let (cells, bytes) = flat::read(reader, kind, row..listed, of_rows, cells, present)?;
+                budget.charge(VALUE_PRICE, bytes, 0);
+                budget.charge(LOOK_PRICE, 0, cells + (listed - row).div_ceil(FLAT_NULLS));
+                self.row = listed;
+                continue;
+            }
+            self.read_cells(plan, number, budget)
+                .map_err(|error| error.at(|place| place.row = Some(u64_of(row))))?;
+            budget.charge(LOOK_PRICE, 0, 1);
+            self.row += 1;
+        }
+        Ok(())
+    }
+
     /// Reads the cells of a row in a column.
     fn read_cells(&mut self, plan: &Plan, number: usize, budget: &mut Budget<'_>) -> Result<()> {
         let column = &plan.cells[number];
         let row = number_of(self.row);
-        let entry = self.entries[self.row];
+        let entry = self.of_rows.entries[self.row];
         let Back { list, batch, merging, listed_at, readers, .. } = self;
         let listed = list.of_row(number + 1, &mut listed_at[0], row);
         let readers = &mut readers[0];
@@ -436,8 +479,8 @@ impl Back {
             }
             return Ok(());
         }
-        if entry == NO_ROW || !batch.entries.kinds[usize_of_u32(entry)].is_row() {
-            return Err(Error::corrupt("a value in a row that has none"));
+        if entry == NO_ROW {
+            return Err(flat::without_cells());
         }
         let cells = &mut batch.columns[number];
         merging.read(column, readers, list, listed)?;
@@ -448,15 +491,15 @@ impl Back {
             }
             cells.deletions.push(entry, deletion);
         }
-        let marker = batch.entries.timestamps[usize_of_u32(entry)];
-        let own_expiry = batch.entries.expiries.get(entry).unwrap_or(Expiry::NEVER);
-        let (row_time, row_expiry) = (self.times[self.row], self.expiries[self.row]);
+        let of_rows = &self.of_rows;
+        let (marker, own_expiry) = (of_rows.markers[self.row], of_rows.marker_expiries[self.row]);
+        let (row_time, row_expiry) = (of_rows.times[self.row], of_rows.expiries[self.row]);
         merging.each(list, |cell| {
             let number = number_of(cells.entries.len());
             cells.entries.push(entry);
             let time = cell.write_time.unwrap_or(row_time);
             if time == NO_TIMESTAMP {
-                return Err(Error::corrupt("a cell without a write time"));
+                return Err(flat::without_time());
             }
             if time != marker {
                 cells.timestamps.push(number, time);

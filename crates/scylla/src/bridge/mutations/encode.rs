@@ -29,6 +29,31 @@ impl LeafReader {
         LeafReader { column: column.clone(), definition_max, entry: 0, value: 0 }
     }
 
+    /// The column.
+    pub(super) fn column(&self) -> &ColumnBatch {
+        &self.column
+    }
+
+    /// The number of the next entry.
+    pub(super) fn entry(&self) -> usize {
+        self.entry
+    }
+
+    /// Where the value of the next entry is, or would be.
+    pub(super) fn value_at(&self) -> usize {
+        if self.is_spaced() { self.entry } else { self.value }
+    }
+
+    fn is_spaced(&self) -> bool {
+        self.column.levels.is_none() && self.column.layout == Layout::Spaced
+    }
+
+    /// Passes over entries, of which so many have a value.
+    pub(super) fn skip(&mut self, entries: usize, values: usize) {
+        self.entry += entries;
+        self.value += values;
+    }
+
     /// The definition level of the next entry.
     ///
     /// # Errors
@@ -59,8 +84,7 @@ impl LeafReader {
     #[inline]
     pub(super) fn take(&mut self) -> Result<Option<Value<'_>>> {
         let is_there = self.definition()? == self.definition_max;
-        let is_spaced = self.column.levels.is_none() && self.column.layout == Layout::Spaced;
-        let at = if is_spaced { self.entry } else { self.value };
+        let at = self.value_at();
         self.entry += 1;
         if !is_there {
             return Ok(None);

@@ -187,6 +187,12 @@ impl List {
         start..*at
     }
 
+    /// The row of the exception of a place with this number; `None` after its last.
+    pub(super) fn row_at(&self, place: usize, at: usize) -> Option<usize> {
+        let end = self.ends.get(place).map_or(0, |end| usize_of_u32(*end));
+        if at < end { self.get(at).map(|listed| usize_of_u32(listed.row)) } else { None }
+    }
+
     /// Where the exceptions of a place begin.
     pub(super) fn start_of(&self, place: usize) -> usize {
         place.checked_sub(1).and_then(|before| self.ends.get(before)).map_or(0, |end| usize_of_u32(*end))

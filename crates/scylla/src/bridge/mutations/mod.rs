@@ -32,6 +32,7 @@ mod described;
 mod elements;
 mod encode;
 mod exceptions;
+mod flat;
 mod keys;
 mod leaf;
 mod listed;

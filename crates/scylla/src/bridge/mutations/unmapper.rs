@@ -125,6 +125,12 @@ impl Unmapper {
         self.is_finished = true;
     }
 
+    /// Begins anew, with other rows of such files: what it knows of the table stays. So a partition is found and read without that work.
+    pub fn restart(&mut self) {
+        (self.next, self.back, self.held) = (None, None, None);
+        (self.last, self.is_finished, self.failed) = (Last::default(), false, Failed::default());
+    }
+
     /// Works until there is a batch, another one is needed, or the budget is spent.
     ///
     /// # Errors
