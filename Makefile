@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint builds semver without-corpus soak fuzz bench bench-stall bench-wide bench-disk bench-sstable bench-pq deny
+.PHONY: help demo test lint builds semver without-corpus soak fuzz bench bench-stall bench-wide bench-disk bench-sstable bench-pq bench-door deny
 
 TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/marquetry/tools
 export PATH := $(HOME)/.cargo/bin:$(PATH):$(TOOLS)/bin
@@ -106,6 +106,10 @@ bench-wide: ## ten of very many columns, against the peers: opening and reading 
 
 bench-disk: ## the same rows in SSTables and in Parquet: sizes
 	dev/bench/run.sh --only-disk
+
+bench-door: ## what the C interface costs beside Rust, in instructions: FILE="a.parquet b.parquet"
+	@dev/setup.sh rust-dev c++
+	dev/bench/door.sh $(FILE)
 
 bench-sstable: ## reading SSTables, against cqlite and sstabledump
 	dev/bench/run.sh --only-sstable

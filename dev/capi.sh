@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # libmarquetry for C and C++: builds it, and installs it with its headers, for pkg-config and CMake.
 #
-#   dev/capi.sh install PREFIX [BUILT]   to PREFIX/lib and PREFIX/include; BUILT: a folder with libmarquetry_c.so and .a that are built
+#   dev/capi.sh install PREFIX [BUILT]   to PREFIX/lib and PREFIX/include; BUILT: a folder with libmarquetry_c.so and .a that are built;
+#                                        without it they are built, with PROFILE (release)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-[ "${1:-}" = install ] && [ $# -ge 2 ] || { sed -n '2,4s/^# \{0,1\}//p' "$0" >&2; exit 1; }
+[ "${1:-}" = install ] && [ $# -ge 2 ] || { sed -n '2,5s/^# \{0,1\}//p' "$0" >&2; exit 1; }
 prefix=$2
 built=${3:-}
 version=$(sed -nE '/^\[workspace.package\]/,/^\[/s/^version = "([0-9.]+)"/\1/p' Cargo.toml)
@@ -13,10 +14,9 @@ version=$(sed -nE '/^\[workspace.package\]/,/^\[/s/^version = "([0-9.]+)"/\1/p' 
 soname=libmarquetry.so.${version%.*}
 
 if [ -z "$built" ]; then
-  # The soname is the linker's to write.
-  cargo rustc --release -p marquetry-capi --crate-type cdylib -- -C link-arg="-Wl,-soname,$soname"
-  cargo rustc --release -p marquetry-capi --crate-type staticlib
-  built=target/release
+  profile=${PROFILE:-release}
+  MARQUETRY_SONAME=$soname cargo build --profile "$profile" -p marquetry-capi --lib
+  built=target/$([ "$profile" = release ] && echo release || echo debug)
 fi
 
 mkdir -p "$prefix/lib/pkgconfig" "$prefix/lib/cmake/marquetry" "$prefix/include"

@@ -1,4 +1,8 @@
 //! The host's allocator, as the whole library's.
+#![cfg_attr(
+    not(feature = "allocator"),
+    allow(dead_code, reason = "the program has another allocator, which lends nothing")
+)]
 
 use core::ffi::c_void;
 use core::ptr::null_mut;
@@ -156,7 +160,6 @@ pub(crate) mod ask {
 }
 
 /// The library's allocator.
-#[cfg_attr(not(feature = "allocator"), allow(dead_code, reason = "the program has another"))]
 struct Dispatch;
 
 #[cfg(feature = "allocator")]

@@ -9,6 +9,10 @@
 //! lent. What the reserve does not have is lent by the C library, for as long as the call takes: it fails, and what it made is dropped.
 //!
 //! One lock guards it, which is taken only while something is lent: otherwise an allocation costs one look at a number.
+#![cfg_attr(
+    not(feature = "allocator"),
+    allow(dead_code, reason = "the program has another allocator, which lends nothing")
+)]
 
 use core::cell::Cell;
 use core::ptr::null_mut;

@@ -181,6 +181,22 @@ fn a_loop_of_poll_reads() {
     }
 }
 
+/// The hosts' own side under AddressSanitizer and UndefinedBehaviorSanitizer, with every allocation of the library checked for leaks.
+#[test]
+fn sanitizers_find_nothing() {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = small_file(scratch.path());
+    let sanitize = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+    for compiler in common::c().into_iter().take(1) {
+        let program = compiler.compile(&[example("read.c")], &sanitize, scratch.path());
+        assert_eq!(common::run(Command::new(&program).arg(&file)), "500 rows\n");
+    }
+    for compiler in common::cxx().into_iter().take(1) {
+        let program = compiler.compile(&[folder().join("tests/coroutine.cc")], &sanitize, scratch.path());
+        assert_eq!(common::run(Command::new(&program).arg(&file)), "4000 rows, in many turns\n");
+    }
+}
+
 #[test]
 fn what_is_installed_is_found_by_pkg_config_and_links_both_ways() {
     let Some(compiler) = common::c().into_iter().next() else { return };

@@ -310,3 +310,87 @@ fn the_corpus_is_the_same_as_in_rust() {
     }
     assert!(same > 40 && errors > 0, "{same} are the same, {errors} are errors");
 }
+
+#[test]
+fn ranges_may_come_in_pieces_backwards_and_twice() {
+    let file = write(&[table(9000)], null()).unwrap();
+    let metadata = footer(&file).unwrap();
+    let mut reader = null_mut();
+    call(|error| marquetry_c::reader::marquetry_reader_new(metadata, null(), &mut reader, error)).unwrap();
+    metadata::marquetry_metadata_free(metadata);
+    let budget = marquetry_budget { struct_size: size_of::<marquetry_budget>(), units: 1, ..defaults() };
+    let (mut batches, mut needs) = (Vec::new(), 0);
+    loop {
+        match call(|error| machine::marquetry_step(reader, &budget, error)).unwrap() {
+            marquetry_status::Yield => {}
+            marquetry_status::Ready => batches.push(common::host::take(reader).unwrap()),
+            marquetry_status::Done => break,
+            marquetry_status::Need => {
+                needs += 1;
+                let (mut wants, mut count) = (null(), 0);
+                call(|error| machine::marquetry_wants(reader, &mut wants, &mut count, error)).unwrap();
+                let wants: Vec<marquetry_want> = borrowed(wants, count).to_vec();
+                for want in wants.iter().rev() {
+                    let range = usize::try_from(want.start).unwrap()..usize::try_from(want.end).unwrap();
+                    let pieces: Vec<usize> = range.clone().step_by(1000).collect();
+                    for start in pieces.into_iter().rev().flat_map(|start| [start, start]) {
+                        let piece = &file[start..range.end.min(start + 1000)];
+                        let (at, data, length) = (start as u64, piece.as_ptr(), piece.len());
+                        call(|error| {
+                            machine::marquetry_supply(reader, 0, at, data, length, None, null_mut(), error)
+                        })
+                        .unwrap();
+                    }
+                }
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    machine::marquetry_machine_free(reader);
+    assert_eq!((rows(&batches), needs > 0), (9000, true));
+    assert_eq!(ids(&batches), (0..9000).collect::<Vec<i64>>());
+}
+
+/// Files with bytes that are wrong: the same rows or the same error as in Rust, and never a bug.
+#[test]
+fn broken_files_are_the_same_as_in_rust() {
+    let options = marquetry_writer_options {
+        struct_size: size_of::<marquetry_writer_options>(),
+        compression: c"zstd".as_ptr(),
+        row_group_rows: 60,
+        no_crc: 1,
+        ..defaults()
+    };
+    let whole = write(&[table(100)], &options).unwrap();
+    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut below = |end: usize| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        usize::try_from(random >> 33).unwrap() % end
+    };
+    let (mut read_well, mut errors) = (0, 0);
+    for _ in 0..3000 {
+        let mut file = whole.clone();
+        for _ in 0..1 + below(3) {
+            let at = below(file.len() - 8);
+            file[at] = u8::try_from(below(256)).unwrap();
+        }
+        match (read(&file, null()), read_in_rust(&file)) {
+            (Ok(ours), Ok(theirs)) => {
+                let columns = |batches: &[RecordBatch]| {
+                    batches.iter().map(|it| it.columns().to_vec()).collect::<Vec<_>>()
+                };
+                assert!(columns(&ours) == columns(&theirs));
+                read_well += 1;
+            }
+            (Err(ours), Err(theirs)) => {
+                let theirs = theirs.to_string().replace(", file)", ")").replace(" (file)", "");
+                assert!(ours.0 != marquetry_error_kind::Internal && ours.1 == theirs, "{ours:?} {theirs}");
+                errors += 1;
+            }
+            (ours, theirs) => panic!("{:?}, {:?}", ours.map(|_| ()), theirs.map(|_| ())),
+        }
+    }
+    assert!(read_well > 100 && errors > 100, "{read_well} were read, {errors} were not");
+}

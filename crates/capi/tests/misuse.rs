@@ -383,3 +383,38 @@ fn an_array_that_contradicts_itself_is_refused() {
     );
     assert_eq!(machine::marquetry_machine_free(made), marquetry_status::Ok);
 }
+
+/// A pointer that is moved to another thread, as the interface allows.
+struct Moved<T>(*mut T);
+
+// SAFETY: a handle may move between calls.
+unsafe impl<T> Send for Moved<T> {}
+
+#[test]
+fn threads_share_metadata_and_release_each_others_arrays() {
+    let file = write(&[table(), table(), table()], null()).unwrap();
+    let metadata = footer(&file).unwrap();
+    let (send, receive) = std::sync::mpsc::channel::<RecordBatch>();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            let mut other = null_mut();
+            call(|error| metadata::marquetry_metadata_share(metadata, &mut other, error)).unwrap();
+            let (moved, send, file) = (Moved(other), send.clone(), &file);
+            scope.spawn(move || {
+                let metadata = { moved }.0;
+                for _ in 0..20 {
+                    let mut made = null_mut();
+                    call(|error| reader::marquetry_reader_new(metadata, null(), &mut made, error)).unwrap();
+                    while next(made, file).unwrap() == marquetry_status::Ready {
+                        send.send(common::host::take(made).unwrap()).unwrap();
+                    }
+                    assert_eq!(machine::marquetry_machine_free(made), marquetry_status::Ok);
+                }
+                assert_eq!(metadata::marquetry_metadata_free(metadata), marquetry_status::Ok);
+            });
+        }
+        drop(send);
+        assert_eq!(receive.iter().map(|batch| batch.num_rows()).sum::<usize>(), 4 * 20 * 900);
+    });
+    assert_eq!(metadata::marquetry_metadata_free(metadata), marquetry_status::Ok);
+}
