@@ -308,7 +308,7 @@ fn what_can_be_copied_where() {
     for (to, part) in [
         ("-", "standard output needs a format"),
         ("out.txt", "a name that ends in .parquet"),
-        ("sstable:x", "SSTables"),
+        ("sstable:x", "is for tables of a cluster"),
         ("ftp://b/k", "copying to ftp:// is not supported; "),
         ("cql://h/t", "without its keyspace"),
         ("cql://h", "/KEYSPACE.TABLE"),

@@ -519,7 +519,7 @@ fn options_of_sstables_are_for_them() {
         "{}",
         said.err
     );
-    run(["copy", &parquet, &source]).failed(2, &["copying to SSTables is not supported yet"]);
+    run(["copy", &parquet, &source]).failed(1, &["SSTables go to a new directory"]);
 }
 
 /// Of the same statements, all versions and compressors have the same rows. How many there are follows from the statements

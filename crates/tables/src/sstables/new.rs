@@ -113,7 +113,7 @@ impl NewSstables {
     ///
     /// # Errors
     ///
-    /// `Io` if something is there; `Unsupported` for a path of an object store; `Misuse`
+    /// `Misuse` with [`AlreadyExists`](Detail::AlreadyExists) if something is there; `Unsupported` for a path of an object store; `Misuse`
     /// for a path without a name.
     pub fn new(path: impl AsRef<Path>, options: NewSstablesOptions) -> Result<NewSstables> {
         let path = path.as_ref().to_path_buf();
@@ -132,9 +132,10 @@ impl NewSstables {
             Err(error) => error.kind() == std::io::ErrorKind::NotFound,
         };
         if !is_free {
-            return Err(about(Error::io(
-                "there is something already: SSTables go to a new directory, or an empty one",
-            )));
+            return Err(about(
+                Error::misuse("there is something already: SSTables go to a new directory, or an empty one")
+                    .with(Detail::AlreadyExists),
+            ));
         }
         options.write()?;
         Ok(NewSstables {

@@ -60,8 +60,9 @@ impl SstableWriter {
             if !self.is_finished {
                 return Ok(false);
             }
+            // A reader that has found the end of the partition after its last batch has nothing more to say.
             if self.partition.is_open {
-                return Err(Error::misuse("a partition that goes on after the last batch"));
+                return self.end_partition().map(|()| true);
             }
             if self.collector.partitions == 0 {
                 return Err(Error::misuse("an SSTable without partitions"));
@@ -89,9 +90,14 @@ impl SstableWriter {
             }
             return Ok(true);
         }
+        self.end_partition().map(|()| true)
+    }
+
+    /// The mark of a partition's end; before it, the static row that a table with static columns has always.
+    fn end_partition(&mut self) -> Result<()> {
         if self.partition.lacks_static {
             self.begin_static(0);
-            return Ok(true);
+            return Ok(());
         }
         if self.partition.open.is_some() {
             return Err(Error::misuse("a range of deleted rows that does not end in its partition"));
@@ -104,7 +110,7 @@ impl SstableWriter {
         self.head.clear();
         self.head.push(END_OF_PARTITION);
         self.state = State::Head { at: 0, has_body: false };
-        Ok(true)
+        Ok(())
     }
 
     /// A partition's key and deletion.

@@ -65,7 +65,7 @@ pub use options::{WRITTEN_VERSIONS, WriteCompression, WriteOptions};
 /// The price of a partition, and of its key's bytes, which are hashed twice.
 const PARTITION_PRICE: Price = Price { kib: 3 << 10, kilovalue: 400 << 10 };
 /// The price of a row's clustering values, which are compared, and of the row.
-const ROW_PRICE: Price = Price { kib: 1 << 10, kilovalue: 150 << 10 };
+const ROW_PRICE: Price = Price { kib: 1 << 10, kilovalue: 220 << 10 };
 /// The most bytes of a key: its length has 16 bits.
 const KEY_BYTES_MAX: usize = 0xffff;
 /// The most partitions of an SSTable: the hashes of so many have 64 MiB.

@@ -157,6 +157,13 @@ impl TrieWriter {
             }
             parent.held_bytes += bytes;
             parent.node.children.push((byte, Link::Held(parent.held.len() - 1)));
+            // They will not fit a page with their parent. So no step writes more than some pages, and no node holds more.
+            if parent.held_bytes > PAGE_BYTES
+                && let Some(mut parent) = self.path.pop()
+            {
+                self.write_children(&mut parent)?;
+                self.path.push(parent);
+            }
         }
         Ok(())
     }
@@ -165,29 +172,35 @@ impl TrieWriter {
     fn complete(&mut self, mut open: Open) -> Result<(Vec<Node>, usize)> {
         let mut bytes = open.held_bytes + self.size_of(&open);
         if bytes > PAGE_BYTES {
-            let mut held = core::mem::take(&mut open.held);
-            let mut start = 0;
-            for (_, link) in &mut open.node.children {
-                let Link::Held(number) = *link else { continue };
-                // The branch of this child: what follows the one before it.
-                let mut nodes: Vec<Node> =
-                    held.iter_mut().skip(start).take(number + 1 - start).map(core::mem::take).collect();
-                for (_, link) in nodes.iter_mut().flat_map(|node| &mut node.children) {
-                    if let Link::Held(number) = link {
-                        *number -= start;
-                    }
-                }
-                start = number + 1;
-                let place = self.place(nodes)?;
-                open.first_written = Some(open.first_written.map_or(place, |first| first.min(place)));
-                *link = Link::Written(place);
-            }
-            open.held_bytes = 0;
+            self.write_children(&mut open)?;
             bytes = self.size_of(&open);
         }
         let Open { node, mut held, .. } = open;
         held.push(node);
         Ok((held, bytes))
+    }
+
+    /// Writes the branches of a node's children that are held.
+    fn write_children(&mut self, open: &mut Open) -> Result<()> {
+        let mut held = core::mem::take(&mut open.held);
+        let mut start = 0;
+        for (_, link) in &mut open.node.children {
+            let Link::Held(number) = *link else { continue };
+            // The branch of this child: what follows the one before it.
+            let mut nodes: Vec<Node> =
+                held.iter_mut().skip(start).take(number + 1 - start).map(core::mem::take).collect();
+            for (_, link) in nodes.iter_mut().flat_map(|node| &mut node.children) {
+                if let Link::Held(number) = link {
+                    *number -= start;
+                }
+            }
+            start = number + 1;
+            let place = self.place(nodes)?;
+            open.first_written = Some(open.first_written.map_or(place, |first| first.min(place)));
+            *link = Link::Written(place);
+        }
+        open.held_bytes = 0;
+        Ok(())
     }
 
     /// At most as many bytes as a node takes, wherever its branch is written in the next pages.
