@@ -9,7 +9,7 @@
 //!
 //! `files` (feature `files`, on by default) finds what a directory or a pattern names. A `store::Store` is where objects
 //! with paths are found, opened and created: the local file system is one, and `store::Stores` (feature `object-store`) has
-//! S3, Azure, Google Cloud Storage and HTTP servers beside it.
+//! S3, Azure, Google Cloud Storage and HTTP servers beside it. `Noticing` (feature `inotify`) reports what changes in directories.
 //!
 //! Three drivers run a machine up to its next product. [`drive`] blocks in between. `tokio::drive` and `uring::drive`
 //! let other tasks of their thread run meanwhile, read ahead, and never keep the thread for longer than a step's
@@ -42,8 +42,12 @@ mod failure;
 #[cfg(feature = "files")]
 pub mod files;
 pub mod memory;
+#[cfg(feature = "inotify")]
+mod noticing;
 #[cfg(any(feature = "tokio", feature = "uring"))]
 mod objects;
+#[cfg(feature = "blocking")]
+pub mod process;
 #[cfg(any(feature = "tokio", feature = "uring"))]
 mod schedule;
 mod shown;
@@ -66,6 +70,8 @@ pub use async_sink::AsyncByteSink;
 pub use async_source::AsyncByteSource;
 pub use drive::drive;
 pub use failure::{failed, said};
+#[cfg(feature = "inotify")]
+pub use noticing::{Noticed, Noticing};
 #[cfg(any(feature = "tokio", feature = "uring"))]
 pub use schedule::ReadAhead;
 pub use shown::shown;

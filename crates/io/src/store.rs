@@ -112,6 +112,16 @@ pub trait Store: Debug + Send + Sync {
     /// `Io` if no object can be created there.
     fn create(&self, path: &Path, replaces: bool) -> Result<Box<dyn NewObject>>;
 
+    /// Removes an object. One that is not there is no error.
+    ///
+    /// # Errors
+    ///
+    /// `Io` if it cannot be removed; `Unsupported` by a store that removes nothing.
+    fn remove(&self, path: &Path) -> Result<()> {
+        let error = Error::unsupported("this store removes no objects");
+        Err(error.at(|place| place.object = Some(crate::shown(&path.to_string_lossy()))))
+    }
+
     /// Starts a directory of objects that will appear at `path`. There must be none, or an empty one; or, if it
     /// `replaces`, one that contains only objects whose names end in one of `extensions` and directories with Hive's
     /// names (`year=2024`).

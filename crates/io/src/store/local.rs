@@ -56,6 +56,15 @@ impl Store for LocalFiles {
         Ok(Box::new(LocalFile { file: NewFile::create(path)?, goes_to: GoesTo::Path { replaces } }))
     }
 
+    fn remove(&self, path: &Path) -> Result<()> {
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(failed("removed", &path.display().to_string(), error))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn create_directory(
         &self,
         path: &Path,
@@ -154,4 +163,21 @@ impl NewObjects for LocalDirectory {
 /// Nothing panics while it is locked.
 fn locked(directory: &Mutex<NewDirectory>) -> MutexGuard<'_, NewDirectory> {
     directory.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_removed_is_gone_and_what_is_gone_is_no_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        fs::write(&path, "").unwrap();
+        LocalFiles.remove(&path).unwrap();
+        assert_eq!(LocalFiles.look(&path), Ok(Found::Nothing));
+        LocalFiles.remove(&path).unwrap();
+        let error = LocalFiles.remove(folder.path()).unwrap_err();
+        assert_eq!(error.place().object.as_deref(), folder.path().to_str());
+    }
 }

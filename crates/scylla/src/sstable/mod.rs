@@ -14,6 +14,8 @@
 //!
 //! A [`Merger`](merge::Merger) makes one stream of batches of those of many SSTables, or of what is alive in them.
 //!
+//! While servers replace SSTables by others, a [`TransactionLog`] says which of them count.
+//!
 //! [`FileName`] says which component a file is, and the [`Version`] of the format.
 //!
 //! | version | checked with files of |
@@ -44,6 +46,7 @@ pub mod statistics;
 mod table_columns;
 mod toc;
 mod token;
+mod transaction;
 mod version;
 pub mod vint;
 
@@ -54,4 +57,5 @@ pub use elements::ComponentReader;
 pub use table_columns::{ColumnMap, KeyColumn, KeyNames, TableColumns};
 pub use toc::{Component, FileName, parse_toc};
 pub use token::murmur3_token;
+pub use transaction::{Operation, TransactionEnd, TransactionLog, parse_pending_delete};
 pub use version::{IndexKind, Version};

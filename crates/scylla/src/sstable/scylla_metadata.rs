@@ -1,6 +1,7 @@
-//! Scylla.db: what ScyllaDB adds to an SSTable. Of that, the table's schema: the names of its columns.
+//! Scylla.db: what ScyllaDB adds to an SSTable. Of that, the table's schema (the names of its columns), and what made the SSTable.
 //!
-//! The file is a list of parts, each after its number and its length; part 11 has the schema, in files of recent versions. (ScyllaDB's
+//! The file is a list of parts, each after its number and its length; part 6 has the origin, and part 11 the schema, in files of
+//! recent versions. (ScyllaDB's
 //! documents: `sstable-scylla-format.md`. Not checked with a file of ScyllaDB.)
 
 use alloc::format;
@@ -18,6 +19,8 @@ use super::table_columns::KeyNames;
 pub struct ScyllaMetadata {
     /// The table, if the file says it.
     pub schema: Option<ScyllaSchema>,
+    /// What made the SSTable, if the file says it: `memtable` for a flush, `compaction`, `streaming` and so on.
+    pub origin: Option<String>,
 }
 
 /// The table of an SSTable.
@@ -97,9 +100,15 @@ enum Expects {
         end: u64,
         columns: u32,
     },
+    /// The origin, which ends at a place.
+    Origin {
+        left: u32,
+        end: u64,
+    },
 }
 
-/// The number of the part that has the schema.
+/// The numbers of the parts that have the origin and the schema.
+const ORIGIN: u32 = 6;
 const SCHEMA: u32 = 11;
 
 impl ScyllaMetadataReader {
@@ -137,6 +146,8 @@ impl Parser for ScyllaMetadataParser {
                 let end = elements.at() + bytes;
                 if number == SCHEMA && self.made.schema.is_none() {
                     Going::Done(Expects::Table { left: left - 1, end })
+                } else if number == ORIGIN && self.made.origin.is_none() {
+                    Going::Done(Expects::Origin { left: left - 1, end })
                 } else {
                     elements.skip(bytes);
                     Going::Done(Expects::Part { left: left - 1 })
@@ -153,6 +164,17 @@ impl Parser for ScyllaMetadataParser {
                     self.made.schema = Some(ScyllaSchema { keyspace, table, columns: Vec::new() });
                     Expects::Columns { left, end, columns }
                 })
+            }
+            Expects::Origin { left, end } => {
+                let origin = match elements.next(budget, long_text)? {
+                    Going::Done(origin) => origin,
+                    Going::Need(demand) => return Ok(Going::Need(demand)),
+                };
+                if elements.at() != end {
+                    return Err(elements.corrupt("an origin that is not as long as it says", elements.at()));
+                }
+                self.made.origin = Some(origin);
+                Going::Done(Expects::Part { left })
             }
             Expects::Columns { left, end, columns: 0 } => {
                 if elements.at() != end {

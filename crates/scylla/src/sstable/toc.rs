@@ -110,6 +110,11 @@ impl FileName {
         }))
     }
 
+    /// What the names of all files of the SSTable begin with: `nb-1-big`.
+    pub fn stem(&self) -> String {
+        alloc::format!("{}-{}-{}", self.version, self.id, self.format)
+    }
+
     /// The name of another component's file.
     pub fn of(&self, component: &Component) -> String {
         alloc::format!("{}-{}-{}-{}", self.version, self.id, self.format, component.name())
@@ -144,7 +149,10 @@ mod tests {
         let name = FileName::parse("nb-12-big-CompressionInfo.db").unwrap().unwrap();
         assert_eq!((name.version.name(), name.id.as_str()), ("nb", "12"));
         assert_eq!(name.component, Component::CompressionInfo);
-        assert_eq!(name.of(&Component::Data), "nb-12-big-Data.db");
+        assert_eq!(
+            (name.of(&Component::Data), name.stem()),
+            ("nb-12-big-Data.db".into(), "nb-12-big".into())
+        );
         let name = FileName::parse("me-3gfd_0asg_5vc1s2lzq4i0l5t5u3-big-Data.db").unwrap().unwrap();
         assert_eq!(name.id, "3gfd_0asg_5vc1s2lzq4i0l5t5u3");
         let name = FileName::parse("da-1-bti-SAI+aa+Meta.db").unwrap().unwrap();

@@ -570,13 +570,16 @@ fn the_schema_in_a_scylla_db() {
     for (kind, name) in [(1_u8, "sensor"), (2, "at"), (3, "place"), (4, "value")] {
         schema = string(string(schema.raw(&[kind]), name), "org.apache.cassandra.db.marshal.UTF8Type");
     }
-    let mut file = Craft::default().raw(&3_u32.to_be_bytes());
-    for (tag, bytes) in [(2_u32, &[0; 8][..]), (11, &schema.bytes), (99, b"unknown")] {
+    let origin = string(Craft::default(), "memtable").bytes;
+    let mut file = Craft::default().raw(&4_u32.to_be_bytes());
+    for (tag, bytes) in [(2_u32, &[0; 8][..]), (6, &origin), (11, &schema.bytes), (99, b"unknown")] {
         file = file.raw(&tag.to_be_bytes()).raw(&(bytes.len() as u32).to_be_bytes()).raw(bytes);
     }
     let bytes = Bytes::from(file.raw(&[1, 2, 3, 4]).bytes);
     let read = |bytes: &Bytes| one(ScyllaMetadataReader::new(OBJECT, Limits::DEFAULT), bytes);
-    let schema = read(&bytes).unwrap().schema.unwrap();
+    let made = read(&bytes).unwrap();
+    assert_eq!(made.origin.as_deref(), Some("memtable"));
+    let schema = made.schema.unwrap();
     assert_eq!((schema.keyspace.as_str(), schema.table.as_str()), ("ks", "readings"));
     let names = [ColumnKind::PartitionKey, ColumnKind::Clustering, ColumnKind::Static, ColumnKind::Regular];
     assert_eq!(

@@ -18,6 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use marquetry_base::{Detail, Error, Result};
+use object_store::ObjectStoreExt;
 use object_store::path::Path as Key;
 
 use super::{Found, IsCancelled, LocalFiles, NewObject, NewObjects, ObjectStream, Store};
@@ -27,7 +28,8 @@ use address::{ObjectAddress, Scheme};
 use ahead::Ahead;
 use connect::{Clients, Remote, Use};
 use directory::NewRemoteDirectory;
-use runtime::Cancelled;
+use failure::failed;
+use runtime::{Cancelled, wait};
 use source::{Opened, RemoteSource, RemoteStream, WholeStream};
 use upload::{NewRemoteObject, already_exists};
 
@@ -321,6 +323,17 @@ impl Store for Stores {
         }
         self.forget(path);
         Ok(Box::new(NewRemoteObject::new(remote, replaces)))
+    }
+
+    fn remove(&self, path: &Path) -> Result<()> {
+        let Some(remote) = self.writable(path)? else { return LocalFiles.remove(path) };
+        self.forget(path);
+        let asked = remote.clone();
+        let removed = wait(&remote.cancelled, async move { asked.store.delete(&asked.key).await })?;
+        match removed {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(failed("removed", &remote.address, &error)),
+        }
     }
 
     fn create_directory(

@@ -102,6 +102,9 @@ pub struct Stats {
     pub cells: i64,
     /// Rows.
     pub rows: i64,
+    /// The parts of the commit log whose writes are in it, of the node that [wrote](Stats::host_id) it. A flush has that of its memtable; what
+    /// is compacted has those of all that went into it, joined where they meet. ScyllaDB has none, nor have SSTables that came from elsewhere.
+    pub commit_log_intervals: Vec<CommitLogInterval>,
     /// The session that repairs it.
     pub pending_repair: Option<[u8; 16]>,
     /// It is a transient replica's.
@@ -114,6 +117,24 @@ pub struct Stats {
     pub key_range: Option<(Vec<u8>, Vec<u8>)>,
     /// The share of the token range that it covers.
     pub token_space_coverage: Option<f64>,
+}
+
+/// A part of a commit log, from one position to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CommitLogInterval {
+    /// Where it begins.
+    pub start: CommitLogPosition,
+    /// Where it ends.
+    pub end: CommitLogPosition,
+}
+
+/// A place in a commit log. Later ones are greater.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CommitLogPosition {
+    /// The number of the segment, which begins with the time when the server started.
+    pub segment: i64,
+    /// The byte in the segment.
+    pub byte: i32,
 }
 
 /// Numbers of things, by their size.

@@ -9,7 +9,10 @@ use core::ops::Range;
 use marquetry_base::cast::{bits_i32, bits_i64, low_u32, u64_of};
 use marquetry_base::{Budget, Error, Limit, Limits, Object, Release, Result};
 
-use super::{HeaderColumn, Histogram, SerializationHeader, Statistics, Stats, release_columns};
+use super::{
+    CommitLogInterval, CommitLogPosition, HeaderColumn, Histogram, SerializationHeader, Statistics, Stats,
+    release_columns,
+};
 use crate::sstable::batch::NO_DELETION_TIME;
 use crate::sstable::elements::{ComponentReader, Cursor, Elements, Fault, Going, Parser, text};
 use crate::sstable::marshal::MarshalType;
@@ -299,9 +302,10 @@ impl StatisticsParser {
                 }
             }),
             Expects::Intervals { left } => {
-                // Two positions in the commit log; what is in them was written to this file, or another one.
-                let read = list(elements, budget, *left, |cursor| cursor.take(2 * (8 + 4)).map(|_| ()))?;
-                read.map(|read| match push(read, &mut Vec::new()) {
+                let read = list(elements, budget, *left, |cursor| {
+                    Ok(CommitLogInterval { start: position(cursor)?, end: position(cursor)? })
+                })?;
+                read.map(|read| match push(read, &mut stats.commit_log_intervals) {
                     None => Expects::Origin,
                     left => Expects::Intervals { left },
                 })
@@ -598,6 +602,11 @@ fn totals(cursor: &mut Cursor<'_>, version: Version, stats: &mut Stats) -> Resul
         cursor.take(8 + 4)?;
     }
     Ok(())
+}
+
+/// A position in the commit log.
+fn position(cursor: &mut Cursor<'_>) -> Result<CommitLogPosition, Fault> {
+    Ok(CommitLogPosition { segment: cursor.i64()?, byte: bits_i32(cursor.u32()?) })
 }
 
 /// From the pending repair to the partitions' deletions.
