@@ -1,6 +1,6 @@
 //! The command `marquetry`, and `parquet2cql`, which is the same program by another name.
 //!
-//! A file each command: `cql`, `copy`, `diff`, `show`, `rows`, `completions`, `man`. This one reads the command line, and turns whatever
+//! A file each command: `cql`, `copy`, `diff`, `show`, `rows`, `watch`, `completions`, `man`. This one reads the command line, and turns whatever
 //! happens into one line on standard error and an exit code.
 #![forbid(unsafe_code)]
 
@@ -27,6 +27,7 @@ mod table_args;
 mod target;
 mod terminal;
 mod text;
+mod watch;
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
@@ -74,6 +75,7 @@ enum Commands {
     Cql(cql::Cql),
     Copy(Box<copy::Copy>),
     Diff(diff::Diff),
+    Watch(watch::Watch),
     Completions(completions::Completions),
     Man(man::ManPage),
 }
@@ -104,6 +106,7 @@ impl Program for Marquetry {
             Commands::Cql(command) => command.run(interrupted),
             Commands::Copy(command) => command.run(interrupted),
             Commands::Diff(command) => command.run(interrupted),
+            Commands::Watch(command) => command.run(interrupted),
             Commands::Completions(command) => command.run(Marquetry::command(), interrupted),
             Commands::Man(command) => command.run(Marquetry::command(), interrupted),
         }

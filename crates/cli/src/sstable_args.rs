@@ -41,13 +41,23 @@ fn parse_range(text: &str) -> Result<TokenRange, String> {
 
 /// What a row is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Mapping {
+pub(crate) enum Mapping {
     /// Everything: a row each row and deletion, write times, TTLs and tombstones in the column `mutation`
     Full,
     /// What a SELECT returns, of all SSTables merged
     Logical,
     /// Everything, in the layout that was published first
     Verbatim,
+}
+
+impl From<Mapping> for MutationMapping {
+    fn from(asked: Mapping) -> MutationMapping {
+        match asked {
+            Mapping::Full => MutationMapping::Full,
+            Mapping::Logical => MutationMapping::Logical,
+            Mapping::Verbatim => MutationMapping::Verbatim,
+        }
+    }
 }
 
 impl SstableArgs {
@@ -68,9 +78,7 @@ impl SstableArgs {
             return Err(Failure::usage(format!("--at is for --mapping logical; {why}")));
         }
         options.mapping = match self.mapping {
-            Some(Mapping::Full) => MutationMapping::Full,
-            Some(Mapping::Logical) => MutationMapping::Logical,
-            Some(Mapping::Verbatim) => MutationMapping::Verbatim,
+            Some(mapping) => mapping.into(),
             None if self.is_for_rows || self.at.is_some() => MutationMapping::Logical,
             None => MutationMapping::Full,
         };

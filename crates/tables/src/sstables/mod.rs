@@ -12,6 +12,7 @@ mod origin;
 mod rows;
 mod scan;
 mod source;
+mod watch;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -28,6 +29,7 @@ pub use largest::{LargePartition, largest_partitions};
 pub use marquetry_scylla::bridge::mutations::MutationMapping;
 pub use options::{Definition, SstablesOptions, time_at};
 pub use source::Sstables;
+pub use watch::{Keep, TablePattern, WatchEvent, WatchOptions, WatchSummary, WatchedFile, watch};
 
 use component::Sstable;
 use definition::{Defined, define};

@@ -99,7 +99,6 @@ impl Links {
     /// `Io` if files cannot be linked, because the directory is on another file system or may not be written to; or if a file cannot be read.
     pub(super) fn link(&self, table: &TableDirectory, seen: &Seen) -> Result<Linking> {
         let folder = self.root.join(&table.place);
-        fs::create_dir_all(&folder).map_err(|error| cannot("created", &folder, error))?;
         let toc = folder.join(seen.name.of(&Component::Toc));
         let data = folder.join(seen.name.of(&Component::Data));
         match Stamp::of(&data) {
@@ -108,6 +107,7 @@ impl Links {
             _ => {
                 // Links of a process that was killed.
                 self.remove_files(&folder, &seen.name.stem())?;
+                fs::create_dir_all(&folder).map_err(|error| cannot("created", &folder, error))?;
                 for component in &seen.components {
                     let name = seen.name.of(component);
                     match fs::hard_link(table.path.join(&name), folder.join(&name)) {
@@ -365,7 +365,8 @@ mod tests {
         let id = SstableId { place: "ks/t-0".into(), stem: "nb-3gfd_0asg-big".into(), digest: 0x1f };
         assert_eq!(id.file(), "ks/t-0/nb-3gfd_0asg-big-0000001f.parquet");
         assert_eq!(SstableId::of_file(&id.file()), Some(id));
-        for other in ["a.parquet", "ks/t/nb-1-big.parquet", "ks/t/x-0000001F.parquet", "ks/t/x-0000001f.csv"] {
+        for other in ["a.parquet", "ks/t/nb-1-big.parquet", "ks/t/x-0000001F.parquet", "ks/t/x-0000001f.csv"]
+        {
             assert_eq!(SstableId::of_file(other), None, "{other}");
         }
     }

@@ -145,10 +145,7 @@ impl FromStr for TablePattern {
         if !is_name(keyspace) || !(table == "*" || is_name(table)) {
             return Err(Error::option("table", format!("'{text}' is not KEYSPACE.TABLE, nor KEYSPACE")));
         }
-        Ok(TablePattern {
-            keyspace: keyspace.to_owned(),
-            table: (table != "*").then(|| table.to_owned()),
-        })
+        Ok(TablePattern { keyspace: keyspace.to_owned(), table: (table != "*").then(|| table.to_owned()) })
     }
 }
 

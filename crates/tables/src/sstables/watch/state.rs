@@ -6,6 +6,7 @@
 //! mapping full
 //! keep flushes
 //! owner 5f0c…
+//! begun yes
 //! host 1f3c…
 //! covered ks/t-f34b… 1700000000001:100..1700000000001:5000
 //! convert ks/t-f34b… nb-7-big-1f0a93c5
@@ -50,6 +51,8 @@ pub(super) struct State {
     pub(super) keep: String,
     /// What the destination's own file says of who writes to it.
     pub(super) owner: String,
+    /// What was there at first is decided. (Until then nothing can be in files already.)
+    pub(super) is_begun: bool,
     /// The node whose commit log is meant, in hexadecimal digits, once that is certain.
     pub(super) host: Option<String>,
     /// What is in files, by the places of tables.
@@ -97,6 +100,7 @@ impl State {
             "mapping" => rest.clone_into(&mut self.mapping),
             "keep" => rest.clone_into(&mut self.keep),
             "owner" => rest.clone_into(&mut self.owner),
+            "begun" => self.is_begun = true,
             "host" => self.host = Some(rest.to_owned()),
             "covered" => drop(self.covered.insert(place.to_owned(), more.parse().ok()?)),
             "convert" => drop(self.decisions.insert(SstableId::of_name(place, name)?, Decision::Convert)),
@@ -135,6 +139,9 @@ impl State {
         line("mapping", &self.mapping);
         line("keep", &self.keep);
         line("owner", &self.owner);
+        if self.is_begun {
+            line("begun", "yes");
+        }
         if let Some(host) = &self.host {
             line("host", host);
         }
@@ -147,7 +154,10 @@ impl State {
                 Decision::Convert => line("convert", &what),
                 Decision::Skip(why) => line("skip", &format!("{what} {why}")),
                 Decision::Failed(why) => {
-                    line("failed", &format!("{what} {}", why.chars().take(WHY_CHARS_MAX).collect::<String>()));
+                    line(
+                        "failed",
+                        &format!("{what} {}", why.chars().take(WHY_CHARS_MAX).collect::<String>()),
+                    );
                 }
             }
         }
@@ -182,7 +192,7 @@ mod tests {
         };
         state.save(&path).unwrap();
         assert_eq!(State::load(&path).unwrap().as_ref(), Some(&state));
-        state.host = Some("ab".into());
+        (state.is_begun, state.host) = (true, Some("ab".into()));
         state.covered.insert("ks/t-0".into(), "1:2..3:4 5:6..7:8".parse().unwrap());
         state.decisions.insert(id("nb-1-big"), Decision::Convert);
         state.decisions.insert(id("nb-2-big"), Decision::Skip("compaction".into()));
@@ -204,7 +214,9 @@ mod tests {
 
     #[test]
     fn other_files_are_no_state() {
-        for text in ["", "marquetry-watch 2\n", "marquetry-watch 1\nmore\n", "marquetry-watch 1\nconvert a b\n"] {
+        for text in
+            ["", "marquetry-watch 2\n", "marquetry-watch 1\nmore\n", "marquetry-watch 1\nconvert a b\n"]
+        {
             assert!(State::parse(text).is_err(), "{text}");
         }
         let error = State::parse("marquetry-watch 1\nkeep current\ncovered ks/t 1\n").unwrap_err();

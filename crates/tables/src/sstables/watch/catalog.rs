@@ -1,0 +1,520 @@
+//! What is known of a node's SSTables, and what waits to be converted.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use marquetry_base::{Error, ErrorKind, Result};
+use marquetry_scylla::sstable::Operation;
+
+use super::choice::Origin;
+use super::directory::{Seen, Stamp, list};
+use super::links::{Linked, Linking, Links, SstableId};
+use super::options::{Keep, WatchOptions};
+use super::output::Output;
+use super::report::{WatchEvent, WatchSummary};
+use super::retry::AGAIN;
+use super::state::{Decision, State};
+use super::tables::{TableDirectory, name_of_place};
+
+/// A table that is watched.
+#[derive(Debug)]
+struct Table {
+    directory: TableDirectory,
+    /// Its complete SSTables that were linked, whether or not they are in files by now.
+    known: BTreeMap<String, Known>,
+    incomplete: usize,
+    /// Everything in it is known.
+    is_settled: bool,
+}
+
+#[derive(Debug)]
+struct Known {
+    stamp: Stamp,
+    id: SstableId,
+    is_leaving: bool,
+}
+
+/// An SSTable that waits.
+#[derive(Debug, Clone)]
+pub(super) struct Item {
+    pub(super) linked: Linked,
+    /// `ks.t`
+    pub(super) table: String,
+    pub(super) noticed: Instant,
+}
+
+/// An SSTable that was linked, and of which nothing is decided.
+struct Candidate {
+    linked: Linked,
+    operation: Option<Operation>,
+}
+
+/// Where what happens goes.
+pub(super) type Report<'a> = dyn FnMut(&WatchEvent<'_>) + 'a;
+
+pub(super) struct Catalog {
+    pub(super) links: Links,
+    pub(super) output: Output,
+    state: State,
+    state_path: PathBuf,
+    keep: Keep,
+    limits: marquetry_base::Limits,
+    tables: BTreeMap<PathBuf, Table>,
+    queue: VecDeque<Item>,
+    /// The one that is being converted.
+    current: Option<SstableId>,
+    /// Those that wait for the next run.
+    left: Vec<Item>,
+    pub(super) counts: WatchSummary,
+    /// What was reported, so that it is not once more.
+    said: BTreeSet<(String, String)>,
+    /// Something could not be read or linked, and is to be looked at again.
+    pub(super) is_to_look_again: bool,
+}
+
+impl Catalog {
+    pub(super) fn new(options: &WatchOptions, output: Output, state: State, state_path: PathBuf) -> Catalog {
+        Catalog {
+            links: Links::new(options.work().join("links")),
+            output,
+            state,
+            state_path,
+            keep: options.keep,
+            limits: options.limits,
+            tables: BTreeMap::new(),
+            queue: VecDeque::new(),
+            current: None,
+            left: Vec::new(),
+            counts: WatchSummary::default(),
+            said: BTreeSet::new(),
+            is_to_look_again: false,
+        }
+    }
+
+    /// Goes on where an earlier run was ended: takes links to what is to be converted, and removes those to what is done with. Before the
+    /// directories are looked at, `only_decided`, because what made an SSTable may be seen there; after that, all that is left.
+    ///
+    /// # Errors
+    ///
+    /// `Io`.
+    pub(super) fn resume(&mut self, only_decided: bool, report: &mut Report<'_>) -> Result<()> {
+        let mut found = self.links.all()?;
+        if only_decided {
+            let failed = self.state.decisions.values().filter(|it| matches!(it, Decision::Failed(_))).count();
+            self.counts.failed_before = u64::try_from(failed).unwrap_or(u64::MAX);
+            found.retain(|linked| self.state.decisions.contains_key(&linked.id));
+        }
+        let candidates = found.into_iter().map(|linked| Candidate { linked, operation: None });
+        self.decide(candidates.collect(), report)
+    }
+
+    /// Takes the tables that there are. Those that are new are to be looked at.
+    pub(super) fn set_tables(&mut self, tables: Vec<TableDirectory>) {
+        let mut before = std::mem::take(&mut self.tables);
+        for directory in tables {
+            let known = before.remove(&directory.path).filter(|table| table.directory == directory);
+            let new =
+                |directory| Table { directory, known: BTreeMap::new(), incomplete: 0, is_settled: false };
+            let table = known.unwrap_or_else(|| new(directory.clone()));
+            self.tables.insert(directory.path, table);
+        }
+    }
+
+    pub(super) fn table_paths(&self) -> Vec<PathBuf> {
+        self.tables.keys().cloned().collect()
+    }
+
+    pub(super) fn table_count(&self) -> usize {
+        self.tables.len()
+    }
+
+    pub(super) fn waiting(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Looks at the directories of tables: links what is new and complete, and decides what becomes of it.
+    ///
+    /// # Errors
+    ///
+    /// `Io` if what was decided cannot be written down.
+    pub(super) fn look<'p>(
+        &mut self,
+        paths: impl IntoIterator<Item = &'p PathBuf>,
+        report: &mut Report<'_>,
+    ) -> Result<()> {
+        let (mut candidates, mut touched) = (Vec::new(), Vec::new());
+        for path in paths {
+            if self.tables.contains_key(path) {
+                self.look_at(path, &mut candidates, report);
+                touched.push(path);
+            }
+        }
+        self.decide(candidates, report)?;
+        for path in touched {
+            self.replace(path, report);
+        }
+        self.count();
+        Ok(())
+    }
+
+    fn look_at(&mut self, path: &Path, candidates: &mut Vec<Candidate>, report: &mut Report<'_>) {
+        let listed = match list(path) {
+            Ok(listed) => listed,
+            // A table that was dropped.
+            Err(_) if !path.exists() => return,
+            Err(error) => {
+                if let Some(table) = self.tables.get_mut(path) {
+                    table.is_settled = false;
+                }
+                self.trouble(&path.display().to_string(), &error, report);
+                return;
+            }
+        };
+        let Some(mut table) = self.tables.remove(path) else { return };
+        table.is_settled = listed.faults.is_empty();
+        table.incomplete = listed.incomplete;
+        table.known.retain(|stem, known| {
+            let seen = listed.sstables.get(stem);
+            seen.is_some_and(|seen| seen.stamp == known.stamp)
+        });
+        for (stem, seen) in &listed.sstables {
+            if let Some(known) = table.known.get_mut(stem) {
+                known.is_leaving = seen.is_leaving;
+                continue;
+            }
+            if seen.is_leaving && self.keep == Keep::Current {
+                continue;
+            }
+            match self.links.link(&table.directory, seen) {
+                Ok(Linking::Done(linked)) => {
+                    let (id, stamp, is_leaving) = (linked.id.clone(), seen.stamp, seen.is_leaving);
+                    table.known.insert(stem.clone(), Known { stamp, id, is_leaving });
+                    candidates.push(Candidate { linked, operation: seen.operation.clone() });
+                }
+                Ok(Linking::Gone) => table.is_settled = false,
+                Ok(Linking::Taken) => (table.is_settled, self.is_to_look_again) = (false, true),
+                Err(error) => {
+                    table.is_settled = false;
+                    let subject = format!("{} {stem}", table.directory.name);
+                    self.trouble(&subject, &error, report);
+                }
+            }
+        }
+        for (stem, error) in &listed.faults {
+            let subject = format!("{} {stem}", table.directory.name);
+            match error.kind() {
+                ErrorKind::Io => self.trouble(&subject, error, report),
+                _ if self.is_new(&subject, error) => {
+                    self.counts.failed += 1;
+                    report(&WatchEvent::Failed { subject: &subject, error, again: None });
+                }
+                _ => {}
+            }
+        }
+        self.tables.insert(path.to_path_buf(), table);
+    }
+
+    /// Decides what becomes of SSTables that were linked, writes that down, and then lets them wait to be converted.
+    fn decide(&mut self, candidates: Vec<Candidate>, report: &mut Report<'_>) -> Result<()> {
+        let (mut convert, mut obsolete, mut undecided) = (Vec::new(), Vec::new(), Vec::new());
+        let mut has_changed = false;
+        for candidate in candidates {
+            let id = &candidate.linked.id;
+            match self.state.decisions.get(id) {
+                // What nobody remembers to have made may be another one's: that is found out when it is converted.
+                Some(Decision::Convert) if self.waits(id) => {}
+                Some(Decision::Convert) if self.output.contains(id) => obsolete.push(candidate.linked),
+                Some(Decision::Convert) => convert.push(candidate.linked),
+                Some(Decision::Skip(_) | Decision::Failed(_)) => obsolete.push(candidate.linked),
+                None if self.keep == Keep::Current => {
+                    self.state.decisions.insert(id.clone(), Decision::Convert);
+                    has_changed = true;
+                    convert.push(candidate.linked);
+                }
+                None => match Origin::of(&candidate.linked, candidate.operation, self.limits) {
+                    Ok(origin) => undecided.push((origin, candidate.linked)),
+                    Err(error) => {
+                        has_changed |= self.not_decided(&candidate.linked, &error, report);
+                        obsolete.push(candidate.linked);
+                    }
+                },
+            }
+        }
+        undecided.sort_by_key(|(origin, _)| origin.rank());
+        let is_first = !self.state.is_begun;
+        for (origin, linked) in undecided {
+            has_changed = true;
+            if origin.is_flush() && self.state.host.is_none() {
+                self.state.host.clone_from(&origin.host);
+            }
+            let place = linked.id.place.clone();
+            let covered = self.state.covered.entry(coverage_key(&place, origin.host.as_deref())).or_default();
+            match origin.left_out(covered, self.state.host.as_deref(), is_first) {
+                Some(why) => {
+                    self.counts.skipped += 1;
+                    let (table, sstable) = (name_of_place(&place), linked.id.stem.clone());
+                    report(&WatchEvent::Skipped { table: &table, sstable: &sstable, why: &why });
+                    self.state.decisions.insert(linked.id.clone(), Decision::Skip(why));
+                    obsolete.push(linked);
+                }
+                None => {
+                    covered.add(&origin.intervals);
+                    self.state.decisions.insert(linked.id.clone(), Decision::Convert);
+                    convert.push(linked);
+                }
+            }
+        }
+        let now = Instant::now();
+        for linked in convert {
+            if !self.waits(&linked.id) {
+                let table = name_of_place(&linked.id.place);
+                self.queue.push_back(Item { linked, table, noticed: now });
+            }
+        }
+        if has_changed {
+            self.save()?;
+        }
+        for linked in obsolete {
+            self.unlink(&linked, report);
+        }
+        Ok(())
+    }
+
+    /// An SSTable of which nothing can be known. Whether that was written down.
+    fn not_decided(&mut self, linked: &Linked, error: &Error, report: &mut Report<'_>) -> bool {
+        if !is_of_data(error) {
+            // It is looked at once more.
+            self.forget(&linked.id);
+            self.trouble(&subject_of(linked), error, report);
+            return false;
+        }
+        self.fail(linked, error, report);
+        true
+    }
+
+    /// What was there at first is decided.
+    ///
+    /// # Errors
+    ///
+    /// `Io`.
+    pub(super) fn begun(&mut self) -> Result<()> {
+        if self.state.is_begun {
+            return Ok(());
+        }
+        self.state.is_begun = true;
+        self.save()
+    }
+
+    /// The next SSTable to convert.
+    pub(super) fn next(&mut self, report: &mut Report<'_>) -> Option<Item> {
+        while let Some(item) = self.queue.pop_front() {
+            // What was replaced meanwhile is in what replaced it.
+            if self.keep == Keep::Current && !self.is_current(&item.linked.id) {
+                self.unlink(&item.linked, report);
+                continue;
+            }
+            self.current = Some(item.linked.id.clone());
+            self.count();
+            return Some(item);
+        }
+        None
+    }
+
+    fn is_current(&self, id: &SstableId) -> bool {
+        let tables = self.tables.values().filter(|table| table.directory.place == id.place);
+        let known = tables.filter_map(|table| table.known.get(&id.stem));
+        known.into_iter().any(|known| known.id == *id && !known.is_leaving)
+    }
+
+    /// An SSTable is in a file.
+    pub(super) fn converted(&mut self, item: &Item, report: &mut Report<'_>) {
+        self.current = None;
+        self.output.add(&item.linked.id);
+        self.unlink(&item.linked, report);
+        let paths: Vec<PathBuf> = self.tables.keys().cloned().collect();
+        let is_its = |path: &&PathBuf| self.tables[*path].directory.place == item.linked.id.place;
+        if let Some(path) = paths.iter().find(is_its) {
+            self.replace(path, report);
+        }
+        self.count();
+    }
+
+    /// An SSTable cannot be converted.
+    ///
+    /// # Errors
+    ///
+    /// `Io` if that cannot be written down.
+    pub(super) fn failed(&mut self, item: Item, error: &Error, report: &mut Report<'_>) -> Result<()> {
+        self.current = None;
+        self.fail(&item.linked, error, report);
+        if error.kind() == ErrorKind::Misuse {
+            self.leave(item);
+            return Ok(());
+        }
+        self.save()?;
+        self.unlink(&item.linked, report);
+        self.count();
+        Ok(())
+    }
+
+    /// An SSTable waits for the next run. Its links stay.
+    pub(super) fn leave(&mut self, item: Item) {
+        self.current = None;
+        self.left.push(item);
+        self.count();
+    }
+
+    fn fail(&mut self, linked: &Linked, error: &Error, report: &mut Report<'_>) {
+        self.counts.failed += 1;
+        report(&WatchEvent::Failed { subject: &subject_of(linked), error, again: None });
+        // A definition of another table: that may be mended, and then the SSTable is converted.
+        if error.kind() != ErrorKind::Misuse {
+            self.state.decisions.insert(linked.id.clone(), Decision::Failed(error.to_string()));
+        }
+    }
+
+    /// An SSTable is to be tried again, after the others.
+    pub(super) fn postponed(&mut self, item: Item) {
+        self.current = None;
+        self.queue.push_back(item);
+        self.count();
+    }
+
+    /// An SSTable's conversion was cancelled: its links stay.
+    pub(super) fn cancelled(&mut self, item: Item) {
+        self.current = None;
+        self.queue.push_front(item);
+        self.count();
+    }
+
+    /// Removes the files of SSTables that are not part of the table any more, if all that are have theirs.
+    fn replace(&mut self, path: &Path, report: &mut Report<'_>) {
+        if self.keep != Keep::Current {
+            return;
+        }
+        let Some(table) = self.tables.get(path).filter(|table| table.is_settled) else { return };
+        let current: BTreeSet<&SstableId> =
+            table.known.values().filter(|known| !known.is_leaving).map(|known| &known.id).collect();
+        let place = &table.directory.place;
+        let obsolete: Vec<SstableId> =
+            self.output.of_table(place).filter(|id| !current.contains(id)).cloned().collect();
+        let has_all = current.iter().all(|id| self.output.contains(id) && !self.waits(id));
+        if obsolete.is_empty() || !has_all {
+            return;
+        }
+        // Once more: what replaces others may have appeared while the directory was read, and been missed.
+        let again = match list(path) {
+            Ok(again) if again.faults.is_empty() => again,
+            _ => return,
+        };
+        let stays = again.sstables.iter().filter(|(_, seen)| !seen.is_leaving);
+        let is_known = |(stem, seen): (&String, &Seen)| {
+            table.known.get(stem).is_some_and(|known| known.stamp == seen.stamp)
+        };
+        if stays.clone().count() != current.len() || !stays.into_iter().all(is_known) {
+            self.is_to_look_again = true;
+            return;
+        }
+        let name = table.directory.name.clone();
+        for id in obsolete {
+            match self.output.remove(&id) {
+                Ok(path) => {
+                    self.counts.removed += 1;
+                    report(&WatchEvent::Removed { table: &name, path: &path });
+                }
+                Err(error) => {
+                    self.trouble(&self.output.path_of(&id).display().to_string(), &error, report);
+                }
+            }
+        }
+    }
+
+    fn unlink(&mut self, linked: &Linked, report: &mut Report<'_>) {
+        // Another one of that name may wait for it.
+        if let Err(error) = self.links.remove(linked) {
+            self.trouble(&linked.files.folder.display().to_string(), &error, report);
+        }
+    }
+
+    /// Something that may pass.
+    pub(super) fn trouble(&mut self, subject: &str, error: &Error, report: &mut Report<'_>) {
+        self.is_to_look_again = true;
+        self.counts.retries += 1;
+        self.counts.unreachable = Some(error.clone());
+        if self.is_new(subject, error) {
+            report(&WatchEvent::Failed { subject, error, again: Some(AGAIN) });
+        }
+    }
+
+    /// Whether this was not reported yet.
+    pub(super) fn is_new(&mut self, subject: &str, error: &Error) -> bool {
+        self.said.insert((subject.to_owned(), error.message().to_owned()))
+    }
+
+    /// A note about a table, once.
+    pub(super) fn note(&mut self, table: &str, text: &str, report: &mut Report<'_>) {
+        if self.said.insert((table.to_owned(), text.to_owned())) {
+            report(&WatchEvent::Note(&format!("{table}: {text}")));
+        }
+    }
+
+    fn forget(&mut self, id: &SstableId) {
+        for table in self.tables.values_mut().filter(|table| table.directory.place == id.place) {
+            table.known.retain(|_, known| known.id != *id);
+            table.is_settled = false;
+        }
+    }
+
+    /// Whether an SSTable waits already, or is being converted.
+    fn waits(&self, id: &SstableId) -> bool {
+        let mut waiting = self.queue.iter().chain(&self.left);
+        self.current.as_ref() == Some(id) || waiting.any(|item| item.linked.id == *id)
+    }
+
+    fn save(&mut self) -> Result<()> {
+        // What is gone, and waits for nothing, need not be known any more.
+        let tables = &self.tables;
+        let is_there = |id: &SstableId| {
+            let mut its = tables.values().filter(|table| table.directory.place == id.place).peekable();
+            its.peek().is_none()
+                || its.any(|table| !table.is_settled || table.known.values().any(|known| known.id == *id))
+        };
+        let is_gone = |id: &&SstableId| !is_there(id) && !self.waits(id);
+        let gone: Vec<SstableId> = self.state.decisions.keys().filter(is_gone).cloned().collect();
+        for id in &gone {
+            self.state.decisions.remove(id);
+        }
+        self.state.save(&self.state_path)
+    }
+
+    fn count(&mut self) {
+        let waiting = self.queue.len() + self.left.len() + usize::from(self.current.is_some());
+        let incomplete: usize = self.tables.values().map(|table| table.incomplete).sum();
+        self.counts.waiting = u64::try_from(waiting).unwrap_or(u64::MAX);
+        self.counts.incomplete = u64::try_from(incomplete).unwrap_or(u64::MAX);
+    }
+
+    /// The directory of a table, by where its files are.
+    pub(super) fn path_of(&self, place: &str) -> Option<&Path> {
+        self.tables.values().find(|table| table.directory.place == place).map(|table| &*table.directory.path)
+    }
+}
+
+/// Whether an error is one of the SSTable, or of its definition: trying again changes nothing.
+pub(super) fn is_of_data(error: &Error) -> bool {
+    !matches!(error.kind(), ErrorKind::Io | ErrorKind::Refused | ErrorKind::Cancelled)
+}
+
+/// What an SSTable is called in messages: `ks.t nb-7-big`.
+pub(super) fn subject_of(linked: &Linked) -> String {
+    format!("{} {}", name_of_place(&linked.id.place), linked.id.stem)
+}
+
+/// Positions of different nodes are not comparable.
+fn coverage_key(place: &str, host: Option<&str>) -> String {
+    match host {
+        Some(host) => format!("{place}@{host}"),
+        None => place.to_owned(),
+    }
+}

@@ -1,0 +1,166 @@
+//! Whether an SSTable has anything that is in no file yet.
+//!
+//! | what is known of it | by | `--keep flushes` |
+//! |---|---|---|
+//! | a flush | the transaction's log; ScyllaDB's origin | a file |
+//! | written anew by a compaction and the like | the same | left out, if the parts of the commit log that it has are in files; of ScyllaDB, which has none: always |
+//! | nothing, and it is of this node | the node that it names | left out, if the parts of the commit log that it has are in files |
+//! | nothing else | | a file |
+//!
+//! So what is uncertain becomes a file: rows may be in two files, but not in none.
+
+use marquetry_base::{Limits, Result};
+use marquetry_io::store::LocalFiles;
+use marquetry_scylla::sstable::scylla_metadata::ScyllaMetadataReader;
+use marquetry_scylla::sstable::statistics::CommitLogInterval;
+use marquetry_scylla::sstable::{Component, Operation};
+
+use super::coverage::Coverage;
+use super::links::Linked;
+use crate::sstables::component::{FILE, Sstable, read};
+
+/// What an SSTable says of itself.
+#[derive(Debug, Clone)]
+pub(super) struct Origin {
+    pub(super) operation: Option<Operation>,
+    /// The parts of the commit log that it has, and of which node, in hexadecimal digits.
+    pub(super) intervals: Vec<CommitLogInterval>,
+    pub(super) host: Option<String>,
+}
+
+impl Origin {
+    /// Looks at an SSTable; `operation` is what the log of its transaction says, if that was seen.
+    ///
+    /// # Errors
+    ///
+    /// Those of its components.
+    pub(super) fn of(linked: &Linked, operation: Option<Operation>, limits: Limits) -> Result<Origin> {
+        let files = &linked.files;
+        let stats = Sstable::open(&LocalFiles, files.clone(), limits)?.statistics.stats;
+        let operation = match operation {
+            None if files.bytes_of(&Component::Scylla).is_some() => {
+                let machine = ScyllaMetadataReader::new(FILE, limits);
+                let origin = read(&LocalFiles, files, &Component::Scylla, machine)?.origin;
+                origin.as_deref().and_then(of_scylla)
+            }
+            operation => operation,
+        };
+        let hexadecimal = |id: [u8; 16]| id.iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok(Origin { operation, intervals: stats.commit_log_intervals, host: stats.host_id.map(hexadecimal) })
+    }
+
+    /// Whether it is a flush, for certain.
+    pub(super) fn is_flush(&self) -> bool {
+        self.operation == Some(Operation::Flush)
+    }
+
+    /// Where it stands among others that are decided with it: flushes first, what may consist of others last.
+    pub(super) fn rank(&self) -> (u8, Option<CommitLogInterval>) {
+        let kind = match &self.operation {
+            Some(Operation::Flush) => 0,
+            Some(Operation::Rewrite(_)) => 2,
+            _ => 1,
+        };
+        (kind, self.intervals.first().copied())
+    }
+
+    /// Why it is left out, if it is. `is_first`: the destination was empty when it was found, so nothing of it can be in files.
+    pub(super) fn left_out(&self, covered: &Coverage, host: Option<&str>, is_first: bool) -> Option<String> {
+        let is_covered = covered.contains_all(&self.intervals);
+        match &self.operation {
+            Some(Operation::Flush) => None,
+            Some(Operation::Rewrite(name)) => {
+                let has_nothing_new = is_covered || self.intervals.is_empty() && !is_first;
+                has_nothing_new.then(|| name.clone())
+            }
+            _ if is_covered && host.is_some() && self.host.as_deref() == host => {
+                Some("what it has was flushed before, by its commit log positions".to_owned())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What ScyllaDB calls what made an SSTable (`sstable_writer_config::origin`; names of compactions: `compaction.cc`).
+fn of_scylla(origin: &str) -> Option<Operation> {
+    const REWRITES: &[&str] = &[
+        "cleanup",
+        "compaction",
+        "garbage collection",
+        "garbage_collection",
+        "major",
+        "reshape",
+        "reshard",
+        "resharding",
+        "scrub",
+        "split",
+        "upgrade",
+    ];
+    match origin.to_ascii_lowercase().as_str() {
+        "memtable" => Some(Operation::Flush),
+        name if REWRITES.contains(&name) => Some(Operation::Rewrite(name.to_owned())),
+        "" => None,
+        name => Some(Operation::Other(name.to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use marquetry_scylla::sstable::statistics::CommitLogPosition;
+
+    fn origin(operation: Option<&str>, from: i64, to: i64, host: Option<&str>) -> Origin {
+        let at = |segment: i64| CommitLogPosition { segment, byte: 0 };
+        let intervals = (from < to).then(|| CommitLogInterval { start: at(from), end: at(to) });
+        Origin {
+            operation: operation.map(Operation::parse),
+            intervals: intervals.into_iter().collect(),
+            host: host.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn what_is_in_files_is_left_out_and_nothing_else() {
+        let covered: Coverage = "10:0..20:0".parse().unwrap();
+        let is_out = |origin: &Origin| origin.left_out(&covered, Some("a"), false).is_some();
+        // Flushes never, whatever their positions.
+        assert!(!is_out(&origin(Some("flush"), 12, 13, Some("a"))));
+        assert!(is_out(&origin(Some("compaction"), 10, 20, Some("a"))));
+        // It has what was flushed and deleted while nobody watched.
+        assert!(!is_out(&origin(Some("compaction"), 10, 21, Some("a"))));
+        assert!(is_out(&origin(None, 12, 14, Some("a"))));
+        assert!(!is_out(&origin(None, 12, 21, Some("a"))));
+        // Positions of another node, or of nobody knows which, say nothing.
+        assert!(!is_out(&origin(None, 12, 14, Some("b"))));
+        assert!(!is_out(&origin(None, 12, 14, None)));
+        assert!(origin(None, 12, 14, None).left_out(&covered, None, false).is_none());
+        // From other nodes, without positions.
+        assert!(!is_out(&origin(Some("stream"), 0, 0, Some("a"))));
+        assert!(!is_out(&origin(None, 0, 0, Some("a"))));
+        // ScyllaDB's have no positions: what it compacts was seen before, but for what was there at first.
+        assert!(is_out(&origin(Some("compaction"), 0, 0, None)));
+        assert!(origin(Some("compaction"), 0, 0, None).left_out(&covered, None, true).is_none());
+    }
+
+    #[test]
+    fn flushes_are_decided_first() {
+        let mut all = [
+            origin(Some("compaction"), 1, 9, None),
+            origin(None, 5, 6, None),
+            origin(Some("flush"), 7, 8, None),
+            origin(None, 1, 2, None),
+        ];
+        all.sort_by_key(Origin::rank);
+        let starts: Vec<i64> = all.iter().map(|origin| origin.intervals[0].start.segment).collect();
+        assert_eq!(starts, [7, 1, 5, 1]);
+        assert!(all[0].is_flush());
+    }
+
+    #[test]
+    fn scylladb_says_what_made_an_sstable() {
+        assert_eq!(of_scylla("memtable"), Some(Operation::Flush));
+        assert_eq!(of_scylla("Compaction"), Some(Operation::Rewrite("compaction".into())));
+        assert_eq!(of_scylla("streaming"), Some(Operation::Other("streaming".into())));
+        assert_eq!(of_scylla(""), None);
+    }
+}

@@ -1,0 +1,368 @@
+//! A node's SSTables, each as a Parquet file as soon as it is complete.
+//!
+//! A directory is looked at when the kernel reports that it changed ([`notices`]). An SSTable is complete when its table of contents and all
+//! files that this lists are there, and no open transaction adds it ([`directory`]). It is then linked ([`links`]), so that no compaction can
+//! delete what is read; it is decided whether it becomes a file ([`choice`]), and that is written down ([`state`]); then it is converted
+//! ([`convert`]) to a file that appears under its name when it is complete. The names of files say of which SSTables they are ([`output`]).
+//!
+//! So a process that is killed leaves, at any moment, links whose table of contents is missing (they are removed), links of which nothing is
+//! decided (they are looked at like new ones), links that are to be converted (they are), or links of what is in the destination (they are
+//! removed).
+
+mod catalog;
+mod choice;
+mod convert;
+mod coverage;
+mod directory;
+mod links;
+mod metrics;
+mod notices;
+mod options;
+mod output;
+mod pace;
+mod report;
+mod retry;
+mod state;
+mod tables;
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use marquetry_base::{Error, ErrorKind, Result};
+use marquetry_io::failed;
+
+use crate::reading::processors;
+use crate::sstables::options::Definition;
+use catalog::{Catalog, Item, Report, is_of_data, subject_of};
+use convert::{Conversion, schema_file};
+use marquetry_scylla::sstable::Component;
+use notices::{Notices, Wake};
+use output::{Output, new_owner};
+use pace::Pace;
+use retry::Retry;
+use state::{Decision, State};
+use tables::find_tables;
+
+pub use options::{Keep, TablePattern, WatchOptions};
+pub use report::{WatchEvent, WatchSummary, WatchedFile};
+
+/// How often it is looked whether the watching is cancelled.
+const WAIT: Duration = Duration::from_millis(200);
+
+/// How often directories are looked at during a conversion, if they changed.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// How often metrics are written if nothing happens.
+const METRICS: Duration = Duration::from_secs(15);
+
+/// Converts each SSTable of a node that is complete, or becomes so, to a Parquet file: once, also after restarts of this process or of the
+/// server. Returns when it is cancelled; with [`WatchOptions::once`], when all that is there is converted.
+///
+/// ```no_run
+/// use marquetry_tables::sstables::{WatchEvent, WatchOptions, watch};
+///
+/// # fn main() -> marquetry_base::Result<()> {
+/// let mut options = WatchOptions::new("/var/lib/cassandra/data", "lake/");
+/// options.tables = vec!["ks.trips".parse()?];
+/// let stop = options.cancel.clone(); // ends it, from any thread
+/// watch(&options, &mut |event| {
+///     if let WatchEvent::Converted(file) = event {
+///         println!("{}: {} rows", file.path.display(), file.rows);
+///     }
+/// })?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+///
+/// `Io` if the data directory or the destination cannot be read at first, or the directory for work cannot be written; `Misuse` if another
+/// watcher has that directory or the destination, or if the options are others than those that the destination was begun with. What fails
+/// later is [reported](WatchEvent::Failed), and tried again where that makes sense.
+pub fn watch(options: &WatchOptions, report: &mut dyn FnMut(&WatchEvent<'_>)) -> Result<WatchSummary> {
+    let work = options.work();
+    fs::create_dir_all(&work).map_err(|error| cannot(&work, "created", error))?;
+    let _lock = lock(&work)?;
+    // Before the destination is: a directory that is not there is said first.
+    find_tables(&options.data, &options.tables)?;
+    let output = Output::open(&options.store, &options.destination)?;
+    let state_path = work.join("state");
+    let state = begin(&state_path, options)?;
+    output.claim(&state.owner, &options.data)?;
+    let mut watcher = Watcher {
+        options,
+        catalog: Catalog::new(options, output, state, state_path),
+        notices: None,
+        pace: Pace::new(options.share_percent, processors()),
+        converting: Retry::new(),
+        looking: Retry::new(),
+        metrics_written: None,
+    };
+    let watched = watcher.run(report);
+    watcher.write_metrics(true, report);
+    watched.map(|()| watcher.catalog.counts.clone())
+}
+
+/// One process at a time: the lock is held until the file is closed, whatever ends the process.
+fn lock(work: &Path) -> Result<fs::File> {
+    let path = work.join("lock");
+    let opened = fs::OpenOptions::new().create(true).truncate(false).write(true).open(&path);
+    let file = opened.map_err(|error| cannot(&path, "opened", error))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(fs::TryLockError::WouldBlock) => {
+            let what = "another watcher has this directory for work: end that, or name another one (--work)";
+            Err(Error::misuse(what).at(|place| place.object = Some(work.display().to_string())))
+        }
+        Err(fs::TryLockError::Error(error)) => Err(cannot(&path, "locked", error)),
+    }
+}
+
+/// What is known of earlier runs; it must be of the same destination, and made with the same options.
+fn begin(path: &Path, options: &WatchOptions) -> Result<State> {
+    let destination = state::one_line(&options.destination.display().to_string());
+    let destination = destination.trim_end_matches('/').to_owned();
+    let (mapping, keep) = (options.mapping.name().to_owned(), options.keep.name().to_owned());
+    let Some(mut state) = State::load(path)? else {
+        let state = State { destination, mapping, keep, owner: new_owner(), ..State::default() };
+        state.save(path)?;
+        return Ok(state);
+    };
+    for (what, before, now) in [
+        ("destination", &state.destination, &destination),
+        ("mapping", &state.mapping, &mapping),
+        ("--keep", &state.keep, &keep),
+    ] {
+        if before != now {
+            let what = format!(
+                "this directory for work is that of the {what} {before}, not {now}: name another one (--work), and another destination"
+            );
+            return Err(Error::misuse(what).at(|place| place.object = Some(path.display().to_string())));
+        }
+    }
+    if options.retry_failed {
+        for decision in state.decisions.values_mut().filter(|it| matches!(it, Decision::Failed(_))) {
+            *decision = Decision::Convert;
+        }
+    }
+    Ok(state)
+}
+
+struct Watcher<'a> {
+    options: &'a WatchOptions,
+    catalog: Catalog,
+    /// `None` if it is looked only once.
+    notices: Option<Notices>,
+    pace: Option<Pace>,
+    converting: Retry,
+    looking: Retry,
+    metrics_written: Option<Instant>,
+}
+
+impl Watcher<'_> {
+    fn run(&mut self, report: &mut Report<'_>) -> Result<()> {
+        let mut polling = None;
+        if !self.options.once {
+            let (notices, why) = Notices::new(self.options);
+            (self.notices, polling) = (Some(notices), why);
+        }
+        self.catalog.resume(true, report)?;
+        self.look_at_all(report)?;
+        self.catalog.resume(false, report)?;
+        self.catalog.begun()?;
+        let (tables, waiting) = (self.catalog.table_count(), self.catalog.waiting());
+        report(&WatchEvent::Started { tables, waiting, polling: polling.as_deref() });
+        while !self.options.cancel.is_set() {
+            self.write_metrics(false, report);
+            let is_idle = self.catalog.waiting() == 0 || self.converting.is_waiting();
+            if is_idle && self.options.once {
+                break;
+            }
+            self.notice(if is_idle { WAIT } else { Duration::ZERO }, report)?;
+            if self.catalog.is_to_look_again && !self.looking.is_waiting() && !self.options.once {
+                self.catalog.is_to_look_again = false;
+                self.look_at_all(report)?;
+                match self.catalog.is_to_look_again {
+                    true => drop(self.looking.failed()),
+                    false => self.looking.succeeded(),
+                }
+            }
+            if !self.converting.is_waiting()
+                && let Some(item) = self.catalog.next(report)
+            {
+                self.convert(item, report)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for changes, and looks at what changed.
+    fn notice(&mut self, at_most: Duration, report: &mut Report<'_>) -> Result<()> {
+        let Some(notices) = &mut self.notices else { return Ok(()) };
+        let wake = match notices.wait(at_most) {
+            Ok(wake) => wake,
+            Err(error) => {
+                let how = notices.give_up(&error);
+                report(&WatchEvent::Note(&format!("directories are looked at {how}")));
+                Wake { all: true, ..Wake::default() }
+            }
+        };
+        if wake.all {
+            return self.look_at_all(report);
+        }
+        self.catalog.look(&wake.directories, report)
+    }
+
+    /// Looks for tables, and at all of them.
+    fn look_at_all(&mut self, report: &mut Report<'_>) -> Result<()> {
+        let data = &self.options.data;
+        // Listened to before it is looked at, so that nothing is missed in between.
+        self.listen(data, report);
+        let found = match find_tables(data, &self.options.tables) {
+            Ok(found) => found,
+            Err(error) => {
+                self.catalog.trouble(&data.display().to_string(), &error, report);
+                return Ok(());
+            }
+        };
+        for (path, error) in &found.faults {
+            self.catalog.trouble(&path.display().to_string(), error, report);
+        }
+        let paths = found.keyspaces.iter().chain(found.tables.iter().map(|table| &table.path));
+        for path in paths {
+            self.listen(path, report);
+        }
+        // Tables that appeared in a keyspace before that was listened to.
+        let found = find_tables(data, &self.options.tables).unwrap_or(found);
+        for table in &found.tables {
+            self.listen(&table.path, report);
+        }
+        self.catalog.set_tables(found.tables);
+        let paths = self.catalog.table_paths();
+        self.catalog.look(&paths, report)
+    }
+
+    fn listen(&mut self, path: &Path, report: &mut Report<'_>) {
+        let Some(notices) = &mut self.notices else { return };
+        match notices.add(path) {
+            // It is gone, which is noticed in the directory above.
+            Err(_) if !path.exists() => {}
+            Err(error) => {
+                let how = notices.give_up(&error);
+                report(&WatchEvent::Note(&format!("directories are looked at {how}")));
+            }
+            Ok(()) => {}
+        }
+    }
+
+    fn convert(&mut self, item: Item, report: &mut Report<'_>) -> Result<()> {
+        let started = Instant::now();
+        let id = &item.linked.id;
+        let path = self.catalog.output.path_of(id);
+        let store = self.catalog.output.store.clone();
+        let definition = self.definition(&id.place);
+        let created = self.catalog.output.create_directory_of(id);
+        let conversion = Conversion {
+            linked: &item.linked,
+            path: &path,
+            store: &store,
+            definition,
+            options: self.options,
+        };
+        let mut looked = Instant::now();
+        let mut failure = Ok(());
+        let converted = created.and_then(|()| {
+            conversion.run(&mut |_| {
+                if let Some(pace) = &self.pace {
+                    pace.rest(&self.options.cancel);
+                }
+                if failure.is_ok() && looked.elapsed() >= LOOK {
+                    failure = self.notice(Duration::ZERO, report);
+                    looked = Instant::now();
+                }
+            })
+        });
+        failure?;
+        match converted {
+            Ok(done) => {
+                self.converting.succeeded();
+                self.looking.succeeded();
+                let file = WatchedFile {
+                    table: item.table.clone(),
+                    sstable: id.stem.clone(),
+                    path,
+                    rows: done.rows,
+                    bytes_read: item.linked.files.bytes_of(&Component::Data).unwrap_or_default(),
+                    bytes: done.bytes,
+                    took: started.elapsed(),
+                    since_noticed: item.noticed.elapsed(),
+                };
+                for note in &done.notes {
+                    self.catalog.note(&item.table, &note.text, report);
+                }
+                if !done.was_there {
+                    self.count(&file);
+                    report(&WatchEvent::Converted(&file));
+                }
+                self.catalog.converted(&item, report);
+            }
+            Err(error) if error.kind() == ErrorKind::Cancelled => self.catalog.cancelled(item),
+            Err(error) if is_of_data(&error) => self.catalog.failed(item, &error, report)?,
+            Err(error) => {
+                let subject = subject_of(&item.linked);
+                self.catalog.counts.retries += 1;
+                let again = (!self.options.once).then(|| self.converting.failed());
+                if self.catalog.is_new(&subject, &error) {
+                    report(&WatchEvent::Failed { subject: &subject, error: &error, again });
+                }
+                self.catalog.counts.unreachable = Some(error);
+                match self.options.once {
+                    true => self.catalog.leave(item),
+                    false => self.catalog.postponed(item),
+                }
+            }
+        }
+        self.write_metrics(true, report);
+        Ok(())
+    }
+
+    fn count(&mut self, file: &WatchedFile) {
+        let counts = &mut self.catalog.counts;
+        counts.converted += 1;
+        counts.rows += file.rows;
+        counts.bytes_read += file.bytes_read;
+        counts.bytes += file.bytes;
+        counts.busy += file.took;
+        counts.unreachable = None;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        counts.last_converted = now.as_secs();
+    }
+
+    /// The definition of a table.
+    fn definition(&self, place: &str) -> Definition {
+        match &self.options.definition {
+            Definition::Beside => {
+                let path = self.catalog.path_of(place);
+                let file = path.and_then(|path| schema_file(path, &self.options.data));
+                file.map_or(Definition::Beside, Definition::File)
+            }
+            given => given.clone(),
+        }
+    }
+
+    fn write_metrics(&mut self, is_due: bool, report: &mut Report<'_>) {
+        let Some(path) = &self.options.metrics else { return };
+        if !is_due && self.metrics_written.is_some_and(|written| written.elapsed() < METRICS) {
+            return;
+        }
+        self.metrics_written = Some(Instant::now());
+        if let Err(error) = metrics::write(path, &self.catalog.counts) {
+            self.catalog.note(&path.display().to_string(), error.message(), report);
+        }
+    }
+}
+
+fn cannot(path: &Path, done: &str, error: std::io::Error) -> Error {
+    failed(done, &path.display().to_string(), error)
+}

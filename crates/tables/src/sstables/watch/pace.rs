@@ -1,0 +1,65 @@
+//! A share of the machine: after some work, a rest.
+
+use std::time::{Duration, Instant};
+
+use marquetry_io::process::processor_time;
+
+use crate::Cancel;
+
+/// The longest that is slept without a look at what cancels.
+const SLEEP_MAX: Duration = Duration::from_millis(50);
+
+/// Keeps the time that processors work for this process below a share of all their time.
+#[derive(Debug)]
+pub(super) struct Pace {
+    /// Processors, times the share of each.
+    processors: f64,
+    started: Instant,
+    worked_before: Duration,
+}
+
+impl Pace {
+    /// `percent` of `processors`, from now on. `None` if there is no limit, or the system does not say how much was worked.
+    pub(super) fn new(percent: Option<u8>, processors: usize) -> Option<Pace> {
+        let share = f64::from(percent.filter(|percent| *percent < 100)?.max(1)) / 100.0;
+        let processors = f64::from(u32::try_from(processors).unwrap_or(u32::MAX)) * share;
+        Some(Pace { processors, started: Instant::now(), worked_before: processor_time()? })
+    }
+
+    /// Rests for as long as more was worked than may be. Threads that wait for their batches to be taken rest with this one.
+    pub(super) fn rest(&self, cancel: &Cancel) {
+        loop {
+            let worked = processor_time().unwrap_or_default().saturating_sub(self.worked_before);
+            let left = rest_after(worked, self.started.elapsed(), self.processors);
+            if left.is_zero() || cancel.is_set() {
+                return;
+            }
+            std::thread::sleep(left.min(SLEEP_MAX));
+        }
+    }
+}
+
+/// How long to rest.
+fn rest_after(worked: Duration, elapsed: Duration, processors: f64) -> Duration {
+    let wanted = Duration::try_from_secs_f64(worked.as_secs_f64() / processors).unwrap_or(Duration::MAX);
+    wanted.saturating_sub(elapsed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_and_rest_are_as_the_share_says() {
+        let seconds = Duration::from_secs;
+        // A quarter of two processors is half of one.
+        assert_eq!(rest_after(seconds(3), seconds(4), 0.5), seconds(2));
+        assert_eq!(rest_after(seconds(3), seconds(6), 0.5), seconds(0));
+        assert_eq!(rest_after(seconds(3), seconds(9), 0.5), seconds(0));
+        assert!(Pace::new(None, 4).is_none() && Pace::new(Some(100), 4).is_none());
+        let pace = Pace::new(Some(1), 1).unwrap();
+        let cancel = Cancel::new();
+        cancel.cancel();
+        pace.rest(&cancel);
+    }
+}

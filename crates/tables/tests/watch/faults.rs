@@ -1,0 +1,137 @@
+//! What is wrong: reported once, tried again where that makes sense, and the others go on.
+
+use std::fs;
+
+use marquetry_base::ErrorKind;
+use marquetry_tables::sstables::{Definition, Keep};
+
+use crate::node::{INSERTED, Node, TABLE, UPDATED};
+
+#[test]
+fn a_corrupt_sstable_is_reported_once_and_the_others_go_on() {
+    let node = Node::new();
+    node.put(TABLE, INSERTED, "oa-1-big");
+    node.put(TABLE, INSERTED, "oa-2-big");
+    node.put(TABLE, UPDATED, "nb-3-big");
+    let data = node.table(TABLE).join("oa-1-big-Data.db");
+    let good = fs::read(&data).unwrap();
+    let mut bad = good.clone();
+    bad[100] ^= 0x55;
+    fs::write(&data, &bad).unwrap();
+    let statistics = node.table(TABLE).join("oa-2-big-Statistics.db");
+    fs::write(&statistics, "nothing").unwrap();
+    let (events, summary) = Node::run(&node.options(), |_| {});
+    assert!(events[0].starts_with("failed ks.t oa-2-big for good"), "{events:?}");
+    assert_eq!(events.iter().filter(|event| event.starts_with("failed")).count(), 2, "{events:?}");
+    assert_eq!((summary.converted, summary.failed, summary.waiting), (1, 2, 0));
+    let (events, summary) = Node::run(&node.options(), |_| {});
+    assert_eq!((events.len(), summary.failed, summary.failed_before), (1, 0, 2));
+    fs::write(&data, &good).unwrap();
+    let mut options = node.options();
+    options.retry_failed = true;
+    let (events, summary) = Node::run(&options, |_| {});
+    assert_eq!((summary.converted, summary.failed), (1, 1), "{events:?}");
+    assert_eq!((node.files().len(), node.links()), (2, 0));
+}
+
+#[test]
+fn versions_that_are_not_known_are_reported() {
+    let node = Node::new();
+    node.put(TABLE, INSERTED, "zz-1-big");
+    node.put(TABLE, INSERTED, "oa-2-big");
+    let (events, summary) = Node::run(&node.options(), |_| {});
+    assert!(events[0].starts_with("failed ks.t zz-1-big for good"), "{events:?}");
+    assert_eq!((summary.converted, summary.failed), (1, 1));
+}
+
+#[test]
+fn a_destination_that_cannot_be_written_is_tried_again() {
+    let node = Node::new();
+    node.put(TABLE, INSERTED, "oa-1-big");
+    node.put(TABLE, INSERTED, "oa-2-big");
+    // A file where the table's directory would be.
+    let blocked = node.destination().join("ks");
+    fs::create_dir_all(node.destination()).unwrap();
+    fs::write(&blocked, "").unwrap();
+    let (events, summary) = Node::run(&node.options(), |_| {});
+    assert_eq!(events.len(), 3, "{events:?}");
+    assert_eq!((summary.converted, summary.waiting, summary.failed), (0, 2, 0));
+    assert_eq!(summary.unreachable.map(|error| error.kind()), Some(ErrorKind::Io));
+    // A run that goes on converts them as soon as it can.
+    let mut options = node.options();
+    options.once = false;
+    let (cancel, mut converted) = (options.cancel.clone(), 0);
+    let (events, summary) = Node::run(&options, |event| {
+        if event.starts_with("failed") {
+            let _ = fs::remove_file(&blocked);
+        }
+        converted += usize::from(event.starts_with("converted"));
+        if converted == 2 {
+            cancel.cancel();
+        }
+    });
+    assert_eq!((summary.converted, summary.waiting), (2, 0), "{events:?}");
+    assert!(summary.unreachable.is_none());
+}
+
+#[test]
+fn another_file_of_that_name_is_not_taken_for_the_sstables() {
+    let node = Node::new();
+    node.put(TABLE, INSERTED, "oa-1-big");
+    node.put(TABLE, UPDATED, "nb-2-big");
+    node.once();
+    let files = node.files();
+    // Made anew, by a watcher that knows of nothing, beside a file that is another one's.
+    fs::copy(node.file(&files[0]), node.file(&files[1])).unwrap();
+    fs::remove_dir_all(node.data().join(".marquetry")).unwrap();
+    let error = Node::error(&node.options());
+    assert!(error.message().contains("another watcher"), "{error}");
+    fs::remove_file(node.file("_marquetry_watch")).unwrap();
+    let (events, summary) = Node::run(&node.options(), |_| {});
+    assert_eq!((events.len(), summary.converted, summary.waiting), (2, 0, 1), "{events:?}");
+    assert!(events[1].contains("there is another file by the name"), "{events:?}");
+    fs::remove_file(node.file(&files[1])).unwrap();
+    assert_eq!(node.once(), ["started 1 1", "converted ks.t oa-1-big 15"]);
+}
+
+#[test]
+fn one_watcher_has_a_destination_and_a_directory_for_work() {
+    let node = Node::new();
+    let options = node.options();
+    let mut second = node.options();
+    Node::run(&options, |_| {
+        let error = Node::error(&second);
+        assert_eq!(error.kind(), ErrorKind::Misuse);
+        assert!(error.message().contains("another watcher has this directory for work"), "{error}");
+    });
+    second.work = Some(node.data().join(".other"));
+    let error = Node::error(&second);
+    assert!(error.message().contains("the destination is that of another watcher"), "{error}");
+    let mut other = node.options_of(Keep::Current);
+    assert!(Node::error(&other).message().contains("--keep flushes, not current"));
+    other = node.options();
+    other.destination = node.data().join("../elsewhere");
+    assert!(Node::error(&other).message().contains("destination"));
+}
+
+#[test]
+fn a_definition_of_another_table_is_reported_and_may_be_mended() {
+    let node = Node::new();
+    node.put(TABLE, INSERTED, "oa-1-big");
+    let mut options = node.options();
+    options.definition = Definition::Text("CREATE TABLE ks.t (a int PRIMARY KEY)".into());
+    let (events, summary) = Node::run(&options, |_| {});
+    assert!(events[1].starts_with("failed ks.t oa-1-big for good"), "{events:?}");
+    assert_eq!((summary.failed, summary.waiting), (1, 1));
+    node.remove(TABLE, "oa-1-big");
+    assert_eq!(node.once(), ["started 1 1", "converted ks.t oa-1-big 15"]);
+}
+
+#[test]
+fn data_that_are_not_there_are_an_error() {
+    let node = Node::new();
+    let mut options = node.options();
+    options.data = node.data().join("nowhere");
+    options.work = Some(node.data().join(".work"));
+    assert_eq!(Node::error(&options).kind(), ErrorKind::Io);
+}

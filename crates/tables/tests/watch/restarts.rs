@@ -1,0 +1,122 @@
+//! Runs that are cut short, and what the next one makes of what they leave.
+
+use std::fs;
+use std::path::Path;
+
+use crate::node::{DELETED, INSERTED, Node, TABLE, UPDATED};
+
+/// A run that ends when everything is linked, as if it was killed.
+fn cut_short(node: &Node) {
+    let options = node.options();
+    let cancel = options.cancel.clone();
+    let (events, summary) = Node::run(&options, |event| {
+        if event.starts_with("started") {
+            cancel.cancel();
+        }
+    });
+    assert!(events.last().unwrap().starts_with("started"), "{events:?}");
+    assert!(summary.waiting > 0);
+}
+
+fn copy_all(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        match entry.file_type().unwrap().is_dir() {
+            true => copy_all(&entry.path(), &to.join(entry.file_name())),
+            false => drop(fs::copy(entry.path(), to.join(entry.file_name())).unwrap()),
+        }
+    }
+}
+
+#[test]
+fn what_was_linked_is_converted_though_the_server_deletes_it() {
+    let node = Node::new();
+    node.put(TABLE, INSERTED, "oa-2-big");
+    node.put(TABLE, UPDATED, "nb-3-big");
+    cut_short(&node);
+    assert!(node.files().is_empty() && node.links() > 0);
+    node.remove(TABLE, "oa-2-big");
+    node.remove(TABLE, "nb-3-big");
+    let events = node.once();
+    assert_eq!(events[0], "started 1 2");
+    assert_eq!((node.files().len(), node.links()), (2, 0));
+    assert_eq!(node.once(), ["started 1 0"]);
+}
+
+#[test]
+fn sstables_that_are_deleted_while_they_are_converted() {
+    let node = Node::new();
+    node.put(TABLE, INSERTED, "oa-2-big");
+    node.put(TABLE, UPDATED, "nb-3-big");
+    let (events, _) = Node::run(&node.options(), |event| {
+        if event.starts_with("started") {
+            fs::remove_dir_all(node.table(TABLE)).unwrap();
+        }
+    });
+    assert_eq!(events, ["started 1 2", "converted ks.t nb-3-big 2", "converted ks.t oa-2-big 15"]);
+}
+
+/// Killed after the file appeared, and before the links were removed.
+#[test]
+fn what_is_in_the_destination_is_not_converted_again() {
+    let node = Node::new();
+    node.put(TABLE, INSERTED, "oa-2-big");
+    cut_short(&node);
+    let kept = node.data().join(".kept");
+    copy_all(&node.links_folder(), &kept);
+    assert_eq!(node.once()[1..], ["converted ks.t oa-2-big 15"]);
+    node.remove(TABLE, "oa-2-big");
+    copy_all(&kept, &node.links_folder());
+    let events = node.once();
+    assert_eq!((&events[..], node.links()), (&["started 1 0".to_owned()][..], 0));
+    assert_eq!(node.files().len(), 1);
+}
+
+/// Killed while it linked: there is no table of contents yet.
+#[test]
+fn incomplete_links_are_removed() {
+    let node = Node::new();
+    node.put(TABLE, INSERTED, "oa-2-big");
+    cut_short(&node);
+    fs::remove_file(node.links_folder().join(Node::place(TABLE)).join("oa-2-big-TOC.txt")).unwrap();
+    node.remove(TABLE, "oa-2-big");
+    assert_eq!(node.once(), ["started 1 0"]);
+    assert_eq!(node.links(), 0);
+}
+
+#[test]
+fn names_that_are_used_again_are_other_sstables() {
+    let node = Node::new();
+    node.put(TABLE, INSERTED, "oa-1-big");
+    assert_eq!(node.once()[1..], ["converted ks.t oa-1-big 15"]);
+    // The table is truncated, the server restarted.
+    node.remove(TABLE, "oa-1-big");
+    node.put(TABLE, DELETED, "oa-1-big");
+    assert_eq!(node.once()[1..], ["converted ks.t oa-1-big 2"]);
+    assert_eq!(node.files().len(), 2);
+    // … and that happens while the first one waits.
+    node.put(TABLE, INSERTED, "oa-5-big");
+    cut_short(&node);
+    node.remove(TABLE, "oa-5-big");
+    node.put(TABLE, DELETED, "oa-5-big");
+    let first = node.once();
+    assert_eq!(first[1..], ["converted ks.t oa-5-big 15"]);
+    assert_eq!(node.once()[1..], ["converted ks.t oa-5-big 2"]);
+    assert_eq!(node.files().len(), 4);
+}
+
+/// A table that is dropped and created again has another identifier.
+#[test]
+fn files_of_tables_that_were_dropped_stay() {
+    let node = Node::new();
+    node.put(TABLE, INSERTED, "oa-1-big");
+    node.once();
+    fs::remove_dir_all(node.table(TABLE)).unwrap();
+    let again = node.data().join("ks/t-ffffffffffffffffffffffffffffffff");
+    node.put_at(&again, INSERTED, "oa-1-big");
+    assert_eq!(node.once()[1..], ["converted ks.t oa-1-big 15"]);
+    let files = node.files();
+    assert_eq!(files.len(), 2);
+    assert_eq!(files[0].rsplit_once('/').unwrap().1, files[1].rsplit_once('/').unwrap().1);
+}
