@@ -59,7 +59,7 @@ pub(crate) struct Watch {
     #[arg(long, value_enum, value_name = "MAPPING")]
     mapping: Option<Mapping>,
 
-    /// Definitions of the tables: a file of CQL, CQL text, or 'none' [default: schema.cql in the data directory or below]
+    /// Definitions of the tables: a file of CQL, CQL text, or 'none' [default: schema.cql in the data directory or below, or else the node's schema tables]
     #[arg(long, value_name = "TEXT|FILE")]
     schema: Option<String>,
 

@@ -22,6 +22,7 @@ mod output;
 mod pace;
 mod report;
 mod retry;
+mod schema;
 mod state;
 mod tables;
 
@@ -41,6 +42,7 @@ use notices::{Notices, Wake};
 use output::{Output, new_owner};
 use pace::Pace;
 use retry::Retry;
+use schema::NodeSchema;
 use state::{Decision, State};
 use tables::find_tables;
 
@@ -81,11 +83,11 @@ const METRICS: Duration = Duration::from_secs(15);
 /// watcher has that directory or the destination, or if the options are others than those that the destination was begun with. What fails
 /// later is [reported](WatchEvent::Failed), and tried again where that makes sense.
 pub fn watch(options: &WatchOptions, report: &mut dyn FnMut(&WatchEvent<'_>)) -> Result<WatchSummary> {
+    // First: a directory that is not there would be created below.
+    find_tables(&options.data, &options.tables)?;
     let work = options.work();
     fs::create_dir_all(&work).map_err(|error| cannot(&work, "created", error))?;
     let _lock = lock(&work)?;
-    // Before the destination is: a directory that is not there is said first.
-    find_tables(&options.data, &options.tables)?;
     let output = Output::open(&options.store, &options.destination)?;
     let state_path = work.join("state");
     let state = begin(&state_path, options)?;
@@ -95,6 +97,7 @@ pub fn watch(options: &WatchOptions, report: &mut dyn FnMut(&WatchEvent<'_>)) ->
         catalog: Catalog::new(options, output, state, state_path),
         notices: None,
         pace: Pace::new(options.share_percent, processors()),
+        schema: NodeSchema::new(&options.data, work.join("schema"), options.limits),
         converting: Retry::new(),
         looking: Retry::new(),
         metrics_written: None,
@@ -155,6 +158,7 @@ struct Watcher<'a> {
     /// `None` if it is looked only once.
     notices: Option<Notices>,
     pace: Option<Pace>,
+    schema: NodeSchema,
     converting: Retry,
     looking: Retry,
     metrics_written: Option<Instant>,
@@ -261,7 +265,7 @@ impl Watcher<'_> {
         let id = &item.linked.id;
         let path = self.catalog.output.path_of(id);
         let store = self.catalog.output.store.clone();
-        let definition = self.definition(&id.place);
+        let definition = self.definition(&item, report);
         let created = self.catalog.output.create_directory_of(id);
         let conversion = Conversion {
             linked: &item.linked,
@@ -339,15 +343,24 @@ impl Watcher<'_> {
         counts.last_converted = now.as_secs();
     }
 
-    /// The definition of a table.
-    fn definition(&self, place: &str) -> Definition {
-        match &self.options.definition {
-            Definition::Beside => {
-                let path = self.catalog.path_of(place);
-                let file = path.and_then(|path| schema_file(path, &self.options.data));
-                file.map_or(Definition::Beside, Definition::File)
+    /// The definition of a table: the one that is given, or a file near the table, or what the node's schema tables say.
+    fn definition(&mut self, item: &Item, report: &mut Report<'_>) -> Definition {
+        if self.options.definition != Definition::Beside {
+            return self.options.definition.clone();
+        }
+        let path = self.catalog.path_of(&item.linked.id.place);
+        if let Some(file) = path.and_then(|path| schema_file(path, &self.options.data)) {
+            return Definition::File(file);
+        }
+        let keyspace = item.table.split('.').next().unwrap_or_default();
+        match self.schema.definition(keyspace, &item.table, &self.options.cancel) {
+            Ok(Some(text)) => Definition::Text(text),
+            Ok(None) => Definition::Beside,
+            Err(error) => {
+                let text = format!("the node's schema tables cannot be read: {}", error.message());
+                self.catalog.note(&item.table, &text, report);
+                Definition::Beside
             }
-            given => given.clone(),
         }
     }
 

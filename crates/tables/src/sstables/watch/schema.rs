@@ -1,0 +1,423 @@
+//! The definitions of a node's tables, as its own schema tables have them: SSTables of the keyspace `system_schema`, which servers flush with each
+//! change of a schema. Without them, nobody knows what key columns are called.
+//!
+//! Sources: `SchemaKeyspace.java` of Cassandra 3.11 to 5.0, `schema_tables.cc` of ScyllaDB.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use marquetry_base::{Error, Limits, Result};
+use marquetry_io::failed;
+use marquetry_parquet::batch::Value;
+use marquetry_parquet::print::{Cell, Columns, InvalidUtf8};
+use marquetry_scylla::bridge::mutations::MutationMapping;
+
+use super::directory::{Listed, Stamp, list};
+use super::links::{Linking, Links};
+use super::options::TablePattern;
+use super::tables::{TableDirectory, find_tables};
+use crate::sstables::options::{Definition, SstablesOptions};
+use crate::sstables::source::Sstables;
+use crate::{Cancel, Reading, ReadingOptions, Source};
+
+/// The schema tables, as far as they are needed, and which of their columns.
+const TABLES: &[(&str, &str)] = &[
+    (
+        "columns",
+        "keyspace_name text, table_name text, column_name text, clustering_order text, kind text, position int, type text, \
+         PRIMARY KEY (keyspace_name, table_name, column_name)",
+    ),
+    (
+        "tables",
+        "keyspace_name text, table_name text, flags frozen<set<text>>, PRIMARY KEY (keyspace_name, table_name)",
+    ),
+    (
+        "types",
+        "keyspace_name text, type_name text, field_names frozen<list<text>>, field_types frozen<list<text>>, \
+         PRIMARY KEY (keyspace_name, type_name)",
+    ),
+    (
+        "views",
+        "keyspace_name text, view_name text, base_table_name text, PRIMARY KEY (keyspace_name, view_name)",
+    ),
+    (
+        "dropped_columns",
+        "keyspace_name text, table_name text, column_name text, dropped_time timestamp, \
+         PRIMARY KEY (keyspace_name, table_name, column_name)",
+    ),
+];
+
+/// How often it is tried to read what changes meanwhile.
+const TRIES: usize = 5;
+
+/// What a node's schema tables say. They are read again when they have changed.
+#[derive(Debug)]
+pub(super) struct NodeSchema {
+    data: PathBuf,
+    links: PathBuf,
+    limits: Limits,
+    /// The SSTables that were read.
+    of: Option<BTreeMap<PathBuf, Stamp>>,
+    /// Statements by keyspaces: types, then tables and views.
+    statements: BTreeMap<String, String>,
+    /// Tables and views that are defined.
+    names: BTreeMap<String, ()>,
+}
+
+/// A row of a schema table: text, numbers as text, lists of texts.
+type Row = Vec<Field>;
+
+#[derive(Debug, Clone, PartialEq)]
+enum Field {
+    Null,
+    Text(String),
+    Number(i64),
+    List(Vec<String>),
+}
+
+impl NodeSchema {
+    /// Of a data directory; `work` is a directory for links, which only this uses.
+    pub(super) fn new(data: &Path, work: PathBuf, limits: Limits) -> NodeSchema {
+        NodeSchema {
+            data: data.to_path_buf(),
+            links: work,
+            limits,
+            of: None,
+            statements: BTreeMap::new(),
+            names: BTreeMap::new(),
+        }
+    }
+
+    /// The statements that define a table, `ks.t`, and the types of its keyspace. `None` if the node does not say.
+    ///
+    /// # Errors
+    ///
+    /// Those of its SSTables; `Io` if they change all the time.
+    pub(super) fn definition(
+        &mut self,
+        keyspace: &str,
+        name: &str,
+        cancel: &Cancel,
+    ) -> Result<Option<String>> {
+        let wanted: Vec<TablePattern> = vec!["system_schema".parse()?];
+        let tables = find_tables(&self.data, &wanted)?.tables;
+        for _ in 0..TRIES {
+            let mut listed = Vec::new();
+            let mut stamps = BTreeMap::new();
+            for table in tables.iter().filter(|table| definition_of(table).is_some()) {
+                let found = list(&table.path)?;
+                let stays = found.sstables.iter().filter(|(_, seen)| !seen.is_leaving);
+                stamps.extend(stays.map(|(stem, seen)| (table.path.join(stem), seen.stamp)));
+                listed.push((table, found));
+            }
+            if self.of.as_ref() == Some(&stamps) {
+                break;
+            }
+            if let Some(rows) = self.read(&listed, cancel)? {
+                (self.statements, self.names) = statements(&rows);
+                self.of = Some(stamps);
+                break;
+            }
+        }
+        if self.of.is_none() {
+            return Err(Error::io("the schema tables change while they are read"));
+        }
+        Ok(self.names.get(name).and_then(|()| self.statements.get(keyspace)).cloned())
+    }
+
+    /// The rows of all schema tables. `None` if one of their SSTables went away.
+    fn read(
+        &self,
+        listed: &[(&TableDirectory, Listed)],
+        cancel: &Cancel,
+    ) -> Result<Option<BTreeMap<&'static str, Vec<Row>>>> {
+        self.clear()?;
+        let links = Links::new(self.links.clone());
+        let mut all = BTreeMap::new();
+        for (table, listed) in listed {
+            let Some((name, definition)) = definition_of(table) else { continue };
+            let mut folder = None;
+            for seen in listed.sstables.values().filter(|seen| !seen.is_leaving) {
+                match links.link(table, seen)? {
+                    Linking::Done(linked) => folder = Some(linked.files.folder),
+                    Linking::Gone | Linking::Taken => return Ok(None),
+                }
+            }
+            if let Some(folder) = folder {
+                all.insert(
+                    name,
+                    rows(&folder, &format!("CREATE TABLE {name} ({definition})"), self.limits, cancel)?,
+                );
+            }
+        }
+        self.clear()?;
+        Ok(Some(all))
+    }
+
+    fn clear(&self) -> Result<()> {
+        match fs::remove_dir_all(&self.links) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(failed("removed", &self.links.display().to_string(), error))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Which of the schema tables a directory is.
+fn definition_of(table: &TableDirectory) -> Option<(&'static str, &'static str)> {
+    let name = table.name.strip_prefix("system_schema.")?;
+    TABLES.iter().find(|(its, _)| *its == name).copied()
+}
+
+/// The rows of the SSTables in a directory that are alive.
+fn rows(folder: &Path, definition: &str, limits: Limits, cancel: &Cancel) -> Result<Vec<Row>> {
+    let mut options = SstablesOptions::default();
+    options.definition = Definition::Text(definition.to_owned());
+    options.mapping = MutationMapping::Logical;
+    (options.limits, options.cancel) = (limits, cancel.clone());
+    let source: Arc<dyn Source> = Arc::new(Sstables::open(folder, &options)?);
+    let mut columns = Columns::new(&source.table().schema, InvalidUtf8::Error, &limits)?;
+    let reading = ReadingOptions { threads: Some(1), cancel: cancel.clone(), ..ReadingOptions::default() };
+    let mut reading = Reading::new(source, reading)?;
+    let mut all = Vec::new();
+    while let Some((_, batch)) = reading.next_batch()? {
+        let read = columns.visit(&batch, |columns| -> Result<()> {
+            for row in 0..columns.rows() {
+                let fields = (0..columns.len()).map(|column| match columns.cell(row, column)? {
+                    Cell::Null => Ok(Field::Null),
+                    Cell::Value(_, Value::Bytes(text)) => {
+                        Ok(Field::Text(String::from_utf8_lossy(text).into_owned()))
+                    }
+                    Cell::Value(_, Value::Int32(number)) => Ok(Field::Number(number.into())),
+                    Cell::Value(_, Value::Int64(number)) => Ok(Field::Number(number)),
+                    Cell::Value(..) => Ok(Field::Null),
+                    Cell::Nested => {
+                        let mut json = Vec::new();
+                        columns.json(row, column, &mut json)?;
+                        Ok(Field::List(texts_of(&String::from_utf8_lossy(&json))))
+                    }
+                });
+                all.push(fields.collect::<Result<Row>>()?);
+            }
+            Ok(())
+        })?;
+        read?;
+    }
+    Ok(all)
+}
+
+/// The texts of a list in JSON; names and types need no escapes but those of quotes.
+fn texts_of(json: &str) -> Vec<String> {
+    let (mut all, mut current, mut is_escaped) = (Vec::new(), None::<String>, false);
+    for letter in json.chars() {
+        match (&mut current, letter) {
+            (Some(text), letter) if is_escaped => {
+                text.push(letter);
+                is_escaped = false;
+            }
+            (Some(_), '\\') => is_escaped = true,
+            (Some(_), '"') => all.extend(current.take()),
+            (Some(text), letter) => text.push(letter),
+            (None, '"') => current = Some(String::new()),
+            (None, _) => {}
+        }
+    }
+    all
+}
+
+fn text(row: &Row, at: usize) -> &str {
+    match row.get(at) {
+        Some(Field::Text(text)) => text,
+        _ => "",
+    }
+}
+
+fn number(row: &Row, at: usize) -> i64 {
+    match row.get(at) {
+        Some(Field::Number(number)) => *number,
+        _ => 0,
+    }
+}
+
+fn texts(row: &Row, at: usize) -> &[String] {
+    match row.get(at) {
+        Some(Field::List(texts)) => texts,
+        _ => &[],
+    }
+}
+
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// The statements of each keyspace, and the tables and views that they define.
+fn statements(all: &BTreeMap<&'static str, Vec<Row>>) -> (BTreeMap<String, String>, BTreeMap<String, ()>) {
+    let of = |name: &str| all.get(name).map(Vec::as_slice).unwrap_or_default();
+    let mut made: BTreeMap<String, String> = BTreeMap::new();
+    for row in of("types") {
+        let fields = texts(row, 2).iter().zip(texts(row, 3));
+        let fields: Vec<String> = fields.map(|(name, kind)| format!("{} {kind}", quoted(name))).collect();
+        let keyspace = text(row, 0);
+        let statement =
+            format!("CREATE TYPE {}.{} ({});\n", quoted(keyspace), quoted(text(row, 1)), fields.join(", "));
+        made.entry(keyspace.to_owned()).or_default().push_str(&statement);
+    }
+    let mut columns: BTreeMap<(&str, &str), Vec<&Row>> = BTreeMap::new();
+    for row in of("columns") {
+        columns.entry((text(row, 0), text(row, 1))).or_default().push(row);
+    }
+    let mut names = BTreeMap::new();
+    // Those of Thrift and of compact storage have columns that no statement says.
+    let is_plain = |row: &&Row| {
+        let has = |flag: &str| texts(row, 2).iter().any(|its| its == flag);
+        has("compound") && !has("dense") && !has("super")
+    };
+    for row in of("tables").iter().filter(is_plain) {
+        let (keyspace, table) = (text(row, 0), text(row, 1));
+        let Some(columns) = columns.get(&(keyspace, table)) else { continue };
+        let dropped =
+            of("dropped_columns").iter().filter(|row| (text(row, 0), text(row, 1)) == (keyspace, table));
+        let statement = table_statement(keyspace, table, columns, dropped);
+        made.entry(keyspace.to_owned()).or_default().push_str(&statement);
+        names.insert(format!("{keyspace}.{table}"), ());
+    }
+    for row in of("views") {
+        let (keyspace, view, base) = (text(row, 0), text(row, 1), text(row, 2));
+        let Some(columns) = columns.get(&(keyspace, view)) else { continue };
+        let statement = format!(
+            "CREATE MATERIALIZED VIEW {0}.{1} AS SELECT * FROM {0}.{2} WHERE x IS NOT NULL PRIMARY KEY {3};\n",
+            quoted(keyspace),
+            quoted(view),
+            quoted(base),
+            primary_key(columns)
+        );
+        made.entry(keyspace.to_owned()).or_default().push_str(&statement);
+        names.insert(format!("{keyspace}.{view}"), ());
+    }
+    (made, names)
+}
+
+/// The columns of a kind, in their order.
+fn of_kind<'a>(columns: &[&'a Row], kind: &str) -> Vec<&'a Row> {
+    let mut all: Vec<&Row> = columns.iter().copied().filter(|row| text(row, 4) == kind).collect();
+    all.sort_by_key(|row| number(row, 5));
+    all
+}
+
+/// `(("p"), "c")`
+fn primary_key(columns: &[&Row]) -> String {
+    let names = |kind: &str| {
+        let names: Vec<String> = of_kind(columns, kind).iter().map(|row| quoted(text(row, 2))).collect();
+        names.join(", ")
+    };
+    match names("clustering") {
+        clustering if clustering.is_empty() => format!("(({}))", names("partition_key")),
+        clustering => format!("(({}), {clustering})", names("partition_key")),
+    }
+}
+
+fn table_statement<'a>(
+    keyspace: &str,
+    table: &str,
+    columns: &[&Row],
+    dropped: impl Iterator<Item = &'a Row>,
+) -> String {
+    let name = format!("{}.{}", quoted(keyspace), quoted(table));
+    let word = |row: &Row| if text(row, 4) == "static" { " static" } else { "" };
+    let defined: Vec<String> =
+        columns.iter().map(|row| format!("{} {}{}", quoted(text(row, 2)), text(row, 6), word(row))).collect();
+    let clustering = of_kind(columns, "clustering");
+    let order: Vec<String> =
+        clustering.iter().map(|row| format!("{} {}", quoted(text(row, 2)), text(row, 3))).collect();
+    let order = match order.is_empty() {
+        true => String::new(),
+        false => format!(" WITH CLUSTERING ORDER BY ({})", order.join(", ")),
+    };
+    let mut statement = format!(
+        "CREATE TABLE {name} ({}, PRIMARY KEY {}){order};\n",
+        defined.join(", "),
+        primary_key(columns)
+    );
+    for row in dropped {
+        // One that was added again: what was written before it was dropped is not in it.
+        let Some(again) = columns.iter().find(|column| text(column, 2) == text(row, 2)) else { continue };
+        let (column, micros) = (quoted(text(row, 2)), number(row, 3).saturating_mul(1000));
+        statement.push_str(&format!("ALTER TABLE {name} DROP {column} USING TIMESTAMP {micros};\n"));
+        statement.push_str(&format!("ALTER TABLE {name} ADD {column} {}{};\n", text(again, 6), word(again)));
+    }
+    statement
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use marquetry_scylla::cql::Definitions;
+
+    fn row(fields: &[&str]) -> Row {
+        let field = |text: &&str| match (text.strip_prefix('['), text.parse()) {
+            (Some(list), _) => Field::List(list.split('|').map(str::to_owned).collect()),
+            (None, Ok(number)) => Field::Number(number),
+            _ => Field::Text((*text).to_owned()),
+        };
+        fields.iter().map(field).collect()
+    }
+
+    #[test]
+    fn statements_define_what_the_schema_tables_have() {
+        let columns = |table: &str| {
+            [
+                row(&["ks", table, "c", "desc", "clustering", "0", "text"]),
+                row(&["ks", table, "P", "none", "partition_key", "1", "int"]),
+                row(&["ks", table, "a", "none", "partition_key", "0", "uuid"]),
+                row(&["ks", table, "s", "none", "static", "-1", "frozen<pt>"]),
+                row(&["ks", table, "v", "none", "regular", "-1", "map<text, int>"]),
+            ]
+        };
+        let all = BTreeMap::from([
+            ("columns", [columns("t"), columns("w"), columns("dense")].concat()),
+            (
+                "tables",
+                vec![
+                    row(&["ks", "t", "[compound"]),
+                    row(&["ks", "dense", "[dense|compound"]),
+                    row(&["ks", "x", "[compound"]),
+                ],
+            ),
+            ("types", vec![row(&["ks", "pt", "[x|Y y", "[int|frozen<list<text>>"])]),
+            ("views", vec![row(&["ks", "w", "t"])]),
+            (
+                "dropped_columns",
+                vec![row(&["ks", "t", "v", "1700000000123"]), row(&["ks", "t", "old", "1700000000123"])],
+            ),
+        ]);
+        let (made, names) = statements(&all);
+        assert_eq!(names.keys().cloned().collect::<Vec<_>>(), ["ks.t", "ks.w"]);
+        let defined =
+            Definitions::parse(&made["ks"]).unwrap_or_else(|error| panic!("{error}: {}", made["ks"]));
+        assert_eq!((defined.tables.len(), defined.types.len(), defined.views.len()), (1, 1, 1));
+        let table = &defined.tables[0];
+        let name = |at: &usize| table.columns[*at].name.as_str();
+        assert_eq!(table.partition_key.iter().map(name).collect::<Vec<_>>(), ["a", "P"]);
+        assert_eq!(table.clustering.iter().map(|(at, _)| name(at)).collect::<Vec<_>>(), ["c"]);
+        assert_eq!(table.columns.len(), 5);
+        let [dropped] = &*defined.dropped else { panic!("{:?}", defined.dropped) };
+        assert_eq!((dropped.name.as_str(), dropped.timestamp), ("v", 1_700_000_000_123_000));
+        assert_eq!(defined.views[0].clustering[0].as_str(), "c");
+    }
+
+    #[test]
+    fn lists_of_texts() {
+        assert_eq!(texts_of(r#"["a","frozen<\"Pt\">","b\\c"]"#), ["a", "frozen<\"Pt\">", "b\\c"]);
+        assert!(texts_of("[]").is_empty());
+    }
+
+    #[test]
+    fn without_schema_tables_nothing_is_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut schema = NodeSchema::new(folder.path(), folder.path().join("work"), Limits::DEFAULT);
+        assert_eq!(schema.definition("ks", "ks.t", &Cancel::new()), Ok(None));
+    }
+}
