@@ -228,7 +228,7 @@ fn in_words(summary: &WatchSummary, elapsed: Duration) -> String {
     );
     for (count, what) in [
         (summary.skipped, "left out"),
-        (summary.removed, "files removed"),
+        (summary.removed, "removed"),
         (summary.failed, "could not be converted"),
         (summary.failed_before, "could not be converted earlier (--retry-failed tries them again)"),
         (summary.waiting, "still to convert"),

@@ -56,6 +56,42 @@ impl Bucket {
     }
 }
 
+/// A node's SSTables become objects, once; those of SSTables that are gone are removed.
+#[test]
+fn sstables_of_a_node_become_objects() {
+    let Some(bucket) = Bucket::new("watched") else { return };
+    let folder = Folder::new();
+    let place = "ks/t-0123456789abcdef0123456789abcdef";
+    let table = std::path::Path::new(&folder.path("data")).join(place);
+    std::fs::create_dir_all(&table).unwrap();
+    for file in std::fs::read_dir(data(&format!("sstables/{place}"))).unwrap() {
+        let file = file.unwrap();
+        std::fs::write(table.join(file.file_name()), std::fs::read(file.path()).unwrap()).unwrap();
+    }
+    let node = folder.path("data");
+    let watch = || bucket.run(["watch", &node, "--to", "@/lake/", "--keep", "current", "--once"]).succeeded();
+    assert!(watch().contains("3 SSTables converted"));
+    let keys = bucket.keys();
+    assert_eq!(keys.matches(".parquet").count(), 3, "{keys}");
+    assert!(keys.starts_with("lake/_marquetry_watch ") && keys.contains(&format!("lake/{place}/oa-2-big-")));
+    let count = ["count", "@/lake/", "--union"];
+    assert_eq!(bucket.run(count).succeeded(), "19\n");
+    assert!(watch().contains("0 SSTables converted"));
+    for file in std::fs::read_dir(&table).unwrap() {
+        let path = file.unwrap().path();
+        if path.to_string_lossy().contains("oa-2-big") {
+            std::fs::remove_file(path).unwrap();
+        }
+    }
+    assert!(watch().contains(", 1 removed"));
+    assert_eq!(bucket.run(count).succeeded(), "4\n");
+    // It is one watcher's.
+    let other = folder.path("data/.other");
+    bucket
+        .run(["watch", &node, "--to", "@/lake", "--keep", "current", "--once", "--work", &other])
+        .failed(2, &["the destination is that of another watcher"]);
+}
+
 #[test]
 fn every_command_reads_and_copy_writes() {
     let Some(bucket) = Bucket::new("commands") else { return };
