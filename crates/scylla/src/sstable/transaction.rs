@@ -5,8 +5,8 @@
 //! `VERSION_txn_OPERATION_ID.log` and has a record a line (`LogRecord.java`):
 //!
 //! ```text
-//! ADD:[/data/ks/t-f34b/nb-7-big,0,8][2814327719]
-//! REMOVE:[/data/ks/t-f34b/nb-3-big,1700000000000,8][1270993545]
+//! ADD:[/data/ks/t-f34b/nb-7-big-,0,8][2361753406]
+//! REMOVE:[/data/ks/t-f34b/nb-3-big-,1700000000000,8][4103896114]
 //! COMMIT:[,0,0][2613697770]
 //! ```
 //!
@@ -148,7 +148,7 @@ fn record(line: &str) -> Option<Record> {
     if checksum.parse() != Ok(computed) {
         return None;
     }
-    // Early versions end the path in the dash that comes before the component.
+    // The path ends in the dash that comes before the component, which early versions leave out.
     let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
     let stem = || name.strip_suffix('-').unwrap_or(name).to_string();
     Some(match &*kind {
@@ -190,11 +190,22 @@ mod tests {
         format!("{kind}:[{path},{time},{files}][{sum}]\n")
     }
 
-    /// The last line of every log that is committed.
+    /// A log that Cassandra 5.0 wrote.
     #[test]
     fn checksums_are_those_of_cassandra() {
-        let commit = TransactionLog::parse(NAME, b"COMMIT:[,0,0][2613697770]\n").unwrap();
-        assert_eq!((commit.end, commit.is_damaged), (Some(TransactionEnd::Committed), false));
+        let name = "nb_txn_compaction_88e4c4c0-eb24-11f1-a186-2b339a1d4dc2.log";
+        let text = "ADD:[/tmp/node/data/data/system/local-7ad54392bcdd35a684174e047860b377/nb-8-big-,0,8][2848265703]
+REMOVE:[/tmp/node/data/data/system/local-7ad54392bcdd35a684174e047860b377/nb-7-big-,1795867756928,8][2055125218]
+REMOVE:[/tmp/node/data/data/system/local-7ad54392bcdd35a684174e047860b377/nb-5-big-,1795867753056,8][2215496605]
+COMMIT:[,0,0][2613697770]
+";
+        let log = TransactionLog::parse(name, text.as_bytes()).unwrap();
+        assert_eq!(log.operation, Operation::Rewrite("compaction".into()));
+        assert_eq!(
+            (&log.adds[..], &log.removes[..]),
+            (&["nb-8-big".into()][..], &["nb-7-big".into(), "nb-5-big".into()][..])
+        );
+        assert_eq!((log.end, log.is_damaged), (Some(TransactionEnd::Committed), false));
         assert_eq!(line("COMMIT", "", 0, 0), "COMMIT:[,0,0][2613697770]\n");
     }
 

@@ -79,6 +79,22 @@ fn sstables_that_are_replaced_while_they_wait_are_not_converted() {
     assert_eq!((node.files().len(), node.links()), (1, 0));
 }
 
+/// An index is dropped: the table of contents is written anew.
+#[test]
+fn an_sstable_without_its_table_of_contents_is_not_gone() {
+    let node = Node::new();
+    node.put(TABLE, INSERTED, "oa-2-big");
+    node.put(TABLE, UPDATED, "nb-3-big");
+    once(&node);
+    let toc = node.table(TABLE).join("oa-2-big-TOC.txt");
+    let text = fs::read(&toc).unwrap();
+    fs::remove_file(&toc).unwrap();
+    assert_eq!(once(&node), ["started 1 0"]);
+    fs::write(&toc, text).unwrap();
+    assert_eq!(once(&node), ["started 1 0"]);
+    assert_eq!(node.files().len(), 2);
+}
+
 #[test]
 fn an_empty_table_has_no_files_and_a_missing_one_keeps_them() {
     let node = Node::new();

@@ -74,6 +74,21 @@ fn a_destination_that_cannot_be_written_is_tried_again() {
     assert!(summary.unreachable.is_none());
 }
 
+/// A table whose directory cannot be read hides no other, and is not forgotten at the end.
+#[test]
+fn a_table_that_cannot_be_read_is_reported() {
+    let node = Node::new();
+    node.put(TABLE, INSERTED, "oa-1-big");
+    node.put("ks/u", INSERTED, "oa-1-big");
+    let blocked = node.table("ks/u").join("pending_delete");
+    fs::write(&blocked, "not a directory").unwrap();
+    let (events, summary) = Node::run(&node.options(), |_| {});
+    assert!(events[0].starts_with("failed ") && events[0].contains("again"), "{events:?}");
+    assert_eq!((summary.converted, summary.unreachable.is_some()), (1, true));
+    fs::remove_file(&blocked).unwrap();
+    assert_eq!(node.once()[1..], ["converted ks.u oa-1-big 15"]);
+}
+
 #[test]
 fn another_file_of_that_name_is_not_taken_for_the_sstables() {
     let node = Node::new();

@@ -23,7 +23,7 @@ struct Table {
     directory: TableDirectory,
     /// Its complete SSTables that were linked, whether or not they are in files by now.
     known: BTreeMap<String, Known>,
-    incomplete: usize,
+    incomplete: BTreeSet<String>,
     /// Everything in it is known.
     is_settled: bool,
 }
@@ -114,8 +114,12 @@ impl Catalog {
         let mut before = std::mem::take(&mut self.tables);
         for directory in tables {
             let known = before.remove(&directory.path).filter(|table| table.directory == directory);
-            let new =
-                |directory| Table { directory, known: BTreeMap::new(), incomplete: 0, is_settled: false };
+            let new = |directory| Table {
+                directory,
+                known: BTreeMap::new(),
+                incomplete: BTreeSet::new(),
+                is_settled: false,
+            };
             let table = known.unwrap_or_else(|| new(directory.clone()));
             self.tables.insert(directory.path, table);
         }
@@ -173,7 +177,7 @@ impl Catalog {
         };
         let Some(mut table) = self.tables.remove(path) else { return };
         table.is_settled = listed.faults.is_empty();
-        table.incomplete = listed.incomplete;
+        table.incomplete.clone_from(&listed.incomplete);
         table.known.retain(|stem, known| {
             let seen = listed.sstables.get(stem);
             seen.is_some_and(|seen| seen.stamp == known.stamp)
@@ -397,8 +401,9 @@ impl Catalog {
         let current: BTreeSet<&SstableId> =
             table.known.values().filter(|known| !known.is_leaving).map(|known| &known.id).collect();
         let place = &table.directory.place;
-        let obsolete: Vec<SstableId> =
-            self.output.of_table(place).filter(|id| !current.contains(id)).cloned().collect();
+        // One that lacks its table of contents for a moment is not gone: it is written anew when an index is dropped.
+        let is_obsolete = |id: &&SstableId| !current.contains(id) && !table.incomplete.contains(&id.stem);
+        let obsolete: Vec<SstableId> = self.output.of_table(place).filter(is_obsolete).cloned().collect();
         let has_all = current.iter().all(|id| self.output.contains(id) && !self.waits(id));
         if obsolete.is_empty() || !has_all {
             return;
@@ -412,7 +417,8 @@ impl Catalog {
         let is_known = |(stem, seen): (&String, &Seen)| {
             table.known.get(stem).is_some_and(|known| known.stamp == seen.stamp)
         };
-        if stays.clone().count() != current.len() || !stays.into_iter().all(is_known) {
+        let is_same = again.incomplete == table.incomplete && stays.clone().count() == current.len();
+        if !is_same || !stays.into_iter().all(is_known) {
             self.is_to_look_again = true;
             return;
         }
@@ -490,7 +496,7 @@ impl Catalog {
 
     fn count(&mut self) {
         let waiting = self.queue.len() + self.left.len() + usize::from(self.current.is_some());
-        let incomplete: usize = self.tables.values().map(|table| table.incomplete).sum();
+        let incomplete: usize = self.tables.values().map(|table| table.incomplete.len()).sum();
         self.counts.waiting = u64::try_from(waiting).unwrap_or(u64::MAX);
         self.counts.incomplete = u64::try_from(incomplete).unwrap_or(u64::MAX);
     }

@@ -22,8 +22,8 @@ const PENDING_DELETE: &str = "pending_delete";
 pub(super) struct Listed {
     /// Complete SSTables, by what their names begin with.
     pub(super) sstables: BTreeMap<String, Seen>,
-    /// SSTables that are not complete: still being written, by an open transaction or without all of their files.
-    pub(super) incomplete: usize,
+    /// SSTables that are not complete: still being written, by an open transaction or without all of their files; or being deleted.
+    pub(super) incomplete: BTreeSet<String>,
     /// SSTables that cannot be read, and logs that are damaged: what each is called, and why.
     pub(super) faults: Vec<(String, Error)>,
 }
@@ -112,7 +112,7 @@ pub(super) fn list(directory: &Path) -> Result<Listed> {
     }
     for (stem, name) in stems {
         if transactions.unborn.contains(&stem) {
-            listed.incomplete += 1;
+            listed.incomplete.insert(stem);
             continue;
         }
         match complete(directory, &name, &names) {
@@ -121,7 +121,7 @@ pub(super) fn list(directory: &Path) -> Result<Listed> {
                 let operation = transactions.made_by.get(&stem).cloned();
                 listed.sstables.insert(stem, Seen { name, components, stamp, is_leaving, operation });
             }
-            Ok(None) => listed.incomplete += 1,
+            Ok(None) => drop(listed.incomplete.insert(stem)),
             Err(error) => listed.faults.push((stem, error)),
         }
     }
@@ -272,17 +272,17 @@ mod tests {
     fn components_that_are_not_there_yet_are_waited_for() {
         let folder = Folder::new();
         folder.write("nb-1-big-TOC.txt", "");
-        assert_eq!((folder.complete(), folder.list().incomplete), (String::new(), 1));
+        assert_eq!((folder.complete(), folder.list().incomplete.len()), (String::new(), 1));
         folder.sstable("nb-1-big", ALL);
         assert_eq!(folder.complete(), "nb-1-big");
         for name in ALL {
             let path = folder.0.path().join(format!("nb-1-big-{name}"));
             fs::rename(&path, folder.0.path().join("aside")).unwrap();
-            assert_eq!((folder.complete(), folder.list().incomplete), (String::new(), 1), "{name}");
+            assert_eq!((folder.complete(), folder.list().incomplete.len()), (String::new(), 1), "{name}");
             fs::rename(folder.0.path().join("aside"), &path).unwrap();
         }
         fs::remove_file(folder.0.path().join("nb-1-big-TOC.txt")).unwrap();
-        assert_eq!((folder.complete(), folder.list().incomplete), (String::new(), 1));
+        assert_eq!((folder.complete(), folder.list().incomplete.len()), (String::new(), 1));
     }
 
     #[test]

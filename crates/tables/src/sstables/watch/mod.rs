@@ -275,6 +275,9 @@ impl Watcher<'_> {
             options: self.options,
         };
         let mut looked = Instant::now();
+        if let Some(pace) = &mut self.pace {
+            pace.begin();
+        }
         let mut failure = Ok(());
         let converted = created.and_then(|()| {
             conversion.run(&mut |_| {
@@ -287,6 +290,9 @@ impl Watcher<'_> {
                 }
             })
         });
+        if let Some(pace) = &self.pace {
+            pace.rest(&self.options.cancel);
+        }
         failure?;
         match converted {
             Ok(done) => {
@@ -338,7 +344,9 @@ impl Watcher<'_> {
         counts.bytes_read += file.bytes_read;
         counts.bytes += file.bytes;
         counts.busy += file.took;
-        counts.unreachable = None;
+        if !self.options.once {
+            counts.unreachable = None;
+        }
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         counts.last_converted = now.as_secs();
     }

@@ -26,6 +26,11 @@ impl Pace {
         Some(Pace { processors, started: Instant::now(), worked_before: processor_time()? })
     }
 
+    /// Counts from now on: time in which there was nothing to do is not saved up.
+    pub(super) fn begin(&mut self) {
+        (self.started, self.worked_before) = (Instant::now(), processor_time().unwrap_or_default());
+    }
+
     /// Rests for as long as more was worked than may be. Threads that wait for their batches to be taken rest with this one.
     pub(super) fn rest(&self, cancel: &Cancel) {
         loop {
@@ -57,7 +62,8 @@ mod tests {
         assert_eq!(rest_after(seconds(3), seconds(6), 0.5), seconds(0));
         assert_eq!(rest_after(seconds(3), seconds(9), 0.5), seconds(0));
         assert!(Pace::new(None, 4).is_none() && Pace::new(Some(100), 4).is_none());
-        let pace = Pace::new(Some(1), 1).unwrap();
+        let mut pace = Pace::new(Some(1), 1).unwrap();
+        pace.begin();
         let cancel = Cancel::new();
         cancel.cancel();
         pace.rest(&cancel);
