@@ -47,11 +47,13 @@ impl Conversion<'_> {
     /// Those of the SSTable and of the destination. A file of the same SSTable that is there already is none.
     pub(super) fn run(self, tick: &mut dyn FnMut(&Copied)) -> Result<Done> {
         let options = self.options;
-        let mut reading = SstablesOptions::default();
-        reading.definition = self.definition.clone();
-        reading.mapping = options.mapping;
-        reading.limits = options.limits;
-        reading.cancel = options.cancel.clone();
+        let reading = SstablesOptions {
+            definition: self.definition.clone(),
+            mapping: options.mapping,
+            limits: options.limits,
+            cancel: options.cancel.clone(),
+            ..SstablesOptions::default()
+        };
         let source = Sstables::open(&self.linked.files.path(&Component::Data), &reading)?;
         let notes = source.table().notes.clone();
         let source: Arc<dyn Source> = Arc::new(source);
@@ -60,10 +62,12 @@ impl Conversion<'_> {
         let identity = self.identity();
         let value = Some(Bytes::copy_from_slice(identity.as_bytes()));
         parquet.write.key_values.push(KeyValue { key: SSTABLE_KEY.to_owned(), value });
-        let mut copying = CopyOptions::default();
-        copying.threads = options.threads;
-        copying.memory_bytes = options.memory_bytes;
-        copying.cancel = options.cancel.clone();
+        let copying = CopyOptions {
+            threads: options.threads,
+            memory_bytes: options.memory_bytes,
+            cancel: options.cancel.clone(),
+            ..CopyOptions::default()
+        };
         let copied = NewParquetFile::new_in(Arc::clone(self.store), self.path, parquet)
             .and_then(|mut file| copy(&source, &mut file, &copying, tick));
         match copied {

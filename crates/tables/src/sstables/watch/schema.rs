@@ -174,10 +174,13 @@ fn definition_of(table: &TableDirectory) -> Option<(&'static str, &'static str)>
 
 /// The rows of the SSTables in a directory that are alive.
 fn rows(folder: &Path, definition: &str, limits: Limits, cancel: &Cancel) -> Result<Vec<Row>> {
-    let mut options = SstablesOptions::default();
-    options.definition = Definition::Text(definition.to_owned());
-    options.mapping = MutationMapping::Logical;
-    (options.limits, options.cancel) = (limits, cancel.clone());
+    let options = SstablesOptions {
+        definition: Definition::Text(definition.to_owned()),
+        mapping: MutationMapping::Logical,
+        limits,
+        cancel: cancel.clone(),
+        ..SstablesOptions::default()
+    };
     let source: Arc<dyn Source> = Arc::new(Sstables::open(folder, &options)?);
     let mut columns = Columns::new(&source.table().schema, InvalidUtf8::Error, &limits)?;
     let reading = ReadingOptions { threads: Some(1), cancel: cancel.clone(), ..ReadingOptions::default() };
