@@ -67,6 +67,8 @@ impl Parts {
     /// read.
     pub fn open(state: &Path, directory: &Path, resume: bool, options: &str) -> Result<Parts> {
         let lock = Lock::take(state, "state")?;
+        // `trips/` is `trips`.
+        let directory = &*directory.components().collect::<PathBuf>();
         let name = state.display().to_string();
         let wrong = |what: String| Error::option("state", what);
         let mut parts = Parts {
@@ -614,6 +616,7 @@ mod tests {
         drop(parts);
         let told = |made: Result<Parts>| made.unwrap_err().to_string();
         assert!(told(open(&directory, "other")).contains("other options"));
+        drop(open(&directory.join(""), "o").unwrap());
         assert!(told(open(&folder.path().join("other"), "o")).contains("a copy into"));
         let mut parts = open(&directory, "o").unwrap();
         let id = FieldDef::new("id", FieldType::Leaf(PhysicalType::Int64, None)).required();
