@@ -62,6 +62,7 @@ const EXCEPTIONS: &[Exception] = &[
     exception(["read::builder::Builder::join"; 2], Most::Held, "the same, where that is inlined"),
     exception(["record::column", "record/column.rs"], Most::Held, "an array of a batch that is shredded"),
     exception(["record::shred", "record/shred.rs"], Most::Held, "a value that is shredded"),
+    exception(["record::Records::run"; 2], Most::Held, "both, where they are inlined, and nothing has lines"),
     exception(
         ["index::Walk", "parquet/src/format/index.rs"],
         Most::Supplied(1),
@@ -75,7 +76,13 @@ const EXCEPTIONS: &[Exception] = &[
     exception(["read::delimited::rows", "read/delimited/rows.rs"], Most::Supplied(64), "likewise"),
     exception(["compress::brotli", "compress/brotli.rs"], Most::Bytes(BROTLI_BYTES), "the library's own"),
     exception(["zstd::window", "zstd/window.rs"], Most::Held, "a frame's window"),
+    exception(["zstd::frame::Frame::begin"; 2], Most::Held, "the same, where that is inlined"),
+    exception(["zstd_safe::rust_allocator"; 2], Most::Bytes(ZSTD_BYTES), "the library's own"),
 ];
+
+/// The largest piece that the library for ZSTD allocates: a window of 2 MiB, because frames that may refer farther back are not its own, with
+/// room for blocks and their literals.
+const ZSTD_BYTES: u64 = 3 << 20;
 
 /// The largest piece that the library for Brotli allocates: for its largest window.
 const BROTLI_BYTES: u64 = 32 << 20;

@@ -127,6 +127,7 @@ pub const IN_ONE_PIECE: &[(&str, &str)] = &[
     ("page/brotli/", "a window that copies refer back in, by 16 MiB at most"),
     ("brotli/far_copies", "a window that copies refer back in, by 16 MiB at most"),
     ("zstd/far_matches", "a window that matches refer back in, by 128 MiB at most"),
+    ("zstd/largest_window", "the library's window, of 2 MiB and two blocks at most"),
     ("string/", "a value, which is one slice"),
     ("fixed/", "a value, which is one slice"),
     ("dictionary/one_string", "a value, which is one slice"),

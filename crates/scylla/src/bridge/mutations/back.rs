@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Budget, Bytes, Error, Limits, Price, Result};
-use marquetry_parquet::batch::{Batch, ColumnBatch, Value};
+use marquetry_parquet::batch::{Batch, ColumnBatch, Value, Values as Natural};
 
 use super::elements::{Cell, Merging};
 use super::encode::{LeafReader, complete, encode, readers};
@@ -196,6 +196,15 @@ impl Back {
 
     fn begin_column(&mut self, plan: &Plan, number: usize) {
         (self.stage, self.row) = (Stage::Column(number), 0);
+        // What was read is freed column by column: all arrays of a batch at once would be a long step.
+        self.readers.clear();
+        let before = number.checked_sub(1).and_then(|before| plan.cells.get(before));
+        if let Some(column) = before {
+            let leaves = column.first_leaf..column.first_leaf + column.shapes.leaves.len();
+            for leaf in self.columns.get_mut(leaves).unwrap_or_default() {
+                (leaf.values, leaf.validity, leaf.levels) = (Natural::Int32(Vec::new().into()), None, None);
+            }
+        }
         if let Some(column) = plan.cells.get(number) {
             self.readers = alloc::vec![self.readers_of(column)];
             self.listed_at = alloc::vec![self.list.start_of(number + 1)];
