@@ -229,6 +229,20 @@ fn by(
     }
 }
 
+/// Whether a local file defines the table or view of this name. False for one that is no definitions.
+pub(super) fn defines(file: &Path, table: &str) -> bool {
+    if std::fs::metadata(file).map_or(u64::MAX, |metadata| metadata.len()) > BYTES_MAX {
+        return false;
+    }
+    let text = std::fs::read_to_string(file).ok();
+    let Some(made) = text.and_then(|text| Definitions::parse(&text).ok()) else { return false };
+    let (keyspace, table) =
+        table.split_once('.').map_or((None, table), |(keyspace, table)| (Some(keyspace), table));
+    let origin = Origin { keyspace: keyspace.map(str::to_owned), table: Some(table.to_owned()), id: None };
+    let views = made.views.iter().map(|view| &view.view);
+    made.tables.iter().map(|table| &table.table).chain(views).any(|name| is_called(name, &origin))
+}
+
 /// Whether a table has the name that a path says.
 fn is_called(table: &TableName, origin: &Origin) -> bool {
     let is_keyspace = |keyspace: &Name| origin.keyspace.as_deref().is_none_or(|its| its == keyspace.as_str());

@@ -65,7 +65,7 @@ pub(super) fn is_there(store: &dyn Store, path: &Path) -> bool {
             files.iter().any(|(path, _)| is_component(path))
                 && !files.iter().any(|(path, _)| is_parquet(path))
         }),
-        Ok(Found::Object { .. }) => is_component(path),
+        Ok(Found::Object { .. }) => is_component(path) && !is_parquet(path),
         _ => false,
     }
 }

@@ -40,6 +40,23 @@ fn what_a_compaction_makes_replaces_what_it_was_made_of() {
 }
 
 #[test]
+fn what_is_not_complete_may_be_what_replaces_others() {
+    let node = compacting();
+    node.log("compaction", &LINES);
+    node.remove(TABLE, "oa-2-big");
+    node.remove(TABLE, "nb-3-big");
+    let toc = node.table(TABLE).join("oa-4-big-TOC.txt");
+    let text = fs::read(&toc).unwrap();
+    fs::remove_file(&toc).unwrap();
+    assert_eq!(once(&node), ["started 1 0"]);
+    assert_eq!(node.files().len(), 2);
+    fs::write(&toc, text).unwrap();
+    let expected =
+        ["started 1 1", "converted ks.t oa-4-big 15", "removed ks.t nb-3-big", "removed ks.t oa-2-big"];
+    assert_eq!(once(&node), expected);
+}
+
+#[test]
 fn nothing_is_removed_before_what_replaces_it_is_there() {
     let node = compacting();
     // What it made is corrupt.

@@ -1,5 +1,7 @@
 //! What is wrong: reported once, tried again where that makes sense, and the others go on.
 
+use marquetry_base::Limits;
+use marquetry_tables::files::ParquetFile;
 use std::fs;
 
 use marquetry_base::ErrorKind;
@@ -140,6 +142,28 @@ fn a_definition_of_another_table_is_reported_and_may_be_mended() {
     assert_eq!((summary.failed, summary.waiting), (1, 1));
     node.remove(TABLE, "oa-1-big");
     assert_eq!(node.once(), ["started 1 1", "converted ks.t oa-1-big 15"]);
+}
+
+#[test]
+fn definitions_above_that_do_not_name_the_table_are_not_its() {
+    let node = Node::new();
+    node.put(TABLE, INSERTED, "oa-1-big");
+    node.once();
+    let expected: Vec<String> = node.files();
+    let node = Node::new();
+    node.put(TABLE, INSERTED, "oa-1-big");
+    let stranger =
+        "CREATE TABLE ks.customers (cust text PRIMARY KEY); CREATE TABLE other.t (a text PRIMARY KEY);";
+    fs::write(node.data().join("schema.cql"), stranger).unwrap();
+    assert_eq!(node.once(), ["started 1 1", "converted ks.t oa-1-big 15"]);
+    assert_eq!(node.files(), expected);
+    let schema = |node: &Node| {
+        let file = ParquetFile::open(&node.file(&expected[0]), Limits::DEFAULT).unwrap();
+        let schema = &file.metadata().schema;
+        (0..schema.leaves().len()).map(|leaf| schema.leaf_path(leaf)).collect::<Vec<_>>()
+    };
+    assert!(schema(&node).len() > 3, "{:?}", schema(&node));
+    assert!(!schema(&node).contains(&"cust".to_owned()));
 }
 
 #[test]

@@ -141,7 +141,7 @@ fn run(options: &Options) -> std::result::Result<(), String> {
                 options.keys, options.rounds
             ),
             format!(
-                "The longest step is the longest call of any machine in a scan, of the round where that was shortest; a step has {} units. Not measured: ranges of tokens, which a Parquet file has no index of.",
+                "The longest step is the longest call of any machine in a scan, of the round where that was shortest; a step has {} units. glibc has its defaults, so what it does when it merges and gives back memory is in some of them, which [the stall benchmark](stall.md) leaves out. Not measured: ranges of tokens, which a Parquet file has no index of.",
                 Budget::DEFAULT_UNITS
             ),
             format!("Cassandra 5.0.9. {}.", clock::processor()),

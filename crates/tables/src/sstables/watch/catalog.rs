@@ -405,7 +405,9 @@ impl Catalog {
         let is_obsolete = |id: &&SstableId| !current.contains(id) && !table.incomplete.contains(&id.stem);
         let obsolete: Vec<SstableId> = self.output.of_table(place).filter(is_obsolete).cloned().collect();
         let has_all = current.iter().all(|id| self.output.contains(id) && !self.waits(id));
-        if obsolete.is_empty() || !has_all {
+        // One that is not complete, and has no file, may be what replaces them.
+        let has_file = |stem: &String| self.output.of_table(place).any(|id| id.stem == *stem);
+        if obsolete.is_empty() || !has_all || !table.incomplete.iter().all(has_file) {
             return;
         }
         // Once more: what replaces others may have appeared while the directory was read, and been missed.

@@ -12,6 +12,7 @@ use super::links::Linked;
 use super::options::WatchOptions;
 use crate::files::ParquetFile;
 use crate::parquet::NewParquetFile;
+use crate::sstables::definition::defines;
 use crate::sstables::options::{Definition, SstablesOptions};
 use crate::sstables::source::Sstables;
 use crate::subject::name_of;
@@ -99,8 +100,9 @@ impl Conversion<'_> {
     }
 }
 
-/// Where a definition is, if it is only in files: the nearest of those that a table's directory and those above it have.
-pub(super) fn schema_file(table: &Path, data: &Path) -> Option<PathBuf> {
+/// The nearest `schema.cql` that is the table's: in its own directory, or in one above, up to the data's, if it defines a table of that name.
+pub(super) fn schema_file(table: &Path, data: &Path, name: &str) -> Option<PathBuf> {
     let above = table.ancestors().take_while(|above| above.starts_with(data));
-    above.map(|above| above.join("schema.cql")).find(|path| path.is_file())
+    let is_its = |path: &PathBuf| path.parent() == Some(table) || defines(path, name);
+    above.map(|above| above.join("schema.cql")).filter(|path| path.is_file()).find(is_its)
 }

@@ -357,7 +357,7 @@ impl Watcher<'_> {
             return self.options.definition.clone();
         }
         let path = self.catalog.path_of(&item.linked.id.place);
-        if let Some(file) = path.and_then(|path| schema_file(path, &self.options.data)) {
+        if let Some(file) = path.and_then(|path| schema_file(path, &self.options.data, &item.table)) {
             return Definition::File(file);
         }
         let keyspace = item.table.split('.').next().unwrap_or_default();
