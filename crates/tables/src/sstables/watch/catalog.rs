@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use marquetry_base::{Error, ErrorKind, Result};
-use marquetry_scylla::sstable::Operation;
 
-use super::choice::Origin;
-use super::directory::{Seen, Stamp, list};
+use super::choice::{self, Origin};
+use super::coverage::Coverage;
+use super::directory::{Made, Seen, Stamp, list};
 use super::links::{Linked, Linking, Links, SstableId};
 use super::options::{Keep, WatchOptions};
 use super::output::Output;
@@ -47,7 +47,7 @@ pub(super) struct Item {
 /// An SSTable that was linked, and of which nothing is decided.
 struct Candidate {
     linked: Linked,
-    operation: Option<Operation>,
+    made: Option<Made>,
 }
 
 /// Where what happens goes.
@@ -71,6 +71,8 @@ pub(super) struct Catalog {
     said: BTreeSet<(String, String)>,
     /// Something could not be read or linked, and is to be looked at again.
     pub(super) is_to_look_again: bool,
+    /// What was there when it was started is decided.
+    has_begun: bool,
 }
 
 impl Catalog {
@@ -89,6 +91,7 @@ impl Catalog {
             counts: WatchSummary::default(),
             said: BTreeSet::new(),
             is_to_look_again: false,
+            has_begun: false,
         }
     }
 
@@ -105,7 +108,7 @@ impl Catalog {
             self.counts.failed_before = u64::try_from(failed).unwrap_or(u64::MAX);
             found.retain(|linked| self.state.decisions.contains_key(&linked.id));
         }
-        let candidates = found.into_iter().map(|linked| Candidate { linked, operation: None });
+        let candidates = found.into_iter().map(|linked| Candidate { linked, made: None });
         self.decide(candidates.collect(), report)
     }
 
@@ -155,6 +158,9 @@ impl Catalog {
             }
         }
         self.decide(candidates, report)?;
+        if self.has_begun {
+            self.begun()?;
+        }
         for path in touched {
             self.replace(path, report);
         }
@@ -194,7 +200,7 @@ impl Catalog {
                 Ok(Linking::Done(linked)) => {
                     let (id, stamp, is_leaving) = (linked.id.clone(), seen.stamp, seen.is_leaving);
                     table.known.insert(stem.clone(), Known { stamp, id, is_leaving });
-                    candidates.push(Candidate { linked, operation: seen.operation.clone() });
+                    candidates.push(Candidate { linked, made: seen.made.clone() });
                 }
                 Ok(Linking::Gone) => table.is_settled = false,
                 Ok(Linking::Taken) => (table.is_settled, self.is_to_look_again) = (false, true),
@@ -223,6 +229,9 @@ impl Catalog {
     fn decide(&mut self, candidates: Vec<Candidate>, report: &mut Report<'_>) -> Result<()> {
         let (mut convert, mut obsolete, mut undecided) = (Vec::new(), Vec::new(), Vec::new());
         let mut has_changed = false;
+        // Tables of which not all can be looked at now.
+        let unsettled = self.tables.values().filter(|table| !table.is_settled);
+        let mut unsettled: BTreeSet<String> = unsettled.map(|table| table.directory.place.clone()).collect();
         for candidate in candidates {
             let id = &candidate.linked.id;
             match self.state.decisions.get(id) {
@@ -236,9 +245,10 @@ impl Catalog {
                     has_changed = true;
                     convert.push(candidate.linked);
                 }
-                None => match Origin::of(&candidate.linked, candidate.operation, self.limits) {
+                None => match Origin::of(&candidate.linked, candidate.made, self.limits) {
                     Ok(origin) => undecided.push((origin, candidate.linked)),
                     Err(error) => {
+                        unsettled.insert(id.place.clone());
                         has_changed |= self.not_decided(&candidate.linked, &error, report);
                         obsolete.push(candidate.linked);
                     }
@@ -246,15 +256,21 @@ impl Catalog {
             }
         }
         undecided.sort_by_key(|(origin, _)| origin.rank());
-        let is_first = !self.state.is_begun;
+        let (mut adding, nothing): (Vec<(String, Origin)>, _) = (Vec::new(), Coverage::default());
         for (origin, linked) in undecided {
             has_changed = true;
             if origin.is_flush() && self.state.host.is_none() {
                 self.state.host.clone_from(&origin.host);
             }
             let place = linked.id.place.clone();
-            let covered = self.state.covered.entry(coverage_key(&place, origin.host.as_deref())).or_default();
-            match origin.left_out(covered, self.state.host.as_deref(), is_first) {
+            let key = coverage_key(&place, origin.host.as_deref());
+            let known = choice::Known {
+                covered: self.state.covered.get(&key).unwrap_or(&nothing),
+                host: self.state.host.as_deref(),
+                is_first: !self.state.begun.contains(&place),
+                is_in_files: &|stem| is_in_files(&self.state, &place, stem),
+            };
+            match origin.left_out(&known) {
                 Some(why) => {
                     self.counts.skipped += 1;
                     let (table, sstable) = (name_of_place(&place), linked.id.stem.clone());
@@ -263,11 +279,17 @@ impl Catalog {
                     obsolete.push(linked);
                 }
                 None => {
-                    covered.add(&origin.intervals);
+                    if !unsettled.contains(&place) {
+                        adding.push((key, origin));
+                    }
                     self.state.decisions.insert(linked.id.clone(), Decision::Convert);
                     convert.push(linked);
                 }
             }
+        }
+        // All of them at last: several SSTables of one flush or compaction have the same positions, and each has other rows.
+        for (key, origin) in adding {
+            self.state.covered.entry(key).or_default().add(&origin.intervals);
         }
         let now = Instant::now();
         for linked in convert {
@@ -303,10 +325,14 @@ impl Catalog {
     ///
     /// `Io`.
     pub(super) fn begun(&mut self) -> Result<()> {
-        if self.state.is_begun {
+        self.has_begun = true;
+        let settled =
+            self.tables.values().filter(|table| table.is_settled).map(|table| &table.directory.place);
+        let new: Vec<String> = settled.filter(|place| !self.state.begun.contains(*place)).cloned().collect();
+        if new.is_empty() {
             return Ok(());
         }
-        self.state.is_begun = true;
+        self.state.begun.extend(new);
         self.save()
     }
 
@@ -356,10 +382,36 @@ impl Catalog {
             self.leave(item);
             return Ok(());
         }
+        self.uncover(&item.linked);
         self.save()?;
         self.unlink(&item.linked, report);
         self.count();
         Ok(())
+    }
+
+    /// What an SSTable has comes into no file: what is made of it must, so what was left out of its table is decided once more.
+    fn uncover(&mut self, linked: &Linked) {
+        let place = &linked.id.place;
+        match Origin::of(linked, None, self.limits) {
+            Ok(origin) => {
+                let key = coverage_key(place, origin.host.as_deref());
+                if let Some(covered) = self.state.covered.get_mut(&key) {
+                    covered.remove(&origin.intervals);
+                }
+            }
+            // Of what, nobody knows.
+            Err(_) => self.state.covered.retain(|key, _| key.split('@').next() != Some(place)),
+        }
+        let is_skipped = |(id, decision): &(&SstableId, &Decision)| {
+            id.place == *place && matches!(decision, Decision::Skip(_))
+        };
+        let skipped: Vec<SstableId> =
+            self.state.decisions.iter().filter(is_skipped).map(|(id, _)| id.clone()).collect();
+        for id in skipped {
+            self.state.decisions.remove(&id);
+            self.forget(&id);
+            self.is_to_look_again = true;
+        }
     }
 
     /// An SSTable waits for the next run. Its links stay.
@@ -515,6 +567,13 @@ pub(super) fn is_of_data(error: &Error) -> bool {
 /// What an SSTable is called in messages: `ks.t nb-7-big`.
 pub(super) fn subject_of(linked: &Linked) -> String {
     format!("{} {}", name_of_place(&linked.id.place), linked.id.stem)
+}
+
+/// Whether what an SSTable has is in files, or will be.
+fn is_in_files(state: &State, place: &str, stem: &str) -> bool {
+    let its = state.decisions.iter().filter(|(id, _)| id.place == place && id.stem == stem);
+    let mut its = its.map(|(_, decision)| decision).peekable();
+    its.peek().is_some() && its.all(|decision| !matches!(decision, Decision::Failed(_)))
 }
 
 /// Positions of different nodes are not comparable.

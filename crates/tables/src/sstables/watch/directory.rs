@@ -38,7 +38,15 @@ pub(super) struct Seen {
     /// A transaction has replaced it: it is being deleted.
     pub(super) is_leaving: bool,
     /// What made it, as long as the log of that is there.
-    pub(super) operation: Option<Operation>,
+    pub(super) made: Option<Made>,
+}
+
+/// What a transaction's log says of an SSTable that it adds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Made {
+    pub(super) operation: Operation,
+    /// The SSTables that it replaces: what the new ones consist of, if it is a rewrite.
+    pub(super) of: BTreeSet<String>,
 }
 
 /// What tells a file from another one that gets its name later.
@@ -80,7 +88,7 @@ struct Transactions {
     /// What is replaced.
     leaving: BTreeSet<String>,
     /// What made what is there.
-    made_by: BTreeMap<String, Operation>,
+    made_by: BTreeMap<String, Made>,
 }
 
 /// Looks at a table's directory. Only what is directly in it counts: not snapshots, backups and secondary indexes, which are in directories
@@ -118,8 +126,8 @@ pub(super) fn list(directory: &Path) -> Result<Listed> {
         match complete(directory, &name, &names) {
             Ok(Some((components, stamp))) => {
                 let is_leaving = transactions.leaving.contains(&stem);
-                let operation = transactions.made_by.get(&stem).cloned();
-                listed.sstables.insert(stem, Seen { name, components, stamp, is_leaving, operation });
+                let made = transactions.made_by.get(&stem).cloned();
+                listed.sstables.insert(stem, Seen { name, components, stamp, is_leaving, made });
             }
             Ok(None) => drop(listed.incomplete.insert(stem)),
             Err(error) => listed.faults.push((stem, error)),
@@ -173,8 +181,9 @@ fn transactions(directory: &Path, listed: &mut Listed) -> Result<Transactions> {
         }
         match log.end {
             Some(TransactionEnd::Committed) => {
+                let made = Made { operation: log.operation, of: log.removes.iter().cloned().collect() };
                 found.leaving.extend(log.removes);
-                found.made_by.extend(log.adds.into_iter().map(|stem| (stem, log.operation.clone())));
+                found.made_by.extend(log.adds.into_iter().map(|stem| (stem, made.clone())));
             }
             Some(TransactionEnd::Aborted) | None => found.unborn.extend(log.adds),
         }
@@ -329,8 +338,9 @@ mod tests {
         let listed = folder.list();
         let leaving: Vec<bool> = listed.sstables.values().map(|seen| seen.is_leaving).collect();
         assert_eq!(leaving, [true, true, false]);
-        let made = listed.sstables["nb-3-big"].operation.clone();
-        assert_eq!(made, Some(Operation::Rewrite("compaction".into())));
+        let made = listed.sstables["nb-3-big"].made.clone().unwrap();
+        assert_eq!(made.operation, Operation::Rewrite("compaction".into()));
+        assert_eq!(made.of.into_iter().collect::<Vec<_>>(), ["nb-1-big", "nb-2-big"]);
         // A log that is damaged ends nothing, and is reported.
         folder.write(name, &format!("{}BAD\n{}", log(&begun), log(&[("COMMIT", "")])));
         let listed = folder.list();
