@@ -13,7 +13,7 @@ use super::links::{Linked, Linking, Links, SstableId};
 use super::options::{Keep, WatchOptions};
 use super::output::Output;
 use super::report::{WatchEvent, WatchSummary};
-use super::retry::AGAIN;
+use super::retry::{AGAIN, Retry};
 use super::state::{Decision, State};
 use super::tables::{TableDirectory, name_of_place};
 
@@ -42,6 +42,8 @@ pub(super) struct Item {
     /// `ks.t`
     pub(super) table: String,
     pub(super) noticed: Instant,
+    /// When it is tried again, if it failed.
+    pub(super) retry: Retry,
 }
 
 /// An SSTable that was linked, and of which nothing is decided.
@@ -181,6 +183,7 @@ impl Catalog {
                 return;
             }
         };
+        self.succeeded(&path.display().to_string());
         let Some(mut table) = self.tables.remove(path) else { return };
         table.is_settled = listed.faults.is_empty();
         table.incomplete.clone_from(&listed.incomplete);
@@ -295,7 +298,7 @@ impl Catalog {
         for linked in convert {
             if !self.waits(&linked.id) {
                 let table = name_of_place(&linked.id.place);
-                self.queue.push_back(Item { linked, table, noticed: now });
+                self.queue.push_back(Item { linked, table, noticed: now, retry: Retry::new() });
             }
         }
         if has_changed {
@@ -336,9 +339,16 @@ impl Catalog {
         self.save()
     }
 
+    /// Whether there is one to convert now.
+    pub(super) fn has_next(&self) -> bool {
+        self.queue.iter().any(|item| !item.retry.is_waiting())
+    }
+
     /// The next SSTable to convert.
     pub(super) fn next(&mut self, report: &mut Report<'_>) -> Option<Item> {
-        while let Some(item) = self.queue.pop_front() {
+        while let Some(at) = self.queue.iter().position(|item| !item.retry.is_waiting())
+            && let Some(item) = self.queue.remove(at)
+        {
             // What was replaced meanwhile is in what replaced it.
             if self.keep == Keep::Current && !self.is_current(&item.linked.id) {
                 self.unlink(&item.linked, report);
@@ -361,6 +371,7 @@ impl Catalog {
     pub(super) fn converted(&mut self, item: &Item, report: &mut Report<'_>) {
         self.current = None;
         self.output.add(&item.linked.id);
+        self.succeeded(&subject_of(&item.linked));
         self.unlink(&item.linked, report);
         let paths: Vec<PathBuf> = self.tables.keys().cloned().collect();
         let is_its = |path: &&PathBuf| self.tables[*path].directory.place == item.linked.id.place;
@@ -508,6 +519,11 @@ impl Catalog {
     /// Whether this was not reported yet.
     pub(super) fn is_new(&mut self, subject: &str, error: &Error) -> bool {
         self.said.insert((subject.to_owned(), error.message().to_owned()))
+    }
+
+    /// What was wrong with something is no more: if it is again, that is reported again.
+    fn succeeded(&mut self, subject: &str) {
+        self.said.retain(|(its, _)| its != subject);
     }
 
     /// A note about a table, once.
