@@ -14,6 +14,9 @@ use marquetry_scylla::sstable::{
 /// The most bytes of a table of contents, of a log, of a list of what is deleted. They have a line for each file.
 const TEXT_BYTES_MAX: u64 = 16 << 20;
 
+/// How often it is looked again because files appeared meanwhile.
+const TRIES: usize = 3;
+
 /// Where ScyllaDB lists what it deletes.
 const PENDING_DELETE: &str = "pending_delete";
 
@@ -101,9 +104,19 @@ pub(super) fn list(directory: &Path) -> Result<Listed> {
     // Files first, logs after them. A log is there before the first file that it adds, and until after the last that it removes: so a file that
     // was seen, and whose log is not seen then, belongs to a transaction that ended meanwhile. If that was in vain, its files are gone, which is
     // found when they are linked.
-    let names = names_in(directory)?;
+    // And files once more: those of one transaction are to be seen together, because their positions are the same.
+    let mut names = names_in(directory)?;
     let mut listed = Listed::default();
-    let transactions = transactions(directory, &mut listed)?;
+    let mut found = transactions(directory, &mut listed)?;
+    for _ in 0..TRIES {
+        let again = names_in(directory)?;
+        if again.is_subset(&names) {
+            break;
+        }
+        (names, listed) = (again, Listed::default());
+        found = transactions(directory, &mut listed)?;
+    }
+    let transactions = found;
     let mut stems: BTreeMap<String, FileName> = BTreeMap::new();
     for name in &names {
         match FileName::parse(name) {
