@@ -145,3 +145,44 @@ fn options_of_the_mapping() {
     let error = Node::error(&options);
     assert!(error.message().contains("mapping logical, not full"), "{error}");
 }
+
+/// Something that it was made of came from another node, say, and was not seen.
+#[test]
+fn outputs_of_what_is_not_known_become_files() {
+    let node = Node::new();
+    node.put(TABLE, INSERTED, "oa-2-big");
+    assert_eq!(node.once().len(), 2);
+    for stem in ["oa-4-big", "oa-5-big"] {
+        node.put(TABLE, INSERTED, stem);
+    }
+    let known = [("ADD", "oa-4-big"), ("ADD", "oa-5-big"), ("REMOVE", "oa-2-big"), ("COMMIT", "")];
+    let mut unknown = known.to_vec();
+    unknown.insert(2, ("REMOVE", "oa-3-big"));
+    node.log("compaction", &unknown);
+    let expected = ["started 1 2", "converted ks.t oa-4-big 15", "converted ks.t oa-5-big 15"];
+    assert_eq!(node.once(), expected);
+    // Both are left out if all of it is known.
+    let node = Node::new();
+    node.put(TABLE, INSERTED, "oa-2-big");
+    node.once();
+    for stem in ["oa-4-big", "oa-5-big"] {
+        node.put(TABLE, INSERTED, stem);
+    }
+    node.log("compaction", &known);
+    let expected = ["skipped ks.t oa-4-big compaction", "skipped ks.t oa-5-big compaction", "started 1 0"];
+    assert_eq!(node.once(), expected);
+}
+
+/// A table that is watched later than others has nothing in files at first, either.
+#[test]
+fn each_table_begins_by_itself() {
+    let node = Node::new();
+    node.put(TABLE, INSERTED, "oa-2-big");
+    let mut options = node.options();
+    options.tables = vec!["ks.u".parse().unwrap()];
+    assert_eq!(Node::run(&options, |_| {}).0, ["started 0 0"]);
+    node.log("compaction", &[("ADD", "oa-2-big"), ("REMOVE", "oa-1-big"), ("COMMIT", "")]);
+    assert_eq!(node.once(), ["started 1 1", "converted ks.t oa-2-big 15"]);
+    let state = std::fs::read_to_string(node.data().join(".marquetry/state")).unwrap();
+    assert!(state.contains(&format!("begun {}\n", Node::place(TABLE))), "{state}");
+}

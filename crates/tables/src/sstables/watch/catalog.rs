@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use marquetry_base::{Error, ErrorKind, Result};
-use marquetry_scylla::sstable::Operation;
 
-use super::choice::Origin;
-use super::directory::{Seen, Stamp, list};
+use super::choice::{self, Origin};
+use super::coverage::Coverage;
+use super::directory::{Made, Seen, Stamp, list};
 use super::links::{Linked, Linking, Links, SstableId};
 use super::options::{Keep, WatchOptions};
 use super::output::Output;
 use super::report::{WatchEvent, WatchSummary};
-use super::retry::AGAIN;
+use super::retry::{AGAIN, Retry};
 use super::state::{Decision, State};
 use super::tables::{TableDirectory, name_of_place};
 
@@ -42,12 +42,14 @@ pub(super) struct Item {
     /// `ks.t`
     pub(super) table: String,
     pub(super) noticed: Instant,
+    /// When it is tried again, if it failed.
+    pub(super) retry: Retry,
 }
 
 /// An SSTable that was linked, and of which nothing is decided.
 struct Candidate {
     linked: Linked,
-    operation: Option<Operation>,
+    made: Option<Made>,
 }
 
 /// Where what happens goes.
@@ -71,6 +73,8 @@ pub(super) struct Catalog {
     said: BTreeSet<(String, String)>,
     /// Something could not be read or linked, and is to be looked at again.
     pub(super) is_to_look_again: bool,
+    /// What was there when it was started is decided.
+    has_begun: bool,
 }
 
 impl Catalog {
@@ -89,6 +93,7 @@ impl Catalog {
             counts: WatchSummary::default(),
             said: BTreeSet::new(),
             is_to_look_again: false,
+            has_begun: false,
         }
     }
 
@@ -105,7 +110,7 @@ impl Catalog {
             self.counts.failed_before = u64::try_from(failed).unwrap_or(u64::MAX);
             found.retain(|linked| self.state.decisions.contains_key(&linked.id));
         }
-        let candidates = found.into_iter().map(|linked| Candidate { linked, operation: None });
+        let candidates = found.into_iter().map(|linked| Candidate { linked, made: None });
         self.decide(candidates.collect(), report)
     }
 
@@ -155,6 +160,9 @@ impl Catalog {
             }
         }
         self.decide(candidates, report)?;
+        if self.has_begun {
+            self.begun()?;
+        }
         for path in touched {
             self.replace(path, report);
         }
@@ -175,6 +183,7 @@ impl Catalog {
                 return;
             }
         };
+        self.succeeded(&path.display().to_string());
         let Some(mut table) = self.tables.remove(path) else { return };
         table.is_settled = listed.faults.is_empty();
         table.incomplete.clone_from(&listed.incomplete);
@@ -194,7 +203,7 @@ impl Catalog {
                 Ok(Linking::Done(linked)) => {
                     let (id, stamp, is_leaving) = (linked.id.clone(), seen.stamp, seen.is_leaving);
                     table.known.insert(stem.clone(), Known { stamp, id, is_leaving });
-                    candidates.push(Candidate { linked, operation: seen.operation.clone() });
+                    candidates.push(Candidate { linked, made: seen.made.clone() });
                 }
                 Ok(Linking::Gone) => table.is_settled = false,
                 Ok(Linking::Taken) => (table.is_settled, self.is_to_look_again) = (false, true),
@@ -223,6 +232,9 @@ impl Catalog {
     fn decide(&mut self, candidates: Vec<Candidate>, report: &mut Report<'_>) -> Result<()> {
         let (mut convert, mut obsolete, mut undecided) = (Vec::new(), Vec::new(), Vec::new());
         let mut has_changed = false;
+        // Tables of which not all can be looked at now.
+        let unsettled = self.tables.values().filter(|table| !table.is_settled);
+        let mut unsettled: BTreeSet<String> = unsettled.map(|table| table.directory.place.clone()).collect();
         for candidate in candidates {
             let id = &candidate.linked.id;
             match self.state.decisions.get(id) {
@@ -236,9 +248,10 @@ impl Catalog {
                     has_changed = true;
                     convert.push(candidate.linked);
                 }
-                None => match Origin::of(&candidate.linked, candidate.operation, self.limits) {
+                None => match Origin::of(&candidate.linked, candidate.made, self.limits) {
                     Ok(origin) => undecided.push((origin, candidate.linked)),
                     Err(error) => {
+                        unsettled.insert(id.place.clone());
                         has_changed |= self.not_decided(&candidate.linked, &error, report);
                         obsolete.push(candidate.linked);
                     }
@@ -246,15 +259,21 @@ impl Catalog {
             }
         }
         undecided.sort_by_key(|(origin, _)| origin.rank());
-        let is_first = !self.state.is_begun;
+        let (mut adding, nothing): (Vec<(String, Origin)>, _) = (Vec::new(), Coverage::default());
         for (origin, linked) in undecided {
             has_changed = true;
             if origin.is_flush() && self.state.host.is_none() {
                 self.state.host.clone_from(&origin.host);
             }
             let place = linked.id.place.clone();
-            let covered = self.state.covered.entry(coverage_key(&place, origin.host.as_deref())).or_default();
-            match origin.left_out(covered, self.state.host.as_deref(), is_first) {
+            let key = coverage_key(&place, origin.host.as_deref());
+            let known = choice::Known {
+                covered: self.state.covered.get(&key).unwrap_or(&nothing),
+                host: self.state.host.as_deref(),
+                is_first: !self.state.begun.contains(&place),
+                is_in_files: &|stem| is_in_files(&self.state, &place, stem),
+            };
+            match origin.left_out(&known) {
                 Some(why) => {
                     self.counts.skipped += 1;
                     let (table, sstable) = (name_of_place(&place), linked.id.stem.clone());
@@ -263,17 +282,23 @@ impl Catalog {
                     obsolete.push(linked);
                 }
                 None => {
-                    covered.add(&origin.intervals);
+                    if !unsettled.contains(&place) {
+                        adding.push((key, origin));
+                    }
                     self.state.decisions.insert(linked.id.clone(), Decision::Convert);
                     convert.push(linked);
                 }
             }
         }
+        // All of them at last: several SSTables of one flush or compaction have the same positions, and each has other rows.
+        for (key, origin) in adding {
+            self.state.covered.entry(key).or_default().add(&origin.intervals);
+        }
         let now = Instant::now();
         for linked in convert {
             if !self.waits(&linked.id) {
                 let table = name_of_place(&linked.id.place);
-                self.queue.push_back(Item { linked, table, noticed: now });
+                self.queue.push_back(Item { linked, table, noticed: now, retry: Retry::new() });
             }
         }
         if has_changed {
@@ -303,16 +328,27 @@ impl Catalog {
     ///
     /// `Io`.
     pub(super) fn begun(&mut self) -> Result<()> {
-        if self.state.is_begun {
+        self.has_begun = true;
+        let settled =
+            self.tables.values().filter(|table| table.is_settled).map(|table| &table.directory.place);
+        let new: Vec<String> = settled.filter(|place| !self.state.begun.contains(*place)).cloned().collect();
+        if new.is_empty() {
             return Ok(());
         }
-        self.state.is_begun = true;
+        self.state.begun.extend(new);
         self.save()
+    }
+
+    /// Whether there is one to convert now.
+    pub(super) fn has_next(&self) -> bool {
+        self.queue.iter().any(|item| !item.retry.is_waiting())
     }
 
     /// The next SSTable to convert.
     pub(super) fn next(&mut self, report: &mut Report<'_>) -> Option<Item> {
-        while let Some(item) = self.queue.pop_front() {
+        while let Some(at) = self.queue.iter().position(|item| !item.retry.is_waiting())
+            && let Some(item) = self.queue.remove(at)
+        {
             // What was replaced meanwhile is in what replaced it.
             if self.keep == Keep::Current && !self.is_current(&item.linked.id) {
                 self.unlink(&item.linked, report);
@@ -335,6 +371,7 @@ impl Catalog {
     pub(super) fn converted(&mut self, item: &Item, report: &mut Report<'_>) {
         self.current = None;
         self.output.add(&item.linked.id);
+        self.succeeded(&subject_of(&item.linked));
         self.unlink(&item.linked, report);
         let paths: Vec<PathBuf> = self.tables.keys().cloned().collect();
         let is_its = |path: &&PathBuf| self.tables[*path].directory.place == item.linked.id.place;
@@ -356,10 +393,36 @@ impl Catalog {
             self.leave(item);
             return Ok(());
         }
+        self.uncover(&item.linked);
         self.save()?;
         self.unlink(&item.linked, report);
         self.count();
         Ok(())
+    }
+
+    /// What an SSTable has comes into no file: what is made of it must, so what was left out of its table is decided once more.
+    fn uncover(&mut self, linked: &Linked) {
+        let place = &linked.id.place;
+        match Origin::of(linked, None, self.limits) {
+            Ok(origin) => {
+                let key = coverage_key(place, origin.host.as_deref());
+                if let Some(covered) = self.state.covered.get_mut(&key) {
+                    covered.remove(&origin.intervals);
+                }
+            }
+            // Of what, nobody knows.
+            Err(_) => self.state.covered.retain(|key, _| key.split('@').next() != Some(place)),
+        }
+        let is_skipped = |(id, decision): &(&SstableId, &Decision)| {
+            id.place == *place && matches!(decision, Decision::Skip(_))
+        };
+        let skipped: Vec<SstableId> =
+            self.state.decisions.iter().filter(is_skipped).map(|(id, _)| id.clone()).collect();
+        for id in skipped {
+            self.state.decisions.remove(&id);
+            self.forget(&id);
+            self.is_to_look_again = true;
+        }
     }
 
     /// An SSTable waits for the next run. Its links stay.
@@ -460,6 +523,11 @@ impl Catalog {
         self.said.insert((subject.to_owned(), error.message().to_owned()))
     }
 
+    /// What was wrong with something is no more: if it is again, that is reported again.
+    fn succeeded(&mut self, subject: &str) {
+        self.said.retain(|(its, _)| its != subject);
+    }
+
     /// A note about a table, once.
     pub(super) fn note(&mut self, table: &str, text: &str, report: &mut Report<'_>) {
         if self.said.insert((table.to_owned(), text.to_owned())) {
@@ -517,6 +585,13 @@ pub(super) fn is_of_data(error: &Error) -> bool {
 /// What an SSTable is called in messages: `ks.t nb-7-big`.
 pub(super) fn subject_of(linked: &Linked) -> String {
     format!("{} {}", name_of_place(&linked.id.place), linked.id.stem)
+}
+
+/// Whether what an SSTable has is in files, or will be.
+fn is_in_files(state: &State, place: &str, stem: &str) -> bool {
+    let its = state.decisions.iter().filter(|(id, _)| id.place == place && id.stem == stem);
+    let mut its = its.map(|(_, decision)| decision).peekable();
+    its.peek().is_some() && its.all(|decision| !matches!(decision, Decision::Failed(_)))
 }
 
 /// Positions of different nodes are not comparable.

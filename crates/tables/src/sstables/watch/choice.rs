@@ -3,11 +3,14 @@
 //! | what is known of it | by | `--keep flushes` |
 //! |---|---|---|
 //! | a flush | the transaction's log; ScyllaDB's origin | a file |
-//! | written anew by a compaction and the like | the same | left out, if the parts of the commit log that it has are in files; of ScyllaDB, which has none: always |
+//! | written anew by a compaction and the like | the transaction's log | left out, if all that it was made of is known, and is in files or will be |
+//! | the same | ScyllaDB's origin | left out, but for what is there at first |
 //! | nothing, and it is of this node | the node that it names | left out, if the parts of the commit log that it has are in files |
 //! | nothing else | | a file |
 //!
 //! So what is uncertain becomes a file: rows may be in two files, but not in none.
+
+use std::collections::BTreeSet;
 
 use marquetry_base::{Limits, Result};
 use marquetry_io::store::LocalFiles;
@@ -16,27 +19,44 @@ use marquetry_scylla::sstable::statistics::CommitLogInterval;
 use marquetry_scylla::sstable::{Component, Operation};
 
 use super::coverage::Coverage;
+use super::directory::Made;
 use super::links::Linked;
 use crate::sstables::component::{FILE, Sstable, read};
+
+/// What is known of a table when an SSTable of it is decided.
+#[derive(Clone, Copy)]
+pub(super) struct Known<'a> {
+    /// The parts of the commit log that are in files.
+    pub(super) covered: &'a Coverage,
+    /// The node, once that is certain.
+    pub(super) host: Option<&'a str>,
+    /// Nothing of the table was in files when it was found.
+    pub(super) is_first: bool,
+    /// Whether what an SSTable of that name has is in files, or will be.
+    pub(super) is_in_files: &'a dyn Fn(&str) -> bool,
+}
 
 /// What an SSTable says of itself.
 #[derive(Debug, Clone)]
 pub(super) struct Origin {
     pub(super) operation: Option<Operation>,
+    /// What it was made of, if the log of its transaction was seen.
+    pub(super) made_of: Option<BTreeSet<String>>,
     /// The parts of the commit log that it has, and of which node, in hexadecimal digits.
     pub(super) intervals: Vec<CommitLogInterval>,
     pub(super) host: Option<String>,
 }
 
 impl Origin {
-    /// Looks at an SSTable; `operation` is what the log of its transaction says, if that was seen.
+    /// Looks at an SSTable; `made` is what the log of its transaction says, if that was seen.
     ///
     /// # Errors
     ///
     /// Those of its components.
-    pub(super) fn of(linked: &Linked, operation: Option<Operation>, limits: Limits) -> Result<Origin> {
+    pub(super) fn of(linked: &Linked, made: Option<Made>, limits: Limits) -> Result<Origin> {
         let files = &linked.files;
         let stats = Sstable::open(&LocalFiles, files.clone(), limits)?.statistics.stats;
+        let (operation, made_of) = made.map(|made| (made.operation, made.of)).unzip();
         let operation = match operation {
             None if files.bytes_of(&Component::Scylla).is_some() => {
                 let machine = ScyllaMetadataReader::new(FILE, limits);
@@ -46,7 +66,8 @@ impl Origin {
             operation => operation,
         };
         let hexadecimal = |id: [u8; 16]| id.iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok(Origin { operation, intervals: stats.commit_log_intervals, host: stats.host_id.map(hexadecimal) })
+        let (intervals, host) = (stats.commit_log_intervals, stats.host_id.map(hexadecimal));
+        Ok(Origin { operation, made_of, intervals, host })
     }
 
     /// Whether it is a flush, for certain.
@@ -64,13 +85,21 @@ impl Origin {
         (kind, self.intervals.first().copied())
     }
 
-    /// Why it is left out, if it is. `is_first`: the destination was empty when it was found, so nothing of it can be in files.
-    pub(super) fn left_out(&self, covered: &Coverage, host: Option<&str>, is_first: bool) -> Option<String> {
+    /// Why it is left out, if it is. `known` is what is known of its table.
+    pub(super) fn left_out(&self, known: &Known<'_>) -> Option<String> {
+        let Known { covered, host, .. } = *known;
         let is_covered = covered.contains_all(&self.intervals);
         match &self.operation {
             Some(Operation::Flush) => None,
             Some(Operation::Rewrite(name)) => {
-                let has_nothing_new = is_covered || self.intervals.is_empty() && !is_first;
+                // Positions do not tell of what came from other nodes: what the log says does.
+                let has_nothing_new = match &self.made_of {
+                    Some(made_of) => {
+                        !made_of.is_empty() && made_of.iter().all(|stem| (known.is_in_files)(stem))
+                    }
+                    // Of ScyllaDB: only its SSTables say themselves what made them.
+                    None => is_covered || self.intervals.is_empty() && !known.is_first,
+                };
                 has_nothing_new.then(|| name.clone())
             }
             _ if is_covered && host.is_some() && self.host.as_deref() == host => {
@@ -114,6 +143,7 @@ mod tests {
         let intervals = (from < to).then(|| CommitLogInterval { start: at(from), end: at(to) });
         Origin {
             operation: operation.map(Operation::parse),
+            made_of: None,
             intervals: intervals.into_iter().collect(),
             host: host.map(str::to_owned),
         }
@@ -122,7 +152,10 @@ mod tests {
     #[test]
     fn what_is_in_files_is_left_out_and_nothing_else() {
         let covered: Coverage = "10:0..20:0".parse().unwrap();
-        let is_out = |origin: &Origin| origin.left_out(&covered, Some("a"), false).is_some();
+        let first =
+            Known { covered: &covered, host: None, is_first: true, is_in_files: &|stem| stem < "nb-5" };
+        let known = Known { host: Some("a"), is_first: false, ..first };
+        let is_out = |origin: &Origin| origin.left_out(&known).is_some();
         // Flushes never, whatever their positions.
         assert!(!is_out(&origin(Some("flush"), 12, 13, Some("a"))));
         assert!(is_out(&origin(Some("compaction"), 10, 20, Some("a"))));
@@ -133,13 +166,21 @@ mod tests {
         // Positions of another node, or of nobody knows which, say nothing.
         assert!(!is_out(&origin(None, 12, 14, Some("b"))));
         assert!(!is_out(&origin(None, 12, 14, None)));
-        assert!(origin(None, 12, 14, None).left_out(&covered, None, false).is_none());
+        assert!(origin(None, 12, 14, None).left_out(&first).is_none());
         // From other nodes, without positions.
         assert!(!is_out(&origin(Some("stream"), 0, 0, Some("a"))));
         assert!(!is_out(&origin(None, 0, 0, Some("a"))));
         // ScyllaDB's have no positions: what it compacts was seen before, but for what was there at first.
         assert!(is_out(&origin(Some("compaction"), 0, 0, None)));
-        assert!(origin(Some("compaction"), 0, 0, None).left_out(&covered, None, true).is_none());
+        assert!(origin(Some("compaction"), 0, 0, None).left_out(&first).is_none());
+        // With a log, all that it was made of must be known: a stream has no positions, so these do not tell.
+        for (made_of, is_known) in [(&["nb-1", "nb-2"][..], true), (&["nb-1", "nb-7"], false), (&[], false)] {
+            for to in [0, 20] {
+                let mut compacted = origin(Some("compaction"), 10.min(to), to, Some("a"));
+                compacted.made_of = Some(made_of.iter().map(|&stem| stem.to_owned()).collect());
+                assert_eq!(is_out(&compacted), is_known, "{made_of:?}, {to}");
+            }
+        }
     }
 
     #[test]

@@ -93,7 +93,7 @@ impl Conversion<'_> {
         let its = file.metadata().key_values.iter().find(|it| it.key == SSTABLE_KEY);
         if its.and_then(|it| it.value.as_deref()) != Some(identity.as_bytes()) {
             let what = "there is another file by the name that this SSTable's has: move it away";
-            let error = Error::io(what).at(|place| place.object = Some(name_of(self.path)));
+            let error = Error::misuse(what).at(|place| place.object = Some(name_of(self.path)));
             return Err(error);
         }
         Ok(Done { rows: file.metadata().rows, bytes: file.bytes(), notes, was_there: true })

@@ -25,6 +25,18 @@ impl Coverage {
         self.0 = joined;
     }
 
+    /// Takes intervals out again.
+    pub(super) fn remove(&mut self, intervals: &[CommitLogInterval]) {
+        for out in intervals.iter().filter(|interval| interval.start <= interval.end) {
+            let rest = |its: CommitLogInterval| {
+                let before = CommitLogInterval { start: its.start, end: its.end.min(out.start) };
+                let after = CommitLogInterval { start: its.start.max(out.end), end: its.end };
+                [before, after].into_iter().filter(|part| part.start < part.end)
+            };
+            self.0 = std::mem::take(&mut self.0).into_iter().flat_map(rest).collect();
+        }
+    }
+
     /// Whether all of these are in it. Of none nothing is known, so it is not.
     pub(super) fn contains_all(&self, intervals: &[CommitLogInterval]) -> bool {
         let contains = |interval: &CommitLogInterval| {
@@ -93,6 +105,14 @@ mod tests {
             assert!(!coverage.contains_all(&intervals(new)), "{new}");
         }
         assert!(!coverage.contains_all(&[]), "of an SSTable that came from elsewhere nothing is known");
+    }
+
+    #[test]
+    fn intervals_are_taken_out_again() {
+        let mut coverage: Coverage = "7:1..8:3 9:0..9:5".parse().unwrap();
+        coverage.remove(&intervals("7:5..7:9 9:4..9:8 1:0..2:0"));
+        assert_eq!(coverage.to_string(), "7:1..7:5 7:9..8:3 9:0..9:4");
+        assert!(!coverage.contains_all(&intervals("7:5..7:9")));
     }
 
     #[test]

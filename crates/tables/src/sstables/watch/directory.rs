@@ -14,6 +14,9 @@ use marquetry_scylla::sstable::{
 /// The most bytes of a table of contents, of a log, of a list of what is deleted. They have a line for each file.
 const TEXT_BYTES_MAX: u64 = 16 << 20;
 
+/// How often it is looked again because files appeared meanwhile.
+const TRIES: usize = 3;
+
 /// Where ScyllaDB lists what it deletes.
 const PENDING_DELETE: &str = "pending_delete";
 
@@ -38,7 +41,15 @@ pub(super) struct Seen {
     /// A transaction has replaced it: it is being deleted.
     pub(super) is_leaving: bool,
     /// What made it, as long as the log of that is there.
-    pub(super) operation: Option<Operation>,
+    pub(super) made: Option<Made>,
+}
+
+/// What a transaction's log says of an SSTable that it adds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Made {
+    pub(super) operation: Operation,
+    /// The SSTables that it replaces: what the new ones consist of, if it is a rewrite.
+    pub(super) of: BTreeSet<String>,
 }
 
 /// What tells a file from another one that gets its name later.
@@ -80,7 +91,7 @@ struct Transactions {
     /// What is replaced.
     leaving: BTreeSet<String>,
     /// What made what is there.
-    made_by: BTreeMap<String, Operation>,
+    made_by: BTreeMap<String, Made>,
 }
 
 /// Looks at a table's directory. Only what is directly in it counts: not snapshots, backups and secondary indexes, which are in directories
@@ -93,9 +104,19 @@ pub(super) fn list(directory: &Path) -> Result<Listed> {
     // Files first, logs after them. A log is there before the first file that it adds, and until after the last that it removes: so a file that
     // was seen, and whose log is not seen then, belongs to a transaction that ended meanwhile. If that was in vain, its files are gone, which is
     // found when they are linked.
-    let names = names_in(directory)?;
+    // And files once more: those of one transaction are to be seen together, because their positions are the same.
+    let mut names = names_in(directory)?;
     let mut listed = Listed::default();
-    let transactions = transactions(directory, &mut listed)?;
+    let mut found = transactions(directory, &mut listed)?;
+    for _ in 0..TRIES {
+        let again = names_in(directory)?;
+        if again.is_subset(&names) {
+            break;
+        }
+        (names, listed) = (again, Listed::default());
+        found = transactions(directory, &mut listed)?;
+    }
+    let transactions = found;
     let mut stems: BTreeMap<String, FileName> = BTreeMap::new();
     for name in &names {
         match FileName::parse(name) {
@@ -118,8 +139,8 @@ pub(super) fn list(directory: &Path) -> Result<Listed> {
         match complete(directory, &name, &names) {
             Ok(Some((components, stamp))) => {
                 let is_leaving = transactions.leaving.contains(&stem);
-                let operation = transactions.made_by.get(&stem).cloned();
-                listed.sstables.insert(stem, Seen { name, components, stamp, is_leaving, operation });
+                let made = transactions.made_by.get(&stem).cloned();
+                listed.sstables.insert(stem, Seen { name, components, stamp, is_leaving, made });
             }
             Ok(None) => drop(listed.incomplete.insert(stem)),
             Err(error) => listed.faults.push((stem, error)),
@@ -173,8 +194,9 @@ fn transactions(directory: &Path, listed: &mut Listed) -> Result<Transactions> {
         }
         match log.end {
             Some(TransactionEnd::Committed) => {
+                let made = Made { operation: log.operation, of: log.removes.iter().cloned().collect() };
                 found.leaving.extend(log.removes);
-                found.made_by.extend(log.adds.into_iter().map(|stem| (stem, log.operation.clone())));
+                found.made_by.extend(log.adds.into_iter().map(|stem| (stem, made.clone())));
             }
             Some(TransactionEnd::Aborted) | None => found.unborn.extend(log.adds),
         }
@@ -329,8 +351,9 @@ mod tests {
         let listed = folder.list();
         let leaving: Vec<bool> = listed.sstables.values().map(|seen| seen.is_leaving).collect();
         assert_eq!(leaving, [true, true, false]);
-        let made = listed.sstables["nb-3-big"].operation.clone();
-        assert_eq!(made, Some(Operation::Rewrite("compaction".into())));
+        let made = listed.sstables["nb-3-big"].made.clone().unwrap();
+        assert_eq!(made.operation, Operation::Rewrite("compaction".into()));
+        assert_eq!(made.of.into_iter().collect::<Vec<_>>(), ["nb-1-big", "nb-2-big"]);
         // A log that is damaged ends nothing, and is reported.
         folder.write(name, &format!("{}BAD\n{}", log(&begun), log(&[("COMMIT", "")])));
         let listed = folder.list();

@@ -98,7 +98,6 @@ pub fn watch(options: &WatchOptions, report: &mut dyn FnMut(&WatchEvent<'_>)) ->
         notices: None,
         pace: Pace::new(options.share_percent, processors()),
         schema: NodeSchema::new(&options.data, work.join("schema"), options.limits),
-        converting: Retry::new(),
         looking: Retry::new(),
         metrics_written: None,
     };
@@ -159,7 +158,6 @@ struct Watcher<'a> {
     notices: Option<Notices>,
     pace: Option<Pace>,
     schema: NodeSchema,
-    converting: Retry,
     looking: Retry,
     metrics_written: Option<Instant>,
 }
@@ -179,7 +177,7 @@ impl Watcher<'_> {
         report(&WatchEvent::Started { tables, waiting, polling: polling.as_deref() });
         while !self.options.cancel.is_set() {
             self.write_metrics(false, report);
-            let is_idle = self.catalog.waiting() == 0 || self.converting.is_waiting();
+            let is_idle = !self.catalog.has_next();
             if is_idle && self.options.once {
                 break;
             }
@@ -192,9 +190,7 @@ impl Watcher<'_> {
                     false => self.looking.succeeded(),
                 }
             }
-            if !self.converting.is_waiting()
-                && let Some(item) = self.catalog.next(report)
-            {
+            if let Some(item) = self.catalog.next(report) {
                 self.convert(item, report)?;
             }
         }
@@ -260,43 +256,39 @@ impl Watcher<'_> {
         }
     }
 
-    fn convert(&mut self, item: Item, report: &mut Report<'_>) -> Result<()> {
+    fn convert(&mut self, mut item: Item, report: &mut Report<'_>) -> Result<()> {
         let started = Instant::now();
         let id = &item.linked.id;
         let path = self.catalog.output.path_of(id);
         let store = self.catalog.output.store.clone();
         let definition = self.definition(&item, report);
         let created = self.catalog.output.create_directory_of(id);
-        let conversion = Conversion {
-            linked: &item.linked,
-            path: &path,
-            store: &store,
-            definition,
-            options: self.options,
-        };
+        let options = self.options;
         let mut looked = Instant::now();
         if let Some(pace) = &mut self.pace {
             pace.begin();
         }
         let mut failure = Ok(());
-        let converted = created.and_then(|()| {
-            conversion.run(&mut |_| {
-                if let Some(pace) = &self.pace {
-                    pace.rest(&self.options.cancel);
-                }
-                if failure.is_ok() && looked.elapsed() >= LOOK {
-                    failure = self.notice(Duration::ZERO, report);
-                    looked = Instant::now();
-                }
-            })
+        // Rests, and looks meanwhile at what changed: a compaction may delete what is not linked yet.
+        let mut rest = |watcher: &mut Self, report: &mut Report<'_>| loop {
+            let is_rested = watcher.pace.as_ref().is_none_or(|pace| pace.rest(LOOK, &options.cancel));
+            if failure.is_ok() && looked.elapsed() >= LOOK {
+                failure = watcher.notice(Duration::ZERO, report);
+                looked = Instant::now();
+            }
+            if is_rested || failure.is_err() {
+                return;
+            }
+        };
+        let converted = created.and(definition).and_then(|definition| {
+            let conversion =
+                Conversion { linked: &item.linked, path: &path, store: &store, definition, options };
+            conversion.run(&mut |_| rest(self, report))
         });
-        if let Some(pace) = &self.pace {
-            pace.rest(&self.options.cancel);
-        }
+        rest(self, report);
         failure?;
         match converted {
             Ok(done) => {
-                self.converting.succeeded();
                 self.looking.succeeded();
                 let file = WatchedFile {
                     table: item.table.clone(),
@@ -322,7 +314,7 @@ impl Watcher<'_> {
             Err(error) => {
                 let subject = subject_of(&item.linked);
                 self.catalog.counts.retries += 1;
-                let again = (!self.options.once).then(|| self.converting.failed());
+                let again = (!self.options.once).then(|| item.retry.failed());
                 if self.catalog.is_new(&subject, &error) {
                     report(&WatchEvent::Failed { subject: &subject, error: &error, again });
                 }
@@ -352,22 +344,27 @@ impl Watcher<'_> {
     }
 
     /// The definition of a table: the one that is given, or a file near the table, or what the node's schema tables say.
-    fn definition(&mut self, item: &Item, report: &mut Report<'_>) -> Definition {
+    ///
+    /// # Errors
+    ///
+    /// `Io` if the schema tables cannot be read just now: columns would get other names.
+    fn definition(&mut self, item: &Item, report: &mut Report<'_>) -> Result<Definition> {
         if self.options.definition != Definition::Beside {
-            return self.options.definition.clone();
+            return Ok(self.options.definition.clone());
         }
         let path = self.catalog.path_of(&item.linked.id.place);
         if let Some(file) = path.and_then(|path| schema_file(path, &self.options.data, &item.table)) {
-            return Definition::File(file);
+            return Ok(Definition::File(file));
         }
         let keyspace = item.table.split('.').next().unwrap_or_default();
         match self.schema.definition(keyspace, &item.table, &self.options.cancel) {
-            Ok(Some(text)) => Definition::Text(text),
-            Ok(None) => Definition::Beside,
+            Ok(Some(text)) => Ok(Definition::Text(text)),
+            Ok(None) => Ok(Definition::Beside),
+            Err(error) if !is_of_data(&error) => Err(error),
             Err(error) => {
                 let text = format!("the node's schema tables cannot be read: {}", error.message());
                 self.catalog.note(&item.table, &text, report);
-                Definition::Beside
+                Ok(Definition::Beside)
             }
         }
     }

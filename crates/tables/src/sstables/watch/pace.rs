@@ -31,13 +31,18 @@ impl Pace {
         (self.started, self.worked_before) = (Instant::now(), processor_time().unwrap_or_default());
     }
 
-    /// Rests for as long as more was worked than may be. Threads that wait for their batches to be taken rest with this one.
-    pub(super) fn rest(&self, cancel: &Cancel) {
+    /// Rests for as long as more was worked than may be, or for `at_most`: whether that was enough, or it is cancelled. Threads that wait for
+    /// their batches to be taken rest with this one.
+    pub(super) fn rest(&self, at_most: Duration, cancel: &Cancel) -> bool {
+        let begun = Instant::now();
         loop {
             let worked = processor_time().unwrap_or_default().saturating_sub(self.worked_before);
             let left = rest_after(worked, self.started.elapsed(), self.processors);
             if left.is_zero() || cancel.is_set() {
-                return;
+                return true;
+            }
+            if begun.elapsed() >= at_most {
+                return false;
             }
             std::thread::sleep(left.min(SLEEP_MAX));
         }
@@ -66,6 +71,9 @@ mod tests {
         pace.begin();
         let cancel = Cancel::new();
         cancel.cancel();
-        pace.rest(&cancel);
+        assert!(pace.rest(seconds(60), &cancel));
+        pace.worked_before = Duration::ZERO;
+        pace.processors = 1e-9;
+        assert!(!pace.rest(Duration::ZERO, &Cancel::new()));
     }
 }

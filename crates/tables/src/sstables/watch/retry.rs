@@ -8,7 +8,7 @@ pub(super) const AGAIN: Duration = Duration::from_secs(1);
 const AGAIN_MAX: Duration = Duration::from_secs(60);
 
 /// Waits longer each time that something fails.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Retry {
     next: Option<Instant>,
     pause: Duration,

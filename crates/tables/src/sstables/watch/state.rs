@@ -6,7 +6,7 @@
 //! mapping full
 //! keep flushes
 //! owner 5f0c…
-//! begun yes
+//! begun ks/t-f34b…
 //! host 1f3c…
 //! covered ks/t-f34b… 1700000000001:100..1700000000001:5000
 //! convert ks/t-f34b… nb-7-big-1f0a93c5
@@ -16,7 +16,7 @@
 //!
 //! It is replaced as a whole, and on disk before anything is done that depends on it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
@@ -51,8 +51,8 @@ pub(super) struct State {
     pub(super) keep: String,
     /// What the destination's own file says of who writes to it.
     pub(super) owner: String,
-    /// What was there at first is decided. (Until then nothing can be in files already.)
-    pub(super) is_begun: bool,
+    /// The places of the tables of which all that was there at first is decided. (Until then nothing of them can be in files already.)
+    pub(super) begun: BTreeSet<String>,
     /// The node whose commit log is meant, in hexadecimal digits, once that is certain.
     pub(super) host: Option<String>,
     /// What is in files, by the places of tables.
@@ -100,7 +100,7 @@ impl State {
             "mapping" => rest.clone_into(&mut self.mapping),
             "keep" => rest.clone_into(&mut self.keep),
             "owner" => rest.clone_into(&mut self.owner),
-            "begun" => self.is_begun = true,
+            "begun" => drop(self.begun.insert(rest.to_owned())),
             "host" => self.host = Some(rest.to_owned()),
             "covered" => drop(self.covered.insert(place.to_owned(), more.parse().ok()?)),
             "convert" => drop(self.decisions.insert(SstableId::of_name(place, name)?, Decision::Convert)),
@@ -139,8 +139,8 @@ impl State {
         line("mapping", &self.mapping);
         line("keep", &self.keep);
         line("owner", &self.owner);
-        if self.is_begun {
-            line("begun", "yes");
+        for place in &self.begun {
+            line("begun", place);
         }
         if let Some(host) = &self.host {
             line("host", host);
@@ -192,7 +192,7 @@ mod tests {
         };
         state.save(&path).unwrap();
         assert_eq!(State::load(&path).unwrap().as_ref(), Some(&state));
-        (state.is_begun, state.host) = (true, Some("ab".into()));
+        (state.begun, state.host) = (["ks/t-0".to_owned()].into(), Some("ab".into()));
         state.covered.insert("ks/t-0".into(), "1:2..3:4 5:6..7:8".parse().unwrap());
         state.decisions.insert(id("nb-1-big"), Decision::Convert);
         state.decisions.insert(id("nb-2-big"), Decision::Skip("compaction".into()));
