@@ -220,6 +220,15 @@ fn what_is_not_in_order_is_refused() {
     late[0].columns[0].tombstones.push(0, 0x7fff_ffff);
     assert_eq!(refused(&late).0, ErrorKind::Unsupported);
     assert!(write(&columns, &options("oa", None), &late, 1_000).is_ok());
+    // Cells that no row has are not left out in silence.
+    let mut stray = batches.clone();
+    stray[0].columns[0].entries[9] = 10;
+    assert_eq!(refused(&stray), misuse("a batch with cells that are in none of its rows"));
+    let (_, mut rowless) = large(1, 0, 5);
+    let (_, mut rows) = large(1, 10, 5);
+    (rowless[0].is_open, rows[0].continues) = (true, Continues::Entry);
+    rowless.append(&mut rows);
+    assert!(refused(&rowless).1.contains("goes on with a row"));
     let other = craft::statistics("Int32Type", &[], &[], &[("v", "BytesType")]);
     let other = TableColumns::new(&[&other.header], None).unwrap();
     assert!(write(&other, &nb, &batches, 1_000).is_err());

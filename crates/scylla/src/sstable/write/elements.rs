@@ -47,6 +47,7 @@ impl SstableWriter {
         if let Some(front) = self.parts.front()
             && front.partition >= front.batch.partitions.ends.len()
         {
+            front.check_end()?;
             // Freeing it is what the next batch's reader would do.
             if let Some(part) = self.parts.front_mut()
                 && !part.release(budget)

@@ -333,12 +333,12 @@ impl SstableWriter {
         if goes_on != (batch.continues != Continues::Nothing) {
             return Err(Error::misuse("a batch that does not go on where the one before it ended"));
         }
-        let mut part = Part::new(batch);
-        // A row that goes on is still with the part that began it; otherwise its entry would be the next.
-        if part.batch.continues == Continues::Entry && self.parts.is_empty() {
-            part.entry = 1;
+        // A row that goes on is still with the part that began it.
+        let waits = |part: &Part| part.entry < part.batch.entries.kinds.len();
+        if batch.continues == Continues::Entry && !self.parts.back().is_some_and(waits) {
+            return Err(Error::misuse("a batch that goes on with a row, after one that ended with none"));
         }
-        self.parts.push_back(part);
+        self.parts.push_back(Part::new(batch));
         Ok(())
     }
 

@@ -60,6 +60,26 @@ impl Part {
         Part { cursors: alloc::vec![Cursor::default(); batch.columns.len()], batch, partition: 0, entry: 0 }
     }
 
+    /// Checks that all that a batch has was written, once its last entry was.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Misuse`](marquetry_base::ErrorKind::Misuse) for cells of entries that are not there, or not of the column's kind.
+    pub(super) fn check_end(&self) -> Result<()> {
+        let is_left = |(cells, cursor): (&Cells, &Cursor)| {
+            cursor.cell < cells.entries.len()
+                || cursor.deletion < cells.deletions.at.len()
+                || cursor.timestamp < cells.timestamps.at.len()
+                || cursor.expiry < cells.expiries.at.len()
+                || cursor.tombstone < cells.tombstones.at.len()
+                || cursor.empty < cells.empties.len()
+        };
+        match self.batch.columns.iter().zip(&self.cursors).any(is_left) {
+            true => Err(Error::misuse("a batch with cells that are in none of its rows")),
+            false => Ok(()),
+        }
+    }
+
     fn has_cell(&self, column: usize, entry: u32) -> bool {
         let cell = self.cursors.get(column).map_or(0, |cursor| cursor.cell);
         self.batch.columns.get(column).and_then(|cells| cells.entries.get(cell)) == Some(&entry)
@@ -538,7 +558,9 @@ impl RowWriter {
         self.stage = Stage::Done;
         // Parts of the row are over, but for the last, in which others may follow.
         for _ in 1..self.parts {
-            parts.pop_front();
+            if let Some(part) = parts.pop_front() {
+                part.check_end()?;
+            }
         }
         if let Some(part) = parts.front_mut().filter(|_| self.parts > 0) {
             part.entry = if self.parts > 1 { 1 } else { part.entry + 1 };
