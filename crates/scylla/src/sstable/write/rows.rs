@@ -6,7 +6,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use marquetry_base::cast::{bits_u64, u64_of, usize_of_u32};
-use marquetry_base::{Budget, Error, Limit, Price, Release, Result};
+use marquetry_base::{Budget, Error, Limit, Limits, Price, Release, Result};
 
 use super::body::{Body, SEGMENT_BYTES};
 use super::collector::Collector;
@@ -298,13 +298,13 @@ impl RowWriter {
     ///
     /// # Errors
     ///
-    /// For what the version cannot store, or a batch that contradicts itself.
+    /// For what the version cannot store, a batch that contradicts itself, or a value or row beyond the limits.
     pub(super) fn step(
         &mut self,
         parts: &mut VecDeque<Part>,
         layout: &RowLayout,
         collector: &mut Collector,
-        value_bytes_max: u64,
+        limits: &Limits,
         budget: &mut Budget<'_>,
     ) -> Result<bool> {
         loop {
@@ -315,10 +315,12 @@ impl RowWriter {
                 Stage::Listed(from) => self.listed(layout, from, budget),
                 Stage::Column(at) => self.column(parts, layout, collector, at, budget)?,
                 Stage::Cells(at, part) => {
-                    self.cells(parts, layout, collector, at, part, value_bytes_max, budget)?;
+                    self.cells(parts, layout, collector, at, part, limits.value_bytes, budget)?;
                 }
                 Stage::Value(at, part, done) => self.value(parts, at, part, done, budget)?,
             }
+            // A row is held whole.
+            Limit::TotalBytes.check(limits.total_bytes, u64_of(self.body.len()))?;
             if self.stage == Stage::Done {
                 return Ok(true);
             }
