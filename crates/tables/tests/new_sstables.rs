@@ -96,6 +96,29 @@ fn nothing_is_replaced_and_nothing_half_written_is_left() {
     assert_eq!(names(folder.path()).len(), 2);
     drop(begun);
     assert_eq!(names(folder.path()), ["t"]);
+    // What could not take its name is known before, or left where it is.
+    #[cfg(unix)]
+    {
+        let link = folder.path().join("link");
+        for target in ["nowhere", "empty"] {
+            std::os::unix::fs::symlink(folder.path().join(target), &link).unwrap();
+            let error = NewSstables::new(&link, NewSstablesOptions::default()).err().unwrap();
+            assert!(error.message().contains("a symbolic link"), "{error}");
+            std::fs::remove_file(&link).unwrap();
+            std::fs::create_dir_all(folder.path().join("empty")).unwrap();
+        }
+        std::fs::remove_dir(folder.path().join("empty")).unwrap();
+    }
+    let late = folder.path().join("late");
+    let source = open(&small());
+    let mut taken = NewSstables::new(&late, NewSstablesOptions::default()).unwrap();
+    taken.begin(source.table()).unwrap();
+    std::fs::create_dir_all(late.join("something")).unwrap();
+    taken.finish().unwrap();
+    let error = taken.commit().unwrap_err();
+    drop(taken);
+    let left = names(folder.path());
+    assert!(left.len() == 3 && error.message().contains(&left[0]), "{error}");
     assert_eq!(
         NewSstables::new("s3://bucket/t", NewSstablesOptions::default()).err().unwrap().kind(),
         ErrorKind::Unsupported

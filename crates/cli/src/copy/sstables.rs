@@ -36,7 +36,7 @@ pub(super) struct SstableOutputArgs {
 /// The versions that are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum SstableVersion {
-    /// For Cassandra 3.11 and later, and ScyllaDB 5.0 and later
+    /// For Cassandra 3.11.11 and later, and ScyllaDB 5.0 and later
     Me,
     /// For Cassandra 4.0 and later
     Nb,

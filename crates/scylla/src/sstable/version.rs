@@ -26,7 +26,7 @@ pub enum IndexKind {
 }
 
 impl Version {
-    /// The version `me`: what all servers of the last years read, Cassandra from 3.11 on and ScyllaDB from 5.0 on.
+    /// The version `me`: what all servers of the last years read, Cassandra from 3.11.11 on and ScyllaDB from 5.0 on.
     pub const ME: Version = Version(*b"me");
 
     /// The version that two letters name.

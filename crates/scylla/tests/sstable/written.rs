@@ -220,6 +220,31 @@ fn what_is_not_in_order_is_refused() {
     late[0].columns[0].tombstones.push(0, 0x7fff_ffff);
     assert_eq!(refused(&late).0, ErrorKind::Unsupported);
     assert!(write(&columns, &options("oa", None), &late, 1_000).is_ok());
+    // Cells that no row has are not left out in silence.
+    let mut stray = batches.clone();
+    stray[0].columns[0].entries[9] = 10;
+    assert_eq!(refused(&stray), misuse("a batch with cells that are in none of its rows"));
+    let (_, mut rowless) = large(1, 0, 5);
+    let (_, mut rows) = large(1, 10, 5);
+    (rowless[0].is_open, rows[0].continues) = (true, Continues::Entry);
+    rowless.append(&mut rows);
+    assert!(refused(&rowless).1.contains("goes on with a row"));
+    let mut small = nb.clone();
+    small.limits.total_bytes = 4;
+    let error = write(&columns, &small, &batches, 1_000).err().expect("a row beyond the limit");
+    assert_eq!(error.kind(), ErrorKind::LimitExceeded);
+    let long = craft::statistics("Int32Type", &["UTF8Type"], &[], &[("v", "BytesType")]);
+    let long = TableColumns::new(&[&long.header], None).unwrap();
+    let with_value = |bytes: u32| {
+        let (_, mut batches) = large(1, 1, 5);
+        let mut strings = marquetry_scylla::sstable::batch::Strings::default();
+        strings.bytes.extend((0..bytes).map(|_| b'a'));
+        strings.ends.push(bytes);
+        batches[0].entries.clustering[0].values = Values::Strings(strings);
+        write(&long, &nb, &batches, 1_000_000).map(|_| ()).map_err(|error| error.kind())
+    };
+    assert_eq!(with_value(0xffff), Ok(()));
+    assert_eq!(with_value(0x1_0000), Err(ErrorKind::Unsupported));
     let other = craft::statistics("Int32Type", &[], &[], &[("v", "BytesType")]);
     let other = TableColumns::new(&[&other.header], None).unwrap();
     assert!(write(&other, &nb, &batches, 1_000).is_err());
@@ -232,5 +257,47 @@ fn budgets_make_no_difference() {
     for options in all_options() {
         let [one, other] = [0, u64::MAX / 2].map(|units| write(&columns, &options, &batches, units));
         assert_eq!(one.unwrap().components, other.unwrap().components);
+    }
+}
+
+/// A static column's value in another row, or the reverse, is an error on the way back: no row could be written with it.
+#[test]
+fn values_in_rows_of_the_other_kind_are_refused() {
+    let statistics =
+        craft::statistics("Int32Type", &["LongType"], &[("s", "Int32Type")], &[("v", "Int32Type")]);
+    let columns = Arc::new(TableColumns::new(&[&statistics.header], None).unwrap());
+    let back = |of_static: u32, of_regular: u32| {
+        let mut batch = MutationBatch::default();
+        batch.partitions.keys.bytes.extend(7_i32.to_be_bytes());
+        batch.partitions.keys.ends.push(4);
+        batch.partitions.offsets.push(0);
+        batch.partitions.ends.push(2);
+        batch.entries.kinds.extend([EntryKind::Static, EntryKind::Row]);
+        batch.entries.timestamps.extend([1_700_000_000_000_000; 2]);
+        batch.entries.clustering.push(marquetry_scylla::sstable::batch::ClusteringColumn {
+            values: Values::Eight(vec![0, 5]),
+            ..Default::default()
+        });
+        for entry in [of_static, of_regular] {
+            batch.columns.push(marquetry_scylla::sstable::batch::Cells {
+                entries: vec![entry],
+                values: Values::Four(vec![1]),
+                ..Default::default()
+            });
+        }
+        let options = MapperOptions::default();
+        let mut mapper = Mapper::new(MutationMapping::Full, Arc::clone(&columns), &options).unwrap();
+        let made = mapped(&mut mapper, vec![batch], 100_000);
+        let mut unmapper = Unmapper::new(Arc::clone(&columns), mapper.schema(), Limits::DEFAULT).unwrap();
+        for batch in made {
+            let _ = unmapper.step(&mut marquetry_base::Budget::unlimited())?;
+            unmapper.feed(batch)?;
+        }
+        unmapper.step(&mut marquetry_base::Budget::unlimited()).map(|_| ())
+    };
+    assert!(back(0, 1).is_ok());
+    for (of_static, of_regular) in [(1, 1), (0, 0)] {
+        let error = back(of_static, of_regular).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
     }
 }

@@ -26,8 +26,8 @@ use crate::{Cancel, Described, Destination, Table, Wants, Written};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct NewSstablesOptions {
-    /// The version of the format: `me`, `nb`, `oa` or `da`. `me` by default, which all servers of the last years read: Cassandra from 3.11
-    /// on and ScyllaDB from 5.0 on. Cassandra reads `nb` from 4.0 on, and `oa` and `da` from 5.0 on; ScyllaDB reads none of these.
+    /// The version of the format: `me`, `nb`, `oa` or `da`. `me` by default, which all servers of the last years read: Cassandra from 3.11.11
+    /// on (3.11 was not tried) and ScyllaDB from 5.0 on. Cassandra reads `nb` from 4.0 on, and `oa` and `da` from 5.0 on; ScyllaDB reads none of these.
     pub version: Version,
     /// How Data.db is compressed. `None`: not at all.
     pub compression: Option<WriteCompression>,
@@ -113,8 +113,8 @@ impl NewSstables {
     ///
     /// # Errors
     ///
-    /// `Misuse` with [`AlreadyExists`](Detail::AlreadyExists) if something is there; `Unsupported` for a path of an object store; `Misuse`
-    /// for a path without a name.
+    /// `Misuse` with [`AlreadyExists`](Detail::AlreadyExists) if something is there; `Unsupported` for a path of an object store, and for a
+    /// symbolic link or a mount point, whose place a complete directory cannot take; `Misuse` for a path without a name.
     pub fn new(path: impl AsRef<Path>, options: NewSstablesOptions) -> Result<NewSstables> {
         let path = path.as_ref().to_path_buf();
         let name = shown(&path.to_string_lossy());
@@ -136,6 +136,11 @@ impl NewSstables {
                 Error::misuse("there is something already: SSTables go to a new directory, or an empty one")
                     .with(Detail::AlreadyExists),
             ));
+        }
+        if let Some(why) = cannot_be_replaced(&path) {
+            return Err(about(Error::unsupported(format!(
+                "{why}: SSTables go to a new directory, which takes its name when it is complete"
+            ))));
         }
         options.write()?;
         Ok(NewSstables {
@@ -420,10 +425,7 @@ struct Hidden {
 impl Hidden {
     fn create(beside: &Path) -> Result<Hidden> {
         let name = beside.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let parent = match beside.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
+        let parent = parent_of(beside);
         for number in 0..100 {
             let path = parent.join(format!(".{name}.{}-{number}.new", std::process::id()));
             match fs::create_dir(&path) {
@@ -435,14 +437,19 @@ impl Hidden {
         Err(named(Error::io("too many unfinished directories beside it"), &shown(&beside.to_string_lossy())))
     }
 
-    /// Gives it its name.
+    /// Gives it its name. If it cannot have it, what was written stays, under the hidden name.
     fn appear(mut self, path: &Path) -> Result<()> {
         sync(&self.path).map_err(|error| failed(path, &error))?;
         // Of an empty directory that is there, the name is taken over.
-        fs::rename(&self.path, path).map_err(|error| failed(path, &error))?;
+        let renamed = fs::rename(&self.path, path);
         self.is_left = true;
-        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        sync(parent).map_err(|error| {
+        renamed.map_err(|error| {
+            let hidden = shown(&self.path.to_string_lossy());
+            let message =
+                format!("the SSTables are complete, in {hidden}, but could not be given this name: {error}");
+            named(Error::io(message), &shown(&path.to_string_lossy()))
+        })?;
+        sync(parent_of(path)).map_err(|error| {
             let message =
                 format!("the SSTables are in place, but their directory could not be synced: {error}");
             named(Error::io(message), &shown(&path.to_string_lossy()))
@@ -457,6 +464,26 @@ impl Drop for Hidden {
             let _ = fs::remove_dir_all(&self.path);
         }
     }
+}
+
+fn parent_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Why another directory could not be given this name, as far as that can be seen before.
+fn cannot_be_replaced(path: &Path) -> Option<&'static str> {
+    let found = fs::symlink_metadata(path).ok()?;
+    if found.is_symlink() {
+        return Some("a symbolic link");
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        if fs::metadata(parent_of(path)).is_ok_and(|parent| parent.dev() != found.dev()) {
+            return Some("a mount point");
+        }
+    }
+    None
 }
 
 /// Waits until a directory is on disk.

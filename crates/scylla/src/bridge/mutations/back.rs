@@ -3,7 +3,7 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use marquetry_base::cast::u64_of;
+use marquetry_base::cast::{u64_of, usize_of_u32};
 use marquetry_base::{Budget, Bytes, Error, Limits, Price, Result};
 use marquetry_parquet::batch::{Batch, ColumnBatch, Value, Values as Natural};
 
@@ -143,7 +143,7 @@ impl Back {
                     }
                 }
                 Stage::Column(number) if number < plan.cells.len() => {
-                    self.read_slice(plan, number, budget).map_err(|error| {
+                    self.read_checked(plan, number, budget).map_err(|error| {
                         let column = alloc::string::String::from_utf8_lossy(&plan.names[number]).into_owned();
                         error.at(|place| place.column = Some(column))
                     })?;
@@ -298,6 +298,7 @@ impl Back {
             _ => EntryKind::Row,
         };
         entries.kinds.push(kind);
+        self.of_rows.has_statics |= kind == EntryKind::Static;
         if kind.is_row()
             && let Some(of_row) = self.of_rows.entries.last_mut()
         {
@@ -442,6 +443,33 @@ impl Back {
             partitions.deletions.push(number_of(partitions.ends.len() - 1), deletion);
         }
         Ok(!is_same)
+    }
+
+    /// Reads the cells of some rows in a column, and checks that those rows are of the column's kind, static or not.
+    fn read_checked(&mut self, plan: &Plan, number: usize, budget: &mut Budget<'_>) -> Result<()> {
+        let before = self
+            .batch
+            .columns
+            .get(number)
+            .map_or((0, 0), |cells| (cells.entries.len(), cells.deletions.at.len()));
+        self.read_slice(plan, number, budget)?;
+        let is_static = number < plan.statics;
+        if !is_static && !self.of_rows.has_statics {
+            return Ok(());
+        }
+        let Some(cells) = self.batch.columns.get(number) else { return Ok(()) };
+        let new = cells.entries.iter().skip(before.0).chain(cells.deletions.at.iter().skip(before.1));
+        let kinds = &self.batch.entries.kinds;
+        let suits = |entry: &u32| {
+            kinds.get(usize_of_u32(*entry)).is_some_and(|kind| (*kind == EntryKind::Static) == is_static)
+        };
+        match new.copied().all(|entry| suits(&entry)) {
+            true => Ok(()),
+            false => Err(Error::corrupt(match is_static {
+                true => "a value of a static column in a row that is not static",
+                false => "a value of a regular column in a static row",
+            })),
+        }
     }
 
     /// Reads the cells of some rows in a column: of those where nothing is listed, at once, if they are single values.

@@ -27,6 +27,8 @@ pub(super) struct RowTimes {
     pub(super) marker_expiries: Vec<Expiry>,
     /// Whether anything expires.
     pub(super) has_expiries: bool,
+    /// Whether there are static rows.
+    pub(super) has_statics: bool,
 }
 
 /// The kind of a column whose rows can be read many at a time: a value each, in arrays that cells can have.

@@ -17,6 +17,8 @@ pub(super) struct Body {
     segments: Vec<Vec<u8>>,
     /// The segment that is filled.
     last: usize,
+    /// Bytes of the segments before it.
+    full_bytes: usize,
 }
 
 impl Body {
@@ -26,12 +28,12 @@ impl Body {
         if let Some(first) = self.segments.first_mut() {
             first.clear();
         }
-        self.last = 0;
+        (self.last, self.full_bytes) = (0, 0);
     }
 
     /// The number of bytes.
     pub(super) fn len(&self) -> usize {
-        self.segments.iter().map(Vec::len).sum()
+        self.full_bytes + self.segments.get(self.last).map_or(0, Vec::len)
     }
 
     /// Room for a few bytes.
@@ -47,6 +49,7 @@ impl Body {
 
     #[cold]
     fn begin_segment(&mut self) {
+        self.full_bytes = self.len();
         // The first one grows: most rows are short.
         self.segments.push(if self.segments.is_empty() {
             Vec::new()

@@ -4,12 +4,15 @@ use alloc::vec::Vec;
 use core::cmp::Ordering;
 use core::ops::Range;
 
-use marquetry_base::Result;
+use marquetry_base::{Error, Result};
 
 use crate::sstable::batch::{EntryKind, MutationBatch, Values, number_of};
 use crate::sstable::compare::Comparator;
 use crate::sstable::vint;
 use marquetry_base::cast::usize_of_u32;
+
+/// The most bytes of a value: its length has 16 bits in statistics.
+const VALUE_BYTES_MAX: usize = 0xffff;
 
 /// Values of a clustering prefix (`ClusteringPrefix.java`).
 #[derive(Debug, Clone, PartialEq)]
@@ -158,14 +161,21 @@ impl ClusteringOrder {
         ClusteringOrder { columns }
     }
 
-    /// Checks that values are not too long to be compared.
+    /// Checks that values are not too long to be stored, or to be compared.
     ///
     /// # Errors
     ///
-    /// As [`Comparator::check`]'s.
+    /// [`ErrorKind::Unsupported`](marquetry_base::ErrorKind::Unsupported) for values of more than 64 KiB, which servers have not, and whose
+    /// lengths have no room in statistics; and as [`Comparator::check`]'s.
     pub(super) fn check(&self, clustering: &Clustering) -> Result<()> {
         for (number, column) in self.columns.iter().enumerate() {
             if let Some(value) = clustering.value(number) {
+                if value.len() > VALUE_BYTES_MAX {
+                    let bytes = value.len();
+                    return Err(Error::unsupported(alloc::format!(
+                        "a clustering value of {bytes} bytes; 65,535 can be stored"
+                    )));
+                }
                 column.check(value)?;
             }
         }

@@ -11,7 +11,7 @@ use super::rows::{self, RowLayout};
 use super::{Index, KEY_BYTES_MAX, PARTITION_PRICE, Partition, ROW_PRICE, SstableWriter, State};
 use crate::sstable::batch::{Continues, EntryKind, MutationBatch, NO_DELETION_TIME, NO_TIMESTAMP, number_of};
 use crate::sstable::flags::{END_OF_PARTITION, HAS_EXTENDED_FLAGS, IS_MARKER};
-use crate::sstable::token::{murmur3_hash, murmur3_token, token_of};
+use crate::sstable::token::{murmur3_hash, token_of};
 use crate::sstable::vint;
 
 impl SstableWriter {
@@ -47,6 +47,7 @@ impl SstableWriter {
         if let Some(front) = self.parts.front()
             && front.partition >= front.batch.partitions.ends.len()
         {
+            front.check_end()?;
             // Freeing it is what the next batch's reader would do.
             if let Some(part) = self.parts.front_mut()
                 && !part.release(budget)
@@ -72,11 +73,13 @@ impl SstableWriter {
         };
         if !self.partition.is_open {
             let key = front.batch.partitions.keys.get(front.partition).unwrap_or_default();
-            if self.ends_before(murmur3_token(key)) {
+            let hash = murmur3_hash(key);
+            let token = if key.is_empty() { i64::MIN } else { token_of(hash) };
+            if self.ends_before(token) {
                 self.state = State::LastChunk;
                 return Ok(true);
             }
-            return self.begin_partition(budget).map(|()| true);
+            return self.begin_partition(hash, token, budget).map(|()| true);
         }
         let batch = &front.batch;
         let end = batch.entries_of(front.partition).end;
@@ -114,7 +117,7 @@ impl SstableWriter {
     }
 
     /// A partition's key and deletion.
-    fn begin_partition(&mut self, budget: &mut Budget<'_>) -> Result<()> {
+    fn begin_partition(&mut self, hash: [u64; 2], token: i64, budget: &mut Budget<'_>) -> Result<()> {
         let Some(front) = self.parts.front() else { return Err(Error::internal("no partition")) };
         let key = front.batch.partitions.keys.get(front.partition).unwrap_or_default();
         budget.charge(PARTITION_PRICE, 2 * key.len(), 1);
@@ -124,8 +127,6 @@ impl SstableWriter {
                 key.len()
             )));
         }
-        let hash = murmur3_hash(key);
-        let token = if key.is_empty() { i64::MIN } else { token_of(hash) };
         let partition = &mut self.partition;
         let is_after = partition.token.is_none_or(|before| (before, &partition.key[..]) < (token, key));
         if !is_after {

@@ -152,6 +152,8 @@ pub struct SstableWriter {
     sink: Sink,
     out: Out,
     first_token: Option<i64>,
+    /// The first of the sorted tokens at which SSTables end that is not before the last partition.
+    next_split: usize,
     ended: u64,
     failed: Failed,
 }
@@ -246,8 +248,13 @@ impl SstableWriter {
     /// [`ErrorKind::Misuse`](marquetry_base::ErrorKind::Misuse) for options that make no sense;
     /// [`ErrorKind::Unsupported`](marquetry_base::ErrorKind::Unsupported) for clustering columns of types that are not sorted, or, of tries,
     /// have no bytes that are; and as [`Codecs::compressor`]'s.
-    pub fn new(columns: &TableColumns, options: WriteOptions, codecs: &dyn Codecs) -> Result<SstableWriter> {
+    pub fn new(
+        columns: &TableColumns,
+        mut options: WriteOptions,
+        codecs: &dyn Codecs,
+    ) -> Result<SstableWriter> {
         options.check()?;
+        options.split_at.sort_unstable();
         let key: Vec<MarshalType> = columns.partition_key.iter().map(|column| column.kind.clone()).collect();
         let clustering: Vec<MarshalType> =
             columns.clustering.iter().map(|column| column.kind.clone()).collect();
@@ -301,6 +308,7 @@ impl SstableWriter {
             sink: Sink::new(version, options.compression, coder),
             out: Out::default(),
             first_token: None,
+            next_split: 0,
             ended: 0,
             failed: Failed::default(),
             options,
@@ -333,12 +341,12 @@ impl SstableWriter {
         if goes_on != (batch.continues != Continues::Nothing) {
             return Err(Error::misuse("a batch that does not go on where the one before it ended"));
         }
-        let mut part = Part::new(batch);
-        // A row that goes on is still with the part that began it; otherwise its entry would be the next.
-        if part.batch.continues == Continues::Entry && self.parts.is_empty() {
-            part.entry = 1;
+        // A row that goes on is still with the part that began it.
+        let waits = |part: &Part| part.entry < part.batch.entries.kinds.len();
+        if batch.continues == Continues::Entry && !self.parts.back().is_some_and(waits) {
+            return Err(Error::misuse("a batch that goes on with a row, after one that ended with none"));
         }
-        self.parts.push_back(part);
+        self.parts.push_back(Part::new(batch));
         Ok(())
     }
 
@@ -360,17 +368,22 @@ impl SstableWriter {
         }
         let Some(front) = self.parts.front() else { return Ok(None) };
         let mut next = SstableWriter::of(self.header, self.options, codecs)?;
+        next.next_split = self.next_split;
         next.begin(&front.batch);
         (next.parts, next.is_finished, next.partition) = (self.parts, self.is_finished, self.partition);
         Ok(Some(next))
     }
 
     /// Whether the SSTable ends before a partition of this token.
-    fn ends_before(&self, token: i64) -> bool {
+    fn ends_before(&mut self, token: i64) -> bool {
         let Some(last) = self.partition.token.filter(|_| self.collector.partitions > 0) else { return false };
         let is_large = self.options.bytes_max.is_some_and(|most| self.sink.file_bytes() >= most);
-        let is_split = || self.options.split_at.iter().any(|split| (last..token).contains(split));
-        is_large || self.collector.partitions >= PARTITIONS_MAX || is_split()
+        let splits = &self.options.split_at;
+        while splits.get(self.next_split).is_some_and(|split| *split < last) {
+            self.next_split += 1;
+        }
+        let is_split = splits.get(self.next_split).is_some_and(|split| *split < token);
+        is_large || self.collector.partitions >= PARTITIONS_MAX || is_split
     }
 
     /// What was written so far.
@@ -446,8 +459,13 @@ impl SstableWriter {
                 let Some(layout) = &self.layout else {
                     return Err(Error::internal("a row without a layout"));
                 };
-                let most = self.options.limits.value_bytes;
-                if self.row.step(&mut self.parts, layout, &mut self.collector, most, budget)? {
+                if self.row.step(
+                    &mut self.parts,
+                    layout,
+                    &mut self.collector,
+                    &self.options.limits,
+                    budget,
+                )? {
                     self.row_head(is_static);
                 }
             }

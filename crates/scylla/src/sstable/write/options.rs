@@ -33,7 +33,7 @@ pub struct WriteOptions {
     /// Tokens at which SSTables end: none has partitions on both sides of one, which itself belongs to those before it. A tablet of
     /// ScyllaDB has the tokens after one such border, up to the next.
     pub split_at: Vec<i64>,
-    /// Limits: of rows, and of a partition's index.
+    /// Limits: of a value, of a row (which is held whole: `total_bytes`), and of a partition's index without a trie (`page_index_bytes`).
     pub limits: Limits,
 }
 

@@ -6,7 +6,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use marquetry_base::cast::{bits_u64, u64_of, usize_of_u32};
-use marquetry_base::{Budget, Error, Limit, Price, Release, Result};
+use marquetry_base::{Budget, Error, Limit, Limits, Price, Release, Result};
 
 use super::body::{Body, SEGMENT_BYTES};
 use super::collector::Collector;
@@ -58,6 +58,26 @@ struct Cursor {
 impl Part {
     pub(super) fn new(batch: MutationBatch) -> Part {
         Part { cursors: alloc::vec![Cursor::default(); batch.columns.len()], batch, partition: 0, entry: 0 }
+    }
+
+    /// Checks that all that a batch has was written, once its last entry was.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Misuse`](marquetry_base::ErrorKind::Misuse) for cells of entries that are not there, or not of the column's kind.
+    pub(super) fn check_end(&self) -> Result<()> {
+        let is_left = |(cells, cursor): (&Cells, &Cursor)| {
+            cursor.cell < cells.entries.len()
+                || cursor.deletion < cells.deletions.at.len()
+                || cursor.timestamp < cells.timestamps.at.len()
+                || cursor.expiry < cells.expiries.at.len()
+                || cursor.tombstone < cells.tombstones.at.len()
+                || cursor.empty < cells.empties.len()
+        };
+        match self.batch.columns.iter().zip(&self.cursors).any(is_left) {
+            true => Err(Error::misuse("a batch with cells that are in none of its rows")),
+            false => Ok(()),
+        }
     }
 
     fn has_cell(&self, column: usize, entry: u32) -> bool {
@@ -278,13 +298,13 @@ impl RowWriter {
     ///
     /// # Errors
     ///
-    /// For what the version cannot store, or a batch that contradicts itself.
+    /// For what the version cannot store, a batch that contradicts itself, or a value or row beyond the limits.
     pub(super) fn step(
         &mut self,
         parts: &mut VecDeque<Part>,
         layout: &RowLayout,
         collector: &mut Collector,
-        value_bytes_max: u64,
+        limits: &Limits,
         budget: &mut Budget<'_>,
     ) -> Result<bool> {
         loop {
@@ -295,10 +315,12 @@ impl RowWriter {
                 Stage::Listed(from) => self.listed(layout, from, budget),
                 Stage::Column(at) => self.column(parts, layout, collector, at, budget)?,
                 Stage::Cells(at, part) => {
-                    self.cells(parts, layout, collector, at, part, value_bytes_max, budget)?;
+                    self.cells(parts, layout, collector, at, part, limits.value_bytes, budget)?;
                 }
                 Stage::Value(at, part, done) => self.value(parts, at, part, done, budget)?,
             }
+            // A row is held whole.
+            Limit::TotalBytes.check(limits.total_bytes, u64_of(self.body.len()))?;
             if self.stage == Stage::Done {
                 return Ok(true);
             }
@@ -538,7 +560,9 @@ impl RowWriter {
         self.stage = Stage::Done;
         // Parts of the row are over, but for the last, in which others may follow.
         for _ in 1..self.parts {
-            parts.pop_front();
+            if let Some(part) = parts.pop_front() {
+                part.check_end()?;
+            }
         }
         if let Some(part) = parts.front_mut().filter(|_| self.parts > 0) {
             part.entry = if self.parts > 1 { 1 } else { part.entry + 1 };
