@@ -145,6 +145,11 @@ impl By {
 }
 
 impl Request<'_> {
+    /// Whether it must not be sent again.
+    fn is_unsure(&self) -> bool {
+        matches!(self, Request::Writes(_, row) if row.is_unsure())
+    }
+
     /// Sends it; `tries` is how often that was tried before.
     async fn send(&mut self, session: &Session, tries: u32) -> std::result::Result<(), ExecutionError> {
         match self {
@@ -427,6 +432,8 @@ impl Run {
             let is_passing = is_passing(&reason);
             if is_passing {
                 slot.refused();
+            }
+            if is_passing && !request.is_unsure() {
                 // When another row has ended the load, this one is not worth waiting for.
                 let left = self.sending.retry_for.saturating_sub(first_sent.get_or_insert(sent).elapsed());
                 if !left.is_zero() && !self.is_ending() {

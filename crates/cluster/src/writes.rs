@@ -281,6 +281,8 @@ pub(crate) struct Sent {
     next: usize,
     /// How often the statements of a list were begun anew.
     again: i64,
+    /// A statement that adds to a list may have arrived: sent again, it could add its elements twice.
+    is_unsure: bool,
 }
 
 impl Writes {
@@ -303,25 +305,23 @@ impl Writes {
     }
 
     pub(crate) fn begin(row: Bytes) -> Sent {
-        Sent { steps: steps(row), next: 0, again: 0 }
+        Sent { steps: steps(row), next: 0, again: 0, is_unsure: false }
     }
 
     /// Sends the statements of a row that were not acknowledged yet. After an error it can be called again.
     ///
-    /// Elements of a list get keys that the server makes, so a statement that may have arrived would add them a second time. Therefore the
-    /// statements of its list begin anew, as a value that replaces the list, a microsecond after all that was sent.
+    /// Elements of a list get keys that the server makes, so a statement that may have arrived would add them a second time. Where the
+    /// statements of its list begin with a value that replaces the list, they begin anew, a microsecond after all that was sent. Where they
+    /// only add to what is there, the row [must not be sent again](Sent::is_unsure).
     ///
     /// # Errors
     ///
     /// That of the first statement that was not acknowledged.
     pub(crate) async fn send(&self, session: &Session, row: &mut Sent) -> Result<(), ExecutionError> {
         while let Some(step) = row.steps.get(row.next) {
-            let (mut id, mut write_time) = (step.id, step.write_time);
+            let (id, mut write_time) = (step.id, step.write_time);
             let is_of_list = |other: &Step| step.list.is_some() && other.list == step.list;
             if row.again > 0 && step.list.is_some() {
-                if row.first_of_list() == row.next {
-                    id = self.texts.replacing(id);
-                }
                 let times = row.steps.iter().filter(|other| is_of_list(other)).map(|other| other.write_time);
                 write_time = times.max().unwrap_or(write_time).saturating_add(row.again);
             }
@@ -329,7 +329,12 @@ impl Writes {
             prepared.set_timestamp(Some(write_time));
             if let Err(error) = session.execute_unpaged(&prepared, &Values(&step.values)).await {
                 if step.list.is_some() && may_have_arrived(&error) {
-                    (row.next, row.again) = (row.first_of_list(), row.again + 1);
+                    let first = row.first_of_list();
+                    if row.steps.get(first).is_some_and(|first| self.texts.is_replacing(first.id)) {
+                        (row.next, row.again) = (first, row.again + 1);
+                    } else {
+                        row.is_unsure = true;
+                    }
                 }
                 return Err(error);
             }
@@ -359,6 +364,11 @@ impl Writes {
 }
 
 impl Sent {
+    /// Whether the row must not be sent again, because elements of a list could be there twice.
+    pub(crate) fn is_unsure(&self) -> bool {
+        self.is_unsure
+    }
+
     /// The first of the statements of the list that the next one is of.
     fn first_of_list(&self) -> usize {
         let list = self.steps.get(self.next).and_then(|step| step.list);

@@ -37,6 +37,8 @@ struct Shared {
 const HEAD_BYTES_MAX: usize = 8 << 10;
 /// The time that a client has to ask, and to take the answer.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// The time until the next client is accepted when one could not be.
+const REST: Duration = Duration::from_millis(100);
 
 impl Metrics {
     /// Parses an IP address and a port, or a port alone, which only this machine can reach.
@@ -68,9 +70,13 @@ impl Metrics {
         let thread = std::thread::Builder::new().name("marquetry-metrics".to_owned());
         thread
             .spawn(move || {
-                for client in listener.incoming().flatten() {
-                    // One at a time: whoever asks slowly is not waited for.
-                    let _ = answer(client, &shared);
+                for client in listener.incoming() {
+                    match client {
+                        // One at a time: whoever asks slowly is not waited for.
+                        Ok(client) => drop(answer(client, &shared)),
+                        // Such as too many open files: that may pass.
+                        Err(_) => std::thread::sleep(REST),
+                    }
                 }
             })
             .map_err(wrong)?;

@@ -218,12 +218,13 @@ impl Parts {
     fn expect(&mut self, table: &Table) -> Result<()> {
         let is = format!(
             "{} ({}, schema {:016x})",
-            table.name,
+            without_hosts(&table.name),
             table.identity.as_deref().unwrap_or("no identity"),
             table.fingerprint()
         );
         match &self.source {
-            Some(was) if *was != is => {
+            // Older versions kept the whole address.
+            Some(was) if without_hosts(was) != is => {
                 let what = format!(
                     "{} has the state of a copy of another table: {was}, and not {is}",
                     self.path.display()
@@ -373,8 +374,12 @@ impl Destination for OfPart<'_> {
             part.file = None;
         }
         self.parts.parts.push(part);
-        self.parts.save()?;
-        if has_rows { self.file.commit() } else { Ok(()) }
+        let appeared = self.parts.save().and_then(|()| if has_rows { self.file.commit() } else { Ok(()) });
+        if appeared.is_err() {
+            // Its rows are not there. The file of the state may have it: it counts if its file is there.
+            self.parts.parts.pop();
+        }
+        appeared
     }
 
     fn settle(&mut self) {
@@ -441,6 +446,11 @@ impl Source for PartOf {
     ) -> Result<Option<Box<dyn Batches>>> {
         self.source.open_rows(self.first + piece, rows, options)
     }
+}
+
+/// The name of a table without the hosts and the user that its address begins with: another node has the same table.
+fn without_hosts(name: &str) -> &str {
+    name.strip_prefix("cql://").and_then(|rest| rest.split_once('/')).map_or(name, |(_, table)| table)
 }
 
 #[cfg(test)]
@@ -602,6 +612,14 @@ mod tests {
         run(&mut parts, &source).unwrap();
         drop(parts);
         assert_eq!(rows_of(&directory), all());
+    }
+
+    #[test]
+    fn the_same_table_by_another_host() {
+        for name in ["cql://localhost/k.t", "cql://me@127.0.0.1:9042,db2/k.t", "k.t"] {
+            assert_eq!(without_hosts(name), "k.t");
+        }
+        assert_eq!(without_hosts("cql://h/k.t (id, schema 01)"), "k.t (id, schema 01)");
     }
 
     #[test]

@@ -289,6 +289,11 @@ impl StatementTexts {
         }
     }
 
+    /// Whether a statement replaces a collection.
+    pub fn is_replacing(&self, id: StatementId) -> bool {
+        matches!(Kind::of(id), Some(Kind::Whole(_)))
+    }
+
     /// The columns of lists that are not frozen.
     pub fn lists(&self) -> Vec<&Name> {
         let lists = self.cells.iter().filter(|column| column.multi == Multi::List);
