@@ -482,7 +482,7 @@ mod tests {
     fn a_list_begins_anew() {
         let step = |list| Step { id: StatementId::of_number(0), write_time: 0, list, values: Bytes::new() };
         let steps = vec![step(None), step(Some(1)), step(Some(1)), step(Some(2)), step(None)];
-        let first = |next| Sent { steps: steps.clone(), next, again: 0 }.first_of_list();
+        let first = |next| Sent { steps: steps.clone(), next, again: 0, is_unsure: false }.first_of_list();
         assert_eq!([1, 2, 3].map(first), [1, 1, 3]);
     }
 
