@@ -281,14 +281,6 @@ impl StatementTexts {
         Kind::Insert.id()
     }
 
-    /// Of a statement that adds to a collection, that which replaces it; the same values are bound to both.
-    pub fn replacing(&self, id: StatementId) -> StatementId {
-        match Kind::of(id) {
-            Some(Kind::Add(column)) => Kind::Whole(column).id(),
-            _ => id,
-        }
-    }
-
     /// Whether a statement replaces a collection.
     pub fn is_replacing(&self, id: StatementId) -> bool {
         matches!(Kind::of(id), Some(Kind::Whole(_)))
