@@ -10,6 +10,7 @@ use std::time::Instant;
 use marquetry_base::{Budget, Codecs, Error, Limits, Machine, Object, Result, Step, Want};
 use marquetry_bench::find::Input;
 use marquetry_bench::report::{Better, Report, Row};
+use marquetry_bench::sstables::{data_file, made};
 use marquetry_bench::{clock, program, stats};
 use marquetry_codecs::StandardCodecs;
 use marquetry_parquet::find::{FindOptions, RowFinder};
@@ -560,22 +561,7 @@ fn columns_of(parquet: &Path) -> Result<Arc<TableColumns>> {
 
 /// The SSTable's Data.db and the Parquet file; they are made unless they are there.
 fn make(options: &Options, made_by: &str, rows: u32) -> std::result::Result<(PathBuf, PathBuf), String> {
-    let name: String = made_by.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-    let dir = options.files.join(format!("sstable-{rows}-{name}"));
-    if !dir.join("schema.cql").exists() {
-        let _ = std::fs::remove_dir_all(&dir);
-        eprintln!("{}: {rows} rows by CQLSSTableWriter", dir.display());
-        let mut command = Command::new(&options.cassandra);
-        command
-            .arg("run")
-            .arg(&options.maker)
-            .arg(&dir)
-            .arg(made_by)
-            .arg(rows.to_string())
-            .arg("LZ4Compressor");
-        command.env("COMPATIBILITY", "CASSANDRA_4").stdin(Stdio::null());
-        program::output(&mut command)?;
-    }
+    let dir = made(&options.files, (&options.cassandra, &options.maker), made_by, rows.into())?;
     let file = dir.with_extension("parquet");
     if !file.exists() {
         let mut command = Command::new(&options.marquetry);
@@ -595,14 +581,4 @@ fn make(options: &Options, made_by: &str, rows: u32) -> std::result::Result<(Pat
         program::output(command.args(like_databases).stdin(Stdio::null()))?;
     }
     Ok((data_file(&dir)?, file))
-}
-
-fn data_file(dir: &Path) -> std::result::Result<PathBuf, String> {
-    let entries = std::fs::read_dir(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
-    let is_data = |path: &PathBuf| path.to_string_lossy().ends_with("-Data.db");
-    let mut found = entries.filter_map(|entry| entry.ok().map(|entry| entry.path())).filter(is_data);
-    match (found.next(), found.next()) {
-        (Some(data), None) => Ok(data),
-        _ => Err(format!("{}: not one SSTable", dir.display())),
-    }
 }

@@ -7,6 +7,7 @@ use std::process::{Command, ExitCode, Stdio};
 use marquetry_bench::chart::{self, Axis};
 use marquetry_bench::program;
 use marquetry_bench::report::{Better, Report, Row};
+use marquetry_bench::sstables::{data_file, made};
 use marquetry_bench::{clock, stats};
 use serde_json::json;
 
@@ -268,33 +269,7 @@ fn dump(options: &Options, made_by: &str) -> Result<f64, String> {
 
 /// The SSTable's folder; it is made unless it is there.
 fn make(options: &Options, made_by: &str, rows: u64) -> Result<PathBuf, String> {
-    let name: String = made_by.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-    let dir = options.files.join(format!("sstable-{rows}-{name}"));
-    if !dir.join("schema.cql").exists() {
-        let _ = std::fs::remove_dir_all(&dir);
-        let mut command = Command::new(&options.cassandra);
-        command
-            .arg("run")
-            .arg(&options.maker)
-            .arg(&dir)
-            .arg(made_by)
-            .arg(rows.to_string())
-            .arg("LZ4Compressor");
-        // Of the formats that all contestants read.
-        command.env("COMPATIBILITY", "CASSANDRA_4").stdin(Stdio::null());
-        program::output(&mut command)?;
-    }
-    Ok(dir)
-}
-
-fn data_file(dir: &Path) -> Result<PathBuf, String> {
-    let entries = std::fs::read_dir(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
-    let is_data = |path: &PathBuf| path.to_string_lossy().ends_with("-Data.db");
-    let mut found = entries.filter_map(|entry| entry.ok().map(|entry| entry.path())).filter(is_data);
-    match (found.next(), found.next()) {
-        (Some(data), None) => Ok(data),
-        _ => Err(format!("{}: not one SSTable", dir.display())),
-    }
+    made(&options.files, (&options.cassandra, &options.maker), made_by, rows)
 }
 
 fn numbers(mut command: Command) -> Result<Vec<f64>, String> {
