@@ -23,6 +23,8 @@ use crate::sstable::batch::{
 /// The price of a row of a column that is looked at, and of a value with its bytes.
 const LOOK_PRICE: Price = Price::per_kilovalue(12 << 10);
 const VALUE_PRICE: Price = Price { kib: 600, kilovalue: 60 << 10 };
+/// What the columns of `mutation` in a row cost, and the row itself, in values of a key.
+const MUTATION_VALUES: usize = 3;
 /// Rows between two looks at the budget.
 const SLICE_ROWS: usize = 256;
 /// Nulls of a column of single values that cost as much as a look at a row: bits of a word.
@@ -137,7 +139,8 @@ impl Back {
                             .map_err(|error| error.at(|place| place.row = Some(u64_of(row))))?;
                         self.row += 1;
                     }
-                    budget.charge(VALUE_PRICE, 0, SLICE_ROWS * (plan.keys.len() + plan.clustering.len()));
+                    let values = plan.keys.len() + plan.clustering.len() + MUTATION_VALUES;
+                    budget.charge(VALUE_PRICE, 0, SLICE_ROWS * values);
                     if self.row == self.rows {
                         self.begin_column(plan, 0);
                     }
