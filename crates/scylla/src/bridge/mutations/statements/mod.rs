@@ -23,7 +23,7 @@
 //! **Lists.** An element's key is a time UUID, which servers make when they execute a statement. So an element keeps its value, write time
 //! and TTL, and elements their order, if the statements of a list are sent one after the other; but not their keys. Elements that are
 //! deleted are left out: nothing in another list has their keys. A statement that may have been executed must not be sent again as it
-//! is, or its elements are there twice: see [`StatementTexts::replacing`].
+//! is, or its elements are there twice: see [`StatementTexts::is_idempotent`].
 //!
 //! **Not written** are counters, which are only added to: [`Statements::new`] refuses them.
 
