@@ -41,7 +41,8 @@ pub struct ReadOptions {
     /// Check that the values of STRING, ENUM and JSON columns are UTF-8, as Arrow's strings must be. If off, the
     /// caller must check them.
     pub verify_utf8: bool,
-    /// The bytes to request at a time from a larger column chunk.
+    /// The bytes to request at a time from a larger column chunk. A host may supply them in pieces. The reader drops what it
+    /// was supplied, so what it takes to free a buffer is a part of its step: a host whose steps must be short reads 128 KiB at a time.
     pub read_bytes: u64,
     /// Limits on sizes in the file and on memory.
     pub limits: Limits,
