@@ -129,6 +129,7 @@ fn options_that_are_for_something_else() {
     let said = |more: &[&str]| copy(&one, &to, more).err;
     assert!(said(&["--page-rows", "0"]).contains("must be a whole number, at least 1"));
     assert!(said(&["--page-bytes", "1.5M"]).contains("must be bytes, at least 1"));
+    assert!(said(&["--dictionary-bytes", "0"]).contains("must be bytes, at least 1"));
     copy(&one, &to, &["--short-rows", "null"]).failed(2, &["--short-rows is for CSV, TSV and JSON lines"]);
     copy(&one, &to, &["--sort", "a, a desc"]).failed(2, &["--sort: the column a is named twice"]);
     copy(&one, &to, &["--encoding", "id"]).failed(2, &["a column, '=', and an encoding"]);
@@ -393,6 +394,21 @@ fn pages_that_readers_refuse() {
     assert!(names(folder.path()).is_empty());
     copy(&data("types.parquet"), &to, &["--page-bytes", "300M", "--trust"]).succeeded();
     assert_eq!(rows(&to), rows(&data("types.parquet")));
+}
+
+/// A dictionary that is larger than was asked for is left, and values follow without it.
+#[test]
+fn dictionaries_of_a_size() {
+    let (folder, to) = folder();
+    let csv = folder.path().join("many.csv").display().to_string();
+    let lines: String = (0..30_000).map(|n| format!("{:016x}\n", n % 3_000 * 977)).collect();
+    fs::write(&csv, format!("id\n{lines}")).unwrap();
+    for (more, has_dictionary) in [(&[][..], true), (&["--dictionary-bytes", "16K"], false)] {
+        copy(&csv, &to, &[&["--overwrite", "--types", "id=text"], more].concat()).succeeded();
+        let shown = run(["show", "--json", &to]).succeeded();
+        assert_eq!(shown.contains("RLE_DICTIONARY"), has_dictionary, "{shown}");
+    }
+    assert_eq!(rows(&to), rows(&csv));
 }
 
 /// What is written is read by default, or refused with its column and row.

@@ -100,6 +100,12 @@ pub(crate) struct FileArgs {
     #[arg(long, value_parser = parse_bytes::<NonZeroUsize>, value_name = "BYTES", help_heading = "Parquet file")]
     page_bytes: Option<NonZeroUsize>,
 
+    /// Approximate size of a dictionary, beyond which the rest of a column chunk has none [default: 896K]
+    ///
+    /// Who reads single rows of a file reads the dictionaries of their row groups, too: 32K suits files in which rows are looked up.
+    #[arg(long, value_parser = parse_bytes::<NonZeroUsize>, value_name = "BYTES", help_heading = "Parquet file")]
+    dictionary_bytes: Option<NonZeroUsize>,
+
     /// Sort order of the rows: 'day, fare desc nulls first'
     ///
     /// Columns are named as in --columns and cannot be nested. Text is ordered bytewise, numbers by value, and
@@ -217,6 +223,7 @@ impl FileArgs {
             (self.footer_bytes.is_some(), "--footer-bytes", &[Parquet]),
             (self.page_rows.is_some(), "--page-rows", &[Parquet]),
             (self.page_bytes.is_some(), "--page-bytes", &[Parquet]),
+            (self.dictionary_bytes.is_some(), "--dictionary-bytes", &[Parquet]),
             (self.sort.is_some(), "--sort", &[Order]),
             (self.verify, "--verify", &[Verify]),
             (self.overwrite, "--overwrite", &[Overwrite]),
@@ -378,6 +385,7 @@ impl FileArgs {
         write.footer_bytes_max = self.footer_bytes.map_or(write.footer_bytes_max, NonZeroU64::get);
         write.page_rows = self.page_rows.map_or(write.page_rows, NonZeroUsize::get);
         write.page_bytes = self.page_bytes.map_or(write.page_bytes, NonZeroUsize::get);
+        write.dictionary_bytes = self.dictionary_bytes.map_or(write.dictionary_bytes, NonZeroUsize::get);
         write.locator = self.locator;
         let defaults = BloomOptions::default();
         let bloom = BloomOptions { fpp: self.bloom_fpp.unwrap_or(defaults.fpp), ..defaults };

@@ -35,8 +35,8 @@ pub(super) const CHUNK_VALUES: u64 = 1 << 17;
 /// What a dictionary's page takes besides its entries.
 const PAGE_BYTES: u64 = 32;
 
-/// A dictionary beyond this size is assumed to be abandoned half-way, as most writers do.
-const DICTIONARY_BYTES: u64 = 1 << 20;
+/// By default, the bytes of a dictionary beyond which it is abandoned.
+pub(super) const DICTIONARY_BYTES: usize = 896 << 10;
 
 /// An encoding, and why it was chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,12 +74,12 @@ pub struct Why {
 }
 
 /// What a choice depends on besides the values.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub struct Asked {
     /// Use this encoding, whatever the values. With a dictionary, the fallback is still chosen.
     pub encoding: Option<Encoding>,
-    /// Never a dictionary.
-    pub no_dictionary: bool,
+    /// [`WriteOptions::dictionary_bytes`](super::WriteOptions::dictionary_bytes); 0 means never a dictionary.
+    pub dictionary_bytes: usize,
     /// A codec follows.
     pub compressed: bool,
     /// Pages are of version 2: only there do all readers accept RLE for booleans.
@@ -88,6 +88,18 @@ pub struct Asked {
     /// a DECIMAL, and not by Arrow C++ for dictionaries of strings in a file that has an Arrow schema
     /// ([`ARROW_SCHEMA_KEY`](crate::format::ARROW_SCHEMA_KEY)): see [`Asked::plain_strings_of`].
     pub plain_strings: bool,
+}
+
+impl Default for Asked {
+    fn default() -> Asked {
+        Asked {
+            encoding: None,
+            dictionary_bytes: DICTIONARY_BYTES,
+            compressed: false,
+            v2: false,
+            plain_strings: false,
+        }
+    }
 }
 
 impl Asked {
@@ -135,8 +147,9 @@ impl Choice {
         }
         let fallback = why.fallback(physical, asked);
         let mut encoding = asked.encoding.unwrap_or(fallback);
-        if asked.encoding.is_none() && !asked.no_dictionary && physical != PhysicalType::Boolean {
-            let (distinct, bytes) = with_dictionary(physical, &sample, chunk_values, budget)?;
+        if asked.encoding.is_none() && asked.dictionary_bytes > 0 && physical != PhysicalType::Boolean {
+            let (distinct, bytes) =
+                with_dictionary(physical, &sample, (chunk_values, asked.dictionary_bytes), budget)?;
             (why.distinct, why.dictionary) = (Some(distinct), bytes);
             if bytes.is_some_and(|bytes| bytes < why.size(fallback)) {
                 encoding = Encoding::RleDictionary;
@@ -264,11 +277,11 @@ fn encoded(
 }
 
 /// The number of distinct values of a sample, and the bytes that it takes with a dictionary; `None` if that would
-/// become too large.
+/// become larger than `bytes_max` by more than an eighth of what it is, as far as it can be estimated: then it would be abandoned half-way.
 fn with_dictionary(
     physical: PhysicalType,
     sample: &[Slice<'_>],
-    chunk_values: u64,
+    (chunk_values, bytes_max): (u64, usize),
     budget: &mut Budget<'_>,
 ) -> Result<(usize, Option<u64>)> {
     let limits = DictionaryLimits { entries: usize::MAX, bytes: usize::MAX };
@@ -309,7 +322,7 @@ fn with_dictionary(
     };
     let of_chunk = of_chunk.min(chunk_values);
     let dictionary_bytes = of_chunk * cast::u64_of(dictionary.bytes()) / cast::u64_of(distinct);
-    if dictionary_bytes > DICTIONARY_BYTES {
+    if dictionary_bytes - dictionary_bytes / 8 > cast::u64_of(bytes_max) {
         return Ok((distinct, None));
     }
     // More entries make wider indices.
@@ -453,8 +466,13 @@ mod tests {
             (dictionary.encoding, dictionary.fallback),
             (Encoding::RleDictionary, Encoding::DeltaBinaryPacked)
         );
-        let without = Asked { no_dictionary: true, ..Asked::default() };
+        let without = Asked { dictionary_bytes: 0, ..Asked::default() };
         assert_eq!(choose(PhysicalType::Int64, without, &values).encoding, Encoding::Plain);
+        // 50 entries of 8 bytes.
+        for (bytes, encoding) in [(400, Encoding::RleDictionary), (349, Encoding::Plain)] {
+            let small = Asked { dictionary_bytes: bytes, ..Asked::default() };
+            assert_eq!(choose(PhysicalType::Int64, small, &values).encoding, encoding, "{bytes} bytes");
+        }
         let refused = Choice::new(
             PhysicalType::Int64,
             asked(Encoding::Rle),

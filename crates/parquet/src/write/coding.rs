@@ -323,7 +323,7 @@ pub(super) fn looks_at_values(column: &ColumnOptions) -> bool {
 /// Chooses the encoding of a chunk that begins with these values and has `chunk_values`, if known.
 pub(super) fn choose(
     column: &ColumnOptions,
-    (version, plain_strings): (PageVersion, bool),
+    (version, plain_strings, dictionary_bytes): (PageVersion, bool, usize),
     physical_type: PhysicalType,
     values: Slice<'_>,
     chunk_values: u64,
@@ -331,7 +331,7 @@ pub(super) fn choose(
 ) -> Result<Chosen> {
     let asked = Asked {
         encoding: column.encoding,
-        no_dictionary: !column.dictionary,
+        dictionary_bytes: if column.dictionary { dictionary_bytes } else { 0 },
         compressed: column.compression != Compression::Uncompressed,
         v2: version == PageVersion::V2,
         plain_strings,

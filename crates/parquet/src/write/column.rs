@@ -448,7 +448,8 @@ impl ColumnWriter {
                     let leaf = &shared.schema.leaves()[self.leaf];
                     let logical_type = shared.schema.node_of(leaf).logical_type.as_ref();
                     let plain_strings = Asked::plain_strings_of(logical_type, shared.has_arrow_schema);
-                    let file = (shared.options.page_version, plain_strings);
+                    let of_file = &shared.options;
+                    let file = (of_file.page_version, plain_strings, of_file.dictionary_bytes);
                     choose(options, file, self.physical_type, values, chunk_values, budget)?
                 }
             };

@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_base::{Codec, Error, Limit, Limits, Object, Result};
 
+use super::chooser::DICTIONARY_BYTES;
 use super::encoder::Encoder;
 use super::page::STORED_BYTES_MIN;
 use crate::bloom::{BLOCK_BYTES, FILTER_BYTES_MAX};
@@ -33,7 +34,7 @@ pub struct WriteOptions {
     /// strings and for numbers, approximate for other encodings.
     pub page_bytes: usize,
     /// The approximate limit of a dictionary in bytes: a larger one is abandoned, and the rest of the column chunk is
-    /// written without it.
+    /// written without it. A reader of a single row reads the dictionary, too.
     pub dictionary_bytes: usize,
     /// Maximum rows of a row group.
     pub row_group_rows: u64,
@@ -171,7 +172,7 @@ impl Default for WriteOptions {
             page_rows: 20_000,
             // The usual 1 MiB, but as one allocation that no host dislikes.
             page_bytes: 896 << 10,
-            dictionary_bytes: 896 << 10,
+            dictionary_bytes: DICTIONARY_BYTES,
             // As in Arrow C++ and parquet-rs.
             row_group_rows: 1 << 20,
             // Memory for wide tables, or long strings, before the row group is written.

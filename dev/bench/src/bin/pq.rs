@@ -134,7 +134,7 @@ fn run(options: &Options) -> std::result::Result<(), String> {
         notes: vec![
             format!(
                 "{} rows of ten columns, {} of 197, a partition each, written by Cassandra's own writer (`CQLSSTableWriter`) as one SSTable of format `nb` with LZ4 and chunks of 16 KiB. \
-                 The Parquet file is what `marquetry copy --mapping full --compression lz4_raw --bloom key --page-bloom key --page-rows 1024` makes of it. Both are read by our own machines, on one core, by `pread` from the page cache (all that a step asks for, also what it will want soon, 128 KiB at a time, as reactors read), with all checksums; \
+                 The Parquet file is what `marquetry copy --mapping full --compression lz4_raw --bloom key --page-bloom key --page-rows 1024 --dictionary-bytes 32K` makes of it. Both are read by our own machines, on one core, by `pread` from the page cache (all that a step asks for, also what it will want soon, 128 KiB at a time, as reactors read), with all checksums; \
                  nothing is kept of what was read before but what opening reads (and the pages' indexes, which the finder keeps).",
                 options.rows, options.wide_rows
             ),
@@ -592,6 +592,9 @@ fn make(options: &Options, made_by: &str, rows: u32) -> std::result::Result<(Pat
             "key",
             "--page-rows",
             "1024",
+            // Who reads one row of a row group reads its dictionaries, too.
+            "--dictionary-bytes",
+            "32K",
         ];
         program::output(command.args(like_databases).stdin(Stdio::null()))?;
     }
