@@ -261,7 +261,7 @@ impl Mapping {
     ///
     /// # Errors
     ///
-    /// `Misuse`: a batch of other leaves. `Corrupt`, naming the column: leaves whose levels contradict each other.
+    /// `Misuse`: a batch of other leaves. `Corrupt`, naming the leaf: leaves whose levels contradict each other.
     /// `LimitExceeded`: more than 2³¹ − 1 elements.
     pub fn assemble(&self, batch: Batch) -> Result<MappedBatch> {
         let mut assembling = self.assembling(batch);
