@@ -588,5 +588,5 @@ fn batches_of_another_shape() {
     cut.columns[0].levels.as_mut().unwrap().definition = vec![2_u8].into();
     let error = mapping.assemble(cut).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corrupt);
-    assert_eq!(error.place().column.as_deref(), Some("c"));
+    assert_eq!(error.place().column.as_deref(), Some("c.list.element"));
 }
