@@ -358,12 +358,12 @@ pub extern "C" fn marquetry_reader_schema(
     answer(done, error)
 }
 
-/// Takes a batch, after a reader was `READY`. The array shares the memory that the batch was decoded into, or the bytes that were supplied; only what
+/// Takes a batch, after a reader, of a file or of an SSTable, was `READY`. The array shares the memory that the batch was decoded into, or the bytes that were supplied; only what
 /// Arrow lays out otherwise is copied. This is one piece of work, in proportion to the batch.
 ///
 /// * `machine`: in, borrowed.
 /// * `array`: out, owned by the host: its `release`, on any thread. A struct whose fields are the columns.
-/// * `schema`: out, owned by the host; may be NULL. It is `marquetry_reader_schema`'s, but for dictionaries that were kept.
+/// * `schema`: out, owned by the host; may be NULL. It is `marquetry_reader_schema`'s (`marquetry_sstable_schema`'s), but for dictionaries that were kept.
 /// * `info`: out; may be NULL, otherwise `struct_size` must be set.
 /// * `error`: out, owned by the host; may be NULL.
 #[unsafe(no_mangle)]
@@ -375,8 +375,7 @@ pub extern "C" fn marquetry_take_batch(
     error: *mut *mut marquetry_error,
 ) -> marquetry_status {
     let done = with_machine(machine, |machine| {
-        let (Some(Product::Batch(batch)), Work::Batches(reader)) = (&machine.product, &mut machine.work)
-        else {
+        let Some(Product::Batch(batch)) = &machine.product else {
             return Err(Error::misuse("there is no batch to take"));
         };
         if array.is_null() {
@@ -391,7 +390,12 @@ pub extern "C" fn marquetry_take_batch(
             };
             arguments::answer(info, found)?;
         }
-        let made = reader.record_batch(batch).and_then(|made| {
+        let made = match &mut machine.work {
+            Work::Batches(reader) => reader.record_batch(batch),
+            Work::Sstable(sstable) => sstable.record_batch(batch),
+            _ => Err(Error::internal("a batch of a machine that has none")),
+        };
+        let made = made.and_then(|made| {
             reserve::section(|| {
                 let schema = if schema.is_null() { None } else { Some(exported(made.schema_ref())?) };
                 Ok((FFI_ArrowArray::new(&StructArray::from(made).to_data()), schema))
