@@ -50,7 +50,7 @@ impl Sstable {
         let mut wanted = SstableOptions::default();
         wanted.limits = limits(given.memory_bytes_max);
         if let Some(text) = arguments::text(given.definition, "a definition")? {
-            let made = reserve::section(|| Ok(Definitions::parse(text)))?;
+            let made = Definitions::parse(text);
             wanted.definitions = Some(made.map_err(|error| option("definition", error.to_string()))?);
         }
         if let Some(name) = arguments::text(given.table, "a table's name")? {
@@ -95,7 +95,7 @@ pub extern "C" fn marquetry_sstable_new(
     machine: *mut *mut marquetry_machine,
     error: *mut *mut marquetry_error,
 ) -> marquetry_status {
-    make(machine, error, || Sstable::new(options).map(Work::Sstable))
+    make(machine, error, || reserve::section(|| Sstable::new(options)).map(Work::Sstable))
 }
 
 /// The schema of an SSTable's batches: a struct whose fields are the columns. It is known when the first batch is `READY`, or at `DONE`; before, this

@@ -179,6 +179,24 @@ fn c_copies_sstables_to_parquet() {
     }
 }
 
+#[test]
+fn a_refusal_of_memory_is_an_error() {
+    let Some(fixtures) = fixtures() else { return };
+    let Some(compiler) = common::c().into_iter().next() else { return };
+    let scratch = tempfile::tempdir().unwrap();
+    let source = folder().join("tests/memory_sstable.c");
+    let program = compiler.compile(&[source], &["-fsanitize=address,undefined"], scratch.path());
+    for name in ["5.0.9-oa-zstd/mix/oa-2", "3.11.10-md-lz4/simple/"] {
+        let files = fixtures.iter().find(|files| files[0].to_string_lossy().contains(name)).unwrap();
+        let said = common::run(Command::new(&program).args(files));
+        let (rows, _) = in_rust(files, None);
+        let rows: usize = rows.iter().map(RecordBatch::num_rows).sum();
+        let runs = said.strip_prefix(&format!("{rows} rows, ")).unwrap_or_else(|| panic!("{said}"));
+        let [refused, _runs] = runs.split(" refused of ").collect::<Vec<_>>()[..] else { panic!("{said}") };
+        assert!(refused.parse::<u32>().unwrap() > 50, "{said}");
+    }
+}
+
 /// `CREATE TABLE` as the header of the SSTable says.
 fn definition_of(files: &[PathBuf]) -> String {
     use marquetry_scylla::sstable::statistics::StatisticsReader;
