@@ -117,7 +117,7 @@ enum Part {
 enum Learned {
     Toc(Bytes),
     Digest(Bytes),
-    Statistics(Statistics),
+    Statistics(Box<Statistics>),
     Scylla(ScyllaMetadata),
     Compression(CompressionInfo),
     Checksums(Checksums),
@@ -165,7 +165,7 @@ impl Part {
         Ok(match self {
             Part::Toc(reader) => reader.step(budget)?.map(Learned::Toc),
             Part::Digest(reader) => reader.step(budget)?.map(Learned::Digest),
-            Part::Statistics(reader) => reader.step(budget)?.map(Learned::Statistics),
+            Part::Statistics(reader) => reader.step(budget)?.map(|it| Learned::Statistics(Box::new(it))),
             Part::Scylla(reader) => reader.step(budget)?.map(Learned::Scylla),
             Part::Compression(reader) => reader.step(budget)?.map(Learned::Compression),
             Part::Checksums(reader) => reader.step(budget)?.map(Learned::Checksums),
@@ -334,7 +334,7 @@ impl SstableReader {
         match learned {
             Learned::Toc(text) => return self.expect_complete(&text),
             Learned::Digest(text) => known.digest = Some(parse_digest(&text)?),
-            Learned::Statistics(statistics) => known.statistics = Some(statistics),
+            Learned::Statistics(statistics) => known.statistics = Some(*statistics),
             Learned::Scylla(made) => known.names = made.schema.map(|schema| schema.key_names()),
             Learned::Compression(info) => {
                 known.packing = Some(Packing::Compressed(Arc::new(info)));
