@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # libmarquetry for C and C++: builds it, and installs it with its headers, for pkg-config and CMake.
 #
-#   dev/capi.sh install PREFIX [BUILT]   to PREFIX/lib and PREFIX/include; BUILT: a folder with libmarquetry_c.so and .a that are built;
-#                                        without it they are built, with PROFILE (release)
+#   dev/capi.sh install PREFIX [BUILT]   to PREFIX/lib and PREFIX/include; BUILT: a folder with libmarquetry_c.so and .a that are built,
+#                                        with MARQUETRY_SONAME set as below; without it they are built, with PROFILE (release)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -18,6 +18,17 @@ if [ -z "$built" ]; then
   MARQUETRY_SONAME=$soname cargo build --profile "$profile" -p marquetry-capi --lib
   built=target/$([ "$profile" = release ] && echo release || echo debug)
 fi
+
+# Programs are linked against the name that is in the library: another one, or none, is not found when they start, or is found too late.
+dynamic=$( (readelf -d "$built/libmarquetry_c.so" || objdump -p "$built/libmarquetry_c.so") 2>/dev/null) || {
+  echo "neither readelf nor objdump reads $built/libmarquetry_c.so: its soname is not checked, so nothing is installed" >&2
+  exit 1
+}
+found=$(sed -nE 's/.*SONAME[^[]*\[(.*)\].*/\1/p; s/^ *SONAME +([^ ]+)$/\1/p' <<< "$dynamic")
+[ "$found" = "$soname" ] || {
+  echo "$built/libmarquetry_c.so has ${found:+the soname }${found:-no soname}, not $soname: build it with MARQUETRY_SONAME=$soname" >&2
+  exit 1
+}
 
 mkdir -p "$prefix/lib/pkgconfig" "$prefix/lib/cmake/marquetry" "$prefix/include"
 prefix=$(cd "$prefix" && pwd)

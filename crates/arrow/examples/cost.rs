@@ -1,4 +1,5 @@
-//! Measures the conversion of a batch, in microseconds: the median of many.
+//! Measures the conversion of a batch, in microseconds: the median of many; and what a unit that is charged for it takes, by the price that
+//! most of it is charged at. The way back is measured, too.
 //!
 //! `cargo run --release -p marquetry-arrow --example cost [file.parquet …]`
 //!
@@ -9,8 +10,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use marquetry_arrow::ToArrow;
-use marquetry_base::{Bytes, Limits, Object, Result};
+use marquetry_arrow::{FromArrow, ToArrow};
+use marquetry_base::{Budget, Bytes, Limits, Object, Result};
 use marquetry_codecs::StandardCodecs;
 use marquetry_io::{ByteSources, drive, memory::Memory};
 use marquetry_parquet::batch::{Array, Batch};
@@ -41,11 +42,13 @@ fn main() -> Result<()> {
 fn measure(file: Bytes) -> Result<()> {
     let sources = ByteSources::new().with(FILE, Memory::new("file", file));
     let metadata = drive(&mut FooterReader::new(FILE, Limits::DEFAULT), &sources)?.expect("a footer");
-    println!("| column | Arrow type | µs a batch, median | assembling offsets in the engine |");
-    println!("|---|---|--:|--:|");
+    println!(
+        "| column | Arrow type | µs a batch, median | assembling offsets in the engine | price | ns a unit | µs back | ns a unit of {BACK} |"
+    );
+    println!("|---|---|--:|--:|---|--:|--:|--:|");
     for keep_dictionaries in [false, true] {
         // The times of a column, by its number: with values, and with dictionaries, for each batch.
-        let mut times: BTreeMap<usize, Vec<(f64, f64)>> = BTreeMap::new();
+        let mut times: BTreeMap<usize, Vec<[f64; 5]>> = BTreeMap::new();
         let mut types = BTreeMap::new();
         for (number, child) in metadata.schema.children(0).enumerate() {
             let leaves: Vec<usize> = metadata.schema.leaves_of(child).collect();
@@ -62,8 +65,8 @@ fn measure(file: Bytes) -> Result<()> {
                 if batch.rows < ROWS {
                     continue;
                 }
-                types
-                    .insert(number, to_arrow.record_batch(&batch)?.schema().field(0).data_type().to_string());
+                let converted = to_arrow.record_batch(&batch)?;
+                types.insert(number, converted.schema().field(0).data_type().to_string());
                 let whole = median(|| drop(to_arrow.record_batch(&batch)));
                 let column =
                     |batch: &Batch, leaf: usize| batch.columns.iter().position(|column| column.leaf == leaf);
@@ -74,7 +77,21 @@ fn measure(file: Bytes) -> Result<()> {
                         drop(Array::assemble(shape, batch.rows, &found));
                     }
                 });
-                times.entry(number).or_default().push((whole, if is_nested { assembled } else { 0.0 }));
+                let mut budget = Budget::unlimited();
+                drop(to_arrow.step(&batch, &mut budget)?);
+                let mut from_arrow = FromArrow::new(&converted.schema())?;
+                let mut back = || from_arrow.part(&converted, 0, &mut Budget::unlimited());
+                drop(back()?);
+                let time_back = median(|| drop(back()));
+                let mut budget_back = Budget::unlimited();
+                drop(from_arrow.part(&converted, 0, &mut budget_back)?);
+                times.entry(number).or_default().push([
+                    whole,
+                    if is_nested { assembled } else { 0.0 },
+                    whole * 1e3 / budget.spent() as f64,
+                    time_back,
+                    time_back * 1e3 / budget_back.spent() as f64,
+                ]);
             }
         }
         for (number, child) in metadata.schema.children(0).enumerate() {
@@ -82,14 +99,36 @@ fn measure(file: Bytes) -> Result<()> {
             if keep_dictionaries && !data_type.contains("Dictionary") {
                 continue;
             }
-            let mean =
-                |of: &dyn Fn(&(f64, f64)) -> f64| times.iter().map(of).sum::<f64>() / times.len() as f64;
-            let name = &metadata.schema.nodes()[child].name;
-            println!("| {name} | {data_type} | {:.2} | {:.2} |", mean(&|time| time.0), mean(&|time| time.1));
+            let mean = |at: usize| times.iter().map(|time| time[at]).sum::<f64>() / times.len() as f64;
+            let (name, price) = (&metadata.schema.nodes()[child].name, price(data_type));
+            let [whole, assembled, unit, back, unit_back] = [0, 1, 2, 3, 4].map(mean);
+            println!(
+                "| {name} | {data_type} | {whole:.2} | {assembled:.2} | {price} | {unit:.2} | {back:.2} | {unit_back:.2} |"
+            );
         }
     }
     println!();
     Ok(())
+}
+
+/// What rows that come back are charged at.
+const BACK: &str = "incoming/cost.rs ENTRY_PRICE";
+
+/// The price that most of a column is charged at.
+fn price(data_type: &str) -> &'static str {
+    let prices = [
+        ("Utf8View", "cost.rs TEXT_PRICE"),
+        ("BinaryView", "cost.rs VIEW_PRICE"),
+        ("Dictionary", "cost.rs VIEW_PRICE"),
+        ("Timestamp", "cost.rs INT96_PRICE"),
+        ("Utf8", "cost.rs RETYPE_PRICE"),
+        ("Int8", "cost.rs VALUE_PRICE"),
+        ("Decimal128", "cost.rs VALUE_PRICE"),
+    ];
+    prices
+        .into_iter()
+        .find(|(name, _)| data_type.contains(name))
+        .map_or("the column alone", |(_, price)| price)
 }
 
 /// Microseconds.

@@ -10,12 +10,13 @@ use arrow_array::{
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
 use arrow_schema::{DataType, FieldRef, Fields, SchemaRef};
-use marquetry_base::{Bitmap, Buffer, Error, Result};
+use marquetry_base::{Bitmap, Budget, Buffer, Error, Result};
 use marquetry_parquet::batch::{Array, ArrayKind, Batch, ColumnBatch, Layout, Values};
 use marquetry_parquet::format::{ARROW_SCHEMA_KEY, FileMetaData, KeyValue};
 use marquetry_parquet::schema::Schema;
 
 use crate::buffers::{nulls, scalars};
+use crate::cost::{self, COLUMN_UNITS, VIEW_PRICE};
 use crate::plan::{Plan, PlanKind};
 use crate::retype;
 use crate::schema::{ArrowOptions, Column, apply_stored, columns};
@@ -45,11 +46,18 @@ pub struct ToArrow {
     /// The position of each leaf of the schema in a batch.
     places: Vec<Option<usize>>,
     dictionaries: Dictionaries,
+    /// The columns of the batch that is being converted in steps, and whether one is.
+    made: Vec<Made>,
+    is_begun: bool,
 }
 
-/// For each leaf, the dictionary of its latest batch and its array: the next batch usually has the same.
 #[derive(Debug, Default)]
-struct Dictionaries(HashMap<usize, (Arc<Values>, ArrayRef)>);
+struct Dictionaries {
+    /// For each leaf, the dictionary of its latest batch and its array: the next batch usually has the same.
+    of: HashMap<usize, (Arc<Values>, ArrayRef)>,
+    /// What the values of the column at hand have cost.
+    units: u64,
+}
 
 /// An array, and its field if that differs from the plan's, because it has a dictionary.
 type Made = (Option<FieldRef>, ArrayRef);
@@ -150,6 +158,8 @@ impl ToArrow {
             stored_schema_error: None,
             places,
             dictionaries: Dictionaries::default(),
+            made: Vec::new(),
+            is_begun: false,
         })
     }
 
@@ -180,33 +190,73 @@ impl ToArrow {
     /// another schema or of other leaves. All but the last name the column, and the row unless the value is in a
     /// list.
     pub fn record_batch(&mut self, batch: &Batch) -> Result<RecordBatch> {
+        if self.is_begun {
+            return Err(Error::misuse("a batch while another one is being converted in steps"));
+        }
+        match self.step(batch, &mut Budget::unlimited())? {
+            Some(record_batch) => Ok(record_batch),
+            None => Err(Error::internal("a budget without an end is spent")),
+        }
+    }
+
+    /// Does part of the conversion. `None` if the budget is spent: call again, with the same batch. Nested columns are assembled in slices; the
+    /// values of a column, and a dictionary that the batch before did not have, are converted in one piece.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`ToArrow::record_batch`]. After one, the next step begins with the first column.
+    pub fn step(&mut self, batch: &Batch, budget: &mut Budget<'_>) -> Result<Option<RecordBatch>> {
+        let converted = self.convert(batch, budget);
+        self.is_begun = matches!(converted, Ok(false));
+        if self.is_begun {
+            return Ok(None);
+        }
+        let made = core::mem::take(&mut self.made);
+        converted.and_then(|_| self.finish(batch, made)).map(Some)
+    }
+
+    /// Converts columns until all are, or the budget is spent.
+    fn convert(&mut self, batch: &Batch, budget: &mut Budget<'_>) -> Result<bool> {
+        let places = &self.places;
         let column_of = |leaf: usize| {
-            let place = *self.places.get(leaf)?;
+            let place = *places.get(leaf)?;
             batch.columns.get(place?).filter(|column| column.leaf == leaf && column.rows == batch.rows)
         };
-        let mut fields = Vec::new();
-        let mut arrays = Vec::with_capacity(self.columns.len());
-        for (number, column) in self.columns.iter_mut().enumerate() {
-            let made = self.dictionaries.column(column, (&self.parquet, batch), &column_of);
-            let made = made.and_then(|made| stored(column, made));
-            let (field, array) = made.map_err(|error| {
+        while let Some(column) = self.columns.get_mut(self.made.len()) {
+            let made = self.dictionaries.column(column, (&self.parquet, batch), &column_of, budget);
+            let made = made.and_then(|made| made.map(|made| stored(column, made, budget)).transpose());
+            let made = made.map_err(|error| {
                 error.at(|place| {
                     place.row_group = Some(marquetry_base::cast::u64_of(batch.row_group));
                     place.column = Some(column.plan.field.name().clone());
                 })
             })?;
+            let Some(made) = made else { return Ok(false) };
+            self.made.push(made);
+            budget.charge_units(COLUMN_UNITS + core::mem::take(&mut self.dictionaries.units));
+            if budget.is_spent() && self.made.len() < self.columns.len() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn finish(&self, batch: &Batch, made: Vec<Made>) -> Result<RecordBatch> {
+        let mut all = None;
+        let mut arrays = Vec::with_capacity(made.len());
+        for (number, (field, array)) in made.into_iter().enumerate() {
             if let Some(field) = field {
-                fields.push((number, field));
+                let all: &mut Vec<FieldRef> =
+                    all.get_or_insert_with(|| self.schema.fields().iter().map(Arc::clone).collect());
+                all[number] = field;
             }
             arrays.push(array);
         }
-        let schema = if fields.is_empty() {
-            Arc::clone(&self.schema)
-        } else {
-            let mut all: Vec<FieldRef> = self.schema.fields().iter().map(Arc::clone).collect();
-            fields.into_iter().for_each(|(number, field)| all[number] = field);
-            let schema = arrow_schema::Schema::new_with_metadata(all, self.schema.metadata().clone());
-            Arc::new(schema)
+        let schema = match all {
+            None => Arc::clone(&self.schema),
+            Some(all) => {
+                Arc::new(arrow_schema::Schema::new_with_metadata(all, self.schema.metadata().clone()))
+            }
         };
         let options = RecordBatchOptions::new().with_row_count(Some(batch.rows));
         RecordBatch::try_new_with_options(schema, arrays, &options).map_err(|error| Fault::from(error).error)
@@ -214,8 +264,9 @@ impl ToArrow {
 }
 
 /// The array, converted to the type in the file's own Arrow schema.
-fn stored(column: &Column, (other, array): Made) -> Result<Made> {
+fn stored(column: &Column, (other, array): Made, budget: &mut Budget<'_>) -> Result<Made> {
     let Some(wanted) = &column.stored else { return Ok((other, array)) };
+    budget.charge_units(cost::retype_units(&array));
     let (field, array) = retype::apply(array, wanted)?;
     Ok(((field != *wanted).then_some(field), array))
 }
@@ -226,7 +277,8 @@ impl Dictionaries {
         column: &mut Column,
         (schema, batch): (&Schema, &Batch),
         column_of: &impl Fn(usize) -> Option<&'a ColumnBatch>,
-    ) -> Result<Made> {
+        budget: &mut Budget<'_>,
+    ) -> Result<Option<Made>> {
         let mut make = Make { dictionaries: self, schema, first_row: batch.first_row, column_of };
         if let PlanKind::Leaf(leaf) = column.plan.kind {
             let found = column_of(leaf).ok_or_else(|| {
@@ -236,11 +288,13 @@ impl Dictionaries {
             // Shared as it is: nothing has to be assembled.
             if found.levels.is_none() && (found.layout == Layout::Spaced || found.nulls == 0) {
                 let validity = found.validity.as_ref();
-                return make.leaf(&column.plan, &found.values, validity, validity, true);
+                return make.leaf(&column.plan, &found.values, validity, validity, true).map(Some);
             }
         }
-        let array = column.assembler.assemble(batch, column_of)?;
-        make.array(&column.plan, &array, None, true)
+        match column.assembler.step(batch, column_of, budget)? {
+            Some(array) => make.array(&column.plan, &array, None, true).map(Some),
+            None => Ok(None),
+        }
     }
 }
 
@@ -339,8 +393,10 @@ impl<'a, F: Fn(usize) -> Option<&'a ColumnBatch>> Make<'_, F> {
             return Err(Error::corrupt("values in a column of UNKNOWN, which is always null").into());
         }
         let Values::Dictionary(indices, dictionary) = values else {
+            self.dictionaries.units += cost::units(values, data_type);
             return Ok((None, array(values, data_type, nulls, present)?));
         };
+        self.dictionaries.units += VIEW_PRICE.of(0, indices.len());
         if *data_type == DataType::Null {
             return Ok((None, array(values, data_type, nulls, present)?));
         }
@@ -372,15 +428,16 @@ impl Dictionaries {
         dictionary: &Arc<Values>,
         data_type: &DataType,
     ) -> Result<ArrayRef, Fault> {
-        if let Some((known, entries)) = self.0.get(&leaf)
+        if let Some((known, entries)) = self.of.get(&leaf)
             && Arc::ptr_eq(known, dictionary)
         {
             return Ok(Arc::clone(entries));
         }
+        self.units += cost::units(dictionary, data_type);
         // The slot of an entry is not a row.
         let entries =
             array(dictionary, data_type, None, None).map_err(|fault| Fault { slot: None, ..fault })?;
-        self.0.insert(leaf, (Arc::clone(dictionary), Arc::clone(&entries)));
+        self.of.insert(leaf, (Arc::clone(dictionary), Arc::clone(&entries)));
         Ok(entries)
     }
 }

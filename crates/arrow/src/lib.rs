@@ -68,6 +68,7 @@
 
 mod buffers;
 mod convert;
+mod cost;
 mod incoming;
 mod plan;
 mod retype;

@@ -808,7 +808,7 @@ typedef struct marquetry_field_info {
 } marquetry_field_info;
 
 /**
- * An event of a record. What `data` points to is borrowed until the machine's next step.
+ * An event of a record. What `data` points to is borrowed until the step after the events were fetched.
  */
 typedef struct marquetry_event {
   /**
@@ -975,7 +975,7 @@ typedef struct marquetry_writer_options {
   int32_t no_page_index;
   /**
    * 1: what is fed is not checked against its types: for hosts that made it themselves. An array that contradicts itself is then undefined
-   * behaviour. Otherwise every array is checked as a whole when it is fed.
+   * behaviour. Otherwise the steps that follow check every array, column by column.
    */
   int32_t trust_arrays;
   /**
@@ -992,7 +992,7 @@ extern "C" {
  * Sets the allocator of everything that the library allocates from now on. Once, before any other call: afterwards memory of another
  * allocator is in use, and it is an error.
  *
- * * `allocator`: in, copied. All four functions must be there.
+ * * `allocator`: in, copied. All four functions must be there. They must not call the library: that is a misuse, which the call answers with.
  * * `error`: out, owned by the host; may be NULL.
  */
 marquetry_status marquetry_set_allocator(const struct marquetry_allocator *allocator,
@@ -1072,7 +1072,7 @@ marquetry_status marquetry_take_metadata(struct marquetry_machine *machine,
  * Works until there is an answer or the budget is spent.
  *
  * After `ERROR` the machine stays failed and answers with the same error again, unless the error is of kind `MISUSE` and about this call alone.
- * What a step made and nobody took (a batch, bytes to append, text, metadata) is answered again.
+ * What a step made and nobody took (a batch, bytes to append, text, metadata, events that were not fetched) is answered again.
  *
  * * `machine`: in, borrowed.
  * * `budget`: in, borrowed; NULL: the default.
@@ -1308,8 +1308,8 @@ marquetry_status marquetry_reader_schema(struct marquetry_machine *machine,
                                          struct marquetry_error **error);
 
 /**
- * Takes a batch, after a reader, of a file or of an SSTable, was `READY`. The array shares the memory that the batch was decoded into, or the bytes that were supplied; only what
- * Arrow lays out otherwise is copied. This is one piece of work, in proportion to the batch.
+ * Takes a batch, after a reader, of a file or of an SSTable, was `READY`. The array shares the memory that the batch was decoded into, or the bytes that
+ * were supplied; what Arrow lays out otherwise was copied in the steps before. What this costs depends on the number of columns alone.
  *
  * * `machine`: in, borrowed.
  * * `array`: out, owned by the host: its `release`, on any thread. A struct whose fields are the columns.
@@ -1361,10 +1361,11 @@ marquetry_status marquetry_records_field(struct marquetry_machine *machine,
                                          struct marquetry_error **error);
 
 /**
- * The events that a step has made, after `READY`. They need not end where a record does.
+ * The events that a step has made, after `READY`. They need not end where a record does. Until they are fetched, steps answer `READY` again; the step
+ * after that goes on.
  *
  * * `machine`: in, borrowed.
- * * `events`, `count`: out; the array, and what it points to, is borrowed until the machine's next step or until it is freed.
+ * * `events`, `count`: out; the array, and what it points to, is borrowed until the machine's next step or release, or until it is freed.
  * * `error`: out, owned by the host; may be NULL.
  */
 marquetry_status marquetry_events(struct marquetry_machine *machine,
@@ -1436,7 +1437,9 @@ marquetry_status marquetry_writer_new(const struct ArrowSchema *schema,
                                       struct marquetry_error **error);
 
 /**
- * Hands rows over. `FULL` means that there is no room yet: then nothing was taken; step, and feed again.
+ * Hands rows over. `FULL` means that there is no room yet: then nothing was taken; step, and feed again. The array's shape is checked at once: its
+ * numbers, and the pointers that must be there. Its values are checked, unless `trust_arrays` is set, and converted by the steps that follow, whose error
+ * then says what is wrong.
  *
  * * `machine`: in, borrowed.
  * * `array`: in; taken (its `release` is then NULL) unless the answer is `FULL` or the call is a misuse of the machine. A struct of the

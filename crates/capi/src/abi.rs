@@ -388,7 +388,7 @@ pub enum marquetry_event_kind {
     Bytes = 15,
 }
 
-/// An event of a record. What `data` points to is borrowed until the machine's next step.
+/// An event of a record. What `data` points to is borrowed until the step after the events were fetched.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct marquetry_event {
@@ -471,7 +471,7 @@ pub struct marquetry_writer_options {
     /// 1: no page index.
     pub no_page_index: i32,
     /// 1: what is fed is not checked against its types: for hosts that made it themselves. An array that contradicts itself is then undefined
-    /// behaviour. Otherwise every array is checked as a whole when it is fed.
+    /// behaviour. Otherwise the steps that follow check every array, column by column.
     pub trust_arrays: i32,
     /// 1: the Arrow schema is not stored in the footer.
     pub no_arrow_schema: i32,

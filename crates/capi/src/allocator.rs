@@ -4,6 +4,7 @@
     allow(dead_code, reason = "the program has another allocator, which lends nothing")
 )]
 
+use core::cell::Cell;
 use core::ffi::c_void;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicU8, Ordering};
@@ -43,7 +44,7 @@ unsafe impl Sync for Functions {}
 /// Sets the allocator of everything that the library allocates from now on. Once, before any other call: afterwards memory of another
 /// allocator is in use, and it is an error.
 ///
-/// * `allocator`: in, copied. All four functions must be there.
+/// * `allocator`: in, copied. All four functions must be there. They must not call the library: that is a misuse, which the call answers with.
 /// * `error`: out, owned by the host; may be NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn marquetry_set_allocator(
@@ -83,9 +84,28 @@ fn set(allocator: *const marquetry_allocator) -> Result<(), &'static str> {
     if is_set { Ok(()) } else { Err(late) }
 }
 
+thread_local! {
+    /// Whether this thread is in one of the host's functions.
+    static IS_ASKING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread is in one of the host's functions, which must not call the library.
+pub(crate) fn is_asking() -> bool {
+    IS_ASKING.get()
+}
+
 /// Asking the host, or the C library.
 pub(crate) mod ask {
     use super::*;
+
+    /// Runs one of the host's functions.
+    #[inline]
+    fn asking<R>(work: impl FnOnce() -> R) -> R {
+        let before = IS_ASKING.replace(true);
+        let done = work();
+        IS_ASKING.set(before);
+        done
+    }
 
     /// The host's functions; `None` if the C library is asked, as it is from now on if nobody was asked before.
     #[inline]
@@ -116,7 +136,7 @@ pub(crate) mod ask {
         match host() {
             // SAFETY: the caller's promise.
             None => unsafe { System.alloc(layout) },
-            Some(host) => (host.alloc)(host.context, layout.size(), layout.align()).cast(),
+            Some(host) => asking(|| (host.alloc)(host.context, layout.size(), layout.align())).cast(),
         }
     }
 
@@ -128,7 +148,7 @@ pub(crate) mod ask {
         match host() {
             // SAFETY: the caller's promise.
             None => unsafe { System.alloc_zeroed(layout) },
-            Some(host) => (host.alloc_zeroed)(host.context, layout.size(), layout.align()).cast(),
+            Some(host) => asking(|| (host.alloc_zeroed)(host.context, layout.size(), layout.align())).cast(),
         }
     }
 
@@ -141,7 +161,8 @@ pub(crate) mod ask {
             // SAFETY: the caller's promise.
             None => unsafe { System.realloc(memory, layout, size) },
             Some(host) => {
-                (host.realloc)(host.context, memory.cast(), layout.size(), layout.align(), size).cast()
+                asking(|| (host.realloc)(host.context, memory.cast(), layout.size(), layout.align(), size))
+                    .cast()
             }
         }
     }
@@ -154,7 +175,9 @@ pub(crate) mod ask {
         match host() {
             // SAFETY: the caller's promise.
             None => unsafe { System.dealloc(memory, layout) },
-            Some(host) => (host.free)(host.context, memory.cast(), layout.size(), layout.align()),
+            Some(host) => {
+                asking(|| (host.free)(host.context, memory.cast(), layout.size(), layout.align()));
+            }
         }
     }
 }
@@ -171,6 +194,10 @@ static ALLOCATOR: Dispatch = Dispatch;
 unsafe impl GlobalAlloc for Dispatch {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if is_asking() {
+            // The host's functions have called the library: what it needs to refuse that is not asked of them again.
+            return reserve::lend(layout);
+        }
         // SAFETY: the caller's promise.
         let memory = unsafe { ask::alloc(layout) };
         if memory.is_null() { reserve::lend(layout) } else { memory }
@@ -178,10 +205,12 @@ unsafe impl GlobalAlloc for Dispatch {
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promise.
-        let memory = unsafe { ask::alloc_zeroed(layout) };
-        if !memory.is_null() {
-            return memory;
+        if !is_asking() {
+            // SAFETY: the caller's promise.
+            let memory = unsafe { ask::alloc_zeroed(layout) };
+            if !memory.is_null() {
+                return memory;
+            }
         }
         let lent = reserve::lend(layout);
         if !lent.is_null() {
@@ -193,7 +222,7 @@ unsafe impl GlobalAlloc for Dispatch {
 
     #[inline]
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        if !(reserve::has_lent() && reserve::is_lent(memory)) {
+        if !(is_asking() || reserve::has_lent() && reserve::is_lent(memory)) {
             // SAFETY: the caller's promise; the memory is not lent.
             let moved = unsafe { ask::realloc(memory, layout, size) };
             if !moved.is_null() {

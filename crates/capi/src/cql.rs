@@ -1,8 +1,8 @@
 //! The machine that turns a file into CQL text.
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Budget, Bytes, Detail, Error, Result, Step};
-use marquetry_scylla::bridge::{InsertWriter, MappedBatch, Mapping, MappingOptions, Nulls};
+use marquetry_base::{Budget, Bytes, Detail, Error, Price, Result, Step, release_all};
+use marquetry_scylla::bridge::{Assembling, InsertWriter, MappedBatch, Mapping, MappingOptions, Nulls};
 use marquetry_scylla::cql::{KeySpec, Name, TableName};
 
 use crate::abi::{marquetry_bytes, marquetry_cql_options, marquetry_reader_options, marquetry_status};
@@ -14,8 +14,11 @@ use crate::machine::{Product, Work, make, with_machine};
 use crate::reader::{Reader, Wanted};
 use crate::{arguments, reserve};
 
-/// Bytes of text that a step prints: after them it ends with the statement.
+/// Bytes of text that a step prints: after them it ends with the statement. With a small budget there are fewer.
 const TEXT_BYTES: usize = 16 << 10;
+const TEXT_BYTES_LEAST: usize = 1 << 10;
+/// The price of text, and of a row and of a column that is looked up before.
+const TEXT_PRICE: Price = Price { kib: 4 << 10, kilovalue: 300 << 10 };
 
 /// Prints a table's definition, then its rows.
 pub(crate) struct Cql {
@@ -23,8 +26,13 @@ pub(crate) struct Cql {
     inserts: InsertWriter<Mapping>,
     /// The statements that create the table, until they are handed out.
     definition: Option<Bytes>,
+    /// The batch that is being made ready for printing, and the one that is printed.
+    assembling: Option<Assembling>,
     batch: Option<MappedBatch>,
     next: usize,
+    /// What was printed, and what it was made of, until both are released.
+    used: Option<MappedBatch>,
+    used_leaves: Option<Assembling>,
     /// Rows before the batch.
     rows: u64,
     has_rows: bool,
@@ -76,7 +84,18 @@ impl Cql {
             wanted.options.keep_dictionaries = true;
             let reader = Reader::new(&metadata.file, wanted)?;
             let inserts = InsertWriter::new(mapping);
-            Ok(Cql { reader, inserts, definition, batch: None, next: 0, rows: 0, has_rows: !only_schema })
+            Ok(Cql {
+                reader,
+                inserts,
+                definition,
+                assembling: None,
+                batch: None,
+                next: 0,
+                used: None,
+                used_leaves: None,
+                rows: 0,
+                has_rows: !only_schema,
+            })
         })
     }
 
@@ -87,7 +106,37 @@ impl Cql {
         if !self.has_rows {
             return Ok(Step::Done);
         }
-        let Some(batch) = &self.batch else {
+        if (self.used.is_some() || self.used_leaves.is_some())
+            && (!release_all(&mut [&mut self.used, &mut self.used_leaves], budget) || budget.is_spent())
+        {
+            return Ok(Step::Yield);
+        }
+        let Some(batch) = &self.batch else { return self.make_ready(budget) };
+        let bytes_max = budget.bytes_left(TEXT_PRICE).clamp(TEXT_BYTES_LEAST, TEXT_BYTES);
+        if bytes_max < TEXT_BYTES && budget.spent() > 0 {
+            // The next step has more.
+            return Ok(Step::Yield);
+        }
+        let mut text = Vec::new();
+        let written = reserve::section(|| {
+            self.inserts.write(batch, self.next..batch.rows(), self.rows, &mut text, bytes_max)
+        })?;
+        if written.next_row <= self.next && self.next < batch.rows() {
+            return Err(Error::internal("a writer of statements makes no progress"));
+        }
+        budget.charge(TEXT_PRICE, text.len(), written.next_row - self.next);
+        budget.charge(TEXT_PRICE, 0, self.inserts.mapping().columns().len());
+        self.next = written.next_row;
+        if self.next >= batch.rows() {
+            self.rows += u64_of(batch.rows());
+            self.used = self.batch.take();
+        }
+        Ok(if text.is_empty() { Step::Yield } else { Step::Ready(Bytes::from(text)) })
+    }
+
+    /// Reads a batch, and makes it ready for printing.
+    fn make_ready(&mut self, budget: &mut Budget<'_>) -> Result<Step<Bytes>> {
+        if self.assembling.is_none() {
             let batch = match self.reader.step(budget)? {
                 Step::Ready(batch) => batch,
                 Step::Need(demand) => return Ok(Step::Need(demand)),
@@ -95,23 +144,25 @@ impl Cql {
                 Step::Yield => return Ok(Step::Yield),
                 Step::Done => return Ok(Step::Done),
             };
-            self.batch = Some(reserve::section(|| self.inserts.mapping().assemble(batch))?);
-            self.next = 0;
-            return Ok(Step::Yield);
-        };
-        let mut text = Vec::new();
-        let written = reserve::section(|| {
-            self.inserts.write(batch, self.next..batch.rows(), self.rows, &mut text, TEXT_BYTES)
-        })?;
-        if written.next_row <= self.next && self.next < batch.rows() {
-            return Err(Error::internal("a writer of statements makes no progress"));
+            self.assembling = Some(reserve::section(|| self.inserts.mapping().assembling(batch)));
+            if budget.is_spent() {
+                return Ok(Step::Yield);
+            }
         }
-        self.next = written.next_row;
-        if self.next >= batch.rows() {
-            self.rows += u64_of(batch.rows());
-            self.batch = None;
+        if let Some(assembling) = &mut self.assembling {
+            let mapping = self.inserts.mapping();
+            self.batch = reserve::section(|| mapping.step_assembling(assembling, budget))?;
+            if self.batch.is_some() {
+                self.next = 0;
+                self.used_leaves = self.assembling.take();
+            }
         }
-        Ok(if text.is_empty() { Step::Yield } else { Step::Ready(Bytes::from(text)) })
+        Ok(Step::Yield)
+    }
+
+    pub(crate) fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        let Cql { reader, definition, assembling, batch, used, used_leaves, .. } = self;
+        release_all(&mut [definition, assembling, batch, used, used_leaves, reader], budget)
     }
 }
 

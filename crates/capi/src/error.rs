@@ -1,8 +1,11 @@
 //! Errors: kind, place, text.
 
+use core::ptr::without_provenance_mut;
+
 use marquetry_base::{Detail, Error, ErrorKind, Result};
 
 use crate::abi::{marquetry_error_info, marquetry_error_kind, marquetry_status};
+use crate::allocator::is_asking;
 use crate::arguments;
 use crate::handles::{self, Kind, create, marquetry_error};
 use crate::text::{Text, no_text};
@@ -22,13 +25,15 @@ impl Kind for Failure {
     const NAME: &'static str = "an error";
 }
 
-/// The error that there is no memory for an error. Its handle is the address of this, which is never freed.
-static OUT_OF_MEMORY: u8 = 0;
-const NO_MEMORY: &str = "out of memory\0";
-
-fn out_of_memory() -> *mut marquetry_error {
-    (&raw const OUT_OF_MEMORY).cast_mut().cast()
-}
+/// Errors that need no memory. Their handles are numbers of no handle in the table.
+const FIXED: [(usize, marquetry_error_kind, &str); 2] = [
+    (OUT_OF_MEMORY, marquetry_error_kind::OutOfMemory, "out of memory\0"),
+    (ASKING, marquetry_error_kind::Misuse, "a call of the library from a function of its allocator\0"),
+];
+/// There is no memory for an error.
+const OUT_OF_MEMORY: usize = 2;
+/// The allocator must not be asked for memory.
+const ASKING: usize = 4;
 
 fn kind_of(error: &Error) -> marquetry_error_kind {
     match (error.kind(), error.detail()) {
@@ -44,16 +49,16 @@ fn kind_of(error: &Error) -> marquetry_error_kind {
 }
 
 impl Failure {
-    fn new(error: &Error) -> Failure {
+    fn new(error: &Error) -> Result<Failure> {
         let place = error.place();
         let number = |at: Option<u64>| at.and_then(|at| i64::try_from(at).ok()).unwrap_or(-1);
-        Failure {
+        Ok(Failure {
             kind: kind_of(error),
-            message: Text::new(error.message()),
-            display: Text::new(&error.to_string()),
-            column: place.column.as_deref().map(Text::new),
+            message: Text::new(error.message())?,
+            display: Text::new(&error.to_string())?,
+            column: place.column.as_deref().map(Text::new).transpose()?,
             numbers: [place.row_group, place.page, place.row, place.offset].map(number),
-        }
+        })
     }
 }
 
@@ -63,9 +68,10 @@ pub(crate) fn answer<T: Answer>(done: Result<T>, out: *mut *mut marquetry_error)
         Ok(done) => done.status(),
         Err(error) => {
             if !out.is_null() {
-                let made = handles::call(|| create(Failure::new(&error)));
+                let fixed = if is_asking() { ASKING } else { OUT_OF_MEMORY };
+                let made = handles::call(|| create(Failure::new(&error)?));
                 // SAFETY: the host promises that it is NULL or that a pointer can be written there.
-                unsafe { out.write(made.unwrap_or_else(|_| out_of_memory())) };
+                unsafe { out.write(made.unwrap_or_else(|_| without_provenance_mut(fixed))) };
             }
             marquetry_status::Error
         }
@@ -98,12 +104,11 @@ pub extern "C" fn marquetry_error_get(
     error: *const marquetry_error,
     info: *mut marquetry_error_info,
 ) -> marquetry_status {
-    if error.cast_mut() == out_of_memory() {
-        let text =
-            crate::abi::marquetry_text { data: NO_MEMORY.as_ptr().cast(), length: NO_MEMORY.len() - 1 };
+    if let Some(&(_, kind, text)) = FIXED.iter().find(|(number, ..)| *number == error.addr()) {
+        let text = crate::abi::marquetry_text { data: text.as_ptr().cast(), length: text.len() - 1 };
         let nowhere = marquetry_error_info {
             struct_size: 0,
-            kind: marquetry_error_kind::OutOfMemory,
+            kind,
             message: text,
             display: text,
             column: no_text(),
@@ -138,7 +143,7 @@ pub extern "C" fn marquetry_error_get(
 /// Frees an error. `error`: in, owned; NULL does nothing.
 #[unsafe(no_mangle)]
 pub extern "C" fn marquetry_error_free(error: *mut marquetry_error) -> marquetry_status {
-    if error == out_of_memory() {
+    if FIXED.iter().any(|(number, ..)| *number == error.addr()) {
         return marquetry_status::Ok;
     }
     answer(handles::call(|| handles::free::<Failure>(error)), core::ptr::null_mut())

@@ -1,18 +1,20 @@
 //! Handles: numbers in the shape of pointers, and the table of what they mean.
 //!
-//! A slot of the table has 64 bytes, so that the lowest six bits of a handle are free: they count how often the slot was used. A slot whose
-//! handle was freed is used again last, so an old handle is taken for a new one only after 64 times as many handles as there are free slots.
+//! From the highest bit: 1, which no address of a program has; how often the slot of the table was used; the slot's number; and 1, which no pointer that is
+//! aligned has. A slot whose handle was freed is used again last: with 64 bits, an old handle is taken for a new one only after 2³¹ times as many handles as
+//! there are free slots, which no process lives to see.
 
 use core::cell::UnsafeCell;
-use core::ptr::null_mut;
+use core::ptr::{null_mut, without_provenance_mut};
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
-use std::alloc::{Layout, alloc_zeroed};
+use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Error, Result};
 
+use crate::allocator::is_asking;
 use crate::reserve;
 
 /// A machine: something that reads or writes in steps. Owned by the host: `marquetry_machine_free`.
@@ -41,12 +43,20 @@ const BUSY: u64 = 2;
 const POISONED: u64 = 3;
 const KIND_SHIFT: u32 = 8;
 const TURN_SHIFT: u32 = 16;
-/// Bits of a handle that count the uses of its slot.
-const TURN_MASK: u64 = 63;
+/// Bits of a handle that are its slot's number, after the lowest.
+const SLOT_BITS: usize = if HANDLE_BITS == 64 { 31 } else { 20 };
+/// Bits of a handle that count the uses of its slot, between those of its number and the highest.
+const TURN_BITS: usize = HANDLE_BITS - SLOT_BITS - 2;
+const TURN_MASK: u64 = (1 << TURN_BITS) - 1;
+const HANDLE_BITS: usize = 8 * size_of::<usize>();
+const HIGHEST: usize = 1 << (HANDLE_BITS - 1);
 
+/// Slots do not share lines of the cache: threads use them at the same time.
 #[repr(C, align(64))]
 struct Slot {
     state: AtomicU64,
+    /// Its number in the table, which does not change.
+    number: usize,
     /// What the handle leads to: a box of the kind's type. Whoever made the slot busy has it alone.
     inner: UnsafeCell<*mut ()>,
     /// The next free slot. Behind the table's lock.
@@ -54,8 +64,11 @@ struct Slot {
 }
 
 /// Slots of the first block; each following block has twice as many.
-const FIRST_SLOTS: usize = 64;
-const BLOCKS: usize = 24;
+const FIRST_SLOTS: usize = 1 << FIRST_BITS;
+const FIRST_BITS: usize = 6;
+/// As many as there are numbers of slots.
+const BLOCKS: usize = SLOT_BITS - FIRST_BITS;
+const _: () = assert!(((FIRST_SLOTS << BLOCKS) - FIRST_SLOTS) >> SLOT_BITS == 0);
 
 /// The blocks of slots, which are never freed: so a handle can be looked at whatever it is.
 static TABLE: [AtomicPtr<Slot>; BLOCKS] = [const { AtomicPtr::new(null_mut()) }; BLOCKS];
@@ -71,10 +84,69 @@ struct Pool {
 // SAFETY: the pointers lead to slots, which are never freed; their `next` is used behind the lock only.
 unsafe impl Send for Pool {}
 
+/// A slot to use.
+fn take() -> Result<&'static Slot> {
+    loop {
+        let blocks = {
+            let mut pool = pool();
+            match pool.take() {
+                Some(slot) => return Ok(slot),
+                None => pool.blocks,
+            }
+        };
+        grow(blocks)?;
+    }
+}
+
+fn pool() -> MutexGuard<'static, Pool> {
+    POOL.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Adds a block of slots to as many as there are. The pool is not locked while the allocator is asked: another thread may be faster.
+fn grow(blocks: usize) -> Result<()> {
+    let place = TABLE.get(blocks).ok_or_else(|| Error::too_large("more handles than there can be"))?;
+    let slots = FIRST_SLOTS << blocks;
+    let bytes = slots.saturating_mul(size_of::<Slot>());
+    let layout = Layout::array::<Slot>(slots).map_err(|_| Error::out_of_memory(bytes))?;
+    // SAFETY: the layout is not empty. Zero is a slot that is free and leads nowhere.
+    let block: *mut Slot = unsafe { alloc_zeroed(layout) }.cast();
+    if block.is_null() {
+        return Err(Error::out_of_memory(bytes));
+    }
+    if let Err(error) = reserve::kept(()) {
+        // SAFETY: from above, with this layout. The table is never freed: nothing of it may be lent.
+        unsafe { dealloc(block.cast(), layout) };
+        return Err(error);
+    }
+    for at in 0..slots {
+        // SAFETY: within the block, which nobody else has yet.
+        unsafe { (*block.add(at)).number = first_of(blocks) + at };
+    }
+    let mut pool = pool();
+    if pool.blocks > blocks {
+        drop(pool);
+        // SAFETY: from above, with this layout, and nobody else has it.
+        unsafe { dealloc(block.cast(), layout) };
+        return Ok(());
+    }
+    pool.blocks += 1;
+    place.store(block, Ordering::Release);
+    for at in 0..slots {
+        // SAFETY: within the block, which is never freed.
+        pool.give(unsafe { &*block.add(at) });
+    }
+    Ok(())
+}
+
+/// The number of a block's first slot.
+fn first_of(block: usize) -> usize {
+    (FIRST_SLOTS << block) - FIRST_SLOTS
+}
+
 impl Pool {
-    fn take(&mut self) -> Result<&'static Slot> {
+    fn take(&mut self) -> Option<&'static Slot> {
         if self.first.is_null() {
-            self.grow()?;
+            return None;
         }
         // SAFETY: a slot of the queue, which is in a block that is never freed; the lock is held.
         let slot: &'static Slot = unsafe { &*self.first };
@@ -83,7 +155,7 @@ impl Pool {
         if self.first.is_null() {
             self.last = core::ptr::null();
         }
-        Ok(slot)
+        Some(slot)
     }
 
     fn give(&mut self, slot: &'static Slot) {
@@ -98,43 +170,29 @@ impl Pool {
         }
         self.last = address;
     }
+}
 
-    fn grow(&mut self) -> Result<()> {
-        let place =
-            TABLE.get(self.blocks).ok_or_else(|| Error::too_large("more handles than there can be"))?;
-        let slots = FIRST_SLOTS << self.blocks;
-        let bytes = slots * size_of::<Slot>();
-        let layout = Layout::array::<Slot>(slots).map_err(|_| Error::out_of_memory(bytes))?;
-        // SAFETY: the layout is not empty. Zero is a slot that is free and leads nowhere.
-        let block: *mut Slot = unsafe { alloc_zeroed(layout) }.cast();
-        if block.is_null() {
-            return Err(Error::out_of_memory(bytes));
-        }
-        self.blocks += 1;
-        place.store(block, Ordering::Release);
-        for at in 0..slots {
-            // SAFETY: within the block, which is never freed.
-            self.give(unsafe { &*block.add(at) });
-        }
-        Ok(())
-    }
+/// The handle of a slot that was used so many times before.
+fn handle_of(slot: &Slot, turn: u64) -> usize {
+    let turn = usize::try_from(turn & TURN_MASK).unwrap_or(0);
+    HIGHEST | turn << (SLOT_BITS + 1) | slot.number << 1 | 1
 }
 
 /// The slot that a handle leads to, if it is in the table, and the bits that count.
-fn slot_of(address: usize) -> Option<(&'static Slot, u64)> {
-    for (number, place) in TABLE.iter().enumerate() {
-        let block = place.load(Ordering::Acquire);
-        if block.is_null() {
-            return None;
-        }
-        let Some(distance) = address.checked_sub(block.addr()) else { continue };
-        let at = distance / size_of::<Slot>();
-        if at < FIRST_SLOTS << number {
-            // SAFETY: within the block, which is never freed and is shared only as `&Slot`.
-            return Some((unsafe { &*block.add(at) }, u64_of(distance % size_of::<Slot>())));
-        }
+fn slot_of(handle: usize) -> Option<(&'static Slot, u64)> {
+    if handle & HIGHEST == 0 || handle & 1 == 0 {
+        return None;
     }
-    None
+    let number = handle >> 1 & ((1 << SLOT_BITS) - 1);
+    let block = (number / FIRST_SLOTS + 1).ilog2();
+    let block = usize::try_from(block).ok()?;
+    let slots = TABLE.get(block)?.load(Ordering::Acquire);
+    if slots.is_null() {
+        return None;
+    }
+    // SAFETY: the block has the numbers from its first one on, twice as many as the block before; it is never freed, and is shared only as `&Slot`.
+    let slot = unsafe { &*slots.add(number - first_of(block)) };
+    Some((slot, u64_of(handle >> (SLOT_BITS + 1)) & TURN_MASK))
 }
 
 /// A box, or the error that its memory was refused.
@@ -157,8 +215,7 @@ pub(crate) fn boxed<T>(value: T) -> Result<Box<T>> {
 /// A new handle.
 pub(crate) fn create<K: Kind>(value: K) -> Result<*mut K::Handle> {
     let inner = Box::into_raw(boxed(value)?);
-    let slot = POOL.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let slot = match slot {
+    let slot = match take() {
         Ok(slot) => slot,
         Err(error) => {
             // SAFETY: from `into_raw` above.
@@ -170,9 +227,7 @@ pub(crate) fn create<K: Kind>(value: K) -> Result<*mut K::Handle> {
     unsafe { *slot.inner.get() = inner.cast() };
     let turn = slot.state.load(Ordering::Relaxed) >> TURN_SHIFT;
     slot.state.store(turn << TURN_SHIFT | K::NUMBER << KIND_SHIFT | IDLE, Ordering::Release);
-    let address: *const Slot = slot;
-    let offset = usize::try_from(turn & TURN_MASK).unwrap_or(0);
-    let handle = address.cast::<u8>().wrapping_add(offset).cast::<K::Handle>().cast_mut();
+    let handle = without_provenance_mut(handle_of(slot, turn));
     if let Err(error) = reserve::kept(()) {
         free::<K>(handle)?;
         return Err(error);
@@ -265,7 +320,7 @@ pub(crate) fn free<K: Kind>(handle: *mut K::Handle) -> Result<()> {
         guarded(|| drop(unsafe { Box::from_raw(inner) }))
     };
     slot.state.store(turn << TURN_SHIFT | FREE, Ordering::Release);
-    POOL.lock().unwrap_or_else(PoisonError::into_inner).give(slot);
+    pool().give(slot);
     freed
 }
 
@@ -281,9 +336,17 @@ pub(crate) fn guarded<R>(work: impl FnOnce() -> R) -> Result<R> {
 }
 
 /// A call that needs no handle, or has begun with one: the reserve for small allocations is there, and whatever the allocator refused in it
-/// is an error.
+/// is an error, of any size: what a host passes in may be large, and so may texts of errors.
 pub(crate) fn call<R>(work: impl FnOnce() -> Result<R>) -> Result<R> {
+    call_of_steps(|| reserve::section(work))
+}
+
+/// The same for calls that work in steps: there, what is large is asked for in a way that may be refused.
+pub(crate) fn call_of_steps<R>(work: impl FnOnce() -> Result<R>) -> Result<R> {
     let _begun = reserve::begin();
+    if is_asking() {
+        return Err(Error::misuse("a call of the library from a function of its allocator"));
+    }
     let done = reserve::fill().and_then(|()| guarded(work)).and_then(|done| done);
     // Made before the call ends: it is small, and may be refused as well.
     match reserve::refused() {
@@ -339,7 +402,8 @@ mod tests {
     #[test]
     fn a_slot_that_is_used_again_has_another_handle() {
         let mut before = std::collections::BTreeSet::new();
-        for _ in 0..1000 {
+        // Many times the 64 slots of the first block.
+        for _ in 0..64 * 200 {
             let handle = create(Fragile2).unwrap();
             assert!(before.insert(handle.addr()));
             free::<Fragile2>(handle).unwrap();

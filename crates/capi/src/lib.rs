@@ -38,6 +38,7 @@
 pub mod abi;
 pub mod allocator;
 mod arguments;
+mod arrays;
 pub mod bytes;
 pub mod cql;
 pub mod error;

@@ -12,8 +12,8 @@ use crate::bytes::{Lent, hand_over, marquetry_release};
 use crate::cql::Cql;
 use crate::error::answer;
 use crate::footer::Metadata;
-use crate::handles::{self, Kind, call, create, marquetry_error, marquetry_machine};
-use crate::reader::BatchesMachine;
+use crate::handles::{self, Kind, call, call_of_steps, create, marquetry_error, marquetry_machine};
+use crate::reader::{BatchesMachine, Converted};
 use crate::records::Events;
 use crate::sstable::Sstable;
 use crate::writer::Writer;
@@ -36,9 +36,11 @@ pub(crate) enum Work {
 /// What a step made, and the host has not taken yet.
 pub(crate) enum Product {
     Metadata(Metadata),
-    Batch(marquetry_parquet::batch::Batch),
-    /// Events stay in the machine, until its next step.
-    Events,
+    Batch(Converted),
+    /// Events stay in the machine, until the step after they were fetched.
+    Events {
+        are_fetched: bool,
+    },
     /// Room for what is fed.
     Room,
     Text(Bytes),
@@ -75,22 +77,25 @@ pub(crate) fn make(
     answer(made, error)
 }
 
-/// Does something with a machine, unless it has failed. Errors that are not the host's own are the machine's from then on.
+/// Does something with a machine, unless it is being released or has failed. Errors that are not the host's own are the machine's from then on.
 pub(crate) fn with_machine<R>(
     machine: *const marquetry_machine,
     work: impl FnOnce(&mut Machine) -> Result<R>,
 ) -> Result<R> {
-    call(|| {
-        handles::with::<Machine, _>(machine, |machine| {
-            if let Some(error) = &machine.failed {
-                return Err(error.clone());
-            }
-            let done = work(machine);
-            if let Some(bytes) = reserve::refused() {
-                machine.failed = Some(Error::out_of_memory(bytes));
-            }
-            done
-        })
+    call(|| on(machine, work))
+}
+
+fn on<R>(machine: *const marquetry_machine, work: impl FnOnce(&mut Machine) -> Result<R>) -> Result<R> {
+    handles::with::<Machine, _>(machine, |machine| {
+        machine.check_not_released()?;
+        if let Some(error) = &machine.failed {
+            return Err(error.clone());
+        }
+        let done = work(machine);
+        if let Some(bytes) = reserve::refused() {
+            machine.failed = Some(Error::out_of_memory(bytes));
+        }
+        done
     })
 }
 
@@ -101,15 +106,21 @@ impl Machine {
         Err(error)
     }
 
-    fn step(&mut self, budget: &mut Budget<'_>) -> Result<marquetry_status> {
-        if self.is_released {
-            return Err(Error::misuse("a step of a machine that is being released"));
+    fn check_not_released(&self) -> Result<()> {
+        match self.is_released {
+            false => Ok(()),
+            true => Err(Error::misuse(
+                "a machine that is being released: it can only be released further, or freed",
+            )),
         }
+    }
+
+    fn step(&mut self, budget: &mut Budget<'_>) -> Result<marquetry_status> {
         if self.append.is_some() {
             return Ok(marquetry_status::Append);
         }
         match self.product {
-            Some(Product::Events | Product::Room) => self.product = None,
+            Some(Product::Events { are_fetched: true } | Product::Room) => self.product = None,
             Some(_) => return Ok(marquetry_status::Ready),
             None => {}
         }
@@ -119,7 +130,9 @@ impl Machine {
                 reader.step(budget).map(|step| step.map(|it| Product::Metadata(Metadata::new(it))))
             }
             Work::Batches(reader) => reader.step(budget).map(|step| step.map(Product::Batch)),
-            Work::Events(events) => events.step(budget).map(|step| step.map(|()| Product::Events)),
+            Work::Events(events) => {
+                events.step(budget).map(|step| step.map(|()| Product::Events { are_fetched: false }))
+            }
             Work::Writer(writer) => writer.step(budget).map(|step| step.map(|()| Product::Room)),
             Work::Cql(cql) => cql.step(budget).map(|step| step.map(Product::Text)),
             Work::Sstable(sstable) => sstable.step(budget).map(|step| step.map(Product::Batch)),
@@ -190,19 +203,27 @@ impl Machine {
 
     fn release(&mut self, budget: &mut Budget<'_>) -> marquetry_status {
         self.is_released = true;
-        let is_done = match (&mut self.product, &mut self.work) {
-            (Some(Product::Batch(batch)), _) => {
-                if batch.release(budget) {
-                    self.product = None;
-                }
-                false
-            }
-            (_, Work::Footer(reader)) => reader.release(budget),
-            (_, Work::Batches(reader)) => reader.release(budget),
-            (_, Work::Events(events)) => events.reader.release(budget),
-            (_, Work::Cql(cql)) => cql.reader.release(budget),
-            (_, Work::Sstable(sstable)) => sstable.reader.release(budget),
-            (_, Work::Writer(_)) => true,
+        self.wants = Vec::new();
+        let (product, is_done) = match &mut self.product {
+            Some(Product::Batch(batch)) => (true, batch.release(budget)),
+            Some(Product::Metadata(metadata)) => (true, metadata.file.release(budget)),
+            Some(Product::Text(text)) => (true, text.release(budget)),
+            Some(Product::Events { .. } | Product::Room) | None => (false, true),
+        };
+        if is_done {
+            self.product = None;
+        }
+        // A step releases one thing after the other, as far as the budget goes.
+        if !is_done || (product && budget.is_spent()) || !self.append.release(budget) {
+            return marquetry_status::Yield;
+        }
+        let is_done = match &mut self.work {
+            Work::Footer(reader) => reader.release(budget),
+            Work::Batches(reader) => reader.release(budget),
+            Work::Events(events) => events.release(budget),
+            Work::Cql(cql) => cql.release(budget),
+            Work::Writer(writer) => writer.release(budget),
+            Work::Sstable(sstable) => sstable.release(budget),
         };
         if is_done { marquetry_status::Done } else { marquetry_status::Yield }
     }
@@ -227,7 +248,7 @@ pub(crate) fn with_budget<R>(
 /// Works until there is an answer or the budget is spent.
 ///
 /// After `ERROR` the machine stays failed and answers with the same error again, unless the error is of kind `MISUSE` and about this call alone.
-/// What a step made and nobody took (a batch, bytes to append, text, metadata) is answered again.
+/// What a step made and nobody took (a batch, bytes to append, text, metadata, events that were not fetched) is answered again.
 ///
 /// * `machine`: in, borrowed.
 /// * `budget`: in, borrowed; NULL: the default.
@@ -238,7 +259,8 @@ pub extern "C" fn marquetry_step(
     budget: *const marquetry_budget,
     error: *mut *mut marquetry_error,
 ) -> marquetry_status {
-    answer(with_machine(machine, |machine| with_budget(budget, |budget| machine.step(budget))), error)
+    let done = call_of_steps(|| on(machine, |machine| with_budget(budget, |budget| machine.step(budget))));
+    answer(done, error)
 }
 
 /// What the machine wants, after `NEED`: the most urgent first. One that is `NOW` or `LENGTH` must be supplied before it can go on.
@@ -331,7 +353,10 @@ pub extern "C" fn marquetry_machine_error(
 ) -> marquetry_status {
     let failed = call(|| {
         arguments::put(error, core::ptr::null_mut())?;
-        handles::with::<Machine, _>(machine, |machine| Ok(machine.failed.clone()))
+        handles::with::<Machine, _>(machine, |machine| {
+            machine.check_not_released()?;
+            Ok(machine.failed.clone())
+        })
     });
     match failed {
         Ok(None) => marquetry_status::Ok,

@@ -1,5 +1,6 @@
 //! What a footer says.
 
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use arrow_array::ffi::FFI_ArrowSchema;
@@ -25,8 +26,11 @@ const PATH: u8 = 1;
 const KEY: u8 = 2;
 
 impl Metadata {
-    fn lend(&mut self, what: u8, number: usize, text: impl FnOnce() -> Text) -> marquetry_text {
-        self.texts.entry((what, number)).or_insert_with(text).lent()
+    fn lend(&mut self, what: u8, number: usize, text: &str) -> Result<marquetry_text> {
+        match self.texts.entry((what, number)) {
+            Entry::Occupied(made) => Ok(made.get().lent()),
+            Entry::Vacant(place) => Ok(place.insert(Text::new(text)?).lent()),
+        }
     }
 }
 
@@ -53,7 +57,7 @@ pub extern "C" fn marquetry_metadata_file(
     let done = with(metadata, |metadata| {
         let file = Arc::clone(&metadata.file);
         let created_by = match &file.created_by {
-            Some(text) => metadata.lend(CREATED_BY, 0, || Text::new(text)),
+            Some(text) => metadata.lend(CREATED_BY, 0, text)?,
             None => no_text(),
         };
         let found = marquetry_file_info {
@@ -123,7 +127,7 @@ pub extern "C" fn marquetry_metadata_column(
         };
         let found = marquetry_column_info {
             struct_size: 0,
-            path: metadata.lend(PATH, at, || Text::new(&file.schema.leaf_path(at))),
+            path: metadata.lend(PATH, at, &file.schema.leaf_path(at))?,
             physical_type,
             type_length,
             definition_level_max: leaf.definition_max.into(),
@@ -242,7 +246,7 @@ pub extern "C" fn marquetry_metadata_key_value(
         let file = Arc::clone(&metadata.file);
         let at = index(number, file.key_values.len(), "pair")?;
         let pair: &KeyValue = &file.key_values[at];
-        arguments::put(key, metadata.lend(KEY, at, || Text::new(&pair.key)))?;
+        arguments::put(key, metadata.lend(KEY, at, &pair.key)?)?;
         let bytes = pair.value.as_deref();
         arguments::put(value, bytes.map_or(core::ptr::null(), <[u8]>::as_ptr))?;
         arguments::put(value_length, bytes.map_or(0, <[u8]>::len))

@@ -8,7 +8,7 @@ use arrow_array::{Array as _, RecordBatch, StructArray};
 use arrow_schema::Schema as ArrowSchema;
 use marquetry_arrow::{ArrowOptions, ToArrow};
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Budget, Bytes, Detail, Error, Machine as _, Release, Result, Step};
+use marquetry_base::{Budget, Bytes, Detail, Error, Machine as _, Release, Result, Step, release_all};
 use marquetry_codecs::StandardCodecs;
 use marquetry_parquet::batch::{Batch, Combine, RowSelection};
 use marquetry_parquet::find::{FindOptions, Found, RowFinder};
@@ -60,6 +60,7 @@ impl Reader {
             Some(leaves) => leaves.clone(),
             None => (0..metadata.schema.leaves().len()).collect(),
         };
+        find.ranges.clone_from(&reader.rows);
         // All rows, where only their numbers are given.
         let predicate = predicate.unwrap_or(Predicate::And(Vec::new()));
         let codecs = Arc::clone(&reader.codecs);
@@ -146,9 +147,11 @@ impl Reader {
             (None, None) => Ok(()),
         }
     }
+}
 
-    pub(crate) fn release(&mut self, budget: &mut Budget<'_>) -> bool {
-        self.current.as_mut().is_none_or(|reader| reader.release(budget))
+impl Release for Reader {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        release_all(&mut [&mut self.current, &mut self.finder, &mut self.metadata], budget)
     }
 }
 
@@ -282,6 +285,16 @@ fn unquoted(text: &str) -> Option<(String, &str)> {
 pub(crate) struct BatchesMachine {
     reader: Reader,
     to_arrow: ToArrow,
+    /// The batch that is being converted.
+    converting: Option<Batch>,
+    /// One that was converted and taken: what of it the arrays do not share is released.
+    used: Option<Batch>,
+}
+
+/// A batch in both forms, which share memory.
+pub(crate) struct Converted {
+    batch: Batch,
+    made: Option<RecordBatch>,
 }
 
 impl BatchesMachine {
@@ -289,11 +302,39 @@ impl BatchesMachine {
         let leaves = wanted.options.leaves.clone();
         let options = ArrowOptions::default();
         let to_arrow = reserve::section(|| ToArrow::of_file(metadata, leaves.as_deref(), options))?;
-        Ok(BatchesMachine { reader: Reader::new(metadata, wanted)?, to_arrow })
+        let reader = Reader::new(metadata, wanted)?;
+        Ok(BatchesMachine { reader, to_arrow, converting: None, used: None })
     }
 
-    pub(crate) fn step(&mut self, budget: &mut Budget<'_>) -> Result<Step<Batch>> {
-        self.reader.step(budget)
+    pub(crate) fn step(&mut self, budget: &mut Budget<'_>) -> Result<Step<Converted>> {
+        if self.used.is_some() && (!self.used.release(budget) || budget.is_spent()) {
+            return Ok(Step::Yield);
+        }
+        if self.converting.is_none() {
+            match self.reader.step(budget)? {
+                Step::Ready(batch) => self.converting = Some(batch),
+                Step::Need(demand) => return Ok(Step::Need(demand)),
+                Step::Append(..) => return Err(Error::internal("a reader that writes")),
+                Step::Yield => return Ok(Step::Yield),
+                Step::Done => return Ok(Step::Done),
+            }
+            if budget.is_spent() {
+                return Ok(Step::Yield);
+            }
+        }
+        let Some(batch) = self.converting.take() else { return Err(Error::internal("no batch")) };
+        match reserve::section(|| self.to_arrow.step(&batch, budget))? {
+            Some(made) => Ok(Step::Ready(Converted::new(batch, made))),
+            None => {
+                self.converting = Some(batch);
+                Ok(Step::Yield)
+            }
+        }
+    }
+
+    /// The host has what was made of a batch.
+    pub(crate) fn took(&mut self, converted: Converted) {
+        self.used = Some(converted.into_batch());
     }
 
     pub(crate) fn supply(&mut self, range: Range<u64>, bytes: Bytes) -> Result<()> {
@@ -301,15 +342,34 @@ impl BatchesMachine {
     }
 
     pub(crate) fn release(&mut self, budget: &mut Budget<'_>) -> bool {
-        self.reader.release(budget)
-    }
-
-    pub(crate) fn record_batch(&mut self, batch: &Batch) -> Result<RecordBatch> {
-        reserve::section(|| self.to_arrow.record_batch(batch))
+        release_all(&mut [&mut self.used, &mut self.converting, &mut self.reader], budget)
     }
 
     pub(crate) fn schema(&self) -> &Arc<ArrowSchema> {
         self.to_arrow.schema()
+    }
+}
+
+impl Converted {
+    pub(crate) fn new(batch: Batch, made: RecordBatch) -> Converted {
+        Converted { batch, made: Some(made) }
+    }
+
+    /// What is left when the host has the arrays.
+    pub(crate) fn into_batch(self) -> Batch {
+        self.batch
+    }
+
+    pub(crate) fn record_batch(&self) -> Result<&RecordBatch> {
+        self.made.as_ref().ok_or_else(|| Error::internal("a batch that is being released"))
+    }
+}
+
+impl Release for Converted {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        // What is left is shared by nobody.
+        self.made = None;
+        self.batch.release(budget)
     }
 }
 
@@ -358,8 +418,8 @@ pub extern "C" fn marquetry_reader_schema(
     answer(done, error)
 }
 
-/// Takes a batch, after a reader, of a file or of an SSTable, was `READY`. The array shares the memory that the batch was decoded into, or the bytes that were supplied; only what
-/// Arrow lays out otherwise is copied. This is one piece of work, in proportion to the batch.
+/// Takes a batch, after a reader, of a file or of an SSTable, was `READY`. The array shares the memory that the batch was decoded into, or the bytes that
+/// were supplied; what Arrow lays out otherwise was copied in the steps before. What this costs depends on the number of columns alone.
 ///
 /// * `machine`: in, borrowed.
 /// * `array`: out, owned by the host: its `release`, on any thread. A struct whose fields are the columns.
@@ -375,13 +435,14 @@ pub extern "C" fn marquetry_take_batch(
     error: *mut *mut marquetry_error,
 ) -> marquetry_status {
     let done = with_machine(machine, |machine| {
-        let Some(Product::Batch(batch)) = &machine.product else {
+        let Some(Product::Batch(converted)) = &machine.product else {
             return Err(Error::misuse("there is no batch to take"));
         };
         if array.is_null() {
             return Err(Error::misuse("a batch is to be written to NULL"));
         }
         if !info.is_null() {
+            let batch = &converted.batch;
             let found = marquetry_batch_info {
                 struct_size: 0,
                 row_group: u64_of(batch.row_group),
@@ -390,23 +451,19 @@ pub extern "C" fn marquetry_take_batch(
             };
             arguments::answer(info, found)?;
         }
-        let made = match &mut machine.work {
-            Work::Batches(reader) => reader.record_batch(batch),
-            Work::Sstable(sstable) => sstable.record_batch(batch),
-            _ => Err(Error::internal("a batch of a machine that has none")),
-        };
-        let made = made.and_then(|made| {
-            reserve::section(|| {
-                let schema = if schema.is_null() { None } else { Some(exported(made.schema_ref())?) };
-                Ok((FFI_ArrowArray::new(&StructArray::from(made).to_data()), schema))
-            })
+        let made = converted.record_batch().and_then(|made| {
+            let schema = if schema.is_null() { None } else { Some(exported(made.schema_ref())?) };
+            Ok((FFI_ArrowArray::new(&StructArray::from(made.clone()).to_data()), schema))
         });
         let (made, made_schema) = match made {
-            Ok(made) => made,
+            Ok(made) => reserve::kept(made)?,
             Err(error) => return machine.fail(error),
         };
-        machine.product = None;
-        let made = reserve::kept(made)?;
+        match (machine.product.take(), &mut machine.work) {
+            (Some(Product::Batch(taken)), Work::Batches(reader)) => reader.took(taken),
+            (Some(Product::Batch(taken)), Work::Sstable(sstable)) => sstable.took(taken),
+            _ => {}
+        }
         arguments::put(array, made)?;
         match made_schema {
             Some(made) => arguments::put(schema, made),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Budget, Error, Release, Result, Step};
+use marquetry_base::{Budget, Error, Release, Result, Step, release_all};
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::record::{Program, RecordSink, Records, Value};
 use marquetry_parquet::schema::{NodeKind, Plan};
@@ -52,7 +52,7 @@ impl Events {
                 NodeKind::Leaf { leaf } => i64::try_from(leaf).unwrap_or(-1),
                 NodeKind::Group { .. } => -1,
             };
-            fields.push((Text::new(&schema.path(field.node)), leaf));
+            fields.push((Text::new(&schema.path(field.node))?, leaf));
         }
         let reader = Reader::new(&metadata.file, wanted)?;
         let (records, batch) = (None, None);
@@ -103,7 +103,15 @@ impl Events {
         self.is_last = is_done;
         Ok(if self.sink.0.is_empty() { Step::Yield } else { Step::Ready(()) })
     }
+
+    pub(crate) fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        // What borrows from the batch goes first.
+        self.records = None;
+        release_all(&mut [&mut self.sink.0, &mut self.batch, &mut self.reader], budget)
+    }
 }
+
+impl Release for marquetry_event {}
 
 impl Sink {
     fn add(&mut self, kind: marquetry_event_kind, field: usize) -> Result<&mut marquetry_event> {
@@ -237,10 +245,11 @@ pub extern "C" fn marquetry_records_field(
     answer(done, error)
 }
 
-/// The events that a step has made, after `READY`. They need not end where a record does.
+/// The events that a step has made, after `READY`. They need not end where a record does. Until they are fetched, steps answer `READY` again; the step
+/// after that goes on.
 ///
 /// * `machine`: in, borrowed.
-/// * `events`, `count`: out; the array, and what it points to, is borrowed until the machine's next step or until it is freed.
+/// * `events`, `count`: out; the array, and what it points to, is borrowed until the machine's next step or release, or until it is freed.
 /// * `error`: out, owned by the host; may be NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn marquetry_events(
@@ -250,11 +259,17 @@ pub extern "C" fn marquetry_events(
     error: *mut *mut marquetry_error,
 ) -> marquetry_status {
     let done = with_machine(machine, |machine| {
-        let (Some(Product::Events), Work::Events(found)) = (&machine.product, &machine.work) else {
+        let (Some(Product::Events { are_fetched }), Work::Events(found)) =
+            (&mut machine.product, &machine.work)
+        else {
             return Err(Error::misuse("there are no events"));
         };
-        arguments::put(events, found.sink.0.as_ptr())?;
-        arguments::put(count, found.sink.0.len())
+        if events.is_null() {
+            return Err(Error::misuse("an answer is to be written to NULL"));
+        }
+        arguments::put(count, found.sink.0.len())?;
+        *are_fetched = true;
+        arguments::put(events, found.sink.0.as_ptr())
     });
     answer(done, error)
 }

@@ -16,9 +16,9 @@
 
 use core::cell::Cell;
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use marquetry_base::{Error, Result};
 
@@ -32,29 +32,37 @@ const SMALL_BYTES: usize = 128 << 10;
 /// Bytes that are asked of the C library at a time, at least.
 const BORROWED_BYTES: usize = 256 << 10;
 const BLOCK_ALIGN: usize = 64;
-const BLOCKS: usize = 64;
 
 /// Memory of which parts are lent, from its beginning to its end. It begins anew when nothing of it is lent.
-#[derive(Clone, Copy)]
+///
+/// Of the C library's, this is at the beginning of the memory itself, and links it to the next: so there may be any number of them, and none needs a place of
+/// its own.
 struct Block {
     base: *mut u8,
     size: usize,
+    /// Bytes from the base that are not free: parts that are lent or were, and of the C library's this header.
     used: usize,
+    /// Parts that are lent.
     lent: usize,
+    next: *mut Block,
 }
 
-struct Blocks([Block; BLOCKS]);
+struct Blocks {
+    reserve: Block,
+    /// The C library's, the latest first.
+    borrowed: *mut Block,
+}
 
-// SAFETY: the pointers are to memory that nobody has but whom it is lent to.
+// SAFETY: the pointers are to memory that nobody has but whom it is lent to, and to headers that are used behind the lock alone.
 unsafe impl Send for Blocks {}
 
-const NONE: Block = Block { base: null_mut(), size: 0, used: 0, lent: 0 };
-/// The first is the reserve; the others are the C library's.
-static ALL: Mutex<Blocks> = Mutex::new(Blocks([NONE; BLOCKS]));
+const NONE: Block = Block { base: null_mut(), size: 0, used: 0, lent: 0, next: null_mut() };
+/// No allocator is called while it is locked: neither the host's nor the C library's.
+static ALL: Mutex<Blocks> = Mutex::new(Blocks { reserve: NONE, borrowed: null_mut() });
 /// Parts that are lent.
 static LENT: AtomicUsize = AtomicUsize::new(0);
 /// Whether the reserve is there.
-static IS_THERE: AtomicUsize = AtomicUsize::new(0);
+static IS_THERE: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
     /// Calls that this thread is in, sections of them, and the first request in them that was refused.
@@ -107,34 +115,40 @@ pub(crate) fn kept<T>(made: T) -> Result<T> {
     }
 }
 
+fn all() -> MutexGuard<'static, Blocks> {
+    ALL.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Fills the reserve, if it is not there.
 ///
 /// # Errors
 ///
 /// The allocator refused it.
 pub(crate) fn fill() -> Result<()> {
-    if IS_THERE.load(Ordering::Acquire) == 1 {
+    if IS_THERE.load(Ordering::Acquire) {
         return Ok(());
     }
-    let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
-    let block = &mut all.0[0];
-    if block.base.is_null() {
-        let layout = layout_of(RESERVE_BYTES);
-        // SAFETY: the layout is not empty.
-        let base = unsafe { ask::alloc(layout) };
-        if base.is_null() {
-            // The error may need memory that only the C library has: the lock must not be held.
-            drop(all);
-            return Err(Error::out_of_memory(RESERVE_BYTES));
-        }
-        *block = Block { base, size: RESERVE_BYTES, used: 0, lent: 0 };
-        IS_THERE.store(1, Ordering::Release);
+    let layout = layout_of(RESERVE_BYTES);
+    // SAFETY: the layout is not empty.
+    let base = unsafe { ask::alloc(layout) };
+    if base.is_null() {
+        return Err(Error::out_of_memory(RESERVE_BYTES));
     }
+    let mut all = all();
+    if all.reserve.base.is_null() {
+        all.reserve = Block { base, size: RESERVE_BYTES, ..NONE };
+        IS_THERE.store(true, Ordering::Release);
+        return Ok(());
+    }
+    // Another thread was faster.
+    drop(all);
+    // SAFETY: from above, with this layout; nobody else has it.
+    unsafe { ask::dealloc(base, layout) };
     Ok(())
 }
 
 fn layout_of(size: usize) -> Layout {
-    // Blocks have at most the size of a request, whose layout was valid, rounded up to an alignment.
+    // Blocks have at most the size of a request, whose layout was valid, and a header, rounded up to an alignment.
     Layout::from_size_align(size, BLOCK_ALIGN).unwrap_or(Layout::new::<u64>())
 }
 
@@ -146,39 +160,65 @@ pub(crate) fn lend(layout: Layout) -> *mut u8 {
     if REFUSED.get() == 0 {
         REFUSED.set(layout.size());
     }
-    let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
-    for block in &mut all.0 {
-        let address = part_of(block, layout);
-        if !address.is_null() {
-            LENT.fetch_add(1, Ordering::Release);
-            return address;
-        }
+    let address = all().lend(layout);
+    if !address.is_null() {
+        return address;
     }
-    let Some(block) = all.0[1..].iter_mut().find(|block| block.base.is_null()) else { return null_mut() };
-    let Some(size) = layout.size().checked_add(layout.align() + BLOCK_ALIGN) else { return null_mut() };
+    let header = size_of::<Block>().next_multiple_of(BLOCK_ALIGN);
+    let Some(size) = layout.size().checked_add(layout.align().saturating_add(header)) else {
+        return null_mut();
+    };
     let size = size.max(BORROWED_BYTES);
+    if Layout::from_size_align(size, BLOCK_ALIGN).is_err() {
+        return null_mut();
+    }
     // SAFETY: the layout is not empty.
     let base = unsafe { System.alloc(layout_of(size)) };
     if base.is_null() {
         return null_mut();
     }
-    *block = Block { base, size, used: 0, lent: 0 };
-    let address = part_of(block, layout);
-    LENT.fetch_add(1, Ordering::Release);
-    address
+    let mut all = all();
+    let block: *mut Block = base.cast();
+    // SAFETY: the memory is larger than a header, aligned for one, and nobody else has it.
+    unsafe {
+        block.write(Block { base, size, used: header, lent: 0, next: all.borrowed });
+    }
+    all.borrowed = block;
+    all.lend(layout)
 }
 
-fn part_of(block: &mut Block, layout: Layout) -> *mut u8 {
-    if block.base.is_null() {
-        return null_mut();
-    }
-    let start = (block.base.addr() + block.used).next_multiple_of(layout.align()) - block.base.addr();
-    match start.checked_add(layout.size()) {
-        Some(end) if end <= block.size => {
-            (block.used, block.lent) = (end, block.lent + 1);
-            block.base.wrapping_add(start)
+impl Blocks {
+    /// A part of the reserve, or of what was borrowed last; NULL if neither has room.
+    fn lend(&mut self, layout: Layout) -> *mut u8 {
+        let mut address = self.reserve.part(layout);
+        if address.is_null() && !self.borrowed.is_null() {
+            // SAFETY: a header that `lend` wrote, which is there until `take_back` unlinks it; the lock is held.
+            address = unsafe { &mut *self.borrowed }.part(layout);
         }
-        _ => null_mut(),
+        if !address.is_null() {
+            LENT.fetch_add(1, Ordering::Release);
+        }
+        address
+    }
+}
+
+impl Block {
+    fn part(&mut self, layout: Layout) -> *mut u8 {
+        if self.base.is_null() {
+            return null_mut();
+        }
+        let start = (self.base.addr() + self.used).next_multiple_of(layout.align()) - self.base.addr();
+        match start.checked_add(layout.size()) {
+            Some(end) if end <= self.size => {
+                (self.used, self.lent) = (end, self.lent + 1);
+                self.base.wrapping_add(start)
+            }
+            _ => null_mut(),
+        }
+    }
+
+    fn has(&self, memory: *mut u8) -> bool {
+        !self.base.is_null() && memory.addr().checked_sub(self.base.addr()).is_some_and(|at| at < self.size)
     }
 }
 
@@ -190,28 +230,57 @@ pub(crate) fn has_lent() -> bool {
 
 /// Whether memory is lent.
 pub(crate) fn is_lent(memory: *mut u8) -> bool {
-    let all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
-    all.0.iter().any(|block| has(block, memory))
+    let all = all();
+    if all.reserve.has(memory) {
+        return true;
+    }
+    let mut at = all.borrowed;
+    while !at.is_null() {
+        // SAFETY: a header in the list, which the lock guards.
+        let block = unsafe { &*at };
+        if block.has(memory) {
+            return true;
+        }
+        at = block.next;
+    }
+    false
 }
 
 /// Takes memory back. False if it was not lent.
 pub(crate) fn take_back(memory: *mut u8) -> bool {
-    let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some(at) = all.0.iter().position(|block| has(block, memory)) else { return false };
-    let block = &mut all.0[at];
-    block.lent -= 1;
-    LENT.fetch_sub(1, Ordering::Release);
-    if block.lent == 0 {
-        block.used = 0;
-        if at > 0 {
-            // SAFETY: from `lend`, with this layout; nothing of it is lent.
-            unsafe { System.dealloc(block.base, layout_of(block.size)) };
-            *block = NONE;
+    let mut all = all();
+    if all.reserve.has(memory) {
+        let reserve = &mut all.reserve;
+        reserve.lent -= 1;
+        if reserve.lent == 0 {
+            reserve.used = 0;
         }
+        LENT.fetch_sub(1, Ordering::Release);
+        return true;
     }
-    true
-}
-
-fn has(block: &Block, memory: *mut u8) -> bool {
-    !block.base.is_null() && memory.addr().checked_sub(block.base.addr()).is_some_and(|at| at < block.size)
+    let mut before: *mut Block = null_mut();
+    let mut at = all.borrowed;
+    while !at.is_null() {
+        // SAFETY: a header in the list, which the lock guards.
+        let block = unsafe { &mut *at };
+        if !block.has(memory) {
+            (before, at) = (at, block.next);
+            continue;
+        }
+        block.lent -= 1;
+        LENT.fetch_sub(1, Ordering::Release);
+        if block.lent == 0 {
+            let (base, size, next) = (block.base, block.size, block.next);
+            match before.is_null() {
+                true => all.borrowed = next,
+                // SAFETY: as above; it is another header.
+                false => unsafe { (*before).next = next },
+            }
+            drop(all);
+            // SAFETY: from `lend`, with this layout; nothing of it is lent, and no header leads to it.
+            unsafe { System.dealloc(base, layout_of(size)) };
+        }
+        return true;
+    }
+    false
 }

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
 use arrow_array::ffi::FFI_ArrowSchema;
 use marquetry_arrow::{ArrowOptions, ToArrow};
-use marquetry_base::{Budget, Detail, Error, Machine as _, Object, Result, Step};
+use marquetry_base::{Budget, Detail, Error, Machine as _, Object, Release as _, Result, Step, release_all};
 use marquetry_codecs::StandardCodecs;
 use marquetry_parquet::batch::Batch;
 use marquetry_scylla::bridge::mutations::{SstableOptions, SstableReader};
@@ -17,7 +16,7 @@ use crate::error::answer;
 use crate::footer::limits;
 use crate::handles::{marquetry_error, marquetry_machine};
 use crate::machine::{Work, make, with_machine};
-use crate::reader::exported;
+use crate::reader::{Converted, exported};
 use crate::{arguments, reserve};
 
 /// Reads batches of an SSTable, for Arrow.
@@ -25,6 +24,10 @@ pub(crate) struct Sstable {
     pub(crate) reader: SstableReader,
     /// Made once the schema is known.
     to_arrow: Option<ToArrow>,
+    /// The batch that is being converted.
+    converting: Option<Batch>,
+    /// One that was converted and taken: what of it the arrays do not share is released.
+    used: Option<Batch>,
 }
 
 impl Sstable {
@@ -61,22 +64,55 @@ impl Sstable {
             wanted.table = Some(parsed.map_err(|error| option("table", error.to_string()))?);
         }
         let codecs = Arc::new(StandardCodecs::new(wanted.limits));
-        Ok(Sstable { reader: SstableReader::new(&files, codecs, wanted)?, to_arrow: None })
+        let reader = SstableReader::new(&files, codecs, wanted)?;
+        Ok(Sstable { reader, to_arrow: None, converting: None, used: None })
     }
 
-    pub(crate) fn step(&mut self, budget: &mut Budget<'_>) -> Result<Step<Batch>> {
-        let step = self.reader.step(budget)?;
-        if let (None, Some(schema)) = (&self.to_arrow, self.reader.schema()) {
-            let pairs = self.reader.key_values()?;
-            let made = reserve::section(|| ToArrow::of_table(schema, &pairs, None, ArrowOptions::default()))?;
-            self.to_arrow = Some(made);
+    /// All in a section: the columns of what is read, and of what it is mapped to, grow with `Vec`.
+    pub(crate) fn step(&mut self, budget: &mut Budget<'_>) -> Result<Step<Converted>> {
+        reserve::section(|| self.advance(budget))
+    }
+
+    fn advance(&mut self, budget: &mut Budget<'_>) -> Result<Step<Converted>> {
+        if self.used.is_some() && (!self.used.release(budget) || budget.is_spent()) {
+            return Ok(Step::Yield);
         }
-        Ok(step)
+        if self.converting.is_none() {
+            let step = self.reader.step(budget)?;
+            if let (None, Some(schema)) = (&self.to_arrow, self.reader.schema()) {
+                let pairs = self.reader.key_values()?;
+                self.to_arrow = Some(ToArrow::of_table(schema, &pairs, None, ArrowOptions::default())?);
+            }
+            match step {
+                Step::Ready(batch) => self.converting = Some(batch),
+                Step::Need(demand) => return Ok(Step::Need(demand)),
+                Step::Append(..) => return Err(Error::internal("a reader that writes")),
+                Step::Yield => return Ok(Step::Yield),
+                Step::Done => return Ok(Step::Done),
+            }
+            if budget.is_spent() {
+                return Ok(Step::Yield);
+            }
+        }
+        let (Some(batch), Some(to_arrow)) = (self.converting.take(), &mut self.to_arrow) else {
+            return Err(Error::internal("a batch without a schema"));
+        };
+        match to_arrow.step(&batch, budget)? {
+            Some(made) => Ok(Step::Ready(Converted::new(batch, made))),
+            None => {
+                self.converting = Some(batch);
+                Ok(Step::Yield)
+            }
+        }
     }
 
-    pub(crate) fn record_batch(&mut self, batch: &Batch) -> Result<RecordBatch> {
-        let to_arrow = self.to_arrow.as_mut().ok_or_else(|| Error::internal("a batch without a schema"))?;
-        reserve::section(|| to_arrow.record_batch(batch))
+    /// The host has what was made of a batch.
+    pub(crate) fn took(&mut self, converted: Converted) {
+        self.used = Some(converted.into_batch());
+    }
+
+    pub(crate) fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        release_all(&mut [&mut self.used, &mut self.converting, &mut self.reader], budget)
     }
 }
 

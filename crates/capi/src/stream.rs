@@ -14,7 +14,8 @@ use marquetry_parquet::read::FooterReader;
 
 use crate::abi::{marquetry_reader_options, marquetry_status};
 use crate::error::answer;
-use crate::handles::{boxed, call, guarded, marquetry_error};
+use crate::footer::limits;
+use crate::handles::{boxed, call, call_of_steps, guarded, marquetry_error};
 use crate::machine::FILE;
 use crate::reader::{BatchesMachine, Wanted, exported};
 use crate::text::Text;
@@ -78,8 +79,8 @@ impl Source {
         Ok(())
     }
 
-    fn footer(&self) -> Result<Arc<FileMetaData>> {
-        let mut footer = FooterReader::new(FILE, Limits::DEFAULT);
+    fn footer(&self, limits: Limits) -> Result<Arc<FileMetaData>> {
+        let mut footer = FooterReader::new(FILE, limits);
         footer.supply_length(FILE, self.length)?;
         loop {
             match footer.step(&mut Budget::unlimited())? {
@@ -98,7 +99,11 @@ impl Stream {
     fn read(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             match self.reader.step(&mut Budget::unlimited())? {
-                Step::Ready(batch) => return self.reader.record_batch(&batch).map(Some),
+                Step::Ready(converted) => {
+                    let made = converted.record_batch()?.clone();
+                    self.reader.took(converted);
+                    return Ok(Some(made));
+                }
                 Step::Need(demand) => {
                     let reader = &mut self.reader;
                     self.source.answer(demand, |start, end, bytes| reader.supply(start..end, bytes))?;
@@ -185,7 +190,7 @@ impl Stream {
         if let Some((code, _)) = &self.failed {
             return *code;
         }
-        let done = call(|| {
+        let done = call_of_steps(|| {
             guarded(|| work(&mut *self)).unwrap_or_else(|bug| {
                 self.is_poisoned = true;
                 Err(bug)
@@ -194,7 +199,7 @@ impl Stream {
         let Err(error) = done else { return 0 };
         let code = errno(&error);
         // If there is no memory for the text, there is none.
-        let text = call(|| reserve::kept(Text::new(&error.to_string()))).unwrap_or_default();
+        let text = call(|| Text::new(&error.to_string())).unwrap_or_default();
         self.failed = Some((code, text));
         code
     }
@@ -217,18 +222,19 @@ pub extern "C" fn marquetry_stream_new(
     stream: *mut CStream,
     error: *mut *mut marquetry_error,
 ) -> marquetry_status {
-    let done = call(|| {
+    let done = call_of_steps(|| {
         if stream.is_null() {
             return Err(Error::misuse("a stream is to be written to NULL"));
         }
         let read_at = read_at.ok_or_else(|| Error::misuse("a read_at that is NULL"))?;
         let source = Source { read_at, context, length: file_bytes };
-        let metadata = source.footer()?;
-        let wanted = Wanted::of(&metadata, options)?;
+        let given = arguments::options_or_default(options)?;
+        let metadata = source.footer(limits(given.memory_bytes_max))?;
+        let wanted = reserve::section(|| Wanted::of(&metadata, options))?;
         if wanted.options.keep_dictionaries {
             return Err(Error::option("keep_dictionaries", "a stream has one schema"));
         }
-        let reader = BatchesMachine::new(&metadata, wanted)?;
+        let reader = reserve::section(|| BatchesMachine::new(&metadata, wanted))?;
         let opened = boxed(Stream { source, reader, failed: None, is_poisoned: false })?;
         let opened = Box::into_raw(reserve::kept(opened)?);
         let made = CStream {

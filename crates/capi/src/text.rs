@@ -3,18 +3,27 @@
 use core::ffi::c_char;
 use core::ptr::null;
 
+use marquetry_base::{Error, Result};
+
 use crate::abi::marquetry_text;
+use crate::reserve;
 
 /// A text with a NUL after it.
 #[derive(Debug, Default)]
-pub(crate) struct Text(Box<[u8]>);
+pub(crate) struct Text(Vec<u8>);
 
 impl Text {
-    pub(crate) fn new(text: &str) -> Text {
-        let mut bytes = Vec::with_capacity(text.len() + 1);
+    /// # Errors
+    ///
+    /// The allocator refused the memory for it.
+    pub(crate) fn new(text: &str) -> Result<Text> {
+        let length = text.len().saturating_add(1);
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(length).map_err(|_| Error::out_of_memory(length))?;
         bytes.extend_from_slice(text.as_bytes());
         bytes.push(0);
-        Text(bytes.into())
+        // It is kept: nothing of it may be lent.
+        reserve::kept(Text(bytes))
     }
 
     /// What the host gets, for as long as this is there.

@@ -6,7 +6,7 @@ use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi_and_data_type};
 use arrow_array::{RecordBatch, RecordBatchOptions, StructArray};
 use arrow_schema::{DataType, Schema as ArrowSchema, SchemaRef};
 use marquetry_arrow::FromArrow;
-use marquetry_base::{Budget, Codec, Detail, Error, Machine as _, Result, Step};
+use marquetry_base::{Budget, Codec, Detail, Error, Machine as _, Price, Release, Result, Step};
 use marquetry_codecs::StandardCodecs;
 use marquetry_parquet::format::Compression;
 use marquetry_parquet::write::{
@@ -18,21 +18,20 @@ use crate::error::answer;
 use crate::handles::{marquetry_error, marquetry_machine};
 use crate::machine::{FILE, Work, make, with_machine};
 use crate::reader::leaves_at;
-use crate::{arguments, reserve};
+use crate::{arguments, arrays, reserve};
 
-/// Rows that are converted at a time, and cells: a table of many columns gets fewer rows.
-const ROWS: usize = 8192;
-const CELLS: usize = 64 << 10;
+/// The price of checking an array against its type, which is arrow-rs's own work: text must be UTF-8.
+const CHECK_PRICE: Price = Price { kib: 800, kilovalue: 8 << 10 };
 
 /// Writes what it is fed.
 pub(crate) struct Writer {
     schema: SchemaRef,
     from_arrow: FromArrow,
     writer: FileWriter,
-    /// What was fed, and the rows of it that were converted.
+    /// What was fed, the columns of it that were checked, and then the rows that were converted.
     fed: Option<RecordBatch>,
+    checked: usize,
     converted: usize,
-    slice_rows: usize,
     is_finished: bool,
     trusts: bool,
 }
@@ -40,6 +39,7 @@ pub(crate) struct Writer {
 impl Writer {
     fn new(schema: &FFI_ArrowSchema, options: *const marquetry_writer_options) -> Result<Writer> {
         let given = arguments::options_or_default(options)?;
+        arrays::check_schema(schema)?;
         let schema = reserve::section(|| ArrowSchema::try_from(schema));
         let schema = schema.map_err(|error| Error::misuse(format!("not a schema: {error}")))?;
         let schema = Arc::new(schema);
@@ -87,9 +87,8 @@ impl Writer {
         }
         let codecs = Arc::new(StandardCodecs::default());
         let writer = FileWriter::new(FILE, Arc::clone(from_arrow.schema()), codecs, options)?;
-        let slice_rows = (CELLS / leaves.max(1)).clamp(1, ROWS);
-        let (fed, converted, is_finished) = (None, 0, false);
-        Ok(Writer { schema, from_arrow, writer, fed, converted, slice_rows, is_finished, trusts })
+        let (fed, checked, converted, is_finished) = (None, 0, 0, false);
+        Ok(Writer { schema, from_arrow, writer, fed, checked, converted, is_finished, trusts })
     }
 
     pub(crate) fn step(&mut self, budget: &mut Budget<'_>) -> Result<Step<()>> {
@@ -109,37 +108,53 @@ impl Writer {
                 self.writer.finish();
                 continue;
             };
-            let rows = self.slice_rows.min(fed.num_rows() - self.converted);
-            if rows > 0 {
-                let part = fed.slice(self.converted, rows);
-                let batch = reserve::section(|| self.from_arrow.batches(&part).next());
-                let batch = batch.ok_or_else(|| Error::internal("rows of which nothing comes"))??;
+            if self.checked < fed.num_columns() {
+                let column = fed.column(self.checked).to_data();
+                let name = self.schema.field(self.checked).name();
+                let valid = reserve::section(|| column.validate_full());
+                valid.map_err(|error| refused(&error).at(|place| place.column = Some(name.clone())))?;
+                let bytes = column.get_slice_memory_size().unwrap_or(0);
+                budget.charge(CHECK_PRICE, bytes, column.len());
+                self.checked += 1;
+                if budget.is_spent() {
+                    return Ok(Step::Yield);
+                }
+                continue;
+            }
+            if self.converted < fed.num_rows() {
+                let batch = reserve::section(|| self.from_arrow.part(fed, self.converted, budget))?;
+                // The next step has more.
+                let Some(batch) = batch else { return Ok(Step::Yield) };
                 reserve::kept(())?;
+                let rows = batch.rows;
                 if let Fed::Full(_) = self.writer.feed(batch)? {
                     return Err(Error::internal("a writer that has room, and has none"));
                 }
                 self.converted += rows;
             }
-            if self.converted == fed.num_rows() {
+            if self.converted >= fed.num_rows() {
                 (self.fed, self.converted) = (None, 0);
             }
-            // What was converted is not counted; it was one slice.
-            return Ok(Step::Yield);
+            if budget.is_spent() {
+                return Ok(Step::Yield);
+            }
         }
+    }
+
+    pub(crate) fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        // The host's own release function does it.
+        self.fed = None;
+        self.writer.release(budget)
     }
 
     fn feed(&mut self, array: FFI_ArrowArray) -> Result<()> {
         let fields = self.schema.fields();
+        arrays::check(&array, &DataType::Struct(fields.clone()))?;
         let made = reserve::section(|| {
-            // SAFETY: the host promises an array of the schema that the writer was made with, as Arrow's C Data Interface lays it out.
+            // SAFETY: the host promises an array of the schema that the writer was made with, as Arrow's C Data Interface lays it out. Its shape was
+            // checked; its values are, before anything looks at them, unless the host vouches for them.
             let data = unsafe { from_ffi_and_data_type(array, DataType::Struct(fields.clone())) };
-            let wrong = |error: arrow_schema::ArrowError| {
-                Error::misuse(format!("not an array of the writer's schema: {error}"))
-            };
-            let data = data.map_err(wrong)?;
-            if !self.trusts {
-                data.validate_full().map_err(wrong)?;
-            }
+            let data = data.map_err(|error| refused(&error))?;
             if data.null_count() > 0 {
                 return Err(Error::misuse("rows that are null as a whole"));
             }
@@ -147,12 +162,18 @@ impl Writer {
             let array = StructArray::from(data);
             let options = RecordBatchOptions::new().with_row_count(Some(rows));
             let columns = array.columns().to_vec();
-            RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options).map_err(wrong)
+            RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
+                .map_err(|error| refused(&error))
         })?;
+        self.checked = if self.trusts { made.num_columns() } else { 0 };
         self.fed = Some(reserve::kept(made)?);
         self.converted = 0;
         Ok(())
     }
+}
+
+fn refused(error: &arrow_schema::ArrowError) -> Error {
+    Error::misuse(format!("not an array of the writer's schema: {error}"))
 }
 
 /// How columns are written.
@@ -219,7 +240,9 @@ pub extern "C" fn marquetry_writer_new(
     })
 }
 
-/// Hands rows over. `FULL` means that there is no room yet: then nothing was taken; step, and feed again.
+/// Hands rows over. `FULL` means that there is no room yet: then nothing was taken; step, and feed again. The array's shape is checked at once: its
+/// numbers, and the pointers that must be there. Its values are checked, unless `trust_arrays` is set, and converted by the steps that follow, whose error
+/// then says what is wrong.
 ///
 /// * `machine`: in, borrowed.
 /// * `array`: in; taken (its `release` is then NULL) unless the answer is `FULL` or the call is a misuse of the machine. A struct of the

@@ -131,6 +131,29 @@ fn every_byte_is_the_hosts_and_a_refusal_is_an_error() {
 }
 
 #[test]
+fn what_the_host_passes_in_may_be_large_and_refused() {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = small_file(scratch.path());
+    let Some(compiler) = common::c().into_iter().next() else { return };
+    let program = compiler.compile(&[folder().join("tests/large.c")], &[], scratch.path());
+    let said = common::run(Command::new(&program).arg(&file));
+    let words: Vec<&str> = said.split_whitespace().collect();
+    let [runs, "runs,", refused, "out", "of", "memory"] = words[..] else { panic!("{said}") };
+    let [runs, refused] = [runs, refused].map(|it| it.parse::<u32>().unwrap());
+    assert!(refused > 60 && runs > refused, "{said}");
+}
+
+#[test]
+fn an_allocator_that_calls_the_library_is_a_misuse() {
+    let scratch = tempfile::tempdir().unwrap();
+    for compiler in common::c() {
+        let program = compiler.compile(&[folder().join("tests/inside.c")], &[], scratch.path());
+        let said = common::run(&mut Command::new(&program));
+        assert!(said.ends_with(" calls\n"), "{said}");
+    }
+}
+
+#[test]
 #[ignore = "soak: every request of a read and a write is refused once, and with all that follow"]
 fn every_single_request_may_be_refused() {
     let scratch = tempfile::tempdir().unwrap();
@@ -204,7 +227,37 @@ fn what_is_installed_is_found_by_pkg_config_and_links_both_ways() {
     let file = small_file(scratch.path());
     let prefix = scratch.path().join("prefix");
     let script = folder().join("../../dev/capi.sh");
-    common::run(Command::new(script).arg("install").arg(&prefix).arg(common::built()));
+    let install =
+        |built: &Path| Command::new(&script).arg("install").arg(&prefix).arg(built).output().unwrap();
+    // What tests link has no soname: programs would look for it where it was built.
+    let refused = install(&common::built());
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    let soname =
+        format!("libmarquetry.so.{}.{}", env!("CARGO_PKG_VERSION_MAJOR"), env!("CARGO_PKG_VERSION_MINOR"));
+    assert!(!refused.status.success() && said.contains(&format!("no soname, not {soname}")), "{said}");
+    assert!(!prefix.join("lib").exists(), "nothing is installed");
+    // The same objects, linked as a package of somebody else's might: first with the soname of another version.
+    let built = scratch.path().join("built");
+    std::fs::create_dir(&built).unwrap();
+    std::fs::copy(common::built().join("libmarquetry_c.a"), built.join("libmarquetry_c.a")).unwrap();
+    let link = |soname: &str| {
+        let mut command = Command::new(compiler.name);
+        command.args(["-shared", &format!("-Wl,-soname,{soname}"), "-Wl,--whole-archive"]);
+        command.arg(built.join("libmarquetry_c.a")).args([
+            "-Wl,--no-whole-archive",
+            "-lpthread",
+            "-ldl",
+            "-lm",
+        ]);
+        common::run(command.arg("-o").arg(built.join("libmarquetry_c.so")));
+    };
+    link("libmarquetry.so.7");
+    let refused = install(&built);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(said.contains(&format!("the soname libmarquetry.so.7, not {soname}")), "{said}");
+    link(&soname);
+    let installed = install(&built);
+    assert!(installed.status.success(), "{}", String::from_utf8_lossy(&installed.stderr));
     let made = std::fs::read_to_string(prefix.join("lib/pkgconfig/marquetry.pc")).unwrap();
     assert!(made.contains("Libs: -L${libdir} -lmarquetry\n"), "{made}");
     let program = scratch.path().join("static");
@@ -213,6 +266,14 @@ fn what_is_installed_is_found_by_pkg_config_and_links_both_ways() {
     command.arg(prefix.join("lib/libmarquetry.a")).args(["-lpthread", "-ldl", "-lm", "-o"]).arg(&program);
     common::run(&mut command);
     assert_eq!(common::run(Command::new(&program).arg(&file)), "500 rows\n");
+    let program = scratch.path().join("shared");
+    let mut command = Command::new(compiler.name);
+    command.arg(compiler.standard).arg("-I").arg(prefix.join("include")).arg(example("read.c"));
+    command.arg("-L").arg(prefix.join("lib")).args(["-lmarquetry", "-o"]).arg(&program);
+    common::run(&mut command);
+    let mut found = Command::new(&program);
+    found.env("LD_LIBRARY_PATH", prefix.join("lib")).arg(&file);
+    assert_eq!(common::run(&mut found), "500 rows\n");
 }
 
 /// Memory that is read after it was freed, read before it was written, or lost.

@@ -1,4 +1,4 @@
-//! The fuzz target of the C interface, `dev/fuzz/door.c`: on its kept inputs, and on some thousands that it makes of a seed.
+//! The fuzz target of the C interface, `dev/fuzz/door.c`: on its kept inputs, and on some hundreds that it makes of a seed.
 
 mod common;
 

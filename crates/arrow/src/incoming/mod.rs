@@ -2,6 +2,7 @@
 //!
 //! Nested arrays are split level by level, 8,192 rows at a time.
 
+mod cost;
 mod leaf;
 mod levels;
 mod live;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::SchemaRef;
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Bitmap, Error, Result};
+use marquetry_base::{Bitmap, Budget, Error, Result};
 use marquetry_parquet::batch::{Batch, ColumnBatch, Layout, Values};
 use marquetry_parquet::format::{ARROW_SCHEMA_KEY, KeyValue};
 use marquetry_parquet::schema::Schema;
@@ -92,6 +93,40 @@ impl FromArrow {
             let part = record_batch.slice(start, BATCH_ROWS.min(rows - start));
             self.batch(&part)
         })
+    }
+
+    /// Rows of a record batch from `start` on, which must be one of them: at most 8,192, and as many as the budget pays for, but at least
+    /// one. `None` if something was spent before, and the budget does not pay for all of them any more: the caller continues in
+    /// a step that begins with this.
+    ///
+    /// A row, and a dictionary that the batch before did not have, are converted in one piece.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`FromArrow::batches`].
+    pub fn part(
+        &mut self,
+        record_batch: &RecordBatch,
+        start: usize,
+        budget: &mut Budget<'_>,
+    ) -> Result<Option<Batch>> {
+        let all = record_batch.num_rows();
+        if start >= all {
+            return Err(Error::misuse(format!("row {start} of {all}")));
+        }
+        let mut rows = BATCH_ROWS.min(all - start);
+        let units = |rows: usize| cost::units(record_batch, start..start + rows, &self.dictionaries);
+        let mut cost = units(rows);
+        if cost > budget.left() && budget.spent() > 0 {
+            return Ok(None);
+        }
+        while cost > budget.left() && rows > 1 {
+            rows = rows.div_ceil(2);
+            cost = units(rows);
+        }
+        let batch = self.batch(&record_batch.slice(start, rows))?;
+        budget.charge_units(cost);
+        Ok(Some(batch))
     }
 
     fn batch(&mut self, record_batch: &RecordBatch) -> Result<Batch> {

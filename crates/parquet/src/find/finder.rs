@@ -31,6 +31,8 @@ use crate::schema::Schema;
 /// What a row group costs, and each of its tests that is judged.
 const GROUP_UNITS: u64 = 200;
 const JUDGE_PRICE: Price = Price::per_kilovalue(100 << 10);
+/// What a row group costs of which no rows are wanted: a search in the ranges.
+const LEFT_OUT_UNITS: u64 = 100;
 /// What it costs to make a sub-machine.
 const MACHINE_UNITS: u64 = 2_000;
 /// Values that are looked up in a Bloom filter, at most: of more, one is likely there.
@@ -50,12 +52,15 @@ pub struct FindOptions {
     pub locate: Vec<usize>,
     /// Rows that are wanted: when so many are found, it is done.
     pub limit: u64,
+    /// Ranges of the file's rows, ascending: row groups that have none of them are left out, and nothing of them is read. Of the others all
+    /// rows are searched. Empty: no row group is left out.
+    pub ranges: Vec<Range<u64>>,
 }
 
 impl Default for FindOptions {
     fn default() -> FindOptions {
         let (read, structures) = (ReadOptions::default(), Structures::default());
-        FindOptions { read, structures, locate: Vec::new(), limit: u64::MAX }
+        FindOptions { read, structures, locate: Vec::new(), limit: u64::MAX, ranges: Vec::new() }
     }
 }
 
@@ -266,6 +271,10 @@ impl RowFinder {
                         self.stage = Stage::Done;
                         continue;
                     };
+                    if self.is_left_out(row_group) {
+                        budget.charge_units(LEFT_OUT_UNITS);
+                        continue;
+                    }
                     self.begin(row_group, budget)?;
                 }
                 Stage::Bloom { row_group, asking } => {
@@ -509,6 +518,14 @@ impl RowFinder {
                 }
             }
         }
+    }
+
+    /// Whether a row group has no rows of [`FindOptions::ranges`].
+    fn is_left_out(&self, row_group: usize) -> bool {
+        let (group, ranges) = (&self.metadata.row_groups[row_group], &self.options.ranges);
+        let first = ranges.partition_point(|range| range.end <= group.first_row);
+        !ranges.is_empty()
+            && ranges.get(first).is_none_or(|range| range.start >= group.first_row.saturating_add(group.rows))
     }
 
     /// Begins a row group: what do the statistics of its chunks say?

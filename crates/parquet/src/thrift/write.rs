@@ -5,8 +5,8 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use marquetry_base::Bytes;
 use marquetry_base::cast::{low_u8, u64_of};
+use marquetry_base::{Budget, Bytes, Release, release_all};
 
 use super::read::Kind;
 
@@ -23,6 +23,12 @@ pub(crate) struct Writer {
     /// Bytes of all pieces so far, and those of them that are shared, not copied.
     length: u64,
     shared: u64,
+}
+
+impl Release for Writer {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        release_all(&mut [&mut self.whole, &mut self.current], budget)
+    }
 }
 
 /// The fields of a structure, written in ascending order.

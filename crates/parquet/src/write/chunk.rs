@@ -6,7 +6,7 @@ use core::cmp::Ordering;
 use core::ops::Range;
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Budget, Bytes, Input, Limits, Segmented};
+use marquetry_base::{Budget, Bytes, Input, Limits, Release, Segmented, release_all};
 
 use super::long_rows::Held;
 use super::out::Out;
@@ -131,6 +131,30 @@ pub(super) enum Sending {
     Done,
     /// The next page begins with these bytes of the spill object, which must be read back.
     Missing(Range<u64>),
+}
+
+impl Release for PagePlace {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        let PagePlace::Held(pieces) = self else { return true };
+        let mut left = core::mem::take(pieces).into_vec();
+        let is_done = left.release(budget);
+        *pieces = left.into();
+        is_done
+    }
+}
+
+impl Release for PageRecord {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        self.place.release(budget)
+    }
+}
+
+impl Release for Chunk {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        let dictionary = self.dictionary_page.as_mut();
+        let is_done = dictionary.is_none_or(|(place, _)| place.release(budget));
+        is_done && release_all(&mut [&mut self.pages, &mut self.histogram], budget)
+    }
 }
 
 impl Chunk {

@@ -7,7 +7,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Budget, Error, Input, Limit, Price, Result};
+use marquetry_base::{Budget, Error, Input, Limit, Price, RELEASE_PRICE, Release, Result};
 
 use super::bloom::{BloomBuilder, Entries};
 use super::chooser::Asked;
@@ -37,6 +37,8 @@ const CHOICE_UNITS: u64 = 215_000;
 
 /// Bytes that a column grows by although it takes nothing: the headers of pages, and what a codec adds.
 const SLACK_BYTES: u64 = 4 << 10;
+/// Allocations of a column that are freed when it is dropped, about.
+const RELEASED_PARTS: usize = 16;
 /// Bytes that a dictionary allocates at once, at most, besides what doubles.
 const DICTIONARY_SLACK_BYTES: u64 = 128 << 10;
 
@@ -126,6 +128,18 @@ enum Closing {
     Entries(Box<(Entries, Body)>, usize),
     /// The page maker works on the dictionary's page.
     MakingDictionary,
+}
+
+/// Its pages; what else it holds goes in one piece, when it is dropped.
+impl Release for ColumnWriter {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        if !self.chunk.release(budget) {
+            return false;
+        }
+        let rest = self.held().saturating_sub(self.chunk.held);
+        budget.charge(RELEASE_PRICE, usize::try_from(rest).unwrap_or(usize::MAX), RELEASED_PARTS);
+        true
+    }
 }
 
 impl ColumnWriter {

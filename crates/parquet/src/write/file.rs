@@ -1,5 +1,6 @@
 //! Batches in, a file out.
 
+mod release;
 mod sharing;
 
 use alloc::boxed::Box;

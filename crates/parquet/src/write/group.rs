@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use marquetry_base::cast::usize_of;
-use marquetry_base::{Budget, Bytes, Error, Input, Limits, Result, Segmented};
+use marquetry_base::{Budget, Bytes, Error, Input, Limits, Release, Result, Segmented, release_all};
 use marquetry_kernels::xxh64::Pieces;
 
 use super::chunk::{Chunk, Sending};
@@ -391,6 +391,12 @@ struct Structures {
     length: u64,
 }
 
+impl Release for Structures {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        release_all(&mut [&mut self.writer, &mut self.lengths], budget)
+    }
+}
+
 impl Structures {
     /// What was written since the last call is a chunk's.
     fn end(&mut self) -> Result<()> {
@@ -428,6 +434,27 @@ pub(super) struct Ending {
     offset_index_at: u64,
     /// The footer locator that is announced, and where the footer starts.
     locator: Option<(Announcement, u64)>,
+}
+
+impl Release for GroupRecord {}
+
+impl Release for Ending {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        let Ending {
+            key_values,
+            column_orders,
+            groups,
+            metadata,
+            column_indexes,
+            offset_indexes,
+            pieces,
+            ..
+        } = self;
+        release_all(
+            &mut [key_values, column_orders, groups, metadata, column_indexes, offset_indexes, pieces],
+            budget,
+        )
+    }
 }
 
 /// Where the next chunk's metadata is, of all that is held, and where its indexes are in the file.

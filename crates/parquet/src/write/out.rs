@@ -4,7 +4,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Budget, Bytes};
+use marquetry_base::{Budget, Bytes, Release, release_all};
 
 use crate::growing::COPY_PRICE;
 
@@ -37,8 +37,10 @@ impl Out {
             return;
         }
         budget.charge(COPY_PRICE, piece.len(), 1);
-        if self.together.capacity() == 0 {
-            self.together.reserve_exact(TOGETHER_BYTES);
+        if self.together.capacity() == 0 && self.together.try_reserve_exact(TOGETHER_BYTES).is_err() {
+            // Nothing depends on it but the number of the host's calls.
+            self.pieces.push_back(piece);
+            return;
         }
         self.together.extend_from_slice(&piece);
         if self.together.len() + SMALL_BYTES > TOGETHER_BYTES {
@@ -62,5 +64,11 @@ impl Out {
     /// True if a piece is complete.
     pub(super) fn is_ready(&self) -> bool {
         !self.pieces.is_empty()
+    }
+}
+
+impl Release for Out {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        release_all(&mut [&mut self.pieces, &mut self.together], budget)
     }
 }

@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 
 use alloc::format;
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Budget, Codecs, Error, Result, Segmented};
+use marquetry_base::{Budget, Codecs, Error, Release, Result, Segmented};
 
 use super::column::{ColumnWriter, Shared, Slack};
 use super::options::WriteOptions;
@@ -222,6 +222,18 @@ impl Columns {
 
     pub(super) fn place(&mut self, number: usize) -> Option<&mut Place> {
         self.0.get_mut(number)
+    }
+}
+
+impl Release for Columns {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        self.0.release(budget)
+    }
+}
+
+impl Release for Place {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        self.column.release(budget)
     }
 }
 

@@ -7,11 +7,11 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use marquetry_base::{Detail, Error, Faults, Result, cast};
-use marquetry_parquet::batch::{Array, Batch, ColumnBatch, Layout};
+use marquetry_base::{Budget, Detail, Error, Faults, Limits, Result, cast};
+use marquetry_parquet::batch::{Array, Assembler, Batch, ColumnBatch, Layout};
 use marquetry_parquet::schema::{LogicalType, Node, NodeKind, Schema, TimeUnit};
 
-use super::batch::{MappedBatch, MappedValues};
+use super::batch::{Assembling, MappedBatch, MappedValues};
 use super::convert::{Conversion, Slots, Source};
 use super::form::Cells;
 use super::leaf::LeafPlan;
@@ -22,6 +22,9 @@ use super::value::Value;
 use super::{Cell, DuplicateKeys, MappingOptions, NullElements, Nulls, cell};
 use crate::cql::ddl::KeyError;
 use crate::cql::{ColumnDef, CqlType, Name, Order, TableDef, TableName, TypeDef};
+
+/// What a column of a batch costs, besides what its assembler does.
+const COLUMN_UNITS: u64 = 100;
 
 /// How the columns of a Parquet file become the columns of a CQL table.
 ///
@@ -261,42 +264,81 @@ impl Mapping {
     /// `Misuse`: a batch of other leaves. `Corrupt`, naming the column: leaves whose levels contradict each other.
     /// `LimitExceeded`: more than 2³¹ − 1 elements.
     pub fn assemble(&self, batch: Batch) -> Result<MappedBatch> {
+        let mut assembling = self.assembling(batch);
+        match self.step_assembling(&mut assembling, &mut Budget::unlimited())? {
+            Some(mapped) => Ok(mapped),
+            None => Err(Error::internal("a budget without an end is spent")),
+        }
+    }
+
+    /// Begins to make a batch ready for writing, in steps.
+    pub fn assembling(&self, batch: Batch) -> Assembling {
         let Batch { row_group, first_row, rows, columns } = batch;
-        let mut batches: Vec<Option<ColumnBatch>> = columns.into_iter().map(Some).collect();
-        let mut taken = 0;
-        let mut columns = Vec::with_capacity(self.columns.len());
-        for (column, plan) in self.columns.iter().zip(&self.plans) {
+        let batches = columns.into_iter().map(Some).collect();
+        let columns = Vec::with_capacity(self.columns.len());
+        let (taken, nested, used) = (0, None, Vec::new());
+        Assembling { rows, first_row, row_group, batches, taken, nested, used, columns }
+    }
+
+    /// Does part of the work that [`Mapping::assembling`] began. Returns `None` if the budget is spent: call again.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Mapping::assemble`].
+    pub fn step_assembling(
+        &self,
+        assembling: &mut Assembling,
+        budget: &mut Budget<'_>,
+    ) -> Result<Option<MappedBatch>> {
+        while let Some((column, plan)) =
+            self.columns.get(assembling.columns.len()).zip(self.plans.get(assembling.columns.len()))
+        {
+            let row_group = assembling.row_group;
             let place = |error: Error| {
                 error.at(|place| {
                     place.column = Some(column.name.as_str().to_string());
                     place.row_group = Some(cast::u64_of(row_group));
                 })
             };
-            let mut take = |leaf: usize| {
-                // The next one; or the leaf with this number, if the batch has all leaves of the schema.
-                let next = taken;
-                taken += 1;
-                let is_it = |at: &usize| matches!(batches.get(*at), Some(Some(batch)) if batch.leaf == leaf);
-                [next, leaf]
-                    .into_iter()
-                    .find(is_it)
-                    .and_then(|at| batches[at].take())
-                    .ok_or_else(|| place(Error::misuse("the batch lacks leaves of Mapping::leaves")))
-            };
-            columns.push(match (&column.source, &plan.kind) {
-                (ColumnSource::Leaf { leaf, .. }, _) => MappedValues::Flat(Box::new(take(*leaf)?)),
+            let made = match (&column.source, &plan.kind) {
+                (ColumnSource::Leaf { leaf, .. }, _) => {
+                    MappedValues::Flat(Box::new(assembling.take(*leaf).map_err(place)?))
+                }
                 (_, ColumnKind::Nested(nested)) => {
-                    let batches: Vec<ColumnBatch> =
-                        nested.leaves.iter().map(|&leaf| take(leaf)).collect::<Result<_>>()?;
+                    if assembling.nested.is_none() {
+                        let taken = nested.leaves.iter().map(|&leaf| assembling.take(leaf));
+                        let batches: Vec<ColumnBatch> = taken.collect::<Result<_>>().map_err(place)?;
+                        let (schema, leaves) = (Arc::clone(&self.schema), Arc::from(&nested.leaves[..]));
+                        let assembler = Assembler::new(schema, nested.node, Some(leaves), &Limits::DEFAULT);
+                        assembling.nested = Some(Box::new((batches, assembler)));
+                    }
+                    let rows = assembling.rows;
+                    let Some((batches, assembler)) = assembling.nested.as_deref_mut() else {
+                        return Err(Error::internal("a column that nothing assembles"));
+                    };
+                    let batches = &*batches;
                     let column_of = |leaf| batches.get(nested.leaves.binary_search(&leaf).ok()?);
-                    let array =
-                        Array::assemble(self.schema.shape(nested.node), rows, &column_of).map_err(place)?;
+                    // Rows of errors are counted from the batch's first.
+                    let of_rows = Batch { row_group, first_row: 0, rows, columns: Vec::new() };
+                    let Some(array) = assembler.step(&of_rows, &column_of, budget).map_err(place)? else {
+                        return Ok(None);
+                    };
+                    if let Some(assembled) = assembling.nested.take() {
+                        assembling.used.push(assembled.0);
+                    }
                     MappedValues::Nested(Box::new(array))
                 }
                 _ => MappedValues::RowNumber,
-            });
+            };
+            assembling.columns.push(made);
+            budget.charge_units(COLUMN_UNITS);
+            if budget.is_spent() && assembling.columns.len() < self.columns.len() {
+                return Ok(None);
+            }
         }
-        Ok(MappedBatch { rows, first_row, row_group, columns, renderer: Renderer::default() })
+        let Assembling { rows, first_row, row_group, .. } = *assembling;
+        let columns = core::mem::take(&mut assembling.columns);
+        Ok(Some(MappedBatch { rows, first_row, row_group, columns, renderer: Renderer::default() }))
     }
 
     /// Appends one value as the native protocol (versions 3 to 5) serialises it, without its length. A null appends

@@ -69,7 +69,7 @@ mod render;
 mod text;
 mod value;
 
-pub use batch::MappedBatch;
+pub use batch::{Assembling, MappedBatch};
 pub use cell::Cell;
 pub use insert::{InsertWriter, Written};
 pub use mapping::{ColumnSource, MappedColumn, Mapping};

@@ -6,6 +6,7 @@ use crate::rust_text::{code_only, line_of};
 pub const MEASURED_IN: &[&str] = &[
     "dev/bench/src/prices/",
     "dev/bench/src/stall/writing.rs",
+    "crates/arrow/examples/cost.rs",
     "crates/codecs/examples/prices.rs",
     "crates/codecs/examples/compress.rs",
     "crates/parquet/examples/encode.rs",
@@ -23,6 +24,8 @@ const UNMEASURED: &[(&str, &str)] = &[
     ("read/conform/variant.rs VARIANT_PRICE", "no file of shredded variants is made for it"),
     ("read/column.rs CUT_PRICE", "charged only where the columns' batches end at different rows"),
     ("bloom.rs FOLD_PRICE", WRITER),
+    ("cql.rs TEXT_PRICE", "text is charged once it is printed, as much as is printed"),
+    ("writer.rs CHECK_PRICE", "arrow-rs checks a column in one piece, which is charged when it is done"),
     (
         "uring.rs READ_PRICE",
         "what the kernel copies is no loop of ours; bench-lateness sees what a turn takes",
