@@ -120,7 +120,7 @@ fn price(data_type: &str) -> &'static str {
         ("Utf8View", "cost.rs TEXT_PRICE"),
         ("BinaryView", "cost.rs VIEW_PRICE"),
         ("Dictionary", "cost.rs VIEW_PRICE"),
-        ("Timestamp", "cost.rs INT96_PRICE"),
+        ("Timestamp", "cost.rs TIME_PRICE"),
         ("Utf8", "cost.rs RETYPE_PRICE"),
         ("Int8", "cost.rs VALUE_PRICE"),
         ("Decimal128", "cost.rs VALUE_PRICE"),

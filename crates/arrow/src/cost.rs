@@ -15,7 +15,7 @@ pub(crate) const VIEW_PRICE: Price = Price::per_kilovalue(4 << 10);
 /// The price of a value that is laid out otherwise.
 pub(crate) const VALUE_PRICE: Price = Price::per_kilovalue(12 << 10);
 /// The price of an INT96, which is divided.
-pub(crate) const INT96_PRICE: Price = Price::per_kilovalue(40 << 10);
+pub(crate) const TIME_PRICE: Price = Price::per_kilovalue(40 << 10);
 /// The price of a value that is converted to the type that a file's writer had, and of its bytes.
 pub(crate) const RETYPE_PRICE: Price = Price { kib: 300, kilovalue: 15 << 10 };
 
@@ -33,7 +33,7 @@ pub(crate) fn units(values: &Values, data_type: &DataType) -> u64 {
             TEXT_PRICE.of(texts.iter().map(<[u8]>::len).sum(), texts.len())
         }
         (Values::ByteArray(texts), DataType::BinaryView) => VIEW_PRICE.of(0, texts.len()),
-        (Values::Int96(values), _) => INT96_PRICE.of(0, values.len()),
+        (Values::Int96(values), _) => TIME_PRICE.of(0, values.len()),
         (values, _) => VALUE_PRICE.of(0, values.len()),
     }
 }

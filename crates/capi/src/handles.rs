@@ -48,6 +48,7 @@ const SLOT_BITS: usize = if HANDLE_BITS == 64 { 31 } else { 20 };
 /// Bits of a handle that count the uses of its slot, between those of its number and the highest.
 const TURN_BITS: usize = HANDLE_BITS - SLOT_BITS - 2;
 const TURN_MASK: u64 = (1 << TURN_BITS) - 1;
+#[expect(clippy::manual_bits, reason = "`usize::BITS` is no usize")]
 const HANDLE_BITS: usize = 8 * size_of::<usize>();
 const HIGHEST: usize = 1 << (HANDLE_BITS - 1);
 

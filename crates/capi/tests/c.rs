@@ -221,6 +221,38 @@ fn sanitizers_find_nothing() {
 }
 
 #[test]
+fn threads_read_at_the_same_time() {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = small_file(scratch.path());
+    for compiler in common::c() {
+        let program = compiler.compile(&[folder().join("tests/threads.c")], &["-pthread"], scratch.path());
+        assert_eq!(common::run(Command::new(&program).arg(&file)), "10000 rows, 0 lent\n");
+    }
+}
+
+/// The hosts' own side: the library itself is not instrumented.
+#[test]
+#[ignore = "soak: under ThreadSanitizer"]
+fn the_thread_sanitizer_finds_nothing() {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = small_file(scratch.path());
+    let sanitize = ["-fsanitize=thread", "-pthread"];
+    // It needs the addresses where it expects them, which not every kernel gives it.
+    let run = |program: &Path| common::run(Command::new("setarch").arg("-R").arg(program).arg(&file));
+    let tests = folder().join("tests");
+    for compiler in common::c().into_iter().take(1) {
+        let program = compiler.compile(&[tests.join("threads.c")], &sanitize, scratch.path());
+        assert_eq!(run(&program), "10000 rows, 0 lent\n");
+        let source = folder().join("../../contrib/poll/read.c");
+        assert_eq!(run(&compiler.compile(&[source], &sanitize, scratch.path())), "500 rows\n");
+    }
+    for compiler in common::cxx().into_iter().take(1) {
+        let program = compiler.compile(&[tests.join("coroutine.cc")], &sanitize, scratch.path());
+        assert_eq!(run(&program), "4000 rows, in many turns\n");
+    }
+}
+
+#[test]
 fn what_is_installed_is_found_by_pkg_config_and_links_both_ways() {
     let Some(compiler) = common::c().into_iter().next() else { return };
     let scratch = tempfile::tempdir().unwrap();

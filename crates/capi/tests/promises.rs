@@ -136,7 +136,7 @@ fn a_machine_that_is_being_released_can_only_be_released_further() {
             column: 0,
         };
         let mut taken = null_mut();
-        let calls: Vec<(&str, Result<marquetry_status, (marquetry_error_kind, String)>)> = vec![
+        let calls = [
             ("step", call(|error| machine::marquetry_step(machine, null(), error))),
             ("wants", call(|error| machine::marquetry_wants(machine, &mut wants, &mut count, error))),
             (
@@ -300,10 +300,8 @@ impl Raw {
 
 fn odd() -> RecordBatch {
     let words = ["short", "a text that is longer than a view holds", "another text that is as long"];
-    let nested: ArrayRef = Arc::new(StructArray::from(RecordBatch::from(
-        RecordBatch::try_from_iter([("in", Arc::new(StringArray::from(words.to_vec())) as ArrayRef)])
-            .unwrap(),
-    )));
+    let texts: ArrayRef = Arc::new(StringArray::from(words.to_vec()));
+    let nested: ArrayRef = Arc::new(StructArray::from(RecordBatch::try_from_iter([("in", texts)]).unwrap()));
     let lists = ListArray::from_iter_primitive::<Int32Type, _, _>([
         Some(vec![Some(1), Some(2)]),
         Some(vec![]),
