@@ -24,7 +24,7 @@ struct Task {
 }
 
 enum Work {
-    Footer(FooterReader),
+    Footer(Box<FooterReader>),
     Rows(Box<BatchReader>),
     Done,
 }
@@ -58,7 +58,7 @@ impl Task {
         match &mut self.work {
             Work::Done => {}
             Work::Footer(reader) => match reader.step(budget)? {
-                Step::Need(demand) => supply(reader, &self.file, demand)?,
+                Step::Need(demand) => supply(&mut **reader, &self.file, demand)?,
                 Step::Ready(metadata) => {
                     let codecs = Arc::new(StandardCodecs::default());
                     let reader = BatchReader::new(FILE, metadata, codecs, ReadOptions::default())?;
@@ -80,7 +80,7 @@ impl Task {
 fn main() -> marquetry::Result<()> {
     let mut tasks = Vec::new();
     for path in env::args_os().skip(1) {
-        let work = Work::Footer(FooterReader::new(FILE, Limits::DEFAULT));
+        let work = Work::Footer(Box::new(FooterReader::new(FILE, Limits::DEFAULT)));
         tasks.push(Task { file: File::open(path).map_err(io)?, work, rows: 0 });
     }
     let (mut turns, mut longest) = (0, Duration::ZERO);
