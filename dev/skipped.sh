@@ -52,6 +52,8 @@ how() {
     mandoc) echo "mandoc; apt-get install mandoc" ;;
     compiler) echo "compilers of C11 and C++20; apt-get install gcc g++" ;;
     valgrind) echo "valgrind; apt-get install valgrind" ;;
+    liburing) echo "liburing's header and library; apt-get install liburing-dev" ;;
+    seastar) echo "Seastar, built and installed so that pkg-config finds it; github.com/scylladb/seastar" ;;
     shellcheck) echo "shellcheck; apt-get install shellcheck" ;;
     deny) echo "cargo-deny; make deny builds it" ;;
     semver) echo "cargo-semver-checks and a release to compare with; dev/setup.sh semver builds the former" ;;

@@ -624,7 +624,7 @@ typedef struct marquetry_want {
    */
   marquetry_want_kind kind;
   /**
-   * The object: 0, the file.
+   * The object: 0, the file; of an SSTable, the number of the file in `marquetry_sstable_options`.
    */
   uint32_t object;
   /**
@@ -836,6 +836,40 @@ typedef struct marquetry_event {
    */
   size_t length;
 } marquetry_event;
+
+/**
+ * Which SSTable is read. All is borrowed during the call.
+ */
+typedef struct marquetry_sstable_options {
+  /**
+   * `sizeof(marquetry_sstable_options)`, set by the host.
+   */
+  size_t struct_size;
+  /**
+   * The names of the SSTable's files, without their folder: `nb-1-big-Data.db`, `nb-1-big-Statistics.db`, …: all that there are. The number of a
+   * file here is the `object` of what is wanted of it. Data.db and Statistics.db must be there, and of CompressionInfo.db, CRC.db,
+   * Digest.crc32 and Scylla.db all that exist; if TOC.txt is there, the machine checks that. Others are never asked for.
+   */
+  const char *const *files;
+  /**
+   * The number of `files`.
+   */
+  size_t files_count;
+  /**
+   * `CREATE TABLE` of the table, with `CREATE TYPE` of its types before it, as `DESCRIBE` prints them; other tables may be there, too. SSTables
+   * lack the names of key columns, and which columns were dropped. NULL: key columns are called as Scylla.db says, or else `pk0`, …,
+   * `ck0`, …, and all columns are there.
+   */
+  const char *definition;
+  /**
+   * Which table of `definition` it is: `keyspace.table` or `table`. NULL: the only one, or the only one that fits.
+   */
+  const char *table;
+  /**
+   * Maximum bytes of memory; 0: 4 GiB.
+   */
+  uint64_t memory_bytes_max;
+} marquetry_sstable_options;
 
 /**
  * Reads `length` bytes at `offset` of a file into `data`. 0, or another number if that failed. It may wait.
@@ -1064,7 +1098,7 @@ marquetry_status marquetry_wants(struct marquetry_machine *machine,
  * Supplies bytes of a file: all of a range that is wanted or a piece of it, in any order. They are not copied.
  *
  * * `machine`: in, borrowed.
- * * `object`: 0, the file.
+ * * `object`: 0, the file; of an SSTable, the number of the file in `marquetry_sstable_options`.
  * * `offset`: where the bytes start in the file.
  * * `data`, `length`: in, borrowed until `release` is called. They must not change meanwhile: arrays may point into them.
  * * `release`, `context`: called once with `context`, `data` and `length` when the library does not need the bytes any more: also if this call
@@ -1081,10 +1115,10 @@ marquetry_status marquetry_supply(struct marquetry_machine *machine,
                                   struct marquetry_error **error);
 
 /**
- * Answers a want of the kind `LENGTH` with the file's length in bytes.
+ * Answers a want of the kind `LENGTH` with the length of that file in bytes.
  *
  * * `machine`: in, borrowed.
- * * `object`: 0, the file.
+ * * `object`: 0, the file; of an SSTable, the number of the file in `marquetry_sstable_options`.
  * * `error`: out, owned by the host; may be NULL.
  */
 marquetry_status marquetry_supply_length(struct marquetry_machine *machine,
@@ -1274,12 +1308,12 @@ marquetry_status marquetry_reader_schema(struct marquetry_machine *machine,
                                          struct marquetry_error **error);
 
 /**
- * Takes a batch, after a reader was `READY`. The array shares the memory that the batch was decoded into, or the bytes that were supplied; what
- * Arrow lays out otherwise was copied in the steps before. What this costs depends on the number of columns alone.
+ * Takes a batch, after a reader, of a file or of an SSTable, was `READY`. The array shares the memory that the batch was decoded into, or the bytes that
+ * were supplied; what Arrow lays out otherwise was copied in the steps before. What this costs depends on the number of columns alone.
  *
  * * `machine`: in, borrowed.
  * * `array`: out, owned by the host: its `release`, on any thread. A struct whose fields are the columns.
- * * `schema`: out, owned by the host; may be NULL. It is `marquetry_reader_schema`'s, but for dictionaries that were kept.
+ * * `schema`: out, owned by the host; may be NULL. It is `marquetry_reader_schema`'s (`marquetry_sstable_schema`'s), but for dictionaries that were kept.
  * * `info`: out; may be NULL, otherwise `struct_size` must be set.
  * * `error`: out, owned by the host; may be NULL.
  */
@@ -1338,6 +1372,33 @@ marquetry_status marquetry_events(struct marquetry_machine *machine,
                                   const struct marquetry_event **events,
                                   size_t *count,
                                   struct marquetry_error **error);
+
+/**
+ * Makes a machine that reads one SSTable, of Cassandra or ScyllaDB, from start to end. Its products are batches: `marquetry_take_batch`, of which
+ * `row_group` is always 0. Rows are those of the mapping `full`: rows of the table and deletions, with all write times, TTLs and tombstones
+ * (docs/full-mapping.md).
+ *
+ * What it wants are lengths and ranges of the files that `options` names: `object` is the number of the file there.
+ *
+ * * `options`: in, borrowed during the call; must not be NULL.
+ * * `machine`: out, owned by the host.
+ * * `error`: out, owned by the host; may be NULL.
+ */
+marquetry_status marquetry_sstable_new(const struct marquetry_sstable_options *options,
+                                       struct marquetry_machine **machine,
+                                       struct marquetry_error **error);
+
+/**
+ * The schema of an SSTable's batches: a struct whose fields are the columns. It is known when the first batch is `READY`, or at `DONE`; before, this
+ * is an error of kind `MISUSE`. Its metadata have the mapping (`marquetry.mapping`, …), which files of these batches keep.
+ *
+ * * `machine`: in, borrowed.
+ * * `schema`: out, owned by the host: its `release`.
+ * * `error`: out, owned by the host; may be NULL.
+ */
+marquetry_status marquetry_sstable_schema(struct marquetry_machine *machine,
+                                          struct ArrowSchema *schema,
+                                          struct marquetry_error **error);
 
 /**
  * Opens a file as Arrow's stream, which reads what it needs by `read_at`: when it is opened, the footer, and the rest in `get_next`. For hosts that may

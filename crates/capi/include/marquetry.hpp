@@ -208,21 +208,22 @@ class machine {
     if (marquetry_wants(get(), &wants, &count, nullptr) != MARQUETRY_STATUS_OK) return {};
     return {wants, count};
   }
-  outcome supply(std::uint64_t offset, lent bytes) noexcept {
+  /// Of the file `object`: of a Parquet file 0, of an SSTable its number in the options.
+  outcome supply(std::uint64_t offset, lent bytes, std::uint32_t object = 0) noexcept {
     marquetry_error *failed = nullptr;
-    auto status = marquetry_supply(get(), 0, offset, bytes.data, bytes.length, bytes.release, bytes.context, &failed);
+    auto status = marquetry_supply(get(), object, offset, bytes.data, bytes.length, bytes.release, bytes.context, &failed);
     return detail::checked(status, failed);
   }
   /// Bytes that move: anything with data() and size(), such as a std::string or a std::vector<std::uint8_t>.
   template <typename Buffer>
-  outcome supply_moved(std::uint64_t offset, Buffer buffer) {
+  outcome supply_moved(std::uint64_t offset, Buffer buffer, std::uint32_t object = 0) {
     auto *held = new Buffer(std::move(buffer));
     auto release = [](void *held, const std::uint8_t *, std::size_t) { delete static_cast<Buffer *>(held); };
-    return supply(offset, {reinterpret_cast<const std::uint8_t *>(held->data()), held->size(), release, held});
+    return supply(offset, {reinterpret_cast<const std::uint8_t *>(held->data()), held->size(), release, held}, object);
   }
-  outcome supply_length(std::uint64_t length) noexcept {
+  outcome supply_length(std::uint64_t length, std::uint32_t object = 0) noexcept {
     marquetry_error *failed = nullptr;
-    auto status = marquetry_supply_length(get(), 0, length, &failed);
+    auto status = marquetry_supply_length(get(), object, length, &failed);
     return detail::checked(status, failed);
   }
   outcome fail(const char *reason) noexcept {
@@ -283,6 +284,28 @@ class reader : public machine {
     marquetry::schema made;
     marquetry_error *failed = nullptr;
     if (marquetry_reader_schema(get(), made.get(), &failed) != MARQUETRY_STATUS_OK) return error(failed);
+    return made;
+  }
+  result<array> take() noexcept {
+    array taken;
+    marquetry_error *failed = nullptr;
+    if (marquetry_take_batch(get(), taken.get(), nullptr, nullptr, &failed) != MARQUETRY_STATUS_OK) return error(failed);
+    return taken;
+  }
+};
+
+/// Reads an SSTable, as batches of the mapping `full`. Its wants are of the files that the options name, by their numbers.
+class sstable_reader : public machine {
+ public:
+  explicit sstable_reader(marquetry_machine *owned) noexcept : machine(owned) {}
+  static result<sstable_reader> make(const marquetry_sstable_options &options) noexcept {
+    return made<sstable_reader>([&](auto machine, auto failed) { return marquetry_sstable_new(&options, machine, failed); });
+  }
+  /// Known once the first batch is READY, or at DONE.
+  result<marquetry::schema> schema() noexcept {
+    marquetry::schema made;
+    marquetry_error *failed = nullptr;
+    if (marquetry_sstable_schema(get(), made.get(), &failed) != MARQUETRY_STATUS_OK) return error(failed);
     return made;
   }
   result<array> take() noexcept {

@@ -115,7 +115,7 @@ pub enum marquetry_want_kind {
 pub struct marquetry_want {
     /// What kind of thing.
     pub kind: marquetry_want_kind,
-    /// The object: 0, the file.
+    /// The object: 0, the file; of an SSTable, the number of the file in `marquetry_sstable_options`.
     pub object: u32,
     /// The first byte of the range.
     pub start: u64,
@@ -222,6 +222,28 @@ pub struct marquetry_reader_options {
     pub keep_dictionaries: i32,
     /// 1: the CRCs of pages are not checked.
     pub ignore_crc: i32,
+}
+
+/// Which SSTable is read. All is borrowed during the call.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct marquetry_sstable_options {
+    /// `sizeof(marquetry_sstable_options)`, set by the host.
+    pub struct_size: usize,
+    /// The names of the SSTable's files, without their folder: `nb-1-big-Data.db`, `nb-1-big-Statistics.db`, …: all that there are. The number of a
+    /// file here is the `object` of what is wanted of it. Data.db and Statistics.db must be there, and of CompressionInfo.db, CRC.db,
+    /// Digest.crc32 and Scylla.db all that exist; if TOC.txt is there, the machine checks that. Others are never asked for.
+    pub files: *const *const c_char,
+    /// The number of `files`.
+    pub files_count: usize,
+    /// `CREATE TABLE` of the table, with `CREATE TYPE` of its types before it, as `DESCRIBE` prints them; other tables may be there, too. SSTables
+    /// lack the names of key columns, and which columns were dropped. NULL: key columns are called as Scylla.db says, or else `pk0`, …,
+    /// `ck0`, …, and all columns are there.
+    pub definition: *const c_char,
+    /// Which table of `definition` it is: `keyspace.table` or `table`. NULL: the only one, or the only one that fits.
+    pub table: *const c_char,
+    /// Maximum bytes of memory; 0: 4 GiB.
+    pub memory_bytes_max: u64,
 }
 
 /// What is known of a batch besides its values.

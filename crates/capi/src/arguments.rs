@@ -23,6 +23,7 @@ sized!(
     marquetry_budget,
     marquetry_footer_options,
     marquetry_reader_options,
+    marquetry_sstable_options,
     marquetry_writer_options,
     marquetry_column_options,
     marquetry_cql_options

@@ -12,6 +12,7 @@
 //! | [`reader`] | batches, as Arrow arrays |
 //! | [`records`] | records as events |
 //! | [`writer`] | a file from Arrow arrays |
+//! | [`sstable`] | batches of an SSTable, as Arrow arrays |
 //! | [`cql`] | a file as `CREATE TABLE` and `INSERT` statements |
 //! | [`stream`] | Arrow's C stream, for hosts that may wait |
 //! | [`error`] | errors |
@@ -48,6 +49,7 @@ pub mod metadata;
 pub mod reader;
 pub mod records;
 mod reserve;
+pub mod sstable;
 pub mod stream;
 mod text;
 pub mod writer;

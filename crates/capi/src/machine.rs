@@ -15,6 +15,7 @@ use crate::footer::Metadata;
 use crate::handles::{self, Kind, call, call_of_steps, create, marquetry_error, marquetry_machine};
 use crate::reader::{BatchesMachine, Converted};
 use crate::records::Events;
+use crate::sstable::Sstable;
 use crate::writer::Writer;
 use crate::{arguments, reserve};
 
@@ -29,6 +30,7 @@ pub(crate) enum Work {
     Events(Events),
     Writer(Writer),
     Cql(Cql),
+    Sstable(Sstable),
 }
 
 /// What a step made, and the host has not taken yet.
@@ -133,6 +135,7 @@ impl Machine {
             }
             Work::Writer(writer) => writer.step(budget).map(|step| step.map(|()| Product::Room)),
             Work::Cql(cql) => cql.step(budget).map(|step| step.map(Product::Text)),
+            Work::Sstable(sstable) => sstable.step(budget).map(|step| step.map(Product::Batch)),
         };
         match step {
             Err(error) => self.fail(error),
@@ -174,7 +177,7 @@ impl Machine {
     }
 
     fn supply(&mut self, object: Object, start: u64, bytes: Bytes) -> Result<()> {
-        if object != FILE {
+        if object != FILE && !matches!(self.work, Work::Sstable(_)) {
             return Err(Error::misuse(format!("bytes of object {}: the file is object 0", object.0)));
         }
         let length = u64_of(bytes.len());
@@ -185,6 +188,7 @@ impl Machine {
             Work::Batches(reader) => reader.supply(start..end, bytes),
             Work::Events(events) => events.reader.supply(start..end, bytes),
             Work::Cql(cql) => cql.reader.supply(start..end, bytes),
+            Work::Sstable(sstable) => sstable.reader.supply(object, start..end, bytes),
             Work::Writer(_) => Err(Error::misuse("bytes for a machine that writes")),
         }
     }
@@ -192,6 +196,7 @@ impl Machine {
     fn supply_length(&mut self, object: Object, length: u64) -> Result<()> {
         match &mut self.work {
             Work::Footer(reader) => reader.supply_length(object, length),
+            Work::Sstable(sstable) => sstable.reader.supply_length(object, length),
             _ => Err(Error::misuse("a length for a machine that did not ask for one")),
         }
     }
@@ -218,6 +223,7 @@ impl Machine {
             Work::Events(events) => events.release(budget),
             Work::Cql(cql) => cql.release(budget),
             Work::Writer(writer) => writer.release(budget),
+            Work::Sstable(sstable) => sstable.release(budget),
         };
         if is_done { marquetry_status::Done } else { marquetry_status::Yield }
     }
@@ -279,7 +285,7 @@ pub extern "C" fn marquetry_wants(
 /// Supplies bytes of a file: all of a range that is wanted or a piece of it, in any order. They are not copied.
 ///
 /// * `machine`: in, borrowed.
-/// * `object`: 0, the file.
+/// * `object`: 0, the file; of an SSTable, the number of the file in `marquetry_sstable_options`.
 /// * `offset`: where the bytes start in the file.
 /// * `data`, `length`: in, borrowed until `release` is called. They must not change meanwhile: arrays may point into them.
 /// * `release`, `context`: called once with `context`, `data` and `length` when the library does not need the bytes any more: also if this call
@@ -302,10 +308,10 @@ pub extern "C" fn marquetry_supply(
     answer(done, error)
 }
 
-/// Answers a want of the kind `LENGTH` with the file's length in bytes.
+/// Answers a want of the kind `LENGTH` with the length of that file in bytes.
 ///
 /// * `machine`: in, borrowed.
-/// * `object`: 0, the file.
+/// * `object`: 0, the file; of an SSTable, the number of the file in `marquetry_sstable_options`.
 /// * `error`: out, owned by the host; may be NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn marquetry_supply_length(

@@ -324,7 +324,7 @@ impl BatchesMachine {
         }
         let Some(batch) = self.converting.take() else { return Err(Error::internal("no batch")) };
         match reserve::section(|| self.to_arrow.step(&batch, budget))? {
-            Some(made) => Ok(Step::Ready(Converted { batch, made: Some(made) })),
+            Some(made) => Ok(Step::Ready(Converted::new(batch, made))),
             None => {
                 self.converting = Some(batch);
                 Ok(Step::Yield)
@@ -334,7 +334,7 @@ impl BatchesMachine {
 
     /// The host has what was made of a batch.
     pub(crate) fn took(&mut self, converted: Converted) {
-        self.used = Some(converted.batch);
+        self.used = Some(converted.into_batch());
     }
 
     pub(crate) fn supply(&mut self, range: Range<u64>, bytes: Bytes) -> Result<()> {
@@ -351,6 +351,15 @@ impl BatchesMachine {
 }
 
 impl Converted {
+    pub(crate) fn new(batch: Batch, made: RecordBatch) -> Converted {
+        Converted { batch, made: Some(made) }
+    }
+
+    /// What is left when the host has the arrays.
+    pub(crate) fn into_batch(self) -> Batch {
+        self.batch
+    }
+
     pub(crate) fn record_batch(&self) -> Result<&RecordBatch> {
         self.made.as_ref().ok_or_else(|| Error::internal("a batch that is being released"))
     }
@@ -409,12 +418,12 @@ pub extern "C" fn marquetry_reader_schema(
     answer(done, error)
 }
 
-/// Takes a batch, after a reader was `READY`. The array shares the memory that the batch was decoded into, or the bytes that were supplied; what
-/// Arrow lays out otherwise was copied in the steps before. What this costs depends on the number of columns alone.
+/// Takes a batch, after a reader, of a file or of an SSTable, was `READY`. The array shares the memory that the batch was decoded into, or the bytes that
+/// were supplied; what Arrow lays out otherwise was copied in the steps before. What this costs depends on the number of columns alone.
 ///
 /// * `machine`: in, borrowed.
 /// * `array`: out, owned by the host: its `release`, on any thread. A struct whose fields are the columns.
-/// * `schema`: out, owned by the host; may be NULL. It is `marquetry_reader_schema`'s, but for dictionaries that were kept.
+/// * `schema`: out, owned by the host; may be NULL. It is `marquetry_reader_schema`'s (`marquetry_sstable_schema`'s), but for dictionaries that were kept.
 /// * `info`: out; may be NULL, otherwise `struct_size` must be set.
 /// * `error`: out, owned by the host; may be NULL.
 #[unsafe(no_mangle)]
@@ -426,7 +435,7 @@ pub extern "C" fn marquetry_take_batch(
     error: *mut *mut marquetry_error,
 ) -> marquetry_status {
     let done = with_machine(machine, |machine| {
-        let (Some(Product::Batch(converted)), Work::Batches(_)) = (&machine.product, &machine.work) else {
+        let Some(Product::Batch(converted)) = &machine.product else {
             return Err(Error::misuse("there is no batch to take"));
         };
         if array.is_null() {
@@ -450,10 +459,10 @@ pub extern "C" fn marquetry_take_batch(
             Ok(made) => reserve::kept(made)?,
             Err(error) => return machine.fail(error),
         };
-        if let (Some(Product::Batch(taken)), Work::Batches(reader)) =
-            (machine.product.take(), &mut machine.work)
-        {
-            reader.took(taken);
+        match (machine.product.take(), &mut machine.work) {
+            (Some(Product::Batch(taken)), Work::Batches(reader)) => reader.took(taken),
+            (Some(Product::Batch(taken)), Work::Sstable(sstable)) => sstable.took(taken),
+            _ => {}
         }
         arguments::put(array, made)?;
         match made_schema {

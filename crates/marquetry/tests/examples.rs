@@ -43,6 +43,12 @@ fn examples_run() {
     assert!(run("many_files", &[&trips, &by_city, Path::new("city")]).ends_with("10000 rows in 2 files\n"));
     assert!(by_city.join("city=Gent/part-00000.parquet").is_file());
     assert!(run("reactor", &[&trips]).starts_with("10000 rows, and "));
+    assert!(run("own_loop", &[&trips, &sorted]).starts_with("20000 rows in "));
+    let by_compio = run("with_compio", &[&trips, &sorted]);
+    assert!(by_compio.starts_with("20000 rows "), "{by_compio}");
+    if by_compio != "20000 rows by io_uring\n" {
+        marquetry_testing::skipped(marquetry_testing::Need::Uring);
+    }
     let (squares, csv) = (at("squares.parquet"), at("squares.csv"));
     let statements = run("custom_source", &[&squares, &csv]);
     assert!(statements.ends_with("INSERT INTO demo.squares (n, square) VALUES (2, 4);\n"), "{statements}");

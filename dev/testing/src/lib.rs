@@ -60,6 +60,10 @@ pub enum Need {
     Compiler,
     /// valgrind.
     Valgrind,
+    /// liburing's header and library.
+    Liburing,
+    /// Seastar, for C++.
+    Seastar,
 }
 
 impl Need {
@@ -80,6 +84,8 @@ impl Need {
             Need::Mandoc => "mandoc",
             Need::Compiler => "compiler",
             Need::Valgrind => "valgrind",
+            Need::Liburing => "liburing",
+            Need::Seastar => "seastar",
         }
     }
 }
@@ -245,6 +251,8 @@ mod tests {
             Need::Mandoc,
             Need::Compiler,
             Need::Valgrind,
+            Need::Liburing,
+            Need::Seastar,
         ];
         for need in needs {
             assert!(script.contains(&format!("\n    {})", need.word())), "{need:?} is not in dev/skipped.sh");

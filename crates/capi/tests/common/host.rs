@@ -84,10 +84,19 @@ pub(crate) fn supply(
     machine: *mut marquetry_machine,
     file: &[u8],
 ) -> Result<(), (marquetry_error_kind, String)> {
+    supply_of(machine, &[file])
+}
+
+/// The same of several files, whose numbers are those of their objects.
+fn supply_of<F: AsRef<[u8]>>(
+    machine: *mut marquetry_machine,
+    files: &[F],
+) -> Result<(), (marquetry_error_kind, String)> {
     let (mut wants, mut count) = (null(), 0);
     call(|error| marquetry_wants(machine, &mut wants, &mut count, error))?;
     let wants = borrowed(wants, count).to_vec();
     for want in wants {
+        let file = files[usize::try_from(want.object).unwrap()].as_ref();
         match want.kind {
             marquetry_want_kind::Length => {
                 call(|error| marquetry_supply_length(machine, want.object, file.len() as u64, error))?;
@@ -102,7 +111,7 @@ pub(crate) fn supply(
                     let release = Some(give_back as extern "C" fn(_, _, _));
                     marquetry_supply(
                         machine,
-                        0,
+                        want.object,
                         want.start,
                         bytes.as_ptr(),
                         bytes.len(),
@@ -123,10 +132,18 @@ pub(crate) fn next(
     machine: *mut marquetry_machine,
     file: &[u8],
 ) -> Result<marquetry_status, (marquetry_error_kind, String)> {
+    next_of(machine, &[file])
+}
+
+/// The same of several files.
+pub(crate) fn next_of<F: AsRef<[u8]>>(
+    machine: *mut marquetry_machine,
+    files: &[F],
+) -> Result<marquetry_status, (marquetry_error_kind, String)> {
     loop {
         match call(|error| marquetry_step(machine, null(), error))? {
             marquetry_status::Yield => {}
-            marquetry_status::Need => supply(machine, file)?,
+            marquetry_status::Need => supply_of(machine, files)?,
             status => return Ok(status),
         }
     }

@@ -12,6 +12,8 @@
 //! [`FilterReader`](filter::FilterReader) says whether a key may be there at all, and
 //! [`ScyllaMetadataReader`](scylla_metadata::ScyllaMetadataReader) how ScyllaDB calls the columns of the key.
 //!
+//! An [`SstableReader`](crate::bridge::mutations::SstableReader) is all of these for one SSTable: its products are batches of Parquet.
+//!
 //! A [`SstableWriter`](write::SstableWriter) makes an SSTable of batches of writes.
 //!
 //! A [`Merger`](merge::Merger) makes one stream of batches of those of many SSTables, or of what is alive in them.
@@ -47,6 +49,8 @@ pub mod merge;
 pub mod scylla_metadata;
 pub mod statistics;
 mod table_columns;
+mod table_of;
+mod text;
 mod toc;
 mod token;
 mod transaction;
@@ -59,6 +63,8 @@ pub(crate) use data::fill::{push_empty, push_value};
 pub use data::{DataOptions, DataReader};
 pub use elements::ComponentReader;
 pub use table_columns::{ColumnMap, KeyColumn, KeyNames, TableColumns};
+pub use table_of::{KnownName, TableOf};
+pub use text::{TextParser, TextReader};
 pub use toc::{Component, FileName, parse_toc};
 pub use token::murmur3_token;
 pub use transaction::{Operation, TransactionEnd, TransactionLog, parse_pending_delete};

@@ -20,6 +20,7 @@ mod random;
 mod scylla_chunks;
 mod soak;
 mod values;
+mod whole;
 mod writing;
 mod written;
 

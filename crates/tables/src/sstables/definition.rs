@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use marquetry_base::{Detail, Error, ErrorKind, Limits, Result};
 use marquetry_io::store::{Found, Store};
-use marquetry_scylla::cql::{Definitions, Name, TableDef, TableName, ViewDef};
+use marquetry_scylla::cql::Definitions;
 use marquetry_scylla::sstable::merge::Liveness;
 use marquetry_scylla::sstable::scylla_metadata::ScyllaMetadataReader;
 use marquetry_scylla::sstable::statistics::SerializationHeader;
-use marquetry_scylla::sstable::{Component, KeyNames, TableColumns};
+use marquetry_scylla::sstable::{Component, KnownName, TableColumns, TableOf};
 
 use super::component::{FILE, read, read_text};
 use super::components::SstableFiles;
@@ -177,56 +177,21 @@ fn without(headers: &[&SerializationHeader], origin: &Origin) -> Result<Defined>
     })
 }
 
-/// What the definitions say of the table. `None` if it is not among them; but a table of another name is it, if it is the only one
-/// that the SSTables fit, and, unless the definitions were given for these SSTables, nothing says what the name is.
+/// What the definitions say of the table. `None` if it is not among them.
 fn by(
     made: &Definitions,
     headers: &[&SerializationHeader],
     origin: &Origin,
     is_given: bool,
 ) -> Result<Option<Defined>> {
-    let defined = |table: &TableDef| {
-        let mut columns = TableColumns::of_definition(headers, table, &made.types)?;
-        for dropped in made.dropped.iter().filter(|it| it.table == table.table) {
-            columns.leave_out_before(dropped.name.as_str(), dropped.timestamp);
-        }
-        let name = Some(table.table.to_string());
-        Ok(Defined { columns, name, from: None, nameless: None, liveness: Some(Liveness::Anything) })
-    };
-    if let Some(table) = made.tables.iter().find(|table| is_called(&table.table, origin)) {
-        return defined(table).map(Some);
-    }
-    let only_view = match (&*made.tables, &*made.views) {
-        ([], [view]) if is_given => Some(view),
-        _ => None,
-    };
-    if let Some(view) = made.views.iter().find(|view| is_called(&view.view, origin)).or(only_view) {
-        let columns = TableColumns::new(headers, Some(&names_of(view)))?;
-        let name = Some(view.view.to_string());
-        let liveness = Some(liveness_of(view, made));
-        return Ok(Some(Defined { columns, name, from: None, nameless: None, liveness }));
-    }
-    if origin.table.is_some() && !is_given {
-        return Ok(None);
-    }
-    if let ([table], [], true) = (&*made.tables, &*made.views, is_given) {
-        return defined(table).map(Some);
-    }
-    // A stranger's table may have such keys, too: only one that has all columns is taken for theirs.
-    let fitting = made.tables.iter().filter_map(|table| defined(table).ok());
-    let mut fitting = fitting.filter(|it| is_given || it.columns.left_out().next().is_none());
-    match (fitting.next(), fitting.next()) {
-        (Some(only), None) => Ok(Some(only)),
-        (Some(one), Some(other)) if is_given => {
-            let name = |it: Defined| it.name.unwrap_or_default();
-            Err(Error::misuse(format!(
-                "the SSTables may be of {} and of {}, by their columns: give the definition of one",
-                name(one),
-                name(other)
-            )))
-        }
-        _ => Ok(None),
-    }
+    let found = TableOf::find(made, headers, origin.known(), is_given)?;
+    Ok(found.map(|TableOf { columns, name, liveness, .. }| Defined {
+        columns,
+        name: Some(name),
+        from: None,
+        nameless: None,
+        liveness: Some(liveness),
+    }))
 }
 
 /// Whether a local file defines the table or view of this name. False for one that is no definitions.
@@ -238,65 +203,11 @@ pub(super) fn defines(file: &Path, table: &str) -> bool {
     let Some(made) = text.and_then(|text| Definitions::parse(&text).ok()) else { return false };
     let (keyspace, table) =
         table.split_once('.').map_or((None, table), |(keyspace, table)| (Some(keyspace), table));
-    let origin = Origin { keyspace: keyspace.map(str::to_owned), table: Some(table.to_owned()), id: None };
+    let known = KnownName { keyspace, table: Some(table) };
     let views = made.views.iter().map(|view| &view.view);
-    made.tables.iter().map(|table| &table.table).chain(views).any(|name| is_called(name, &origin))
-}
-
-/// Whether a table has the name that a path says.
-fn is_called(table: &TableName, origin: &Origin) -> bool {
-    let is_keyspace = |keyspace: &Name| origin.keyspace.as_deref().is_none_or(|its| its == keyspace.as_str());
-    origin.table.as_deref() == Some(table.table.as_str()) && table.keyspace.as_ref().is_none_or(is_keyspace)
-}
-
-fn names_of(view: &ViewDef) -> KeyNames {
-    let names = |columns: &[Name]| columns.iter().map(|name| name.as_str().to_owned()).collect();
-    KeyNames { partition_key: names(&view.partition_key), clustering: names(&view.clustering) }
-}
-
-/// What rows of a view need to be alive: depends on whether its key has a column that is not in its table's.
-fn liveness_of(view: &ViewDef, made: &Definitions) -> Liveness {
-    let Some(base) = made.tables.iter().find(|table| table.table == view.base) else {
-        return Liveness::NotExpired;
-    };
-    let is_key = |name: &Name| {
-        let clustering = base.clustering.iter().map(|(at, _)| at);
-        let mut key = base.partition_key.iter().chain(clustering).filter_map(|at| base.columns.get(*at));
-        key.any(|column| column.name == *name)
-    };
-    match view.partition_key.iter().chain(&view.clustering).all(is_key) {
-        true => Liveness::Anything,
-        false => Liveness::Marker,
-    }
+    made.tables.iter().map(|table| &table.table).chain(views).any(|name| known.is_of(name))
 }
 
 fn not_there(made: &Definitions, origin: &Origin) -> Error {
-    let name = origin.name().map_or_else(String::new, |name| format!(" {name}, or"));
-    Error::misuse(match made.tables.len() {
-        0 => "no CREATE TABLE, which SSTables want".to_owned(),
-        count => {
-            let tables = if count == 1 { "table is" } else { "tables are" };
-            format!("no definition of{name} a table that the SSTables are of ({count} {tables} defined)")
-        }
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rows_of_views_live_by_their_keys() {
-        let view = "CREATE MATERIALIZED VIEW ks.v AS SELECT * FROM ks.t WHERE a IS NOT NULL AND c IS NOT NULL PRIMARY KEY (a, c);";
-        let liveness = |tables: &str| {
-            let made = Definitions::parse(&format!("{tables}{view}")).unwrap();
-            liveness_of(&made.views[0], &made)
-        };
-        assert_eq!(liveness("CREATE TABLE ks.t (c int PRIMARY KEY, a int);"), Liveness::Marker);
-        assert_eq!(liveness("CREATE TABLE ks.t (c int, a int, PRIMARY KEY (c, a));"), Liveness::Anything);
-        assert_eq!(
-            liveness("CREATE TABLE other.t (c int, a int, PRIMARY KEY (c, a));"),
-            Liveness::NotExpired
-        );
-    }
+    TableOf::not_there(made, origin.known())
 }

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use marquetry_scylla::sstable::KnownName;
+
 /// What a path says of a table. Nothing, if it is not laid out as servers and their backups do.
 ///
 /// | layout | path |
@@ -21,6 +23,11 @@ pub(super) struct Origin {
 }
 
 impl Origin {
+    /// What definitions are searched for.
+    pub(super) fn known(&self) -> KnownName<'_> {
+        KnownName { keyspace: self.keyspace.as_deref(), table: self.table.as_deref() }
+    }
+
     /// The table's name.
     pub(super) fn name(&self) -> Option<String> {
         let table = self.table.as_ref()?;

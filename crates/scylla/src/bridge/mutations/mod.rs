@@ -17,6 +17,8 @@
 //! recycle()     ->  a batch whose arrays are no longer used, for DataReader::recycle
 //! ```
 //!
+//! An [`SstableReader`] has a mapper, and the machines that read one SSTable: files in, batches of Parquet out.
+//!
 //! A row that is continued over several batches becomes one: it is held until its last part is there.
 //!
 //! ```text
@@ -41,6 +43,7 @@ mod partition_work;
 mod plan;
 mod rows;
 mod shape;
+mod sstable_reader;
 pub mod statements;
 mod statics;
 mod survey;
@@ -52,6 +55,7 @@ pub use mapper::{MapStep, Mapper, MapperOptions};
 /// What comes out, for tests of what goes in.
 #[cfg(test)]
 pub(crate) use marquetry_parquet::batch::{Batch, Values as ParquetValues};
+pub use sstable_reader::{SstableOptions, SstableReader};
 pub use unmapper::{UnmapStep, Unmapper};
 
 use crate::sstable::batch::NO_DELETION_TIME;
