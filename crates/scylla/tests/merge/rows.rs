@@ -4,12 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use marquetry_base::Budget;
-use marquetry_parquet::batch::Batch;
+use marquetry_base::{Budget, Result};
+use marquetry_parquet::batch::{Batch, ByteArrays, Layout, Values};
 use marquetry_parquet::schema::Schema;
 use marquetry_scylla::bridge::mutations::{MapStep, Mapper, MapperOptions, MutationMapping};
 use marquetry_scylla::bridge::writes::{RowAssembler, RowEncoder, RowRecords, RowStamp};
-use marquetry_scylla::bridge::{Mapping, MappingOptions};
+use marquetry_scylla::bridge::{Mapping, MappingOptions, NullElements};
 use marquetry_scylla::cql::{Definitions, TableDef, TableName, TypeDef};
 use marquetry_scylla::sstable::TableColumns;
 use marquetry_scylla::sstable::batch::{Expiry, MutationBatch};
@@ -40,7 +40,7 @@ fn logical(columns: &Arc<TableColumns>, writes: Vec<MutationBatch>) -> (Arc<Sche
     let (mut writes, mut made) = (writes.into_iter(), Vec::new());
     loop {
         match mapper.step(&mut Budget::default()).expect("rows") {
-            MapStep::Ready(batch) => made.push(batch),
+            MapStep::Ready(batch) => made.push(spaced(batch)),
             MapStep::Need => match writes.next() {
                 Some(batch) => mapper.feed(batch).expect("a batch"),
                 None => mapper.finish(),
@@ -49,6 +49,33 @@ fn logical(columns: &Arc<TableColumns>, writes: Vec<MutationBatch>) -> (Arc<Sche
             _ => {}
         }
     }
+}
+
+/// The batch with slots for the nulls of its flat columns, which have numbers and text.
+fn spaced(mut batch: Batch) -> Batch {
+    for column in batch.columns.iter_mut().filter(|column| column.levels.is_none()) {
+        column.layout = Layout::Spaced;
+        let Some(validity) = column.validity.as_ref().filter(|_| column.nulls > 0) else { continue };
+        column.values = match &column.values {
+            Values::Int32(values) => {
+                let mut next = values.iter().copied();
+                let slot = |is_there| if is_there { next.next().unwrap_or_default() } else { 0 };
+                validity.iter().map(slot).collect::<Vec<i32>>().into()
+            }
+            Values::ByteArray(values) => {
+                let mut next = values.iter();
+                let slot = |is_there| if is_there { next.next().unwrap_or_default() } else { &[][..] };
+                let (mut bytes, mut lengths) = (Vec::new(), Vec::new());
+                for value in validity.iter().map(slot) {
+                    bytes.extend_from_slice(value);
+                    lengths.push(value.len());
+                }
+                Values::ByteArray(ByteArrays::from_lengths(bytes.into(), lengths))
+            }
+            other => panic!("{other:?}"),
+        };
+    }
+    batch
 }
 
 /// Makes writes of rows.
@@ -64,11 +91,9 @@ impl Rows {
         Rows { mapping, encoder }
     }
 
-    fn add(&mut self, batch: &Batch, rows: &[usize], stamp: RowStamp, to: &mut RowRecords) {
-        let mut batch = self.mapping.assemble(batch.clone()).expect("a batch");
-        for row in rows {
-            self.encoder.add(&self.mapping, &mut batch, (*row, 0), stamp, to).expect("a row");
-        }
+    fn add(&mut self, batch: &Batch, row: usize, stamp: RowStamp, to: &mut RowRecords) -> Result<()> {
+        let mut batch = self.mapping.assemble(batch.clone())?;
+        self.encoder.add(&self.mapping, &mut batch, (row, 0), stamp, to)
     }
 
     fn assembled(&self, records: &mut RowRecords, now_s: u32) -> Vec<MutationBatch> {
@@ -106,6 +131,8 @@ fn rows_of_one_key_are_what_sstables_of_them_merge_to() {
         let mut options = MappingOptions::default().defined_by(&table, types.clone());
         options.columns =
             Some(["pk0", "ck0", "ck1", "s", "sm", "a", "b", "m", "n", "u"].map(str::to_owned).to_vec());
+        // Integers of no bytes, which only Thrift could write, are null as elements.
+        options.null_elements = NullElements::Drop;
         let mut rows = Rows::new(&schema, &options, (&table, &types));
         let mut random = Random::new(seed);
         let (mut together, mut alone, mut inputs) =
@@ -118,8 +145,12 @@ fn rows_of_one_key_are_what_sstables_of_them_merge_to() {
                     let expiry = (ttl > 0).then_some(Expiry { ttl, local_deletion: 1000 + ttl });
                     let write_time_us = i64::try_from(random.below(3)).expect("small") + 5;
                     let stamp = RowStamp { write_time_us, expiry };
-                    rows.add(batch, &[row], stamp, &mut together);
-                    rows.add(batch, &[row], stamp, &mut alone);
+                    if rows.add(batch, row, stamp, &mut together).is_err() {
+                        // Of the partition there is only a static integer of no bytes, which is null here.
+                        assert!(rows.add(batch, row, stamp, &mut alone).is_err() && alone.is_empty());
+                        continue;
+                    }
+                    rows.add(batch, row, stamp, &mut alone).expect("a row");
                     inputs.push(rows.assembled(&mut alone, 1000));
                 }
             }
@@ -146,7 +177,11 @@ fn rows_are_imported() {
     cql.run(&create("mixed"));
     let mut random = Random::new(11);
     for _ in 0..800 {
-        cql.run(&statement(&mut random, "imp.mixed").replace("TTL 1 ", "TTL 90000 "));
+        let statement = statement(&mut random, "imp.mixed").replace("TTL 1 ", "TTL 90000 ");
+        // Of the rest more is left.
+        if !statement.starts_with("DELETE FROM") {
+            cql.run(&statement);
+        }
     }
     server.nodetool(&["flush", "imp"]);
     let found = open(&server.files("mixed"));
@@ -158,9 +193,12 @@ fn rows_are_imported() {
     let (table, types) = defined();
     let columns = Arc::new(TableColumns::of_table(&table, &types).expect("columns"));
     let (schema, batches) = logical(&columns, live);
-    let options = MappingOptions::default().defined_by(&table, types.clone());
+    let mut options = MappingOptions::default().defined_by(&table, types.clone());
+    // Tuples that a SELECT returned have no conversion into CQL.
+    let taken = ["pk", "ck1", "ck2", "s", "sm", "a", "b", "l", "m", "n", "u", "f"];
+    options.columns = Some(taken.map(str::to_owned).to_vec());
     let mut rows = Rows::new(&schema, &options, (&table, &types));
-    let all = "pk, ck1, ck2, a, b, l, m, n, u, f, t, s, sm";
+    let all = "pk, ck1, ck2, a, b, l, m, n, u, f, s, sm";
     let expected = cql.run(&format!("SELECT {all} FROM imp.mixed"));
     assert!(expected.len() > 10, "{} rows", expected.len());
     for version in ["me", "nb", "oa", "da"] {
@@ -168,9 +206,11 @@ fn rows_are_imported() {
         for batch in &batches {
             // In another order each time.
             let mut order: Vec<usize> = (0..batch.rows).collect();
-            order.sort_by_key(|_| random.next());
+            order.sort_by_cached_key(|_| random.next());
             let stamp = RowStamp { write_time_us: 1_700_000_000_000_000, expiry: None };
-            rows.add(batch, &order, stamp, &mut records);
+            for row in order {
+                rows.add(batch, row, stamp, &mut records).expect("a row");
+            }
         }
         let writes = rows.assembled(&mut records, now_s);
         let written =
