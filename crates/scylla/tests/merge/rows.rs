@@ -105,7 +105,7 @@ impl Rows {
             assembler.push(key, record).expect("in order");
         }
         assembler.finish().expect("the end");
-        std::iter::from_fn(|| assembler.next()).collect()
+        std::iter::from_fn(|| assembler.take_ready()).collect()
     }
 }
 

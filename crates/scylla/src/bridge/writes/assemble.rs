@@ -142,7 +142,7 @@ impl RowAssembler {
     }
 
     /// The next batch that is complete.
-    pub fn next(&mut self) -> Option<MutationBatch> {
+    pub fn take_ready(&mut self) -> Option<MutationBatch> {
         self.ready.pop_front()
     }
 

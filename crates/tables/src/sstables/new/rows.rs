@@ -169,12 +169,12 @@ impl PlainRows {
             for (key, record) in RowRecords::of(&batch)? {
                 assembler.push(key, record)?;
             }
-            while let Some(writes) = assembler.next() {
+            while let Some(writes) = assembler.take_ready() {
                 files.put(writes, cancel)?;
             }
         }
         assembler.finish()?;
-        while let Some(writes) = assembler.next() {
+        while let Some(writes) = assembler.take_ready() {
             files.put(writes, cancel)?;
         }
         Ok(())
