@@ -46,8 +46,9 @@ SSTables (sstable:DIR), and Parquet files made of them by --mapping full, are lo
 and deletions. The key, the types and their order are those of the table, so --create needs no --key. What has expired is deleted. \
 With options that change columns or keys, rows are loaded as a SELECT returns them (--mapping logical). Counters cannot be loaded.
 
-New SSTables (sstable:DIR as the destination) are made of other SSTables and of Parquet files with the mapping full, in the \
-version that --format names. `nodetool import` loads the directory into Cassandra, and `nodetool refresh --load-and-stream` into ScyllaDB.
+New SSTables (sstable:DIR as the destination) are made of any rows, as INSERT statements would leave them: --table ks.t and --key say what the table \
+is, or --schema-cql. Rows are sorted, in bounded memory (--memory). Other SSTables, and Parquet files with the mapping full, are the writes that they are. \
+--format names the version. `nodetool import` loads the directory into Cassandra, and `nodetool refresh --load-and-stream` into ScyllaDB.
 
 A file appears under its name only when it is complete and on disk; an existing file is not replaced without --overwrite. \
 What replaces another has its mode, and its owner and group if permitted; symbolic links are followed. Values \
@@ -85,6 +86,7 @@ Examples:
   marquetry copy trips/ trips.csv.gz
   marquetry copy sstable:data/ks/trips-f34b6ff0 cql://localhost/ks.trips --create
   marquetry copy 'backup/*.parquet' sstable:restored/ --format da
+  marquetry copy trips.parquet sstable:new/ --table ks.trips --key '(day), trip'
   marquetry copy trips.parquet - --to jsonl | jq .fare"
 )]
 pub(crate) struct Copy {
@@ -102,7 +104,7 @@ pub(crate) struct Copy {
     #[arg(long, value_enum, value_name = "FORMAT")]
     to: Option<To>,
 
-    /// Table name in CQL text (--to cql); as in CQL, names without double quotes are folded to lower case
+    /// Table name in CQL text (--to cql), and of rows in new SSTables; as in CQL, names without double quotes are folded to lower case
     #[arg(long, value_name = "[KEYSPACE.]TABLE")]
     table: Option<String>,
 
@@ -165,7 +167,7 @@ impl Copy {
             threads: self.threads,
             quiet: self.quiet,
             is_dry_run: self.cluster.is_dry_run(),
-            makes_table: self.cluster.create || target.takes(OptionGroup::CqlText),
+            makes_table: self.makes_table(&target),
             missing_only: self.cluster.missing_only,
             metrics: self.metrics.as_deref(),
             json: self.json,
@@ -202,6 +204,8 @@ impl Copy {
         if target.takes(OptionGroup::SstableOutput) {
             let limits = self.rows.table.limits.limits();
             options.sstables = self.file.compressed(self.sstables.options(limits)?)?;
+            (options.sstables.rows.timestamp, options.sstables.rows.ttl) = self.cluster.stamps();
+            options.sstables.rows.table = self.table.as_deref().map(cql::table_name).transpose()?;
         }
         if target.takes(OptionGroup::Cluster) {
             options.cluster = self.cluster.options(from, &self.rows)?;
@@ -218,9 +222,15 @@ impl Copy {
         Ok(options)
     }
 
+    /// Whether the table comes to be as the options say, which then say its key.
+    fn makes_table(&self, target: &Target) -> bool {
+        let is_of_sstables = target.takes(OptionGroup::SstableOutput) && !self.sstables.has_definition();
+        self.cluster.create || is_of_sstables || target.takes(OptionGroup::CqlText)
+    }
+
     fn given(&self, keeps_state: bool) -> impl Iterator<Item = Given> {
-        let of_cluster = self.cluster.given(keeps_state).map(|name| (name, &[OptionGroup::Cluster][..]));
-        let table = self.table.is_some().then_some(("--table", &[OptionGroup::CqlText][..]));
-        of_cluster.into_iter().chain(table)
+        let groups = &[OptionGroup::CqlText, OptionGroup::SstableOutput][..];
+        let table = self.table.is_some().then_some(("--table", groups));
+        self.cluster.given(keeps_state).chain(table)
     }
 }

@@ -93,8 +93,8 @@ fn meant(group: OptionGroup) -> &'static str {
     match group {
         OptionGroup::Parquet => "writing Parquet files",
         OptionGroup::Directory => "directories: end the name of one in /",
-        OptionGroup::Mapping => "tables of a cluster and CQL text",
-        OptionGroup::CqlText => "CQL text: --to cql",
+        OptionGroup::Mapping => "tables of a cluster, CQL text and SSTables",
+        OptionGroup::CqlText => "CQL text (--to cql) and SSTables",
         OptionGroup::Cluster => "tables of a cluster",
         OptionGroup::Text => "writing CSV and JSON lines",
         OptionGroup::SstableOutput => "writing SSTables: sstable:DIR",

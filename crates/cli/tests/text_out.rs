@@ -172,7 +172,7 @@ fn options_without_a_meaning_are_refused() {
         (vec!["--partition-by", "a"], "--partition-by is for directories"),
         (vec!["--key", "a"], "--key is for tables of a cluster"),
         (vec!["--create"], "--create is for tables of a cluster"),
-        (vec!["--table", "t"], "--table is for CQL text"),
+        (vec!["--table", "t"], "--table is for CQL text (--to cql) and SSTables"),
     ] {
         run([&["copy", &one, &csv][..], &arguments].concat()).failed(2, &[part]);
     }

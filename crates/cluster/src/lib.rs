@@ -42,13 +42,14 @@ mod retry;
 mod rows;
 mod runtime;
 mod schema;
-mod stamp;
 mod state;
 mod statement;
 mod table;
 mod tls;
 mod unload;
 mod writes;
+
+pub use marquetry_tables::stamps::{TTL_SECONDS_MAX, Ttl, WriteTimes};
 
 pub use address::{CqlAddress, CqlAddressError, Host, PORT_DEFAULT};
 pub use cluster::{Cluster, Created};
@@ -59,7 +60,6 @@ pub use options::{
 };
 pub use rate::Rate;
 pub use rejects::MaxErrors;
-pub use stamp::{TTL_SECONDS_MAX, Ttl, WriteTimes};
 pub use state::StateOptions;
 pub use table::CqlTable;
 pub use tls::TlsOptions;

@@ -9,12 +9,12 @@ use marquetry_base::{Error, Result};
 use marquetry_parquet::batch::Batch;
 use marquetry_scylla::bridge::Mapping;
 use marquetry_tables::Distinct;
+use marquetry_tables::stamps::Stamps;
 
 use crate::cluster::Cluster;
 use crate::load::{Ended, Load};
 use crate::rejects::{Rejected, Rejects, is_of_row};
 use crate::rows::{Filling, Origin, Unfit};
-use crate::stamp::Stamps;
 use crate::state::State;
 use crate::writes::Writing;
 

@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use marquetry_scylla::bridge::MappingOptions;
 
+use marquetry_tables::stamps::{Ttl, WriteTimes};
+
 use crate::rate::Rate;
 use crate::rejects::MaxErrors;
-use crate::stamp::{Ttl, WriteTimes};
 use crate::state::StateOptions;
 use crate::tls::TlsOptions;
 

@@ -9,13 +9,13 @@ use marquetry_base::{Error, Result, cast};
 use marquetry_parquet::batch::Batch;
 use marquetry_scylla::bridge::{Cell, MappedBatch, Mapping, Nulls};
 use marquetry_scylla::cql::CqlType;
+use marquetry_tables::stamps::RowStamps;
 use marquetry_tables::{Distinct, DistinctCounter};
 use scylla::serialize::SerializationError;
 use scylla::serialize::row::{RowSerializationContext, SerializeRow};
 use scylla::serialize::writers::RowWriter;
 
 use crate::rate::Rate;
-use crate::stamp::RowStamps;
 use crate::statement::RowStatement;
 
 /// Some rows, and the object that they are from.

@@ -2,8 +2,7 @@
 
 use marquetry_scylla::bridge::{MappedColumn, Mapping};
 use marquetry_scylla::cql::{CqlType, insert_prefix};
-
-use crate::stamp::Ttl;
+use marquetry_tables::stamps::Ttl;
 
 /// The statement of a mapping's rows, and in which order their cells are bound.
 #[derive(Debug, Clone)]

@@ -1,6 +1,5 @@
 //! A live table as a destination.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,6 +9,7 @@ use marquetry_parquet::batch::Batch;
 use marquetry_scylla::bridge::{Mapping, MappingOptions, Nulls};
 use marquetry_scylla::cql::{CqlType, Name, TableDef, TypeDef};
 use marquetry_scylla::sstable::TableColumns;
+use marquetry_tables::stamps::{Stamps, WriteTimes};
 use marquetry_tables::{Cancel, Destination, Distinct, Guard, Stage, Table, Wants, Watch, Written};
 
 use crate::address::CqlAddress;
@@ -23,7 +23,6 @@ use crate::options::{CqlOptions, IN_FLIGHT_MAX};
 use crate::rejects::Rejects;
 use crate::retry::tries_max;
 use crate::rows::{BlockSize, Filling};
-use crate::stamp::{Stamps, WriteTimes};
 use crate::state::{Identity, State as LoadState, identity_of};
 use crate::statement::{Kind, RowStatement, is_counter};
 use crate::unload::is_scylla;
@@ -169,7 +168,7 @@ impl CqlTable {
             None => options.clone(),
         };
         // All that can be wrong with the rows alone is found before a cluster is bothered.
-        let early = create.then(|| map(&without_stamps(&options, table, &stamps, &[]))).transpose()?;
+        let early = create.then(|| map(&stamps.left_out_of(&options, &table.schema, &[]))).transpose()?;
         let cluster =
             Cluster::connect_unless(self.cancel.clone(), self.address.clone(), &self.options.connect)?;
         let mapping = match early {
@@ -184,7 +183,7 @@ impl CqlTable {
             None => {
                 let existing = cluster.table()?.ok_or_else(|| ClusterError::NoTable(name.clone()))?;
                 let names: Vec<&str> = existing.columns.iter().map(|it| it.name.as_str()).collect();
-                let options = without_stamps(&self.options.mapping, table, &stamps, &names);
+                let options = stamps.left_out_of(&self.options.mapping, &table.schema, &names);
                 let options = options.defined_by(&existing, cluster.types()?);
                 map(&options).map_err(|error| misfit(name, error))?
             }
@@ -586,27 +585,6 @@ impl fmt::Debug for CqlTable {
 
 /// Write times of a row with lists: so often it can be sent before it has one of the next row's, which only matters to rows with one key.
 const LIST_WRITE_TIMES: i64 = 16;
-
-/// The mapping's options, without columns that only say when rows were written and when they expire: of them, those that the table has are
-/// loaded as well.
-fn without_stamps(
-    options: &MappingOptions,
-    table: &Table,
-    stamps: &Stamps,
-    existing: &[&str],
-) -> MappingOptions {
-    let left_out: BTreeSet<&str> = stamps.names().filter(|name| !existing.contains(name)).collect();
-    let mut options = options.clone();
-    if left_out.is_empty() {
-        return options;
-    }
-    let schema = &table.schema;
-    let all = || schema.children(0).filter_map(|node| Some(schema.nodes().get(node)?.name.clone())).collect();
-    let columns: Vec<String> = options.columns.take().unwrap_or_else(all);
-    options.columns = Some(columns.into_iter().filter(|name| !left_out.contains(&**name)).collect());
-    options
-}
-
 /// That rows have the same keys, as far as that is known.
 fn repeated_keys(rows: u64, keys: Distinct) -> Option<String> {
     // An estimate may be off by a few parts in a hundred.

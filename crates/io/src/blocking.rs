@@ -16,10 +16,12 @@ use crate::failure::{about, failed};
 use crate::source::{ByteSource, FileKind, ObjectVersion, beyond_end, nameless, shrank};
 
 mod directory;
+mod hidden;
 mod stream;
 mod write;
 
 pub use directory::{NewDirectory, allow_many_files};
+pub use hidden::HiddenDirectory;
 pub use stream::FileStream;
 pub use write::{NewFile, SpillFile};
 

@@ -120,9 +120,10 @@ pub(crate) fn store() -> Arc<dyn Store> {
 }
 
 impl DestinationOptions {
-    /// How columns map to CQL, in text and in a live table.
+    /// How columns map to CQL: in text, in a live table, and in SSTables.
     #[must_use]
     pub fn mapped_by(mut self, mapping: MappingOptions) -> DestinationOptions {
+        self.sstables.rows.mapping.clone_from(&mapping);
         #[cfg(feature = "cluster")]
         self.cluster.mapping.clone_from(&mapping);
         self.cql_text.mapping = mapping;

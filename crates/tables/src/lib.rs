@@ -56,6 +56,7 @@ mod source;
 mod spaced;
 pub mod sstables;
 mod stage;
+pub mod stamps;
 mod subject;
 pub mod text;
 mod token_range;

@@ -127,13 +127,13 @@ fn nothing_is_replaced_and_nothing_half_written_is_left() {
 }
 
 #[test]
-fn rows_that_are_no_writes_are_refused_before_anything_is_created() {
+fn rows_without_a_table_are_refused_before_anything_is_created() {
     let folder = tempfile::tempdir().unwrap();
     let mut options = SstablesOptions::default();
-    options.mapping = MutationMapping::Logical;
-    let logical: Arc<dyn Source> = Arc::new(Sstables::open(&small(), &options).unwrap());
+    options.mapping = MutationMapping::Verbatim;
+    let verbatim: Arc<dyn Source> = Arc::new(Sstables::open(&small(), &options).unwrap());
     let mut to = NewSstables::new(folder.path().join("t"), NewSstablesOptions::default()).unwrap();
-    let error = copied(&logical, &mut to).unwrap_err();
+    let error = copied(&verbatim, &mut to).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
     assert!(names(folder.path()).is_empty());
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use marquetry::OptionGroup;
 use marquetry::base::{Detail, Error};
 use marquetry::cluster::{CqlOptions, IN_FLIGHT, MaxErrors, StateOptions, Ttl, WriteTimes};
 use marquetry::tables::{Address, Rename};
@@ -13,6 +14,7 @@ use crate::args::RowArgs;
 use crate::connection_args::ConnectionArgs;
 use crate::failure::{Failure, Outcome};
 use crate::numbers::parse_count;
+use crate::target::Given;
 
 /// How a cluster is talked to.
 #[derive(Debug, Clone, Args)]
@@ -104,22 +106,29 @@ impl ClusterArgs {
         self.state.as_deref().map(|path| (path, self.resume))
     }
 
-    /// An option that is given and has no meaning elsewhere; --state has one there if `keeps_state`.
-    pub(super) fn given(&self, keeps_state: bool) -> Option<&'static str> {
-        let given = [
-            (self.create, "--create"),
-            (!self.map.is_empty(), "--map"),
-            (self.timestamp != WriteTimes::Now, "--timestamp"),
-            (self.ttl.is_some(), "--ttl"),
-            (self.counters_at_least_once, "--counters-at-least-once"),
-            (self.lists_at_least_once, "--lists-at-least-once"),
-            (self.missing_only, "--missing-only"),
-            (self.dry_run, "--dry-run"),
-            (self.rejects.is_some(), "--rejects"),
-            (self.state.is_some() && !keeps_state, "--state"),
-            (self.in_flight != IN_FLIGHT, "--in-flight"),
-        ];
-        given.into_iter().find(|given| given.0).map(|given| given.1)
+    /// The options that are given, and what they have a meaning for; --state has one for directories, too, if `keeps_state`.
+    pub(super) fn given(&self, keeps_state: bool) -> impl Iterator<Item = Given> {
+        use OptionGroup::{Cluster, SstableOutput};
+        [
+            (self.create, "--create", &[Cluster][..]),
+            (!self.map.is_empty(), "--map", &[Cluster, SstableOutput]),
+            (self.timestamp != WriteTimes::Now, "--timestamp", &[Cluster, SstableOutput]),
+            (self.ttl.is_some(), "--ttl", &[Cluster, SstableOutput]),
+            (self.counters_at_least_once, "--counters-at-least-once", &[Cluster]),
+            (self.lists_at_least_once, "--lists-at-least-once", &[Cluster]),
+            (self.missing_only, "--missing-only", &[Cluster]),
+            (self.dry_run, "--dry-run", &[Cluster]),
+            (self.rejects.is_some(), "--rejects", &[Cluster]),
+            (self.state.is_some() && !keeps_state, "--state", &[Cluster]),
+            (self.in_flight != IN_FLIGHT, "--in-flight", &[Cluster]),
+        ]
+        .into_iter()
+        .filter_map(|(is_given, name, groups)| is_given.then_some((name, groups)))
+    }
+
+    /// When rows were written, and when they expire.
+    pub(super) fn stamps(&self) -> (WriteTimes, Option<Ttl>) {
+        (self.timestamp.clone(), self.ttl.clone())
     }
 
     /// What the columns of the files are called in the table.
@@ -156,7 +165,7 @@ impl ClusterArgs {
         let connection = &rows.table.connection;
         (options.in_flight, options.rate) = (self.in_flight, connection.rate.unwrap_or_default());
         (options.consistency, options.retry_for) = (connection.consistency, connection.retry_for());
-        (options.timestamp, options.ttl) = (self.timestamp.clone(), self.ttl.clone());
+        (options.timestamp, options.ttl) = self.stamps();
         options.counters_at_least_once = self.counters_at_least_once;
         options.lists_at_least_once = self.lists_at_least_once;
         options.rejects.clone_from(&self.rejects);

@@ -1,13 +1,15 @@
 //! Rows into SSTables.
 
+use std::fs;
 use std::num::NonZeroU64;
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
 use marquetry::tables::sstables::NewSstablesOptions;
 use marquetry::{OptionGroup, base::Limits};
 
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome, plain};
 use crate::numbers::parse_bytes;
 use crate::target::Given;
 
@@ -31,6 +33,12 @@ pub(super) struct SstableOutputArgs {
         help_heading = "SSTables"
     )]
     split_at: Vec<i64>,
+
+    /// File with the CREATE TABLE that rows of new SSTables must fit, and the CREATE TYPE of its types
+    ///
+    /// Without it the table is as --key, --types and the files say, and schema.cql in the directory has its definition.
+    #[arg(long, value_name = "FILE", help_heading = "SSTables")]
+    schema_cql: Option<PathBuf>,
 }
 
 /// The versions that are written.
@@ -54,12 +62,18 @@ impl SstableOutputArgs {
             (self.format.is_some(), "--format"),
             (self.max_bytes.is_some(), "--max-bytes"),
             (!self.split_at.is_empty(), "--split-at"),
+            (self.schema_cql.is_some(), "--schema-cql"),
         ]
         .into_iter()
         .filter_map(move |(is_given, name)| is_given.then_some((name, groups)))
     }
 
-    /// How they are written, but for their compression.
+    /// The file that says what the table is.
+    pub(super) fn has_definition(&self) -> bool {
+        self.schema_cql.is_some()
+    }
+
+    /// How they are written, but for their compression and for what rows become.
     pub(super) fn options(&self, limits: Limits) -> Outcome<NewSstablesOptions> {
         let mut options = match self.format {
             None => NewSstablesOptions::default(),
@@ -71,6 +85,13 @@ impl SstableOutputArgs {
         options.bytes_max = self.max_bytes.map(NonZeroU64::get).or(options.bytes_max);
         options.split_at.clone_from(&self.split_at);
         options.limits = limits;
+        if let Some(path) = &self.schema_cql {
+            let read = fs::read_to_string(path);
+            let text = read.map_err(|error| {
+                Failure::unreachable(format!("{}: {}", path.display(), plain(&error.to_string())))
+            });
+            options.rows.schema_cql = Some(text?);
+        }
         Ok(options)
     }
 }

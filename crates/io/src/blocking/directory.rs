@@ -364,7 +364,7 @@ fn write_back(any: &fs::File) {
 }
 
 /// Opens and locks a hidden directory that was just created; `None` where directories cannot be opened or locked.
-fn lock_directory(hidden: &Path) -> io::Result<Option<fs::File>> {
+pub(super) fn lock_directory(hidden: &Path) -> io::Result<Option<fs::File>> {
     match fs::File::open(hidden) {
         Ok(lock) => Ok(lock_new(&lock, hidden)?.then_some(lock)),
         // Another process took it for abandoned.

@@ -17,7 +17,7 @@ pub(crate) const DESTINATION: DestinationKind = DestinationKind {
     spelled: "sstable:DIR",
     is_of: |address, format| address.sstables().is_some() && format.is_none(),
     check: |address| path_of(address).map(drop),
-    takes: |_| &[OptionGroup::SstableOutput],
+    takes: |_| &[OptionGroup::SstableOutput, OptionGroup::Mapping],
     open: |address, _, options| Ok(Box::new(NewSstables::new(path_of(address)?, options.sstables.clone())?)),
 };
 

@@ -68,6 +68,7 @@ mod read;
 mod render;
 mod text;
 mod value;
+pub mod writes;
 
 pub use batch::{Assembling, MappedBatch};
 pub use cell::Cell;

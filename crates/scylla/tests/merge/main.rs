@@ -17,6 +17,7 @@ mod model;
 mod random;
 mod read;
 mod real;
+mod rows;
 #[path = "../sstable/writing.rs"]
 #[allow(dead_code, reason = "shared with the tests of the reader, which use more of it")]
 mod writing;

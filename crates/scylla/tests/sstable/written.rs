@@ -199,9 +199,10 @@ fn what_is_not_in_order_is_refused() {
         (error.kind(), error.message().to_string())
     };
     let misuse = |message: &str| (ErrorKind::Misuse, message.to_string());
+    let of_rows = |message: &str| (ErrorKind::Conversion, message.to_string());
     assert_eq!(
         refused(&turned),
-        misuse("partitions that are not in the order of their tokens, or one that is there twice")
+        of_rows("partitions that are not in the order of their tokens, or one that is there twice")
     );
     let mut turned = batches.clone();
     if let Values::Eight(values) = &mut turned[0].entries.clustering[0].values {
@@ -209,7 +210,7 @@ fn what_is_not_in_order_is_refused() {
     }
     assert_eq!(
         refused(&turned),
-        misuse("rows that are not in the order of their clustering columns, or one that is there twice")
+        of_rows("rows that are not in the order of their clustering columns, or one that is there twice")
     );
     let mut open = batches.clone();
     open[2].is_open = true;

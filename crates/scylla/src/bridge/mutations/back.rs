@@ -19,6 +19,7 @@ use crate::sstable::batch::{
     Cells, ClusteringColumn, Continues, Deletion, EntryKind, Expiry, MutationBatch, NO_TIMESTAMP, Values,
     number_of,
 };
+use crate::sstable::murmur3_token;
 
 /// The price of a row of a column that is looked at, and of a value with its bytes.
 const LOOK_PRICE: Price = Price::per_kilovalue(12 << 10);
@@ -38,6 +39,8 @@ pub(super) struct Last {
     deletion: Option<Deletion>,
     /// The last row, if it is the end of a range: its clustering values.
     end: Option<(EntryKind, Vec<u8>)>,
+    /// Partitions must be in the order of their tokens.
+    pub(super) is_in_order: bool,
 }
 
 /// A batch that is being made.
@@ -430,6 +433,14 @@ impl Back {
         }
         if is_same && !is_first {
             return Ok(false);
+        }
+        if let Some(before) = last.key.as_ref().filter(|_| last.is_in_order && !is_same) {
+            let place = |key: &[u8]| murmur3_token(key);
+            if (place(before), &**before) > (place(&self.key), &*self.key) {
+                return Err(Error::conversion(
+                    "a partition whose token is less than that of the one before it: rows must be in the order of tokens, and those of a partition together",
+                ));
+            }
         }
         let partitions = &mut self.batch.partitions;
         partitions.keys.bytes.extend_from_slice(&self.key);

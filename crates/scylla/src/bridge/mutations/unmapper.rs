@@ -44,6 +44,8 @@ pub struct Unmapper {
     columns: Arc<TableColumns>,
     next: Option<Batch>,
     back: Option<Back>,
+    /// The number of its first row.
+    first_row: u64,
     /// A batch whose last partition may go on in the next.
     held: Option<MutationBatch>,
     last: Last,
@@ -98,11 +100,20 @@ impl Unmapper {
             columns,
             next: None,
             back: None,
+            first_row: 0,
             held: None,
             last: Last::default(),
             is_finished: false,
             failed: Failed::default(),
         })
+    }
+
+    /// Makes partitions that are not in the order of their tokens an error of the kind
+    /// [`ErrorKind::Conversion`](marquetry_base::ErrorKind::Conversion), with the row: SSTables have them in that order.
+    #[must_use]
+    pub fn in_order(mut self) -> Unmapper {
+        self.last.is_in_order = true;
+        self
     }
 
     /// Takes the next batch.
@@ -128,7 +139,9 @@ impl Unmapper {
     /// Begins anew, with other rows of such files: what it knows of the table stays. So a partition is found and read without that work.
     pub fn restart(&mut self) {
         (self.next, self.back, self.held) = (None, None, None);
+        let is_in_order = self.last.is_in_order;
         (self.last, self.is_finished, self.failed) = (Last::default(), false, Failed::default());
+        self.last.is_in_order = is_in_order;
     }
 
     /// Works until there is a batch, another one is needed, or the budget is spent.
@@ -145,8 +158,13 @@ impl Unmapper {
         loop {
             if let Some(back) = &mut self.back {
                 let held = self.held.as_mut();
-                let is_done =
-                    back.step(&self.plan, &self.names, &self.limits, held, &mut self.last, budget)?;
+                let first_row = self.first_row;
+                let is_done = back
+                    .step(&self.plan, &self.names, &self.limits, held, &mut self.last, budget)
+                    .map_err(|error| {
+                        let row = error.place().row.map(|row| row.saturating_add(first_row));
+                        error.replaced(|place| place.row = row)
+                    })?;
                 if !is_done {
                     return Ok(UnmapStep::Yield);
                 }
@@ -159,6 +177,7 @@ impl Unmapper {
             }
             match self.next.take() {
                 Some(batch) if batch.rows > 0 => {
+                    self.first_row = batch.first_row;
                     self.back = Some(Back::new(&self.plan, &self.columns, &batch));
                 }
                 Some(_) => {}

@@ -63,11 +63,12 @@ use self::input::{Cursor, Input, Poll, Traits};
 use self::output::{ENTRY_PRICE, Output};
 use self::plan::{Plan, side};
 use self::row::{Context, Flow, ROW_PRICE, Row};
-use self::rules::{later, supersedes};
+use self::rules::supersedes;
 use super::TableColumns;
 use super::batch::{Continues, Deletion, EntryKind, MutationBatch, number_of};
 
 pub use self::options::{Liveness, MergeOptions, Partitioner, Ties};
+pub(crate) use self::rules::{Life, Marker, compare_cells, deletes, later};
 
 /// The price of a token: of the key's bytes.
 const TOKEN_PRICE: Price = Price { kib: 1 << 10, kilovalue: 25 << 10 };

@@ -9,7 +9,7 @@ use crate::sstable::batch::{Deletion, Expiry, NO_DELETION_TIME, NO_TIMESTAMP};
 
 /// What a cell is besides its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Life {
+pub(crate) enum Life {
     Live,
     Expiring(Expiry),
     /// Deleted, and when the server did that.
@@ -39,7 +39,7 @@ impl Life {
 }
 
 /// How a cell compares with another of the same row, column and path: the greater one counts. If they are equal, their values decide.
-pub(super) fn compare_cells(left: (i64, Life), right: (i64, Life), ties: Ties) -> Ordering {
+pub(crate) fn compare_cells(left: (i64, Life), right: (i64, Life), ties: Ties) -> Ordering {
     left.0.cmp(&right.0).then_with(|| {
         let (left, right) = (left.1, right.1);
         let is_gone_some_day = |life: Life| life.local_deletion() != NO_DELETION_TIME;
@@ -74,18 +74,18 @@ pub(super) fn compare_counters(left: (i64, Life), right: (i64, Life)) -> Option<
 
 /// What says that a row exists: its write time, and when it expires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Marker {
-    pub(super) timestamp: i64,
-    pub(super) expiry: Option<Expiry>,
+pub(crate) struct Marker {
+    pub(crate) timestamp: i64,
+    pub(crate) expiry: Option<Expiry>,
 }
 
 /// The TTL of what says that a row of a view exists no more.
 const EXPIRED_TTL: u32 = 0x7fff_ffff;
 
 impl Marker {
-    pub(super) const NONE: Marker = Marker { timestamp: NO_TIMESTAMP, expiry: None };
+    pub(crate) const NONE: Marker = Marker { timestamp: NO_TIMESTAMP, expiry: None };
 
-    pub(super) fn is_some(self) -> bool {
+    pub(crate) fn is_some(self) -> bool {
         self.timestamp != NO_TIMESTAMP
     }
 
@@ -100,7 +100,7 @@ impl Marker {
         self.is_some() && self.expiry.is_some_and(is_moved)
     }
 
-    pub(super) fn supersedes(self, other: Marker, ties: Ties) -> bool {
+    pub(crate) fn supersedes(self, other: Marker, ties: Ties) -> bool {
         let is_expired = |expiry: Option<Expiry>| expiry.is_some_and(|expiry| expiry.ttl == EXPIRED_TTL);
         let found = (self.timestamp.cmp(&other.timestamp))
             .then(is_expired(self.expiry).cmp(&is_expired(other.expiry)))
@@ -122,7 +122,7 @@ pub(super) fn supersedes(left: Deletion, right: Option<Deletion>) -> bool {
 }
 
 /// The one that counts more.
-pub(super) fn later(left: Option<Deletion>, right: Option<Deletion>) -> Option<Deletion> {
+pub(crate) fn later(left: Option<Deletion>, right: Option<Deletion>) -> Option<Deletion> {
     match right {
         Some(right) if supersedes(right, left) => Some(right),
         _ => left,
@@ -130,7 +130,7 @@ pub(super) fn later(left: Option<Deletion>, right: Option<Deletion>) -> Option<D
 }
 
 /// Whether what was written at this time is deleted.
-pub(super) fn deletes(deletion: Option<Deletion>, timestamp: i64) -> bool {
+pub(crate) fn deletes(deletion: Option<Deletion>, timestamp: i64) -> bool {
     deletion.is_some_and(|deletion| timestamp <= deletion.timestamp)
 }
 

@@ -29,7 +29,7 @@ const AFTER_MORE: u8 = 0x60;
 
 /// Makes the bytes of clustering values.
 #[derive(Debug)]
-pub(super) struct Comparable {
+pub(crate) struct Comparable {
     columns: Vec<Form>,
 }
 
@@ -62,7 +62,7 @@ impl Comparable {
     /// # Errors
     ///
     /// [`ErrorKind::Unsupported`](marquetry_base::ErrorKind::Unsupported) for types that have no such bytes here.
-    pub(super) fn new(columns: &[MarshalType]) -> Result<Comparable> {
+    pub(crate) fn new(columns: &[MarshalType]) -> Result<Comparable> {
         Ok(Comparable { columns: columns.iter().map(Form::new).collect::<Result<_>>()? })
     }
 
@@ -75,14 +75,7 @@ impl Comparable {
         for (number, column) in self.columns.iter().enumerate().take(clustering.len()) {
             match clustering.value(number) {
                 None => out.push(NEXT_NULL),
-                Some(value) => {
-                    let at = out.len();
-                    out.push(NEXT);
-                    if !column.push(value, out)? {
-                        let is_reversed = matches!(column, Form::Reversed(_));
-                        out[at] = if is_reversed { NEXT_EMPTY_REVERSED } else { NEXT_EMPTY };
-                    }
-                }
+                Some(value) => column.push_next(value, out)?,
             }
         }
         out.push(match (clustering.kind, side(clustering.kind)) {
@@ -94,7 +87,36 @@ impl Comparable {
     }
 }
 
+impl Comparable {
+    /// Adds the bytes of a row's value of one clustering column. After the last one, [`Comparable::push_row_end`].
+    ///
+    /// # Errors
+    ///
+    /// As for all of them.
+    pub(crate) fn push_value(&self, column: usize, value: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        let column =
+            self.columns.get(column).ok_or_else(|| Error::internal("a clustering column too many"))?;
+        column.push_next(value, out)
+    }
+
+    /// Adds what is after a row's values.
+    pub(crate) fn push_row_end(out: &mut Vec<u8>) {
+        out.push(END);
+    }
+}
+
 impl Form {
+    /// Adds the bytes of a clustering value, after what is before it.
+    fn push_next(&self, value: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        let at = out.len();
+        out.push(NEXT);
+        if !self.push(value, out)? {
+            let is_reversed = matches!(self, Form::Reversed(_));
+            out[at] = if is_reversed { NEXT_EMPTY_REVERSED } else { NEXT_EMPTY };
+        }
+        Ok(())
+    }
+
     fn new(kind: &MarshalType) -> Result<Form> {
         let boxed = |kind: &MarshalType| Form::new(kind).map(Box::new);
         let unsupported = || Err(Error::unsupported(format!("an index of rows by values of {kind}")));
@@ -205,7 +227,7 @@ fn push_flipped(value: &[u8], bits: u8, out: &mut Vec<u8>) {
 }
 
 /// Adds bytes so that where they end can be seen: a zero is the end, and those of the value are escaped.
-pub(super) fn push_escaped(value: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn push_escaped(value: &[u8], out: &mut Vec<u8>) {
     let mut in_zeros = false;
     for byte in value {
         match (in_zeros, byte) {

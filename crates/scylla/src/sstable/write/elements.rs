@@ -130,7 +130,7 @@ impl SstableWriter {
         let partition = &mut self.partition;
         let is_after = partition.token.is_none_or(|before| (before, &partition.key[..]) < (token, key));
         if !is_after {
-            return Err(Error::misuse(
+            return Err(Error::conversion(
                 "partitions that are not in the order of their tokens, or one that is there twice",
             ));
         }
@@ -202,7 +202,7 @@ impl SstableWriter {
             let found = self.order.compare(&self.before, &self.clustering);
             let is_bound = !kind.is_row() && !self.before.kind.is_row();
             if found.is_gt() || (found.is_eq() && !is_bound) {
-                return Err(Error::misuse(
+                return Err(Error::conversion(
                     "rows that are not in the order of their clustering columns, or one that is there twice",
                 ));
             }

@@ -46,7 +46,7 @@ use self::blocks::Blocks;
 use self::bti::TrieIndex;
 use self::clustering::{Clustering, ClusteringOrder};
 use self::collector::Collector;
-use self::comparable::Comparable;
+pub(crate) use self::comparable::{Comparable, push_escaped};
 use self::filter::Filter;
 use self::out::{COPY_PRICE, Out};
 use self::rows::{Part, RowLayout, RowWriter};
@@ -416,8 +416,8 @@ impl SstableWriter {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Misuse`](marquetry_base::ErrorKind::Misuse) for partitions or rows that are not in their order, a batch that contradicts
-    /// itself, and no partition at all; [`ErrorKind::Unsupported`](marquetry_base::ErrorKind::Unsupported) for what the version cannot
+    /// [`ErrorKind::Conversion`](marquetry_base::ErrorKind::Conversion) for partitions or rows that are not in their order;
+    /// [`ErrorKind::Misuse`](marquetry_base::ErrorKind::Misuse) for a batch that contradicts itself, and no partition at all; [`ErrorKind::Unsupported`](marquetry_base::ErrorKind::Unsupported) for what the version cannot
     /// store; [`ErrorKind::LimitExceeded`](marquetry_base::ErrorKind::LimitExceeded) for values, and indexes of partitions, beyond the
     /// limits.
     pub fn step(&mut self, budget: &mut Budget<'_>) -> Result<WriteStep> {

@@ -1,11 +1,13 @@
 //! When rows were written, and when they expire: the same for all of them, or by a column.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
 use marquetry_base::{Error, Faults, Result};
 use marquetry_parquet::batch::{Batch, ColumnBatch, Value};
 use marquetry_parquet::schema::{Meaning, NodeKind, Schema, TimeUnit};
+use marquetry_scylla::bridge::MappingOptions;
 
 /// The write times of rows.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -53,7 +55,6 @@ impl fmt::Display for WriteTimes {
 
 /// When rows expire.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Ttl {
     /// After so many seconds; 0 is never, whatever the table's default is.
     Seconds(u32),
@@ -97,7 +98,7 @@ impl fmt::Display for Ttl {
 
 /// The columns that say when rows were written and when they expire.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Stamps {
+pub struct Stamps {
     time: Option<Column>,
     ttl: Option<Column>,
 }
@@ -111,7 +112,7 @@ struct Column {
 
 impl Stamps {
     /// Finds the columns. What is wrong with them is added to the faults.
-    pub(crate) fn new(schema: &Schema, times: &WriteTimes, ttl: Option<&Ttl>, faults: &mut Faults) -> Stamps {
+    pub fn new(schema: &Schema, times: &WriteTimes, ttl: Option<&Ttl>, faults: &mut Faults) -> Stamps {
         let time = match times {
             WriteTimes::Column(name) => {
                 faults.take(Column::find(schema, "timestamp", name)).and_then(|column| {
@@ -134,12 +135,31 @@ impl Stamps {
     }
 
     /// The names of these columns, as the rows have them.
-    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+    pub fn names(&self) -> impl Iterator<Item = &str> {
         self.time.iter().chain(&self.ttl).map(|column| &*column.name)
     }
 
+    /// The options of a mapping that leaves these columns out, unless the table has columns of their names.
+    pub fn left_out_of(
+        &self,
+        options: &MappingOptions,
+        schema: &Schema,
+        existing: &[&str],
+    ) -> MappingOptions {
+        let left_out: BTreeSet<&str> = self.names().filter(|name| !existing.contains(name)).collect();
+        let mut options = options.clone();
+        if left_out.is_empty() {
+            return options;
+        }
+        let all =
+            || schema.children(0).filter_map(|node| Some(schema.nodes().get(node)?.name.clone())).collect();
+        let columns: Vec<String> = options.columns.take().unwrap_or_else(all);
+        options.columns = Some(columns.into_iter().filter(|name| !left_out.contains(&**name)).collect());
+        options
+    }
+
     /// Those of a batch, which has all leaves of the schema.
-    pub(crate) fn of(&self, batch: &Batch) -> RowStamps {
+    pub fn of(&self, batch: &Batch) -> RowStamps {
         let of = |column: &Option<Column>| {
             let column = column.clone()?;
             batch.columns.get(column.leaf).map(|values| (column, values.clone()))
@@ -198,7 +218,7 @@ impl Column {
 
 /// The stamps of a batch's rows.
 #[derive(Debug, Default)]
-pub(crate) struct RowStamps {
+pub struct RowStamps {
     time: Option<(Column, ColumnBatch)>,
     ttl: Option<(Column, ColumnBatch)>,
 }
@@ -209,7 +229,7 @@ impl RowStamps {
     /// # Errors
     ///
     /// `Conversion`, with the column: a null, or a time that is no whole number of microseconds, or out of range.
-    pub(crate) fn write_time_us(&self, row: usize) -> Result<Option<i64>> {
+    pub fn write_time_us(&self, row: usize) -> Result<Option<i64>> {
         let Some((column, values)) = &self.time else { return Ok(None) };
         let Some(value) = column.integer(values, row)? else {
             return Err(column.refuse("the row's write time is null".to_owned()));
@@ -230,7 +250,7 @@ impl RowStamps {
     /// # Errors
     ///
     /// `Conversion`, with the column, for one that no server takes.
-    pub(crate) fn ttl(&self, row: usize) -> Result<Option<i32>> {
+    pub fn ttl(&self, row: usize) -> Result<Option<i32>> {
         let Some((column, values)) = &self.ttl else { return Ok(None) };
         let Some(value) = column.integer(values, row)? else { return Ok(None) };
         let is_taken = u32::try_from(value).is_ok_and(|seconds| seconds <= TTL_SECONDS_MAX);

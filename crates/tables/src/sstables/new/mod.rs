@@ -1,0 +1,280 @@
+//! SSTables as a destination: a new directory of them, for `nodetool import` or `nodetool refresh`.
+
+mod files;
+mod hidden;
+mod options;
+mod rows;
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use marquetry_base::cast::u64_of;
+use marquetry_base::{Budget, Detail, Error, Result};
+use marquetry_codecs::StandardCodecs;
+use marquetry_io::shown;
+use marquetry_parquet::batch::Batch;
+use marquetry_scylla::bridge::mutations::{MutationMapping, UnmapStep, Unmapper};
+use marquetry_scylla::cql::TableName;
+use marquetry_scylla::sstable::TableColumns;
+use marquetry_scylla::sstable::write::SstableWriter;
+
+use crate::key_values::TABLE_SCHEMA_KEY;
+use crate::sorting::MEMORY_BYTES;
+use crate::stage::{Guard, Stage};
+use crate::subject::named;
+use crate::{Cancel, Described, Destination, Table, Wants, Written};
+
+pub use options::{NewSstablesOptions, PlainRowsOptions};
+
+use files::NewFiles;
+use hidden::{Hidden, cannot_be_replaced, failed};
+use rows::{PlainRows, expect_no_options};
+
+/// A new directory of SSTables, which appears when all of them are complete and on disk; beside them is a `schema.cql`, if the
+/// table can be made by CQL.
+///
+/// Rows of the mapping `full` are the writes that they are; they must be in the order of tokens, as other SSTables and Parquet files made of them have
+/// them. Other rows become writes as `INSERT` statements would make them ([`PlainRowsOptions`]), and are sorted, with a file for those that do not fit
+/// into memory. Until it is committed, files are in a hidden directory beside it.
+pub struct NewSstables {
+    path: PathBuf,
+    name: String,
+    options: NewSstablesOptions,
+    guard: Guard,
+    cancel: Cancel,
+    threads: usize,
+    memory_bytes: u64,
+    open: Option<Box<Open>>,
+    notes: Vec<String>,
+}
+
+/// What is being written.
+struct Open {
+    rows: Rows,
+    files: NewFiles,
+    schema: Option<String>,
+}
+
+/// What rows are.
+enum Rows {
+    /// Writes.
+    Full(Box<Unmapper>),
+    /// What becomes writes.
+    Plain(Box<PlainRows>),
+}
+
+impl NewSstables {
+    /// SSTables in a directory at `path`, which does not exist, or has nothing in it. Nothing is created yet.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` with [`AlreadyExists`](Detail::AlreadyExists) if something is there; `Unsupported` for a path of an object store, and for a
+    /// symbolic link or a mount point, whose place a complete directory cannot take; `Misuse` for a path without a name.
+    pub fn new(path: impl AsRef<Path>, options: NewSstablesOptions) -> Result<NewSstables> {
+        let path = path.as_ref().to_path_buf();
+        let name = shown(&path.to_string_lossy());
+        let about = |error: Error| named(error, &name);
+        if path.to_string_lossy().contains("://") {
+            return Err(about(Error::unsupported(
+                "SSTables are written to a local directory: copy it to the store when it is complete",
+            )));
+        }
+        if path.file_name().is_none() {
+            return Err(about(Error::misuse("a new directory for SSTables needs a name")));
+        }
+        let is_free = match fs::read_dir(&path) {
+            Ok(mut entries) => entries.next().is_none(),
+            Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+        };
+        if !is_free {
+            return Err(about(
+                Error::misuse("there is something already: SSTables go to a new directory, or an empty one")
+                    .with(Detail::AlreadyExists),
+            ));
+        }
+        if let Some(why) = cannot_be_replaced(&path) {
+            return Err(about(Error::unsupported(format!(
+                "{why}: SSTables go to a new directory, which takes its name when it is complete"
+            ))));
+        }
+        options.write()?;
+        Ok(NewSstables {
+            path,
+            name,
+            options,
+            guard: Guard::default(),
+            cancel: Cancel::new(),
+            threads: 1,
+            memory_bytes: MEMORY_BYTES,
+            open: None,
+            notes: Vec::new(),
+        })
+    }
+
+    fn begin_directory(&mut self, table: &Table) -> Result<Wants> {
+        let options = self.options.write()?;
+        let (rows, columns, schema) = match Described::of(table)? {
+            Some(Described { mapping: MutationMapping::Full, columns }) => {
+                expect_no_options(&self.options.rows)?;
+                let columns = Arc::new(columns);
+                let unmapper = Unmapper::new(Arc::clone(&columns), &table.schema, self.options.limits)
+                    .map_err(|error| named(error, &table.name))?
+                    .in_order();
+                let (schema, note) = schema_of(table, &columns);
+                self.notes.extend(note);
+                (Rows::Full(Box::new(unmapper)), columns, schema)
+            }
+            _ => {
+                let machine = (self.threads, &self.cancel);
+                let rows = PlainRows::new(table, &self.options.rows, self.memory_bytes, machine, &self.path)?;
+                let (columns, schema) = (Arc::clone(rows.columns()), rows.statements().to_owned());
+                (Rows::Plain(Box::new(rows)), columns, Some(schema))
+            }
+        };
+        // What the version cannot have of such a table is said before anything is created.
+        SstableWriter::new(&columns, options.clone(), &StandardCodecs::default())?;
+        let files = NewFiles::new(Hidden::create(&self.path)?, columns, options);
+        self.open = Some(Box::new(Open { rows, files, schema }));
+        Ok(Wants::default())
+    }
+
+    fn open(&mut self) -> Result<(&mut Open, &Cancel)> {
+        match &mut self.open {
+            Some(open) => Ok((open, &self.cancel)),
+            None => Err(Error::internal("SSTables that are not open")),
+        }
+    }
+
+    fn commit_directory(&mut self) -> Result<()> {
+        let Some(open) = self.open.take() else { return Err(Error::internal("SSTables that are not open")) };
+        if let Some(schema) = &open.schema {
+            let path = open.files.directory.path().join("schema.cql");
+            let written = File::create_new(&path).and_then(|mut file| {
+                file.write_all(schema.as_bytes())?;
+                file.sync_all()
+            });
+            written.map_err(|error| failed(&path, &error))?;
+        }
+        open.files.directory.appear(&self.path)
+    }
+}
+
+impl Destination for NewSstables {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn cancelled_by(&mut self, cancel: &Cancel) {
+        self.cancel = cancel.clone();
+    }
+
+    fn set_threads(&mut self, threads: usize) {
+        self.threads = threads;
+    }
+
+    fn set_sorting(&mut self, memory_bytes: Option<u64>) {
+        self.memory_bytes = memory_bytes.unwrap_or(MEMORY_BYTES);
+    }
+
+    fn begin(&mut self, table: &Table) -> Result<Wants> {
+        self.guard.expect(Stage::New)?;
+        let begun = self.begin_directory(table);
+        self.guard.then(Stage::Begun, begun)
+    }
+
+    fn write(&mut self, batch: Batch) -> Result<()> {
+        self.guard.expect(Stage::Begun)?;
+        let rows = u64_of(batch.rows);
+        let written = self.open().and_then(|(open, cancel)| {
+            match &mut open.rows {
+                Rows::Full(unmapper) => unmap(unmapper, Some(batch), &mut open.files, cancel)?,
+                Rows::Plain(plain) => plain.write(batch, cancel)?,
+            }
+            open.files.written.rows += rows;
+            Ok(())
+        });
+        self.guard.then(Stage::Begun, written)
+    }
+
+    fn drain(&mut self) -> Result<()> {
+        match &mut self.open {
+            Some(open) => match &mut open.rows {
+                Rows::Plain(plain) => plain.drain(),
+                Rows::Full(_) => Ok(()),
+            },
+            None => Ok(()),
+        }
+    }
+
+    fn finish(&mut self) -> Result<Written> {
+        self.guard.expect(Stage::Begun)?;
+        let written = self.open().and_then(|(open, cancel)| {
+            match &mut open.rows {
+                Rows::Full(unmapper) => {
+                    unmapper.finish();
+                    unmap(unmapper, None, &mut open.files, cancel)?;
+                }
+                Rows::Plain(plain) => plain.finish(&mut open.files, cancel)?,
+            }
+            open.files.finish(cancel)?;
+            Ok(open.files.written)
+        });
+        self.guard.then(Stage::Finished, written)
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        self.guard.expect(Stage::Finished)?;
+        let committed = self.commit_directory();
+        self.guard.then(Stage::Committed, committed)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.notes.clone()
+    }
+}
+
+/// Makes writes of rows, and of what is left of those before them.
+fn unmap(
+    unmapper: &mut Unmapper,
+    mut batch: Option<Batch>,
+    files: &mut NewFiles,
+    cancel: &Cancel,
+) -> Result<()> {
+    loop {
+        cancel.check()?;
+        match unmapper.step(&mut Budget::unlimited())? {
+            UnmapStep::Ready(writes) => files.put(writes, cancel)?,
+            UnmapStep::Need => match batch.take() {
+                Some(batch) => unmapper.feed(batch)?,
+                None => return Ok(()),
+            },
+            UnmapStep::Yield => {}
+            UnmapStep::Done => return Ok(()),
+        }
+    }
+}
+
+/// The statements that make the table; or why there are none.
+fn schema_of(table: &Table, columns: &TableColumns) -> (Option<String>, Option<String>) {
+    let value = |key: &str| {
+        let found = table.key_values.iter().find(|it| it.key == key)?;
+        found.value.as_ref().and_then(|value| std::str::from_utf8(value).ok())
+    };
+    if let Some(schema) = value(TABLE_SCHEMA_KEY) {
+        return (Some(schema.to_owned()), None);
+    }
+    let without = |why: String| (None, Some(format!("no schema.cql beside the SSTables: {why}")));
+    let Some(name) = value("marquetry.table.name") else {
+        return without("the table's name is not known".to_owned());
+    };
+    let parsed = TableName::parse(name).map_err(|error| error.to_string());
+    match parsed.and_then(|name| columns.definition(&name).map_err(|error| error.message().to_owned())) {
+        Ok((made, types)) => {
+            let types = types.iter().map(|made| format!("{made};\n"));
+            (Some(types.chain([format!("{made};\n")]).collect()), None)
+        }
+        Err(why) => without(why),
+    }
+}

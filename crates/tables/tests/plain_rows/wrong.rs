@@ -1,0 +1,112 @@
+//! Rows and options that cannot be a table's: said with their place, and nothing is left.
+
+use std::sync::Arc;
+
+use marquetry_base::{Detail, ErrorKind};
+use marquetry_parquet::format::SortingColumn;
+use marquetry_tables::files::{Files, FilesOptions};
+use marquetry_tables::parquet::{NewParquetFile, ParquetOptions};
+use marquetry_tables::sstables::NewSstablesOptions;
+use marquetry_tables::{CopyOptions, Source, copy};
+
+use crate::made::{keyed, source};
+use crate::{full, options, write};
+
+#[test]
+fn what_is_wrong_is_said_with_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("t");
+    let fails = |name: &str, text: &str, options: NewSstablesOptions| {
+        let error =
+            write(&source(folder.path(), name, text), &to, options, &CopyOptions::default()).unwrap_err();
+        let left: Vec<_> = std::fs::read_dir(folder.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .filter(|entry| *entry != *name)
+            .collect();
+        assert!(left.is_empty(), "{left:?}");
+        std::fs::remove_file(folder.path().join(name)).unwrap();
+        error
+    };
+    let csv = "k,c,v\n1,1,a\n2,2,b\n3,,c\n";
+    let error = fails("a.csv", csv, keyed("me", "k, c"));
+    assert_eq!(
+        (error.kind(), error.place().row, error.place().column.as_deref()),
+        (ErrorKind::Conversion, Some(2), Some("c"))
+    );
+    assert!(error.message().contains("null"), "{error}");
+    let mut nameless = keyed("me", "k");
+    nameless.rows.table = None;
+    assert_eq!(fails("a.csv", csv, nameless).detail(), Some(Detail::Option("table")));
+    let mut keyless = keyed("me", "k");
+    keyless.rows.mapping.key = None;
+    assert!(fails("a.csv", csv, keyless).message().contains("primary key"));
+    let defined = |text: &str| {
+        let mut made = options("me");
+        made.rows.schema_cql = Some(text.to_owned());
+        made
+    };
+    let error = fails("a.csv", csv, defined("CREATE TABLE ks.t (k int PRIMARY KEY, v text)"));
+    assert!(
+        error.kind() == ErrorKind::Conversion && error.message().contains("from the table: c"),
+        "{error}"
+    );
+    let error =
+        fails("a.csv", csv, defined("CREATE TABLE ks.t (k int, c int, v counter, PRIMARY KEY (k, c))"));
+    assert!(error.message().contains("counter"), "{error}");
+    let error = fails("a.csv", csv, defined("CREATE TABLE t (k int, c int, v text, PRIMARY KEY (k, c))"));
+    assert_eq!(error.detail(), Some(Detail::Option("table")));
+    let error = fails("a.csv", csv, defined("CREATE TYPE ks.u (a int)"));
+    assert!(error.message().contains("no CREATE TABLE"), "{error}");
+    let error = fails("a.csv", csv, defined("CREATE TABLE ks.t (k int, c int, v int, PRIMARY KEY (k, c))"));
+    assert_eq!((error.place().row, error.place().column.as_deref()), (Some(0), Some("v")), "{error}");
+    let mut both = keyed("me", "k");
+    both.rows.schema_cql = Some("CREATE TABLE ks.t (k int PRIMARY KEY)".to_owned());
+    assert_eq!(fails("a.csv", csv, both).detail(), Some(Detail::Option("schema_cql")));
+    // A time or a TTL that is none.
+    let stamped = "k,v,at\n1,a,5\n2,b,\n";
+    let mut made = keyed("me", "k");
+    made.rows.timestamp = "at".parse().unwrap();
+    let error = fails("a.csv", stamped, made);
+    assert_eq!((error.place().row, error.place().column.as_deref()), (Some(1), Some("at")));
+    // Keys that servers do not store.
+    let long = format!("k,c,v\n{},1,a\n", "x".repeat(65_536));
+    let error = fails("a.csv", &long, keyed("me", "k, c"));
+    assert_eq!((error.kind(), error.place().row), (ErrorKind::Conversion, Some(0)), "{error}");
+    let error = fails("a.csv", &long, keyed("me", "c, k"));
+    assert_eq!((error.kind(), error.place().row), (ErrorKind::Conversion, Some(0)), "{error}");
+}
+
+/// Writes that were sorted in another way: said with the first row that is wrong.
+#[test]
+fn writes_in_another_order_are_said_with_their_row() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = source(folder.path(), "a.csv", "k,v\n1,a\n2,b\n3,c\n4,d\n");
+    let first = folder.path().join("first");
+    write(&rows, &first, keyed("me", "k"), &CopyOptions::default()).unwrap();
+    let mut how = CopyOptions::default();
+    how.sort = vec![SortingColumn { column: 0, descending: false, nulls_first: false }];
+    let file = folder.path().join("sorted.parquet");
+    let mut sorted = NewParquetFile::new(&file, ParquetOptions::default()).unwrap();
+    copy(&full(&first), &mut sorted, &how, &mut |_| {}).unwrap();
+    let sorted: Arc<dyn Source> = Arc::new(Files::open([&file], &FilesOptions::default()).unwrap());
+    let options = NewSstablesOptions::default();
+    let error = write(&sorted, &folder.path().join("second"), options, &CopyOptions::default()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conversion);
+    assert!(error.place().row.is_some() && error.message().contains("order of tokens"), "{error}");
+    assert!(!folder.path().join("second").exists());
+}
+
+/// What a process that was killed left is removed; what another one writes is not.
+#[test]
+fn what_a_killed_process_left_is_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (left, other) = (folder.path().join(".t.99999-0.part"), folder.path().join(".t.99999-1.part"));
+    for (path, file) in [(&left, "me-1-big-Data.db"), (&other, "notes.txt")] {
+        std::fs::create_dir(path).unwrap();
+        std::fs::write(path.join(file), "x").unwrap();
+    }
+    let rows = source(folder.path(), "a.csv", "k,v\n1,a\n");
+    write(&rows, &folder.path().join("t"), keyed("me", "k"), &CopyOptions::default()).unwrap();
+    assert!(!left.exists() && other.exists());
+}
