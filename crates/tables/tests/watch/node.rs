@@ -215,6 +215,7 @@ fn shown(event: &WatchEvent<'_>) -> Option<String> {
                 error.message()
             )
         }
+        WatchEvent::FailedBefore { subject, .. } => format!("failed before {subject}"),
         _ => return None,
     })
 }
