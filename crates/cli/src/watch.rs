@@ -200,7 +200,10 @@ impl Watch {
     fn say_event(&self, event: &WatchEvent<'_>, line: &mut dyn FnMut(&str)) {
         let text = match event {
             WatchEvent::FailedBefore { subject, why } => {
-                return say("marquetry", &format!("{subject}: {why} (earlier; --retry-failed tries it again)"));
+                return say(
+                    "marquetry",
+                    &format!("{subject}: {why} (earlier; --retry-failed tries it again)"),
+                );
             }
             WatchEvent::Failed { subject, error, again } => {
                 let why = Failure::from((*error).clone()).said().unwrap_or_default();

@@ -152,7 +152,14 @@ pub(crate) struct FileArgs {
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct CodecArgs {
     /// Compression codec [default: snappy]
-    #[arg(long, alias = "compression", value_enum, ignore_case = true, value_name = "CODEC", help_heading = "Parquet file")]
+    #[arg(
+        long,
+        alias = "compression",
+        value_enum,
+        ignore_case = true,
+        value_name = "CODEC",
+        help_heading = "Parquet file"
+    )]
     codec: Option<CodecName>,
 
     /// Compression level; higher is smaller and slower [default: gzip 6 (0 to 9), zstd 3 (to 22), brotli 5 (0

@@ -140,7 +140,19 @@ fn an_inbox_is_emptied() {
     fs::write(folder.root().join("data/_marquetry_inbox"), "").unwrap();
     let (lake, work) = (folder.path("lake"), folder.path("work"));
     let mut child = marquetry()
-        .args(["watch", &data, "--to", &lake, "--work", &work, "--inbox", "--until-eof", "--json", "--codec", "zstd"])
+        .args([
+            "watch",
+            &data,
+            "--to",
+            &lake,
+            "--work",
+            &work,
+            "--inbox",
+            "--until-eof",
+            "--json",
+            "--codec",
+            "zstd",
+        ])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()

@@ -45,10 +45,10 @@ impl Node {
         let mut node = Node { script, folder, options, runtime, session: None };
         node.script(&["plugin", &classes]);
         node.start();
-        node.run(
-            "CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
-        );
-        node.run(&format!("{TABLE} WITH compaction = {{'class': 'SizeTieredCompactionStrategy', 'enabled': false}}"));
+        node.run("CREATE KEYSPACE k WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}");
+        node.run(&format!(
+            "{TABLE} WITH compaction = {{'class': 'SizeTieredCompactionStrategy', 'enabled': false}}"
+        ));
         Some(node)
     }
 

@@ -209,6 +209,7 @@ fn what_is_refused_leaves_nothing() {
 fn tables_that_are_not_there_are_named() {
     let node = Node::new();
     node.put(TABLE, INSERTED, "oa-1-big");
+    node.schema();
     let mut options = node.options();
     options.tables = ["ks.t", "ks.nothing", "none"].map(|name| name.parse().unwrap()).to_vec();
     let mut notes = Vec::new();

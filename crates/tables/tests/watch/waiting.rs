@@ -96,6 +96,9 @@ fn what_the_kernel_loses_is_found() {
     let mut options = node.options();
     options.once = false;
     let cancel = options.cancel.clone();
+    // Another one, which tells that there were too many.
+    let mut noticing = marquetry_io::Noticing::new().unwrap();
+    noticing.watch(&node.table(TABLE)).unwrap();
     let (events, _) = Node::run(&options, |event| match event {
         // Nothing is read from the queue while this runs.
         "converted ks.t oa-1-big 15" => {
@@ -107,11 +110,17 @@ fn what_the_kernel_loses_is_found() {
             }
             node.put(TABLE, UPDATED, "nb-2-big");
             node.put("new/t", INSERTED, "oa-1-big");
+            assert!(noticing.wait(Duration::ZERO).unwrap().has_lost);
         }
         "converted new.t oa-1-big 15" => cancel.cancel(),
         _ => {}
     });
-    let all = ["started 1 1", "converted ks.t oa-1-big 15", "converted ks.t nb-2-big 2", "converted new.t oa-1-big 15"];
+    let all = [
+        "started 1 1",
+        "converted ks.t oa-1-big 15",
+        "converted ks.t nb-2-big 2",
+        "converted new.t oa-1-big 15",
+    ];
     assert_eq!(events, all);
 }
 

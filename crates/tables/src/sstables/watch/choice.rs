@@ -106,11 +106,7 @@ impl Origin {
                 };
                 has_nothing_new.then(|| name.clone())
             }
-            _ if is_covered
-                && host.is_some()
-                && self.host.as_deref() == host
-                && !(known.has_sibling)() =>
-            {
+            _ if is_covered && host.is_some() && self.host.as_deref() == host && !(known.has_sibling)() => {
                 Some("what it has was flushed before, by its commit log positions".to_owned())
             }
             _ => None,

@@ -87,7 +87,8 @@ pub fn watch(options: &WatchOptions, report: &mut dyn FnMut(&WatchEvent<'_>)) ->
     find_tables(&options.data, &options.tables)?;
     options.check()?;
     let work = options.work();
-    let new: Vec<PathBuf> = work.ancestors().take_while(|above| !above.exists()).map(Path::to_owned).collect();
+    let new: Vec<PathBuf> =
+        work.ancestors().take_while(|above| !above.exists()).map(Path::to_owned).collect();
     fs::create_dir_all(&work).map_err(|error| cannot(&work, "created", error))?;
     let _lock = lock(&work)?;
     let state_path = work.join("state");

@@ -107,16 +107,19 @@ impl WatchOptions {
             return Err(Error::option("inbox", what));
         }
         if self.inbox && !self.data.join(INBOX_MARK).is_file() {
-            let what = format!("not an inbox, whose SSTables may be removed: the file {INBOX_MARK} is missing");
+            let what =
+                format!("not an inbox, whose SSTables may be removed: the file {INBOX_MARK} is missing");
             return Err(Error::misuse(what).at(|place| place.object = Some(self.data.display().to_string())));
         }
         if is_remote(&self.destination) {
             return Ok(());
         }
         let destination = resolved(&self.destination);
-        for (what, directory) in [("data directory", self.data.clone()), ("directory for work", self.work())] {
+        for (what, directory) in [("data directory", self.data.clone()), ("directory for work", self.work())]
+        {
             if destination.starts_with(resolved(&directory)) {
-                let what = format!("the destination is in the {what} {}: name another one", directory.display());
+                let what =
+                    format!("the destination is in the {what} {}: name another one", directory.display());
                 let place = self.destination.display().to_string();
                 return Err(Error::misuse(what).at(|at| at.object = Some(place)));
             }
