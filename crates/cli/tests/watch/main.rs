@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod plugin;
+mod plugin_load;
 mod server;
 
 use std::fs;

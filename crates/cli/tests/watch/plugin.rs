@@ -109,7 +109,7 @@ impl Node {
         Path::new(&self.directory()).join("data/data")
     }
 
-    fn table(&self) -> PathBuf {
+    pub(crate) fn table(&self) -> PathBuf {
         let mut tables = fs::read_dir(self.data().join("k")).unwrap().map(|table| table.unwrap().path());
         tables.find(|path| path.is_dir()).unwrap()
     }
