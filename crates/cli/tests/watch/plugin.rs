@@ -156,6 +156,7 @@ fn name(file: &Path) -> &str {
 
 #[test]
 #[cfg(unix)]
+#[ignore = "soak: a server of its own, which is restarted: a minute"]
 fn flushes_of_a_server_with_the_plugin_become_files() {
     let Some(mut node) = Node::new() else { return };
     node.run(CREATE_INDEX);
