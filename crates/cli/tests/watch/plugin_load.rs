@@ -92,7 +92,7 @@ fn the_plugin_costs_the_server_little() {
     for pair in 0..pairs {
         let mut runs = [None, None];
         for turn in 0..2 {
-            let is_on = (pair + turn) % 2 == 0;
+            let is_on = (pair + turn) % 2 == 1;
             if is_on {
                 node.run(CREATE_INDEX);
             }
