@@ -10,6 +10,7 @@
 #   dev/cassandra.sh nodetool DIR ARGUMENT…         flush, compact, status, …
 #   dev/cassandra.sh dump FILE-Data.db              print an SSTable as JSON, with times as numbers (sstabledump -t)
 #   dev/cassandra.sh run FILE.java ARGUMENT…        run a program with Cassandra's classes
+#   dev/cassandra.sh plugin DIR                     compile contrib/cassandra into DIR (without Maven), for --classpath
 #   dev/cassandra.sh fetch | fetched                only fetch the jars | exit 1 unless they are there
 #   dev/cassandra.sh java                           print the Java that would run it; exit 1 if there is none
 #
@@ -19,13 +20,16 @@
 #          --jmx-port P      JMX port;     so that several servers can run side by side
 #          --heap SIZE       the heap, 512m unless given
 #          --yaml FILE       more of cassandra.yaml, such as client_encryption_options
+#          --classpath PATH  more classes: a plugin's jar, or a directory of classes
+#          --java OPTION     an option of Java's, such as -Dname=value; may be repeated
 #
 # Everything a server writes is in its DIR (conf, data, log, pid). The jars are kept in MARQUETRY_CASSANDRA_JARS
 # (${XDG_CACHE_HOME:-~/.cache}/marquetry/cassandra-VERSION unless set). START_SECONDS (120) bounds the start.
 # COMPATIBILITY=NONE starts a server that reads and imports SSTables of the versions oa and da.
+# CASSANDRA_VERSION=4.1.10 takes another version than 5.0.9.
 set -euo pipefail
 
-version=5.0.9
+version=${CASSANDRA_VERSION:-5.0.9}
 jars=${MARQUETRY_CASSANDRA_JARS:-${XDG_CACHE_HOME:-$HOME/.cache}/marquetry/cassandra-$version}
 start_seconds=${START_SECONDS:-120}
 stop_seconds=60
@@ -41,6 +45,7 @@ main() {
     nodetool) enter "$@"; nodetool "${@:2}" ;;
     dump) dump "${1:?FILE is missing}" ;;
     run) run "$@" ;;
+    plugin) plugin "${1:?DIR is missing}" ;;
     fetch) fetch_jars ;;
     fetched) fetched ;;
     java) find_java && echo "$java" ;;
@@ -59,7 +64,7 @@ enter() {
   dir=$(mkdir -p "$1" && cd "$1" && pwd -P)
 }
 
-address=127.0.0.1 port='' storage_port='' jmx_port='' heap=512m yaml=''
+address=127.0.0.1 port='' storage_port='' jmx_port='' heap=512m yaml='' classpath='' java_options=()
 options() {
   while [ $# -gt 0 ]; do
     [ $# -ge 2 ] || fail "$1 needs a value"
@@ -70,6 +75,8 @@ options() {
       --jmx-port) jmx_port=$2 ;;
       --heap) heap=$2 ;;
       --yaml) yaml=$2 ;;
+      --classpath) classpath=:$(cd "$(dirname "$2")" && pwd -P)/$(basename "$2") ;;
+      --java) java_options+=("$2") ;;
       *) fail "unknown option '$1'" ;;
     esac
     shift 2
@@ -156,6 +163,18 @@ dump() {
 
 run() {
   alone -Xmx"${HEAP:-3g}" -- "$@"
+}
+
+# By the compiler in Java's own modules, which is there without a JDK's commands, too.
+plugin() {
+  find_java
+  fetch_jars
+  local sources all
+  sources=$(dirname "${BASH_SOURCE[0]}")/../contrib/cassandra/src/main/java
+  all=$(printf '%s:' "$jars"/*.jar)
+  mkdir -p "$1"
+  find "$sources" -name '*.java' -exec "$java" -m jdk.compiler/com.sun.tools.javac.Main --release 11 -Werror \
+    -Xlint:all,-processing,-classfile,-path -cp "$all" -d "$1" {} +
 }
 
 # Java with Cassandra's classes, without a server: options, --, and what is run.
@@ -295,12 +314,14 @@ XML
 
 # Its own session: a Ctrl-C meant for the script does not reach the server, the script's trap stops it in order.
 launch() {
+  # 4.1 measures objects with an agent, where Java's classes are closed to it.
+  case $version in 4.*) java_options+=("-javaagent:$(echo "$jars"/jamm-*.jar)") ;; esac
   setsid "$java" "-Xms$heap" "-Xmx$heap" -XX:+UseSerialGC -XX:MaxDirectMemorySize=256m "${module_flags[@]}" \
     -Dcassandra.config="file://$dir/conf/cassandra.yaml" -Dcassandra.storagedir="$dir/data" \
     -Dlogback.configurationFile="file://$dir/conf/logback.xml" -Duser.home="$dir" \
     -Dcassandra-foreground=yes -Dcassandra.jmx.local.port="$jmx_port" \
     -Dcassandra.ring_delay_ms=100 -Dcassandra.skip_wait_for_gossip_to_settle=0 \
-    -cp "$jars/*" org.apache.cassandra.service.CassandraDaemon >"$dir/log" 2>&1 </dev/null 9>&- &
+    ${java_options[@]+"${java_options[@]}"} -cp "$jars/*$classpath" org.apache.cassandra.service.CassandraDaemon >"$dir/log" 2>&1 </dev/null 9>&- &
   local pid=$!
   echo "$pid" >"$dir/pid"
   # `running` recognises the process by its arguments, which are its own only after its exec.

@@ -18,6 +18,7 @@ use marquetry::{DestinationOptions, OptionGroup, Target};
 
 use cluster::ClusterArgs;
 pub(crate) use copying::{Copying, summary, summary_json};
+pub(crate) use file::CodecArgs;
 use file::FileArgs;
 use sstables::SstableOutputArgs;
 

@@ -1,14 +1,17 @@
 //! `marquetry watch`: each SSTable of a node as a Parquet file, as soon as it is complete.
 
+use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 use marquetry::io::process::lower_priority;
+use marquetry::tables::Cancel;
 use marquetry::tables::sstables::{self, TablePattern, WatchEvent, WatchOptions, WatchSummary, WatchedFile};
 use serde_json::json;
 
 use crate::args::ThreadArgs;
+use crate::copy::CodecArgs;
 use crate::failure::{Failure, Outcome, say};
 use crate::json;
 use crate::numbers::{parse_bytes, parse_duration, plural, size, thousands};
@@ -86,6 +89,9 @@ pub(crate) struct Watch {
     #[command(flatten)]
     threads: ThreadArgs,
 
+    #[command(flatten)]
+    codec: CodecArgs,
+
     /// Look at the directories after this time, instead of waiting for the kernel to report changes: 10s
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     poll: Option<Duration>,
@@ -101,6 +107,14 @@ pub(crate) struct Watch {
     /// No lines but errors
     #[arg(long, short)]
     quiet: bool,
+
+    /// Take SSTables out of DATA_DIR, an inbox with the file _marquetry_inbox: each is removed there once it is linked
+    #[arg(long, conflicts_with = "keep", help_heading = "For programs that start it")]
+    inbox: bool,
+
+    /// End when standard input ends: with the program that started it
+    #[arg(long, help_heading = "For programs that start it")]
+    until_eof: bool,
 }
 
 /// Which SSTables become files.
@@ -128,6 +142,9 @@ impl Watch {
             say("marquetry", &format!("note: the priority stays as it is: {}", error.message()));
         }
         let options = self.options(&interrupted)?;
+        if self.until_eof {
+            end_with_input(options.cancel.clone());
+        }
         let started = Instant::now();
         let mut output = Output::new(interrupted.clone());
         let mut ended = Ok(());
@@ -175,11 +192,19 @@ impl Watch {
         (options.threads, options.share_percent) = (self.threads.get(), self.share);
         options.memory_bytes = self.memory.map_or(options.memory_bytes, std::num::NonZeroU64::get);
         (options.poll, options.metrics) = (self.poll, self.metrics_file.clone());
+        options.inbox = self.inbox;
+        self.codec.apply(&mut options.parquet);
         Ok(options)
     }
 
     fn say_event(&self, event: &WatchEvent<'_>, line: &mut dyn FnMut(&str)) {
         let text = match event {
+            WatchEvent::FailedBefore { subject, why } => {
+                return say(
+                    "marquetry",
+                    &format!("{subject}: {why} (earlier; --retry-failed tries it again)"),
+                );
+            }
             WatchEvent::Failed { subject, error, again } => {
                 let why = Failure::from((*error).clone()).said().unwrap_or_default();
                 let again = again.map_or_else(String::new, |_| "; it is tried again".to_owned());
@@ -241,12 +266,22 @@ fn in_words(summary: &WatchSummary, elapsed: Duration) -> String {
     text + "\n"
 }
 
+/// Ends the watching when nobody can write to standard input any more.
+fn end_with_input(cancel: Cancel) {
+    std::thread::spawn(move || {
+        // An error is an end, too: input that was closed.
+        let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+        cancel.cancel();
+    });
+}
+
 /// The exit code of a run that ended by itself.
 fn outcome(summary: &WatchSummary) -> Outcome {
     match &summary.unreachable {
         Some(error) if summary.waiting > 0 => Err(Failure::from(error.clone())),
-        _ if summary.failed > 0 => {
-            Err(Failure::refused(format!("{} could not be converted", plural(summary.failed, "SSTable"))))
+        _ if summary.failed + summary.failed_before > 0 => {
+            let failed = plural(summary.failed + summary.failed_before, "SSTable");
+            Err(Failure::refused(format!("{failed} could not be converted")))
         }
         Some(error) => Err(Failure::from(error.clone())),
         None => Ok(()),
@@ -273,6 +308,9 @@ fn event_json(event: &WatchEvent<'_>) -> String {
             "event": "failed", "subject": subject, "error": Failure::from((*error).clone()).said(),
             "tried_again": again.is_some(),
         }),
+        WatchEvent::FailedBefore { subject, why } => {
+            json!({"event": "failed", "subject": subject, "error": why, "tried_again": false, "earlier": true})
+        }
         WatchEvent::Note(text) => json!({"event": "note", "text": text}),
         _ => return String::new(),
     };

@@ -154,6 +154,11 @@ pub fn sstables() -> Option<Vec<PathBuf>> {
 /// The script that prints SSTables as JSON, with Cassandra's own tool: `dev/cassandra.sh`, whose command is `dump`. `None`, put on record,
 /// if it has not fetched Cassandra.
 pub fn sstabledump() -> Option<PathBuf> {
+    cassandra_script()
+}
+
+/// `dev/cassandra.sh`, for tests that start a server of their own. `None`, put on record, if it has not fetched Cassandra.
+pub fn cassandra_script() -> Option<PathBuf> {
     let script = root().join("dev/cassandra.sh");
     let fetched = std::process::Command::new(&script).arg("fetched").status();
     let java = || std::process::Command::new(&script).arg("java").output();

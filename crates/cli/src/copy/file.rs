@@ -154,6 +154,36 @@ pub(crate) struct FileArgs {
     overwrite: bool,
 }
 
+/// How the columns of Parquet files are compressed.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub(crate) struct CodecArgs {
+    /// Compression codec [default: snappy]
+    #[arg(
+        long,
+        alias = "compression",
+        value_enum,
+        ignore_case = true,
+        value_name = "CODEC",
+        help_heading = "Parquet file"
+    )]
+    codec: Option<CodecName>,
+
+    /// Compression level; higher is smaller and slower [default: gzip 6 (0 to 9), zstd 3 (to 22), brotli 5 (0
+    /// to 11)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Parquet file")]
+    level: Option<i32>,
+}
+
+impl CodecArgs {
+    pub(crate) fn apply(self, options: &mut ParquetOptions) {
+        let column = &mut options.write.column;
+        if let Some(codec) = self.codec {
+            column.compression = codec.compression();
+        }
+        column.level = self.level;
+    }
+}
+
 /// Codecs that every reader supports, and what each is good for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum CodecName {

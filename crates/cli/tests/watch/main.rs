@@ -2,6 +2,8 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod plugin;
+mod plugin_load;
 mod server;
 
 use std::fs;
@@ -61,7 +63,9 @@ fn events_for_programs() {
     let said = run(all.iter().chain(&more)).succeeded();
     let events: Vec<Value> = said.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let kinds: Vec<&str> = events.iter().map(|event| event["event"].as_str().unwrap()).collect();
-    assert_eq!(kinds, ["started", "converted", "converted", "ended"]);
+    assert_eq!(kinds, ["note", "started", "converted", "converted", "ended"]);
+    assert_eq!(events[0]["text"], "no table is called other");
+    let events = &events[1..];
     assert_eq!((&events[2]["table"], &events[2]["sstable"]), (&"ks.t".into(), &"oa-2-big".into()));
     assert!(Path::new(events[2]["path"].as_str().unwrap()).is_file());
     assert_eq!((&events[3]["converted"], &events[3]["incomplete"]), (&2.into(), &1.into()));
@@ -80,6 +84,11 @@ fn what_is_wrong_has_its_exit_code() {
     run(["watch", &folder.path("nowhere"), "--to", &lake, "--once"]).failed(3, &["nowhere"]);
     usage(&["watch", &data, "--to", &lake, "--once", "--share", "0%"]);
     usage(&["watch", &data, "--to", &lake, "--once", "--table", "a.b.c"]);
+    usage(&["watch", &data, "--to", &lake, "--poll", "0"]);
+    usage(&["watch", &data, "--to", &lake, "--once", "--codec", "zstd", "--level", "99"]);
+    usage(&["watch", &data, "--to", &format!("{data}/lake"), "--once"]);
+    usage(&["watch", &data, "--to", &lake, "--once", "--inbox"]);
+    assert!(!folder.root().join("data/.marquetry").exists(), "what is refused leaves nothing");
     let path = table.join("oa-2-big-Data.db");
     let mut bytes = fs::read(&path).unwrap();
     bytes[100] ^= 0x55;
@@ -90,9 +99,13 @@ fn what_is_wrong_has_its_exit_code() {
     assert_eq!(lines.len(), 2, "{}", failed.err);
     assert!(lines[0].starts_with("marquetry: ks.t oa-2-big: "), "{}", failed.err);
     assert!(lines[1].contains("1 SSTable could not be converted"), "{}", failed.err);
-    // Said once.
-    let again = run(["watch", &data, "--to", &lake, "--once"]).succeeded();
-    assert!(again.contains("1 could not be converted earlier (--retry-failed"), "{again}");
+    // It is not tried again, and said again.
+    let again = run(["watch", &data, "--to", &lake, "--once"]);
+    assert_eq!(again.code, Some(1), "{}", again.err);
+    assert!(again.err.starts_with("marquetry: ks.t oa-2-big: "), "{}", again.err);
+    assert!(again.err.contains(" (earlier; --retry-failed tries it again)\n"), "{}", again.err);
+    assert!(again.err.contains("1 SSTable could not be converted"), "{}", again.err);
+    assert!(again.out.contains("1 could not be converted earlier (--retry-failed"), "{}", again.out);
     run(["watch", &data, "--to", &lake, "--once", "--keep", "current"])
         .failed(2, &["--keep flushes, not current"]);
 }
@@ -118,4 +131,45 @@ fn it_ends_when_it_is_asked_to() {
     assert!(killed.success());
     assert!(lines.next().unwrap().contains(r#""event":"ended""#));
     assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+/// A child of a program: what is in its inbox is taken out, and it ends with that program.
+#[test]
+fn an_inbox_is_emptied() {
+    let folder = Folder::new();
+    let (data, table) = node(&folder);
+    fs::write(folder.root().join("data/_marquetry_inbox"), "").unwrap();
+    let (lake, work) = (folder.path("lake"), folder.path("work"));
+    let mut child = marquetry()
+        .args([
+            "watch",
+            &data,
+            "--to",
+            &lake,
+            "--work",
+            &work,
+            "--inbox",
+            "--until-eof",
+            "--json",
+            "--codec",
+            "zstd",
+        ])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    for kind in ["started", "converted", "converted", "converted"] {
+        let line = lines.next().unwrap();
+        assert!(line.contains(&format!(r#""event":"{kind}""#)), "{line}");
+    }
+    let left: Vec<_> = fs::read_dir(&table).unwrap().map(|file| file.unwrap().file_name()).collect();
+    assert!(left.iter().all(|name| name == "schema.cql"), "{left:?}");
+    drop(child.stdin.take());
+    assert!(lines.next().unwrap().contains(r#""event":"ended""#));
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(run(["count", &lake, "--union"]).succeeded(), "19\n");
+    let first = fs::read_dir(folder.root().join(format!("lake/ks/t-{ID}"))).unwrap().next().unwrap().unwrap();
+    let shown = run(["show", first.path().to_str().unwrap()]).succeeded();
+    assert!(shown.to_lowercase().contains("zstd"), "{shown}");
 }

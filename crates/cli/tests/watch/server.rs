@@ -114,7 +114,7 @@ impl Drop for Running {
 }
 
 /// The Parquet files below a directory, by their names, once there are so many.
-fn files(folder: &Path, count: usize) -> Vec<PathBuf> {
+pub(crate) fn files(folder: &Path, count: usize) -> Vec<PathBuf> {
     let started = Instant::now();
     loop {
         let mut found = Vec::new();
@@ -138,7 +138,7 @@ fn files(folder: &Path, count: usize) -> Vec<PathBuf> {
 }
 
 /// The SSTables of a table.
-fn sstables(table: &Path) -> Vec<PathBuf> {
+pub(crate) fn sstables(table: &Path) -> Vec<PathBuf> {
     let all = fs::read_dir(table).unwrap().map(|file| file.unwrap().path());
     let mut data: Vec<PathBuf> = all.filter(|path| path.to_string_lossy().ends_with("-Data.db")).collect();
     data.sort();
@@ -146,10 +146,10 @@ fn sstables(table: &Path) -> Vec<PathBuf> {
 }
 
 /// Fails unless a file has what an SSTable has, in columns of the table's names and types.
-fn expect_same(table: &Table, sstable: &Path, file: &Path) {
+pub(crate) fn expect_same(definition: &str, sstable: &Path, file: &Path) {
     let (folder, address) = (Folder::new(), format!("sstable:{}", sstable.display()));
     let copy = folder.path("copy.parquet");
-    run(["copy", &address, &copy, "--schema", &table.definition(), "--quiet"]).succeeded();
+    run(["copy", &address, &copy, "--schema", definition, "--quiet"]).succeeded();
     run(["diff", &copy, file.to_str().unwrap(), "--strict"]).succeeded();
 }
 
@@ -175,7 +175,7 @@ fn flushes_of_a_real_server_become_files() {
         let stem = name.strip_suffix("Data.db").unwrap();
         let its =
             all.iter().find(|path| path.file_name().unwrap().to_str().unwrap().starts_with(stem)).unwrap();
-        expect_same(&table, &sstable, its);
+        expect_same(&table.definition(), &sstable, its);
     }
     files(&current, 4);
     // What a compaction makes is nothing new, and all that there is.
@@ -184,7 +184,7 @@ fn flushes_of_a_real_server_become_files() {
     // Those that it was made of may still be in the directory.
     let name = one[0].file_stem().unwrap().to_str().unwrap();
     let (stem, _) = name.rsplit_once('-').unwrap();
-    expect_same(&table, &table.path().join(format!("{stem}-Data.db")), &one[0]);
+    expect_same(&table.definition(), &table.path().join(format!("{stem}-Data.db")), &one[0]);
     // A flush after it is a file in both; the compaction's never was.
     table.flush(9, 5);
     files(&current, 2);

@@ -64,7 +64,7 @@ pub struct ParquetOptions {
 
 impl ParquetOptions {
     /// Checks what can be known without a table.
-    fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         let mut faults = Faults::default();
         for column in [&self.write.column].into_iter().chain(self.write.columns.values()) {
             faults.take(check_level(column.compression, column.level));

@@ -71,7 +71,7 @@ fn nothing_is_removed_before_what_replaces_it_is_there() {
     assert!(events[1].starts_with("failed ks.t oa-4-big for good:"), "{events:?}");
     assert_eq!((events.len(), node.files().len()), (2, 2));
     node.end_logs();
-    assert_eq!(once(&node), ["started 1 0"]);
+    assert_eq!(once(&node), ["failed before ks.t oa-4-big", "started 1 0"]);
     assert_eq!(node.files().len(), 2);
     // Repaired, it replaces them.
     bytes[100] ^= 0x55;

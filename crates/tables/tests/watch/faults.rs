@@ -27,7 +27,10 @@ fn a_corrupt_sstable_is_reported_once_and_the_others_go_on() {
     assert_eq!(events.iter().filter(|event| event.starts_with("failed")).count(), 2, "{events:?}");
     assert_eq!((summary.converted, summary.failed, summary.waiting), (1, 2, 0));
     let (events, summary) = Node::run(&node.options(), |_| {});
-    assert_eq!((events.len(), summary.failed, summary.failed_before), (1, 0, 2));
+    // Not tried again, and said again.
+    let said = ["failed before ks.t oa-1-big", "failed before ks.t oa-2-big", "started 1 0"];
+    assert_eq!(events, said);
+    assert_eq!((summary.failed, summary.failed_before), (0, 2));
     fs::write(&data, &good).unwrap();
     let mut options = node.options();
     options.retry_failed = true;
@@ -164,6 +167,59 @@ fn definitions_above_that_do_not_name_the_table_are_not_its() {
     };
     assert!(schema(&node).len() > 3, "{:?}", schema(&node));
     assert!(!schema(&node).contains(&"cust".to_owned()));
+}
+
+#[test]
+fn what_is_refused_leaves_nothing() {
+    let node = Node::new();
+    node.put(TABLE, INSERTED, "oa-1-big");
+    let refused = |options: &marquetry_tables::sstables::WatchOptions, why: &str| {
+        let error = Node::error(options);
+        assert_eq!(error.kind(), ErrorKind::Misuse, "{error}");
+        assert!(error.message().contains(why), "{error}");
+        assert!(!node.data().join(".marquetry").exists() && !node.data().join("new").exists());
+    };
+    let mut options = node.options();
+    options.destination = node.data().join("ks/../lake");
+    refused(&options, "the destination is in the data directory");
+    options.destination = node.data().join("../work/lake");
+    options.work = Some(node.data().join("../work"));
+    refused(&options, "the destination is in the directory for work");
+    options = node.options();
+    options.poll = Some(std::time::Duration::ZERO);
+    refused(&options, "more than 0");
+    options = node.options();
+    options.parquet.write.column.level = Some(99);
+    refused(&options, "level");
+    // It is another watcher's.
+    options = node.options();
+    fs::create_dir_all(node.destination()).unwrap();
+    fs::write(node.file("_marquetry_watch"), "somebody\n").unwrap();
+    refused(&options, "another watcher");
+    options.work = Some(node.data().join("new/work"));
+    refused(&options, "another watcher");
+    // A destination that cannot be listed is no misuse; it leaves nothing, either.
+    options.destination = node.table(TABLE).join("../../../blocked");
+    fs::write(&options.destination, "").unwrap();
+    assert_eq!(Node::error(&options).kind(), ErrorKind::Io);
+    assert!(!node.data().join("new").exists());
+}
+
+#[test]
+fn tables_that_are_not_there_are_named() {
+    let node = Node::new();
+    node.put(TABLE, INSERTED, "oa-1-big");
+    node.schema();
+    let mut options = node.options();
+    options.tables = ["ks.t", "ks.nothing", "none"].map(|name| name.parse().unwrap()).to_vec();
+    let mut notes = Vec::new();
+    marquetry_tables::sstables::watch(&options, &mut |event| {
+        if let marquetry_tables::sstables::WatchEvent::Note(text) = event {
+            notes.push(text.to_string());
+        }
+    })
+    .unwrap();
+    assert_eq!(notes, ["no table is called ks.nothing", "no table is called none"]);
 }
 
 #[test]

@@ -2,11 +2,13 @@
 
 mod current;
 mod faults;
+mod full;
+mod inbox;
 mod node;
 mod restarts;
 mod waiting;
 
-use node::{INSERTED, Node, TABLE, UPDATED};
+use node::{FLUSHED, INSERTED, Node, TABLE, UPDATED};
 
 #[test]
 fn each_sstable_becomes_a_file_once() {
@@ -185,4 +187,26 @@ fn each_table_begins_by_itself() {
     assert_eq!(node.once(), ["started 1 1", "converted ks.t oa-2-big 15"]);
     let state = std::fs::read_to_string(node.data().join(".marquetry/state")).unwrap();
     assert!(state.contains(&format!("begun {}\n", Node::place(TABLE))), "{state}");
+}
+
+/// Shards of one flush have the same positions. One that is found after the log is gone has other rows than the one that is there; what is there
+/// instead of it is a rewrite.
+#[test]
+fn the_second_shard_of_a_flush_is_no_rewrite() {
+    let node = Node::new();
+    node.put(TABLE, FLUSHED, "nb-2-big");
+    node.log("flush", &[("ADD", "nb-2-big"), ("COMMIT", "")]);
+    assert_eq!(node.once().len(), 2);
+    node.end_logs();
+    node.put(TABLE, FLUSHED, "nb-3-big");
+    assert_eq!(node.once()[1..], ["converted ks.t nb-3-big 1"]);
+    node.remove(TABLE, "nb-2-big");
+    node.remove(TABLE, "nb-3-big");
+    node.put(TABLE, FLUSHED, "nb-4-big");
+    let expected = "skipped ks.t nb-4-big what it has was flushed before, by its commit log positions";
+    assert_eq!(node.once(), [expected, "started 1 0"]);
+    // Beside what was left out itself, everything is in files.
+    node.put(TABLE, FLUSHED, "nb-5-big");
+    assert!(node.once()[0].starts_with("skipped ks.t nb-5-big"));
+    assert_eq!(node.files().len(), 2);
 }

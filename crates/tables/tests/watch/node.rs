@@ -17,6 +17,9 @@ pub(crate) const INSERTED: &str = "oa-2-big";
 pub(crate) const UPDATED: &str = "nb-2-big";
 pub(crate) const DELETED: &str = "oa-3-big";
 
+/// One of a row, which Cassandra flushed: with its positions in the commit log, and the node. In `tests/data/flushed`.
+pub(crate) const FLUSHED: &str = "nb-1-big";
+
 /// A table.
 pub(crate) const TABLE: &str = "ks/t";
 
@@ -24,6 +27,14 @@ pub(crate) const TABLE: &str = "ks/t";
 fn small() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../cli/tests/data/sstables/ks/t-0123456789abcdef0123456789abcdef")
+}
+
+/// Where the SSTable is that a name means.
+fn home(stem: &str) -> PathBuf {
+    match stem {
+        FLUSHED => Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/flushed"),
+        _ => small(),
+    }
 }
 
 pub(crate) struct Node(tempfile::TempDir);
@@ -55,7 +66,7 @@ impl Node {
 
     /// The components of a small SSTable.
     pub(crate) fn names(&self, small_stem: &str) -> Vec<String> {
-        let files = fs::read_dir(small()).unwrap();
+        let files = fs::read_dir(home(small_stem)).unwrap();
         let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
         let mut names: Vec<String> =
             names.filter_map(|name| Some(name.strip_prefix(small_stem)?[1..].to_owned())).collect();
@@ -191,7 +202,7 @@ impl Node {
 
 fn put_file(folder: &Path, small_stem: &str, stem: &str, component: &str) {
     fs::create_dir_all(folder).unwrap();
-    let bytes = fs::read(small().join(format!("{small_stem}-{component}"))).unwrap();
+    let bytes = fs::read(home(small_stem).join(format!("{small_stem}-{component}"))).unwrap();
     // Under another name first, as what appears complete.
     let hidden = folder.join("arriving");
     fs::write(&hidden, bytes).unwrap();
@@ -215,6 +226,7 @@ fn shown(event: &WatchEvent<'_>) -> Option<String> {
                 error.message()
             )
         }
+        WatchEvent::FailedBefore { subject, .. } => format!("failed before {subject}"),
         _ => return None,
     })
 }

@@ -84,6 +84,46 @@ fn transactions_that_end_are_noticed() {
     running.end();
 }
 
+/// More changes than the kernel keeps: what it lost is found by looking at everything.
+#[test]
+#[cfg(target_os = "linux")]
+fn what_the_kernel_loses_is_found() {
+    let kept = std::fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap();
+    let kept: usize = kept.trim().parse().unwrap();
+    assert!(kept <= 1 << 20, "this machine keeps {kept} events: too many for a test to fill");
+    let node = Node::new();
+    node.put(TABLE, INSERTED, "oa-1-big");
+    let mut options = node.options();
+    options.once = false;
+    let cancel = options.cancel.clone();
+    // Another one, which tells that there were too many.
+    let mut noticing = marquetry_io::Noticing::new().unwrap();
+    noticing.watch(&node.table(TABLE)).unwrap();
+    let (events, _) = Node::run(&options, |event| match event {
+        // Nothing is read from the queue while this runs.
+        "converted ks.t oa-1-big 15" => {
+            let name = node.table(TABLE).join("noise");
+            // Three events each: it is created, closed and removed.
+            for _ in 0..kept / 3 + 1 {
+                std::fs::write(&name, "").unwrap();
+                std::fs::remove_file(&name).unwrap();
+            }
+            node.put(TABLE, UPDATED, "nb-2-big");
+            node.put("new/t", INSERTED, "oa-1-big");
+            assert!(noticing.wait(Duration::ZERO).unwrap().has_lost);
+        }
+        "converted new.t oa-1-big 15" => cancel.cancel(),
+        _ => {}
+    });
+    let all = [
+        "started 1 1",
+        "converted ks.t oa-1-big 15",
+        "converted ks.t nb-2-big 2",
+        "converted new.t oa-1-big 15",
+    ];
+    assert_eq!(events, all);
+}
+
 /// A share of a hundredth takes its time, and is converted all the same.
 #[test]
 fn shares_and_metrics() {

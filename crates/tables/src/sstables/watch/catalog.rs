@@ -10,7 +10,7 @@ use super::choice::{self, Origin};
 use super::coverage::Coverage;
 use super::directory::{Made, Seen, Stamp, list};
 use super::links::{Linked, Linking, Links, SstableId};
-use super::options::{Keep, WatchOptions};
+use super::options::{Keep, TablePattern, WatchOptions};
 use super::output::Output;
 use super::report::{WatchEvent, WatchSummary};
 use super::retry::{AGAIN, Retry};
@@ -69,6 +69,8 @@ pub(super) struct Catalog {
     /// Those that wait for the next run.
     left: Vec<Item>,
     pub(super) counts: WatchSummary,
+    /// What earlier runs could not convert.
+    failed_before: Vec<SstableId>,
     /// What was reported, so that it is not once more.
     said: BTreeSet<(String, String)>,
     /// Something could not be read or linked, and is to be looked at again.
@@ -80,7 +82,7 @@ pub(super) struct Catalog {
 impl Catalog {
     pub(super) fn new(options: &WatchOptions, output: Output, state: State, state_path: PathBuf) -> Catalog {
         Catalog {
-            links: Links::new(options.work().join("links")),
+            links: Links::new(options.work().join("links"), options.inbox.then(|| options.data.clone())),
             output,
             state,
             state_path,
@@ -90,6 +92,7 @@ impl Catalog {
             queue: VecDeque::new(),
             current: None,
             left: Vec::new(),
+            failed_before: Vec::new(),
             counts: WatchSummary::default(),
             said: BTreeSet::new(),
             is_to_look_again: false,
@@ -106,12 +109,30 @@ impl Catalog {
     pub(super) fn resume(&mut self, only_decided: bool, report: &mut Report<'_>) -> Result<()> {
         let mut found = self.links.all()?;
         if only_decided {
-            let failed = self.state.decisions.values().filter(|it| matches!(it, Decision::Failed(_))).count();
-            self.counts.failed_before = u64::try_from(failed).unwrap_or(u64::MAX);
+            let failed = self.state.decisions.iter().filter(|(_, it)| matches!(it, Decision::Failed(_)));
+            self.failed_before = failed.map(|(id, _)| id.clone()).collect();
             found.retain(|linked| self.state.decisions.contains_key(&linked.id));
         }
         let candidates = found.into_iter().map(|linked| Candidate { linked, made: None });
         self.decide(candidates.collect(), report)
+    }
+
+    /// Reports what earlier runs could not convert, and is still there.
+    pub(super) fn say_failed_before(&mut self, report: &mut Report<'_>) {
+        for id in std::mem::take(&mut self.failed_before) {
+            let mut tables = self.tables.values().filter(|table| table.directory.place == id.place);
+            let is_there = tables.any(|table| table.known.values().any(|known| known.id == id));
+            if let (true, Some(Decision::Failed(why))) = (is_there, self.state.decisions.get(&id)) {
+                self.counts.failed_before += 1;
+                let subject = format!("{} {}", name_of_place(&id.place), id.stem);
+                report(&WatchEvent::FailedBefore { subject: &subject, why });
+            }
+        }
+    }
+
+    /// Whether a table that is there is meant.
+    pub(super) fn has_any(&self, pattern: &TablePattern) -> bool {
+        self.tables.values().any(|table| pattern.contains_named(&table.directory.name))
     }
 
     /// Takes the tables that there are. Those that are new are to be looked at.
@@ -272,6 +293,7 @@ impl Catalog {
                 host: self.state.host.as_deref(),
                 is_first: !self.state.begun.contains(&place),
                 is_in_files: &|stem| is_in_files(&self.state, &place, stem),
+                has_sibling: &|| self.has_sibling(&linked.id, &origin),
             };
             match origin.left_out(&known) {
                 Some(why) => {
@@ -308,6 +330,19 @@ impl Catalog {
             self.unlink(&linked, report);
         }
         Ok(())
+    }
+
+    /// Whether an SSTable with the same positions as another one has other rows: shards of one flush, and outputs of one compaction, have the same.
+    /// They are as a rule found together. If one is found later, without the log, the other one is still there; if it is a rewrite of the
+    /// other one, that is gone. One that was left out itself says that all of it is in files.
+    fn has_sibling(&self, id: &SstableId, origin: &Origin) -> bool {
+        let tables = self.tables.values().filter(|table| table.directory.place == id.place);
+        let known = tables.flat_map(|table| table.known.iter().map(move |known| (table, known)));
+        known.into_iter().any(|(table, (stem, known))| {
+            let is_to_convert = self.state.decisions.get(&known.id) == Some(&Decision::Convert);
+            let is_other = known.id != *id && is_to_convert && !known.is_leaving;
+            is_other && choice::has_positions(&table.directory.path, stem, origin, self.limits)
+        })
     }
 
     /// An SSTable of which nothing can be known. Whether that was written down.

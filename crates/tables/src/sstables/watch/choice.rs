@@ -11,17 +11,19 @@
 //! So what is uncertain becomes a file: rows may be in two files, but not in none.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use marquetry_base::{Limits, Result};
 use marquetry_io::store::LocalFiles;
 use marquetry_scylla::sstable::scylla_metadata::ScyllaMetadataReader;
 use marquetry_scylla::sstable::statistics::CommitLogInterval;
-use marquetry_scylla::sstable::{Component, Operation};
+use marquetry_scylla::sstable::{Component, FileName, Operation};
 
 use super::coverage::Coverage;
 use super::directory::Made;
 use super::links::Linked;
 use crate::sstables::component::{FILE, Sstable, read};
+use crate::sstables::components::SstableFiles;
 
 /// What is known of a table when an SSTable of it is decided.
 #[derive(Clone, Copy)]
@@ -34,6 +36,8 @@ pub(super) struct Known<'a> {
     pub(super) is_first: bool,
     /// Whether what an SSTable of that name has is in files, or will be.
     pub(super) is_in_files: &'a dyn Fn(&str) -> bool,
+    /// Whether another SSTable that is there, and becomes a file, has the same positions.
+    pub(super) has_sibling: &'a dyn Fn() -> bool,
 }
 
 /// What an SSTable says of itself.
@@ -102,12 +106,24 @@ impl Origin {
                 };
                 has_nothing_new.then(|| name.clone())
             }
-            _ if is_covered && host.is_some() && self.host.as_deref() == host => {
+            _ if is_covered && host.is_some() && self.host.as_deref() == host && !(known.has_sibling)() => {
                 Some("what it has was flushed before, by its commit log positions".to_owned())
             }
             _ => None,
         }
     }
+}
+
+/// Whether an SSTable of a directory has the same positions as another one. What cannot be read may have them.
+pub(super) fn has_positions(directory: &Path, stem: &str, origin: &Origin, limits: Limits) -> bool {
+    let Ok(Some(name)) = FileName::parse(&format!("{stem}-Data.db")) else { return true };
+    let components = vec![(Component::Data, 0), (Component::Statistics, 0)];
+    let files = SstableFiles { name, folder: directory.to_path_buf(), components };
+    if !files.path(&Component::Data).exists() {
+        return false;
+    }
+    let opened = Sstable::open(&LocalFiles, files, limits);
+    opened.map_or(true, |its| its.statistics.stats.commit_log_intervals == origin.intervals)
 }
 
 /// What ScyllaDB calls what made an SSTable (`sstable_writer_config::origin`; names of compactions: `compaction.cc`).
@@ -152,8 +168,13 @@ mod tests {
     #[test]
     fn what_is_in_files_is_left_out_and_nothing_else() {
         let covered: Coverage = "10:0..20:0".parse().unwrap();
-        let first =
-            Known { covered: &covered, host: None, is_first: true, is_in_files: &|stem| stem < "nb-5" };
+        let first = Known {
+            covered: &covered,
+            host: None,
+            is_first: true,
+            is_in_files: &|stem| stem < "nb-5",
+            has_sibling: &|| false,
+        };
         let known = Known { host: Some("a"), is_first: false, ..first };
         let is_out = |origin: &Origin| origin.left_out(&known).is_some();
         // Flushes never, whatever their positions.
@@ -163,6 +184,9 @@ mod tests {
         assert!(!is_out(&origin(Some("compaction"), 10, 21, Some("a"))));
         assert!(is_out(&origin(None, 12, 14, Some("a"))));
         assert!(!is_out(&origin(None, 12, 21, Some("a"))));
+        // Beside another one with the same positions it has other rows.
+        let beside = Known { has_sibling: &|| true, ..known };
+        assert!(origin(None, 12, 14, Some("a")).left_out(&beside).is_none());
         // Positions of another node, or of nobody knows which, say nothing.
         assert!(!is_out(&origin(None, 12, 14, Some("b"))));
         assert!(!is_out(&origin(None, 12, 14, None)));

@@ -85,11 +85,13 @@ pub(super) enum Linking {
 #[derive(Debug)]
 pub(super) struct Links {
     root: PathBuf,
+    /// The data directory, if what is linked is removed there.
+    inbox: Option<PathBuf>,
 }
 
 impl Links {
-    pub(super) fn new(root: PathBuf) -> Links {
-        Links { root }
+    pub(super) fn new(root: PathBuf, inbox: Option<PathBuf>) -> Links {
+        Links { root, inbox }
     }
 
     /// Links all that it takes to read an SSTable.
@@ -130,7 +132,31 @@ impl Links {
             }
         }
         let linked = linked(&table.place, &folder, &seen.name)?;
-        linked.map(Linking::Done).ok_or_else(|| Error::internal("links that are not there"))
+        let linked = linked.ok_or_else(|| Error::internal("links that are not there"))?;
+        self.take_from_inbox(&linked)?;
+        Ok(Linking::Done(linked))
+    }
+
+    /// Removes from the inbox, if there is one, what is linked. Data.db goes last: by it, the rest is found after a kill.
+    fn take_from_inbox(&self, linked: &Linked) -> Result<()> {
+        let Some(inbox) = &self.inbox else { return Ok(()) };
+        let folder = inbox.join(&linked.id.place);
+        let data = folder.join(linked.files.name.of(&Component::Data));
+        let ours = linked.files.path(&Component::Data);
+        match (Stamp::of(&data), Stamp::of(&ours)) {
+            (Ok(its), Ok(ours)) if its == ours => {}
+            // It is not there, or is another one of that name.
+            _ => return Ok(()),
+        }
+        let prefix = format!("{}-", linked.id.stem);
+        remove(&folder.join(linked.files.name.of(&Component::Toc)))?;
+        for file in entries(&folder)? {
+            let is_its = |name: &std::ffi::OsStr| name.as_encoded_bytes().starts_with(prefix.as_bytes());
+            if file != data && file.file_name().is_some_and(is_its) {
+                remove(&file)?;
+            }
+        }
+        remove(&data)
     }
 
     /// All SSTables of which there are links. What is left of incomplete ones is removed.
@@ -165,7 +191,10 @@ impl Links {
                 for stem in names {
                     let Ok(Some(name)) = FileName::parse(&format!("{stem}-Data.db")) else { continue };
                     match linked(&place, &folder, &name)? {
-                        Some(linked) => all.push(linked),
+                        Some(linked) => {
+                            self.take_from_inbox(&linked)?;
+                            all.push(linked);
+                        }
                         None => self.remove_files(&folder, &stem)?,
                     }
                 }
@@ -323,7 +352,7 @@ mod tests {
         let path = folder.path().join("data").join(&place);
         fs::create_dir_all(&path).unwrap();
         let table = TableDirectory { name: "ks.t".into(), place, path };
-        let links = Links::new(folder.path().join("work/links"));
+        let links = Links::new(folder.path().join("work/links"), None);
         Made { _folder: folder, table, links }
     }
 

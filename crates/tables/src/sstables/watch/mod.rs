@@ -27,7 +27,7 @@ mod state;
 mod tables;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use marquetry_base::{Error, ErrorKind, Result};
@@ -85,13 +85,29 @@ const METRICS: Duration = Duration::from_secs(15);
 pub fn watch(options: &WatchOptions, report: &mut dyn FnMut(&WatchEvent<'_>)) -> Result<WatchSummary> {
     // First: a directory that is not there would be created below.
     find_tables(&options.data, &options.tables)?;
+    options.check()?;
     let work = options.work();
+    let new: Vec<PathBuf> =
+        work.ancestors().take_while(|above| !above.exists()).map(Path::to_owned).collect();
     fs::create_dir_all(&work).map_err(|error| cannot(&work, "created", error))?;
     let _lock = lock(&work)?;
-    let output = Output::open(&options.store, &options.destination)?;
     let state_path = work.join("state");
-    let state = begin(&state_path, options)?;
-    output.claim(&state.owner, &options.data)?;
+    let claimed = begin(&state_path, options).and_then(|state| {
+        let output = Output::open(&options.store, &options.destination)?;
+        output.claim(&state.owner, &options.data)?;
+        Ok((state, output))
+    });
+    let (state, output) = claimed.inspect_err(|_| {
+        // It was refused, and leaves nothing behind. (That the directory stays if this fails changes nothing.)
+        if !new.is_empty() {
+            for file in ["state", "lock"] {
+                let _ = fs::remove_file(work.join(file));
+            }
+            for directory in &new {
+                let _ = fs::remove_dir(directory);
+            }
+        }
+    })?;
     let mut watcher = Watcher {
         options,
         catalog: Catalog::new(options, output, state, state_path),
@@ -173,6 +189,8 @@ impl Watcher<'_> {
         self.look_at_all(report)?;
         self.catalog.resume(false, report)?;
         self.catalog.begun()?;
+        self.say_what_is_not_there(report);
+        self.catalog.say_failed_before(report);
         let (tables, waiting) = (self.catalog.table_count(), self.catalog.waiting());
         report(&WatchEvent::Started { tables, waiting, polling: polling.as_deref() });
         while !self.options.cancel.is_set() {
@@ -195,6 +213,16 @@ impl Watcher<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Tables that were named and are not there.
+    fn say_what_is_not_there(&self, report: &mut Report<'_>) {
+        let later = if self.options.once { "" } else { " yet; it is watched as soon as there is" };
+        for pattern in &self.options.tables {
+            if !self.catalog.has_any(pattern) {
+                report(&WatchEvent::Note(&format!("no table is called {pattern}{later}")));
+            }
+        }
     }
 
     /// Waits for changes, and looks at what changed.

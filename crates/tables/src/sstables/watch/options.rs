@@ -1,6 +1,7 @@
 //! What is watched, and what becomes of it.
 
-use std::path::{Path, PathBuf};
+use std::fmt;
+use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,6 +54,9 @@ pub struct WatchOptions {
     pub poll: Option<Duration>,
     /// A file for counters, in Prometheus's text format.
     pub metrics: Option<PathBuf>,
+    /// The data directory is an inbox: what is taken from it is removed there as soon as it is held, and so need not be known afterwards. It
+    /// must have the file `_marquetry_inbox`, so that no database's directory is emptied by mistake.
+    pub inbox: bool,
     /// Ends the watching.
     pub cancel: Cancel,
 }
@@ -78,6 +82,7 @@ impl WatchOptions {
             share_percent: None,
             poll: None,
             metrics: None,
+            inbox: false,
             cancel: Cancel::new(),
         }
     }
@@ -86,6 +91,59 @@ impl WatchOptions {
     pub(super) fn work(&self) -> PathBuf {
         self.work.clone().unwrap_or_else(|| self.data.join(".marquetry"))
     }
+
+    /// Looks for what cannot be meant.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse`.
+    pub(super) fn check(&self) -> Result<()> {
+        self.parquet.check()?;
+        if self.poll.is_some_and(|every| every.is_zero()) {
+            return Err(Error::option("poll", "a time between two looks is more than 0"));
+        }
+        if self.inbox && self.keep != Keep::Flushes {
+            let what = "what is taken out of an inbox is not a table as it is now: --keep flushes";
+            return Err(Error::option("inbox", what));
+        }
+        if self.inbox && !self.data.join(INBOX_MARK).is_file() {
+            let what =
+                format!("not an inbox, whose SSTables may be removed: the file {INBOX_MARK} is missing");
+            return Err(Error::misuse(what).at(|place| place.object = Some(self.data.display().to_string())));
+        }
+        if is_remote(&self.destination) {
+            return Ok(());
+        }
+        let destination = resolved(&self.destination);
+        for (what, directory) in [("data directory", self.data.clone()), ("directory for work", self.work())]
+        {
+            if destination.starts_with(resolved(&directory)) {
+                let what =
+                    format!("the destination is in the {what} {}: name another one", directory.display());
+                let place = self.destination.display().to_string();
+                return Err(Error::misuse(what).at(|at| at.object = Some(place)));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The file that an inbox has.
+const INBOX_MARK: &str = "_marquetry_inbox";
+
+/// A path without links and dots, as far as that can be known: the end of it need not exist yet.
+fn resolved(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    let there = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
+    let Some((above, mut real)) = there else { return path };
+    for part in path.strip_prefix(above).unwrap_or(Path::new("")).components() {
+        match part {
+            Component::ParentDir => drop(real.pop()),
+            Component::CurDir => {}
+            part => real.push(part),
+        }
+    }
+    real
 }
 
 /// Which SSTables become files.
@@ -131,9 +189,23 @@ impl TablePattern {
         self.keyspace == keyspace
     }
 
+    /// Whether the table called `ks.t` is one of them.
+    pub(super) fn contains_named(&self, name: &str) -> bool {
+        name.split_once('.').is_some_and(|(keyspace, table)| self.contains(keyspace, table))
+    }
+
     /// Whether a table is one of them.
     pub fn contains(&self, keyspace: &str, table: &str) -> bool {
         self.keyspace == keyspace && self.table.as_deref().is_none_or(|its| its == table)
+    }
+}
+
+impl fmt::Display for TablePattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.table {
+            Some(table) => write!(f, "{}.{table}", self.keyspace),
+            None => f.write_str(&self.keyspace),
+        }
     }
 }
 
@@ -162,6 +234,26 @@ pub(super) fn is_remote(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn paths_are_compared_as_they_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("data/ks")).unwrap();
+        for (path, real) in [
+            ("data/ks/../new/lake", "data/new/lake"),
+            ("lake/../data/x", "data/x"),
+            ("./lake/.", "lake"),
+            ("data2", "data2"),
+        ] {
+            assert_eq!(resolved(&folder.path().join(path)), root.join(real), "{path}");
+        }
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink(root.join("data"), root.join("link")).unwrap();
+            assert_eq!(resolved(&root.join("link/lake")), root.join("data/lake"));
+        }
+    }
 
     #[test]
     fn tables_are_named_one_by_one_or_by_keyspace() {

@@ -45,6 +45,13 @@ pub enum WatchEvent<'a> {
         /// When it is tried again; `None` if it is not.
         again: Option<Duration>,
     },
+    /// An SSTable that the server still has, and that an earlier run could not convert. It is not tried again.
+    FailedBefore {
+        /// What it is about.
+        subject: &'a str,
+        /// Why, as it was reported then.
+        why: &'a str,
+    },
     /// What people should know.
     Note(&'a str),
 }
@@ -91,7 +98,7 @@ pub struct WatchSummary {
     pub removed: u64,
     /// SSTables that cannot be converted: corrupt, or not supported.
     pub failed: u64,
-    /// Those of them that an earlier run had found.
+    /// Those that an earlier run had found, and that the server still has.
     pub failed_before: u64,
     /// Tries that failed, because something could not be read or written just then.
     pub retries: u64,

@@ -134,7 +134,7 @@ impl NodeSchema {
         cancel: &Cancel,
     ) -> Result<Option<BTreeMap<&'static str, Vec<Row>>>> {
         self.clear()?;
-        let links = Links::new(self.links.clone());
+        let links = Links::new(self.links.clone(), None);
         let mut all = BTreeMap::new();
         for (table, listed) in listed {
             let Some((name, definition)) = definition_of(table) else { continue };
