@@ -382,7 +382,7 @@ fn elements_that_may_be_there_are_not_added_again() {
             _ => panic!("{row:?}"),
         }
     }
-    run(&arguments).failed(2, &["was finished, with 2 rows"]);
+    run(arguments).failed(2, &["was finished, with 2 rows"]);
 }
 
 /// Whenever a load of writes is killed, it goes on, and what it makes is what the SSTables have.
@@ -450,7 +450,7 @@ fn a_load_of_writes_that_is_killed_goes_on() {
     // Write times of lists may be some microseconds later, where it was not known whether they were sent.
     let has_no_list = |row: &Value| row["c"] != 3;
     assert!(expect_same_writes(&source, &copied, has_no_list) > 26_000);
-    let again = run(&arguments);
+    let again = run(arguments);
     assert!(
         again.out.contains("\"rows_written\":0") && again.err.contains("was finished before"),
         "{}",
