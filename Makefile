@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint builds semver without-corpus soak fuzz bench bench-stall bench-wide bench-disk bench-sstable bench-pq bench-door deny
+.PHONY: help demo test lint builds semver without-corpus soak fuzz bench bench-stall bench-wide bench-disk bench-sstable bench-pq bench-cluster bench-door deny
 
 TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/marquetry/tools
 export PATH := $(HOME)/.cargo/bin:$(PATH):$(TOOLS)/bin
@@ -116,3 +116,6 @@ bench-sstable: ## reading SSTables, against cqlite and sstabledump
 
 bench-pq: ## one partition, and all, from an SSTable and from a Parquet file of it
 	dev/bench/run.sh --only-pq
+
+bench-cluster: ## loads into and unloads from a Cassandra on this machine, against cqlsh COPY and DSBulk
+	dev/bench/run.sh --only-cluster

@@ -22,6 +22,10 @@
 #          --yaml FILE       more of cassandra.yaml, such as client_encryption_options
 #          --classpath PATH  more classes: a plugin's jar, or a directory of classes
 #          --java OPTION     an option of Java's, such as -Dname=value; may be repeated
+#          --seed A:P        join the cluster of the node whose gossip listens there, instead of being one alone
+#
+# A cluster of several nodes: each has a DIR and an address of its own (127.0.0.1, 127.0.0.2, …), the same CQL port and
+# gossip port, and all but the first have the first one's as --seed. They are started one after the other.
 #
 # Everything a server writes is in its DIR (conf, data, log, pid). The jars are kept in MARQUETRY_CASSANDRA_JARS
 # (${XDG_CACHE_HOME:-~/.cache}/marquetry/cassandra-VERSION unless set). START_SECONDS (120) bounds the start.
@@ -64,7 +68,7 @@ enter() {
   dir=$(mkdir -p "$1" && cd "$1" && pwd -P)
 }
 
-address=127.0.0.1 port='' storage_port='' jmx_port='' heap=512m yaml='' classpath='' java_options=()
+address=127.0.0.1 port='' storage_port='' jmx_port='' heap=512m yaml='' seed='' classpath='' java_options=()
 options() {
   while [ $# -gt 0 ]; do
     [ $# -ge 2 ] || fail "$1 needs a value"
@@ -77,6 +81,7 @@ options() {
       --yaml) yaml=$2 ;;
       --classpath) classpath=:$(cd "$(dirname "$2")" && pwd -P)/$(basename "$2") ;;
       --java) java_options+=("$2") ;;
+      --seed) seed=$2 ;;
       *) fail "unknown option '$1'" ;;
     esac
     shift 2
@@ -283,7 +288,7 @@ partitioner: org.apache.cassandra.dht.Murmur3Partitioner
 endpoint_snitch: SimpleSnitch
 seed_provider:
   - class_name: org.apache.cassandra.locator.SimpleSeedProvider
-    parameters: [{seeds: "$address:$storage_port"}]
+    parameters: [{seeds: "${seed:-$address:$storage_port}"}]
 listen_address: $address
 storage_port: $storage_port
 rpc_address: $address
@@ -312,15 +317,22 @@ logback() { # LEVEL STREAM
 XML
 }
 
-# Its own session: a Ctrl-C meant for the script does not reach the server, the script's trap stops it in order.
+# A node that is alone has nobody to hear of; one that joins must have heard of all the others' tokens.
 launch() {
+  local ring_delay_ms=100
+  [ -z "$seed" ] || ring_delay_ms=5000
+  launch_java
+}
+
+# Its own session: a Ctrl-C meant for the script does not reach the server, the script's trap stops it in order.
+launch_java() {
   # 4.1 measures objects with an agent, where Java's classes are closed to it.
   case $version in 4.*) java_options+=("-javaagent:$(echo "$jars"/jamm-*.jar)") ;; esac
   setsid "$java" "-Xms$heap" "-Xmx$heap" -XX:+UseSerialGC -XX:MaxDirectMemorySize=256m "${module_flags[@]}" \
     -Dcassandra.config="file://$dir/conf/cassandra.yaml" -Dcassandra.storagedir="$dir/data" \
     -Dlogback.configurationFile="file://$dir/conf/logback.xml" -Duser.home="$dir" \
     -Dcassandra-foreground=yes -Dcassandra.jmx.local.port="$jmx_port" \
-    -Dcassandra.ring_delay_ms=100 -Dcassandra.skip_wait_for_gossip_to_settle=0 \
+    -Dcassandra.ring_delay_ms="$ring_delay_ms" -Dcassandra.skip_wait_for_gossip_to_settle=0 \
     ${java_options[@]+"${java_options[@]}"} -cp "$jars/*$classpath" org.apache.cassandra.service.CassandraDaemon >"$dir/log" 2>&1 </dev/null 9>&- &
   local pid=$!
   echo "$pid" >"$dir/pid"

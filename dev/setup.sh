@@ -12,6 +12,9 @@
 #              only the benchmark of look-ups compares with
 #   spark      Apache Spark as dev/spark.txt has it, in target/spark-venv (760 MB), and Java
 #   cassandra  Java and Maven, and Cassandra's jars
+#   cluster-peers
+#              cqlsh, as dev/cluster-peers.txt has it, and DSBulk, in target/cluster-peers (60 MB), which only the
+#              benchmark of live clusters compares with
 #   chromium   Chromium and ChromeDriver, which the picture of a file is tested in
 #   s3         moto, a server of S3, as dev/moto.txt has it, in target/moto-venv (140 MB)
 #   azure      Azurite, a server of Azure's blobs, in target/azurite (190 MB), and Node.js
@@ -31,6 +34,9 @@ peers=target/peers-venv
 find_peers=target/find-venv
 spark=target/spark-venv
 moto=target/moto-venv
+cluster_peers=target/cluster-peers
+# Apache-2.0; Maven verifies the checksums.
+dsbulk_version=1.10.0
 # MIT.
 azurite_package=azurite@3.37.0
 azurite=target/azurite
@@ -50,7 +56,7 @@ main() {
   local part
   for part in "$@"; do
     case $part in
-      rust | rust-dev | lint | c++ | peers | find-peers | spark | cassandra | chromium | s3 | azure | corpus | flights | deny | semver) ;;
+      rust | rust-dev | lint | c++ | peers | find-peers | spark | cassandra | cluster-peers | chromium | s3 | azure | corpus | flights | deny | semver) ;;
       *) sed -n '2,/^set -e/{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}" >&2; fail "unknown part '$part'" ;;
     esac
   done
@@ -207,6 +213,37 @@ make_cassandra() {
   dev/cassandra.sh java >/dev/null
   dev/cassandra.sh fetch
 }
+
+need_cluster_peers() {
+  need_cassandra
+  need_venv "$cluster_peers/cqlsh-venv" dev/cluster-peers.txt
+  if ! have mvn && ! dsbulk_is_there; then missing maven; fi
+}
+
+make_cluster_peers() {
+  make_cassandra
+  make_venv "$cluster_peers/cqlsh-venv" dev/cluster-peers.txt 30
+  if dsbulk_is_there; then return; fi
+  say "fetching DSBulk $dsbulk_version (28 MB)"
+  local pom=$cluster_peers/dsbulk-pom.xml part
+  mkdir -p "$cluster_peers"
+  rm -rf "$cluster_peers/dsbulk"
+  {
+    echo '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>'
+    echo '<groupId>marquetry</groupId><artifactId>dsbulk</artifactId><version>1</version><packaging>pom</packaging><dependencies>'
+    for part in runner workflow-load workflow-unload connectors-csv codecs-text executor-reactor batcher-reactor; do
+      echo "<dependency><groupId>com.datastax.oss</groupId><artifactId>dsbulk-$part</artifactId><version>$dsbulk_version</version></dependency>"
+    done
+    # It refuses to run without it, and none of its own artifacts has it.
+    echo "<dependency><groupId>ch.qos.logback</groupId><artifactId>logback-classic</artifactId><version>1.2.11</version></dependency>"
+    echo '</dependencies></project>'
+  } >"$pom"
+  mvn --batch-mode --quiet -Dstyle.color=never --strict-checksums -f "$pom" dependency:copy-dependencies \
+    -DincludeScope=runtime -DoutputDirectory="$PWD/$cluster_peers/dsbulk" </dev/null >&2 || fail "Maven could not fetch DSBulk $dsbulk_version"
+  echo "$dsbulk_version" >"$cluster_peers/dsbulk.installed" # last: what was interrupted is begun anew
+}
+
+dsbulk_is_there() { [ "$(cat "$cluster_peers/dsbulk.installed" 2>/dev/null)" = "$dsbulk_version" ]; }
 
 # --- chromium
 

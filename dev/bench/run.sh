@@ -8,6 +8,7 @@
 #     dev/bench/run.sh [--quick] --only-disk [options of bench-disk, such as: --only "sparse zstd"]
 #     dev/bench/run.sh [--quick] --only-sstable [options of bench-sstable, such as: --rounds 3 --only "int"]
 #     dev/bench/run.sh [--quick] --only-pq [options of bench-pq, such as: --rounds 3 --only "ten"]
+#     dev/bench/run.sh [--quick] --only-cluster [options of bench-cluster, such as: --rounds 5 --only "load five"]
 #     dev/bench/run.sh [--quick] --only-lateness [options of bench-lateness, such as: --seconds 20 --only "INT64 SNAPPY"]
 #
 # --quick     a twentieth of the rows, small pages and few rounds: whether it works, not how fast it is
@@ -38,11 +39,14 @@ prices=no
 disk=no
 sstable=no
 pq=no
+cluster=no
 lateness=no
 disk_rows=1000000
 sstable_rows=5000000
 pq_rows=10000000
 pq_wide_rows=1000000
+cluster_rows=1000000
+cluster_wide_rows=200000
 mib=64
 large_mib=100
 thousands=1000
@@ -51,7 +55,7 @@ stall_scale=0.25
 
 while [ $# -gt 0 ]; do
     case "$1" in
-        --quick) scale=0.05 stall_scale=0.01 mib=4 large_mib=8 thousands=20 page_mib=16 rounds=5 find_rows=100000 wide_columns=10,1000 disk_rows=20000 sstable_rows=200000 pq_rows=200000 pq_wide_rows=20000 files="$out/files-quick" ;;
+        --quick) scale=0.05 stall_scale=0.01 mib=4 large_mib=8 thousands=20 page_mib=16 rounds=5 find_rows=100000 wide_columns=10,1000 disk_rows=20000 sstable_rows=200000 pq_rows=200000 pq_wide_rows=20000 cluster_rows=20000 cluster_wide_rows=5000 files="$out/files-quick" ;;
         --only-read) nested=no write=no cql_text=no whole=no find=no wide=no ;;
         --only-nested) read=no write=no cql_text=no whole=no find=no wide=no ;;
         --only-write) read=no nested=no cql_text=no whole=no find=no wide=no ;;
@@ -65,8 +69,9 @@ while [ $# -gt 0 ]; do
         --only-disk) read=no nested=no write=no cql_text=no whole=no find=no wide=no disk=yes ;;
         --only-sstable) read=no nested=no write=no cql_text=no whole=no find=no wide=no sstable=yes ;;
         --only-pq) read=no nested=no write=no cql_text=no whole=no find=no wide=no pq=yes ;;
+        --only-cluster) read=no nested=no write=no cql_text=no whole=no find=no wide=no cluster=yes ;;
         --only-lateness) read=no nested=no write=no cql_text=no whole=no find=no wide=no lateness=yes ;;
-        -h | --help) sed -n '2,15s/^# \{0,1\}//p' "$0"; exit 0 ;;
+        -h | --help) sed -n '2,16s/^# \{0,1\}//p' "$0"; exit 0 ;;
         *) break ;;
     esac
     shift
@@ -83,7 +88,7 @@ python="$venv/bin/python"
 mkdir -p "$out"
 
 marquetry=${MARQUETRY:-}
-if [ -z "$marquetry" ] && [ "$nested$cql_text$whole$disk$sstable$pq" != nononononono ]; then
+if [ -z "$marquetry" ] && [ "$nested$cql_text$whole$disk$sstable$pq$cluster" != nonononononono ]; then
     say "building marquetry"
     cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-cli
     marquetry="$target/release/marquetry"
@@ -237,6 +242,16 @@ if [ "$pq" = yes ]; then
     "$target/release/bench-pq" --files "$files" --out "$out" --marquetry "$marquetry" --cassandra "$root/dev/cassandra.sh" \
         --maker "$bench/MakeTables.java" --rows "$pq_rows" --wide-rows "$pq_wide_rows" "$@"
     say "results: $out/pq.md, pq.json"
+fi
+
+if [ "$cluster" = yes ]; then
+    say "making tables in $files, and loading and unloading them"
+    "$root/dev/setup.sh" cluster-peers
+    mkdir -p "$files"
+    cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench --bin bench-cluster
+    "$target/release/bench-cluster" --files "$files" --out "$out" --marquetry "$marquetry" --cassandra "$root/dev/cassandra.sh" \
+        --peers "$root/target/cluster-peers" --rows "$cluster_rows" --wide-rows "$cluster_wide_rows" "$@"
+    say "results: $out/cluster.md, cluster.json"
 fi
 
 if [ "$lateness" = yes ]; then

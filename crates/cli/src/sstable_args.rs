@@ -71,6 +71,11 @@ impl SstableArgs {
         given.into_iter().find(|given| given.0).map(|given| given.1)
     }
 
+    /// Whether rows are those that are alive when SSTables are opened, which are others a second later.
+    pub(crate) fn are_of_now(&self) -> bool {
+        self.at.is_none() && (self.is_for_rows || self.mapping == Some(Mapping::Logical))
+    }
+
     /// What is asked for; the table's definition is an option of text, too.
     pub(crate) fn options(&self, text: &TextArgs, mut options: SstablesOptions) -> Outcome<SstablesOptions> {
         if let (Some(Mapping::Full | Mapping::Verbatim), Some(_)) = (self.mapping, self.at) {

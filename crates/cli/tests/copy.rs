@@ -428,6 +428,51 @@ fn a_load_that_is_killed_goes_on() {
     server.rows("DROP KEYSPACE marquetry_cli_killed");
 }
 
+/// What a load is doing is served while it does it.
+#[test]
+fn metrics_are_those_of_the_load_that_goes_on() {
+    let Some(server) = Server::connect() else { return };
+    let to = server.fresh("marquetry_cli_metrics", "t");
+    server.rows("CREATE TABLE marquetry_cli_metrics.t (id bigint PRIMARY KEY, v bigint)");
+    let folder = tempfile::tempdir().unwrap();
+    let at = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let (from, port) = (many_rows(&folder), at.port().to_string());
+    let child = started(&["copy", &from, &to, "--rate", "25K", "--metrics", &port, "--json"]);
+    let scraped = || -> Option<String> {
+        use std::io::{Read, Write};
+        let mut stream = std::net::TcpStream::connect(at).ok()?;
+        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").ok()?;
+        let mut page = String::new();
+        stream.read_to_string(&mut page).ok()?;
+        Some(page)
+    };
+    let number = |page: &str, name: &str| -> Option<u64> {
+        let line = page.lines().find_map(|line| line.strip_prefix(&format!("marquetry_{name} ")))?;
+        line.parse().ok()
+    };
+    let (mut seen, mut in_flight, started_at) = (Vec::new(), 0, Instant::now());
+    while seen.len() < 5 && started_at.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(100));
+        let Some(page) = scraped() else { continue };
+        assert!(page.starts_with("HTTP/1.1 200 OK\r\n"), "{page}");
+        let Some(rows @ 1..) = number(&page, "rows_written_total") else { continue };
+        assert!(number(&page, "rows_in_flight_max").is_some_and(|most| (1..=256).contains(&most)), "{page}");
+        assert_eq!(number(&page, "rows_rejected_total"), Some(0));
+        assert!(number(&page, "retries_total").is_some(), "{page}");
+        in_flight = in_flight.max(number(&page, "rows_in_flight").unwrap());
+        seen.push((rows, number(&page, "rows_read_total").unwrap()));
+    }
+    assert_eq!(seen.len(), 5);
+    assert!(
+        seen.is_sorted() && seen[4].0 > seen[0].0 && seen.iter().all(|(rows, _)| *rows < 100_000),
+        "{seen:?}"
+    );
+    assert!(in_flight <= 256, "{in_flight}");
+    let run = Run::of(child.wait_with_output().unwrap());
+    assert!(run.code == Some(0) && run.out.contains("\"rows_written\":100000"), "{} {}", run.out, run.err);
+    server.rows("DROP KEYSPACE marquetry_cli_metrics");
+}
+
 /// What does not fit goes to a file, which is a table like any other; nothing is written when all is only tried.
 #[test]
 fn rows_that_do_not_fit_are_kept() {
@@ -463,6 +508,20 @@ fn rows_that_do_not_fit_are_kept() {
     );
     run(["copy", &from, &to, "--rejects", &path("more.parquet"), "--max-errors", "1"])
         .failed(1, &["2 rows were rejected, and 1 may be", "--max-errors allows more"]);
+    // A load that goes on counts those of the runs before, also if each run has fewer than may be.
+    let state = path("load.state");
+    let resumed = ["copy", &from, &to, "--state", &state, "--resume"];
+    let counting = |max: &str, name: &str| {
+        run([&resumed[..], &["--rejects", &path(name), "--max-errors", max]].concat())
+    };
+    counting("0", "first.parquet").failed(1, &["1 rows were rejected, and 0 may be"]);
+    counting("1", "second.parquet")
+        .failed(1, &["2 rows were rejected (1 of them by earlier runs), and 1 may be"]);
+    let ended = counting("2", "third.parquet");
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    for (name, rows) in [("first.parquet", "1\n"), ("second.parquet", "1\n")] {
+        assert_eq!(run(["count", &path(name)]).succeeded(), rows);
+    }
     server.rows("DROP KEYSPACE marquetry_cli_rejects");
 }
 

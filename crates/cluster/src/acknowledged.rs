@@ -1,6 +1,7 @@
 //! Which rows the cluster has acknowledged, of rows that overtake each other.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// All rows before one, and some after it: those that were answered before an earlier one.
 #[derive(Debug, Default)]
@@ -23,13 +24,18 @@ impl Acknowledged {
 
     /// A row was acknowledged, which was not before.
     pub(crate) fn add(&mut self, row: u64) {
-        if row < self.until {
+        self.add_all(row..row.saturating_add(1));
+    }
+
+    /// Rows were acknowledged, none of which was before, but for some before [`until`](Acknowledged::until).
+    pub(crate) fn add_all(&mut self, rows: Range<u64>) {
+        let (mut start, mut end) = (rows.start.max(self.until), rows.end);
+        if start >= end {
             return;
         }
-        let (mut start, mut end) = (row, row.saturating_add(1));
         if let Some((before, its_end)) =
-            self.later.range(..=row).next_back().map(|(before, end)| (*before, *end))
-            && its_end >= row
+            self.later.range(..=start).next_back().map(|(before, end)| (*before, *end))
+            && its_end >= start
         {
             self.later.remove(&before);
             (start, end) = (before, end.max(its_end));
@@ -65,6 +71,18 @@ mod tests {
         assert_eq!((rows.until(), rows.later.len()), (12, 1));
         rows.add(12);
         assert_eq!((rows.until(), rows.later.len()), (17, 0));
+    }
+
+    #[test]
+    fn ranges_are_rows() {
+        let mut rows = Acknowledged::from(10);
+        rows.add_all(12..15);
+        rows.add_all(16..16);
+        rows.add(15);
+        rows.add_all(3..9);
+        assert_eq!((rows.until(), rows.later.len()), (10, 1));
+        rows.add_all(8..12);
+        assert_eq!((rows.until(), rows.later.len()), (16, 0));
     }
 
     /// In any order, compared with a set.

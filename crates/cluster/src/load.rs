@@ -4,6 +4,7 @@
 //! own, because rows of one block belong to different nodes. Both the rows and the bytes in flight are bounded, so memory does not
 //! depend on how many rows there are or how slow the cluster is.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc as threads};
 use std::time::{Duration, Instant};
@@ -25,7 +26,7 @@ use crate::pace::Pace;
 use crate::prepare::prepared;
 use crate::rate::{Limiter, Rate};
 use crate::rejects::Rejected;
-use crate::retry::{backoff, is_about_the_row, is_passing};
+use crate::retry::{Retries, is_about_the_row, is_passing};
 use crate::rows::{Block, Origin, PackedRow, RowId};
 use crate::runtime::Runtime;
 use crate::statement::{Kind, RowStatement, Statics};
@@ -89,7 +90,7 @@ pub(crate) struct Sending {
     pub(crate) by: By,
     pub(crate) in_flight: usize,
     pub(crate) rate: Rate,
-    pub(crate) retry_for: Duration,
+    pub(crate) retries: Retries,
     /// Rows that the cluster does not take are kept ([`Load::rejected`]); otherwise the first one ends the load.
     pub(crate) keeps_rejected: bool,
 }
@@ -139,7 +140,7 @@ impl By {
                 let prepared = Box::new(prepared.clone());
                 Some(Request::Row { by, prepared, row, write_time_us: id.write_time_us })
             }
-            By::Writes(writes) => Some(Request::Writes(writes, Writes::begin(cells))),
+            By::Writes(writes) => Some(Request::Writes(writes, writes.begin(cells, id.ordinal))),
         }
     }
 }
@@ -267,6 +268,13 @@ impl Load {
     /// All rows before this one were acknowledged, if that is followed.
     pub(crate) fn acknowledged_until(&self) -> Option<u64> {
         self.run.acknowledged.as_ref().map(|rows| locked(rows).until())
+    }
+
+    /// These rows need not be sent: nothing of them is written, or a later row's statement does that.
+    pub(crate) fn acknowledge_all(&self, rows: Vec<Range<u64>>) {
+        if let Some(acknowledged) = &self.run.acknowledged {
+            rows.into_iter().for_each(|rows| locked(acknowledged).add_all(rows));
+        }
     }
 
     /// These rows are dealt with, too: they are in a file.
@@ -435,10 +443,11 @@ impl Run {
             }
             if is_passing && !request.is_unsure() {
                 // When another row has ended the load, this one is not worth waiting for.
-                let left = self.sending.retry_for.saturating_sub(first_sent.get_or_insert(sent).elapsed());
+                let left =
+                    self.sending.retries.retry_for().saturating_sub(first_sent.get_or_insert(sent).elapsed());
                 if !left.is_zero() && !self.is_ending() {
                     self.counts.add_retry();
-                    tokio::time::sleep(backoff(tries, id.number).min(left)).await;
+                    tokio::time::sleep(self.sending.retries.wait(tries, id.number).min(left)).await;
                     continue;
                 }
             }

@@ -69,17 +69,28 @@ impl From<Error> for Stop {
 impl Loading {
     /// Takes rows of an object.
     pub(crate) fn add(&mut self, batch: Batch, object: &Arc<str>) -> Result<(), Stop> {
-        let Some(batch) = self.after_those_before(batch) else { return Ok(()) };
+        // Of writes, ranges of deleted rows may have begun in those before: they are looked at, and not sent.
+        let batch = match self.road {
+            Road::Writes(_) => batch,
+            Road::Rows { .. } => match self.after_those_before(batch) {
+                Some(batch) => batch,
+                None => return Ok(()),
+            },
+        };
         let (first, rows) = (self.rows, u64_of(batch.rows));
         let Loading { road, load, cluster, .. } = self;
         let (mapping, stamps) = match road {
             Road::Rows { mapping, stamps, .. } => (mapping, stamps),
             Road::Writes(writing) => {
-                writing.add(batch, object, &mut |block| {
-                    load.give(cluster.runtime(), block).map_err(Stop::Load)
-                })?;
                 self.rows = first.saturating_add(rows);
-                return Ok(());
+                if let Some(state) = self.state.as_mut().filter(|_| writing.adds_to_lists()) {
+                    state.may_send(self.rows)?;
+                }
+                let added = writing
+                    .add(batch, object, &mut |block| load.give(cluster.runtime(), block).map_err(Stop::Load));
+                load.acknowledge_all(writing.without_statements());
+                added?;
+                return Ok(self.note()?);
             }
         };
         let stamps = stamps.of(&batch);
@@ -123,7 +134,9 @@ impl Loading {
         let Loading { road, load, cluster, .. } = self;
         match road {
             Road::Writes(writing) => {
-                writing.finish(&mut |block| load.give(cluster.runtime(), block).map_err(Stop::Load))
+                writing.finish(&mut |block| load.give(cluster.runtime(), block).map_err(Stop::Load))?;
+                load.acknowledge_all(writing.without_statements());
+                Ok(())
             }
             Road::Rows { .. } => Ok(()),
         }
@@ -144,7 +157,7 @@ impl Loading {
     /// The row's own, if there is no such file, or the error is about more than the row.
     fn reject(&mut self, from: &Origin, unfit: Unfit, first: u64) -> Result<()> {
         let Unfit { in_batch, error } = unfit;
-        let seen = self.rows.saturating_sub(self.loaded_before) + 1;
+        let seen = self.rows.saturating_add(1);
         match (&mut self.rejects, &from.batch) {
             (Some(rejects), Some(batch)) if is_of_row(&error) => {
                 let error = error.at(|place| place.object = Some(from.object.to_string()));
@@ -168,7 +181,7 @@ impl Loading {
     }
 
     fn take_rejected(&mut self) -> Result<()> {
-        let seen = self.rows.saturating_sub(self.loaded_before);
+        let seen = self.rows;
         match &mut self.rejects {
             Some(rejects) => {
                 let added =
@@ -195,12 +208,12 @@ impl Loading {
         // Each of them is done, whatever fails before it; what is reported is the first error.
         let taken = self.take_rejected();
         outcome = outcome.and(taken);
-        let mut rejected = 0;
+        let (mut rejected, mut ordinals) = (0, Vec::new());
         if let Some(rejects) = self.rejects.take() {
             if is_whole && outcome.is_ok() {
-                outcome = rejects.check(self.rows.saturating_sub(self.loaded_before), true, None);
+                outcome = rejects.check(self.rows, true, None);
             }
-            let ordinals = rejects.ordinals().to_vec();
+            ordinals = rejects.ordinals().to_vec();
             match rejects.finish() {
                 Ok(rows) => {
                     rejected = rows;
@@ -213,6 +226,9 @@ impl Loading {
             && !state.is_finished
         {
             state.rows = self.load.acknowledged_until().unwrap_or(state.rows).max(state.rows);
+            // Those after it are rejected, and counted, again.
+            let counted = ordinals.iter().filter(|row| rejected > 0 && **row < state.rows).count();
+            state.rejected = state.rejected.saturating_add(u64_of(counted));
             state.is_finished = is_whole && outcome.is_ok();
             let saved = state.save();
             outcome = outcome.and(saved);

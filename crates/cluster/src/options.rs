@@ -112,7 +112,7 @@ pub struct CqlOptions {
     ///
     /// A row that is sent again has the write time that it had, and so changes nothing. Rows with lists that are not frozen are an exception:
     /// they replace what is older, but elements of the same write time would stay beside the new ones. So each time that such a row is
-    /// sent, it is a microsecond later, and rows have 16 of them each.
+    /// sent, it is a microsecond later; rows have 32 of them each, and are sent at most as often: the waits grow to a tenth of `retry_for`.
     ///
     /// A column that has them is loaded as well only if the table has a column of its name.
     pub timestamp: WriteTimes,
@@ -123,13 +123,16 @@ pub struct CqlOptions {
     pub counters_at_least_once: bool,
     /// Load lists that are not frozen although [`timestamp`](CqlOptions::timestamp) gives the write times: loading the same rows a second time
     /// then adds their elements a second time. Otherwise such a table is refused. (Without given write times, a later load replaces the lists.)
+    ///
+    /// Rows of the mapping `full` that add elements to lists are then sent again if an answer was lost, and by a load that goes on. Otherwise
+    /// either ends the load.
     pub lists_at_least_once: bool,
     /// A new Parquet file for rows that cannot be loaded: rows of which a value does not fit, or a key is null, and those that the cluster
     /// refuses as invalid. It has their own columns and another for the reason, `error`, and appears at the end, if there are any, also if
     /// the load fails. Rows that are lost on the way never go there. A load that goes on, and finds the file of the run before, writes
     /// `bad-2.parquet` beside `bad.parquet`, and so on. `None`: the first such row ends the load.
     pub rejects: Option<PathBuf>,
-    /// How many rows may be rejected before the load ends.
+    /// How many rows may be rejected before the load ends. Those of a load that goes on are added up.
     pub max_errors: MaxErrors,
     /// Do everything but write: connect, compare the table, convert and count all rows. A table to be created is not.
     pub dry_run: bool,

@@ -105,6 +105,8 @@ pub(crate) struct Rejects {
     file: NewParquetFile,
     path: PathBuf,
     max_errors: MaxErrors,
+    /// Rows that earlier runs of the load rejected.
+    before: u64,
     /// Their numbers among all rows.
     ordinals: Vec<u64>,
     leaves: usize,
@@ -113,17 +115,24 @@ pub(crate) struct Rejects {
 impl Rejects {
     /// Begins the file, so that all that can be wrong with it is known before the first row.
     ///
-    /// Of a load that goes on there may be one already: then this is `bad-2.parquet` beside `bad.parquet`, and so on.
+    /// `before` is how many rows earlier runs have rejected, if the load goes on; then there may be a file already, and this is
+    /// `bad-2.parquet` beside `bad.parquet`, and so on.
     ///
     /// # Errors
     ///
     /// `Io` if it exists, or cannot be created.
-    pub(crate) fn begin(path: &Path, goes_on: bool, table: &Table, max_errors: MaxErrors) -> Result<Rejects> {
-        let path = &*if goes_on { next_free(path) } else { path.to_path_buf() };
+    pub(crate) fn begin(
+        path: &Path,
+        before: Option<u64>,
+        table: &Table,
+        max_errors: MaxErrors,
+    ) -> Result<Rejects> {
+        let path = &*if before.is_some() { next_free(path) } else { path.to_path_buf() };
         let mut file = NewParquetFile::new(path, ParquetOptions::default())?;
         let leaves = table.schema.leaves().len();
         file.begin(&Table::new("rejected rows", with_error(&table.schema)?))?;
-        Ok(Rejects { file, path: path.to_path_buf(), max_errors, ordinals: Vec::new(), leaves })
+        let (path, before) = (path.to_path_buf(), before.unwrap_or(0));
+        Ok(Rejects { file, path, max_errors, before, ordinals: Vec::new(), leaves })
     }
 
     /// Where they go.
@@ -140,7 +149,7 @@ impl Rejects {
         &self.ordinals
     }
 
-    /// Adds a row. `rows` were looked at so far.
+    /// Adds a row. `rows` were looked at so far, by all runs.
     ///
     /// # Errors
     ///
@@ -170,12 +179,16 @@ impl Rejects {
     ///
     /// `Conversion`.
     pub(crate) fn check(&self, rows: u64, is_end: bool, last: Option<&Error>) -> Result<()> {
-        let rejected = self.rows();
+        let rejected = self.before.saturating_add(self.rows());
         if !self.max_errors.is_exceeded(rejected, rows, is_end) {
             return Ok(());
         }
+        let before = match self.before {
+            0 => String::new(),
+            before => format!(" ({before} of them by earlier runs)"),
+        };
         let last = last.map_or_else(String::new, |error| format!("; the last of them: {error}"));
-        let what = format!("{rejected} rows were rejected, and {} may be{last}", self.max_errors);
+        let what = format!("{rejected} rows were rejected{before}, and {} may be{last}", self.max_errors);
         Err(Error::conversion(what).with(Detail::AdmittedBy(&["max_errors"])))
     }
 
@@ -252,7 +265,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("bad.parquet");
         let table = Table::new("t", schema(&["a", "error"]));
-        let rejects = || Rejects::begin(&path, false, &table, MaxErrors::Rows(2));
+        let rejects = || Rejects::begin(&path, None, &table, MaxErrors::Rows(2));
         assert_eq!(rejects().unwrap().finish().unwrap(), 0);
         assert!(!path.exists());
         let mut some = rejects().unwrap();
@@ -278,15 +291,25 @@ mod tests {
         // What is there is not replaced.
         assert_eq!(rejects().map(drop).unwrap_err().detail(), Some(Detail::AlreadyExists));
         let nowhere = folder.path().join("no/such/bad.parquet");
-        assert!(Rejects::begin(&nowhere, false, &table, MaxErrors::default()).is_err());
+        assert!(Rejects::begin(&nowhere, None, &table, MaxErrors::default()).is_err());
         // A load that goes on has further files.
         for name in ["bad-2.parquet", "bad-3.parquet"] {
-            let mut more = Rejects::begin(&path, true, &table, MaxErrors::Rows(2)).unwrap();
+            let mut more = Rejects::begin(&path, Some(1), &table, MaxErrors::Rows(2)).unwrap();
             assert_eq!(more.path(), folder.path().join(name));
             more.add(row(7), 1).unwrap();
             assert_eq!(more.finish().unwrap(), 1);
         }
         let new = folder.path().join("new.parquet");
-        assert_eq!(Rejects::begin(&new, true, &table, MaxErrors::Rows(2)).unwrap().path(), new);
+        let mut new_one = Rejects::begin(&new, Some(1), &table, MaxErrors::Rows(2)).unwrap();
+        assert_eq!(new_one.path(), new);
+        // Those of earlier runs count.
+        new_one.add(row(8), 20).unwrap();
+        let error = new_one.add(row(9), 21).unwrap_err().to_string();
+        assert!(
+            error.starts_with("3 rows were rejected (1 of them by earlier runs), and 2 may be"),
+            "{error}"
+        );
+        let part = Rejects::begin(&path, Some(3), &table, MaxErrors::Percent(0.1)).unwrap();
+        assert!(part.check(3000, true, None).is_ok() && part.check(2999, true, None).is_err());
     }
 }

@@ -40,21 +40,62 @@ pub(crate) fn is_about_the_row(error: &ExecutionError) -> bool {
     matches!(error, ExecutionError::LastAttemptError(RequestAttemptError::DbError(DbError::Invalid, _)))
 }
 
-/// The wait after a row has been sent `tries` times: it doubles, and it differs between rows by up to a half, so that
-/// those that failed together do not come back together.
+/// The wait after a row has been sent `tries` times, or a page asked for: see [`Retries::wait`].
 pub(crate) fn backoff(tries: u32, row: u64) -> Duration {
-    let whole = BACKOFF_MIN.saturating_mul(1 << (tries - 1).min(16)).min(BACKOFF_MAX);
+    wait(tries, row, BACKOFF_MAX)
+}
+
+/// For how long a row is sent again, and how often at most.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Retries {
+    retry_for: Duration,
+    longest: Duration,
+}
+
+impl Retries {
+    /// As often as waits of up to 5 seconds allow.
+    pub(crate) fn often(retry_for: Duration) -> Retries {
+        Retries { retry_for, longest: BACKOFF_MAX }
+    }
+
+    /// Not more than [`FEW`] times, however long: for rows that have a write time of their own each time. The waits may be longer, a tenth of
+    /// the time.
+    pub(crate) fn few(retry_for: Duration) -> Retries {
+        Retries { retry_for, longest: BACKOFF_MAX.max(retry_for / 10) }
+    }
+
+    /// The time.
+    pub(crate) fn retry_for(self) -> Duration {
+        self.retry_for
+    }
+
+    /// The wait after a row has been sent `tries` times: it doubles, and it differs between rows by up to a half, so that
+    /// those that failed together do not come back together.
+    pub(crate) fn wait(self, tries: u32, row: u64) -> Duration {
+        wait(tries, row, self.longest)
+    }
+
+    /// How often a row is sent before the time is over, at most.
+    pub(crate) fn tries_max(self) -> i64 {
+        // After the first waits comes one after each of the longest ones, of which half may be taken off.
+        let more = self.retry_for.as_millis() / (self.longest.as_millis() / 2).max(1);
+        i64::try_from(more).unwrap_or(i64::MAX).saturating_add(i64::from(FIRST_WAITS))
+    }
+}
+
+/// How often [`Retries::few`] is at most: the first ten times, and then after waits of a twentieth of the time and more.
+pub(crate) const FEW: i64 = 32;
+/// The waits that double; later ones are the longest.
+const FIRST_WAITS: u32 = 10;
+
+fn wait(tries: u32, row: u64, longest: Duration) -> Duration {
+    let whole = match tries {
+        0..=FIRST_WAITS => BACKOFF_MIN.saturating_mul(1 << tries.saturating_sub(1)).min(longest),
+        _ => longest,
+    };
     // The upper bits of a multiple of the golden ratio spread neighbouring rows evenly.
     let spread = row.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56;
     whole - whole / 2 * u32::try_from(spread).unwrap_or(0) / 256
-}
-
-/// How often a row is sent before that time is over, at most.
-pub(crate) fn tries_max(retry_for: Duration) -> i64 {
-    // Those of the first waits, and then one after each of the longest ones, of which half may be taken off.
-    const FIRST: i64 = 10;
-    let more = retry_for.as_secs() / (BACKOFF_MAX.as_secs() / 2);
-    i64::try_from(more).unwrap_or(i64::MAX).saturating_add(FIRST)
 }
 
 #[cfg(test)]
@@ -73,16 +114,21 @@ mod tests {
 
     #[test]
     fn tries_are_bounded() {
-        for (seconds, rows) in [(0, 10), (1, 100), (120, 100), (3600, 20)] {
+        for (seconds, rows) in
+            [(0, 10), (1, 100), (10, 100), (50, 100), (120, 100), (3600, 20), (30 * 86_400, 20)]
+        {
             let retry_for = Duration::from_secs(seconds);
-            for row in 0..rows {
-                let (mut waited, mut tries) = (Duration::ZERO, 0);
-                while waited <= retry_for {
-                    tries += 1;
-                    waited += backoff(tries, row);
+            for retries in [Retries::often(retry_for), Retries::few(retry_for)] {
+                for row in 0..rows {
+                    let (mut waited, mut tries) = (Duration::ZERO, 0);
+                    while waited <= retry_for {
+                        tries += 1;
+                        waited += retries.wait(tries, row);
+                    }
+                    assert!(i64::from(tries) <= retries.tries_max(), "{tries} in {seconds} s");
                 }
-                assert!(i64::from(tries) < tries_max(retry_for), "{tries} in {seconds} s");
             }
+            assert!(Retries::few(retry_for).tries_max() <= FEW, "{seconds} s");
         }
     }
 

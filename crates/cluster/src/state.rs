@@ -57,6 +57,10 @@ pub(crate) struct State {
     pub(crate) runs: u64,
     /// How often a row may have been sent by these runs, at most.
     pub(crate) sent: i64,
+    /// No row from this one on was sent; known only of writes that add to lists.
+    pub(crate) sent_until: u64,
+    /// Rows before [`rows`](State::rows) that were rejected, and are in files.
+    pub(crate) rejected: u64,
     pub(crate) is_finished: bool,
     written_at: Option<Instant>,
     /// While this process loads.
@@ -64,9 +68,11 @@ pub(crate) struct State {
 }
 
 /// The first line.
-const TITLE: &str = "marquetry load, version 2";
+const TITLE: &str = "marquetry load, version 3";
 /// The time between two versions of the file, at least.
 const INTERVAL: Duration = Duration::from_secs(1);
+/// Rows that are noted as sent before they are: of as many, a load that goes on does not know whether they were.
+const SENT_AHEAD: u64 = 1 << 14;
 
 impl State {
     /// Reads the state of a load that goes on, or begins one. Nothing is written yet.
@@ -94,6 +100,8 @@ impl State {
                     rows: 0,
                     runs: 1,
                     sent: 0,
+                    sent_until: 0,
+                    rejected: 0,
                     is_finished: false,
                     written_at: None,
                     _lock: Some(lock),
@@ -177,6 +185,19 @@ impl State {
         self.save()
     }
 
+    /// Rows up to this one may be sent from now on. It is written before they are, and then for so many more that it rarely is.
+    ///
+    /// # Errors
+    ///
+    /// As [`State::save`].
+    pub(crate) fn may_send(&mut self, until: u64) -> Result<()> {
+        if until <= self.sent_until {
+            return Ok(());
+        }
+        self.sent_until = until.saturating_add(SENT_AHEAD);
+        self.save()
+    }
+
     /// Writes the file, in place of the one before.
     ///
     /// # Errors
@@ -207,6 +228,8 @@ impl std::fmt::Display for State {
         writeln!(f, "rows {}", self.rows)?;
         writeln!(f, "runs {}", self.runs)?;
         writeln!(f, "sent {}", self.sent)?;
+        writeln!(f, "sent-until {}", self.sent_until)?;
+        writeln!(f, "rejected {}", self.rejected)?;
         writeln!(f, "finished {}", if self.is_finished { "yes" } else { "no" })
     }
 }
@@ -228,6 +251,8 @@ fn parse(path: &Path, text: &str) -> Option<State> {
         rows: value("rows")?.parse().ok()?,
         runs: value("runs")?.parse().ok()?,
         sent: value("sent")?.parse().ok()?,
+        sent_until: value("sent-until")?.parse().ok()?,
+        rejected: value("rejected")?.parse().ok()?,
         is_finished: match value("finished")? {
             "yes" => true,
             "no" => false,
@@ -290,6 +315,14 @@ mod tests {
         );
         options.resume = true;
         let mut again = State::open(&options, identity("a.parquet"), 99).unwrap();
+        // What may be sent is written ahead, now and then.
+        again.may_send(5).unwrap();
+        let ahead = 5 + SENT_AHEAD;
+        assert!(fs::read_to_string(&options.path).unwrap().contains(&format!("\nsent-until {ahead}\n")));
+        again.rejected = 3;
+        again.may_send(ahead).unwrap();
+        assert!(fs::read_to_string(&options.path).unwrap().contains("\nrejected 0\n"));
+        again.rejected = 0;
         assert_eq!((again.rows, again.runs, again.first_write_time_us, again.is_finished), (12, 2, 7, false));
         assert_eq!(again.identity, was);
         let parsed = parse(&options.path, &fs::read_to_string(&options.path).unwrap()).unwrap();

@@ -21,12 +21,12 @@ use crate::loading::{End, Loading, Road, Stop, next_write_time_us};
 use crate::mapped::{self, RowsOf};
 use crate::options::{CqlOptions, IN_FLIGHT_MAX};
 use crate::rejects::Rejects;
-use crate::retry::tries_max;
+use crate::retry::{FEW, Retries};
 use crate::rows::{BlockSize, Filling};
 use crate::state::{Identity, State as LoadState, identity_of};
 use crate::statement::{Kind, RowStatement, is_counter};
 use crate::unload::is_scylla;
-use crate::writes::{Writes, Writing};
+use crate::writes::{Earlier, Writes, Writing};
 
 /// A table of a live cluster, as a [`Destination`]: created on request, or used as it is.
 ///
@@ -208,12 +208,11 @@ impl CqlTable {
 
     /// Connects for rows that are writes to a table with these columns; makes the table, or checks that it can have them.
     fn open_writes(&mut self, table: &Table, columns: TableColumns) -> Result<Loading> {
-        let CqlOptions { timestamp, ttl, state, rejects, mapping, dry_run, consistency, .. } = &self.options;
+        let CqlOptions { timestamp, ttl, rejects, mapping, dry_run, consistency, .. } = &self.options;
         mapped::expect_no_mapping(mapping)?;
         let given = [
             (*timestamp != WriteTimes::Now, "timestamp"),
             (ttl.is_some(), "ttl"),
-            (state.is_some(), "state"),
             (rejects.is_some(), "rejects"),
         ];
         mapped::expect_none(&given)?;
@@ -224,6 +223,7 @@ impl CqlTable {
         let writing = Writing::new(&columns, &table.schema, &name, (self.options.row_bytes_max, block));
         let writing = writing.map_err(about)?;
         let (wanted, types) = columns.definition(&name).map_err(about)?;
+        let mut state = self.load_state(table)?;
         let cluster =
             Cluster::connect_unless(self.cancel.clone(), self.address.clone(), &self.options.connect)?;
         if self.options.create {
@@ -232,41 +232,73 @@ impl CqlTable {
             let existing = cluster.table()?.ok_or(ClusterError::NoTable(name))?;
             mapped::expect_fitting((&existing, &cluster.types()?), (&wanted, &types)).map_err(about)?;
         }
-        let writing = if is_scylla(cluster.session()) {
+        let mut writing = if is_scylla(cluster.session()) {
             writing.with_list_keys()
         } else {
             self.lists = writing.texts().lists().into_iter().cloned().collect();
             writing
         };
+        let retries = Retries::often(self.options.retry_for);
+        let times = state.as_ref().map_or(0, |state| state.sent);
+        let loaded_before = self.go_on(&cluster, &mut state, retries)?;
+        let sent_until = state.as_ref().map_or(0, |state| state.sent_until);
+        let adds_again = self.options.lists_at_least_once;
+        let earlier = Earlier { acknowledged: loaded_before.unwrap_or(0), sent_until, times, adds_again };
+        writing.after(earlier);
         let by = if dry_run {
             By::Nothing
         } else {
             let (session, texts) = (Arc::clone(cluster.session()), writing.texts().clone());
-            let preparing = async move { Writes::prepare(&session, texts, consistency).await };
+            let preparing = async move { Writes::prepare(&session, texts, consistency, earlier).await };
             By::Writes(cluster.runtime().wait(preparing)??)
         };
-        let load = self.start_load(&cluster, by, None)?;
+        let load = self.start_load(&cluster, by, retries, loaded_before)?;
         Ok(Loading {
             road: Road::Writes(Box::new(writing)),
             load,
             rows: 0,
-            loaded_before: 0,
+            loaded_before: earlier.acknowledged,
             write_times_us: None,
             rejects: None,
-            state: None,
+            state,
             cluster,
         })
     }
 
+    /// Writes the state of a load that begins or goes on, if one is kept; the number of its first row that is not known to be acknowledged.
+    fn go_on(
+        &mut self,
+        cluster: &Cluster,
+        state: &mut Option<LoadState>,
+        retries: Retries,
+    ) -> Result<Option<u64>> {
+        let Some(state) = state else { return Ok(None) };
+        state.expect_table(&cluster.table_id()?)?;
+        self.was_finished = state.is_finished;
+        if state.is_finished {
+            return Ok(Some(u64::MAX));
+        }
+        // From now on it is known what the rows' write times are, and how often this run may send them.
+        state.sent = state.sent.saturating_add(retries.tries_max());
+        state.save()?;
+        Ok(Some(state.rows))
+    }
+
     /// `first` is the number of the first row, if it is to be known which rows were acknowledged.
-    fn start_load(&mut self, cluster: &Cluster, by: By, first: Option<u64>) -> Result<Load> {
-        let CqlOptions { in_flight, rate, retry_for, .. } = self.options;
+    fn start_load(
+        &mut self,
+        cluster: &Cluster,
+        by: By,
+        retries: Retries,
+        first: Option<u64>,
+    ) -> Result<Load> {
+        let CqlOptions { in_flight, rate, .. } = self.options;
         let sending = Sending {
             session: Arc::clone(cluster.session()),
             by,
             in_flight: in_flight.get().min(IN_FLIGHT_MAX),
             rate,
-            retry_for,
+            retries,
             keeps_rejected: self.options.rejects.is_some(),
         };
         let load = Load::start(cluster.runtime(), sending, Arc::clone(&self.counts), first)?;
@@ -316,28 +348,20 @@ impl CqlTable {
         let by = is_there.then(|| cluster.runtime().wait(preparing)?).transpose()?;
         let by = by.filter(|_| !dry_run).unwrap_or(By::Nothing);
         let rejects = self.options.rejects.as_ref();
-        let goes_on = state.as_ref().is_some_and(|state| state.runs > 1);
-        let rejects = rejects.map(|path| Rejects::begin(path, goes_on, table, self.options.max_errors));
+        let before = state.as_ref().filter(|state| state.runs > 1).map(|state| state.rejected);
+        let rejects = rejects.map(|path| Rejects::begin(path, before, table, self.options.max_errors));
         let rejects = rejects.transpose()?;
         self.rejects = rejects.as_ref().map(|rejects| rejects.path().to_path_buf());
-        if let Some(state) = &mut state {
-            state.expect_table(&cluster.table_id()?)?;
-            if !state.is_finished {
-                // From now on it is known what the rows' write times are, and how often this run may send them.
-                state.sent = sent_before.saturating_add(tries_max(self.options.retry_for));
-                state.save()?;
-            }
-        }
-        self.was_finished = state.as_ref().is_some_and(|state| state.is_finished);
-        let loaded_before = match &state {
-            Some(_) if self.was_finished => u64::MAX,
-            state => state.as_ref().map_or(0, |state| state.rows),
+        let retries = match statement.kind {
+            Kind::Lists => Retries::few(self.options.retry_for),
+            _ => Retries::often(self.options.retry_for),
         };
+        let loaded_before = self.go_on(&cluster, &mut state, retries)?;
         let first_write_time_us =
             state.as_ref().map_or_else(|| self.first_write_time_us(), |state| state.first_write_time_us);
-        let step = if statement.kind == Kind::Lists { LIST_WRITE_TIMES } else { 1 };
-        let first = state.as_ref().map(|_| loaded_before);
-        let load = self.start_load(&cluster, by, first)?;
+        // Each time that a row with lists is sent, it has a write time of its own.
+        let step = if statement.kind == Kind::Lists { FEW } else { 1 };
+        let load = self.start_load(&cluster, by, retries, loaded_before)?;
         let write_times_us = matches!(self.options.timestamp, WriteTimes::Now | WriteTimes::From(_))
             .then_some((first_write_time_us, step));
         let write_times = (first_write_time_us, step);
@@ -348,7 +372,7 @@ impl CqlTable {
             road: Road::Rows { mapping: Box::new(mapping), stamps, filling: Box::new(filling) },
             load,
             rows: 0,
-            loaded_before,
+            loaded_before: loaded_before.unwrap_or(0),
             write_times_us,
             rejects,
             state,
@@ -583,8 +607,6 @@ impl fmt::Debug for CqlTable {
     }
 }
 
-/// Write times of a row with lists: so often it can be sent before it has one of the next row's, which only matters to rows with one key.
-const LIST_WRITE_TIMES: i64 = 16;
 /// That rows have the same keys, as far as that is known.
 fn repeated_keys(rows: u64, keys: Distinct) -> Option<String> {
     // An estimate may be off by a few parts in a hundred.

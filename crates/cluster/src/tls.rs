@@ -118,7 +118,18 @@ impl TlsOptions {
                 return Err(Error::option("key_file", "a key of the client needs its certificate, too"));
             }
         };
-        let found = PrivateKeyDer::from_pem_slice(&read(key)?);
+        let text = read(key)?;
+        if is_encrypted(&text) {
+            let name = key.display();
+            return Err(Error::option(
+                "key_file",
+                format!(
+                    "the private key in {name} is encrypted: decrypt it into a file that only you can read, and name that one: \
+                     (umask 077; openssl pkey -in {name} -out key.pem)"
+                ),
+            ));
+        }
+        let found = PrivateKeyDer::from_pem_slice(&text);
         // What is in the file is not shown.
         let found = found.map_err(|_| {
             Error::option(
@@ -128,6 +139,15 @@ impl TlsOptions {
         })?;
         Ok(Some((certificates(certificate, "cert")?, found)))
     }
+}
+
+/// Whether a key's PEM is encrypted: as PKCS #8 has it, or by headers as in older files (RFC 1421).
+fn is_encrypted(text: &[u8]) -> bool {
+    let is_so = |line: &[u8]| {
+        line == b"-----BEGIN ENCRYPTED PRIVATE KEY-----"
+            || (line.starts_with(b"Proc-Type:") && line.ends_with(b",ENCRYPTED"))
+    };
+    text.split(|byte| *byte == b'\n').any(|line| is_so(line.trim_ascii()))
 }
 
 /// The certificates of a PEM file, of which there must be one.
@@ -233,6 +253,29 @@ mod tests {
         let wrong = of(&|it| it.authorities = Some(junk.clone()));
         assert_eq!(wrong.detail(), Some(Detail::Option("ca")));
         assert!(wrong.to_string().contains("junk.pem has no certificates in PEM"), "{wrong}");
+    }
+
+    #[test]
+    fn encrypted_keys_are_named_as_such() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key.pem");
+        let options =
+            TlsOptions { certificate: Some(path.clone()), key: Some(path.clone()), ..TlsOptions::default() };
+        for (text, is_so) in [
+            ("-----BEGIN ENCRYPTED PRIVATE KEY-----\nMIG\n-----END ENCRYPTED PRIVATE KEY-----\n", true),
+            (
+                "-----BEGIN EC PRIVATE KEY-----\r\nProc-Type: 4,ENCRYPTED\r\nDEK-Info: AES-256-CBC,00\r\n\r\nMIG\r\n\
+                 -----END EC PRIVATE KEY-----\r\n",
+                true,
+            ),
+            ("-----BEGIN PRIVATE KEY-----\nENCRYPTED\n-----END PRIVATE KEY-----\n", false),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            let error = options.identity().unwrap_err();
+            assert_eq!(error.detail(), Some(Detail::Option("key_file")));
+            let said = error.to_string();
+            assert_eq!(said.contains("is encrypted") && said.contains("openssl pkey -in "), is_so, "{said}");
+        }
     }
 
     #[test]

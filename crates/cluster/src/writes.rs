@@ -7,11 +7,12 @@
 //! A row is sent by one task: its statements one after the other, because those of a list need that, and most rows have one.
 
 use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use marquetry_base::{Budget, Error, Limits, Result, cast};
+use marquetry_base::{Budget, Detail, Error, Limits, Result, cast};
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::schema::Schema;
 use marquetry_scylla::bridge::mutations::statements::{
@@ -44,6 +45,31 @@ pub(crate) struct Writing {
     first_row: u64,
     rows: u64,
     statement_bytes_max: usize,
+    has_list_keys: bool,
+    earlier: Earlier,
+    /// Rows before this one have statements, or are among those that have none.
+    seen: u64,
+    without_statements: Vec<Range<u64>>,
+}
+
+/// What earlier runs of a load have sent.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Earlier {
+    /// All rows before this one were acknowledged: they are not sent.
+    pub(crate) acknowledged: u64,
+    /// No row from this one on was sent.
+    pub(crate) sent_until: u64,
+    /// How often the rows between may have been sent.
+    pub(crate) times: i64,
+    /// Elements may be added to lists a second time.
+    pub(crate) adds_again: bool,
+}
+
+impl Earlier {
+    /// How often a row may have been sent.
+    fn times(&self, ordinal: u64) -> i64 {
+        if ordinal < self.sent_until { self.times } else { 0 }
+    }
 }
 
 impl Writing {
@@ -68,12 +94,32 @@ impl Writing {
             first_row: 0,
             rows: 0,
             statement_bytes_max,
+            has_list_keys: false,
+            earlier: Earlier::default(),
+            seen: 0,
+            without_statements: Vec::new(),
         })
+    }
+
+    /// Goes on after what earlier runs have sent.
+    pub(crate) fn after(&mut self, earlier: Earlier) {
+        (self.earlier, self.seen) = (earlier, earlier.acknowledged);
+    }
+
+    /// Whether statements add elements to lists under keys that servers make: then it matters whether they were sent.
+    pub(crate) fn adds_to_lists(&self) -> bool {
+        !self.has_list_keys && !self.texts().lists().is_empty()
+    }
+
+    /// The rows that no statement is of, since the last time: bounds of ranges, whose deletion is another row's statement.
+    pub(crate) fn without_statements(&mut self) -> Vec<Range<u64>> {
+        std::mem::take(&mut self.without_statements)
     }
 
     /// For servers that take the keys of lists' elements.
     pub(crate) fn with_list_keys(mut self) -> Writing {
         self.statements = self.statements.with_list_keys();
+        self.has_list_keys = true;
         self
     }
 
@@ -114,7 +160,19 @@ impl Writing {
         self.unmapper.finish();
         self.work(give)?;
         self.statements.finish()?;
+        if self.statements.rows() != self.rows {
+            return Err(Error::internal("statements of more rows than there are, or of fewer").into());
+        }
+        self.saw(self.rows);
         Ok(())
+    }
+
+    /// All rows before this one were made statements of, if they have any.
+    fn saw(&mut self, row: u64) {
+        if self.seen < row {
+            self.without_statements.push(self.seen..row);
+            self.seen = row;
+        }
     }
 
     fn work<E: From<Error>>(&mut self, give: &mut dyn FnMut(Block) -> Result<(), E>) -> Result<(), E> {
@@ -142,6 +200,27 @@ impl Writing {
         }
     }
 
+    /// Fails for a row that adds elements to a list and may have done so before.
+    fn expect_safe(&self, ordinal: u64) -> Result<()> {
+        if self.earlier.times(ordinal) == 0 || self.earlier.adds_again {
+            return Ok(());
+        }
+        let lists = self.row.statements.chunk_by(|one, other| one.list == other.list);
+        let mut firsts = lists.filter_map(|list| list.first()).filter(|first| first.list.is_some());
+        match firsts.find(|first| !self.texts().is_replacing(first.id)) {
+            None => Ok(()),
+            Some(first) => {
+                let list = first.list.and_then(|number| self.texts().column(number));
+                let list = list.map_or_else(String::new, ToString::to_string);
+                let message = format!(
+                    "elements are added to the list {list} here, and an earlier run may have added them: truncate the table and begin \
+                     anew, or accept elements that are there twice"
+                );
+                Err(Error::refused(message).with(Detail::AdmittedBy(&["lists_at_least_once"])))
+            }
+        }
+    }
+
     /// Packs the rows of a batch.
     fn pack_all<E: From<Error>>(&mut self, give: &mut dyn FnMut(Block) -> Result<(), E>) -> Result<(), E> {
         let now = now();
@@ -159,14 +238,15 @@ impl Writing {
                     give(block)?;
                 }
             }
-            let Some((start, object)) = self.objects.front() else { return Ok(()) };
-            let number = row.saturating_sub(*start);
+            let Some(start) = self.objects.front().map(|(start, _)| *start) else { return Ok(()) };
+            let number = row.saturating_sub(start);
             let made = is_there.and_then(|is_there| {
                 if is_there {
-                    pack(&self.row, self.statement_bytes_max, number, &mut self.packing)?;
+                    self.pack_row(row, number)?;
                 }
                 Ok(is_there)
             });
+            let Some((_, object)) = self.objects.front() else { return Ok(()) };
             let made = made.map_err(|error| {
                 let object = (!object.is_empty()).then(|| object.to_string());
                 error.replaced(|place| (place.row, place.object) = (Some(number), object))
@@ -181,12 +261,23 @@ impl Writing {
             }
         }
     }
+
+    /// Packs the statements of a row, unless it is not to be sent.
+    fn pack_row(&mut self, row: u64, number: u64) -> Result<()> {
+        self.saw(row);
+        self.seen = self.seen.max(row + 1);
+        if row < self.earlier.acknowledged {
+            return Ok(());
+        }
+        self.expect_safe(row)?;
+        pack(&self.row, self.statement_bytes_max, (number, row), &mut self.packing)
+    }
 }
 
-/// Packed rows that become a block: the number of each in its object, and where it begins.
+/// Packed rows that become a block: the number of each in its object and among all, and where it begins.
 #[derive(Default)]
 struct Packing {
-    rows: Vec<(u64, usize)>,
+    rows: Vec<((u64, u64), usize)>,
     bytes: Vec<u8>,
 }
 
@@ -200,8 +291,8 @@ impl Packing {
         let Packing { rows, bytes } = std::mem::take(self);
         let from = || Arc::new(Origin { object: Arc::clone(object), batch: None });
         // Statements have their own write times.
-        let id = |number| RowId { number, ordinal: number, in_batch: 0, write_time_us: 0 };
-        let rows = rows.into_iter().map(|(number, start)| (id(number), start));
+        let id = |(number, ordinal)| RowId { number, ordinal, in_batch: 0, write_time_us: 0 };
+        let rows = rows.into_iter().map(|(numbers, start)| (id(numbers), start));
         (rows.len() > 0).then(|| Block::of(from(), Bytes::from(bytes), rows))
     }
 }
@@ -217,7 +308,7 @@ const HEAD_BYTES: usize = 4 + 8 + 4 + 4;
 /// The number of no list.
 const NO_LIST: u32 = u32::MAX;
 
-fn pack(row: &RowStatements, bytes_max: usize, number: u64, packing: &mut Packing) -> Result<()> {
+fn pack(row: &RowStatements, bytes_max: usize, numbers: (u64, u64), packing: &mut Packing) -> Result<()> {
     let largest = row.statements.iter().map(|statement| statement.values.len()).max().unwrap_or(0);
     if largest > bytes_max {
         return Err(Error::conversion(format!(
@@ -225,7 +316,7 @@ fn pack(row: &RowStatements, bytes_max: usize, number: u64, packing: &mut Packin
         )));
     }
     let Packing { rows, bytes } = packing;
-    rows.push((number, bytes.len()));
+    rows.push((numbers, bytes.len()));
     for statement in &row.statements {
         let values = row.values.get(statement.values.clone()).unwrap_or_default();
         bytes.extend(statement.id.number().to_be_bytes());
@@ -272,6 +363,7 @@ pub(crate) struct Writes {
     texts: StatementTexts,
     consistency: Consistency,
     prepared: Mutex<HashMap<StatementId, PreparedStatement>>,
+    earlier: Earlier,
 }
 
 /// A row that is being sent.
@@ -279,8 +371,10 @@ pub(crate) struct Sent {
     steps: Vec<Step>,
     /// The next statement.
     next: usize,
-    /// How often the statements of a list were begun anew.
+    /// How often the statements of a list may have been sent before.
     again: i64,
+    /// The same, of a list that this run has not sent.
+    before: i64,
     /// A statement that adds to a list may have arrived: sent again, it could add its elements twice.
     is_unsure: bool,
 }
@@ -295,8 +389,9 @@ impl Writes {
         session: &Session,
         texts: StatementTexts,
         consistency: Consistency,
+        earlier: Earlier,
     ) -> crate::error::Result<Writes> {
-        let writes = Writes { texts, consistency, prepared: Mutex::default() };
+        let writes = Writes { texts, consistency, prepared: Mutex::default(), earlier };
         match writes.statement(session, writes.texts.usual()).await {
             Ok(_) => Ok(writes),
             Err(ExecutionError::PrepareError(reason)) => Err(crate::Error::Prepare(Box::new(reason))),
@@ -304,15 +399,16 @@ impl Writes {
         }
     }
 
-    pub(crate) fn begin(row: Bytes) -> Sent {
-        Sent { steps: steps(row), next: 0, again: 0, is_unsure: false }
+    pub(crate) fn begin(&self, row: Bytes, ordinal: u64) -> Sent {
+        let before = self.earlier.times(ordinal);
+        Sent { steps: steps(row), next: 0, again: before, before, is_unsure: false }
     }
 
     /// Sends the statements of a row that were not acknowledged yet. After an error it can be called again.
     ///
     /// Elements of a list get keys that the server makes, so a statement that may have arrived would add them a second time. Where the
     /// statements of its list begin with a value that replaces the list, they begin anew, a microsecond after all that was sent. Where they
-    /// only add to what is there, the row [must not be sent again](Sent::is_unsure).
+    /// only add to what is there, the row [must not be sent again](Sent::is_unsure), unless elements may be there twice.
     ///
     /// # Errors
     ///
@@ -321,7 +417,10 @@ impl Writes {
         while let Some(step) = row.steps.get(row.next) {
             let (id, mut write_time) = (step.id, step.write_time);
             let is_of_list = |other: &Step| step.list.is_some() && other.list == step.list;
-            if row.again > 0 && step.list.is_some() {
+            let first = if step.list.is_some() { row.first_of_list() } else { row.next };
+            let is_replaced = step.list.is_some()
+                && row.steps.get(first).is_some_and(|first| self.texts.is_replacing(first.id));
+            if row.again > 0 && is_replaced {
                 let times = row.steps.iter().filter(|other| is_of_list(other)).map(|other| other.write_time);
                 write_time = times.max().unwrap_or(write_time).saturating_add(row.again);
             }
@@ -329,18 +428,17 @@ impl Writes {
             prepared.set_timestamp(Some(write_time));
             if let Err(error) = session.execute_unpaged(&prepared, &Values(&step.values)).await {
                 if step.list.is_some() && may_have_arrived(&error) {
-                    let first = row.first_of_list();
-                    if row.steps.get(first).is_some_and(|first| self.texts.is_replacing(first.id)) {
+                    if is_replaced {
                         (row.next, row.again) = (first, row.again + 1);
                     } else {
-                        row.is_unsure = true;
+                        row.is_unsure = !self.earlier.adds_again;
                     }
                 }
                 return Err(error);
             }
             let goes_on = row.steps.get(row.next + 1).is_some_and(is_of_list);
             row.next += 1;
-            row.again = if goes_on { row.again } else { 0 };
+            row.again = if goes_on { row.again } else { row.before };
         }
         Ok(())
     }
@@ -458,11 +556,12 @@ mod tests {
             values: b"abcde".to_vec(),
         };
         let mut packing = Packing::default();
-        pack(&row, 3, 4, &mut packing).unwrap();
-        assert!(pack(&row, 2, 5, &mut packing).is_err());
+        pack(&row, 3, (4, 9), &mut packing).unwrap();
+        assert!(pack(&row, 2, (5, 10), &mut packing).is_err());
         let block = packing.take(&Arc::from("object")).unwrap();
-        let rows: Vec<(u64, Bytes)> = block.rows().map(|(id, cells)| (id.number, cells)).collect();
-        assert_eq!((rows.len(), rows[0].0), (1, 4));
+        let rows: Vec<((u64, u64), Bytes)> =
+            block.rows().map(|(id, cells)| ((id.number, id.ordinal), cells)).collect();
+        assert_eq!((rows.len(), rows[0].0), (1, (4, 9)));
         let unpacked: Vec<_> = steps(rows[0].1.clone())
             .into_iter()
             .map(|step| (step.id.number(), step.write_time, step.values, step.list))
@@ -482,7 +581,8 @@ mod tests {
     fn a_list_begins_anew() {
         let step = |list| Step { id: StatementId::of_number(0), write_time: 0, list, values: Bytes::new() };
         let steps = vec![step(None), step(Some(1)), step(Some(1)), step(Some(2)), step(None)];
-        let first = |next| Sent { steps: steps.clone(), next, again: 0, is_unsure: false }.first_of_list();
+        let first =
+            |next| Sent { steps: steps.clone(), next, again: 0, before: 0, is_unsure: false }.first_of_list();
         assert_eq!([1, 2, 3].map(first), [1, 1, 3]);
     }
 

@@ -175,6 +175,8 @@ impl Parts {
         }
         let directory = self.directory.display().to_string();
         fs::create_dir_all(&self.directory).map_err(|error| failed("created", &directory, error))?;
+        // It says that the directory is complete, which it is no more if a file was removed.
+        self.remove_schema()?;
         self.save()?;
         let mut first = 0;
         while first < source.pieces().len() {
@@ -218,13 +220,13 @@ impl Parts {
     fn expect(&mut self, table: &Table) -> Result<()> {
         let is = format!(
             "{} ({}, schema {:016x})",
-            without_hosts(&table.name),
+            table_of(&table.name),
             table.identity.as_deref().unwrap_or("no identity"),
             table.fingerprint()
         );
         match &self.source {
-            // Older versions kept the whole address.
-            Some(was) if without_hosts(was) != is => {
+            // Older versions kept the whole address, or whether it asks for encryption.
+            Some(was) if without_hosts(was).replacen(ENCRYPTED, " (", 1) != is => {
                 let what = format!(
                     "{} has the state of a copy of another table: {was}, and not {is}",
                     self.path.display()
@@ -245,6 +247,16 @@ impl Parts {
         let mut file = NewFile::create(self.directory.join(SCHEMA_FILE))?;
         file.append(statements)?;
         file.replace()
+    }
+
+    fn remove_schema(&self) -> Result<()> {
+        let path = self.directory.join(SCHEMA_FILE);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != IoKind::NotFound => {
+                Err(failed("removed", &path.display().to_string(), error))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn save(&self) -> Result<()> {
@@ -448,6 +460,18 @@ impl Source for PartOf {
     }
 }
 
+/// What a name has after it in older states, if its address asks for encryption; names have no question marks.
+const ENCRYPTED: &str = "?tls=yes (";
+
+/// The name of a table without how it is reached: its address's hosts and user, and whether connections are encrypted.
+fn table_of(name: &str) -> &str {
+    let table = without_hosts(name);
+    match name.starts_with("cql://") {
+        true => table.split_once('?').map_or(table, |(table, _)| table),
+        false => table,
+    }
+}
+
 /// The name of a table without the hosts and the user that its address begins with: another node has the same table.
 fn without_hosts(name: &str) -> &str {
     name.strip_prefix("cql://").and_then(|rest| rest.split_once('/')).map_or(name, |(_, table)| table)
@@ -476,6 +500,10 @@ mod tests {
 
     impl Ring {
         fn split(width: usize, done: &[RangeInclusive<i64>], fails_after: u64) -> Arc<dyn Source> {
+            Arc::new(Ring::new(width, done, fails_after))
+        }
+
+        fn new(width: usize, done: &[RangeInclusive<i64>], fails_after: u64) -> Ring {
             let id = FieldDef::new("id", FieldType::Leaf(PhysicalType::Int64, None)).required();
             let mut table = Table::new("ring", Arc::new(Schema::of_fields(&[id]).unwrap()));
             table.identity = Some("1".to_owned());
@@ -492,7 +520,7 @@ mod tests {
                     }
                 }
             }
-            Arc::new(Ring { table, pieces, opened: AtomicU64::new(0), fails_after })
+            Ring { table, pieces, opened: AtomicU64::new(0), fails_after }
         }
     }
 
@@ -620,6 +648,64 @@ mod tests {
             assert_eq!(without_hosts(name), "k.t");
         }
         assert_eq!(without_hosts("cql://h/k.t (id, schema 01)"), "k.t (id, schema 01)");
+        for name in ["cql://localhost/k.t?tls=yes", "cql://me@db1:9042/k.t"] {
+            assert_eq!(table_of(name), "k.t");
+        }
+        assert_eq!(table_of("what?.parquet"), "what?.parquet");
+    }
+
+    /// How a table is reached is none of the state's business, also of an older version's.
+    #[test]
+    fn encryption_may_be_asked_for_otherwise() {
+        let folder = tempfile::tempdir().unwrap();
+        let (state, directory) = (folder.path().join("state"), folder.path().join("ring"));
+        let open = || Parts::open(&state, &directory, true, "o").unwrap();
+        let named = |name: &str, parts: &Parts, fails_after| {
+            let mut ring = Ring::new(50, &parts.done(), fails_after);
+            ring.table.name = name.to_owned();
+            Arc::new(ring) as Arc<dyn Source>
+        };
+        let mut parts = open();
+        let source = named("cql://h/k.t?tls=yes", &parts, 20);
+        run(&mut parts, &source).unwrap_err();
+        drop(parts);
+        let text = fs::read_to_string(&state).unwrap();
+        assert!(text.contains("\nsource \"k.t (1, "), "{text}");
+        fs::write(&state, text.replace("\"k.t (1", "\"k.t?tls=yes (1")).unwrap();
+        let mut parts = open();
+        let source = named("cql://other/k.t", &parts, 99);
+        run(&mut parts, &source).unwrap();
+        drop(parts);
+        assert_eq!(rows_of(&directory), all());
+    }
+
+    /// The statements are there when all files are, and only then.
+    #[test]
+    fn what_is_begun_anew_is_not_complete() {
+        let folder = tempfile::tempdir().unwrap();
+        let (state, directory) = (folder.path().join("state"), folder.path().join("ring"));
+        let run = |fails_after| {
+            let mut parts = Parts::open(&state, &directory, true, "o").unwrap();
+            let mut ring = Ring::new(50, &parts.done(), fails_after);
+            let value = Some(marquetry_base::Bytes::from(b"CREATE TABLE".to_vec()));
+            let statements = marquetry_parquet::format::KeyValue { key: TABLE_SCHEMA_KEY.to_owned(), value };
+            ring.table.key_values.push(statements);
+            run(&mut parts, &(Arc::new(ring) as Arc<dyn Source>))
+        };
+        let is_complete = || directory.join(SCHEMA_FILE).exists();
+        run(99).unwrap();
+        assert!(is_complete());
+        run(0).unwrap();
+        assert!(is_complete());
+        let is_part = |path: &PathBuf| path.extension().is_some_and(|it| it == "parquet");
+        let lost = fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path()).find(is_part);
+        fs::remove_file(lost.unwrap()).unwrap();
+        run(0).unwrap_err();
+        assert!(!is_complete());
+        run(99).unwrap();
+        assert!(is_complete());
+        fs::remove_file(directory.join(SCHEMA_FILE)).unwrap();
+        assert_eq!(rows_of(&directory), all());
     }
 
     #[test]

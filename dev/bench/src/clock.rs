@@ -103,13 +103,26 @@ pub fn processor() -> String {
 
 /// A process's state (`Z`: it has ended) and CPU time, from its `/proc/…/stat` (proc_pid_stat(5): fields 3, 14 and 15).
 pub fn process_state(stat: &str) -> Option<(char, Duration)> {
+    state_and_times(stat, 2)
+}
+
+/// The same, with the CPU time of the processes that it started and waited for (fields 16 and 17), and theirs.
+pub fn tree_state(stat: &str) -> Option<(char, Duration)> {
+    state_and_times(stat, 4)
+}
+
+/// The state, and the sum of so many times from field 14 on.
+fn state_and_times(stat: &str, times: usize) -> Option<(char, Duration)> {
     // The second field is the program's name in parentheses, and may hold anything.
     let mut fields = stat.rsplit_once(") ")?.1.split(' ');
     let state = fields.next()?.chars().next()?;
-    let user: u64 = fields.nth(10)?.parse().ok()?;
-    let system: u64 = fields.next()?.parse().ok()?;
+    let (mut ticks, mut found) = (0, 0);
+    for field in fields.skip(10).take(times) {
+        ticks += field.parse::<u64>().ok()?;
+        found += 1;
+    }
     let ticks_per_second = rustix::param::clock_ticks_per_second();
-    Some((state, Duration::from_nanos((user + system) * (1_000_000_000 / ticks_per_second))))
+    (found == times).then_some((state, Duration::from_nanos(ticks * (1_000_000_000 / ticks_per_second))))
 }
 
 /// The most memory that a process has had at once, from its `/proc/…/status`, in KiB.
@@ -128,6 +141,9 @@ mod tests {
         let tick = Duration::from_secs(1) / u32::try_from(rustix::param::clock_ticks_per_second()).unwrap();
         assert_eq!(process_state(stat), Some(('Z', tick * 200)));
         assert_eq!(process_state("7 (a"), None);
+        let stat = "7 (a) S 1 7 7 0 -1 4194304 90 0 0 0 150 50 30 20 20 0 1 0 300 0 0";
+        assert_eq!(tree_state(stat), Some(('S', tick * 250)));
+        assert_eq!(tree_state("7 (a) S 1 7 7 0 -1 4194304 90 0 0 0 150 50"), None);
         assert_eq!(peak_memory_kib("VmPeak:\t  99 kB\nVmHWM:\t   1234 kB\n"), Some(1234));
         assert_eq!(peak_memory_kib("Name: x"), None);
         assert_eq!(kept_off(b"546165245 419324 20\n"), Some(Duration::from_nanos(419_324)));

@@ -3,7 +3,11 @@
 //! It does what drivers see of shards (ScyllaDB's `docs/dev/protocol-extensions.md`): what is SUPPORTED says how many there are and which one a
 //! connection is of, and at a second port the client's port chooses that. Statements are passed on without what Cassandra does not know, and
 //! `system.tablets` is another table. Everything else is Cassandra's. It shows what is sent, and to which shard; not what ScyllaDB does with it.
+//!
+//! Without shards ([`Scylla::without_shards`]) it is Cassandra to its clients. Either loses the answer to a statement, if it is told to: the
+//! server has executed it, and the client does not hear of that.
 
+use std::collections::HashSet;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -40,7 +44,13 @@ struct Seen {
     statements: Vec<String>,
     executed: Vec<Executed>,
     by_port: Vec<u16>,
+    /// A bound value: the answer to the first statement that has it is lost.
+    to_lose: Option<Vec<u8>>,
+    lost: usize,
 }
+
+/// The streams of a connection whose answers are lost.
+type Lost = Arc<Mutex<HashSet<[u8; 2]>>>;
 
 /// Frames' opcodes (`native_protocol_v4.spec`, section 2.4), and the bytes of a header.
 const SUPPORTED: u8 = 0x06;
@@ -78,6 +88,25 @@ impl Scylla {
         Scylla { at, state }
     }
 
+    /// A Cassandra as it is.
+    ///
+    /// # Panics
+    ///
+    /// When no ports can be opened.
+    pub fn without_shards(cassandra: &str) -> Scylla {
+        Scylla::before(cassandra, 0, "system.tablets")
+    }
+
+    /// Of the next statement that is executed with this bound value, the answer is lost, and its connection with it.
+    pub fn lose_answer_of(&self, value: Vec<u8>) {
+        self.state.seen().to_lose = Some(value);
+    }
+
+    /// How many answers were lost.
+    pub fn lost(&self) -> usize {
+        self.state.seen().lost
+    }
+
     /// The texts of statements, as they came.
     pub fn statements(&self) -> Vec<String> {
         self.state.seen().statements.clone()
@@ -107,8 +136,8 @@ impl State {
 
     fn join(self: &Arc<State>, client: TcpStream, is_shard_aware: bool) {
         let shard = match is_shard_aware {
-            true => client.peer_addr().expect("a connected client").port() % self.shards,
-            false => self.next.fetch_add(1, Ordering::SeqCst) % self.shards,
+            true => client.peer_addr().expect("a connected client").port() % self.shards.max(1),
+            false => self.next.fetch_add(1, Ordering::SeqCst) % self.shards.max(1),
         };
         if is_shard_aware {
             self.seen().by_port.push(shard);
@@ -116,15 +145,36 @@ impl State {
         let server = TcpStream::connect(&self.server).expect("the server listens");
         let [from, to] =
             [client.try_clone(), server.try_clone()].map(|clone| clone.expect("a stream can be cloned"));
-        let (there, back) = (Arc::clone(self), Arc::clone(self));
-        thread::spawn(move || pass(from, to, |opcode, body| there.request(shard, opcode, body)));
+        let (there, back, lost) = (Arc::clone(self), Arc::clone(self), Lost::default());
+        let losing = Arc::clone(&lost);
         thread::spawn(move || {
-            pass(
-                server,
-                client,
-                |opcode, body| if opcode == SUPPORTED { back.supported(shard, body) } else { body },
-            );
+            pass(from, to, |stream, opcode, body| {
+                if opcode == EXECUTE && there.is_to_be_lost(&body) {
+                    losing.lock().expect("nobody panicked").insert(stream);
+                }
+                Some(there.request(shard, opcode, body))
+            });
         });
+        thread::spawn(move || {
+            pass(server, client, |stream, opcode, body| {
+                if lost.lock().expect("nobody panicked").remove(&stream) {
+                    back.seen().lost += 1;
+                    return None;
+                }
+                let is_told = opcode == SUPPORTED && back.shards > 0;
+                Some(if is_told { back.supported(shard, body) } else { body })
+            });
+        });
+    }
+
+    fn is_to_be_lost(&self, body: &[u8]) -> bool {
+        let mut seen = self.seen();
+        let Some(wanted) = &seen.to_lose else { return false };
+        let is_it = bound(body).unwrap_or_default().iter().flatten().any(|value| value == wanted);
+        if is_it {
+            seen.to_lose = None;
+        }
+        is_it
     }
 
     /// Notes what a client asks, and takes out what Cassandra does not know.
@@ -174,15 +224,15 @@ impl State {
     }
 }
 
-/// Passes frames on until either end is gone.
-fn pass(mut from: TcpStream, mut to: TcpStream, change: impl Fn(u8, Vec<u8>) -> Vec<u8>) {
+/// Passes frames on until either end is gone, or `change` returns none.
+fn pass(mut from: TcpStream, mut to: TcpStream, change: impl Fn([u8; 2], u8, Vec<u8>) -> Option<Vec<u8>>) {
     let mut one = || -> io::Result<()> {
         let mut header = [0; HEADER_BYTES];
         from.read_exact(&mut header)?;
         let [version, flags, high, low, opcode, length @ ..] = header;
         let mut body = vec![0; usize::try_from(u32::from_be_bytes(length)).expect("a length")];
         from.read_exact(&mut body)?;
-        let body = change(opcode, body);
+        let body = change([high, low], opcode, body).ok_or(io::ErrorKind::ConnectionAborted)?;
         let length = u32::try_from(body.len()).expect("a length").to_be_bytes();
         to.write_all(&[&[version, flags, high, low, opcode], &length[..], &body].concat())
     };

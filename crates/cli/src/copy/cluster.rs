@@ -46,6 +46,8 @@ pub(crate) struct ClusterArgs {
     counters_at_least_once: bool,
 
     /// Load lists with --timestamp, although the same rows loaded again have their elements twice
+    ///
+    /// Rows of --mapping full that add elements to lists are sent again if an answer is lost, and by --resume. Otherwise either ends the load.
     #[arg(long, help_heading = "Table")]
     lists_at_least_once: bool,
 
@@ -69,7 +71,7 @@ pub(crate) struct ClusterArgs {
     #[arg(long, value_name = "FILE", help_heading = "Failures")]
     rejects: Option<PathBuf>,
 
-    /// Rows that may be rejected before the load ends: 100 or 0.1% [default: 100]
+    /// Rows that may be rejected before the load ends: 100 or 0.1% [default: 100]; with --resume, of all runs
     #[arg(long, value_name = "N|N%", requires = "rejects", help_heading = "Failures")]
     max_errors: Option<MaxErrors>,
 
@@ -183,6 +185,12 @@ impl ClusterArgs {
         if !from.iter().all(is_lasting) {
             return Err(Failure::usage(
                 "--state is for files: a live table, or what comes through a pipe, may have other rows when the load goes on",
+            ));
+        }
+        let is_of_sstables = |path: &PathBuf| Address::parse(path).scheme() == Some("sstable");
+        if from.iter().any(is_of_sstables) && rows.table.sstables.are_of_now() {
+            return Err(Failure::usage(
+                "--state with --mapping logical needs --at TIME: rows that expire meanwhile would not be there when the load goes on",
             ));
         }
         let mut state = StateOptions::new(path);

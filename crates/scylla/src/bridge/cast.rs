@@ -53,9 +53,24 @@ pub(super) fn is_possible(from: &CqlType, to: &CqlType) -> bool {
         (T::Tinyint | T::Smallint | T::Int | T::Bigint | T::Varint | T::Decimal, _) => {
             is_integer(to) || matches!(to, T::Decimal | T::Float | T::Double | T::Text | T::Ascii)
         }
-        (T::Float | T::Double, _) => is_integer(to) || matches!(to, T::Decimal | T::Float | T::Double),
-        (T::Date, T::Timestamp | T::Text | T::Ascii) | (T::Timestamp, T::Date) => true,
-        (T::Uuid, T::Timeuuid | T::Text | T::Ascii) => true,
+        (T::Float | T::Double, T::Decimal | T::Float | T::Double) => true,
+        (T::Float | T::Double, _) if is_integer(to) => true,
+        (T::Date, T::Timestamp) | (T::Timestamp, T::Date) => true,
+        (T::Uuid, T::Timeuuid) => true,
+        // As CQL writes it.
+        (
+            T::Boolean
+            | T::Float
+            | T::Double
+            | T::Date
+            | T::Time
+            | T::Timestamp
+            | T::Duration
+            | T::Uuid
+            | T::Timeuuid
+            | T::Inet,
+            T::Text | T::Ascii,
+        ) => true,
         (T::Blob, T::Uuid | T::Timeuuid | T::Text | T::Ascii) => true,
         _ => false,
     }
@@ -151,6 +166,9 @@ impl Cast {
             Value::Int(value) => self.of_integer((*value).into()),
             Value::Bigint(value) => self.of_integer((*value).into()),
             Value::Unsigned(value) => self.of_integer((*value).into()),
+            Value::Float(_) | Value::Double(_) if matches!(self, Cast::Text | Cast::Ascii) => {
+                self.written(value)
+            }
             Value::Float(value) => self.of_float((*value).into(), |out| print::float(out, *value)),
             Value::Double(value) => self.of_float(*value, |out| print::double(out, *value)),
             Value::Decimal { unscaled, scale } => self.of_decimal((*unscaled).into(), *scale),
@@ -168,6 +186,12 @@ impl Cast {
                 Cast::Timeuuid => timeuuid(*bytes),
                 _ => self.printed(|out| print::uuid(out, bytes)),
             },
+            Value::Boolean(_)
+            | Value::Time(_)
+            | Value::Timestamp(_)
+            | Value::Duration { .. }
+            | Value::Timeuuid(_)
+            | Value::Inet(_) => self.written(value),
             Value::Blob(bytes) => {
                 let bytes: [u8; 16] = bytes[..].try_into().ok()?;
                 match self {
@@ -271,6 +295,14 @@ impl Cast {
             }
             _ => self.of_integer(integer_of_f64(value)?),
         }
+    }
+
+    /// A text: the value as CQL writes it, without the quotes that some types need there. `None` if this is another type.
+    fn written(self, value: &Value<'_>) -> Option<Value<'static>> {
+        let mut out = Vec::new();
+        literals::write(&mut out, value).ok()?;
+        let text = out.strip_prefix(b"'").and_then(|text| text.strip_suffix(b"'")).unwrap_or(&out);
+        self.printed(|out| out.extend_from_slice(text))
     }
 
     /// A text. `None` if this is another type.

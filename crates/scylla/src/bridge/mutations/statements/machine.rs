@@ -85,6 +85,11 @@ impl Statements {
         &self.texts
     }
 
+    /// The rows of the mapping that were read so far.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
     /// Takes the next batch.
     ///
     /// # Errors

@@ -286,6 +286,11 @@ impl StatementTexts {
         matches!(Kind::of(id), Some(Kind::Whole(_)))
     }
 
+    /// A column by its number, as [`Statement::list`](super::Statement::list) has it.
+    pub fn column(&self, number: u32) -> Option<&Name> {
+        self.cells.get(usize_of_u32(number)).map(|column| &column.name)
+    }
+
     /// The columns of lists that are not frozen.
     pub fn lists(&self) -> Vec<&Name> {
         let lists = self.cells.iter().filter(|column| column.multi == Multi::List);

@@ -1,0 +1,527 @@
+//! The benchmark of live clusters: loads into and unloads from one Cassandra on the same machine, by whole programs. See `README.md` for what
+//! makes it fair.
+#![forbid(unsafe_code)]
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
+
+use marquetry_bench::program::{self, TreeRun};
+use marquetry_bench::report::{Better, Report, Row};
+use marquetry_bench::{clock, stats};
+use scylla::client::session::Session;
+use scylla::client::session_builder::SessionBuilder;
+use serde_json::{Value, json};
+
+const USAGE: &str =
+    "usage: bench-cluster --files DIR --out DIR --marquetry PROGRAM --cassandra CASSANDRA.SH --peers DIR
+                     [--rows 1000000] [--wide-rows 200000] [--rounds 3] [--only WORDS] [--without NAME]…
+
+--peers is what `dev/setup.sh cluster-peers` makes: cqlsh and DSBulk.
+--only keeps the cases whose name (`load five`) has all of the words.
+--without leaves a contestant out: ours, ours-parquet, cqlsh, dsbulk.";
+
+/// Times the best peer: rows by second of the client's CPU, and by second.
+const CPU_BAR: f64 = 2.0;
+const WALL_BAR: f64 = 1.3;
+const MEMORY_BAR_MIB: f64 = 256.0;
+
+/// The tables: their names, and how many columns there are beside the key.
+const TABLES: [(&str, usize); 2] = [("five", 4), ("fifty-seven", 56)];
+/// The types of these columns, one after the other.
+const TYPES: [&str; 4] = ["bigint", "double", "text", "int"];
+
+const KEYSPACE: &str = "bench";
+
+/// How much DSBulk logs: its distribution has such a file, its jars have none, and then it logs everything.
+const LOGBACK: &str = "cluster-logback.xml";
+const LOGBACK_XML: &str = "<configuration><appender name=\"CONSOLE\" class=\"ch.qos.logback.core.ConsoleAppender\"><encoder><pattern>%msg%n</pattern>\
+</encoder></appender><root level=\"WARN\"><appender-ref ref=\"CONSOLE\"/></root></configuration>\n";
+
+/// What the peers are called.
+const NAMES: [(&str, &str); 4] =
+    [("ours", "ours"), ("ours-parquet", "ours, Parquet"), ("cqlsh", "cqlsh COPY"), ("dsbulk", "DSBulk")];
+
+fn main() -> ExitCode {
+    match Options::parse().and_then(|options| run(&options)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("bench-cluster: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[derive(Default)]
+struct Options {
+    files: PathBuf,
+    out: PathBuf,
+    marquetry: PathBuf,
+    cassandra: PathBuf,
+    peers: PathBuf,
+    rows: u64,
+    wide_rows: u64,
+    rounds: usize,
+    only: Vec<String>,
+    without: Vec<String>,
+}
+
+impl Options {
+    fn parse() -> Result<Options, String> {
+        let mut options = Options { rows: 1_000_000, wide_rows: 200_000, rounds: 3, ..Options::default() };
+        let mut arguments = std::env::args().skip(1);
+        while let Some(name) = arguments.next() {
+            let value = arguments.next().ok_or_else(|| USAGE.to_owned())?;
+            let number = || value.parse::<u64>().map_err(|_| format!("{value} is not a number"));
+            match name.as_str() {
+                "--files" => options.files = value.into(),
+                "--out" => options.out = value.into(),
+                "--marquetry" => options.marquetry = value.into(),
+                "--cassandra" => options.cassandra = value.into(),
+                "--peers" => options.peers = value.into(),
+                "--rows" => options.rows = number()?.max(1),
+                "--wide-rows" => options.wide_rows = number()?.max(1),
+                "--rounds" => options.rounds = usize::try_from(number()?.max(1)).unwrap_or(1),
+                "--only" => options.only = value.split_whitespace().map(str::to_owned).collect(),
+                "--without" => options.without.push(value),
+                _ => return Err(format!("{name} {value}?\n{USAGE}")),
+            }
+        }
+        let paths = [&options.files, &options.out, &options.marquetry, &options.cassandra, &options.peers];
+        if paths.iter().any(|path| path.as_os_str().is_empty()) {
+            return Err(USAGE.to_owned());
+        }
+        Ok(options)
+    }
+
+    fn rows(&self, table: &str) -> u64 {
+        if table == "five" { self.rows } else { self.wide_rows }
+    }
+}
+
+/// A Cassandra of the benchmark's own, and a connection to it.
+struct Server<'a> {
+    script: &'a Path,
+    directory: PathBuf,
+    at: String,
+    runtime: tokio::runtime::Runtime,
+    session: Session,
+}
+
+impl<'a> Server<'a> {
+    fn start(options: &'a Options) -> Result<Server<'a>, String> {
+        let directory = options.files.join("cluster-cassandra");
+        let yaml = options.files.join("cluster.yaml");
+        // What is dropped needs no copy.
+        write(&yaml, "auto_snapshot: false\n")?;
+        let script = |command: &str| {
+            let mut made = Command::new(&options.cassandra);
+            made.arg(command).arg(&directory);
+            made
+        };
+        program::output(&mut script("stop"))?;
+        let _ = std::fs::remove_dir_all(directory.join("data"));
+        program::output(script("start").args(["--heap", "2g", "--yaml"]).arg(&yaml))?;
+        let at = program::output(&mut script("where"))?.trim().to_owned();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| error.to_string())?;
+        let session = runtime.block_on(SessionBuilder::new().known_node(&at).build());
+        let session = session.map_err(|error| error.to_string())?;
+        let server = Server { script: &options.cassandra, directory, at, runtime, session };
+        server.run(&format!(
+            "CREATE KEYSPACE {KEYSPACE} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
+        ))?;
+        Ok(server)
+    }
+
+    fn run(&self, statement: &str) -> Result<(), String> {
+        let done = self.runtime.block_on(self.session.query_unpaged(statement, ()));
+        done.map(drop).map_err(|error| format!("{statement}: {error}"))
+    }
+
+    /// The CPU time that its process has had.
+    fn cpu(&self) -> Result<Duration, String> {
+        let pid = std::fs::read_to_string(self.directory.join("pid")).map_err(|error| error.to_string())?;
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
+        let stat = stat.map_err(|error| format!("the server: {error}"))?;
+        clock::process_state(&stat).map(|(_, cpu)| cpu).ok_or_else(|| format!("not understood: {stat}"))
+    }
+}
+
+impl Drop for Server<'_> {
+    fn drop(&mut self) {
+        let _ = Command::new(self.script).arg("stop").arg(&self.directory).status();
+    }
+}
+
+/// One run of a contestant.
+struct Measured {
+    run: TreeRun,
+    server_s: f64,
+}
+
+/// A table and a direction.
+struct Case<'a> {
+    options: &'a Options,
+    server: &'a Server<'a>,
+    table: &'static str,
+    columns: Vec<(String, &'static str)>,
+    is_load: bool,
+    rows: u64,
+    csv: PathBuf,
+    parquet: PathBuf,
+}
+
+impl Case<'_> {
+    fn name(&self) -> String {
+        format!("{} {}", if self.is_load { "load" } else { "unload" }, self.table)
+    }
+
+    fn create(&self, table: &str) -> Result<(), String> {
+        let columns: Vec<String> = self.columns.iter().map(|(name, kind)| format!("{name} {kind}")).collect();
+        self.server.run(&format!("DROP TABLE IF EXISTS {KEYSPACE}.{table}"))?;
+        self.server
+            .run(&format!("CREATE TABLE {KEYSPACE}.{table} ({}, PRIMARY KEY (id))", columns.join(", ")))
+    }
+
+    fn address(&self, table: &str) -> String {
+        format!("cql://{}/{KEYSPACE}.{table}", self.server.at)
+    }
+
+    /// How a contestant loads a table, or unloads it into a folder.
+    fn command(&self, contestant: &str, table: &str, folder: &Path) -> Command {
+        let (host, port) = self.server.at.rsplit_once(':').unwrap_or((&self.server.at, "9042"));
+        let mut command = match contestant {
+            "ours" | "ours-parquet" => {
+                let file = if contestant == "ours" { &self.csv } else { &self.parquet };
+                let mut command = Command::new(&self.options.marquetry);
+                command.args(["copy", "--quiet"]);
+                match self.is_load {
+                    true => command.arg(file).arg(self.address(table)),
+                    false => command
+                        .arg(self.address(table))
+                        .arg(folder.join(file.file_name().unwrap_or_default())),
+                };
+                command
+            }
+            "cqlsh" => {
+                let names: Vec<&str> = self.columns.iter().map(|(name, _)| &**name).collect();
+                let (verb, file) = match self.is_load {
+                    true => ("FROM", self.csv.clone()),
+                    false => ("TO", folder.join("out.csv")),
+                };
+                let statement = format!(
+                    "COPY {KEYSPACE}.{table} ({}) {verb} '{}' WITH HEADER = true",
+                    names.join(", "),
+                    file.display()
+                );
+                let mut command = Command::new(self.options.peers.join("cqlsh-venv/bin/cqlsh"));
+                command.args([host, port, "-e", &statement]);
+                command
+            }
+            _ => {
+                let mut command = Command::new("java");
+                let log = self.options.files.join(LOGBACK).display().to_string();
+                command.arg(format!("-Dlogback.configurationFile={log}"));
+                command.arg("-cp").arg(self.options.peers.join("dsbulk/*"));
+                command.arg("com.datastax.oss.dsbulk.runner.DataStaxBulkLoader");
+                command.arg(if self.is_load { "load" } else { "unload" });
+                command.args([
+                    "-k", KEYSPACE, "-t", table, "-h", host, "-port", port, "-header", "true", "-url",
+                ]);
+                command.arg(if self.is_load { self.csv.clone() } else { folder.join("out") });
+                command.arg("-logDir").arg(folder.join("logs"));
+                command
+            }
+        };
+        command.stdin(Stdio::null()).stderr(Stdio::null());
+        command
+    }
+
+    /// One run, into a fresh table or folder.
+    fn once(&self, contestant: &str, folder: &Path) -> Result<Measured, String> {
+        let _ = std::fs::remove_dir_all(folder);
+        std::fs::create_dir_all(folder).map_err(|error| error.to_string())?;
+        let table = if self.is_load { "loaded" } else { "source" };
+        if self.is_load {
+            self.create(table)?;
+        }
+        let before = self.server.cpu()?;
+        let run = program::watch_tree(self.command(contestant, table, folder));
+        let run = run.map_err(|error| format!("{contestant}: {error}"))?;
+        let server_s = self.server.cpu()?.saturating_sub(before).as_secs_f64();
+        // What it says that it did is what it did.
+        let found = match self.is_load {
+            true => self.count(&self.address(table))?,
+            false => self.unloaded(contestant, folder)?,
+        };
+        if found != self.rows {
+            return Err(format!("{}: {contestant} moved {found} of {} rows", self.name(), self.rows));
+        }
+        Ok(Measured { run, server_s })
+    }
+
+    fn count(&self, source: &str) -> Result<u64, String> {
+        let counted = program::output(Command::new(&self.options.marquetry).args(["count", source]))?;
+        counted.trim().parse().map_err(|_| format!("{source}: not a number: {counted}"))
+    }
+
+    /// The rows of the files in a folder: each is a line, after a header in each file.
+    fn unloaded(&self, contestant: &str, folder: &Path) -> Result<u64, String> {
+        if contestant == "ours-parquet" {
+            let file = self.parquet.file_name().unwrap_or_default();
+            return self.count(&folder.join(file).display().to_string());
+        }
+        let mut found = 0;
+        for directory in [folder.to_path_buf(), folder.join("out")] {
+            for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+                if entry.path().extension().is_some_and(|it| it == "csv") {
+                    let text = std::fs::read(entry.path()).map_err(|error| error.to_string())?;
+                    let lines = text.iter().filter(|byte| **byte == b'\n').count();
+                    found += u64::try_from(lines).unwrap_or(0).saturating_sub(1);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// All take turns.
+    fn compare(&self, contestants: &[&'static str]) -> Result<Vec<Row>, String> {
+        let folder = self.options.files.join("cluster-out");
+        let mut runs: Vec<Vec<Measured>> = contestants.iter().map(|_| Vec::new()).collect();
+        // The first one's time is that of a server that has compiled nothing yet: it is not counted.
+        for contestant in contestants {
+            self.once(contestant, &folder)?;
+        }
+        for round in 0..self.options.rounds {
+            for turn in 0..contestants.len() {
+                let index = (round + turn) % contestants.len();
+                runs[index].push(self.once(contestants[index], &folder)?);
+            }
+        }
+        let _ = std::fs::remove_dir_all(&folder);
+        let rows = u32::try_from(self.rows).map_or(f64::NAN, f64::from);
+        let of = |value: &dyn Fn(&Measured) -> f64| -> Vec<Vec<f64>> {
+            runs.iter().map(|runs| runs.iter().map(value).collect()).collect()
+        };
+        let direction = if self.is_load { "Load" } else { "Unload" };
+        let samples = [
+            ("rows a second of client CPU", "rows/s", Some(CPU_BAR), of(&|it| rows / it.run.cpu_s)),
+            ("rows a second", "rows/s", Some(WALL_BAR), of(&|it| rows / it.run.wall_s)),
+            ("peak memory of the client", "MiB", None, of(&|it| it.run.peak_mib)),
+            ("CPU of the server", "s", None, of(&|it| it.server_s)),
+        ];
+        let made = samples.into_iter().map(|(what, unit, bar, samples)| {
+            let row = row(&format!("{direction}: {what}"), self.table, (unit, bar), contestants, &samples);
+            row.tell();
+            row
+        });
+        Ok(made.collect())
+    }
+}
+
+/// A row of the report. With a bar it is better the higher it is.
+fn row(
+    group: &str,
+    case: &str,
+    (unit, bar): (&'static str, Option<f64>),
+    contestants: &[&'static str],
+    samples: &[Vec<f64>],
+) -> Row {
+    let name_of = |key: &str| NAMES.iter().find(|(known, _)| *known == key).map_or("?", |(_, name)| name);
+    let medians: Vec<f64> = samples.iter().map(|samples| stats::median(samples)).collect();
+    let ours = contestants.iter().position(|it| *it == "ours");
+    // Ours with Parquet is nobody's peer.
+    let others = (0..contestants.len()).filter(|at| Some(*at) != ours && contestants[*at] != "ours-parquet");
+    let better = if bar.is_some() { Better::Higher } else { Better::Lower };
+    let best = others.clone().max_by(|a, b| {
+        let order = medians[*a].total_cmp(&medians[*b]);
+        if better == Better::Higher { order } else { order.reverse() }
+    });
+    let ratio = ours.zip(best).map(|(ours, best)| {
+        (medians[ours] / medians[best], stats::ratio_interval(&samples[ours], &samples[best]))
+    });
+    let parquet = contestants.iter().position(|it| *it == "ours-parquet").map(|at| medians[at]);
+    let bar = match (bar, best, unit) {
+        (Some(times), Some(best), _) => times * medians[best],
+        (None, _, "MiB") => MEMORY_BAR_MIB,
+        // The server's work is reported, and held to what it is for the best peer.
+        (None, Some(best), _) => medians[best],
+        _ => f64::NAN,
+    };
+    Row {
+        group: group.to_owned(),
+        case: case.to_owned(),
+        unit,
+        better,
+        ours: ours.map(|ours| medians[ours]),
+        peers: others.map(|at| (name_of(contestants[at]).to_owned(), medians[at])).collect(),
+        bar,
+        ratio,
+        more: json!({ "ours_parquet": parquet }),
+    }
+}
+
+fn run(options: &Options) -> Result<(), String> {
+    std::fs::create_dir_all(&options.files)
+        .map_err(|error| format!("{}: {error}", options.files.display()))?;
+    write(&options.files.join(LOGBACK), LOGBACK_XML)?;
+    let (contestants, missing) = contestants(options);
+    let server = Server::start(options)?;
+    let mut rows = Vec::new();
+    for (table, more) in TABLES {
+        let types = TYPES.into_iter().cycle().take(more).enumerate();
+        let mut columns = vec![("id".to_owned(), "bigint")];
+        columns.extend(types.map(|(at, kind)| (format!("c{at}"), kind)));
+        for is_load in [true, false] {
+            let case = Case {
+                options,
+                server: &server,
+                table,
+                columns: columns.clone(),
+                is_load,
+                rows: options.rows(table),
+                csv: options.files.join(format!("cluster-{table}.csv")),
+                parquet: options.files.join(format!("cluster-{table}.parquet")),
+            };
+            let name = case.name();
+            if !options.only.iter().all(|word| name.split(' ').any(|other| other == word)) {
+                continue;
+            }
+            make(&case)?;
+            if !is_load {
+                case.create("source")?;
+                program::output(&mut case.command_to_fill())?;
+            }
+            rows.extend(case.compare(&contestants)?);
+        }
+    }
+    if rows.is_empty() {
+        return Err("no case has all of those words".to_owned());
+    }
+    let mut groups: Vec<String> = Vec::new();
+    for row in &rows {
+        if !groups.contains(&row.group) {
+            groups.push(row.group.clone());
+        }
+    }
+    rows.sort_by_key(|row| groups.iter().position(|group| *group == row.group));
+    std::fs::create_dir_all(&options.out).map_err(|error| format!("{}: {error}", options.out.display()))?;
+    report(options, &contestants, &missing, rows).write(&options.out, None)
+}
+
+impl Case<'_> {
+    /// Fills the table that is unloaded.
+    fn command_to_fill(&self) -> Command {
+        let mut command = Command::new(&self.options.marquetry);
+        command.args(["copy", "--quiet"]).arg(&self.parquet).arg(self.address("source"));
+        command
+    }
+}
+
+/// Those that are there, and what is said of those that are not.
+fn contestants(options: &Options) -> (Vec<&'static str>, Vec<String>) {
+    let (mut found, mut missing) = (Vec::new(), Vec::new());
+    for (key, name) in NAMES {
+        let is_there = match key {
+            "cqlsh" => options.peers.join("cqlsh-venv/bin/cqlsh").is_file(),
+            "dsbulk" => options.peers.join("dsbulk").is_dir(),
+            _ => true,
+        };
+        if is_there && !options.without.iter().any(|without| without == key) {
+            found.push(key);
+        } else if key != "ours-parquet" && key != "ours" {
+            missing.push(name.to_owned());
+        }
+    }
+    missing.push("the Spark Cassandra Connector".to_owned());
+    (found, missing)
+}
+
+/// Makes the rows of a table, as CSV and as Parquet, unless they are there.
+fn make(case: &Case<'_>) -> Result<(), String> {
+    let made = case.csv.with_extension("rows");
+    let is_made = std::fs::read_to_string(&made).is_ok_and(|rows| rows == case.rows.to_string());
+    if is_made && case.csv.is_file() && case.parquet.is_file() {
+        return Ok(());
+    }
+    let names: Vec<&str> = case.columns.iter().map(|(name, _)| &**name).collect();
+    let mut text = names.join(",") + "\n";
+    let mut state = 1_u64;
+    for row in 0..case.rows {
+        let _ = write!(text, "{row}");
+        for (_, kind) in case.columns.iter().skip(1) {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let number = state >> 33;
+            let _ = match *kind {
+                "bigint" => write!(text, ",{number}"),
+                "int" => write!(text, ",{}", number % 1_000_000),
+                "double" => write!(text, ",{}.{}", number % 100_000, number % 8 * 125),
+                _ => write!(text, ",text of {}", number % 100_000),
+            };
+        }
+        text.push('\n');
+    }
+    write(&case.csv, &text)?;
+    let _ = std::fs::remove_file(&case.parquet);
+    let schema: Vec<String> = case.columns.iter().map(|(name, kind)| format!("{name} {kind}")).collect();
+    let mut command = Command::new(&case.options.marquetry);
+    command.args(["copy", "--quiet", "--schema", &schema.join(", ")]).arg(&case.csv).arg(&case.parquet);
+    program::output(&mut command)?;
+    write(&made, &case.rows.to_string())
+}
+
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn report(options: &Options, contestants: &[&str], missing: &[String], rows: Vec<Row>) -> Report {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let version = |program: PathBuf| {
+        program::output(Command::new(program).arg("--version"))
+            .map_or_else(|_| "?".to_owned(), |text| text.trim().to_owned())
+    };
+    let mut versions = serde_json::Map::new();
+    if contestants.contains(&"cqlsh") {
+        versions.insert("cqlsh".to_owned(), json!(version(options.peers.join("cqlsh-venv/bin/cqlsh"))));
+    }
+    if contestants.contains(&"dsbulk") {
+        let jars = std::fs::read_dir(options.peers.join("dsbulk")).into_iter().flatten().flatten();
+        let mut names = jars.map(|jar| jar.file_name().to_string_lossy().into_owned());
+        let runner = names.find_map(|name| {
+            name.strip_prefix("dsbulk-runner-").map(|rest| rest.trim_end_matches(".jar").to_owned())
+        });
+        versions.insert("DSBulk".to_owned(), json!(runner));
+    }
+    let text = Value::Object(versions.clone()).to_string();
+    let notes = vec![
+        format!(
+            "Whole programs, from their start to their end, and one Cassandra on the same {cores} cores, with a heap of 2 GiB. All load the same CSV file, each into a \
+             new table, and unload the same table into CSV, as they do by default: number of connections, batches, requests in flight. Medians of {} rounds, in turns, after a \
+             run each that does not count. Rows are counted after each run. The client's CPU is that of all its processes, which end with it; its memory that of all of them \
+             at once, looked at every 20 ms. The server's CPU is what its process had meanwhile; what it compacts later is not in it.",
+            options.rounds
+        ),
+        "The bars are 2 × the best peer's rows by second of client CPU, 1.3 × its rows a second (unless the server's threads hold the machine), and 256 MiB. The JSON has Marquetry \
+         with Parquet files instead of CSV as `ours_parquet`."
+            .to_owned(),
+        format!("{} rows of 5 columns, {} of 57. Versions: {text}. {}.", options.rows, options.wide_rows, clock::processor()),
+        format!("Not run: {}.", missing.join(", ")),
+    ];
+    Report {
+        name: "cluster".to_owned(),
+        title: "Live clusters: Marquetry and its peers".to_owned(),
+        notes,
+        setting: json!({
+            "rounds": options.rounds,
+            "rows": options.rows,
+            "wide_rows": options.wide_rows,
+            "versions": versions,
+            "not_run": missing,
+            "cores": cores,
+            "processor": clock::processor(),
+        }),
+        rows,
+    }
+}
