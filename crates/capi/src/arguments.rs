@@ -90,11 +90,23 @@ pub(crate) fn answer<T: Copy>(out: *mut T, value: T) -> Result<()> {
 /// Writes an answer.
 pub(crate) fn put<T>(out: *mut T, value: T) -> Result<()> {
     if out.is_null() {
-        return Err(Error::misuse("an answer is to be written to NULL"));
+        return Err(nowhere());
     }
     // SAFETY: the host promises that it is NULL or that a value can be written there. What is there is not dropped.
     unsafe { out.write(value) };
     Ok(())
+}
+
+/// Writes what `make` makes for the host to own. Nothing is made for NULL.
+pub(crate) fn put_new<T>(out: *mut T, make: impl FnOnce() -> Result<T>) -> Result<()> {
+    if out.is_null() {
+        return Err(nowhere());
+    }
+    put(out, make()?)
+}
+
+fn nowhere() -> Error {
+    Error::misuse("an answer is to be written to NULL")
 }
 
 /// An array of the host's; empty if it is NULL and says that it has no elements.

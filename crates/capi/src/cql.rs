@@ -205,7 +205,7 @@ pub extern "C" fn marquetry_take_text(
         let Some(Product::Text(found)) = &machine.product else {
             return Err(Error::misuse("there is no text to take"));
         };
-        arguments::put(text, hand_over(found.clone())?)?;
+        arguments::put_new(text, || hand_over(found.clone()))?;
         machine.product = None;
         Ok(())
     });

@@ -84,7 +84,7 @@ pub extern "C" fn marquetry_take_metadata(
         let Some(Product::Metadata(found)) = &machine.product else {
             return Err(Error::misuse("there is no metadata to take"));
         };
-        arguments::put(metadata, create(Metadata::new(Arc::clone(&found.file)))?)?;
+        arguments::put_new(metadata, || create(Metadata::new(Arc::clone(&found.file))))?;
         machine.product = None;
         Ok(())
     });

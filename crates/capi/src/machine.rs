@@ -72,7 +72,7 @@ pub(crate) fn make(
         arguments::put(out, core::ptr::null_mut())?;
         let (product, append, failed, is_released) = (None, None, None, false);
         let machine = Machine { work: work()?, product, append, wants: Vec::new(), failed, is_released };
-        arguments::put(out, create(machine)?)
+        arguments::put_new(out, || create(machine))
     });
     answer(made, error)
 }
@@ -383,7 +383,7 @@ pub extern "C" fn marquetry_take_append(
         let Some(append) = &machine.append else {
             return Err(Error::misuse("nothing is to be appended"));
         };
-        arguments::put(bytes, hand_over(append.clone())?)?;
+        arguments::put_new(bytes, || hand_over(append.clone()))?;
         machine.append = None;
         Ok(())
     });

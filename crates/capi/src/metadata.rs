@@ -285,8 +285,9 @@ pub extern "C" fn marquetry_metadata_share(
     other: *mut *mut marquetry_metadata,
     error: *mut *mut marquetry_error,
 ) -> marquetry_status {
-    let done =
-        with(metadata, |metadata| arguments::put(other, create(Metadata::new(Arc::clone(&metadata.file)))?));
+    let done = with(metadata, |metadata| {
+        arguments::put_new(other, || create(Metadata::new(Arc::clone(&metadata.file))))
+    });
     answer(done, error)
 }
 

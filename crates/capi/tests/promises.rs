@@ -106,6 +106,9 @@ fn machines(file: &[u8]) -> Vec<(&'static str, *mut marquetry_machine)> {
     for _ in 0..4 {
         while next(written, &[]).unwrap() == marquetry_status::Append {
             let mut some = marquetry_bytes { data: null(), length: 0, owner: null_mut() };
+            // Nothing is made for NULL, and what is to be appended stays.
+            let nowhere = call(|error| machine::marquetry_take_append(written, null_mut(), error));
+            assert_eq!(nowhere.unwrap_err().0, marquetry_error_kind::Misuse);
             call(|error| machine::marquetry_take_append(written, &mut some, error)).unwrap();
             bytes::marquetry_bytes_release(&mut some);
         }

@@ -3,7 +3,7 @@
 //! SSTables of one table differ: a column that was added or dropped is not in all of them, a user-defined type may have got a field. Here they
 //! are one list, and a [`ColumnMap`] brings the batches of an SSTable into its order.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -83,9 +83,8 @@ impl TableColumns {
         }
         let statics = union(headers.iter().map(|header| &header.statics))?;
         let regulars = union(headers.iter().map(|header| &header.regulars))?;
-        if let Some(column) =
-            statics.iter().find(|column| regulars.iter().any(|other| other.name == column.name))
-        {
+        let names_of_regulars: BTreeSet<&[u8]> = regulars.iter().map(|column| &*column.name).collect();
+        if let Some(column) = statics.iter().find(|column| names_of_regulars.contains(&*column.name)) {
             let name = printed(&column.name);
             return Err(Error::unsupported(format!(
                 "the column {name} is static in one SSTable and not in another"
