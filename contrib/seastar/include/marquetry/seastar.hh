@@ -321,6 +321,7 @@ class writer {
   }
 
   /// Writes the end of the file, flushes and closes it. Without it, or if it fails, the file is no Parquet file.
+  /// It must be awaited once, also after an exception: Seastar's stream ends the process if it is dropped open.
   seastar::future<> close() {
     std::exception_ptr failed;
     try {
