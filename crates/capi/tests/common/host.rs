@@ -2,7 +2,7 @@
 
 use core::ffi::c_void;
 use core::ptr::{null, null_mut};
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::cell::Cell;
 
 use arrow_array::RecordBatch;
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
@@ -17,11 +17,13 @@ use marquetry_c::{
     writer::*,
 };
 
-/// Bytes that were supplied and are not released.
-pub(crate) static LENT: AtomicI64 = AtomicI64::new(0);
+thread_local! {
+    /// Pieces that this thread supplied and were not released: tests run side by side.
+    pub(crate) static LENT: Cell<i64> = const { Cell::new(0) };
+}
 
 pub(crate) extern "C" fn give_back(_context: *mut c_void, _data: *const u8, _length: usize) {
-    LENT.fetch_sub(1, Ordering::Relaxed);
+    LENT.set(LENT.get() - 1);
 }
 
 /// What the library lends.
@@ -106,7 +108,7 @@ fn supply_of<F: AsRef<[u8]>>(
                     return call(|error| marquetry_fail(machine, c"beyond the file's end".as_ptr(), error))
                         .map(drop);
                 };
-                LENT.fetch_add(1, Ordering::Relaxed);
+                LENT.set(LENT.get() + 1);
                 call(|error| {
                     let release = Some(give_back as extern "C" fn(_, _, _));
                     marquetry_supply(
