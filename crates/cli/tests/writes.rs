@@ -424,7 +424,7 @@ fn a_load_of_writes_that_is_killed_goes_on() {
     run(["copy", &source, &full, "--quiet"]).succeeded();
 
     let to = server.table("writes_killed", "b");
-    let arguments = ["copy", &full, &to, "--rate", "7K", "--state", &state, "--resume", "--json"];
+    let arguments = ["copy", &full, &to, "--rate", "3K", "--state", &state, "--resume", "--json"];
     let mut kills = 0;
     loop {
         let mut child = common::marquetry()
