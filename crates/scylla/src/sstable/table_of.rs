@@ -40,7 +40,7 @@ impl TableOf {
     ///
     /// # Errors
     ///
-    /// As [`TableColumns::of_definition`]; `Misuse` if definitions that were given fit as two tables, or two have the name.
+    /// As [`TableColumns::of_definition`]; `Misuse` if definitions that were given fit as two tables.
     pub fn find(
         made: &Definitions,
         headers: &[&SerializationHeader],
@@ -54,14 +54,7 @@ impl TableOf {
             }
             Ok::<_, Error>(TableOf { columns, name: table.table.to_string(), liveness: Liveness::Anything })
         };
-        let mut named = made.tables.iter().filter(|table| known.is_of(&table.table));
-        if let Some(table) = named.next() {
-            if let Some(other) = named.find(|other| is_given && other.table != table.table) {
-                return Err(Error::misuse(format!(
-                    "the table may be {} or {}: name its keyspace, too",
-                    table.table, other.table
-                )));
-            }
+        if let Some(table) = made.tables.iter().find(|table| known.is_of(&table.table)) {
             return defined(table).map(Some);
         }
         let only_view = match (&*made.tables, &*made.views) {
