@@ -256,7 +256,7 @@ impl RowOf<'_> {
                 Slot::Value(value) => {
                     let (life, mut elements, bytes) = (record.life(), 0, &mut *self.bytes);
                     form.cellular.for_each(value, |path, value| {
-                        let of_list = list_path(timestamp, elements);
+                        let of_list = list_path(form.cellular, timestamp, elements)?;
                         let path = path_of(form.cellular, path, &of_list);
                         elements += 1;
                         *bytes += CELL_BYTES + value.len() + path.map_or(0, <[u8]>::len);
@@ -278,7 +278,7 @@ impl RowOf<'_> {
             let Some(cells) = self.batch.columns.get_mut(first + at) else { continue };
             push_deletion(cells, like.entry, column.deletion);
             for (number, cell) in (0..).zip(&column.cells) {
-                let of_list = list_path(cell.timestamp, number);
+                let of_list = list_path(form.cellular, cell.timestamp, number)?;
                 let path = path_of(form.cellular, &cell.path, &of_list);
                 *self.bytes += CELL_BYTES + cell.value.len() + path.map_or(0, <[u8]>::len);
                 push_cell(cells, like, path, (cell.timestamp, cell.life), &cell.value);

@@ -1,5 +1,6 @@
 //! The elements of values that have a cell for each.
 
+use alloc::format;
 use alloc::vec::Vec;
 
 use marquetry_base::cast::usize_of;
@@ -108,21 +109,32 @@ pub(super) fn broken() -> Error {
 /// 100 ns steps from 1582-10-15, where UUIDs begin to count, to 1970.
 const STEPS_BEFORE_1970: i128 = 0x01b2_1dd2_1381_4000;
 /// The most such steps that a UUID has room for.
-const STEPS_MAX: i128 = (1 << 60) - 1;
+const STEPS_MAX: u64 = (1 << 60) - 1;
 /// The clock sequence and the node of all of these UUIDs: the variant, and a random node with the bit of those that are no hardware's. So elements have the
 /// same keys whenever the same rows are written again, and then are the same cells, and not others beside them.
 const LAST_BYTES: [u8; 8] = [0x80, 0x00, 0x6d, 0x61, 0x72, 0x71, 0x75, 0x65];
 
-/// The path of a list's element: a time UUID of the write time, and, in steps of 100 ns after it, of its number in the list.
-pub(super) fn list_path(write_time_us: i64, number: u64) -> [u8; 16] {
+/// The path of an element: of a list's a time UUID of the write time, and, in steps of 100 ns after it, of its number in the list; others do not look at it.
+///
+/// # Errors
+///
+/// `Conversion` for a list whose write time no time UUID can have: its elements would be one.
+pub(super) fn list_path(cellular: Cellular, write_time_us: i64, number: u64) -> Result<[u8; 16]> {
+    let mut path = [0; 16];
+    if cellular != Cellular::List {
+        return Ok(path);
+    }
     let steps = i128::from(write_time_us) * 10 + STEPS_BEFORE_1970 + i128::from(number);
-    let steps = u64::try_from(steps.clamp(0, STEPS_MAX)).unwrap_or(0);
+    let steps = u64::try_from(steps).ok().filter(|steps| *steps <= STEPS_MAX).ok_or_else(|| {
+        Error::conversion(format!(
+            "a list that is written at {write_time_us} µs, which no time UUID has room for"
+        ))
+    })?;
     let [high, middle, low] = [steps >> 48 & 0xfff | 0x1000, steps >> 32 & 0xffff, steps & 0xffff_ffff];
     let first = low << 32 | middle << 16 | high;
-    let mut path = [0; 16];
     path[..8].copy_from_slice(&first.to_be_bytes());
     path[8..].copy_from_slice(&LAST_BYTES);
-    path
+    Ok(path)
 }
 
 #[cfg(test)]
@@ -135,16 +147,20 @@ mod tests {
     fn elements_of_lists_are_in_their_order() {
         let list = MarshalType::List(alloc::boxed::Box::new(MarshalType::Empty));
         let order = Comparator::of_paths(&list).unwrap().unwrap();
-        let mut before = list_path(i64::MIN + 1, 0);
+        let list_path = |time, number| list_path(Cellular::List, time, number);
+        for beyond in [i64::MIN + 1, 1_700_000_000_000_000_000] {
+            assert!(list_path(beyond, 0).is_err());
+        }
+        let mut before = list_path(-1, 0).unwrap();
         for (time, number) in [(0, 0), (0, 1), (1_700_000_000_000_000, 0), (1_700_000_000_000_000, 70_000)] {
-            let path = list_path(time, number);
+            let path = list_path(time, number).unwrap();
             assert_eq!(order.compare(&before, &path), Ordering::Less, "{time} {number}");
             assert_eq!((path[6] >> 4, path[8] >> 6), (1, 2));
             before = path;
         }
         // 2023-11-14T22:13:20Z
         assert_eq!(
-            list_path(1_700_000_000_000_000, 0)[..8],
+            list_path(1_700_000_000_000_000, 0).unwrap()[..8],
             [0x04, 0xaf, 0xc0, 0x00, 0x83, 0x3b, 0x11, 0xee]
         );
     }
