@@ -13,7 +13,7 @@
 #
 # --quick     a twentieth of the rows, small pages and few rounds: whether it works, not how fast it is
 #
-# Environment: BENCH_LEVEL (portable, avx2 or avx512: how far our kernels may go; the processor's), BENCH_DIR (target/bench), PEERS_VENV (target/peers-venv), FIND_VENV (target/find-venv), CARGO_TARGET_DIR (target), CXX (g++).
+# Environment: BENCH_LEVEL (portable, neon, avx2 or avx512: how far our kernels may go; the processor's), BENCH_DIR (target/bench), PEERS_VENV (target/peers-venv), FIND_VENV (target/find-venv), CARGO_TARGET_DIR (target), CXX (g++).
 set -eu
 
 root=$(cd "$(dirname "$0")/../.." && pwd)

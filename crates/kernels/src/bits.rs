@@ -209,13 +209,20 @@ fn from_levels_with<L: Level>(
     Ok(dispatch!(isa,
         avx512: x86::levels_avx512(levels, present, dst, dst_bit),
         avx2: x86::levels_avx2(levels, present, dst, dst_bit),
-        portable: levels_portable(levels, present, dst, dst_bit),
+        neon: neon::levels(levels, present, dst, dst_bit),
+        portable: levels_portable(levels, present, dst, dst_bit, pack),
     ))
 }
 
-/// Levels are compared to bytes of 0 and 1, eight of which one multiplication packs to a byte.
+/// Levels are compared to bytes of 0 and 1, which `pack` makes a word of.
 #[inline(always)]
-fn levels_portable<L: Level>(levels: &[L], present: L, dst: &mut [u8], dst_bit: usize) -> usize {
+fn levels_portable<L: Level>(
+    levels: &[L],
+    present: L,
+    dst: &mut [u8],
+    dst_bit: usize,
+    pack: impl Fn(&[u8; 64]) -> u64,
+) -> usize {
     let mut ones = 0;
     write(dst, dst_bit, levels.len(), |i, n| {
         let mut bytes = [0u8; 64];
@@ -229,7 +236,7 @@ fn levels_portable<L: Level>(levels: &[L], present: L, dst: &mut [u8], dst_bit: 
     ones
 }
 
-/// Bit `i` of the result is bit 0 of byte `i`; the other bits are zero.
+/// Bit `i` of the result is byte `i`, which is 0 or 1: one multiplication packs eight of them to a byte.
 #[inline(always)]
 pub(crate) fn pack(bytes: &[u8; 64]) -> u64 {
     let (eights, _) = bytes.as_chunks::<8>();
@@ -246,6 +253,7 @@ fn unpack_bool_with(isa: Isa, bitmap: &[u8], bit: usize, out: &mut [u8]) -> Resu
     dispatch!(isa,
         avx512: x86::bools_avx512(bitmap, bit, out),
         avx2: x86::bools_avx2(bitmap, bit, out),
+        neon: neon::bools(bitmap, bit, out),
         portable: bools_portable(bitmap, bit, out),
     );
     Ok(())
@@ -257,6 +265,33 @@ fn bools_portable(bitmap: &[u8], bit: usize, out: &mut [u8]) {
         let word = read(bitmap, bit + piece * 64, out.len());
         for (i, to) in out.iter_mut().enumerate() {
             *to = (word >> i & 1) as u8;
+        }
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+mod neon {
+    use super::*;
+    use core::arch::aarch64::*;
+
+    /// The portable form, with an instruction for the words.
+    #[target_feature(enable = "neon")]
+    pub(super) fn levels<L: Level>(levels: &[L], present: L, dst: &mut [u8], dst_bit: usize) -> usize {
+        levels_portable(levels, present, dst, dst_bit, |bytes| crate::neon::pack(bytes))
+    }
+
+    /// Of eight bytes that are all the same, each is tested for a bit of its own.
+    #[target_feature(enable = "neon")]
+    pub(super) fn bools(bitmap: &[u8], bit: usize, out: &mut [u8]) {
+        let bits = vcreate_u8(0x8040_2010_0804_0201);
+        let one = vdup_n_u8(1);
+        for (piece, out) in out.chunks_mut(64).enumerate() {
+            let word = read(bitmap, bit + piece * 64, out.len());
+            for (byte, out) in word.to_le_bytes().into_iter().zip(out.chunks_mut(8)) {
+                let bools = vand_u8(vtst_u8(vdup_n_u8(byte), bits), one);
+                let bools = vget_lane_u64::<0>(vreinterpret_u64_u8(bools)).to_le_bytes();
+                out.copy_from_slice(&bools[..out.len()]);
+            }
         }
     }
 }

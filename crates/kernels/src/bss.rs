@@ -5,6 +5,8 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod generic;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 
 use crate::cpu::{Isa, dispatch, isa};
 use crate::error::Error;
@@ -82,6 +84,7 @@ fn fixed<const W: usize>(isa: Isa, streams: [&[u8]; W], out: &mut [u8]) {
         2 | 4 | 8 => dispatch!(isa,
             avx512: avx2::blocks(streams, out),
             avx2: avx2::blocks(streams, out),
+            neon: neon::blocks(streams, out),
             portable: 0,
         ),
         _ => 0,
@@ -197,6 +200,7 @@ fn split_with(isa: Isa, width: usize, values: &[u8], stride: usize, out: &mut [u
     let done = dispatch!(isa,
         avx512: avx512::split(width, values, stride, out),
         avx2: avx2::split(width, values, stride, out),
+        neon: neon::split(width, values, stride, out),
         portable: generic::split(width, values, stride, out),
     );
     for (i, value) in values.chunks_exact(width).enumerate().skip(done) {

@@ -8,11 +8,21 @@ use core::sync::atomic::{AtomicU8, Ordering};
 pub enum Level {
     /// What the compiler may assume for the target.
     Portable = 1,
+    /// AArch64 with Advanced SIMD, which all of its processors have (Graviton, Ampere, Apple).
+    Neon = 2,
     /// x86-64 with AVX2, BMI1, BMI2 and POPCNT (Haswell, Zen 1).
-    Avx2 = 2,
+    Avx2 = 3,
     /// … and AVX-512 F, BW, DQ, VL, VBMI, VBMI2 and VPOPCNTDQ (Ice Lake, Zen 4).
-    Avx512 = 3,
+    Avx512 = 4,
 }
+
+/// The levels of this architecture, lowest first.
+#[cfg(target_arch = "x86_64")]
+const LEVELS: &[Level] = &[Level::Portable, Level::Avx2, Level::Avx512];
+#[cfg(target_arch = "aarch64")]
+const LEVELS: &[Level] = &[Level::Portable, Level::Neon];
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+const LEVELS: &[Level] = &[Level::Portable];
 
 /// 0 until the processor was queried; then a `Level` that it has. Written only by `detect` and, downwards, by
 /// `hold_to`.
@@ -25,10 +35,16 @@ pub fn level() -> Level {
     isa().level()
 }
 
+/// The levels that this processor has, lowest first.
+pub fn levels() -> impl Iterator<Item = Level> {
+    let most = detect().0;
+    LEVELS.iter().copied().take_while(move |&level| level <= most)
+}
+
 /// Limits the kernels of this process to `most`, or to what the processor has if that is less: for comparisons, and
 /// for hosts that prefer not to run AVX-512. Affects calls that start later; never changes a result.
 pub fn hold_to(most: Level) {
-    let level = detect().0.min(most);
+    let level = levels().take_while(|&level| level <= most).last().unwrap_or(Level::Portable);
     LEVEL.store(level as u8, Ordering::Relaxed);
 }
 
@@ -48,8 +64,7 @@ impl Isa {
     /// Every level this processor has, for tests.
     #[cfg(test)]
     pub(crate) fn all() -> std::vec::Vec<Self> {
-        let most = detect().0;
-        [Level::Portable, Level::Avx2, Level::Avx512].into_iter().filter(|&l| l <= most).map(Self).collect()
+        levels().map(Self).collect()
     }
 }
 
@@ -58,8 +73,9 @@ impl Isa {
 pub(crate) fn isa() -> Isa {
     match LEVEL.load(Ordering::Relaxed) {
         1 => Isa(Level::Portable),
-        2 => Isa(Level::Avx2),
-        3 => Isa(Level::Avx512),
+        2 => Isa(Level::Neon),
+        3 => Isa(Level::Avx2),
+        4 => Isa(Level::Avx512),
         _ => first(),
     }
 }
@@ -93,17 +109,24 @@ fn detect() -> Isa {
     Isa(Level::Avx512)
 }
 
-#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+/// Advanced SIMD need not be detected: the target has it, or (a kernel's "soft float") no program does.
+#[cfg(all(target_arch = "aarch64", not(miri)))]
+fn detect() -> Isa {
+    Isa(if cfg!(target_feature = "neon") { Level::Neon } else { Level::Portable })
+}
+
+#[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 fn detect() -> Isa {
     Isa(Level::Portable)
 }
 
-/// Runs one of three calls by level. On processors without the instruction sets only the portable one is compiled.
+/// Runs one of the calls by level. Of instruction sets that the architecture does not have, none is compiled; a kernel without an arm for
+/// NEON runs the portable form there, which the compiler turns into the same instructions, or for which there are none.
 ///
-/// The AVX arms are `unsafe` calls of `#[target_feature]` functions. The `Isa` proves that the features are available;
+/// The arms above the portable one are `unsafe` calls of `#[target_feature]` functions. The `Isa` proves that the features are available;
 /// any further contract of the callee must be proved in a comment above the macro's use.
 macro_rules! dispatch {
-    ($isa:expr, avx512: $a512:expr, avx2: $a2:expr, portable: $portable:expr $(,)?) => {
+    ($isa:expr, avx512: $a512:expr, avx2: $a2:expr, $(neon: $neon:expr,)? portable: $portable:expr $(,)?) => {
         match $isa.level() {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: the `Isa` proves the features; see the comment above the use for the rest.
@@ -111,6 +134,11 @@ macro_rules! dispatch {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: as above.
             $crate::cpu::Level::Avx2 => unsafe { $a2 },
+            $(
+                #[cfg(target_arch = "aarch64")]
+                // SAFETY: as above.
+                $crate::cpu::Level::Neon => unsafe { $neon },
+            )?
             _ => $portable,
         }
     };
@@ -128,5 +156,16 @@ mod tests {
         assert_eq!(all[0].level(), Level::Portable);
         assert!(all.contains(&isa()));
         assert!(level() <= detect().0);
+        assert!(levels().is_sorted() && levels().last() == Some(detect().0));
+    }
+
+    #[test]
+    fn a_level_of_another_architecture_is_the_highest_below_it() {
+        // Other tests may run meanwhile: they get the same results at any level.
+        for most in [Level::Portable, Level::Neon, Level::Avx2, Level::Avx512] {
+            hold_to(most);
+            assert!(level() <= most && levels().any(|known| known == level()));
+        }
+        assert_eq!(Some(level()), levels().last());
     }
 }

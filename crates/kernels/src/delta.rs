@@ -8,6 +8,8 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod generic;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 
 use crate::cpu::{Isa, dispatch, isa};
 use crate::error::{Error, need_bits};
@@ -253,6 +255,7 @@ fn sum_i32_with(isa: Isa, last: &mut i32, min_delta: i32, values: &mut [i32]) {
     dispatch!(isa,
         avx512: avx512::sum_i32(last, min_delta, values),
         avx2: avx2::sum_i32(last, min_delta, values),
+        neon: neon::sum_i32(last, min_delta, values),
         portable: generic::sum_i32(last, min_delta, values),
     );
 }

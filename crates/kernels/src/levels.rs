@@ -7,6 +7,8 @@
 
 mod entries;
 mod generic;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
@@ -130,6 +132,7 @@ fn count_with(isa: Isa, levels: &[u8], least: u8) -> usize {
     dispatch!(isa,
         avx512: x86::count_avx512(levels, least),
         avx2: x86::count_avx2(levels, least),
+        neon: neon::count(levels, least),
         portable: count_of(levels, least, at_least_portable),
     )
 }
@@ -139,6 +142,7 @@ fn find_with(isa: Isa, levels: &[u8], least: u8, skip: usize, flip: u64) -> Opti
     dispatch!(isa,
         avx512: x86::find_avx512(levels, least, skip, flip),
         avx2: x86::find_avx2(levels, least, skip, flip),
+        neon: neon::find(levels, least, skip, flip),
         portable: find_of(levels, least, skip, flip, at_least_portable),
     )
 }
@@ -155,6 +159,7 @@ fn validity_with(
     dispatch!(isa,
         avx512: x86::validity_avx512(entries, slots, present, validity, first),
         avx2: x86::validity_avx2(entries, slots, present, validity, first),
+        neon: neon::validity(entries, slots, present, validity, first),
         portable: validity_of(entries, slots, present, validity, first, at_least_portable, extract_portable),
     )
 }
@@ -171,6 +176,7 @@ fn offsets_with(
     dispatch!(isa,
         avx512: x86::offsets_avx512(entries, slots, elements, before, out),
         avx2: x86::offsets_avx2(entries, slots, elements, before, out),
+        neon: neon::offsets(entries, slots, elements, before, out),
         portable: offsets_of(entries, slots, elements, before, out, at_least_portable, ranks_portable),
     )
 }
@@ -206,6 +212,7 @@ fn are_elements_with(isa: Isa, definition: &[u8], repetition: &[u8], elements: &
     dispatch!(isa,
         avx512: x86::are_elements_avx512(definition, repetition, elements),
         avx2: x86::are_elements_avx2(definition, repetition, elements),
+        neon: neon::are_elements(definition, repetition, elements),
         portable: are_elements_of(definition, repetition, elements, at_least_portable),
     )
 }

@@ -28,8 +28,8 @@
 //!
 //! # How a kernel is built
 //!
-//! A public function checks its slices, then picks an implementation by [`cpu::level`]: AVX-512 or AVX2 if they pay,
-//! else the portable twin. The tests run every implementation the processor has against a naive oracle. This crate may
+//! A public function checks its slices, then picks an implementation by [`cpu::level`]: AVX-512, AVX2 or NEON if they
+//! pay, else the portable twin. The tests run every implementation the processor has against a naive oracle. This crate may
 //! use `unsafe`; each block carries its proof.
 #![no_std]
 // Truncating and re-signing bits is what these kernels do; a checked cast on every lane would hide the arithmetic.
@@ -63,6 +63,8 @@ pub mod gather;
 pub mod levels;
 pub mod lz;
 pub mod marks;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 pub mod pack;
 pub mod plain;
 pub mod prefix;

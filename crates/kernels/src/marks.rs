@@ -6,6 +6,9 @@
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+#[cfg(target_arch = "aarch64")]
+mod neon;
+
 use crate::cpu::{Isa, dispatch, isa};
 
 /// Bytes of a block.
@@ -31,6 +34,7 @@ fn find_with(isa: Isa, text: &[u8], bytes: [u8; 4], out: &mut [[u64; 4]]) -> usi
     dispatch!(isa,
         avx512: x86::find_avx512(blocks, bytes, out),
         avx2: x86::find_avx2(blocks, bytes, out),
+        neon: neon::find(blocks, bytes, out),
         portable: find_baseline(blocks, bytes, out),
     );
     blocks.len().min(out.len())

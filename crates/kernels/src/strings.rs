@@ -308,7 +308,7 @@ const LOAD: usize = 16;
 
 /// What a view keeps of the 16 bytes at a value's length: for a length up to 12 the length and the data, and for all
 /// longer ones (entry 13) the length and the prefix.
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 static KEEP: [Word; INLINE_MAX + 2] = {
     let mut keep = [Word::of(u64::MAX as u128); INLINE_MAX + 2];
     let mut len = 0;
@@ -377,11 +377,68 @@ mod sse2 {
     }
 }
 
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(target_arch = "aarch64")]
+use neon::Word;
+
+#[cfg(target_arch = "aarch64")]
+mod neon {
+    //! NEON, which AArch64's programs may use like any other instruction.
+
+    use super::{INLINE_MAX, KEEP, LOAD};
+    use core::arch::aarch64::*;
+
+    /// 16 bytes on their way to a view.
+    #[derive(Clone, Copy)]
+    pub(super) struct Word(uint8x16_t);
+
+    impl Word {
+        pub(super) const fn of(bits: u128) -> Self {
+            // SAFETY: both are 16 bytes without padding, and any bits are values of both.
+            Self(unsafe { core::mem::transmute::<u128, uint8x16_t>(bits) })
+        }
+
+        /// # Safety
+        ///
+        /// `at + LOAD <= bytes.len()`.
+        #[inline(always)]
+        pub(super) unsafe fn load(bytes: &[u8], at: usize) -> Self {
+            debug_assert!(at + LOAD <= bytes.len());
+            // SAFETY: the caller's promise.
+            Self(unsafe { vld1q_u8(bytes.as_ptr().add(at)) })
+        }
+
+        /// The bytes moved up by four, with `len` below them: as in PLAIN.
+        #[inline(always)]
+        pub(super) fn below(self, len: u32) -> Self {
+            // SAFETY: NEON is part of the target.
+            Self(unsafe { vextq_u8::<12>(vreinterpretq_u8_u32(vdupq_n_u32(len)), self.0) })
+        }
+
+        /// The view of a value whose length and first bytes these are, without a branch, as with SSE2.
+        #[inline(always)]
+        pub(super) fn select(self, len: u32, place: u64) -> Self {
+            let class = (len as usize).min(INLINE_MAX + 1);
+            let place = if len as usize > INLINE_MAX { place } else { 0 };
+            // SAFETY: NEON is part of the target.
+            Self(unsafe {
+                let place = vcombine_u8(vcreate_u8(0), vcreate_u8(place));
+                vorrq_u8(vandq_u8(self.0, KEEP[class].0), place)
+            })
+        }
+
+        #[inline(always)]
+        pub(super) fn store(self, to: &mut u128) {
+            // SAFETY: a `u128` is 16 bytes.
+            unsafe { vst1q_u8((&raw mut *to).cast(), self.0) }
+        }
+    }
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 use portable::Word;
 
-/// The twin of `sse2`; compiled everywhere, so that the tests compare the two.
-#[cfg(any(test, not(target_arch = "x86_64")))]
+/// The twin of `sse2` and `neon`; compiled everywhere, so that the tests compare the two.
+#[cfg(any(test, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 mod portable {
     use super::{INLINE_MAX, LOAD};
 
@@ -389,7 +446,10 @@ mod portable {
     #[derive(Clone, Copy)]
     pub(super) struct Word(u128);
 
-    #[cfg_attr(target_arch = "x86_64", allow(dead_code, reason = "only the tests' twin"))]
+    #[cfg_attr(
+        any(target_arch = "x86_64", target_arch = "aarch64"),
+        allow(dead_code, reason = "only the tests' twin")
+    )]
     impl Word {
         /// # Safety
         ///

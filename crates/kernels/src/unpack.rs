@@ -9,6 +9,10 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx512;
 mod generic;
+#[cfg(target_arch = "aarch64")]
+mod neon;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+pub(crate) mod shuffles;
 #[cfg(test)]
 mod tests;
 
@@ -110,6 +114,7 @@ fn u8_with(isa: Isa, width: u32, input: &[u8], first: usize, out: &mut [u8]) -> 
     dispatch!(isa,
         avx512: avx512::u8(width, input, rest),
         avx2: avx2::u8(width, input, rest),
+        neon: neon::u8(width, input, rest),
         portable: generic::u8(width, input, rest),
     );
     Ok(())
@@ -138,11 +143,12 @@ pub(crate) fn u32_with(
     let input = &input[(first + start.len()) * width as usize / 8..];
     match width {
         32 => drop(plain::copy(input, rest)),
-        // The contract beyond the features: 1 <= width <= 30 (25 for AVX2), and `need_bits` has shown that `input`,
+        // The contract beyond the features: 1 <= width <= 30 (25 for AVX2 and NEON), and `need_bits` has shown that `input`,
         // cut at the first value's byte, still holds `rest.len() * width` bits.
         1..=25 => dispatch!(isa,
             avx512: avx512::u32(width, input, rest),
             avx2: avx2::u32(width, input, rest),
+            neon: neon::u32(width, input, rest),
             portable: generic::u32(width, input, rest),
         ),
         26..=30 => dispatch!(isa,
@@ -180,11 +186,12 @@ pub(crate) fn u64_with(
     let input = &input[(first + start.len()) * width as usize / 8..];
     match width {
         64 => drop(plain::copy(input, rest)),
-        // The contract beyond the features: 1 <= width <= 63 (57 for AVX2), and `input` holds `rest.len() * width`
+        // The contract beyond the features: 1 <= width <= 63 (57 for AVX2 and NEON), and `input` holds `rest.len() * width`
         // bits, as in `u32_with`.
         1..=57 => dispatch!(isa,
             avx512: avx512::u64(width, input, rest),
             avx2: avx2::u64(width, input, rest),
+            neon: neon::u64(width, input, rest),
             portable: generic::u64(width, input, rest),
         ),
         _ => dispatch!(isa,

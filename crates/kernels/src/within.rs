@@ -1,10 +1,13 @@
 //! Which numbers are within bounds: a bit for each.
 
 mod generic;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
 use self::generic::WORD;
+use crate::bits;
 use crate::cpu::{Isa, dispatch, isa};
 use crate::error::Error;
 
@@ -34,7 +37,8 @@ macro_rules! private {
             dispatch!(isa,
                 avx512: x86::$avx512(values, bounds, has_nan, out),
                 avx2: x86::$avx2(values, bounds, has_nan, out),
-                portable: generic::$name(values, bounds, has_nan, out),
+                neon: neon::$name(values, bounds, has_nan, out),
+                portable: generic::$name(values, bounds, has_nan, out, bits::pack),
             );
             Ok(())
         }

@@ -1,7 +1,8 @@
 //! AVX-512: unpacked and summed in registers; between vectors only the last sum is carried (an addition and a
 //! permutation).
 
-use crate::unpack::avx512::{Control32, Control64, LOAD, full_loads, load};
+use crate::unpack::avx512::{Control32, Control64, LOAD, load};
+use crate::unpack::shuffles::full_loads;
 use core::arch::x86_64::*;
 
 /// The sums of 16 lanes: each lane, its predecessors, and the ramp and carry.

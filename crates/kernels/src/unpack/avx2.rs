@@ -1,68 +1,8 @@
 //! AVX2: a byte shuffle within each 128-bit half moves each lane's bytes into place, a shift by lane its bits.
 
-use super::avx512::full_loads;
 use super::generic;
+use super::shuffles::{EIGHTS, FOURS, full_loads, pad};
 use core::arch::x86_64::*;
-
-/// The widest value that, beginning at any bit of a byte, fits four bytes.
-const WIDTH_U32_MAX: usize = 25;
-/// The widest value that, beginning at any bit of a byte, fits eight bytes.
-const WIDTH_U64_MAX: usize = 57;
-
-/// For the two halves of a vector: which bytes of its load each lane gets, and how far the lane is shifted.
-#[repr(C, align(32))]
-#[derive(Clone, Copy)]
-struct Control<const LANES: usize, Lane> {
-    bytes: [u8; 32],
-    shifts: [Lane; LANES],
-}
-
-/// Eight values of `width` bits take `width` bytes; the upper half loads from byte `width / 2`.
-static EIGHTS: [Control<8, u32>; WIDTH_U32_MAX + 1] = {
-    let mut all = [Control { bytes: [0; 32], shifts: [0; 8] }; WIDTH_U32_MAX + 1];
-    let mut width = 1;
-    while width <= WIDTH_U32_MAX {
-        let mut lane = 0;
-        while lane < 8 {
-            // Bits from the beginning of this half's load.
-            let bit = lane * width - lane / 4 * (width / 2 * 8);
-            let mut byte = 0;
-            while byte < 4 {
-                assert!(bit / 8 + byte < 16 && bit % 8 + width <= 32);
-                all[width].bytes[lane * 4 + byte] = (bit / 8 + byte) as u8;
-                byte += 1;
-            }
-            all[width].shifts[lane] = (bit % 8) as u32;
-            lane += 1;
-        }
-        width += 1;
-    }
-    all
-};
-
-/// Four values, two per half; each half loads from the byte that its first value begins in. `[0]` is for the first four
-/// of a group of eight, which begin on a byte, `[1]` for the others.
-static FOURS: [[Control<4, u64>; 2]; WIDTH_U64_MAX + 1] = {
-    let mut all = [[Control { bytes: [0; 32], shifts: [0; 4] }; 2]; WIDTH_U64_MAX + 1];
-    let mut width = 1;
-    while width <= WIDTH_U64_MAX {
-        let mut lane = 0;
-        while lane < 8 {
-            let bit = lane / 2 * 2 * width % 8 + lane % 2 * width;
-            let control = &mut all[width][lane / 4];
-            let mut byte = 0;
-            while byte < 8 {
-                assert!(bit / 8 + byte < 16 && bit % 8 + width <= 64);
-                control.bytes[lane % 4 * 8 + byte] = (bit / 8 + byte) as u8;
-                byte += 1;
-            }
-            control.shifts[lane % 4] = (bit % 8) as u64;
-            lane += 1;
-        }
-        width += 1;
-    }
-    all
-};
 
 /// Eight values per word, moved to bytes by one instruction.
 #[target_feature(enable = "avx2,bmi1,bmi2")]
@@ -92,9 +32,6 @@ unsafe fn whole<T>(from: *const T) -> __m256i {
     // SAFETY: the caller's promise.
     unsafe { _mm256_loadu_si256(from.cast()) }
 }
-
-/// The most bytes that a group's loads reach, for the padded copy of the last groups.
-const REACH_MAX: usize = 64;
 
 /// # Safety
 ///
@@ -184,14 +121,6 @@ pub(super) unsafe fn u64(width: u32, input: &[u8], out: &mut [u64]) {
         rest.copy_from_slice(&values[..rest.len()]);
         at += step;
     }
-}
-
-/// The `step` bytes of a group, or as many as are left, with room for its loads after them.
-fn pad(input: &[u8], step: usize) -> [u8; REACH_MAX] {
-    let mut padded = [0u8; REACH_MAX];
-    let count = step.min(input.len());
-    padded[..count].copy_from_slice(&input[..count]);
-    padded
 }
 
 /// The portable form for the widths without a shuffle; compiled with AVX2, which vectorises its shifts.

@@ -1,6 +1,7 @@
 //! AVX-512 with VBMI: one byte permutation moves each lane's bytes into place, one multishift (or a shift by lane) its
 //! bits.
 
+use super::shuffles::full_loads;
 use core::arch::x86_64::*;
 
 /// Bytes of one full load.
@@ -186,20 +187,6 @@ pub(crate) unsafe fn load(from: *const u8, available: usize) -> __m512i {
     let mask = if available >= LOAD { u64::MAX } else { (1 << available) - 1 };
     // SAFETY: the mask selects at most `available` bytes; masked-out bytes are not accessed.
     unsafe { _mm512_maskz_loadu_epi8(mask, from.cast()) }
-}
-
-/// How many of `blocks` blocks, `step` bytes apart, can be read from `bytes` bytes by loads that reach `reach` bytes.
-/// It divides only if the last block's load does not fit: a division takes as long as a run of 32 values. (Two
-/// comparisons per block instead of a count made the AVX2 loop half as fast again.)
-#[inline(always)]
-pub(crate) fn full_loads(bytes: usize, step: usize, reach: usize, blocks: usize) -> usize {
-    if blocks == 0 || bytes < reach {
-        0
-    } else if (blocks - 1) * step <= bytes - reach {
-        blocks
-    } else {
-        (bytes - reach) / step + 1
-    }
 }
 
 /// # Safety

@@ -1,24 +1,18 @@
-//! The portable twins.
+//! The portable twins. `pack` makes a word of 64 bytes that are 0 or 1: [`bits::pack`](crate::bits::pack), or what is faster.
 
 /// Numbers that a word of bits is of.
 pub(super) const WORD: usize = u64::BITS as usize;
 
-/// A bit for each of 64 bytes that are 0 or 1.
-#[inline(always)]
-fn pack(bytes: &[u8; WORD]) -> u64 {
-    let mut word = 0;
-    for (at, eight) in bytes.as_chunks::<8>().0.iter().enumerate() {
-        // Bit 0 of byte `n` is moved to bit `56 + n`, and no two meet on the way.
-        let bits = u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56;
-        word |= bits << (at * 8);
-    }
-    word
-}
-
 macro_rules! portable {
     ($name:ident, $number:ty, |$value:ident, $bounds:ident, $has_nan:ident| $is_in:expr) => {
         #[inline(always)]
-        pub(super) fn $name(values: &[$number], $bounds: [$number; 2], $has_nan: bool, out: &mut [u64]) {
+        pub(super) fn $name(
+            values: &[$number],
+            $bounds: [$number; 2],
+            $has_nan: bool,
+            out: &mut [u64],
+            pack: impl Fn(&[u8; WORD]) -> u64,
+        ) {
             let (words, rest) = values.as_chunks::<WORD>();
             let word_of = |values: &[$number; WORD]| {
                 let mut bytes = [0; WORD];

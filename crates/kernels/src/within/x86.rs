@@ -1,17 +1,18 @@
 //! The portable forms, compiled with wider vectors: intrinsics would not improve on them.
 
 use super::generic;
+use crate::bits;
 
 macro_rules! x86 {
     ($name:ident, $number:ty, $avx2:ident, $avx512:ident) => {
         #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq")]
         pub(super) fn $avx512(values: &[$number], bounds: [$number; 2], has_nan: bool, out: &mut [u64]) {
-            generic::$name(values, bounds, has_nan, out);
+            generic::$name(values, bounds, has_nan, out, bits::pack);
         }
 
         #[target_feature(enable = "avx2")]
         pub(super) fn $avx2(values: &[$number], bounds: [$number; 2], has_nan: bool, out: &mut [u64]) {
-            generic::$name(values, bounds, has_nan, out);
+            generic::$name(values, bounds, has_nan, out, bits::pack);
         }
     };
 }

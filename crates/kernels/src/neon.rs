@@ -1,0 +1,35 @@
+//! What the kernels' NEON forms have in common.
+
+use core::arch::aarch64::*;
+
+/// Bit `n % 8` of byte `n`.
+const BITS: [u8; 16] = [1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128];
+
+/// A bit for each byte, from the first vector's first on: set where the byte has all its bits, as comparisons give them, clear where
+/// it has none. (Three additions of neighbours, as AArch64 has no movemask: Lemire, "ARM and Intel have different performance
+/// characteristics", 2017.)
+#[inline]
+#[target_feature(enable = "neon")]
+pub(crate) fn mask(bytes: [uint8x16_t; 4]) -> u64 {
+    // SAFETY: `BITS` is 16 bytes.
+    let bits = unsafe { vld1q_u8(BITS.as_ptr()) };
+    let [a, b, c, d] = bytes.map(|bytes| vandq_u8(bytes, bits));
+    let all = vpaddq_u8(vpaddq_u8(a, b), vpaddq_u8(c, d));
+    vgetq_lane_u64::<0>(vreinterpretq_u64_u8(vpaddq_u8(all, all)))
+}
+
+/// The four vectors of a block.
+#[inline]
+#[target_feature(enable = "neon")]
+pub(crate) fn load(block: &[u8; 64]) -> [uint8x16_t; 4] {
+    // SAFETY: the block is four times 16 bytes.
+    core::array::from_fn(|k| unsafe { vld1q_u8(block.as_ptr().add(16 * k)) })
+}
+
+/// As [`bits::pack`](crate::bits::pack): bit `i` is bit 0 of byte `i`, and the bytes are 0 or 1.
+#[inline]
+#[target_feature(enable = "neon")]
+pub(crate) fn pack(bytes: &[u8; 64]) -> u64 {
+    let zero = vdupq_n_u8(0);
+    mask(load(bytes).map(|bytes| vcgtq_u8(bytes, zero)))
+}
