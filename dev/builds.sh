@@ -6,7 +6,7 @@
 #
 #   features   each published crate without its default features, with each feature alone, and with all
 #   msrv       the published crates with the oldest Rust that is supported, default features
-#   aarch64    the published crates for aarch64
+#   aarch64    the published crates for aarch64; and the unit tests of the kernels there, by QEMU's user mode
 #   semver     the public interface beside that of the last release (a tag v…)
 #   miri       the unit tests of all code that is unsafe (kernels, base's buffers), under Miri
 set -euo pipefail
@@ -70,6 +70,16 @@ aarch64() {
   # Those without C, which would want a compiler for it.
   CARGO_TARGET_DIR=target/aarch64 run cargo check --quiet "${locked[@]}" --target "$target" \
     -p marquetry-base -p marquetry-kernels -p marquetry-parquet -p marquetry-scylla -p marquetry-arrow -p marquetry-io
+  local gcc=aarch64-linux-gnu-gcc qemu=qemu-aarch64
+  if [ "$(uname -m)" = aarch64 ]; then
+    return  # `make test` runs them.
+  elif ! command -v "$gcc" >/dev/null || ! command -v "$qemu" >/dev/null; then
+    lacks qemu "the kernels' tests on aarch64"
+    return
+  fi
+  CARGO_TARGET_DIR=target/aarch64 CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=$gcc \
+    CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="$qemu -L /usr/aarch64-linux-gnu" \
+    run cargo test --quiet "${locked[@]}" --target "$target" -p marquetry-kernels --lib
 }
 
 semver() {

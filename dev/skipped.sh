@@ -48,6 +48,7 @@ how() {
     fifo) echo "mkfifo; apt-get install coreutils" ;;
     msrv) echo "the oldest supported Rust; rustup toolchain install $(sed -nE 's/^rust-version = "([0-9.]+)"/\1/p' "$(dirname "$0")/../Cargo.toml") --profile minimal" ;;
     aarch64) echo "the standard library for aarch64; rustup target add aarch64-unknown-linux-gnu" ;;
+    qemu) echo "QEMU's user mode and a compiler for aarch64; apt-get install qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross" ;;
     miri) echo "Miri; rustup toolchain install nightly --profile minimal --component miri,rust-src" ;;
     mandoc) echo "mandoc; apt-get install mandoc" ;;
     compiler) echo "compilers of C11 and C++20; apt-get install gcc g++" ;;
