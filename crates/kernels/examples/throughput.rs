@@ -20,9 +20,7 @@ const CALLS_A_PASS: usize = 40;
 
 fn main() {
     let part = std::env::args().nth(1).unwrap_or_default();
-    let most = cpu::level();
-    let mut levels = vec![Level::Portable, Level::Avx2, Level::Avx512];
-    levels.retain(|&level| level <= most);
+    let levels: Vec<Level> = cpu::levels().collect();
     println!(
         "{:<44}{}",
         "ns a value",
@@ -114,7 +112,7 @@ fn unpacking(bench: &mut Bench) {
             unpack::u8_from(width, black_box(&input), 0, &mut bytes).unwrap();
         });
         bench.row(&format!("unpack::msb_u16 width {width}"), BATCH, || {
-            unpack::msb_u16(width, black_box(&input), 0, &mut out).unwrap();
+            unpack::msb_u16(width, black_box(&input), 0, black_box(&mut out)).unwrap();
         });
     }
 }
@@ -190,6 +188,22 @@ fn deltas(bench: &mut Bench) {
         });
     }
     let (d4, d8) = (vec![5u32; BATCH], vec![5u64; BATCH]);
+    for width in [0, 4, 7, 12, 20] {
+        let input = vec![0x5a; BATCH * width / 8];
+        let widths = [width as u8; 4];
+        bench.row(&format!("delta::block_i32 width {width}, 4 x 32"), BATCH, || {
+            let (mut last, mut at) = (0, 0);
+            for out in o4.chunks_mut(128) {
+                at += delta::block_i32(&widths, 32, black_box(&input[at..]), -3, &mut last, out).unwrap();
+            }
+        });
+        bench.row(&format!("delta::block_i64 width {width}, 4 x 32"), BATCH, || {
+            let (mut last, mut at) = (0, 0);
+            for out in o8.chunks_mut(128) {
+                at += delta::block_i64(&widths, 32, black_box(&input[at..]), -3, &mut last, out).unwrap();
+            }
+        });
+    }
     bench.row("delta::prefix_sum_i32", BATCH, || {
         delta::prefix_sum_i32(&mut 0, -3, black_box(&d4), &mut o4).unwrap();
     });

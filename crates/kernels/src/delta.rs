@@ -161,6 +161,14 @@ fn block_i32_with(
         unsafe { avx512::block_i32(widths, values, input, min_delta, last, out) };
         return Ok(bytes);
     }
+    #[cfg(target_arch = "x86_64")]
+    if isa.level() == crate::cpu::Level::Avx2
+        && usize::from(largest) <= crate::unpack::shuffles::WIDTH_U32_MAX
+    {
+        // SAFETY: as above.
+        unsafe { avx2::block_i32(widths, values, input, min_delta, last, out) };
+        return Ok(bytes);
+    }
     let _ = largest;
     let mut at = 0;
     for (&width, out) in widths.iter().zip(out.chunks_exact_mut(values.max(1))) {
@@ -184,6 +192,14 @@ fn block_i64_with(
     if isa.level() == crate::cpu::Level::Avx512 && largest < 64 {
         // SAFETY: the `Isa` proves the features; no width is larger; `check_block` found the room and the bits.
         unsafe { avx512::block_i64(widths, values, input, min_delta, last, out) };
+        return Ok(bytes);
+    }
+    #[cfg(target_arch = "x86_64")]
+    if isa.level() == crate::cpu::Level::Avx2
+        && usize::from(largest) <= crate::unpack::shuffles::WIDTH_U64_MAX
+    {
+        // SAFETY: as above.
+        unsafe { avx2::block_i64(widths, values, input, min_delta, last, out) };
         return Ok(bytes);
     }
     let _ = largest;

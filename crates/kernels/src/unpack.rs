@@ -5,7 +5,7 @@
 //! bit `i * w`. The deprecated BIT_PACKED levels go from the most significant bit down ("Bit-packed (Deprecated)").
 
 #[cfg(target_arch = "x86_64")]
-mod avx2;
+pub(crate) mod avx2;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx512;
 mod generic;

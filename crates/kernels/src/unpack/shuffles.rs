@@ -1,9 +1,9 @@
 //! How byte shuffles of 16 bytes (AVX2's, NEON's) unpack a group of eight values, and how far their loads may go.
 
 /// The widest value that, beginning at any bit of a byte, fits four bytes.
-const WIDTH_U32_MAX: usize = 25;
+pub(crate) const WIDTH_U32_MAX: usize = 25;
 /// The widest value that, beginning at any bit of a byte, fits eight bytes.
-const WIDTH_U64_MAX: usize = 57;
+pub(crate) const WIDTH_U64_MAX: usize = 57;
 
 /// For the two halves of a vector: which bytes of its load each lane gets, and how far the lane is shifted.
 #[repr(C, align(32))]
@@ -64,7 +64,7 @@ pub(super) static FOURS: [[Control<4, u64>; 2]; WIDTH_U64_MAX + 1] = {
 pub(super) const REACH_MAX: usize = 64;
 
 /// The `step` bytes of a group, or as many as are left, with room for its loads after them.
-pub(super) fn pad(input: &[u8], step: usize) -> [u8; REACH_MAX] {
+pub(crate) fn pad(input: &[u8], step: usize) -> [u8; REACH_MAX] {
     let mut padded = [0u8; REACH_MAX];
     let count = step.min(input.len());
     padded[..count].copy_from_slice(&input[..count]);
