@@ -226,7 +226,6 @@ impl Elements {
     /// Goes on with the elements in this range of the component.
     pub(super) fn seek(&mut self, range: Range<u64>) {
         (self.at, self.end, self.window) = (range.start, range.end, Bytes::new());
-        self.drop_blocks();
     }
 
     /// Begins to release the blocks that are held, if they are too many: a slice with each element.
@@ -281,12 +280,15 @@ impl Elements {
             Limit::StructureBytes
                 .check(self.element_bytes_max, u64_of(self.window.len()))
                 .map_err(|error| self.fault(error.at_offset(self.at)))?;
-            self.drop_blocks();
             tried = (2 * tried).max(WINDOW_BYTES);
             let range = self.at..self.at + u64_of(tried).min(left);
             match self.input.contiguous(range.clone())? {
                 Some(window) => self.window = window,
-                None => return Ok(Going::Need(self.demand(self.asked(range)))),
+                None => {
+                    // Only here, where something else is wanted than what was just given: that would be asked for again.
+                    self.drop_blocks();
+                    return Ok(Going::Need(self.demand(self.asked(range))));
+                }
             }
         }
     }
@@ -528,5 +530,60 @@ pub(super) fn name(bytes: &[u8]) -> String {
     match core::str::from_utf8(bytes) {
         Ok(name) => name.to_string(),
         Err(_) => bytes.iter().fold(String::from("0x"), |name, byte| format!("{name}{byte:02x}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads the element at each place, and says how often bytes were asked for. Nothing is asked for twice in a row.
+    fn read(elements: &mut Elements, bytes: &Bytes, places: impl Iterator<Item = usize>) -> usize {
+        let (mut asked, mut before) = (0, None);
+        for at in places {
+            elements.seek(u64_of(at)..u64_of(bytes.len()));
+            loop {
+                let read = elements.next(&mut Budget::unlimited(), |cursor| Ok(cursor.take(1)?[0]));
+                let demand = match read.unwrap() {
+                    Going::Done(element) => {
+                        assert_eq!(element, bytes[at]);
+                        break;
+                    }
+                    Going::Need(demand) => demand,
+                };
+                asked += 1;
+                for want in &demand.wants {
+                    let marquetry_base::Want::Range(object, range, _) = want else { panic!("{want:?}") };
+                    let [start, end] = [range.start, range.end].map(|at| usize_of(at).unwrap());
+                    elements.supply(*object, range, bytes.slice(start..end)).unwrap();
+                }
+                assert_ne!(before.as_ref(), Some(&demand), "asked for again at {at}");
+                before = Some(demand);
+            }
+        }
+        asked
+    }
+
+    #[test]
+    fn blocks_that_were_just_asked_for_are_not_dropped() {
+        let block = WINDOW_BYTES;
+        let blocks = usize_of(HELD_BYTES_MAX).unwrap() / block;
+        let bytes = Bytes::from(
+            (0..4 * blocks * block)
+                .map(|at| marquetry_base::cast::low_u8(u64_of(at / 7 % 251)))
+                .collect::<alloc::vec::Vec<_>>(),
+        );
+        let object = Object(3);
+        let mut elements = Elements::in_blocks(object, "Index.db", u64_of(block), &Limits::DEFAULT);
+        elements.supply_length(object, u64_of(bytes.len())).unwrap().unwrap();
+        // As many as are held, and then one that is far away, several times.
+        for _ in 0..3 {
+            assert!(read(&mut elements, &bytes, (0..blocks).map(|number| number * block)) <= blocks);
+            read(&mut elements, &bytes, [3 * blocks * block, 0, 3 * blocks * block].into_iter());
+            assert!(elements.input.held() <= HELD_BYTES_MAX + 2 * u64_of(block));
+        }
+        read(&mut elements, &bytes, (0..4 * blocks).map(|number| number * block + 100));
+        read(&mut elements, &bytes, (0..4 * blocks).rev().map(|number| number * block + 100));
+        assert!(elements.input.held() <= HELD_BYTES_MAX + 2 * u64_of(block));
     }
 }
