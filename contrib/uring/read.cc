@@ -184,18 +184,21 @@ class host {
       core::request request;
     };
     std::deque<reading> all;  // Its elements stay where they are.
+    mq::outcome answer = std::monostate{};
     for (const marquetry_want &want : machine.wants()) {
       if (want.kind == MARQUETRY_WANT_KIND_LENGTH) {
         struct stat about;
-        if (fstat(file_, &about) != 0) co_return machine.fail("the file has no length");
-        if (auto done = machine.supply_length(std::uint64_t(about.st_size)); !done) co_return std::move(done);
+        bool is_known = fstat(file_, &about) == 0;
+        auto done = is_known ? machine.supply_length(std::uint64_t(about.st_size)) : machine.fail("the file has no length");
+        if (!done && answer) answer = std::move(done);
       } else if (want.kind == MARQUETRY_WANT_KIND_NOW) {
-        auto &it = all.emplace_back(want, static_cast<std::uint8_t *>(std::malloc(want.end - want.start)), core::request{});
+        all.push_back({want, static_cast<std::uint8_t *>(std::malloc(want.end - want.start)), {}});
+        auto &it = all.back();
         if (it.bytes == nullptr) std::abort();
         on_.read(file_, it.bytes, want.end - want.start, want.start, &it.request);
       }
     }
-    mq::outcome answer = std::monostate{};
+    // All are waited for, whatever failed: the kernel writes to their memory.
     for (auto &it : all) {
       std::uint64_t at = it.want.start;
       int more = 0;

@@ -12,16 +12,24 @@ static seastar::future<> copy(std::string from, std::string to) {
   in_seastar::io_options io;
   io.piece_bytes = 1000;
   auto reader = co_await in_seastar::reader::open(co_await seastar::open_file_dma(from, seastar::open_flags::ro), io);
-  auto out = co_await seastar::open_file_dma(to, seastar::open_flags::wo | seastar::open_flags::create | seastar::open_flags::truncate);
-  auto schema = reader->schema();
-  auto writer = co_await in_seastar::writer::open(std::move(out), schema.get());
+  std::unique_ptr<in_seastar::writer> writer;
+  std::exception_ptr failed;
   long long rows = 0;
-  while (auto batch = co_await reader->next()) {
-    rows += (*batch)->length;
-    co_await writer->write(std::move(*batch));
+  try {
+    auto out = co_await seastar::open_file_dma(to, seastar::open_flags::wo | seastar::open_flags::create | seastar::open_flags::truncate);
+    auto schema = reader->schema();
+    writer = co_await in_seastar::writer::open(std::move(out), schema.get());
+    while (auto batch = co_await reader->next()) {
+      rows += (*batch)->length;
+      co_await writer->write(std::move(*batch));
+    }
+    co_await writer->close();
+  } catch (...) {
+    failed = std::current_exception();
   }
-  co_await writer->close();
+  // A writer that failed closes its file in the background.
   co_await reader->close();
+  if (failed) std::rethrow_exception(failed);
   std::cout << rows << " rows\n";
 }
 

@@ -81,7 +81,7 @@ fn a_thread_per_core_reads_by_io_uring() {
     }
 }
 
-/// The adapter for Seastar: by Seastar, where pkg-config finds it, or else by the stand-ins, which have no reactor.
+/// The adapter for Seastar: by Seastar, where pkg-config finds it, or else by the stand-ins, whose reactor is a queue.
 #[test]
 fn the_adapter_for_seastar_copies_counts_and_is_aborted() {
     let scratch = tempfile::tempdir().unwrap();
@@ -128,6 +128,25 @@ fn the_adapter_for_seastar_copies_counts_and_is_aborted() {
         assert!(!missing.status.success() && !missing.stderr.is_empty());
         let usage = Command::new(&program).args(["--table", "t"]).output().unwrap();
         assert!(!usage.status.success());
+    }
+}
+
+/// By the stand-ins, which can do what a disk does only now and then.
+#[test]
+fn the_adapter_for_seastar_closes_what_is_dropped_and_survives_what_fails() {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = small_file(scratch.path());
+    let include = format!("-I{}", contrib("seastar/include").display());
+    let stand_in = format!("-isystem{}", contrib("seastar/stand-in").display());
+    for compiler in common::cxx() {
+        let flags = [&*include, &*stand_in, "-fsanitize=address,undefined"];
+        let late = compiler.compile(&[contrib("seastar/tests/late.cc")], &flags, scratch.path());
+        let done =
+            Command::new(late).arg("--from").arg(&file).arg("--to").arg(scratch.path().join("out")).output();
+        let done = done.unwrap();
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert_eq!((&*said, &*String::from_utf8_lossy(&done.stdout)), ("", "5000 rows\n"));
+        assert!(done.status.success(), "{}", done.status);
     }
 }
 

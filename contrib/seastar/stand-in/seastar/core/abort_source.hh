@@ -41,19 +41,25 @@ class abort_source {
   template <typename F>
     requires std::is_nothrow_invocable_r_v<void, F>
   [[nodiscard]] optimized_optional<subscription> subscribe(F call) {
+    if (is_requested_) return std::nullopt;
     return subscription(&called_, called_.insert(called_.end(), std::move(call)));
   }
-  void request_abort() noexcept {
+  void request_abort() noexcept { request_abort_ex(abort_requested_exception()); }
+  /// With an exception of the caller's.
+  template <typename Exception>
+  void request_abort_ex(Exception of) noexcept {
     if (std::exchange(is_requested_, true)) return;
+    exception_ = std::make_exception_ptr(std::move(of));
     for (auto &it : called_) it();
   }
   bool abort_requested() const noexcept { return is_requested_; }
   void check() const {
-    if (is_requested_) throw abort_requested_exception();
+    if (is_requested_) std::rethrow_exception(exception_);
   }
 
  private:
   called called_;
+  std::exception_ptr exception_;
   bool is_requested_ = false;
 };
 

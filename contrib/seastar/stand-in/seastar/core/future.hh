@@ -1,12 +1,13 @@
-// A stand-in for Seastar's header of this name: see README.md. Futures are resolved when they are returned.
+// A stand-in for Seastar's header of this name: see README.md. Coroutines run on the reactor of stand-in.hh, one after the other.
 #pragma once
 #include <coroutine>
 #include <exception>
+#include <iostream>
 #include <memory>
 #include <optional>
+#include <seastar/stand-in.hh>
 #include <utility>
 #include <variant>
-#include <vector>
 
 namespace seastar {
 
@@ -16,22 +17,36 @@ class [[nodiscard]] future {
   struct state {
     std::optional<held> value;
     std::exception_ptr failed;
+    std::coroutine_handle<> waiting;
+    ~state() {
+      if (failed) stand_in::complain("Exceptional future ignored");
+    }
+    void resolved() {
+      if (waiting) stand_in::later(std::exchange(waiting, {}));
+    }
   };
   struct promise_base {
     std::shared_ptr<state> made = std::make_shared<state>();
     future get_return_object() { return future(made); }
     std::suspend_never initial_suspend() noexcept { return {}; }
     std::suspend_never final_suspend() noexcept { return {}; }
-    void unhandled_exception() { made->failed = std::current_exception(); }
+    void unhandled_exception() {
+      made->failed = std::current_exception();
+      made->resolved();
+    }
   };
   struct promise_of_value : promise_base {
     template <typename U>
     void return_value(U &&it) {
       this->made->value.emplace(std::forward<U>(it));
+      this->made->resolved();
     }
   };
   struct promise_of_nothing : promise_base {
-    void return_void() { this->made->value.emplace(); }
+    void return_void() {
+      this->made->value.emplace();
+      this->made->resolved();
+    }
   };
 
  public:
@@ -41,12 +56,14 @@ class [[nodiscard]] future {
   future(future &&) noexcept = default;
   future &operator=(future &&) noexcept = default;
   bool available() const noexcept { return state_->value.has_value() || state_->failed; }
-  bool await_ready() const noexcept { return true; }
-  void await_suspend(std::coroutine_handle<>) noexcept {}
+  bool await_ready() const noexcept { return available(); }
+  void await_suspend(std::coroutine_handle<> it) noexcept { state_->waiting = it; }
   T await_resume() { return get(); }
+  /// Of one that is available.
   T get() {
-    if (state_->failed) std::rethrow_exception(state_->failed);
-    if constexpr (!std::is_void_v<T>) return std::move(*state_->value);
+    auto taken = std::move(state_);
+    if (taken->failed) std::rethrow_exception(std::exchange(taken->failed, nullptr));
+    if constexpr (!std::is_void_v<T>) return std::move(*taken->value);
   }
 
  private:

@@ -4,8 +4,9 @@
 
 namespace seastar {
 
-inline future<file> open_file_dma(std::string_view name, open_flags flags) noexcept {
-  int number = ::open(std::string(name).c_str(), int(flags), 0644);
+inline future<file> open_file_dma(std::string name, open_flags flags) noexcept {
+  co_await stand_in::turn();
+  int number = ::open(name.c_str(), int(flags), 0644);
   if (number < 0) throw std::system_error(errno, std::generic_category());
   co_return file(number);
 }

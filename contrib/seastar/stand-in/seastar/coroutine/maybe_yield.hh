@@ -1,12 +1,18 @@
-// A stand-in for Seastar's header of this name: see README.md. There is nobody to yield to.
+// A stand-in for Seastar's header of this name: see README.md.
 #pragma once
 #include <coroutine>
+#include <seastar/core/preempt.hh>
+#include <seastar/stand-in.hh>
 
 namespace seastar::coroutine {
 
 class [[nodiscard]] maybe_yield {
+  struct awaiter : stand_in::turn {
+    bool await_ready() noexcept { return !need_preempt(); }
+  };
+
  public:
-  auto operator co_await() { return std::suspend_never(); }
+  auto operator co_await() { return awaiter(); }
 };
 
 }  // namespace seastar::coroutine
