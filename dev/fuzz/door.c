@@ -8,7 +8,8 @@
  * target of libFuzzer, whose bases are in DOOR_BASES, with spaces between them.
  *
  * What must hold: nothing crashes, no error is INTERNAL, a machine that failed answers with the same error again, all bytes that were lent are released
- * once, and of a file without changes exactly those rows come out that come out of it at once. */
+ * once, what is not taken is still there after another step, and of a file without changes exactly those values come out that come out of it at once:
+ * as events, as CQL text, and as batches, which are written to a file of their own whose events are compared. (Other tests compare those with Rust's.) */
 #include <marquetry.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -139,11 +140,80 @@ static marquetry_status step(marquetry_machine *machine, marquetry_error **error
   return marquetry_step(machine, byte() % 4 == 0 ? NULL : &budget, error);
 }
 
-/* What a machine comes to: rows, or -1 if it failed, or if the host made it fail. */
+/* What a machine comes to: rows, or -1 if it failed, or if the host made it fail; and a hash of events or of text. */
 struct outcome {
   long long rows;
   int is_spoilt;
+  uint64_t values;
 };
+
+static void mix(struct outcome *outcome, const void *data, size_t length) {
+  for (size_t i = 0; i < length; i++) outcome->values = (outcome->values ^ ((const uint8_t *)data)[i]) * 0x100000001b3;
+}
+
+static void mix_event(struct outcome *outcome, const marquetry_event *event) {
+  uint64_t about[3] = {(uint64_t)event->kind, event->field, 0};
+  switch (event->kind) {
+  case MARQUETRY_EVENT_KIND_BOOLEAN:
+  case MARQUETRY_EVENT_KIND_INT32:
+  case MARQUETRY_EVENT_KIND_INT64: about[2] = (uint64_t)event->integer; break;
+  case MARQUETRY_EVENT_KIND_FLOAT:
+  case MARQUETRY_EVENT_KIND_DOUBLE: memcpy(&about[2], &event->real, sizeof event->real); break;
+  case MARQUETRY_EVENT_KIND_BYTES: about[2] = event->length; break;
+  default: break;
+  }
+  mix(outcome, about, sizeof about);
+  if (event->kind == MARQUETRY_EVENT_KIND_BYTES) mix(outcome, event->data, event->length);
+}
+
+/* Where batches are written, if they are. */
+static struct {
+  int is_wanted, is_failed;
+  marquetry_machine *writer;
+  uint8_t *bytes;
+  size_t length;
+} sink;
+
+static void spoil_sink(marquetry_error *error) {
+  is_misuse(error, NULL, 0);
+  sink.is_failed = 1;
+}
+
+/* Steps the writer until it has room, or is done; what it makes is taken, sometimes after another step. */
+static void drain(void) {
+  while (!sink.is_failed) {
+    marquetry_error *error = NULL;
+    marquetry_bytes bytes = {0};
+    marquetry_status status = step(sink.writer, &error);
+    if (status == MARQUETRY_STATUS_ERROR) {
+      spoil_sink(error);
+    } else if (status == MARQUETRY_STATUS_APPEND) {
+      if (choices_left > 0 && byte() % 4 == 3) EXPECT(step(sink.writer, &error) == MARQUETRY_STATUS_APPEND, "what was to be appended is gone");
+      EXPECT(marquetry_take_append(sink.writer, &bytes, &error) == MARQUETRY_STATUS_OK, "nothing to append");
+      sink.bytes = realloc(sink.bytes, sink.length + bytes.length + 1);
+      EXPECT(sink.bytes != NULL, "no memory");
+      if (bytes.length > 0) memcpy(sink.bytes + sink.length, bytes.data, bytes.length);
+      sink.length += bytes.length;
+      marquetry_bytes_release(&bytes);
+    } else if (status != MARQUETRY_STATUS_YIELD) {
+      EXPECT(status == MARQUETRY_STATUS_READY || status == MARQUETRY_STATUS_DONE, "status %d of a writer", (int)status);
+      return;
+    }
+  }
+}
+
+/* Writes a batch, if batches are written. */
+static void write_batch(struct ArrowArray *array, const struct ArrowSchema *schema) {
+  marquetry_error *error = NULL;
+  marquetry_status status = MARQUETRY_STATUS_OK;
+  if (sink.is_wanted && sink.writer == NULL && !sink.is_failed) {
+    marquetry_writer_options options = {.struct_size = sizeof options, .row_group_rows = below(3) * 500, .compression = below(2) == 0 ? "none" : "zstd"};
+    if (marquetry_writer_new(schema, &options, &sink.writer, &error) != MARQUETRY_STATUS_OK) spoil_sink(error);
+  }
+  while (sink.writer != NULL && !sink.is_failed && (status = marquetry_feed(sink.writer, array, &error)) == MARQUETRY_STATUS_FULL) drain();
+  if (status == MARQUETRY_STATUS_ERROR) spoil_sink(error);
+  if (array->release != NULL) array->release(array);
+}
 
 /* Takes the product, as often as there is one. */
 static void take(marquetry_machine *machine, struct outcome *outcome, marquetry_metadata **metadata) {
@@ -157,10 +227,11 @@ static void take(marquetry_machine *machine, struct outcome *outcome, marquetry_
   if (marquetry_take_batch(machine, &array, &schema, &info, NULL) == MARQUETRY_STATUS_OK) {
     EXPECT((uint64_t)array.length == info.rows && array.n_children == schema.n_children, "a batch that is not what is said of it");
     outcome->rows += array.length;
-    array.release(&array);
+    write_batch(&array, &schema);
     schema.release(&schema);
   } else if (marquetry_take_text(machine, &bytes, NULL) == MARQUETRY_STATUS_OK) {
     for (size_t i = 0; i < bytes.length; i++) outcome->rows += bytes.data[i] == ';';
+    mix(outcome, bytes.data, bytes.length);
     marquetry_bytes_release(&bytes);
   } else if (metadata != NULL && marquetry_take_metadata(machine, metadata, NULL) == MARQUETRY_STATUS_OK) {
     outcome->rows = 0;
@@ -168,6 +239,7 @@ static void take(marquetry_machine *machine, struct outcome *outcome, marquetry_
     for (size_t i = 0; i < count; i++) {
       outcome->rows += events[i].kind == MARQUETRY_EVENT_KIND_START_RECORD;
       EXPECT(events[i].kind != MARQUETRY_EVENT_KIND_BYTES || events[i].length == 0 || events[i].data != NULL, "bytes at NULL");
+      mix_event(outcome, &events[i]);
     }
   } else {
     is_misuse(error, NULL, 0);
@@ -202,7 +274,7 @@ static void meddle(marquetry_machine *machine, const struct base *of, struct out
 
 /* Runs a machine to its end, in any manner, and frees it. */
 static struct outcome run(marquetry_machine *machine, const struct base *of, marquetry_metadata **metadata) {
-  struct outcome outcome = {0, 0};
+  struct outcome outcome = {0, 0, 0};
   for (unsigned turns = 0; turns < TURNS_MAX; turns++) {
     marquetry_error *error = NULL;
     char text[200], again[200];
@@ -211,6 +283,8 @@ static struct outcome run(marquetry_machine *machine, const struct base *of, mar
     if (status == MARQUETRY_STATUS_NEED) {
       answer(machine, of);
     } else if (status == MARQUETRY_STATUS_READY) {
+      /* What is ready may be taken late. */
+      if (choices_left > 0 && byte() % 8 == 7) EXPECT(step(machine, &error) == MARQUETRY_STATUS_READY, "what was ready is gone");
       take(machine, &outcome, metadata);
       if (metadata != NULL && *metadata != NULL) break;
     } else if (status == MARQUETRY_STATUS_ERROR) {
@@ -238,17 +312,47 @@ static struct outcome run(marquetry_machine *machine, const struct base *of, mar
   return outcome;
 }
 
+static struct outcome read_file(const struct base *of, unsigned what);
+
+/* Runs a machine whose batches are written, and reads that file at once: its events, so as many rows. */
+static struct outcome run_to_file(marquetry_machine *machine, const struct base *of) {
+  marquetry_error *error = NULL;
+  sink.is_wanted = 1;
+  struct outcome outcome = run(machine, of, NULL);
+  if (sink.writer != NULL) {
+    int is_whole = outcome.rows >= 0 && !outcome.is_spoilt;
+    if (is_whole) drain();
+    if (is_whole && !sink.is_failed && marquetry_finish(sink.writer, &error) != MARQUETRY_STATUS_OK) spoil_sink(error);
+    if (is_whole) drain();
+    EXPECT(marquetry_machine_free(sink.writer) == MARQUETRY_STATUS_OK, "a writer that cannot be freed");
+    if (is_whole && !sink.is_failed) {
+      struct base made = {.count = 1, .names = {"made"}, .bytes = {sink.bytes}, .lengths = {sink.length}};
+      const uint8_t *choices_then = choices;
+      size_t left_then = choices_left;
+      choices_left = 0;
+      struct outcome again = read_file(&made, 1);
+      choices = choices_then, choices_left = left_then;
+      EXPECT(again.rows == outcome.rows, "%lld rows were written, and %lld are in the file", outcome.rows, again.rows);
+      outcome.values = again.values;
+    }
+  }
+  if (sink.is_failed) outcome.rows = -1;
+  free(sink.bytes);
+  memset(&sink, 0, sizeof sink);
+  return outcome;
+}
+
 /* What is asked of a file. */
 static struct outcome read_file(const struct base *of, unsigned what) {
   marquetry_machine *machine = NULL;
   marquetry_metadata *metadata = NULL;
   marquetry_error *error = NULL;
-  struct outcome outcome = {-1, 0};
+  struct outcome outcome = {-1, 0, 0};
   marquetry_status status;
   if (of->count > 1) {
     marquetry_sstable_options options = {.struct_size = sizeof options, .files = of->names, .files_count = of->count};
     if (marquetry_sstable_new(&options, &machine, &error) != MARQUETRY_STATUS_OK) return is_misuse(error, NULL, 0), outcome;
-    return run(machine, of, NULL);
+    return what % 4 == 3 ? run_to_file(machine, of) : run(machine, of, NULL);
   }
   EXPECT(marquetry_footer_new(NULL, &machine, &error) == MARQUETRY_STATUS_OK, "no machine");
   outcome = run(machine, of, &metadata);
@@ -256,14 +360,14 @@ static struct outcome read_file(const struct base *of, unsigned what) {
   int is_spoilt = outcome.is_spoilt;
   marquetry_reader_options options = {.struct_size = sizeof options, .batch_rows = 1 + below(3000), .read_bytes = below(3) * 1000};
   marquetry_cql_options cql = {.struct_size = sizeof cql, .table = "ks.t", .only_rows = 1};
-  switch (what % 3) {
+  switch (what % 4) {
   case 1: status = marquetry_records_new(metadata, &options, &machine, &error); break;
   case 2: status = marquetry_cql_new(metadata, NULL, &cql, &machine, &error); break;
   default: status = marquetry_reader_new(metadata, &options, &machine, &error);
   }
   EXPECT(marquetry_metadata_free(metadata) == MARQUETRY_STATUS_OK, "metadata that cannot be freed");
   if (status != MARQUETRY_STATUS_OK) return is_misuse(error, NULL, 0), outcome.rows = -1, outcome;
-  outcome = run(machine, of, NULL);
+  outcome = what % 4 == 3 ? run_to_file(machine, of) : run(machine, of, NULL);
   outcome.is_spoilt |= is_spoilt;
   return outcome;
 }
@@ -305,8 +409,11 @@ static void run_input(const uint8_t *data, size_t size) {
   if (!is_changed && !outcome.is_spoilt) {
     choices_left = 0; /* At once, as it should be. */
     struct outcome expected = read_file(&copy, what);
-    if (planted != NULL) expected.rows++;
+    if (planted != NULL && strcmp(planted, "values") == 0) expected.values++;
+    if (planted != NULL && strcmp(planted, "rows") == 0) expected.rows++;
+    if (planted != NULL && strcmp(planted, "copies") == 0) expected.values += what % 4 == 3;
     EXPECT(outcome.rows == expected.rows, "%lld rows, not %lld", outcome.rows, expected.rows);
+    EXPECT(outcome.rows < 0 || outcome.values == expected.values, "other values than at once, of what %u", what % 4);
   }
   for (unsigned i = 0; i < copy.count; i++) free(copy.bytes[i]);
 }

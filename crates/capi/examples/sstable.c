@@ -80,10 +80,15 @@ int main(int argc, char **argv) {
   struct ArrowArray batch;
   unsigned long long rows = 0;
   int has_batch;
-  FILE *out = argc > 3 && argc < 67 ? fopen(argv[1], "wb") : NULL;
-  FILE *text = out != NULL && strcmp(argv[2], "-") != 0 ? fopen(argv[2], "rb") : NULL;
-  if (out == NULL) return fprintf(stderr, "usage: sstable OUT DEFINITION FILE...\n"), 2;
-  if (text != NULL && fread(definition, 1, sizeof definition - 1, text) > 0) options.definition = definition;
+  FILE *out, *text;
+  if (argc < 4 || argc > 66) return fprintf(stderr, "usage: sstable OUT DEFINITION FILE...\n"), 2;
+  if (strcmp(argv[2], "-") != 0) {
+    text = fopen(argv[2], "rb");
+    if (text == NULL || fread(definition, 1, sizeof definition - 1, text) == 0 || !feof(text) || fclose(text) != 0)
+      return fprintf(stderr, "%s cannot be read, is empty, or is too long for a definition\n", argv[2]), 2;
+    options.definition = definition;
+  }
+  if ((out = fopen(argv[1], "wb")) == NULL) return fprintf(stderr, "%s cannot be written\n", argv[1]), 2;
   for (int i = 3; i < argc; i++, options.files_count++) {
     const char *slash = strrchr(argv[i], '/');
     names[i - 3] = slash == NULL ? argv[i] : slash + 1;

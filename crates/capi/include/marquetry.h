@@ -1404,7 +1404,8 @@ marquetry_status marquetry_sstable_schema(struct marquetry_machine *machine,
  * Opens a file as Arrow's stream, which reads what it needs by `read_at`: when it is opened, the footer, and the rest in `get_next`. For hosts that may
  * wait. An error of the stream is the same in all later calls.
  *
- * * `read_at`, `context`: called by this function and by the stream's, until it is released.
+ * * `read_at`, `context`: called by this function and by the stream's, until it is released. It must not call that stream: such a call fails with
+ *   `EINVAL`. If it releases the stream, that is freed at the end of the call that is at work.
  * * `file_bytes`: the file's length.
  * * `options`: in, borrowed; NULL: the defaults, all rows of all columns. `keep_dictionaries` is refused, because a stream has one schema.
  * * `stream`: out, owned by the host: its `release`. One thread at a time.

@@ -1,12 +1,15 @@
 //! Handles: numbers in the shape of pointers, and the table of what they mean.
 //!
 //! From the highest bit: 1, which no address of a program has; how often the slot of the table was used; the slot's number; and 1, which no pointer that is
-//! aligned has. A slot whose handle was freed is used again last: with 64 bits, an old handle is taken for a new one only after 2³¹ times as many handles as
-//! there are free slots, which no process lives to see.
+//! aligned has. A slot whose handle was freed is used again last, and never while its thread's pool has [`FREE_LEAST`] or fewer: with 64 bits, an old handle is
+//! taken for a new one only after 2³¹ times as many handles, which no process lives to see.
+//!
+//! Free slots are in pools: each thread takes from one and gives to it, which it shares only where there are more than [`POOLS`] threads. What a pool lacks,
+//! or has too many of, it exchanges with a common one, many slots at a time. So threads do not wait for each other when handles are made and freed.
 
-use core::cell::UnsafeCell;
+use core::cell::{Cell, UnsafeCell};
 use core::ptr::{null_mut, without_provenance_mut};
-use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -60,26 +63,46 @@ struct Slot {
     number: usize,
     /// What the handle leads to: a box of the kind's type. Whoever made the slot busy has it alone.
     inner: UnsafeCell<*mut ()>,
-    /// The next free slot. Behind the table's lock.
+    /// The next free slot. Behind the lock of the pool that the slot is in.
     next: UnsafeCell<*const Slot>,
 }
 
 /// Slots of the first block; each following block has twice as many.
 const FIRST_SLOTS: usize = 1 << FIRST_BITS;
-const FIRST_BITS: usize = 6;
+const FIRST_BITS: usize = 7;
 /// As many as there are numbers of slots.
 const BLOCKS: usize = SLOT_BITS - FIRST_BITS;
 const _: () = assert!(((FIRST_SLOTS << BLOCKS) - FIRST_SLOTS) >> SLOT_BITS == 0);
 
 /// The blocks of slots, which are never freed: so a handle can be looked at whatever it is.
 static TABLE: [AtomicPtr<Slot>; BLOCKS] = [const { AtomicPtr::new(null_mut()) }; BLOCKS];
-static POOL: Mutex<Pool> = Mutex::new(Pool { first: core::ptr::null(), last: core::ptr::null(), blocks: 0 });
+/// Blocks that there are.
+static BLOCKS_MADE: AtomicUsize = AtomicUsize::new(0);
+
+/// Pools of threads: more than most machines have cores.
+const POOLS: usize = 64;
+/// A pool with as few free slots takes more before it uses them: so a slot rests while as many others are used.
+const FREE_LEAST: usize = 64;
+/// Slots that a pool takes from the common one at a time.
+const FREE_TAKEN: usize = 2 * FREE_LEAST;
+/// A pool with more gives as many as it took to the common one: a thread may free what others make.
+const FREE_MOST: usize = FREE_LEAST + 2 * FREE_TAKEN;
+// The first handle makes one block, and a pool can use it.
+const _: () = assert!(FIRST_SLOTS >= FREE_TAKEN && FREE_TAKEN > FREE_LEAST);
+
+/// Pools do not share lines of the cache.
+#[repr(align(64))]
+struct OfThreads(Mutex<Pool>);
+
+static OF_THREADS: [OfThreads; POOLS] = [const { OfThreads(Mutex::new(Pool::EMPTY)) }; POOLS];
+/// What no thread's pool has. It is locked after a thread's, never before.
+static COMMON: Mutex<Pool> = Mutex::new(Pool::EMPTY);
 
 /// Free slots, as a queue.
 struct Pool {
     first: *const Slot,
     last: *const Slot,
-    blocks: usize,
+    count: usize,
 }
 
 // SAFETY: the pointers lead to slots, which are never freed; their `next` is used behind the lock only.
@@ -88,22 +111,52 @@ unsafe impl Send for Pool {}
 /// A slot to use.
 fn take() -> Result<&'static Slot> {
     loop {
-        let blocks = {
-            let mut pool = pool();
-            match pool.take() {
-                Some(slot) => return Ok(slot),
-                None => pool.blocks,
-            }
-        };
+        let blocks = BLOCKS_MADE.load(Ordering::Acquire);
+        let mut pool = pool();
+        if pool.count <= FREE_LEAST {
+            pool.move_from(&mut common(), FREE_TAKEN);
+        }
+        if pool.count > FREE_LEAST
+            && let Some(slot) = pool.take()
+        {
+            return Ok(slot);
+        }
+        drop(pool);
         grow(blocks)?;
     }
 }
 
-fn pool() -> MutexGuard<'static, Pool> {
-    POOL.lock().unwrap_or_else(PoisonError::into_inner)
+/// Gives a slot back, to the pool of the thread that freed it.
+fn give(slot: &'static Slot) {
+    let mut pool = pool();
+    pool.give(slot);
+    if pool.count > FREE_MOST {
+        common().move_from(&mut pool, FREE_TAKEN);
+    }
 }
 
-/// Adds a block of slots to as many as there are. The pool is not locked while the allocator is asked: another thread may be faster.
+/// The pool of this thread. Each new thread has the next one.
+fn pool() -> MutexGuard<'static, Pool> {
+    thread_local! {
+        static NUMBER: Cell<usize> = const { Cell::new(usize::MAX) };
+    }
+    static THREADS: AtomicUsize = AtomicUsize::new(0);
+    let number = match NUMBER.get() {
+        usize::MAX => {
+            let number = THREADS.fetch_add(1, Ordering::Relaxed) % POOLS;
+            NUMBER.set(number);
+            number
+        }
+        number => number,
+    };
+    OF_THREADS[number].0.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn common() -> MutexGuard<'static, Pool> {
+    COMMON.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Adds a block of slots to as many as there were. No pool is locked while the allocator is asked: another thread may be faster.
 fn grow(blocks: usize) -> Result<()> {
     let place = TABLE.get(blocks).ok_or_else(|| Error::too_large("more handles than there can be"))?;
     let slots = FIRST_SLOTS << blocks;
@@ -123,18 +176,18 @@ fn grow(blocks: usize) -> Result<()> {
         // SAFETY: within the block, which nobody else has yet.
         unsafe { (*block.add(at)).number = first_of(blocks) + at };
     }
-    let mut pool = pool();
-    if pool.blocks > blocks {
-        drop(pool);
+    let mut common = common();
+    if BLOCKS_MADE.load(Ordering::Relaxed) > blocks {
+        drop(common);
         // SAFETY: from above, with this layout, and nobody else has it.
         unsafe { dealloc(block.cast(), layout) };
         return Ok(());
     }
-    pool.blocks += 1;
     place.store(block, Ordering::Release);
+    BLOCKS_MADE.store(blocks + 1, Ordering::Release);
     for at in 0..slots {
         // SAFETY: within the block, which is never freed.
-        pool.give(unsafe { &*block.add(at) });
+        common.give(unsafe { &*block.add(at) });
     }
     Ok(())
 }
@@ -145,6 +198,16 @@ fn first_of(block: usize) -> usize {
 }
 
 impl Pool {
+    const EMPTY: Pool = Pool { first: core::ptr::null(), last: core::ptr::null(), count: 0 };
+
+    /// Moves slots from another pool, as many as it has up to a number: those that rested longest.
+    fn move_from(&mut self, other: &mut Pool, count: usize) {
+        for _ in 0..count {
+            let Some(slot) = other.take() else { return };
+            self.give(slot);
+        }
+    }
+
     fn take(&mut self) -> Option<&'static Slot> {
         if self.first.is_null() {
             return None;
@@ -156,6 +219,7 @@ impl Pool {
         if self.first.is_null() {
             self.last = core::ptr::null();
         }
+        self.count -= 1;
         Some(slot)
     }
 
@@ -170,6 +234,7 @@ impl Pool {
             unsafe { *(*self.last).next.get() = address };
         }
         self.last = address;
+        self.count += 1;
     }
 }
 
@@ -321,7 +386,7 @@ pub(crate) fn free<K: Kind>(handle: *mut K::Handle) -> Result<()> {
         guarded(|| drop(unsafe { Box::from_raw(inner) }))
     };
     slot.state.store(turn << TURN_SHIFT | FREE, Ordering::Release);
-    pool().give(slot);
+    give(slot);
     freed
 }
 
@@ -356,13 +421,11 @@ pub(crate) fn call_of_steps<R>(work: impl FnOnce() -> Result<R>) -> Result<R> {
     }
 }
 
-// SAFETY: `inner` is used by whoever made the slot busy, and `next` behind the table's lock.
+// SAFETY: `inner` is used by whoever made the slot busy, and `next` behind a pool's lock.
 unsafe impl Sync for Slot {}
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicUsize;
-
     use marquetry_base::ErrorKind;
 
     use super::*;
@@ -403,13 +466,67 @@ mod tests {
     #[test]
     fn a_slot_that_is_used_again_has_another_handle() {
         let mut before = std::collections::BTreeSet::new();
-        // Many times the 64 slots of the first block.
+        // Many times the slots of the first block.
         for _ in 0..64 * 200 {
             let handle = create(Fragile2).unwrap();
             assert!(before.insert(handle.addr()));
             free::<Fragile2>(handle).unwrap();
         }
         assert!(before.iter().all(|&at| free::<Fragile2>(core::ptr::without_provenance_mut(at)).is_err()));
+    }
+
+    /// A slot rests while as many others are used as a pool keeps, also where another thread frees what this one makes.
+    #[test]
+    fn a_slot_rests_before_it_is_used_again() {
+        let number = |handle: *mut FragileHandle| handle.addr() >> 1 & ((1 << SLOT_BITS) - 1);
+        let mut last = std::collections::VecDeque::new();
+        for turn in 0..5000 {
+            let handle = create(Fragile2).unwrap();
+            assert!(!last.contains(&number(handle)), "{turn}");
+            last.push_back(number(handle));
+            if last.len() == FREE_LEAST {
+                last.pop_front();
+            }
+            free::<Fragile2>(handle).unwrap();
+        }
+    }
+
+    /// Handles that one thread makes and another frees do not pile up in the other's pool: the table stays as small as what is in use.
+    #[test]
+    fn slots_return_to_those_that_need_them() {
+        let (to, from) = std::sync::mpsc::sync_channel::<usize>(16);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for handle in from {
+                    free::<Fragile2>(core::ptr::without_provenance_mut(handle)).unwrap();
+                }
+            });
+            for _ in 0..20_000 {
+                to.send(create(Fragile2).unwrap().addr()).unwrap();
+            }
+            drop(to);
+        });
+        // Each of two threads has at most `FREE_MOST`; other tests run beside this one.
+        let slots = first_of(BLOCKS_MADE.load(Ordering::Relaxed));
+        assert!(slots <= 8 * (FREE_MOST + FREE_TAKEN), "{slots} slots");
+    }
+
+    /// While another thread is in its pool, a thread makes and frees handles.
+    #[test]
+    fn threads_do_not_wait_for_each_others_pools() {
+        let (locked, is_locked) = std::sync::mpsc::channel();
+        let (done, is_done) = std::sync::mpsc::channel::<()>();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                let held = pool();
+                locked.send(()).unwrap();
+                is_done.recv().unwrap();
+                drop(held);
+            });
+            is_locked.recv().unwrap();
+            free::<Fragile2>(create(Fragile2).unwrap()).unwrap();
+            done.send(()).unwrap();
+        });
     }
 
     struct Fragile2;

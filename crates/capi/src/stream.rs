@@ -1,6 +1,8 @@
 //! Arrow's C stream, for hosts that may wait.
 
+use core::cell::UnsafeCell;
 use core::ffi::{c_char, c_int, c_void};
+use core::sync::atomic::{AtomicU8, Ordering};
 use std::sync::Arc;
 
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
@@ -129,31 +131,86 @@ fn errno(error: &Error) -> i32 {
     }
 }
 
-/// The stream behind a struct of Arrow's; `None` if that was released.
+/// What a struct of Arrow's leads to: a stream, and whether a call of it is at work, which `read_at` may call again.
+struct Held {
+    phase: AtomicU8,
+    stream: UnsafeCell<Stream>,
+}
+
+/// Nobody is in a call.
+const IDLE: u8 = 0;
+/// A call is at work.
+const BUSY: u8 = 1;
+/// A call is at work during which the stream was released: it frees the stream at its end.
+const RELEASED: u8 = 2;
+
+/// A call of a stream, which has it alone.
+struct Use {
+    held: *mut Held,
+}
+
+impl Use {
+    /// `None` if the stream was released, or another call of it is at work.
+    ///
+    /// # Safety
+    ///
+    /// The host promises a stream that [`marquetry_stream_new`] has made, or that was released.
+    unsafe fn begin(stream: *mut CStream) -> Option<Use> {
+        // SAFETY: the caller's promise. While it is not released, its data is the box that was made for it.
+        let held = unsafe {
+            let stream = stream.as_ref()?;
+            stream.release?;
+            stream.private_data.cast::<Held>()
+        };
+        // SAFETY: as above; of what is shared only the phase is looked at.
+        let phase = unsafe { &held.as_ref()?.phase };
+        phase.compare_exchange(IDLE, BUSY, Ordering::Acquire, Ordering::Relaxed).ok()?;
+        Some(Use { held })
+    }
+
+    fn stream(&mut self) -> &mut Stream {
+        // SAFETY: the box is freed at the end of this use at the earliest, and nobody else has the stream while the phase is not idle.
+        unsafe { &mut *(*self.held).stream.get() }
+    }
+}
+
+impl Drop for Use {
+    fn drop(&mut self) {
+        // SAFETY: as in `stream`.
+        let phase = unsafe { &(*self.held).phase };
+        if phase.compare_exchange(BUSY, IDLE, Ordering::Release, Ordering::Acquire).is_err() {
+            // SAFETY: it was released during this call, which is over: nobody else has the box.
+            unsafe { drop_held(self.held) };
+        }
+    }
+}
+
+/// Frees a stream. After a bug, what it left is left alone.
 ///
 /// # Safety
 ///
-/// The host promises a stream that [`marquetry_stream_new`] has made, or that was released, and that one thread uses at a time.
-unsafe fn stream_of<'a>(stream: *mut CStream) -> Option<&'a mut Stream> {
-    // SAFETY: the caller's promise. While it is not released, its data is the box that was made for it.
+/// A box that [`marquetry_stream_new`] has made, which nobody uses any more.
+unsafe fn drop_held(held: *mut Held) {
+    // SAFETY: the caller's promise.
     unsafe {
-        let stream = stream.as_ref()?;
-        stream.release?;
-        stream.private_data.cast::<Stream>().as_mut()
+        if !(*(*held).stream.get()).is_poisoned {
+            let _ = guarded(|| drop(Box::from_raw(held)));
+        }
     }
 }
 
 extern "C" fn get_schema(stream: *mut CStream, out: *mut FFI_ArrowSchema) -> c_int {
     // SAFETY: the host's promise, as Arrow's specification has it.
-    let Some(stream) = (unsafe { stream_of(stream) }) else { return EINVAL };
+    let Some(mut begun) = (unsafe { Use::begin(stream) }) else { return EINVAL };
+    let stream = begun.stream();
     let schema = Arc::clone(stream.reader.schema());
     stream.answer(move |_| reserve::section(|| arguments::put(out, reserve::kept(exported(&schema)?)?)))
 }
 
 extern "C" fn get_next(stream: *mut CStream, out: *mut FFI_ArrowArray) -> c_int {
     // SAFETY: the host's promise, as Arrow's specification has it.
-    let Some(stream) = (unsafe { stream_of(stream) }) else { return EINVAL };
-    stream.answer(|stream| {
+    let Some(mut begun) = (unsafe { Use::begin(stream) }) else { return EINVAL };
+    begun.stream().answer(|stream| {
         let array = match stream.read()? {
             // What was released already says that nothing more comes.
             None => FFI_ArrowArray::empty(),
@@ -164,23 +221,35 @@ extern "C" fn get_next(stream: *mut CStream, out: *mut FFI_ArrowArray) -> c_int 
 }
 
 extern "C" fn get_last_error(stream: *mut CStream) -> *const c_char {
+    const IN_USE: &core::ffi::CStr =
+        c"a stream that is in use: by another thread, or by the call that read_at is called from";
     // SAFETY: the host's promise, as Arrow's specification has it.
-    let stream = unsafe { stream_of(stream) };
-    stream.and_then(|stream| stream.failed.as_ref()).map_or(core::ptr::null(), |(_, text)| text.lent().data)
+    let is_released = unsafe { stream.as_ref() }.is_none_or(|stream| stream.release.is_none());
+    // SAFETY: as above.
+    match unsafe { Use::begin(stream) } {
+        None if is_released => core::ptr::null(),
+        None => IN_USE.as_ptr(),
+        // The text stays where it is until the stream is released.
+        Some(mut begun) => {
+            begun.stream().failed.as_ref().map_or(core::ptr::null(), |(_, text)| text.lent().data)
+        }
+    }
 }
 
 extern "C" fn release(stream: *mut CStream) {
     // SAFETY: the host's promise: a stream that was made here and is released once, because its `release` is NULL afterwards.
-    unsafe {
+    let held = unsafe {
         let Some(released) = stream.as_mut() else { return };
         if released.release.take().is_none() {
             return;
         }
-        let data = core::mem::replace(&mut released.private_data, core::ptr::null_mut()).cast::<Stream>();
-        // After a bug, what it left is left alone.
-        if !data.is_null() && !(*data).is_poisoned {
-            let _ = guarded(|| drop(Box::from_raw(data)));
-        }
+        core::mem::replace(&mut released.private_data, core::ptr::null_mut()).cast::<Held>()
+    };
+    // SAFETY: the box is there until it is freed, here or at the end of the call that is at work.
+    let Some(phase) = (unsafe { held.as_ref() }).map(|held| &held.phase) else { return };
+    if phase.swap(RELEASED, Ordering::AcqRel) == IDLE {
+        // SAFETY: nobody is in a call, and no other can begin: the struct leads nowhere.
+        unsafe { drop_held(held) };
     }
 }
 
@@ -208,7 +277,8 @@ impl Stream {
 /// Opens a file as Arrow's stream, which reads what it needs by `read_at`: when it is opened, the footer, and the rest in `get_next`. For hosts that may
 /// wait. An error of the stream is the same in all later calls.
 ///
-/// * `read_at`, `context`: called by this function and by the stream's, until it is released.
+/// * `read_at`, `context`: called by this function and by the stream's, until it is released. It must not call that stream: such a call fails with
+///   `EINVAL`. If it releases the stream, that is freed at the end of the call that is at work.
 /// * `file_bytes`: the file's length.
 /// * `options`: in, borrowed; NULL: the defaults, all rows of all columns. `keep_dictionaries` is refused, because a stream has one schema.
 /// * `stream`: out, owned by the host: its `release`. One thread at a time.
@@ -235,7 +305,8 @@ pub extern "C" fn marquetry_stream_new(
             return Err(Error::option("keep_dictionaries", "a stream has one schema"));
         }
         let reader = reserve::section(|| BatchesMachine::new(&metadata, wanted))?;
-        let opened = boxed(Stream { source, reader, failed: None, is_poisoned: false })?;
+        let opened = Stream { source, reader, failed: None, is_poisoned: false };
+        let opened = boxed(Held { phase: AtomicU8::new(IDLE), stream: UnsafeCell::new(opened) })?;
         let opened = Box::into_raw(reserve::kept(opened)?);
         let made = CStream {
             get_schema: Some(get_schema),

@@ -262,6 +262,80 @@ fn a_streams_error_stays() {
     assert_eq!(opened.next().unwrap().unwrap_err().to_string(), first);
 }
 
+/// What a `read_at` that calls its own stream has.
+struct Again {
+    file: Vec<u8>,
+    stream: *mut arrow_array::ffi_stream::FFI_ArrowArrayStream,
+    /// What `get_next` and `get_last_error` answered.
+    answers: Vec<(i32, String)>,
+    releases: bool,
+}
+
+extern "C" fn read_at_again(context: *mut c_void, offset: u64, data: *mut u8, length: usize) -> i32 {
+    // SAFETY: the test's own.
+    unsafe {
+        let again = &mut *context.cast::<Again>();
+        if let Some(stream) = again.stream.as_mut() {
+            let mut array = arrow_array::ffi::FFI_ArrowArray::empty();
+            let answer = stream.get_next.unwrap()(stream, &raw mut array);
+            let text = std::ffi::CStr::from_ptr(stream.get_last_error.unwrap()(stream));
+            again.answers.push((answer, text.to_string_lossy().into_owned()));
+            if again.releases {
+                stream.release.unwrap()(stream);
+                again.stream = std::ptr::null_mut();
+            }
+        }
+        read_at((&raw mut again.file).cast(), offset, data, length)
+    }
+}
+
+/// A call from `read_at` is an error of that call alone; a stream that is released there is freed when the call that reads is over.
+#[test]
+fn a_stream_is_not_called_from_its_read_at() {
+    const EINVAL: i32 = 22;
+    for releases in [false, true] {
+        let file = write(&[table(20_000)], null()).unwrap();
+        let length = file.len() as u64;
+        let stream = std::ptr::null_mut();
+        let mut again = Again { file, stream, answers: Vec::new(), releases };
+        let mut made = arrow_array::ffi_stream::FFI_ArrowArrayStream::empty();
+        let context: *mut Again = &raw mut again;
+        let at: *mut arrow_array::ffi_stream::FFI_ArrowArrayStream = &raw mut made;
+        call(|error| {
+            stream::marquetry_stream_new(
+                Some(read_at_again),
+                context.cast(),
+                length,
+                null(),
+                at.cast(),
+                error,
+            )
+        })
+        .unwrap();
+        // SAFETY: the test's own, as Arrow's specification has it.
+        unsafe {
+            (*context).stream = at;
+            let mut array = arrow_array::ffi::FFI_ArrowArray::empty();
+            let next = (*at).get_next.unwrap();
+            assert_eq!(next(at, &raw mut array), 0);
+            assert!(!array.is_released());
+            let answers = &(*context).answers;
+            assert!(!answers.is_empty());
+            for (answer, text) in answers {
+                assert_eq!(*answer, EINVAL);
+                assert!(text.starts_with("a stream that is in use"), "{text}");
+            }
+            assert_eq!((*at).release.is_none(), releases);
+            if !releases {
+                // Afterwards it goes on.
+                (*context).stream = std::ptr::null_mut();
+                assert_eq!(next(at, &raw mut array), 0);
+                assert!((*at).get_last_error.unwrap()(at).is_null());
+            }
+        }
+    }
+}
+
 /// A file as the Rust reader and Arrow's hand-over have it.
 fn read_in_rust(file: &[u8]) -> marquetry_base::Result<Vec<RecordBatch>> {
     use marquetry_base::{Bytes, Limits, Object};

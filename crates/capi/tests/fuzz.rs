@@ -95,12 +95,8 @@ fn run_seed(program: &Path, bases: &[String], seed: u32, runs: u32) {
     assert_eq!(String::from_utf8_lossy(&done.stdout), format!("{runs} inputs\n"));
 }
 
-fn replay(program: &Path, bases: &[String], canary: bool) -> Output {
-    let mut command = Command::new(program);
-    if canary {
-        command.env("CANARY", "rows");
-    }
-    command.args(bases).arg("--replay").args(kept()).output().unwrap()
+fn replay(program: &Path, bases: &[String]) -> Output {
+    Command::new(program).args(bases).arg("--replay").args(kept()).output().unwrap()
 }
 
 #[test]
@@ -108,11 +104,20 @@ fn kept_inputs_and_those_of_a_seed_are_borne() {
     let scratch = tempfile::tempdir().unwrap();
     let Some(program) = target(scratch.path()) else { return };
     let mut bases = bases(scratch.path());
-    let done = replay(&program, &bases, false);
+    let done = replay(&program, &bases);
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     // A harness that checks nothing would be noticed.
-    let planted = replay(&program, &bases, true);
-    assert!(!planted.status.success() && String::from_utf8_lossy(&planted.stderr).contains(" rows, not "));
+    for (canary, said) in [
+        ("rows", " rows, not "),
+        ("values", "other values than at once"),
+        ("copies", "other values than at once, of what 3"),
+    ] {
+        let mut command = Command::new(&program);
+        let planted =
+            command.args(&bases).args(["--seed", "1", "800"]).env("CANARY", canary).output().unwrap();
+        assert!(!planted.status.success(), "{canary}");
+        assert!(String::from_utf8_lossy(&planted.stderr).contains(said), "{canary}");
+    }
     bases.extend(sstables());
     run_seed(&program, &bases, 1, 800);
 }

@@ -176,6 +176,18 @@ fn c_copies_sstables_to_parquet() {
             assert_eq!(copy(&definition), format!("{rows} rows\n"));
             assert!(std::fs::read(&out).unwrap() == host::write(&batches, null()).unwrap());
         }
+        // A definition that is not there, has nothing, or is not complete is not taken for none.
+        let (empty, long) = (scratch.path().join("empty.cql"), scratch.path().join("long.cql"));
+        std::fs::write(&empty, "").unwrap();
+        std::fs::write(&long, " ".repeat(1 << 16)).unwrap();
+        for definition in [&scratch.path().join("shema.cql"), &empty, &long] {
+            let mut copy = std::process::Command::new(&program);
+            let done =
+                copy.arg(scratch.path().join("out")).arg(definition).args(&fixtures[0]).output().unwrap();
+            let said = String::from_utf8_lossy(&done.stderr);
+            assert_eq!(done.status.code(), Some(2), "{said}");
+            assert!(said.contains("cannot be read, is empty, or is too long"), "{said}");
+        }
     }
 }
 
