@@ -107,8 +107,8 @@ bench-wide: ## ten of very many columns, against the peers: opening and reading 
 bench-disk: ## the same rows in SSTables and in Parquet: sizes
 	dev/bench/run.sh --only-disk
 
-bench-door: ## what the C interface costs beside Rust, in instructions: FILE="a.parquet b.parquet"
-	@dev/setup.sh rust-dev c++
+bench-door: ## what the C interface costs beside Rust, in instructions; FILE="a.parquet b.parquet": of these files
+	@dev/setup.sh rust-dev c++ peers
 	dev/bench/door.sh $(FILE)
 
 bench-sstable: ## reading SSTables, against cqlite and sstabledump
