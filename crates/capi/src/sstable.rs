@@ -60,8 +60,12 @@ impl Sstable {
             if wanted.definitions.is_none() {
                 return Err(option("table", "a table's name without definitions".to_string()));
             }
-            let parsed = TableName::parse(name);
-            wanted.table = Some(parsed.map_err(|error| option("table", error.to_string()))?);
+            let parsed = TableName::parse(name).map_err(|error| option("table", error.to_string()))?;
+            if let Some((one, other)) = wanted.definitions.as_ref().and_then(|made| two_of(made, &parsed)) {
+                let what = format!("{parsed} may be {one} or {other}: name its keyspace, too");
+                return Err(option("table", what));
+            }
+            wanted.table = Some(parsed);
         }
         let codecs = Arc::new(StandardCodecs::new(wanted.limits));
         let reader = SstableReader::new(&files, codecs, wanted)?;
@@ -114,6 +118,14 @@ impl Sstable {
     pub(crate) fn release(&mut self, budget: &mut Budget<'_>) -> bool {
         release_all(&mut [&mut self.used, &mut self.converting, &mut self.reader], budget)
     }
+}
+
+/// Two tables, or views, of different keyspaces that a name without a keyspace may be of.
+fn two_of<'a>(made: &'a Definitions, name: &TableName) -> Option<(&'a TableName, &'a TableName)> {
+    let all = made.tables.iter().map(|it| &it.table).chain(made.views.iter().map(|it| &it.view));
+    let mut all = all.filter(|it| name.keyspace.is_none() && it.table == name.table);
+    let first = all.next()?;
+    all.find(|other| other.keyspace != first.keyspace).map(|other| (first, other))
 }
 
 /// Makes a machine that reads one SSTable, of Cassandra or ScyllaDB, from start to end. Its products are batches: `marquetry_take_batch`, of which

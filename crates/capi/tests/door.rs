@@ -262,10 +262,20 @@ fn a_streams_error_stays() {
     assert_eq!(opened.next().unwrap().unwrap_err().to_string(), first);
 }
 
+/// `struct ArrowArrayStream`, as C has it.
+#[repr(C)]
+struct ArrayStream {
+    get_schema: *const c_void,
+    get_next: Option<extern "C" fn(*mut ArrayStream, *mut arrow_array::ffi::FFI_ArrowArray) -> i32>,
+    get_last_error: Option<extern "C" fn(*mut ArrayStream) -> *const core::ffi::c_char>,
+    release: Option<extern "C" fn(*mut ArrayStream)>,
+    private_data: *mut c_void,
+}
+
 /// What a `read_at` that calls its own stream has.
 struct Again {
     file: Vec<u8>,
-    stream: *mut arrow_array::ffi_stream::FFI_ArrowArrayStream,
+    stream: *mut ArrayStream,
     /// What `get_next` and `get_last_error` answered.
     answers: Vec<(i32, String)>,
     releases: bool,
@@ -282,7 +292,7 @@ extern "C" fn read_at_again(context: *mut c_void, offset: u64, data: *mut u8, le
             again.answers.push((answer, text.to_string_lossy().into_owned()));
             if again.releases {
                 stream.release.unwrap()(stream);
-                again.stream = std::ptr::null_mut();
+                again.stream = null_mut();
             }
         }
         read_at((&raw mut again.file).cast(), offset, data, length)
@@ -296,11 +306,16 @@ fn a_stream_is_not_called_from_its_read_at() {
     for releases in [false, true] {
         let file = write(&[table(20_000)], null()).unwrap();
         let length = file.len() as u64;
-        let stream = std::ptr::null_mut();
-        let mut again = Again { file, stream, answers: Vec::new(), releases };
-        let mut made = arrow_array::ffi_stream::FFI_ArrowArrayStream::empty();
+        let mut again = Again { file, stream: null_mut(), answers: Vec::new(), releases };
+        let mut made = ArrayStream {
+            get_schema: null(),
+            get_next: None,
+            get_last_error: None,
+            release: None,
+            private_data: null_mut(),
+        };
         let context: *mut Again = &raw mut again;
-        let at: *mut arrow_array::ffi_stream::FFI_ArrowArrayStream = &raw mut made;
+        let at: *mut ArrayStream = &raw mut made;
         call(|error| {
             stream::marquetry_stream_new(
                 Some(read_at_again),
@@ -328,9 +343,10 @@ fn a_stream_is_not_called_from_its_read_at() {
             assert_eq!((*at).release.is_none(), releases);
             if !releases {
                 // Afterwards it goes on.
-                (*context).stream = std::ptr::null_mut();
+                (*context).stream = null_mut();
                 assert_eq!(next(at, &raw mut array), 0);
                 assert!((*at).get_last_error.unwrap()(at).is_null());
+                (*at).release.unwrap()(at);
             }
         }
     }

@@ -76,15 +76,25 @@ fn machine(
     files: &[PathBuf],
     definition: Option<&str>,
 ) -> Result<*mut marquetry_machine, (marquetry_error_kind, String)> {
+    machine_of(files, definition, None)
+}
+
+/// The same, for the table of a name.
+fn machine_of(
+    files: &[PathBuf],
+    definition: Option<&str>,
+    table: Option<&str>,
+) -> Result<*mut marquetry_machine, (marquetry_error_kind, String)> {
     let c_text = |text: &str| std::ffi::CString::new(text).unwrap();
     let names: Vec<_> = files.iter().map(|file| c_text(name_of(file))).collect();
     let pointers: Vec<_> = names.iter().map(|name| name.as_ptr()).collect();
-    let definition = definition.map(c_text);
+    let (definition, table) = (definition.map(c_text), table.map(c_text));
     let options = marquetry_sstable_options {
         struct_size: size_of::<marquetry_sstable_options>(),
         files: pointers.as_ptr(),
         files_count: pointers.len(),
         definition: definition.as_ref().map_or(null(), |text| text.as_ptr()),
+        table: table.as_ref().map_or(null(), |text| text.as_ptr()),
         ..defaults()
     };
     let mut machine = null_mut();
@@ -129,6 +139,13 @@ fn misuses_are_errors() {
     refused(&files[..1], None, "cannot be read");
     refused(&["schema.cql".into()], None, "not the name of an SSTable's file");
     refused(files, Some("CREATE TABLE t (id"), "definition: line 1: ");
+    // A name without a keyspace, of two tables.
+    let two = Some("CREATE TABLE ks.t (id int PRIMARY KEY); CREATE TABLE other.t (id int PRIMARY KEY)");
+    let (kind, text) = machine_of(files, two, Some("t")).unwrap_err();
+    assert_eq!(kind, marquetry_error_kind::Misuse);
+    assert!(text.contains("table: t may be ks.t or other.t: name its keyspace, too"), "{text}");
+    let named = machine_of(files, two, Some("other.t")).unwrap();
+    assert_eq!(marquetry_machine_free(named), marquetry_status::Ok);
     let mut made = null_mut();
     call(|error| marquetry_sstable_new(null(), &mut made, error)).unwrap_err();
     let machine = machine(files, None).unwrap();
