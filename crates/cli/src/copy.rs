@@ -160,6 +160,7 @@ impl Copy {
                 "standard output is a terminal, and Parquet is not text: redirect it or give a file",
             ));
         }
+        self.expect_mapping(&target, &from)?;
         self.rows = self.rows.going_to(&target);
         self.rows.table.map = self.cluster.renames()?;
         let copying = Copying {
@@ -196,6 +197,24 @@ impl Copy {
 }
 
 impl Copy {
+    /// Fails for SSTables that would lose write times and deletions on their way into other SSTables, unless that is asked for.
+    fn expect_mapping(&self, target: &Target, from: &[PathBuf]) -> Outcome {
+        let is_of_sstables = |path: &PathBuf| Address::parse(path).sstables().is_some();
+        if !target.takes(OptionGroup::SstableOutput)
+            || self.rows.table.sstables.is_mapping_given()
+            || !from.iter().any(is_of_sstables)
+        {
+            return Ok(());
+        }
+        match self.rows.given().map(|(name, _)| name).chain(self.rows.table.changing()).next() {
+            Some(option) => Err(Failure::usage(format!(
+                "with {option}, rows of SSTables are not the writes that they were: write times, TTLs and deletions would be lost. Leave it out; \
+                 or say --mapping logical to write, as of now, what a SELECT returns"
+            ))),
+            None => Ok(()),
+        }
+    }
+
     /// How the destination is written.
     fn options(&self, target: &Target, from: &[PathBuf]) -> Outcome<DestinationOptions> {
         let mut options = self.file.options()?;

@@ -71,6 +71,11 @@ impl SstableArgs {
         given.into_iter().find(|given| given.0).map(|given| given.1)
     }
 
+    /// Whether the mapping is chosen, by name or by a time.
+    pub(crate) fn is_mapping_given(&self) -> bool {
+        self.mapping.is_some() || self.at.is_some()
+    }
+
     /// Whether rows are those that are alive when SSTables are opened, which are others a second later.
     pub(crate) fn are_of_now(&self) -> bool {
         self.at.is_none() && (self.is_for_rows || self.mapping == Some(Mapping::Logical))

@@ -301,6 +301,20 @@ impl TableArgs {
         })
     }
 
+    /// Options that are given, and make rows or columns others than those of the source.
+    pub(crate) fn changing(&self) -> impl Iterator<Item = &'static str> {
+        [
+            (self.columns.is_some(), "--columns"),
+            (self.columns_file.is_some(), "--columns-file"),
+            (!self.types.is_empty(), "--types"),
+            (!self.rename.is_empty(), "--rename"),
+            (!self.map.names().is_empty(), "--map"),
+            (self.predicate.is_some(), "--where"),
+        ]
+        .into_iter()
+        .filter_map(|(is_given, name)| is_given.then_some(name))
+    }
+
     /// Whether the columns are not those of the source.
     pub(crate) fn changes_columns(&self) -> bool {
         self.columns.is_some()

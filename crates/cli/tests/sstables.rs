@@ -490,6 +490,40 @@ fn sstables_are_written() {
     assert!(!folder.root().join("none").exists());
 }
 
+/// Write times and deletions are not dropped by an option that says nothing of them.
+#[test]
+fn writes_are_not_made_rows_by_the_way() {
+    let folder = Folder::new();
+    let (source, to) = (address(table()), address(folder.path("new")));
+    for option in [
+        &["--columns", "pk,ck,v"][..],
+        &["--rename", "v=w"],
+        &["--types", "v=bigint"],
+        &["--where", "v > 5"],
+        &["--nulls", "null"],
+        &["--key", "pk, ck"],
+    ] {
+        let arguments = ["copy", &source, &to].into_iter().chain(option.iter().copied());
+        run(arguments).failed(2, &[option[0], "deletions would be lost", "--mapping logical"]);
+        assert!(!folder.root().join("new").exists());
+    }
+    run([
+        "copy",
+        &source,
+        &to,
+        "--columns",
+        "pk,ck,v",
+        "--mapping",
+        "logical",
+        "--table",
+        "ks.t",
+        "--key",
+        "pk, ck",
+    ])
+    .succeeded();
+    assert!(folder.root().join("new/schema.cql").exists());
+}
+
 #[test]
 fn options_of_sstables_are_for_them() {
     let parquet = common::data("one.parquet");

@@ -9,7 +9,7 @@ use marquetry_base::{Error, Result, cast};
 use marquetry_parquet::batch::Batch;
 use marquetry_scylla::bridge::{Cell, MappedBatch, Mapping, Nulls};
 use marquetry_scylla::cql::CqlType;
-use marquetry_tables::stamps::RowStamps;
+use marquetry_tables::stamps::{RowStamps, write_time_after};
 use marquetry_tables::{Distinct, DistinctCounter};
 use scylla::serialize::SerializationError;
 use scylla::serialize::row::{RowSerializationContext, SerializeRow};
@@ -298,12 +298,11 @@ impl Filling {
             }
         }
         Ok(match stamps.write_time_us(row)? {
-            Some(write_time_us) => write_time_us,
-            None => {
-                let after =
-                    i64::try_from(ordinal).unwrap_or(i64::MAX).saturating_mul(self.write_time_step_us);
-                self.first_write_time_us.saturating_add(after)
+            Some(write_time_us) => {
+                // A row with lists has a time of its own each time that it is sent.
+                write_time_after(write_time_us, 0, self.write_time_step_us)?
             }
+            None => write_time_after(self.first_write_time_us, ordinal, self.write_time_step_us)?,
         })
     }
 

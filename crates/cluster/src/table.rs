@@ -420,7 +420,8 @@ impl CqlTable {
 
     /// What the options have no meaning for, each by its name.
     fn check_options(&self) -> Result<()> {
-        let CqlOptions { create, mapping, .. } = &self.options;
+        let CqlOptions { create, mapping, timestamp, .. } = &self.options;
+        timestamp.clone().checked()?;
         if self.options.dry_run && self.options.state.is_some() {
             return Err(Error::option("dry_run", "nothing is loaded, so there is no state to keep"));
         }

@@ -31,16 +31,57 @@ impl FromStr for WriteTimes {
     ///
     /// # Errors
     ///
-    /// `Misuse` for the option `timestamp`, if it is nothing.
+    /// `Misuse` for the option `timestamp`, if it is nothing, or a number that is no write time.
     fn from_str(text: &str) -> Result<WriteTimes> {
-        match text.trim() {
-            "" => {
+        let text = text.trim();
+        let digits = text.strip_prefix('-').unwrap_or(text);
+        let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        match (text, text.parse()) {
+            ("", _) => {
                 Err(Error::option("timestamp", "it is now, microseconds since 1970, or the name of a column"))
             }
-            "now" => Ok(WriteTimes::Now),
-            text => Ok(text.parse().map_or_else(|_| WriteTimes::Column(text.to_owned()), WriteTimes::From)),
+            ("now", _) => Ok(WriteTimes::Now),
+            (_, Ok(micros)) => WriteTimes::From(micros).checked(),
+            _ if is_number => Err(Error::option("timestamp", NO_WRITE_TIME)),
+            _ => Ok(WriteTimes::Column(text.to_owned())),
         }
     }
+}
+
+/// What is said of a number that is no write time: the smallest means none to the servers.
+const NO_WRITE_TIME: &str =
+    "write times are microseconds since 1970, from -9223372036854775807 to 9223372036854775807";
+
+impl WriteTimes {
+    /// Itself, if servers can store it.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` for the option `timestamp`: the smallest number, which means "none" to the servers.
+    pub fn checked(self) -> Result<WriteTimes> {
+        match self {
+            WriteTimes::From(i64::MIN) => Err(Error::option("timestamp", NO_WRITE_TIME)),
+            times => Ok(times),
+        }
+    }
+}
+
+/// The write time of a row, if each is `step_us` later than the one before it.
+///
+/// # Errors
+///
+/// `Conversion` if there is none so late: rows of one key that had equal times would not win by their order.
+pub fn write_time_after(first_us: i64, ordinal: u64, step_us: i64) -> Result<i64> {
+    let after = i64::try_from(ordinal).ok().and_then(|ordinal| ordinal.checked_mul(step_us));
+    let time = after.and_then(|after| first_us.checked_add(after));
+    // All that a row may be given, if it is sent again, is before the next one's.
+    let time = time.filter(|time| time.checked_add(step_us.saturating_sub(1)).is_some());
+    time.ok_or_else(|| {
+        Error::conversion(format!(
+            "the row's write time would be later than any: the first one's is {first_us}, and each is {step_us} µs later than the one \
+             before it"
+        ))
+    })
 }
 
 impl fmt::Display for WriteTimes {
@@ -264,6 +305,7 @@ impl RowStamps {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use marquetry_base::{Detail, ErrorKind};
     use marquetry_parquet::batch::{Layout, Values};
     use marquetry_parquet::schema::{FieldDef, FieldType, LogicalType, PhysicalType};
 
@@ -273,13 +315,32 @@ mod tests {
         assert_eq!(times("now"), WriteTimes::Now);
         assert_eq!(times("1735689600000000"), WriteTimes::From(1_735_689_600_000_000));
         assert_eq!(times("updated_at"), WriteTimes::Column("updated_at".to_owned()));
-        assert!("".parse::<WriteTimes>().is_err());
+        assert_eq!(times("9223372036854775807"), WriteTimes::From(i64::MAX));
+        for wrong in ["", "-9223372036854775808", "9223372036854775808", "-99999999999999999999"] {
+            assert_eq!(
+                wrong.parse::<WriteTimes>().unwrap_err().detail(),
+                Some(Detail::Option("timestamp")),
+                "{wrong}"
+            );
+        }
+        assert!(WriteTimes::From(i64::MIN).checked().is_err());
         let ttl = |text: &str| text.parse::<Ttl>().ok();
         assert_eq!(ttl("3600"), Some(Ttl::Seconds(3600)));
         assert_eq!(ttl("expires"), Some(Ttl::Column("expires".to_owned())));
         for wrong in ["", "630720001", "99999999999999"] {
             assert_eq!(ttl(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn later_rows_are_later() {
+        assert_eq!(write_time_after(5, 3, 1), Ok(8));
+        assert_eq!(write_time_after(i64::MAX - 1, 1, 1), Ok(i64::MAX));
+        assert_eq!(write_time_after(i64::MAX - 1, 2, 1).unwrap_err().kind(), ErrorKind::Conversion);
+        assert_eq!(write_time_after(0, 2, 10), Ok(20));
+        // A row that is sent again has room for its times.
+        assert!(write_time_after(i64::MAX - 5, 0, 10).is_err());
+        assert!(write_time_after(0, u64::MAX, 1).is_err());
     }
 
     fn column(leaf: usize, values: Values, nulls: &[usize]) -> ColumnBatch {

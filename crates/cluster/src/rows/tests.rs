@@ -38,6 +38,19 @@ fn add(
     filling.add(mapping, batch, &RowStamps::default(), next, 50)
 }
 
+/// A row whose write time would be later than any is refused: it would not win over the one before it.
+#[test]
+fn write_times_end() {
+    let mapping = mapping("a");
+    let mut filling = filling(&mapping, 1 << 20);
+    filling.first_write_time_us = i64::MAX - 103;
+    let row: Row<'_> = [Some(b"1"), None, None];
+    let mut batch = batch(&mapping, &[row, row, row]);
+    let error = add(&mut filling, &mapping, &mut batch, 0).unwrap_err();
+    assert_eq!((error.in_batch, error.error.place().row), (2, Some(102)), "{:?}", error.error);
+    assert_eq!(filling.rows.iter().map(|row| row.id.write_time_us).max(), Some(i64::MAX - 1));
+}
+
 type Row<'a> = [Option<&'a [u8]>; 3];
 
 /// The rows of an object from its row 100 on.

@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use marquetry_base::{Detail, ErrorKind};
 use marquetry_parquet::format::SortingColumn;
+use marquetry_scylla::bridge::Nulls;
 use marquetry_tables::files::{Files, FilesOptions};
 use marquetry_tables::parquet::{NewParquetFile, ParquetOptions};
-use marquetry_tables::sstables::NewSstablesOptions;
-use marquetry_tables::{CopyOptions, Source, copy};
+use marquetry_tables::sstables::{Compressor, NewSstables, NewSstablesOptions, WriteCompression};
+use marquetry_tables::stamps::WriteTimes;
+use marquetry_tables::{CopyOptions, Destination, Source, copy};
 
 use crate::made::{keyed, source};
-use crate::{full, options, write};
+use crate::{contents, full, options, write};
 
 #[test]
 fn what_is_wrong_is_said_with_its_place() {
@@ -69,6 +71,14 @@ fn what_is_wrong_is_said_with_its_place() {
     made.rows.timestamp = "at".parse().unwrap();
     let error = fails("a.csv", stamped, made);
     assert_eq!((error.place().row, error.place().column.as_deref()), (Some(1), Some("at")));
+    // Of rows of one key the last one has to win, so none may be as late as the one before it.
+    let mut late = keyed("me", "k");
+    late.rows.timestamp = (i64::MAX - 1).to_string().parse().unwrap();
+    let error = fails("a.csv", "k,v\n1,a\n1,b\n1,c\n", late);
+    assert_eq!((error.kind(), error.place().row), (ErrorKind::Conversion, Some(2)), "{error}");
+    let mut least = keyed("me", "k");
+    least.rows.timestamp = WriteTimes::From(i64::MIN);
+    assert_eq!(fails("a.csv", csv, least).detail(), Some(Detail::Option("timestamp")));
     // Keys that servers do not store.
     let long = format!("k,c,v\n{},1,a\n", "x".repeat(65_536));
     let error = fails("a.csv", &long, keyed("me", "k, c"));
@@ -95,6 +105,45 @@ fn writes_in_another_order_are_said_with_their_row() {
     assert_eq!(error.kind(), ErrorKind::Conversion);
     assert!(error.place().row.is_some() && error.message().contains("order of tokens"), "{error}");
     assert!(!folder.path().join("second").exists());
+}
+
+/// Writes are of the table that they are of.
+#[test]
+fn writes_have_a_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = source(folder.path(), "a.csv", "k,v\n1,a\n");
+    let first = folder.path().join("first");
+    write(&rows, &first, keyed("me", "k"), &CopyOptions::default()).unwrap();
+    let second = folder.path().join("second");
+    let fails = |options: NewSstablesOptions| {
+        let error = write(&full(&first), &second, options, &CopyOptions::default()).unwrap_err();
+        assert!(!second.exists());
+        error.detail()
+    };
+    let mut other = NewSstablesOptions::default();
+    other.rows.table = keyed("me", "k").rows.table;
+    assert_eq!(fails(other), Some(Detail::Option("table")));
+    let mut nulls = NewSstablesOptions::default();
+    nulls.rows.mapping.nulls = Nulls::Null;
+    assert_eq!(fails(nulls), Some(Detail::Option("nulls")));
+}
+
+/// Without rows there are no SSTables, which is said.
+#[test]
+fn nothing_to_write_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = source(folder.path(), "a.csv", "k,v\n1,a\n");
+    let to = folder.path().join("t");
+    let mut how = CopyOptions::default();
+    how.limit = Some(0);
+    let mut zstd = keyed("me", "k");
+    zstd.compression = Some(WriteCompression::new(Compressor::Zstd));
+    let mut made = NewSstables::new(&to, zstd).unwrap();
+    copy(&rows, &mut made, &how, &mut |_| {}).unwrap();
+    let notes = made.notes();
+    assert!(notes.iter().any(|note| note.contains("no SSTables, and schema.cql alone")), "{notes:?}");
+    assert!(notes.iter().any(|note| note.contains("Cassandra 3.11 cannot read")), "{notes:?}");
+    assert_eq!(contents(&to).len(), 1);
 }
 
 /// What a process that was killed left is removed; what another one writes is not.

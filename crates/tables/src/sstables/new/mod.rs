@@ -133,6 +133,7 @@ impl NewSstables {
                 (Rows::Plain(Box::new(rows)), columns, Some(schema))
             }
         };
+        self.notes.extend(self.options.note().map(str::to_owned));
         // What the version cannot have of such a table is said before anything is created.
         SstableWriter::new(&columns, options.clone(), &StandardCodecs::default())?;
         let files = NewFiles::new(Hidden::create(&self.path)?, columns, options);
@@ -156,6 +157,11 @@ impl NewSstables {
                 file.sync_all()
             });
             written.map_err(|error| failed(&path, &error))?;
+        }
+        if open.files.written.files == 0 {
+            let left = if open.schema.is_some() { "schema.cql alone" } else { "nothing" };
+            self.notes
+                .push(format!("there was nothing to write: no SSTables, and {left} in the new directory"));
         }
         open.files.directory.appear(&self.path)
     }

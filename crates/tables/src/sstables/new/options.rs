@@ -4,6 +4,7 @@ use marquetry_base::{Limits, Result};
 use marquetry_scylla::bridge::MappingOptions;
 use marquetry_scylla::cql::TableName;
 use marquetry_scylla::sstable::Version;
+use marquetry_scylla::sstable::compression_info::Compressor;
 use marquetry_scylla::sstable::write::{WriteCompression, WriteOptions};
 
 use crate::stamps::{Ttl, WriteTimes};
@@ -71,6 +72,14 @@ impl NewSstablesOptions {
             limits: write.limits,
             rows: PlainRowsOptions::default(),
         }
+    }
+
+    /// What servers that the version is for cannot read of it.
+    pub(super) fn note(&self) -> Option<&'static str> {
+        let is_zstd = self.compression.is_some_and(|it| it.compressor == Compressor::Zstd);
+        (is_zstd && self.version == Version::ME).then_some(
+            "Cassandra 3.11 cannot read SSTables with Zstd: they are for ScyllaDB, and for Cassandra from 4.0 on",
+        )
     }
 
     pub(super) fn write(&self) -> Result<WriteOptions> {

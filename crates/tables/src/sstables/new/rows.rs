@@ -8,9 +8,9 @@ use marquetry_base::cast::u64_of;
 use marquetry_base::{Error, Faults, Result};
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::sort::SortOptions;
-use marquetry_scylla::bridge::Mapping;
 use marquetry_scylla::bridge::mutations::MutationMapping;
 use marquetry_scylla::bridge::writes::{RowAssembler, RowEncoder, RowRecords, RowStamp};
+use marquetry_scylla::bridge::{Mapping, MappingOptions};
 use marquetry_scylla::cql::{Definitions, TableDef, TableName, TypeDef};
 use marquetry_scylla::sstable::TableColumns;
 use marquetry_scylla::sstable::batch::Expiry;
@@ -18,7 +18,7 @@ use marquetry_scylla::sstable::batch::Expiry;
 use super::files::NewFiles;
 use super::options::PlainRowsOptions;
 use crate::sorting::Sorting;
-use crate::stamps::{Stamps, Ttl, WriteTimes};
+use crate::stamps::{Stamps, Ttl, WriteTimes, write_time_after};
 use crate::subject::named;
 use crate::{Cancel, Described, Table};
 
@@ -83,7 +83,7 @@ impl PlainRows {
         Ok(PlainRows {
             encoder,
             stamps,
-            first_write_time_us: match options.timestamp {
+            first_write_time_us: match options.timestamp.clone().checked()? {
                 WriteTimes::From(micros) => micros,
                 _ => now_us,
             },
@@ -126,10 +126,7 @@ impl PlainRows {
             let ordinal = self.rows.saturating_add(u64_of(row));
             let write_time_us = match stamps.write_time_us(row).map_err(at)? {
                 Some(write_time_us) => write_time_us,
-                None => {
-                    let later = i64::try_from(ordinal).unwrap_or(i64::MAX);
-                    self.first_write_time_us.saturating_add(later)
-                }
+                None => write_time_after(self.first_write_time_us, ordinal, 1).map_err(at)?,
             };
             let ttl_s = match stamps.ttl(row).map_err(at)? {
                 Some(ttl_s) => u32::try_from(ttl_s).unwrap_or(0),
@@ -244,8 +241,13 @@ fn defined_by(text: &str, options: &PlainRowsOptions) -> Result<Defined> {
 
 /// Fails for options that say what rows become: writes are what they are.
 pub(super) fn expect_no_options(options: &PlainRowsOptions) -> Result<()> {
-    let PlainRowsOptions { schema_cql, mapping, timestamp, ttl, .. } = options;
+    let PlainRowsOptions { table, schema_cql, mapping, timestamp, ttl, .. } = options;
+    let none = MappingOptions::default();
     let given = [
+        (table.is_some(), "table"),
+        (mapping.nulls != none.nulls, "nulls"),
+        (mapping.null_elements != none.null_elements, "null_elements"),
+        (mapping.duplicate_keys != none.duplicate_keys, "duplicate_keys"),
         (schema_cql.is_some(), "schema_cql"),
         (*timestamp != WriteTimes::Now, "timestamp"),
         (ttl.is_some(), "ttl"),
