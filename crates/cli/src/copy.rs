@@ -199,14 +199,13 @@ impl Copy {
 impl Copy {
     /// Fails for SSTables that would lose write times and deletions on their way into other SSTables, unless that is asked for.
     fn expect_mapping(&self, target: &Target, from: &[PathBuf]) -> Outcome {
-        let is_of_sstables = |path: &PathBuf| Address::parse(path).sstables().is_some();
-        if !target.takes(OptionGroup::SstableOutput)
-            || self.rows.table.sstables.is_mapping_given()
-            || !from.iter().any(is_of_sstables)
+        let are_sstables = from.iter().any(|path| Address::parse(path).sstables().is_some());
+        let is_chosen = self.rows.table.sstables.is_mapping_given();
+        let mut changing = self.rows.given().map(|(name, _)| name).chain(self.rows.table.changing());
+        match changing
+            .next()
+            .filter(|_| target.takes(OptionGroup::SstableOutput) && are_sstables && !is_chosen)
         {
-            return Ok(());
-        }
-        match self.rows.given().map(|(name, _)| name).chain(self.rows.table.changing()).next() {
             Some(option) => Err(Failure::usage(format!(
                 "with {option}, rows of SSTables are not the writes that they were: write times, TTLs and deletions would be lost. Leave it out; \
                  or say --mapping logical to write, as of now, what a SELECT returns"

@@ -317,11 +317,7 @@ impl TableArgs {
 
     /// Whether the columns are not those of the source.
     pub(crate) fn changes_columns(&self) -> bool {
-        self.columns.is_some()
-            || self.columns_file.is_some()
-            || !self.types.is_empty()
-            || !self.rename.is_empty()
-            || !self.map.names().is_empty()
+        self.changing().any(|option| option != "--where")
     }
 
     /// The names that columns get.

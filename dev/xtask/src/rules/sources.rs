@@ -12,8 +12,8 @@ pub const LINES_MAX: usize = 1000;
 /// of a connection, now of every command. New SSTables brought 120: their options. `watch` brought 300: fifteen options with their help, and its
 /// events for people and as JSON. Encryption, copies in parts, what is missing, metrics and the summary as JSON brought 370: most of them
 /// options with their help. Codecs and inboxes of `watch`, and what it says again, brought 50. What makes SSTables of rows of any kind
-/// brought 20: the file of a definition, and whose options are whose.
-pub const COMMAND_LINES_MAX: usize = 9170;
+/// brought 20: the file of a definition, and whose options are whose. Options that would drop writes of SSTables brought 36.
+pub const COMMAND_LINES_MAX: usize = 9206;
 
 /// Macros that stand for code which is not written, or was written to look at something.
 const UNFINISHED: &[&str] = &["todo!", "unimplemented!", "dbg!"];
