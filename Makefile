@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint builds semver without-corpus soak fuzz bench bench-stall bench-wide bench-disk bench-sstable bench-pq bench-cluster bench-door deny
+.PHONY: help demo test lint builds semver without-corpus soak fuzz bench bench-stall bench-wide bench-disk bench-sstable bench-pq bench-cluster bench-door deny wheel
 
 TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/marquetry/tools
 export PATH := $(HOME)/.cargo/bin:$(PATH):$(TOOLS)/bin
@@ -86,6 +86,10 @@ soak: ## the long tests, those marked #[ignore], as make test builds them; then 
 	@$(MAKE) --no-print-directory fuzz
 	@$(MAKE) --no-print-directory deny
 	@dev/skipped.sh $(MARQUETRY_SKIPPED)
+
+wheel: ## the wheel of the package for Python, for this machine's processor: in target/wheels
+	@dev/setup.sh rust python
+	target/python-venv/bin/maturin build --release $(LOCKED) -m crates/python/Cargo.toml -o target/wheels
 
 fuzz: ## the fuzz targets under libFuzzer: MINUTES=5 for each, TARGET="page codec" for some of them
 	@dev/setup.sh rust-dev c++

@@ -17,6 +17,7 @@
 #              benchmark of live clusters compares with
 #   chromium   Chromium and ChromeDriver, which the picture of a file is tested in
 #   s3         moto, a server of S3, as dev/moto.txt has it, in target/moto-venv (140 MB)
+#   python     maturin, which builds the wheel of crates/python, as dev/python.txt has it, in target/python-venv (40 MB)
 #   azure      Azurite, a server of Azure's blobs, in target/azurite (190 MB), and Node.js
 #   corpus     parquet-testing at a pinned commit, in target/corpus (16 MB)
 #   flights    the demo's file, target/demo/flights-3m.parquet
@@ -34,6 +35,7 @@ peers=target/peers-venv
 find_peers=target/find-venv
 spark=target/spark-venv
 moto=target/moto-venv
+python=target/python-venv
 cluster_peers=target/cluster-peers
 # Apache-2.0; Maven verifies the checksums.
 dsbulk_version=1.10.0
@@ -56,7 +58,7 @@ main() {
   local part
   for part in "$@"; do
     case $part in
-      rust | rust-dev | lint | c++ | peers | find-peers | spark | cassandra | cluster-peers | chromium | s3 | azure | corpus | flights | deny | semver) ;;
+      rust | rust-dev | lint | c++ | peers | find-peers | spark | cassandra | cluster-peers | chromium | s3 | python | azure | corpus | flights | deny | semver) ;;
       *) sed -n '2,/^set -e/{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}" >&2; fail "unknown part '$part'" ;;
     esac
   done
@@ -253,6 +255,12 @@ need_chromium() {
 }
 
 make_chromium() { :; }
+
+# --- the wheel of the package for Python
+
+need_python() { need_venv "$python" dev/python.txt; }
+
+make_python() { make_venv "$python" dev/python.txt 40; }
 
 # --- servers of object stores, which tests start and stop
 

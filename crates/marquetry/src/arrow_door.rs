@@ -15,6 +15,20 @@ use marquetry_tables::{Batches as PieceBatches, Cancel, Destination, Piece, Piec
 use crate::{Batches, Reader, Writer};
 
 impl Reader {
+    /// What the rows are as Arrow's record batches, without reading any: the schema of [`record_batches`](Reader::record_batches).
+    ///
+    /// # Errors
+    ///
+    /// As [`ToArrow::new`].
+    pub fn arrow_schema(&self) -> Result<SchemaRef> {
+        self.to_arrow().map(|to_arrow| Arc::clone(to_arrow.schema()))
+    }
+
+    fn to_arrow(&self) -> Result<ToArrow> {
+        let table = self.table();
+        ToArrow::of_table(&table.schema, &table.key_values, None, ArrowOptions::default())
+    }
+
     /// The rows as Arrow's record batches, without a copy where the layouts agree. Types are the writer's, if it
     /// stored an Arrow schema and no columns are left out.
     ///
@@ -31,8 +45,7 @@ impl Reader {
     ///
     /// As [`ToArrow::new`] and [`Reader::batches`].
     pub fn record_batches(&self) -> Result<RecordBatches> {
-        let table = self.table();
-        let to_arrow = ToArrow::of_table(&table.schema, &table.key_values, None, ArrowOptions::default())?;
+        let to_arrow = self.to_arrow()?;
         Ok(RecordBatches { batches: self.batches()?, to_arrow })
     }
 

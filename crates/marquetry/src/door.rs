@@ -130,7 +130,7 @@ pub fn copy(from: impl AsRef<OsStr>, to: impl AsRef<OsStr>) -> Result<Copied> {
 }
 
 /// How tables are read whose rows go there.
-fn options_for(target: &Target) -> SourceOptions {
+pub(crate) fn options_for(target: &Target) -> SourceOptions {
     let mut options = SourceOptions::default();
     options.files.destination = Some(target.address().clone());
     let mut text = TextOptions::default();

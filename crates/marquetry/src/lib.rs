@@ -58,6 +58,8 @@ mod reader;
 #[cfg(feature = "stream")]
 mod stream;
 #[cfg(feature = "tables")]
+mod words;
+#[cfg(feature = "tables")]
 mod writer;
 
 #[cfg(all(feature = "arrow", feature = "tables"))]
@@ -88,6 +90,8 @@ pub use options::{DestinationOptions, OptionGroup, OutputFormat, SourceOptions};
 pub use reader::{Batches, Reader};
 #[cfg(feature = "stream")]
 pub use stream::BatchStream;
+#[cfg(feature = "tables")]
+pub use words::CopyWords;
 #[cfg(feature = "tables")]
 pub use writer::Writer;
 

@@ -1,5 +1,6 @@
 //! Cancelling a copy.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -17,9 +18,11 @@ use marquetry_io::store::Store;
 /// std::thread::spawn(move || elsewhere.cancel()).join().unwrap();
 /// assert!(cancel.check().is_err());
 /// ```
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Cancel {
     flag: Arc<AtomicBool>,
+    /// What is asked whether it is set, too.
+    asked: Option<Arc<dyn Fn() -> bool + Send + Sync>>,
     /// What cancels this, too.
     parents: Vec<Arc<Cancel>>,
 }
@@ -32,18 +35,33 @@ impl Cancel {
 
     /// Wraps a flag that is set elsewhere, such as by a signal handler.
     pub fn of_flag(flag: Arc<AtomicBool>) -> Cancel {
-        Cancel { flag, parents: Vec::new() }
+        Cancel { flag, ..Cancel::default() }
+    }
+
+    /// Set once `asked` says so, too. It is asked whenever the work looks whether it was cancelled, on the thread that looks:
+    /// often, and so must answer at once. A host that has no other thread to set a flag can look for its signals there.
+    ///
+    /// ```
+    /// use std::time::{Duration, Instant};
+    ///
+    /// use marquetry_tables::Cancel;
+    ///
+    /// let ends = Instant::now() + Duration::from_millis(1);
+    /// let cancel = Cancel::when(move || Instant::now() >= ends);
+    /// while !cancel.is_set() {}
+    /// ```
+    pub fn when(asked: impl Fn() -> bool + Send + Sync + 'static) -> Cancel {
+        Cancel { asked: Some(Arc::new(asked)), ..Cancel::default() }
     }
 
     /// For a part of the work, which can end alone: set with this one, or by itself.
     pub(crate) fn child(&self) -> Cancel {
-        Cancel { flag: Arc::default(), parents: vec![Arc::new(self.clone())] }
+        Cancel { parents: vec![Arc::new(self.clone())], ..Cancel::default() }
     }
 
     /// Set with this one, or with another.
     pub(crate) fn or(&self, other: &Cancel) -> Cancel {
-        let parents = vec![Arc::new(self.clone()), Arc::new(other.clone())];
-        Cancel { flag: Arc::default(), parents }
+        Cancel { parents: vec![Arc::new(self.clone()), Arc::new(other.clone())], ..Cancel::default() }
     }
 
     /// A store of which what waits ends when this is set.
@@ -59,7 +77,9 @@ impl Cancel {
 
     /// Whether the work was cancelled.
     pub fn is_set(&self) -> bool {
-        self.flag.load(Ordering::Relaxed) || self.parents.iter().any(|parent| parent.is_set())
+        self.flag.load(Ordering::Relaxed)
+            || self.asked.as_ref().is_some_and(|asked| asked())
+            || self.parents.iter().any(|parent| parent.is_set())
     }
 
     /// Fails once the work was cancelled.
@@ -72,9 +92,30 @@ impl Cancel {
     }
 }
 
+impl fmt::Debug for Cancel {
+    /// Nothing is asked.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cancel")
+            .field("flag", &self.flag)
+            .field("parents", &self.parents)
+            .finish_non_exhaustive()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_asked_ends_all_parts() {
+        let ends = Arc::new(AtomicBool::new(false));
+        let asked = Arc::clone(&ends);
+        let all = Cancel::when(move || asked.load(Ordering::Relaxed));
+        let part = all.child().or(&Cancel::new());
+        assert!(!all.is_set() && part.check().is_ok());
+        ends.store(true, Ordering::Relaxed);
+        assert!(all.is_set() && part.check().is_err() && !Cancel::new().is_set());
+    }
 
     #[test]
     fn a_part_of_the_work_ends_with_all_or_alone() {

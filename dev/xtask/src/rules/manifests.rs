@@ -9,8 +9,8 @@ const NO_STD: &[&str] = &["base", "kernels", "parquet", "scylla", "text"];
 /// Crates that may bring `std` back outside tests: kernels detects the CPU's features.
 const STD_BY_FEATURE: &[&str] = &["kernels"];
 
-/// Crates whose work is `unsafe`: vector instructions; a C ABI.
-const UNSAFE: &[&str] = &["kernels", "capi"];
+/// Crates whose work is `unsafe`: vector instructions; a C ABI; Python's capsules.
+const UNSAFE: &[&str] = &["kernels", "capi", "python"];
 
 /// Crates that only deny `unsafe`, and the number of places that may allow it. base: its one audited module. bench:
 /// calls into peers that are not Rust. testing: an allocator that counts. fuzz: counters in a section of the linker's.

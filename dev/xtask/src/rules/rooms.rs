@@ -35,6 +35,7 @@ pub const WITHOUT_CIRCLES: &[&str] = &[
     "kernels",
     "marquetry",
     "parquet",
+    "python",
     "scylla",
     "tables",
     "text",

@@ -1,0 +1,172 @@
+//! The rows of a table, batch by batch: to Python, and as Arrow's C stream.
+
+use std::mem::forget;
+use std::process;
+use std::sync::{Mutex, TryLockError};
+
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::{RecordBatch as ArrowBatch, RecordBatchReader};
+use arrow_schema::{ArrowError, SchemaRef};
+use marquetry::{Error, Reader, RecordBatches, Result};
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+
+use crate::error::{misuse, raised};
+use crate::schema::{RecordBatch, Schema, schema_capsule};
+use crate::waiting::Signals;
+
+/// Rows that are read in the process that began it. A child that was forked has none of the threads that read them: there it fails, instead of waiting
+/// for them, and nothing is freed, because that waits, too.
+pub(crate) struct Rows {
+    /// `None` once it is dropped.
+    batches: Option<RecordBatches>,
+    schema: SchemaRef,
+    process: u32,
+    /// Of a stream, whose readers cannot pass on what a signal's handler raises.
+    signals: Option<Signals>,
+}
+
+impl Rows {
+    fn of(reader: &Reader) -> Result<Rows> {
+        let batches = reader.record_batches()?;
+        Ok(Rows { schema: batches.schema(), batches: Some(batches), process: process::id(), signals: None })
+    }
+
+    /// The error of a stream that a signal has ended.
+    fn interrupted(&self) -> Option<Error> {
+        let raised = self.signals.as_ref()?.take()?;
+        let text = Python::try_attach(|py| {
+            if raised.is_instance_of::<PyKeyboardInterrupt>(py) {
+                // Python meets it again as soon as the reader of the stream has come back to it.
+                let again = py.import("_thread").and_then(|module| module.call_method0("interrupt_main"));
+                again.err().into_iter().for_each(|error| error.write_unraisable(py, None));
+            }
+            raised.to_string()
+        });
+        Some(Error::cancelled().reworded(text.unwrap_or_default()))
+    }
+}
+
+impl Drop for Rows {
+    fn drop(&mut self) {
+        if self.process != process::id() {
+            forget(self.batches.take());
+        }
+    }
+}
+
+impl Iterator for Rows {
+    type Item = Result<ArrowBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let external = |error: Error| Some(Err(ArrowError::ExternalError(Box::new(error))));
+        if self.process != process::id() {
+            let why = "the rows are read by threads of the process that was forked: open the table again";
+            return external(Error::misuse(why));
+        }
+        let next = self.batches.as_mut()?.next();
+        if matches!(next, Some(Err(_)))
+            && let Some(interrupted) = self.interrupted()
+        {
+            return external(interrupted);
+        }
+        next
+    }
+}
+
+impl RecordBatchReader for Rows {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+}
+
+/// The capsule of a stream of rows, which anything that speaks Arrow's PyCapsule interface takes, once. A signal ends it if it is read by the thread
+/// that made it.
+pub(crate) fn stream_capsule<'py>(py: Python<'py>, reader: &Reader) -> PyResult<Bound<'py, PyCapsule>> {
+    let signals = Signals::of_this_thread();
+    let reader = reader.clone().cancel(signals.cancel());
+    let mut rows = py.detach(|| Rows::of(&reader)).map_err(|error| raised(py, &error))?;
+    rows.signals = Some(signals);
+    PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(rows)), c"arrow_array_stream")
+}
+
+/// The rows of a table, a record batch at a time. Also a stream of those that are left.
+#[pyclass(frozen, module = "marquetry")]
+pub(crate) struct Batches {
+    schema: SchemaRef,
+    /// `None` after the last batch, and after an error.
+    rows: Mutex<Option<Rows>>,
+    signals: Signals,
+}
+
+impl Batches {
+    pub(crate) fn of(py: Python<'_>, reader: &Reader) -> PyResult<Batches> {
+        let signals = Signals::of_this_thread();
+        let reader = reader.clone().cancel(signals.cancel());
+        let rows = py.detach(|| Rows::of(&reader)).map_err(|error| raised(py, &error))?;
+        Ok(Batches { schema: rows.schema(), rows: Mutex::new(Some(rows)), signals })
+    }
+}
+
+#[pymethods]
+impl Batches {
+    #[getter]
+    fn schema(&self) -> Schema {
+        Schema(self.schema.clone())
+    }
+
+    fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<RecordBatch>> {
+        let next = py.detach(|| {
+            let mut rows = self.rows.try_lock().map_err(|_: TryLockError<_>| ())?;
+            let next = rows.as_mut().and_then(Iterator::next).transpose();
+            if !matches!(next, Ok(Some(_))) {
+                *rows = None;
+            }
+            Ok::<_, ()>(next)
+        });
+        match next {
+            Err(()) => Err(misuse(py, "these batches are being read by another thread")),
+            Ok(Ok(batch)) => {
+                if batch.is_some() {
+                    py.check_signals()?;
+                }
+                Ok(batch.map(RecordBatch))
+            }
+            Ok(Err(error)) => Err(self.signals.take().unwrap_or_else(|| raised(py, &ours(&error)))),
+        }
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        schema_capsule(py, &self.schema)
+    }
+
+    /// The rows that are left, as a stream: then there are none here.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let _ = requested_schema;
+        let taken = self.rows.try_lock().ok().and_then(|mut rows| rows.take());
+        let mut rows =
+            taken.ok_or_else(|| misuse(py, "these batches were read already, or are being read"))?;
+        rows.signals = Some(self.signals.clone());
+        PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(rows)), c"arrow_array_stream")
+    }
+}
+
+/// An error that went through Arrow.
+pub(crate) fn ours(error: &ArrowError) -> Error {
+    if let ArrowError::ExternalError(inner) = error
+        && let Some(ours) = inner.downcast_ref::<Error>()
+    {
+        return ours.clone();
+    }
+    Error::internal(error.to_string())
+}

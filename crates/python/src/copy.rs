@@ -1,0 +1,136 @@
+//! Rows copied from anywhere to anywhere.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use marquetry::tables::Copied as Counts;
+use marquetry::{CopyWords, Reader};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyString};
+
+use crate::error::{misuse, raised};
+use crate::incoming::reader_of;
+use crate::table::Addresses;
+use crate::waiting::wait;
+
+/// What was copied: so far, or in all.
+#[pyclass(frozen, get_all, module = "marquetry")]
+pub(crate) struct Copied {
+    rows: u64,
+    rows_total: Option<u64>,
+    bytes_read: u64,
+    bytes_total: Option<u64>,
+    rows_written: u64,
+    bytes_written: u64,
+    files: u64,
+    row_groups: u64,
+    rows_verified: u64,
+}
+
+impl Copied {
+    fn of(counts: &Counts) -> Copied {
+        Copied {
+            rows: counts.rows,
+            rows_total: counts.rows_total,
+            bytes_read: counts.bytes_read,
+            bytes_total: counts.bytes_total,
+            rows_written: counts.written.rows,
+            bytes_written: counts.written.bytes,
+            files: counts.written.files,
+            row_groups: counts.written.row_groups,
+            rows_verified: counts.verified,
+        }
+    }
+}
+
+#[pymethods]
+impl Copied {
+    fn __repr__(&self) -> String {
+        let Copied { rows, rows_written, bytes_written, .. } = self;
+        format!("<marquetry.Copied: {rows} rows, {rows_written} written in {bytes_written} bytes>")
+    }
+}
+
+/// Copies. `source` is one address or several, or an object with rows; `progress` is called with what was copied, and `stop` now and then: what
+/// either raises ends the copy.
+#[pyfunction]
+pub(crate) fn copy(
+    py: Python<'_>,
+    source: &Bound<'_, PyAny>,
+    to: PathBuf,
+    options: &Bound<'_, PyDict>,
+    progress: Option<Bound<'_, PyAny>>,
+    stop: Option<Bound<'_, PyAny>>,
+) -> PyResult<Copied> {
+    let words = words(options)?;
+    let from = Given::of(source)?;
+    let cancel = words.cancel.clone();
+    let so_far = Arc::new(Mutex::new(None));
+    let passed = Arc::clone(&so_far);
+    let work = move || {
+        let reader = match from {
+            Given::Reader(reader) => reader,
+            Given::Addresses(addresses) => words.open(addresses.all(), Some(&to))?,
+        };
+        words.copy(&reader, &to, &mut |copied| {
+            *passed.lock().unwrap_or_else(PoisonError::into_inner) = Some(*copied);
+        })
+    };
+    let copied = wait(py, &cancel, work, |_| {
+        if let Some(stop) = &stop {
+            stop.call0()?;
+        }
+        let news = so_far.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let (Some(progress), Some(counts)) = (&progress, news) {
+            progress.call1((Copied::of(&counts),))?;
+        }
+        Ok(())
+    })?;
+    if let Some(progress) = &progress {
+        progress.call1((Copied::of(&copied),))?;
+    }
+    Ok(Copied::of(&copied))
+}
+
+/// Where rows come from.
+pub(crate) enum Given {
+    Reader(Reader),
+    Addresses(Addresses),
+}
+
+impl Given {
+    pub(crate) fn of(source: &Bound<'_, PyAny>) -> PyResult<Given> {
+        // A data frame is also a sequence of text: its columns' names.
+        if source.hasattr("__arrow_c_stream__")? || source.hasattr("__arrow_c_array__")? {
+            return reader_of(source).map(Given::Reader);
+        }
+        Ok(Given::Addresses(source.extract()?))
+    }
+}
+
+/// Options as words: text as it is, true and false, numbers, and lists with commas between their items. `None` is an option that is not given.
+pub(crate) fn words(options: &Bound<'_, PyDict>) -> PyResult<CopyWords> {
+    let py = options.py();
+    let mut words = CopyWords::default();
+    for (name, value) in options {
+        if value.is_none() {
+            continue;
+        }
+        let (name, text) = (name.extract::<String>()?, text_of(&value)?);
+        words.set(&name, &text).map_err(|error| raised(py, &error))?;
+    }
+    Ok(words)
+}
+
+fn text_of(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    if let Ok(is_so) = value.cast::<PyBool>() {
+        return Ok(is_so.is_true().to_string());
+    }
+    if value.is_instance_of::<PyString>() || value.extract::<i64>().is_ok() {
+        return Ok(value.str()?.to_string());
+    }
+    match value.extract::<Vec<String>>() {
+        Ok(items) => Ok(items.join(",")),
+        Err(_) => Err(misuse(value.py(), "an option is text, a number, true or false, or a list of text")),
+    }
+}

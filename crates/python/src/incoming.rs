@@ -1,0 +1,77 @@
+//! Rows of any object that speaks Arrow's PyCapsule interface: a table, a data frame, a relation.
+
+use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
+use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
+use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader, StructArray};
+use marquetry::{Error, Reader};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyCapsuleMethods, PyTuple};
+
+use crate::error::raised;
+use crate::table::Table;
+
+/// The rows of an object: of a table of ours as they are, of others through Arrow.
+pub(crate) fn reader_of(object: &Bound<'_, PyAny>) -> PyResult<Reader> {
+    if let Ok(table) = object.cast::<Table>() {
+        return Ok(table.get().reader.clone());
+    }
+    let py = object.py();
+    let name = object.get_type().name()?.to_string();
+    if object.hasattr("__arrow_c_stream__")? {
+        let capsule = object.call_method0("__arrow_c_stream__")?;
+        let stream = stream_of(capsule.cast::<PyCapsule>()?)?;
+        return Reader::of_record_batches(name, stream).map_err(|error| raised(py, &error));
+    }
+    if object.hasattr("__arrow_c_array__")? {
+        let capsules = object.call_method0("__arrow_c_array__")?;
+        let batch = batch_of(capsules.cast::<PyTuple>()?)?;
+        let schema = batch.schema();
+        let stream = RecordBatchIterator::new([Ok(batch)], schema);
+        return Reader::of_record_batches(name, stream).map_err(|error| raised(py, &error));
+    }
+    let why = format!(
+        "{name} has neither __arrow_c_stream__ nor __arrow_c_array__: pyarrow, Polars, DuckDB and pandas have"
+    );
+    Err(PyTypeError::new_err(why))
+}
+
+/// Takes a stream out of its capsule.
+fn stream_of(capsule: &Bound<'_, PyCapsule>) -> PyResult<impl RecordBatchReader + Send + 'static + use<>> {
+    let pointer = capsule.pointer_checked(Some(c"arrow_array_stream"))?;
+    let pointer = pointer.cast::<FFI_ArrowArrayStream>().as_ptr();
+    // SAFETY: a capsule of this name holds an `ArrowArrayStream`, as the PyCapsule interface has it, for as long as the capsule
+    // lives, which the caller holds. It is moved out: what is left is marked as released, so that the capsule frees nothing.
+    let stream = unsafe { FFI_ArrowArrayStream::from_raw(pointer) };
+    // A stream that was taken before is refused here.
+    RecordBatchStreamReader::try_new(stream).map_err(|error| unreadable(capsule.py(), &error.to_string()))
+}
+
+/// Takes rows out of the capsules of their schema and their columns.
+fn batch_of(capsules: &Bound<'_, PyTuple>) -> PyResult<RecordBatch> {
+    let py = capsules.py();
+    let (schema, array) = (capsules.get_item(0)?, capsules.get_item(1)?);
+    let (schema, array) = (schema.cast::<PyCapsule>()?, array.cast::<PyCapsule>()?);
+    let schema = schema.pointer_checked(Some(c"arrow_schema"))?.cast::<FFI_ArrowSchema>();
+    let pointer = array.pointer_checked(Some(c"arrow_array"))?.cast::<FFI_ArrowArray>();
+    // SAFETY: capsules of these names hold an `ArrowSchema` and an `ArrowArray` of it, as the PyCapsule interface has it, for as long
+    // as they live, which the caller's tuple sees to. The schema is only read. The array is moved out: what is left is marked as
+    // released, so that the capsule frees nothing; one that was taken before is refused. The array is trusted to be what its
+    // schema says: that is the interface.
+    let data = unsafe {
+        if pointer.as_ref().is_released() {
+            return Err(unreadable(py, "the capsule was taken already"));
+        }
+        let array = FFI_ArrowArray::from_raw(pointer.as_ptr());
+        from_ffi(array, schema.as_ref())
+    };
+    let data = data.map_err(|error| unreadable(py, &error.to_string()))?;
+    if !matches!(data.data_type(), arrow_schema::DataType::Struct(_)) || data.nulls().is_some() {
+        return Err(unreadable(py, "an array is no table: a struct without nulls is"));
+    }
+    Ok(RecordBatch::from(StructArray::from(data)))
+}
+
+fn unreadable(py: Python<'_>, why: &str) -> PyErr {
+    raised(py, &Error::misuse(format!("the rows cannot be taken: {why}")))
+}

@@ -1,0 +1,48 @@
+//! Marquetry for Python: the module `marquetry._marquetry`, which the package `marquetry` is made of.
+//!
+//! A door: it translates between Python and the crate `marquetry`, and computes nothing. What is in it:
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `table` | `Table`: a table that is open, and its shape |
+//! | `batches` | its rows: an iterator, Arrow's C stream |
+//! | `copy`, `diff` | rows copied and compared |
+//! | `schema` | Arrow's schema and record batches, as capsules |
+//! | `incoming` | rows of any object that speaks Arrow's PyCapsule interface |
+//! | `waiting` | long work: without the interpreter, and ended by Ctrl-C |
+//! | `error` | errors as exceptions with fields |
+//!
+//! # Safety
+//!
+//! What is `unsafe` here are the capsules of others (`incoming`): a capsule with Arrow's name is trusted to hold what that name says, as the
+//! PyCapsule interface has it.
+
+mod batches;
+mod copy;
+mod diff;
+mod error;
+mod incoming;
+mod schema;
+mod table;
+mod waiting;
+
+use pyo3::prelude::*;
+
+/// The compiled part of the package `marquetry`.
+#[pymodule]
+mod _marquetry {
+    #[pymodule_export]
+    use crate::batches::Batches;
+    #[pymodule_export]
+    use crate::copy::{Copied, copy};
+    #[pymodule_export]
+    use crate::diff::{Differences, diff};
+    #[pymodule_export]
+    use crate::schema::{RecordBatch, Schema};
+    #[pymodule_export]
+    use crate::table::{Table, open};
+
+    #[pymodule_export]
+    #[allow(non_upper_case_globals, reason = "the name that Python's packages have for it")]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+}

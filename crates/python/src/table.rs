@@ -1,0 +1,240 @@
+//! A table that is open.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use marquetry::describe::picture;
+use marquetry::tables::files::{AnyFile, find};
+use marquetry::tables::{Address, Cancel, ReadingOptions, count};
+use marquetry::{Reader, SourceOptions, open_all};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyCapsule, PyDict};
+
+use crate::batches::{Batches, stream_capsule};
+use crate::error::raised;
+use crate::schema::{Schema, schema_capsule};
+use crate::waiting::wait;
+
+/// One address or several.
+#[derive(FromPyObject)]
+pub(crate) enum Addresses {
+    One(PathBuf),
+    Several(Vec<PathBuf>),
+}
+
+impl Addresses {
+    pub(crate) fn all(self) -> Vec<OsString> {
+        match self {
+            Addresses::One(one) => vec![one.into_os_string()],
+            Addresses::Several(several) => several.into_iter().map(PathBuf::into_os_string).collect(),
+        }
+    }
+}
+
+/// Opens tables as one.
+#[pyfunction]
+#[pyo3(signature = (address, *, union=false))]
+pub(crate) fn open(py: Python<'_>, address: Addresses, union: bool) -> PyResult<Table> {
+    let cancel = Cancel::new();
+    let mut options = SourceOptions::default();
+    options.files.union = union;
+    options.files.cancel = cancel.clone();
+    options.sstables.cancel = cancel.clone();
+    options.cluster.cancel = cancel.clone();
+    let addresses = address.all();
+    let file = match &*addresses {
+        [address] => Some(PathBuf::from(address)),
+        _ => None,
+    };
+    let reader = wait(py, &cancel, move || open_all(addresses, &options), |_| Ok(()))?;
+    Ok(Table { reader, file })
+}
+
+/// A table that is open: what it is, and its rows.
+#[pyclass(frozen, module = "marquetry")]
+pub(crate) struct Table {
+    pub(crate) reader: Reader,
+    /// The only address that it was opened by.
+    file: Option<PathBuf>,
+}
+
+impl Table {
+    fn of(&self, reader: Reader) -> Table {
+        Table { reader, file: self.file.clone() }
+    }
+
+    fn with(&self, reader: marquetry::Result<Reader>, py: Python<'_>) -> PyResult<Table> {
+        reader.map(|reader| self.of(reader)).map_err(|error| raised(py, &error))
+    }
+
+    fn arrow_schema(&self, py: Python<'_>) -> PyResult<arrow_schema::SchemaRef> {
+        self.reader.arrow_schema().map_err(|error| raised(py, &error))
+    }
+}
+
+#[pymethods]
+impl Table {
+    /// What messages call it.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.reader.table().name
+    }
+
+    #[getter]
+    fn schema(&self, py: Python<'_>) -> PyResult<Schema> {
+        self.arrow_schema(py).map(Schema)
+    }
+
+    /// The columns' names.
+    #[getter]
+    fn columns(&self) -> Vec<&str> {
+        self.reader.names()
+    }
+
+    /// The number of rows. `None` if it is not known before they are read.
+    #[getter]
+    fn num_rows(&self) -> Option<u64> {
+        self.reader.rows()
+    }
+
+    #[getter]
+    fn num_row_groups(&self) -> Option<u64> {
+        self.reader.row_groups()
+    }
+
+    /// The bytes that it is read from, if known.
+    #[getter]
+    fn num_bytes(&self) -> Option<u64> {
+        self.reader.table().bytes
+    }
+
+    /// Key-value metadata, as bytes.
+    #[getter]
+    fn key_values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let found = PyDict::new(py);
+        for pair in &self.reader.table().key_values {
+            let value = pair.value.as_ref().map(|value| PyBytes::new(py, value));
+            found.set_item(&pair.key, value)?;
+        }
+        Ok(found)
+    }
+
+    /// What whoever reads it should know, and would not see.
+    #[getter]
+    fn notes(&self) -> Vec<&str> {
+        self.reader.table().notes.iter().map(|note| note.text.as_str()).collect()
+    }
+
+    /// Only these columns, in this order; with dots for nested ones.
+    #[pyo3(signature = (*columns))]
+    fn select(&self, py: Python<'_>, columns: Vec<String>) -> PyResult<Table> {
+        self.with(self.reader.clone().columns(columns), py)
+    }
+
+    /// Only the rows for which a predicate is true.
+    #[pyo3(name = "where")]
+    fn filter(&self, py: Python<'_>, predicate: &str) -> PyResult<Table> {
+        self.with(self.reader.clone().filter(predicate), py)
+    }
+
+    /// At most this many rows, from the start.
+    fn limit(&self, rows: u64) -> Table {
+        self.of(self.reader.clone().limit(rows))
+    }
+
+    /// Without this many rows at the start.
+    fn offset(&self, rows: u64) -> Table {
+        self.of(self.reader.clone().offset(rows))
+    }
+
+    /// Some rows at random, the same for the same seed.
+    #[pyo3(signature = (rows, *, seed=0))]
+    fn sample(&self, py: Python<'_>, rows: u64, seed: u64) -> PyResult<Table> {
+        self.with(self.reader.clone().sample(rows, seed), py)
+    }
+
+    /// With other names of columns: `old=new, …`.
+    fn rename(&self, py: Python<'_>, names: &str) -> PyResult<Table> {
+        self.with(self.reader.clone().rename(names), py)
+    }
+
+    /// With other types of columns: `fare=decimal(12, 2), …`.
+    fn types(&self, py: Python<'_>, types: &str) -> PyResult<Table> {
+        self.with(self.reader.clone().types(types), py)
+    }
+
+    /// Read by this many threads; 0: by the one that asks for the rows.
+    fn threads(&self, threads: usize) -> Table {
+        self.of(self.reader.clone().threads(threads))
+    }
+
+    /// Counts the rows.
+    fn count(&self, py: Python<'_>) -> PyResult<u64> {
+        let cancel = Cancel::new();
+        let mut options = ReadingOptions::default();
+        options.cancel = cancel.clone();
+        let source = self.reader.source().clone();
+        wait(py, &cancel, move || count(&source, &options), |_| Ok(()))
+    }
+
+    /// The rows, a record batch at a time.
+    fn batches(&self, py: Python<'_>) -> PyResult<Batches> {
+        Batches::of(py, &self.reader)
+    }
+
+    fn __iter__(&self, py: Python<'_>) -> PyResult<Batches> {
+        self.batches(py)
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        schema_capsule(py, &self.arrow_schema(py)?)
+    }
+
+    /// The rows as a stream. They have the types that the table has, whatever is asked for: the interface allows that.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let _ = requested_schema;
+        stream_capsule(py, &self.reader)
+    }
+
+    /// What notebooks show: a Parquet file drawn to scale, as `marquetry show --html` does it. `None` of all else.
+    fn _repr_html_(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        let Some(path) = self.file.clone() else { return Ok(None) };
+        let cancel = Cancel::new();
+        let ends = cancel.clone();
+        let page = wait(py, &cancel, move || drawn(&path, &ends), |_| Ok(()))?;
+        Ok(page.map(|page| framed(&String::from_utf8_lossy(&page))))
+    }
+
+    fn __repr__(&self) -> String {
+        let rows = self.reader.rows().map_or_else(String::new, |rows| format!(", {rows} rows"));
+        format!("<marquetry.Table: {}{rows}, {} columns>", self.name(), self.reader.names().len())
+    }
+}
+
+/// The picture of an address that is one Parquet file.
+fn drawn(path: &PathBuf, cancel: &Cancel) -> marquetry::Result<Option<Vec<u8>>> {
+    if Address::parse(path).object().is_none() {
+        return Ok(None);
+    }
+    let mut options = SourceOptions::default().files;
+    options.cancel = cancel.clone();
+    let found = find(std::slice::from_ref(path), &options)?;
+    let [path] = &*found else { return Ok(None) };
+    match AnyFile::open(path, &options)? {
+        AnyFile::Parquet(file) => Ok(Some(picture(&file, cancel)?.html)),
+        _ => Ok(None),
+    }
+}
+
+/// A page inside another one, of which it can neither see nor change anything.
+fn framed(page: &str) -> String {
+    let page = page.replace('&', "&amp;").replace('"', "&quot;");
+    format!(
+        "<iframe sandbox=\"allow-scripts\" style=\"border: 0; width: 100%; height: 40em\" srcdoc=\"{page}\"></iframe>"
+    )
+}

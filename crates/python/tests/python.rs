@@ -1,0 +1,76 @@
+//! The package `marquetry`, by Python: `tests/python/` has the tests, which are put on record here.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use marquetry_testing::{python, root};
+
+/// A folder with the package as it is installed: its Python files, and the library that was built for this test.
+fn package(folder: &Path) -> PathBuf {
+    let package = folder.join("marquetry");
+    fs::create_dir(&package).unwrap();
+    for file in fs::read_dir(root().join("crates/python/python/marquetry")).unwrap() {
+        let path = file.unwrap().path();
+        if path.is_file() {
+            symlink(&path, package.join(path.file_name().unwrap())).unwrap();
+        }
+    }
+    let program = std::env::current_exe().unwrap();
+    let built = program.parent().unwrap().join("lib_marquetry.so");
+    assert!(built.is_file(), "{} was not built", built.display());
+    symlink(built, package.join("_marquetry.abi3.so")).unwrap();
+    folder.to_owned()
+}
+
+/// Runs one file of tests.
+fn run(tests: &str) {
+    let Some(python) = python() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(python);
+    // What it prints, it prints as UTF-8, and nothing is left beside the sources.
+    command.args(["-X", "utf8", "-B", "-W", "error::ResourceWarning", "-m", "unittest", "--failfast", tests]);
+    command.env("PYTHONPATH", package(folder.path())).env("MARQUETRY_ROOT", root());
+    command.current_dir(root().join("crates/python/tests/python"));
+    let ended = command.output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert!(ended.status.success(), "{}{said}", String::from_utf8_lossy(&ended.stdout));
+    // A file without tests passes, too.
+    assert!(!said.contains("Ran 0 tests"), "{said}");
+}
+
+#[test]
+fn tables_are_read() {
+    run("test_reading");
+}
+
+#[test]
+fn tables_are_written_and_compared() {
+    run("test_writing");
+}
+
+#[test]
+fn types_go_there_and_back() {
+    run("test_types");
+}
+
+#[test]
+fn errors_have_fields() {
+    run("test_errors");
+}
+
+#[test]
+fn work_ends_with_signals_and_forks() {
+    run("test_processes");
+}
+
+#[test]
+fn asyncio_waits_for_it() {
+    run("test_aio");
+}
+
+#[test]
+fn examples_of_the_documents_run() {
+    run("test_documents");
+}

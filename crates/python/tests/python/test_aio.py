@@ -1,0 +1,51 @@
+"""The same for asyncio."""
+
+import asyncio
+import os
+import tempfile
+import time
+import unittest
+
+import pyarrow
+import marquetry as mq
+import marquetry.aio
+
+
+class Aio(unittest.IsolatedAsyncioTestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = os.path.join(folder.name, "a.parquet")
+        self.table = pyarrow.table({"id": range(50_000)})
+
+    async def test_rows(self):
+        seen = []
+        written = await mq.aio.write(self.table, self.path, progress=seen.append, codec="zstd")
+        self.assertEqual(written.rows, 50_000)
+        table = await mq.aio.open(self.path)
+        rows = [batch.num_rows async for batch in mq.aio.batches(table)]
+        self.assertEqual(sum(rows), 50_000)
+        self.assertGreater(len(rows), 1)
+        with self.assertRaises(mq.AlreadyExists):
+            await mq.aio.copy(table, self.path)
+        with self.assertRaises(mq.NotFound):
+            await mq.aio.open(self.path + ".no")
+
+    async def test_the_loop_goes_on_and_a_cancelled_copy_leaves_nothing(self):
+        def endless():
+            while True:
+                time.sleep(0.005)
+                yield from self.table.slice(0, 100).to_batches()
+
+        reader = pyarrow.RecordBatchReader.from_batches(self.table.schema, endless())
+        begun = asyncio.Event()
+        task = asyncio.create_task(mq.aio.write(reader, self.path, progress=lambda _: begun.set()))
+        await asyncio.wait_for(begun.wait(), 30)
+        task.cancel()
+        with self.assertRaises(asyncio.CancelledError):
+            await asyncio.wait_for(task, 30)
+        self.assertEqual(os.listdir(os.path.dirname(self.path)), [])
+
+
+if __name__ == "__main__":
+    unittest.main()

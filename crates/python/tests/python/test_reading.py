@@ -1,0 +1,145 @@
+"""Tables that are opened and read: by Python, and by those that take Arrow's streams."""
+
+import html
+import os
+import pathlib
+import tempfile
+import threading
+import unittest
+
+import duckdb
+import marquetry as mq
+import pandas
+import polars
+import pyarrow
+import pyarrow.parquet
+
+
+class Reading(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = os.path.join(folder.name, "trips.parquet")
+        rows = 100_000
+        self.table = pyarrow.table(
+            {
+                "id": pyarrow.array(range(rows), pyarrow.int64()),
+                "fare": pyarrow.array([i / 4 if i % 7 else None for i in range(rows)], pyarrow.float64()),
+                "city": [f"city {i % 13}" for i in range(rows)],
+            }
+        )
+        pyarrow.parquet.write_table(self.table, self.path, row_group_size=30_000)
+
+    def test_what_it_is(self):
+        trips = mq.open(self.path)
+        self.assertEqual(trips.columns, ["id", "fare", "city"])
+        self.assertEqual((trips.num_rows, trips.num_row_groups), (100_000, 4))
+        self.assertEqual(trips.num_bytes, os.path.getsize(self.path))
+        self.assertIn("ARROW:schema", trips.key_values)
+        self.assertEqual(trips.schema.names, trips.columns)
+        self.assertEqual(pyarrow.schema(trips.schema).field("id").type, pyarrow.int64())
+        self.assertEqual(pyarrow.schema(trips), pyarrow.schema(trips.schema))
+        self.assertIn("100000 rows", repr(trips))
+        self.assertIn("id: Int64", repr(trips.schema))
+        self.assertEqual(mq.open(pathlib.Path(self.path)).num_rows, 100_000)
+
+    def test_others_take_it(self):
+        trips = mq.open(self.path)
+        self.assertTrue(pyarrow.table(trips).cast(self.table.schema).equals(self.table))
+        wanted = polars.from_arrow(self.table)
+        self.assertTrue(polars.DataFrame(trips).equals(wanted))
+        self.assertTrue(polars.from_arrow(trips).struct.unnest().equals(wanted))
+        fares = duckdb.sql("SELECT sum(fare), count(DISTINCT city) FROM trips").fetchall()
+        self.assertEqual(fares, duckdb.sql(f"SELECT sum(fare), count(DISTINCT city) FROM '{self.path}'").fetchall())
+        frame = pandas.DataFrame.from_arrow(trips)
+        self.assertEqual(frame["id"].sum(), sum(range(100_000)))
+
+    def test_batches(self):
+        trips = mq.open(self.path)
+        batches = trips.batches()
+        self.assertEqual(batches.schema.names, trips.columns)
+        rows = pyarrow.Table.from_batches([pyarrow.record_batch(batch) for batch in batches])
+        self.assertTrue(rows.cast(self.table.schema).equals(self.table))
+        self.assertIsNone(next(batches, None))
+        with self.assertRaises(mq.InvalidArgument):
+            pyarrow.table(batches)
+        # Those that are left are a stream.
+        batches = iter(trips)
+        first = next(batches)
+        self.assertEqual(first.num_columns, 3)
+        self.assertEqual(pyarrow.table(batches).num_rows, 100_000 - len(first))
+        # A batch outlives all that it came from.
+        del batches, trips
+        os.remove(self.path)
+        self.assertEqual(pyarrow.record_batch(first)["id"][0].as_py(), 0)
+
+    def test_rows_and_columns_are_chosen(self):
+        trips = mq.open(self.path)
+        chosen = trips.where("city = 'city 3' AND id >= 50000").select("fare", "id").limit(5)
+        wanted = self.table.filter(
+            (pyarrow.compute.field("city") == "city 3") & (pyarrow.compute.field("id") >= 50_000)
+        )
+        wanted = wanted.select(["fare", "id"]).slice(0, 5)
+        self.assertTrue(pyarrow.table(chosen).cast(wanted.schema).equals(wanted))
+        self.assertEqual(trips.where("city = 'city 3'").count(), 7693)
+        self.assertEqual(pyarrow.table(trips.offset(99_990).select("id"))["id"].to_pylist(), list(range(99_990, 100_000)))
+        self.assertEqual(mq.open([self.path, self.path]).num_rows, 200_000)
+        renamed = trips.rename("id=number").types("fare=text")
+        self.assertEqual(renamed.columns, ["number", "fare", "city"])
+        self.assertEqual(pyarrow.table(renamed.limit(2))["fare"].to_pylist(), [None, "0.25"])
+        sample = trips.sample(10, seed=1)
+        self.assertEqual(pyarrow.table(sample).num_rows, 10)
+        # The one that was opened is as before.
+        self.assertEqual(trips.columns, ["id", "fare", "city"])
+
+    def test_notebooks_show_the_picture(self):
+        page = mq.open(self.path).select("id")._repr_html_()
+        self.assertTrue(page.startswith('<iframe sandbox="allow-scripts"'))
+        # Nothing of it ends the attribute that it is in.
+        self.assertEqual(page.count('"'), 6)
+        inner = html.unescape(page.split('srcdoc="')[1].rsplit('"></iframe>', 1)[0])
+        self.assertTrue(inner.startswith("<!doctype html>") and "trips.parquet" in inner)
+        self.assertIn("Content-Security-Policy", inner)
+        self.assertIsNone(mq.open([self.path, self.path])._repr_html_())
+        text = self.path + ".csv"
+        mq.copy(self.path, text, limit=3)
+        self.assertIsNone(mq.open(text)._repr_html_())
+
+    def test_threads_read_one_table(self):
+        trips, sums = mq.open(self.path), []
+
+        def read():
+            ids = pyarrow.table(trips.select("id"))["id"]
+            sums.append(pyarrow.compute.sum(ids).as_py())
+
+        threads = [threading.Thread(target=read) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(sums, [sum(range(100_000))] * 8)
+
+    def test_threads_share_one_iterator_or_are_refused(self):
+        batches, rows, refused = mq.open(self.path).batches(), [], []
+
+        def read():
+            while True:
+                try:
+                    batch = next(batches, None)
+                except mq.InvalidArgument:
+                    refused.append(1)
+                    continue
+                if batch is None:
+                    return
+                rows.append(batch.num_rows)
+
+        threads = [threading.Thread(target=read) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(sum(rows), 100_000)
+
+
+if __name__ == "__main__":
+    unittest.main()

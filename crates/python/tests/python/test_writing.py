@@ -1,0 +1,138 @@
+"""Rows that are written, copied and compared."""
+
+import os
+import tempfile
+import unittest
+
+import duckdb
+import marquetry as mq
+import pandas
+import polars
+import pyarrow
+import pyarrow.parquet
+
+
+class Writing(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.table = pyarrow.table({"id": list(range(20_000)), "name": [f"n{i % 99}" for i in range(20_000)]})
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def test_anything_with_a_stream_is_written(self):
+        frame = polars.from_arrow(self.table)
+        sources = {
+            "pyarrow": self.table,
+            "reader": self.table.to_reader(max_chunksize=777),
+            "batch": self.table.combine_chunks().to_batches()[0],
+            "polars": frame,
+            "pandas": self.table.to_pandas(),
+            "duckdb": duckdb.from_arrow(self.table),
+        }
+        for name, rows in sources.items():
+            with self.subTest(name):
+                path = self.path(f"{name}.parquet")
+                written = mq.write(rows, path, codec="zstd", row_group_rows=8_000)
+                self.assertEqual((written.rows, written.rows_written, written.row_groups), (20_000, 20_000, 3))
+                read = pyarrow.parquet.read_table(path, columns=["id", "name"])
+                self.assertTrue(read.cast(self.table.schema).equals(self.table))
+                codecs = pyarrow.parquet.read_metadata(path).row_group(0).column(0).compression
+                self.assertEqual(codecs, "ZSTD")
+
+    def test_a_table_is_written(self):
+        mq.write(self.table, self.path("a.parquet"))
+        some = mq.open(self.path("a.parquet")).where("id < 10")
+        self.assertEqual(mq.write(some, self.path("b.csv"), columns=["name", "id"], sort="id desc").rows, 10)
+        with open(self.path("b.csv"), encoding="utf-8") as text:
+            self.assertEqual(text.read().splitlines()[:2], ["name,id", "n9,9"])
+
+    def test_a_stream_is_taken_once(self):
+        reader = self.table.to_reader()
+        mq.write(reader, self.path("a.parquet"))
+
+        class Once:
+            def __init__(self, capsule):
+                self.capsule = capsule
+
+            def __arrow_c_stream__(self, requested_schema=None):
+                return self.capsule
+
+        once = Once(self.table.__arrow_c_stream__())
+        mq.write(once, self.path("b.parquet"))
+        with self.assertRaises(mq.InvalidArgument):
+            mq.write(once, self.path("c.parquet"))
+        with self.assertRaises(TypeError):
+            mq.write([1, 2], self.path("c.parquet"))
+        with self.assertRaises(TypeError):
+            mq.write("a.parquet", self.path("c.parquet"))
+        self.assertEqual(sorted(os.listdir(self.folder)), ["a.parquet", "b.parquet"])
+
+    def test_nothing_is_left_of_rows_that_fail(self):
+        def batches():
+            yield from self.table.to_batches(max_chunksize=5_000)
+            raise RuntimeError("the well is dry")
+
+        reader = pyarrow.RecordBatchReader.from_batches(self.table.schema, batches())
+        with self.assertRaisesRegex(mq.InputOutputError, "the well is dry"):
+            mq.write(reader, self.path("a.parquet"))
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_copies(self):
+        mq.write(self.table, self.path("a.parquet"))
+        seen = []
+        copied = mq.copy(self.path("a.parquet"), self.path("b.csv.gz"), verify=True, progress=seen.append)
+        self.assertEqual((copied.rows, copied.rows_verified, copied.rows_total), (20_000, 20_000, 20_000))
+        self.assertEqual(seen[-1].rows, 20_000)
+        mq.copy(self.path("b.csv.gz"), self.path("many/"), partition_by=["name"], types="name=text")
+        self.assertEqual(len(os.listdir(self.path("many"))), 99)
+        differences = mq.diff(self.path("many/"), self.table, key=["id"])
+        self.assertTrue(differences.are_rows_equal, differences)
+        with self.assertRaises(mq.AlreadyExists):
+            mq.copy(self.path("a.parquet"), self.path("b.csv.gz"))
+        mq.copy(self.path("a.parquet"), self.path("b.csv.gz"), overwrite=True, limit=3, threads=1)
+        self.assertEqual(mq.open(self.path("b.csv.gz")).count(), 3)
+        mq.copy([self.path("a.parquet")], self.path("c.txt"), to="jsonl", where="id = 7")
+        with open(self.path("c.txt"), encoding="utf-8") as text:
+            self.assertEqual(text.read(), '{"id":7,"name":"n7"}\n')
+
+    def test_what_a_progress_raises_ends_the_copy(self):
+        class Enough(Exception):
+            pass
+
+        def slow():
+            import time
+
+            for batch in self.table.to_batches(max_chunksize=100):
+                time.sleep(0.01)
+                yield batch
+
+        def progress(copied):
+            raise Enough
+
+        reader = pyarrow.RecordBatchReader.from_batches(self.table.schema, slow())
+        with self.assertRaises(Enough):
+            mq.write(reader, self.path("a.parquet"), progress=progress)
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_differences(self):
+        other = self.table.set_column(1, "name", [["x" if i < 3 else f"n{i % 99}" for i in range(20_000)]])
+        other = other.slice(0, 19_999).append_column("more", [[1] * 19_999])
+        differences = mq.diff(self.table, other)
+        self.assertTrue(differences)
+        self.assertFalse(differences.are_rows_equal or differences.are_schemas_equal)
+        self.assertEqual(differences.rows, (20_000, 19_999))
+        self.assertEqual((differences.rows_changed, differences.rows_only), (3, (1, 0)))
+        self.assertEqual(differences.columns_only, ([], ["more"]))
+        self.assertEqual(differences.columns_changed, [("name", 3)])
+        self.assertFalse(mq.diff(self.table, self.table))
+
+    def test_pandas_has_no_stray_column(self):
+        mq.write(pandas.DataFrame({"a": [1, 2]}), self.path("a.parquet"))
+        self.assertEqual(mq.open(self.path("a.parquet")).columns, ["a"])
+
+
+if __name__ == "__main__":
+    unittest.main()
