@@ -11,7 +11,9 @@ pub mod identifier;
 pub mod literal;
 pub mod types;
 
-pub use ddl::{ColumnDef, Definitions, KeySpec, Order, TableDef, TypeDef, ViewDef, insert_prefix};
+pub use ddl::{
+    ColumnDef, Definitions, KeySpec, Order, TableDef, TableOptions, TypeDef, ViewDef, insert_prefix,
+};
 pub use identifier::{Name, NameError, TableName};
 pub use literal::LiteralError;
 pub use types::{CqlType, TypeError};

@@ -1,6 +1,7 @@
 //! The columns of a table as `CREATE TABLE` has them, beside those that its SSTables have.
 
 use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -58,7 +59,8 @@ impl TableColumns {
         };
         let headers: Vec<&SerializationHeader> = headers.iter().copied().chain([&rest]).collect();
         let mut columns = TableColumns::new(&headers, None)?;
-        columns.leave_out(|column| !table.columns.iter().any(|it| is_called(column, &it.name)));
+        let defined: BTreeSet<&[u8]> = table.columns.iter().map(|it| it.name.as_str().as_bytes()).collect();
+        columns.leave_out(|column| !defined.contains(&*column.name));
         columns.name_keys(&names)?;
         Ok(columns)
     }

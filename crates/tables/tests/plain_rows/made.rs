@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use marquetry_scylla::bridge::MappingOptions;
-use marquetry_scylla::cql::{KeySpec, TableName};
+use marquetry_scylla::cql::{Definitions, KeySpec, TableName};
 use marquetry_tables::sstables::NewSstablesOptions;
 use marquetry_tables::text::{Format, NewTextFile, TextOptions, TextOutputOptions};
 use marquetry_tables::{CopyOptions, Source, copy};
@@ -299,4 +299,33 @@ fn sstables_end_where_they_are_told_to() {
     for other in [&split, &many] {
         expect_same(&logical(&whole), &logical(other), "several SSTables");
     }
+}
+
+/// What a definition says besides the columns counts, and stays.
+#[test]
+fn a_definition_keeps_its_options() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = source(folder.path(), "a.csv", "K x,c,v\n1,1,a\n1,2,b\n");
+    let text = "WITH default_time_to_live = 3600\n    AND CLUSTERING ORDER BY (c DESC) AND compaction = {'class': 'LeveledCompactionStrategy'} -- so";
+    let definition =
+        format!("CREATE TABLE ks.t (\"K x\" int, c int, v text, PRIMARY KEY (\"K x\", c)) {text}\n;");
+    let made = |name: &str, ttl: Option<&str>| {
+        let mut options = options("me");
+        options.rows.schema_cql = Some(definition.clone());
+        options.rows.ttl = ttl.map(|ttl| ttl.parse().unwrap());
+        let to = folder.path().join(name);
+        write(&rows, &to, options, &CopyOptions::default()).unwrap();
+        (lines(&full(&to)), std::fs::read_to_string(to.join("schema.cql")).unwrap())
+    };
+    let (by_default, schema) = made("default", None);
+    assert!(by_default.iter().all(|line| line.contains("3600")), "{by_default:?}");
+    assert!(schema.contains("\"K x\" int") && schema.contains(text), "{schema}");
+    // It can be given again, and says the same.
+    let again = Definitions::parse(&schema).unwrap();
+    let given = Definitions::parse(&definition).unwrap();
+    assert_eq!((again.tables, again.options), (given.tables, given.options));
+    let (never, _) = made("never", Some("0"));
+    assert!(never.iter().all(|line| !line.contains("3600")), "{never:?}");
+    let (other, _) = made("other", Some("60"));
+    assert!(other.iter().all(|line| line.contains("60") && !line.contains("3600")), "{other:?}");
 }

@@ -62,6 +62,10 @@ fn what_is_wrong_is_said_with_its_place() {
     assert!(error.message().contains("no CREATE TABLE"), "{error}");
     let error = fails("a.csv", csv, defined("CREATE TABLE ks.t (k int, c int, v int, PRIMARY KEY (k, c))"));
     assert_eq!((error.place().row, error.place().column.as_deref()), (Some(0), Some("v")), "{error}");
+    let compact =
+        "CREATE TABLE ks.t (k int PRIMARY KEY, c int, v text) WITH comment = 'x' AND COMPACT STORAGE";
+    let error = fails("a.csv", csv, defined(compact));
+    assert_eq!((error.kind(), error.detail()), (ErrorKind::Unsupported, Some(Detail::Option("schema_cql"))));
     let mut both = keyed("me", "k");
     both.rows.schema_cql = Some("CREATE TABLE ks.t (k int PRIMARY KEY)".to_owned());
     assert_eq!(fails("a.csv", csv, both).detail(), Some(Detail::Option("schema_cql")));

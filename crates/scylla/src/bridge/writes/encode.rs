@@ -1,5 +1,6 @@
 //! From rows of a mapping to records.
 
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
@@ -82,9 +83,10 @@ impl RowEncoder {
             );
             return Err(error.at(|place| place.column = Some(name)));
         }
+        let places: BTreeMap<&str, usize> =
+            mapping.columns().iter().enumerate().map(|(at, column)| (column.name.as_str(), at)).collect();
         let source = |name: &str, kind: &MarshalType| {
-            let column = mapping.columns().iter().position(|column| column.name.as_str() == name);
-            let Some(column) = column else { return Ok(None) };
+            let Some(&column) = places.get(name) else { return Ok(None) };
             let is_float = matches!(kind, MarshalType::Native(CqlType::Float | CqlType::Double));
             Ok::<_, Error>(Some(Source {
                 column,

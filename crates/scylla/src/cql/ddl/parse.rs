@@ -26,6 +26,19 @@ pub struct Definitions {
     /// Columns that were dropped, and when: `ALTER TABLE … DROP … USING TIMESTAMP …`, or `DROPPED COLUMN RECORD …`. Those that were added again
     /// are columns of their table, too.
     pub dropped: Vec<DroppedColumn>,
+    /// What `CREATE TABLE` says after the columns: of each of `tables`, in their order.
+    pub options: Vec<TableOptions>,
+}
+
+/// What a `CREATE TABLE` says after the columns. `ALTER TABLE … WITH` does not count.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TableOptions {
+    /// `COMPACT STORAGE`.
+    pub is_compact: bool,
+    /// `default_time_to_live`: the seconds after which rows expire whose writes say nothing else; 0 is never.
+    pub default_ttl_s: u32,
+    /// All of it, as it is written, from `WITH` on. Empty: nothing.
+    pub text: String,
 }
 
 /// A column that was dropped at a time: what was written to it at or before that is not there any more.
@@ -181,8 +194,9 @@ impl<'a> Parser<'a> {
         if self.take_word("table") || self.take_word("columnfamily") {
             self.take_if_not_exists()?;
             let table = self.read_table_name()?;
-            let read = self.read_table(table)?;
+            let (read, options) = self.read_table(table)?;
             self.made.tables.push(read);
+            self.made.options.push(options);
         } else if self.take_word("type") {
             self.take_if_not_exists()?;
             let read = self.read_type_definition()?;
@@ -198,7 +212,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn read_table(&mut self, table: TableName) -> Parsed<TableDef> {
+    fn read_table(&mut self, table: TableName) -> Parsed<(TableDef, TableOptions)> {
         self.expect_char('(', "the columns in parentheses")?;
         let mut columns: Vec<ColumnDef> = Vec::new();
         let mut key: Option<KeyNames> = None;
@@ -227,13 +241,31 @@ impl<'a> Parser<'a> {
         let clustering = clustering.collect::<Parsed<Vec<_>>>()?;
         let mut made =
             TableDef { table, if_not_exists: false, columns, partition_key, clustering, comment: None };
-        self.read_options(&mut made)?;
-        Ok(made)
+        let options = self.read_options(&mut made)?;
+        Ok((made, options))
     }
 
-    /// Reads a table's options up to the end of the statement: of them, the clustering order counts here, and what was dropped.
-    fn read_options(&mut self, table: &mut TableDef) -> Parsed<()> {
+    /// Reads a table's options up to the end of the statement: of them, the clustering order counts here, what was dropped, and
+    /// what says how rows are stored.
+    fn read_options(&mut self, table: &mut TableDef) -> Parsed<TableOptions> {
+        let mut options = TableOptions::default();
+        self.skip_space();
+        let start = self.rest;
         while !self.is_at_end_of_statement() {
+            if self.take_word("compact") {
+                options.is_compact |= self.take_word("storage");
+                continue;
+            }
+            if self.take_word("default_time_to_live") {
+                self.expect_char('=', "an equals sign")?;
+                self.skip_space();
+                let end = self.rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(self.rest.len());
+                let Ok(seconds) = self.rest[..end].parse() else {
+                    return Err(self.unexpected("a time in seconds"));
+                };
+                (options.default_ttl_s, self.rest) = (seconds, &self.rest[end..]);
+                continue;
+            }
             if self.take_word("dropped") {
                 self.read_dropped_record(&table.table)?;
                 continue;
@@ -263,7 +295,8 @@ impl<'a> Parser<'a> {
             }
             self.expect_char(')', "a closing parenthesis")?;
         }
-        Ok(())
+        options.text = start[..start.len() - self.rest.len()].to_string();
+        Ok(options)
     }
 
     /// `DROPPED COLUMN RECORD name type USING TIMESTAMP …`, after its first word.

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Error, Faults, Result};
+use marquetry_base::{Detail, Error, Faults, Result};
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::sort::SortOptions;
 use marquetry_scylla::bridge::mutations::MutationMapping;
 use marquetry_scylla::bridge::writes::{RowAssembler, RowEncoder, RowRecords, RowStamp};
 use marquetry_scylla::bridge::{Mapping, MappingOptions};
-use marquetry_scylla::cql::{Definitions, TableDef, TableName, TypeDef};
+use marquetry_scylla::cql::{Definitions, Order, TableDef, TableName, TableOptions, TypeDef};
 use marquetry_scylla::sstable::TableColumns;
 use marquetry_scylla::sstable::batch::Expiry;
 
@@ -44,8 +44,8 @@ pub(super) struct PlainRows {
     statements: String,
 }
 
-/// A table, and the types of its keyspace.
-type Defined = (TableDef, Vec<TypeDef>);
+/// A table, the types of its keyspace, and what a definition says besides.
+type Defined = (TableDef, Vec<TypeDef>, TableOptions);
 
 impl PlainRows {
     /// For rows of a source; those beyond the memory go to a file beside `scratch`.
@@ -61,21 +61,25 @@ impl PlainRows {
         let mut faults = Faults::default();
         let stamps = Stamps::new(&table.schema, &options.timestamp, options.ttl.as_ref(), &mut faults);
         faults.into_result()?;
-        let there: Vec<&str> =
-            defined.iter().flat_map(|(table, _)| &table.columns).map(|column| column.name.as_str()).collect();
+        let there: Vec<&str> = defined
+            .iter()
+            .flat_map(|(table, ..)| &table.columns)
+            .map(|column| column.name.as_str())
+            .collect();
         let mapping = stamps.left_out_of(&options.mapping, &table.schema, &there);
         let mapping = match &defined {
-            Some((table, types)) => mapping.defined_by(table, types.clone()),
+            Some((table, types, _)) => mapping.defined_by(table, types.clone()),
             None => mapping,
         };
         let mapping = Mapping::new(&table.schema, name, &mapping).map_err(about)?;
-        let encoder = RowEncoder::new(&mapping, defined.as_ref().map(|(table, types)| (table, &**types)));
+        let encoder = RowEncoder::new(&mapping, defined.as_ref().map(|(table, types, _)| (table, &**types)));
         let encoder = encoder.map_err(about)?;
-        let (table_def, types) = match &defined {
-            Some((table, types)) => (table, &**types),
-            None => (mapping.table(), mapping.types()),
+        let (table_def, types, stored) = match &defined {
+            Some((table, types, stored)) => (table, &**types, stored.clone()),
+            None => (mapping.table(), mapping.types(), TableOptions::default()),
         };
-        let statements = types.iter().map(|made| format!("{made}")).chain([format!("{table_def}")]).collect();
+        let made = statement(table_def, &stored);
+        let statements = types.iter().map(|made| format!("{made}")).chain([made]).collect();
         let now_us = options.now_us.unwrap_or_else(now_us);
         let now_s = u32::try_from(now_us / 1_000_000)
             .map_err(|_| Error::option("now_us", "it is a time from 1970 to 2106"))?;
@@ -89,7 +93,8 @@ impl PlainRows {
             },
             ttl_s: match options.ttl {
                 Some(Ttl::Seconds(seconds)) => seconds,
-                _ => 0,
+                // As of an INSERT that says nothing else.
+                _ => stored.default_ttl_s,
             },
             now_s,
             records: RowRecords::default(),
@@ -178,6 +183,17 @@ impl PlainRows {
     }
 }
 
+/// The statement that makes a table, with all that its definition says.
+fn statement(table: &TableDef, options: &TableOptions) -> String {
+    if options.text.is_empty() {
+        return table.to_string();
+    }
+    let mut bare = TableDef { comment: None, ..table.clone() };
+    bare.clustering.iter_mut().for_each(|(_, order)| *order = Order::Ascending);
+    let made = bare.to_string();
+    format!("{} {};\n", made.trim_end().trim_end_matches(';'), options.text)
+}
+
 /// What the table is called, and what it is like if that is known without the rows.
 fn table_of(table: &Table, options: &PlainRowsOptions) -> Result<(TableName, Option<Defined>)> {
     if let Some(text) = &options.schema_cql {
@@ -209,25 +225,29 @@ fn table_of(table: &Table, options: &PlainRowsOptions) -> Result<(TableName, Opt
         return Ok((name, None));
     }
     let defined = columns.definition(&name).map_err(|error| named(error, &table.name))?;
-    Ok((name, Some(defined)))
+    Ok((name, Some((defined.0, defined.1, TableOptions::default()))))
 }
 
 /// The table that a text defines: the one of this name, or the only one.
 fn defined_by(text: &str, options: &PlainRowsOptions) -> Result<Defined> {
     let wrong = |what: String| Error::option("schema_cql", what);
     let made = Definitions::parse(text).map_err(|error| wrong(error.to_string()))?;
-    let mut tables = made.tables;
+    let mut tables: Vec<(TableDef, TableOptions)> = made.tables.into_iter().zip(made.options).collect();
     if let Some(name) = &options.table {
         let is_it = |it: &TableName| {
             it.table == name.table && (it.keyspace.is_none() || it.keyspace == name.keyspace)
         };
-        tables.retain(|table| is_it(&table.table));
+        tables.retain(|(table, _)| is_it(&table.table));
     }
-    let [mut table] =
-        <[TableDef; 1]>::try_from(tables).map_err(|tables: Vec<TableDef>| match tables.len() {
-            0 => wrong("it has no CREATE TABLE of this table".to_owned()),
-            count => wrong(format!("it has {count} tables: say which (the option table)")),
-        })?;
+    let [(mut table, stored)] = <[_; 1]>::try_from(tables).map_err(|tables: Vec<_>| match tables.len() {
+        0 => wrong("it has no CREATE TABLE of this table".to_owned()),
+        count => wrong(format!("it has {count} tables: say which (the option table)")),
+    })?;
+    if stored.is_compact && table.clustering.is_empty() {
+        let what = "tables WITH COMPACT STORAGE and without clustering columns store rows in another way, which is not written: \
+                    load such rows into a cluster (cql://…)";
+        return Err(Error::unsupported(what).with(Detail::Option("schema_cql")));
+    }
     if table.table.keyspace.is_none() {
         table.table.keyspace = options.table.as_ref().and_then(|name| name.keyspace.clone());
     }
@@ -236,7 +256,7 @@ fn defined_by(text: &str, options: &PlainRowsOptions) -> Result<Defined> {
     }
     let keyspace = table.table.keyspace.clone();
     let types = made.types.into_iter().filter(|it| it.keyspace.is_none() || it.keyspace == keyspace);
-    Ok((table, types.collect()))
+    Ok((table, types.collect(), stored))
 }
 
 /// Fails for options that say what rows become: writes are what they are.

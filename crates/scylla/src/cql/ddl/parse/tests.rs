@@ -38,11 +38,28 @@ fn what_cassandra_writes_beside_snapshots() {
     let made = parse(text);
     assert_eq!(made.types[0].fields.len(), 3);
     assert_eq!(dropped(&made), [("old", 1000)]);
+    let options = &made.options[0];
+    assert!(
+        options.text.starts_with("WITH ID = ") && options.text.ends_with("extensions = {}"),
+        "{options:?}"
+    );
+    assert_eq!((options.is_compact, options.default_ttl_s), (false, 0));
     assert_eq!(
         table(text),
         "CREATE TABLE ks.t ( pk int, ck bigint, st text STATIC, un ks.addr, x text, PRIMARY KEY (pk, ck) ) WITH CLUSTERING \
          ORDER BY (ck DESC);"
     );
+}
+
+#[test]
+fn options_say_how_rows_are_stored() {
+    let options = |text: &str| parse(&format!("CREATE TABLE ks.t (compact int PRIMARY KEY){text};")).options;
+    assert_eq!(options(""), [TableOptions::default()]);
+    let text = "with COMPACT Storage AND default_time_to_live=3600 and comment = 'default_time_to_live = 5'";
+    let made = TableOptions { is_compact: true, default_ttl_s: 3600, text: text.to_string() };
+    assert_eq!(options(&format!(" {text}")), [made]);
+    let wrong = "CREATE TABLE ks.t (a int PRIMARY KEY) WITH default_time_to_live = -1";
+    assert!(Definitions::parse(wrong).unwrap_err().to_string().contains("a time in seconds"));
 }
 
 fn dropped(made: &Definitions) -> Vec<(&str, i64)> {
