@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use marquetry_scylla::bridge::MappingOptions;
 use marquetry_scylla::cql::{Definitions, KeySpec, TableName};
+use marquetry_tables::files::{Files, FilesOptions};
 use marquetry_tables::sstables::NewSstablesOptions;
-use marquetry_tables::text::{Format, NewTextFile, TextOptions, TextOutputOptions};
+use marquetry_tables::text::{Format, NewTextFile, TextFormat, TextOptions, TextOutputOptions};
 use marquetry_tables::{CopyOptions, Source, copy};
 
 use crate::{contents, expect_same, full, logical, options, text, write};
@@ -157,6 +158,64 @@ fn the_same_sstables_in_whatever_way_they_are_made() {
         "\"tags\":[\"p\",\"q\"]",
     ] {
         assert!(one.contains(part), "{part}: {one}");
+    }
+}
+
+/// Many rows of several files, on one thread and on several: the same bytes, with write times that count the rows, and the same error.
+#[test]
+fn threads_change_nothing() {
+    const ROWS: usize = 40_000;
+    let folder = tempfile::tempdir().unwrap();
+    let order = shuffled(ROWS);
+    let names = ["a.csv", "b.csv"];
+    let files = |wrong: &[usize]| {
+        let paths = names.map(|name| folder.path().join(name));
+        for (path, (half, rows)) in paths.iter().zip(order.chunks(ROWS / 2).enumerate()) {
+            let mut lines = "k,c,v,w\n".to_owned();
+            for (at, row) in rows.iter().enumerate() {
+                // Of one key there are several rows, of which the last one has to win.
+                let key = if wrong.contains(&(half * ROWS / 2 + at)) {
+                    String::new()
+                } else {
+                    (row % 999).to_string()
+                };
+                writeln!(lines, "{key},{},of {row},{at}", row % 17).unwrap();
+            }
+            std::fs::write(path, lines).unwrap();
+        }
+        let mut options = FilesOptions::default();
+        options.formats = vec![Arc::new(TextFormat::new(TextOptions::default()))];
+        let source: Arc<dyn Source> = Arc::new(Files::open(paths, &options).unwrap());
+        source
+    };
+    let how = |threads: usize| {
+        let mut how = CopyOptions::default();
+        how.threads = Some(threads);
+        how
+    };
+    let source = files(&[]);
+    for version in ["me", "da"] {
+        let made = [1, 2, 4].map(|threads| {
+            let to = folder.path().join(format!("{version}-{threads}"));
+            write(&source, &to, keyed(version, "k, c"), &how(threads)).unwrap();
+            contents(&to)
+        });
+        assert!(made[0] == made[1] && made[0] == made[2], "{version}");
+    }
+    assert_eq!(lines(&logical(&folder.path().join("me-4"))).len(), 999 * 17);
+    // In the second file, far from its beginning; and a later one, which another thread may find first.
+    let (first, later) = (ROWS - 9_000, ROWS - 1);
+    let source = files(&[first, later]);
+    for threads in [1, 4] {
+        let to = folder.path().join("wrong");
+        let error = write(&source, &to, keyed("me", "k, c"), &how(threads)).unwrap_err();
+        let (place, row) = (error.place(), u64::try_from(first - ROWS / 2).unwrap());
+        assert_eq!((place.row, place.column.as_deref()), (Some(row), Some("k")), "{threads}: {error}");
+        assert!(
+            place.object.as_deref().is_some_and(|object| object.ends_with("b.csv")),
+            "{threads}: {error}"
+        );
+        assert!(!to.exists());
     }
 }
 

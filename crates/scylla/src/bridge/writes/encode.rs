@@ -32,7 +32,7 @@ pub struct RowStamp {
 }
 
 /// Makes records of rows: see the [module](super).
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct RowEncoder {
     columns: Arc<TableColumns>,
     partition: Vec<Source>,
@@ -49,7 +49,7 @@ pub struct RowEncoder {
 }
 
 /// Where the values of a column are from.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Source {
     /// Its number in the mapping.
     column: usize,
@@ -59,7 +59,7 @@ struct Source {
 }
 
 /// A column that has cells. `None`: the rows do not have it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct CellSource {
     source: Option<Source>,
     /// Without elements it is null.

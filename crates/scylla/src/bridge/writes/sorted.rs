@@ -14,7 +14,7 @@ use crate::sstable::marshal::MarshalType;
 use crate::sstable::vint;
 
 /// A type whose values have sets or maps in them.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) enum Sorted {
     List(Box<Sorted>),
     Set(Option<Box<Sorted>>, Comparator),

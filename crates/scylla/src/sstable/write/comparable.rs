@@ -28,12 +28,12 @@ const BEFORE_MORE: u8 = 0x20;
 const AFTER_MORE: u8 = 0x60;
 
 /// Makes the bytes of clustering values.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Comparable {
     columns: Vec<Form>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Form {
     Escaped,
     Boolean,

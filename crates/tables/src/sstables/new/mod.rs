@@ -1,5 +1,6 @@
 //! SSTables as a destination: a new directory of them, for `nodetool import` or `nodetool refresh`.
 
+mod encoding;
 mod files;
 mod hidden;
 mod options;
@@ -188,6 +189,12 @@ impl Destination for NewSstables {
         self.guard.expect(Stage::New)?;
         let begun = self.begin_directory(table);
         self.guard.then(Stage::Begun, begun)
+    }
+
+    fn rows_from(&mut self, object: &str) {
+        if let Some(Open { rows: Rows::Plain(plain), .. }) = self.open.as_deref_mut() {
+            plain.rows_from(object);
+        }
     }
 
     fn write(&mut self, batch: Batch) -> Result<()> {

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use marquetry_base::cast::u64_of;
@@ -9,38 +11,38 @@ use marquetry_base::{Detail, Error, Faults, Result};
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::sort::SortOptions;
 use marquetry_scylla::bridge::mutations::MutationMapping;
-use marquetry_scylla::bridge::writes::{RowAssembler, RowEncoder, RowRecords, RowStamp};
+use marquetry_scylla::bridge::writes::{RowAssembler, RowEncoder, RowRecords};
 use marquetry_scylla::bridge::{Mapping, MappingOptions};
 use marquetry_scylla::cql::{Definitions, Order, TableDef, TableName, TableOptions, TypeDef};
 use marquetry_scylla::sstable::TableColumns;
-use marquetry_scylla::sstable::batch::Expiry;
+use marquetry_scylla::sstable::batch::MutationBatch;
 
+use super::encoding::{Encoder, Encoding};
 use super::files::NewFiles;
 use super::options::PlainRowsOptions;
 use crate::sorting::Sorting;
-use crate::stamps::{Stamps, Ttl, WriteTimes, write_time_after};
+use crate::stamps::{Stamps, Ttl, WriteTimes};
 use crate::subject::named;
 use crate::{Cancel, Described, Table};
 
-/// Records that are handed to the sorter at a time, and their bytes.
-const RECORDS: usize = 8192;
-const RECORDS_BYTES: usize = 4 << 20;
+/// Batches of fewer values than this are not worth another thread.
+const FEW_VALUES: usize = 8 << 10;
+/// Batches of writes that wait for the thread that writes them.
+const WRITES_WAITING: usize = 4;
 /// The key under which a source says what its table is called.
 const TABLE_NAME_KEY: &str = "marquetry.table.name";
 
 /// Rows that become SSTables.
 pub(super) struct PlainRows {
-    mapping: Mapping,
-    encoder: RowEncoder,
-    stamps: Stamps,
-    /// The first row's write time, unless a column has them.
-    first_write_time_us: i64,
-    ttl_s: u32,
-    now_s: u32,
-    records: RowRecords,
+    /// It works on the caller's thread, until there is enough to do for several.
+    encoder: Encoder,
+    threads: usize,
+    encoding: Option<Encoding>,
     sorting: Sorting,
-    /// Rows so far, and those of them that are records.
+    /// Rows so far.
     rows: u64,
+    /// The object that they come from.
+    subject: Arc<str>,
     statements: String,
 }
 
@@ -84,9 +86,9 @@ impl PlainRows {
         let now_s = u32::try_from(now_us / 1_000_000)
             .map_err(|_| Error::option("now_us", "it is a time from 1970 to 2106"))?;
         let sort = SortOptions { memory_bytes, rows: table.rows, ..SortOptions::default() };
-        Ok(PlainRows {
+        let encoder = Encoder {
             encoder,
-            stamps,
+            stamps: Arc::new(stamps),
             first_write_time_us: match options.timestamp.clone().checked()? {
                 WriteTimes::From(micros) => micros,
                 _ => now_us,
@@ -98,16 +100,17 @@ impl PlainRows {
             },
             now_s,
             records: RowRecords::default(),
-            sorting: Sorting::new(
-                &RowRecords::schema()?,
-                &RowRecords::order(),
-                sort,
-                (threads, cancel),
-                Some(scratch),
-            )?,
+            mapping: Arc::new(mapping),
+        };
+        let (schema, order) = (RowRecords::schema()?, RowRecords::order());
+        Ok(PlainRows {
+            encoder,
+            threads,
+            encoding: None,
+            sorting: Sorting::new(&schema, &order, sort, (threads, cancel), Some(scratch))?,
             rows: 0,
+            subject: Arc::from(""),
             statements,
-            mapping,
         })
     }
 
@@ -121,39 +124,46 @@ impl PlainRows {
         &self.statements
     }
 
-    /// Takes rows.
-    pub(super) fn write(&mut self, batch: Batch, cancel: &Cancel) -> Result<()> {
-        let stamps = self.stamps.of(&batch);
-        let mut batch = self.mapping.assemble(batch)?;
-        for row in 0..batch.rows() {
-            let number = batch.first_row().saturating_add(u64_of(row));
-            let at = |error: Error| error.at(|place| place.row = place.row.or(Some(number)));
-            let ordinal = self.rows.saturating_add(u64_of(row));
-            let write_time_us = match stamps.write_time_us(row).map_err(at)? {
-                Some(write_time_us) => write_time_us,
-                None => write_time_after(self.first_write_time_us, ordinal, 1).map_err(at)?,
-            };
-            let ttl_s = match stamps.ttl(row).map_err(at)? {
-                Some(ttl_s) => u32::try_from(ttl_s).unwrap_or(0),
-                None => self.ttl_s,
-            };
-            let expires = Expiry { ttl: ttl_s, local_deletion: self.now_s.saturating_add(ttl_s) };
-            let stamp = RowStamp { write_time_us, expiry: (ttl_s > 0).then_some(expires) };
-            self.encoder.add(&self.mapping, &mut batch, (row, ordinal), stamp, &mut self.records)?;
-            if self.records.len() >= RECORDS || self.records.bytes() >= RECORDS_BYTES {
-                cancel.check()?;
-                self.sort()?;
-            }
-        }
-        self.rows += u64_of(batch.rows());
-        Ok(())
+    /// The rows that follow come from this object.
+    pub(super) fn rows_from(&mut self, object: &str) {
+        self.subject = Arc::from(object);
     }
 
-    fn sort(&mut self) -> Result<()> {
-        if !self.records.is_empty() {
-            self.sorting.push(self.records.take()?, 0)?;
+    /// Takes rows. What becomes of them does not depend on the number of threads.
+    pub(super) fn write(&mut self, batch: Batch, cancel: &Cancel) -> Result<()> {
+        let (first, rows) = (self.rows, batch.rows);
+        self.rows += u64_of(rows);
+        let is_little = rows.saturating_mul(batch.columns.len()) < FEW_VALUES;
+        if self.encoding.is_none() && (self.threads < 2 || is_little) {
+            let sorting = &mut self.sorting;
+            return self.encoder.encode((batch, first), cancel, &mut |records| sorting.push(records, 0));
         }
-        Ok(())
+        if self.encoding.is_none() {
+            // Those of rows before.
+            self.sort()?;
+            self.encoding = Some(Encoding::start(self.threads, &self.encoder, cancel)?);
+        }
+        while self.encoding.as_ref().is_some_and(Encoding::is_full) {
+            self.take_records()?;
+        }
+        self.encoding.as_mut().map_or(Ok(()), |encoding| encoding.put(batch, first, &self.subject))
+    }
+
+    /// Sorts the records of a batch that threads have made. False if there are none left.
+    fn take_records(&mut self) -> Result<bool> {
+        let Some(encoding) = &mut self.encoding else { return Ok(false) };
+        let Some(made) = encoding.take()? else { return Ok(false) };
+        for records in made {
+            self.sorting.push(records, 0)?;
+        }
+        Ok(true)
+    }
+
+    /// Sorts the records of all rows that were taken.
+    fn sort(&mut self) -> Result<()> {
+        while self.take_records()? {}
+        let sorting = &mut self.sorting;
+        self.encoder.rest(&mut |records| sorting.push(records, 0))
     }
 
     /// Finds out what is wrong with rows that were taken.
@@ -165,19 +175,43 @@ impl PlainRows {
     /// Writes all rows, in their order.
     pub(super) fn finish(&mut self, files: &mut NewFiles, cancel: &Cancel) -> Result<()> {
         self.sort()?;
-        let mut assembler = RowAssembler::new(self.encoder.columns(), self.now_s)?;
+        self.encoding = None;
+        if self.threads < 2 {
+            return self.assemble(cancel, &mut |writes| files.put(writes, cancel));
+        }
+        thread::scope(|scope| {
+            let (assembled, to_write) = sync_channel::<MutationBatch>(WRITES_WAITING);
+            let work = move || to_write.into_iter().try_for_each(|writes| files.put(writes, cancel));
+            let writing = thread::Builder::new().name("marquetry-sstables".to_owned());
+            let writing = writing.spawn_scoped(scope, work);
+            let writing = writing
+                .map_err(|error| Error::io(format!("cannot start a thread: {error}")).caused_by(error))?;
+            let made = self.assemble(cancel, &mut |writes| {
+                assembled.send(writes).map_err(|_| Error::internal("SSTables that nobody writes"))
+            });
+            drop(assembled);
+            let written = writing.join();
+            // What was wrong with earlier writes comes first; then nobody took the later ones.
+            written.unwrap_or_else(|_| Err(Error::internal("a thread that writes SSTables has panicked")))?;
+            made
+        })
+    }
+
+    /// Makes writes of all rows, in their order.
+    fn assemble(&mut self, cancel: &Cancel, put: &mut dyn FnMut(MutationBatch) -> Result<()>) -> Result<()> {
+        let mut assembler = RowAssembler::new(self.encoder.columns(), self.encoder.now_s)?;
         while let Some(batch) = self.sorting.next()? {
             cancel.check()?;
             for (key, record) in RowRecords::of(&batch)? {
                 assembler.push(key, record)?;
             }
             while let Some(writes) = assembler.take_ready() {
-                files.put(writes, cancel)?;
+                put(writes)?;
             }
         }
         assembler.finish()?;
         while let Some(writes) = assembler.take_ready() {
-            files.put(writes, cancel)?;
+            put(writes)?;
         }
         Ok(())
     }
