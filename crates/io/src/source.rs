@@ -128,8 +128,7 @@ impl ObjectVersion {
     }
 
     /// What changes with the content.
-    #[cfg(feature = "object-store")]
-    pub(crate) fn tag(&self) -> &str {
+    pub fn tag(&self) -> &str {
         &self.tag
     }
 }

@@ -126,10 +126,56 @@ pub fn unquoted(text: &str) -> Option<String> {
     Some(out)
 }
 
+/// What the last line of a sealed text begins with.
+const CHECKSUM: &str = "checksum ";
+
+/// A text of whole lines, and a last line with its checksum: whoever reads it knows that nobody changed or cut it.
+///
+/// ```
+/// use marquetry_io::state_file::{sealed, unsealed};
+///
+/// let text = sealed("rows 12\n");
+/// assert_eq!(unsealed(&text), Some("rows 12\n"));
+/// assert_eq!(unsealed(&text.replace("12", "13")), None);
+/// ```
+pub fn sealed(text: &str) -> String {
+    format!("{text}{CHECKSUM}{:016x}\n", checksum(text.as_bytes()))
+}
+
+/// The text that was sealed. `None` if it is another by now.
+pub fn unsealed(text: &str) -> Option<&str> {
+    let lines = text.strip_suffix('\n')?;
+    let start = lines.rfind('\n')? + 1;
+    let (text, last) = (text.get(..start)?, lines.get(start..)?);
+    let digits = last.strip_prefix(CHECKSUM)?;
+    (digits == format!("{:016x}", checksum(text.as_bytes()))).then_some(text)
+}
+
+/// A number that bytes which differ hardly ever share (FNV-1a): against accidents, not against attacks.
+pub fn checksum(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use marquetry_base::{Detail, ErrorKind};
+
+    #[test]
+    fn what_was_changed_is_not_believed() {
+        let text = sealed("a 1\nb 2\n");
+        assert_eq!(unsealed(&text), Some("a 1\nb 2\n"));
+        assert_eq!(unsealed(&sealed("")), None, "a text without a line");
+        for at in 0..text.len() {
+            let mut other = text.clone().into_bytes();
+            other[at] ^= 1;
+            assert_eq!(unsealed(&String::from_utf8(other).unwrap()), None, "byte {at}");
+            assert_eq!(unsealed(&text[..at]), None, "cut at {at}");
+        }
+        assert_eq!(unsealed(&format!("{text}c\n")), None);
+    }
 
     #[test]
     fn one_at_a_time() {

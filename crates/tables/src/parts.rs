@@ -9,11 +9,12 @@ use std::sync::Arc;
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Detail, Error, Result};
 use marquetry_io::blocking::NewFile;
-use marquetry_io::state_file::{Lock, quoted, unquoted};
+use marquetry_io::state_file::{Lock, quoted, sealed, unquoted, unsealed};
 use marquetry_io::{ByteSink, SCHEMA_FILE, failed};
 use marquetry_parquet::batch::{Batch, RowSelection};
 
 use crate::copy::{Copied, CopyOptions, copy};
+use crate::files::{Files, FilesOptions};
 use crate::parquet::{NewParquetFile, ParquetOptions};
 use crate::{
     Batches, Cancel, Destination, Piece, PieceOptions, Source, TABLE_SCHEMA_KEY, Table, Wants, Written,
@@ -48,10 +49,14 @@ struct Part {
     file: Option<String>,
     tokens: RangeInclusive<i64>,
     rows: u64,
+    /// The file's length.
+    bytes: u64,
 }
 
 /// The first line.
-const TITLE: &str = "marquetry unload, version 1";
+const TITLE: &str = "marquetry unload, version 2";
+/// What the first line of any version begins with.
+const TITLES: &str = "marquetry unload, version ";
 /// The name of a part that has no file.
 const NO_FILE: &str = "-";
 /// Pieces whose rows are in one file: of those that are about 32 MiB large for a cluster's servers, files of a row group or so.
@@ -88,10 +93,8 @@ impl Parts {
             }
             Err(error) => return Err(failed("read", &name, error)),
         };
-        let read = parse(&text).ok_or_else(|| {
-            Error::corrupt("it is not the state of a copy in parts")
-                .at(|place| place.object = Some(name.clone()))
-        })?;
+        let read =
+            read(&text).map_err(|what| Error::corrupt(what).at(|place| place.object = Some(name.clone())))?;
         if !resume {
             let how =
                 if read.is_finished { "was finished; remove it to copy again" } else { "was not finished" };
@@ -117,9 +120,11 @@ impl Parts {
             let is_there = part.file.as_ref().is_none_or(|file| directory.join(file).is_file());
             parts.is_finished &= is_there;
             if is_there {
+                part.check(directory)?;
                 parts.parts.push(part);
             }
         }
+        parts.expect_own()?;
         Ok(parts)
     }
 
@@ -187,7 +192,7 @@ impl Parts {
             let mut parquet = parquet.clone();
             // What is there is of the part that is written now, or somebody else's.
             parquet.overwrite = false;
-            let part = Part { file: Some(file.clone()), tokens, rows: 0 };
+            let part = Part { file: Some(file.clone()), tokens, rows: 0, bytes: 0 };
             let destination = NewParquetFile::new(self.directory.join(file), parquet)?;
             let mut destination = OfPart { file: destination, part: Some(part), parts: self };
             let some: Arc<dyn Source> = Arc::new(some);
@@ -216,6 +221,23 @@ impl Parts {
         }
     }
 
+    /// Fails for a Parquet file in the directory that is none of the copy's: whoever reads the directory has its rows, too.
+    fn expect_own(&self) -> Result<()> {
+        let Ok(entries) = fs::read_dir(&self.directory) else { return Ok(()) };
+        for entry in entries {
+            let entry =
+                entry.map_err(|error| failed("read", &self.directory.display().to_string(), error))?;
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            let is_own = self.parts.iter().any(|part| part.file.as_deref() == Some(&*name));
+            if name.ends_with(".parquet") && !name.starts_with('.') && !is_own {
+                let what = "this copy did not write it: move it elsewhere, so that the directory has the table's rows only";
+                return Err(of_state(what, &entry.path()));
+            }
+        }
+        Ok(())
+    }
+
     /// The table is the one that the copy began with.
     fn expect(&mut self, table: &Table) -> Result<()> {
         let is = format!(
@@ -225,8 +247,7 @@ impl Parts {
             table.fingerprint()
         );
         match &self.source {
-            // Older versions kept the whole address, or whether it asks for encryption.
-            Some(was) if without_hosts(was).replacen(ENCRYPTED, " (", 1) != is => {
+            Some(was) if *was != is => {
                 let what = format!(
                     "{} has the state of a copy of another table: {was}, and not {is}",
                     self.path.display()
@@ -266,13 +287,13 @@ impl Parts {
             quoted(&self.directory.display().to_string()),
             quoted(&self.options)
         );
-        for Part { file, tokens, rows } in &self.parts {
+        for Part { file, tokens, rows, bytes } in &self.parts {
             let file = file.as_deref().unwrap_or(NO_FILE);
-            text.push_str(&format!("part {} {} {rows} {file}\n", tokens.start(), tokens.end()));
+            text.push_str(&format!("part {} {} {rows} {bytes} {file}\n", tokens.start(), tokens.end()));
         }
         text.push_str(if self.is_finished { "finished yes\n" } else { "finished no\n" });
         let mut file = NewFile::create(&self.path)?;
-        file.append(text.as_bytes())?;
+        file.append(sealed(&text).as_bytes())?;
         file.replace()
     }
 }
@@ -284,6 +305,50 @@ struct Read {
     options: String,
     parts: Vec<Part>,
     is_finished: bool,
+}
+
+impl Part {
+    /// Fails unless its file is what was written: as long, a Parquet file, with as many rows.
+    fn check(&self, directory: &Path) -> Result<()> {
+        let Some(file) = &self.file else { return Ok(()) };
+        let path = directory.join(file);
+        let name = path.display().to_string();
+        let bytes = fs::metadata(&path).map_err(|error| failed("looked at", &name, error))?.len();
+        let again = "remove it to have its rows copied again";
+        if bytes != self.bytes {
+            let what = format!(
+                "it is not what this copy wrote: it has {bytes} bytes, and had {}; {again}",
+                self.bytes
+            );
+            return Err(of_state(&what, &path));
+        }
+        let rows = Files::open([&path], &FilesOptions::default()).map(|file| file.table().rows);
+        let what = match rows {
+            Ok(Some(rows)) if rows == self.rows => return Ok(()),
+            Ok(rows) => format!("it has {} rows, and had {}", rows.unwrap_or(0), self.rows),
+            Err(error) => error.message().to_owned(),
+        };
+        Err(of_state(&format!("it is not what this copy wrote: {what}; {again}"), &path))
+    }
+}
+
+/// What is wrong with a file of the directory that a copy goes on in.
+fn of_state(what: &str, path: &Path) -> Error {
+    let what = format!("{}: {what}", path.display());
+    Error::option("state", what)
+}
+
+/// Reads what [`Parts::save`] wrote; what is wrong with another text.
+fn read(text: &str) -> Result<Read, &'static str> {
+    let is_other = "it is not the state of a copy in parts";
+    if !text.starts_with(TITLES) {
+        return Err(is_other);
+    }
+    if text.lines().next() != Some(TITLE) {
+        return Err("another version of this program wrote it, which has to finish the copy");
+    }
+    let text = unsealed(text).ok_or("it was changed or cut: its checksum is not that of its lines")?;
+    parse(text).ok_or(is_other)
 }
 
 fn parse(text: &str) -> Option<Read> {
@@ -302,13 +367,13 @@ fn parse(text: &str) -> Option<Read> {
             };
             return lines.next().is_none().then_some(Read { source, directory, options, parts, is_finished });
         };
-        let mut words = part.splitn(4, ' ');
+        let mut words = part.splitn(5, ' ');
         let (first, last): (i64, i64) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-        let rows = words.next()?.parse().ok()?;
+        let (rows, bytes) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
         // A name of this copy's: nothing that leads out of the directory.
         let file = words.next().filter(|name| !name.contains(['/', '\\']))?;
         let file = (file != NO_FILE).then(|| file.to_owned());
-        parts.push(Part { file, tokens: (first <= last).then_some(first..=last)?, rows });
+        parts.push(Part { file, tokens: (first <= last).then_some(first..=last)?, rows, bytes });
     }
 }
 
@@ -370,7 +435,11 @@ impl Destination for OfPart<'_> {
     }
 
     fn finish(&mut self) -> Result<Written> {
-        self.file.finish()
+        let written = self.file.finish()?;
+        if let Some(part) = &mut self.part {
+            part.bytes = written.bytes;
+        }
+        Ok(written)
     }
 
     fn written(&self) -> Result<Option<Box<dyn Source>>> {
@@ -460,9 +529,6 @@ impl Source for PartOf {
     }
 }
 
-/// What a name has after it in older states, if its address asks for encryption; names have no question marks.
-const ENCRYPTED: &str = "?tls=yes (";
-
 /// The name of a table without how it is reached: its address's hosts and user, and whether connections are encrypted.
 fn table_of(name: &str) -> &str {
     let table = without_hosts(name);
@@ -484,7 +550,6 @@ mod tests {
     use marquetry_parquet::schema::{FieldDef, FieldType, PhysicalType, Schema};
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    use crate::files::{Files, FilesOptions};
     use crate::{Reading, ReadingOptions, TokenRange};
 
     /// A ring of so many rows, at ten tokens each, that is split anyhow; it fails when so many pieces were opened.
@@ -633,13 +698,44 @@ mod tests {
         drop(parts);
         assert_eq!(files, 2);
         let text = fs::read_to_string(&state).unwrap();
-        fs::write(&state, text.replace("finished", "part 500 549 5 part-never.parquet\nfinished")).unwrap();
+        let text = unsealed(&text).unwrap();
+        let more = text.replace("finished", "part 500 549 5 99 part-never.parquet\nfinished");
+        fs::write(&state, sealed(&more)).unwrap();
         let mut parts = Parts::open(&state, &directory, true, "o").unwrap();
         assert!(!parts.done().iter().any(|tokens| tokens.contains(&500)));
         let source = Ring::split(50, &parts.done(), 99);
         run(&mut parts, &source).unwrap();
         drop(parts);
         assert_eq!(rows_of(&directory), all());
+    }
+
+    /// Files that appeared are looked at before a copy goes on, or says that it was finished.
+    #[test]
+    fn a_part_that_is_another_file_by_now_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let (state, directory) = (folder.path().join("state"), folder.path().join("ring"));
+        let mut parts = Parts::open(&state, &directory, false, "o").unwrap();
+        let source = Ring::split(50, &parts.done(), 99);
+        run(&mut parts, &source).unwrap();
+        drop(parts);
+        let error = || Parts::open(&state, &directory, true, "o").unwrap_err().to_string();
+        let mut files: Vec<PathBuf> =
+            fs::read_dir(&directory).unwrap().map(|it| it.unwrap().path()).collect();
+        files.sort_unstable();
+        let (first, whole) = (&files[0], fs::read(&files[0]).unwrap());
+        fs::write(first, &whole[..whole.len() / 2]).unwrap();
+        assert!(error().contains("it is not what this copy wrote: it has "), "{}", error());
+        fs::write(first, vec![0; whole.len()]).unwrap();
+        assert!(error().contains("remove it to have its rows copied again"), "{}", error());
+        fs::write(first, &whole).unwrap();
+        assert!(Parts::open(&state, &directory, true, "o").unwrap().is_finished());
+        fs::copy(first, directory.join("mine.parquet")).unwrap();
+        assert!(error().contains("mine.parquet: this copy did not write it"), "{}", error());
+        fs::remove_file(directory.join("mine.parquet")).unwrap();
+        // It is believed only as it was written.
+        let text = fs::read_to_string(&state).unwrap();
+        fs::write(&state, text.replacen("part -", "part ", 1)).unwrap();
+        assert!(error().contains("its checksum"), "{}", error());
     }
 
     #[test]
@@ -654,7 +750,7 @@ mod tests {
         assert_eq!(table_of("what?.parquet"), "what?.parquet");
     }
 
-    /// How a table is reached is none of the state's business, also of an older version's.
+    /// How a table is reached is none of the state's business.
     #[test]
     fn encryption_may_be_asked_for_otherwise() {
         let folder = tempfile::tempdir().unwrap();
@@ -671,7 +767,6 @@ mod tests {
         drop(parts);
         let text = fs::read_to_string(&state).unwrap();
         assert!(text.contains("\nsource \"k.t (1, "), "{text}");
-        fs::write(&state, text.replace("\"k.t (1", "\"k.t?tls=yes (1")).unwrap();
         let mut parts = open();
         let source = named("cql://other/k.t", &parts, 99);
         run(&mut parts, &source).unwrap();
@@ -736,9 +831,11 @@ mod tests {
         for wrong in [
             "",
             "marquetry unload, version 1\n",
-            "marquetry unload, version 1\nsource \"a\"\ndirectory \"b\"\noptions \"c\"\npart 5 4 0 -\nfinished no\n",
+            "marquetry unload, version 2\nsource \"a\"\ndirectory \"b\"\noptions \"c\"\npart 5 4 0 0 -\nfinished no\n",
+            "marquetry unload, version 2\nsource \"a\"\ndirectory \"b\"\noptions \"c\"\nfinished yes\n",
         ] {
-            fs::write(&state, wrong).unwrap();
+            let is_sealed = wrong.ends_with("no\n");
+            fs::write(&state, if is_sealed { sealed(wrong) } else { wrong.to_owned() }).unwrap();
             assert_eq!(open(&directory, "o").unwrap_err().kind(), ErrorKind::Corrupt, "{wrong}");
         }
     }

@@ -17,6 +17,12 @@ pub(super) struct LeafPair {
     pub(super) meanings: [Meaning; 2],
     /// One of them at least has numbers as text, and both have numbers.
     pub(super) are_numbers: bool,
+    /// One is FLOAT and the other DOUBLE, and they are compared as FLOAT.
+    pub(super) are_floats: bool,
+    /// A column that has nothing inside is as one that is null.
+    pub(super) empty_is_null: bool,
+    /// Rows of the first table are not compared if what is missing there, in common numbers, is this or something around it.
+    pub(super) kept: Option<u16>,
     /// Both have one physical type and one meaning.
     pub(super) is_alike: bool,
     /// What each definition level of either means, in common numbers: the first of all structs, lists and values around
@@ -41,7 +47,8 @@ impl LeafPair {
             return;
         }
         let rows = [Rows::of(a, &self.levels[0]), Rows::of(b, &self.levels[1])];
-        let mut mark = |is_same: &dyn Fn(usize, usize) -> bool| rows_that_differ(&rows, runs, marks, is_same);
+        let mut mark =
+            |is_same: &dyn Fn(usize, usize) -> bool| rows_that_differ(self, &rows, runs, marks, is_same);
         let is_bytes = self.is_alike && !matches!(self.meanings[0], Meaning::Decimal { .. });
         match (&a.values, &b.values) {
             (a, b) if self.are_numbers => mark(&|at_a, at_b| {
@@ -49,6 +56,12 @@ impl LeafPair {
                 let (Some(in_a), Some(in_b)) = values else { return false };
                 are_equal(item(self.meanings[0], in_a), item(self.meanings[1], in_b))
             }),
+            (Values::Float(a), Values::Double(b)) if self.are_floats => {
+                mark(&|at_a, at_b| compare_floats(a[at_a].into(), narrow(b[at_b])).is_eq());
+            }
+            (Values::Double(a), Values::Float(b)) if self.are_floats => {
+                mark(&|at_a, at_b| compare_floats(narrow(a[at_a]), b[at_b].into()).is_eq());
+            }
             (Values::Int32(a), Values::Int32(b)) if self.is_alike => mark(&|at_a, at_b| a[at_a] == b[at_b]),
             (Values::Int64(a), Values::Int64(b)) if self.is_alike => mark(&|at_a, at_b| a[at_a] == b[at_b]),
             (Values::Double(a), Values::Double(b)) => {
@@ -66,20 +79,35 @@ impl LeafPair {
     }
 }
 
+/// A DOUBLE with the digits that FLOAT has.
+fn narrow(value: f64) -> f64 {
+    marquetry_base::cast::nearest_f32(value).map_or(value, f64::from)
+}
+
 /// Marks the rows whose levels or values differ.
 fn rows_that_differ(
+    LeafPair { empty_is_null, kept, .. }: &LeafPair,
     [a, b]: &[Rows<'_>; 2],
     runs: &[Run],
     marks: &mut [bool],
     is_same: &dyn Fn(usize, usize) -> bool,
 ) {
+    let common = |(missing, repetition): (u16, u8)| {
+        (if *empty_is_null && missing == 1 { 0 } else { missing }, repetition)
+    };
     for run in runs {
         for row in 0..run.rows {
             let (in_a, in_b) = (a.entries_of(run.at[0] + row), b.entries_of(run.at[1] + row));
+            if let (Some(kept), Some(first)) = (*kept, in_a.clone().next())
+                && let ((missing, _), None) = a.entry(first)
+                && missing <= kept
+            {
+                continue;
+            }
             let are_same = in_a.len() == in_b.len()
                 && in_a.zip(in_b).all(|(in_a, in_b)| match (a.entry(in_a), b.entry(in_b)) {
                     ((level, Some(at_a)), (same, Some(at_b))) => level == same && is_same(at_a, at_b),
-                    ((level, None), (same, None)) => level == same,
+                    ((level, None), (same, None)) => common(level) == common(same),
                     _ => false,
                 });
             if let Some(mark) = marks.get_mut(run.at[0] + row).filter(|_| !are_same) {
@@ -181,6 +209,9 @@ mod tests {
             leaves: [0, 0],
             meanings: [meaning; 2],
             are_numbers: false,
+            are_floats: false,
+            empty_is_null: false,
+            kept: None,
             is_alike: true,
             levels: [levels.clone(), levels],
         };
@@ -201,6 +232,36 @@ mod tests {
         // What a null's slot holds means nothing.
         let other = ints(vec![1, 7, 2, 3], &[1], Layout::Spaced);
         assert_eq!(differing_rows(int, [&spaced, &other]), none);
+    }
+
+    /// A null that is loaded changes nothing; the digits that FLOAT does not have are not loaded.
+    #[test]
+    fn rows_are_compared_as_they_are_loaded() {
+        let levels = vec![0, 1];
+        let mut pair = LeafPair {
+            leaves: [0, 0],
+            meanings: [Meaning::Double, Meaning::Float],
+            are_numbers: false,
+            are_floats: true,
+            empty_is_null: false,
+            kept: Some(0),
+            is_alike: false,
+            levels: [levels.clone(), levels],
+        };
+        let (mut doubles, mut floats) =
+            (ints(vec![0; 4], &[2], Layout::Spaced), ints(vec![0; 4], &[3], Layout::Spaced));
+        doubles.values = Values::Double(vec![0.1, 0.25, 0.0, 0.5].into());
+        floats.values = Values::Float(vec![0.1, 0.5, 7.0, 0.0].into());
+        let differing = |pair: &LeafPair| {
+            let mut marks = vec![false; 4];
+            pair.mark([&doubles, &floats], &[Run { at: [0, 0], rows: 4 }], &mut marks);
+            (0..4).filter(|row| marks[*row]).collect::<Vec<_>>()
+        };
+        assert_eq!(differing(&pair), [1, 3]);
+        pair.kept = None;
+        assert_eq!(differing(&pair), [1, 2, 3]);
+        pair.are_floats = false;
+        assert_eq!(differing(&pair), [0, 1, 2, 3]);
     }
 
     #[test]

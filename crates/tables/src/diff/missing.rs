@@ -52,7 +52,7 @@ pub fn missing(
     let key = Key::resolve(options, tables)?;
     let key = key.ok_or_else(|| Error::option("key", "rows are matched by a key"))?;
     let tokens = TokenOrder::of(tables, &options.key);
-    let paired = schemas::pair(tables)?;
+    let paired = schemas::pair(tables, options)?;
     if !paired.differences.incomparable.is_empty() {
         let fields = paired.differences.incomparable.iter();
         let fields: Vec<String> =
@@ -92,7 +92,7 @@ impl Source for Missing {
         (own.cancel, own.bytes_read) = (options.cancel.clone(), options.bytes_read.clone());
         let tables = [self.sources[0].table(), self.sources[1].table()];
         let mut columns = Vec::new();
-        for pair in schemas::pair(tables)?.columns {
+        for pair in schemas::pair(tables, &own)?.columns {
             columns.push(Column::new(pair, tables.map(|table| (&table.schema, &*table.name)), &own)?);
         }
         let side = |side: usize| {

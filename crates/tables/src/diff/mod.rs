@@ -71,7 +71,7 @@ pub fn diff(
     report: &mut dyn FnMut(u64),
 ) -> Result<Differences> {
     let tables = sources.map(|source| source.table());
-    let paired = schemas::pair(tables)?;
+    let paired = schemas::pair(tables, options)?;
     let tokens = TokenOrder::of(tables, &options.key);
     let by_tokens = tokens.as_ref().map(|tokens| DiffOptions { key: tokens.key(), ..options.clone() });
     let options = by_tokens.as_ref().unwrap_or(options);

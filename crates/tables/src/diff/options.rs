@@ -26,6 +26,12 @@ pub struct DiffOptions {
     /// Threads that read, and sort: half of them read each table, or all of them one table after the other if there is a key. `None`: one
     /// per processor. Without one of its own, a table is read by the thread that compares.
     pub threads: Option<usize>,
+    /// Values are compared as a table of a cluster has them once they are loaded: FLOAT and DOUBLE with the digits of FLOAT, times as the
+    /// integers that they are loaded as, and an empty collection that is not frozen as the null that it is to the servers.
+    pub as_loaded: bool,
+    /// A null of the first table, and with [`as_loaded`](DiffOptions::as_loaded) an empty collection that is not frozen, is not compared: loading it
+    /// leaves what is there.
+    pub keeps_nulls: bool,
     /// Limits of variants, whose JSON is compared.
     pub limits: Limits,
     /// Cancels the comparison.
@@ -41,6 +47,8 @@ impl Default for DiffOptions {
             key: Vec::new(),
             memory_bytes: MEMORY_BYTES,
             threads: None,
+            as_loaded: false,
+            keeps_nulls: false,
             limits: Limits::DEFAULT,
             cancel: Cancel::new(),
             bytes_read: BytesRead::default(),

@@ -4,14 +4,16 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use marquetry_base::{Error, Result};
-use marquetry_parquet::schema::{LogicalType, Meaning, Schema, Shape, ShapeKind};
+use marquetry_parquet::schema::{LogicalType, Meaning, Schema, Shape, ShapeKind, TimeUnit};
+use marquetry_scylla::sstable::marshal::MarshalType;
 
 use super::found::SchemaDifferences;
 use super::leaves::LeafPair;
 use super::numbers::has_numbers_as_text;
+use super::options::DiffOptions;
 use super::values::are_comparable;
-use crate::Table;
 use crate::subject::named;
+use crate::{Described, Table};
 
 /// The columns that two tables share, and what differs in their schemas.
 pub(super) struct Paired {
@@ -45,8 +47,13 @@ pub(super) struct VariantPair {
 /// # Errors
 ///
 /// Those of [`Shape::kind`], with the name of the table.
-pub(super) fn pair([a, b]: [&Table; 2]) -> Result<Paired> {
-    let mut pairing = Pairing { tables: [&a.name, &b.name], ..Pairing::default() };
+pub(super) fn pair([a, b]: [&Table; 2], options: &DiffOptions) -> Result<Paired> {
+    let mut pairing = Pairing {
+        tables: [&a.name, &b.name],
+        as_loaded: options.as_loaded,
+        keeps_nulls: options.keeps_nulls,
+        ..Pairing::default()
+    };
     let columns = |schema: &Schema| schema.children(0).collect::<Vec<_>>();
     let all = [columns(&a.schema), columns(&b.schema)];
     let shapes =
@@ -56,6 +63,9 @@ pub(super) fn pair([a, b]: [&Table; 2]) -> Result<Paired> {
         let nodes = [in_a.node, in_b.node];
         let name = a.schema.nodes()[in_a.node].name.clone();
         pairing.has_numbers_as_text = [a, b].map(|table| has_numbers_as_text(table, &name));
+        let is_whole = !options.as_loaded || [a, b].iter().all(|table| is_whole(table, &name));
+        pairing.empty_is_null = !is_whole && !matches!(in_a.kind(), Ok(ShapeKind::Leaf));
+        pairing.is_collection = matches!(in_a.kind(), Ok(ShapeKind::List(..) | ShapeKind::Map(..)));
         pairing.field(&name, [in_a, in_b])?;
         let column =
             [0, 1].map(|side: usize| all[side].iter().position(|node| *node == nodes[side]).unwrap_or(0));
@@ -70,6 +80,28 @@ pub(super) fn pair([a, b]: [&Table; 2]) -> Result<Paired> {
     Ok(Paired { differences: pairing.found, columns: paired })
 }
 
+/// Whether a column is one value to the servers: of a type that is none of several cells. It is unless the table says otherwise.
+fn is_whole(table: &Table, column: &str) -> bool {
+    let Ok(Some(Described { columns, .. })) = Described::of(table) else { return true };
+    let kind = columns.cells().find(|cell| *cell.name == *column.as_bytes()).map(|cell| &cell.kind);
+    !matches!(
+        kind,
+        Some(MarshalType::List(_) | MarshalType::Set(_) | MarshalType::Map(..) | MarshalType::User { .. })
+    )
+}
+
+/// What values mean once they are loaded: a time is an integer where the other table has that.
+pub(super) fn loaded([a, b]: [Meaning; 2]) -> [Meaning; 2] {
+    let is_time =
+        |meaning| matches!(meaning, Meaning::Timestamp { unit: TimeUnit::Micros | TimeUnit::Nanos, .. });
+    let is_integer = |meaning| matches!(meaning, Meaning::Integer { bit_width: 64, is_signed: true });
+    match (a, b) {
+        (a, b) if is_time(a) && is_integer(b) => [b, b],
+        (a, b) if is_integer(a) && is_time(b) => [a, a],
+        both => [both.0, both.1],
+    }
+}
+
 #[derive(Default)]
 struct Pairing<'a> {
     tables: [&'a str; 2],
@@ -80,6 +112,12 @@ struct Pairing<'a> {
     levels: [Vec<u16>; 2],
     /// Whether what is text in the column at hand are numbers, in either table.
     has_numbers_as_text: [bool; 2],
+    as_loaded: bool,
+    keeps_nulls: bool,
+    /// The column at hand is not frozen, so that it is null if it has nothing inside.
+    empty_is_null: bool,
+    /// It is a list, a set or a map.
+    is_collection: bool,
     /// Of the column at hand.
     pairs: Vec<LeafPair>,
     variants: Vec<VariantPair>,
@@ -183,7 +221,10 @@ impl Pairing<'_> {
             let leaf = leaf.ok_or_else(|| Error::internal("a leaf without its place"))?;
             Ok::<_, Error>((leaf.physical_type, schema.meaning_of(leaf).read_as(leaf.physical_type)))
         };
-        let (in_a, in_b) = (found(0)?, found(1)?);
+        let (mut in_a, mut in_b) = (found(0)?, found(1)?);
+        if self.as_loaded {
+            [in_a.1, in_b.1] = loaded([in_a.1, in_b.1]);
+        }
         let meanings = [in_a.1, in_b.1];
         let is_text = [0, 1].map(|side: usize| self.has_numbers_as_text[side] && meanings[side].is_text());
         let is_number = |side: usize| {
@@ -195,7 +236,21 @@ impl Pairing<'_> {
         }
         let is_alike = in_a == in_b;
         let levels = self.levels.each_ref().map(|levels| [&levels[..], &[self.steps]].concat());
-        self.pairs.push(LeafPair { leaves, meanings, are_numbers, is_alike, levels });
+        let are_floats =
+            self.as_loaded && meanings.contains(&Meaning::Float) && meanings.contains(&Meaning::Double);
+        // What is missing first: the column itself, or, of a collection, its first element.
+        let kept = self.keeps_nulls.then_some(u16::from(self.empty_is_null && self.is_collection));
+        let empty_is_null = self.empty_is_null;
+        self.pairs.push(LeafPair {
+            leaves,
+            meanings,
+            are_numbers,
+            are_floats,
+            is_alike,
+            empty_is_null,
+            kept,
+            levels,
+        });
         Ok(true)
     }
 }

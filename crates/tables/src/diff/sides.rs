@@ -14,6 +14,7 @@ use marquetry_parquet::sort::SortOptions;
 use super::found::RowId;
 use super::leaves::Run;
 use super::options::DiffOptions;
+use super::schemas::loaded;
 use super::tokens::{Partition, TokenOrder};
 use super::values::{are_comparable, compare, item};
 use crate::copy::unsorted;
@@ -57,6 +58,12 @@ impl Key {
                 let logical_type = table.schema.node_of(leaf).logical_type.clone();
                 fields[side]
                     .push(FieldDef::new(path.dotted(), FieldType::Leaf(leaf.physical_type, logical_type)));
+            }
+            let [of_a, of_b] = &mut leaves;
+            if let (true, Some((_, in_a)), Some((_, in_b))) =
+                (options.as_loaded, of_a.last_mut(), of_b.last_mut())
+            {
+                [*in_a, *in_b] = loaded([*in_a, *in_b]);
             }
             if let [Some((_, in_a)), Some((_, in_b))] = [leaves[0].last(), leaves[1].last()]
                 && !are_comparable(*in_a, *in_b)

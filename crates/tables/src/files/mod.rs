@@ -16,6 +16,7 @@ mod part;
 mod replaced;
 mod selected;
 mod survey;
+mod unchanged;
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -43,6 +44,8 @@ pub use map::{Extent, ExtentKind, FileMap, MapOptions, MappedPage, MappedPageKin
 pub use options::FilesOptions;
 pub use parquet::ParquetFile;
 pub use survey::{Survey, SurveyedFile, SurveyedSchema, Tally};
+pub(crate) use unchanged::of_all as unchanged_files;
+pub use unchanged::unchanged;
 
 use filtered::{FoundRows, Nothing};
 use gathered::{FileSchema, Opened, Plan};

@@ -46,6 +46,19 @@ pub fn is_sstables(store: &dyn Store, path: &Path) -> bool {
     find::is_there(store, path)
 }
 
+/// A text that is the same as long as the SSTables that a path names are: see [`files::unchanged`](crate::files::unchanged).
+///
+/// # Errors
+///
+/// As [`Sstables::open`].
+pub fn unchanged(path: &Path, options: &SstablesOptions) -> Result<String> {
+    let store = options.cancel.of_store(&options.store);
+    let found = find::find(&*store, path)?;
+    let files = found.sstables.iter();
+    let files = files.flat_map(|files| files.components.iter().map(|(component, _)| files.path(component)));
+    crate::files::unchanged_files(&*store, &files.collect::<Vec<_>>(), &options.cancel)
+}
+
 /// The SSTables of a table, whose statistics were read.
 #[derive(Debug)]
 struct SstablesOf {
