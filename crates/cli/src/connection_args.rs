@@ -64,7 +64,7 @@ pub(crate) struct ConnectionArgs {
     /// Rows have the columns that SSTables have with --mapping full. Servers do not tell everything: each row is taken to have a row marker
     /// as old as its oldest value; TTLs are what was left of them when they were read.
     #[arg(long, help_heading = "Cluster")]
-    with_metadata: bool,
+    pub(crate) with_metadata: bool,
 
     /// Tokens whose rows were copied before.
     #[arg(skip)]
@@ -107,11 +107,6 @@ impl ConnectionArgs {
     /// How long is tried again what may pass.
     pub(crate) fn retry_for(&self) -> Duration {
         self.retry_for.unwrap_or(RETRY_FOR)
-    }
-
-    /// What of it says which rows there are: the rest is only how they come.
-    pub(crate) fn of_rows(&self) -> String {
-        format!("with metadata {}", self.with_metadata)
     }
 
     /// How a table is read.

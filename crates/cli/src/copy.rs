@@ -4,6 +4,7 @@ mod cluster;
 mod copying;
 mod file;
 mod missing;
+mod of_rows;
 mod parts;
 mod sstables;
 
@@ -180,7 +181,7 @@ impl Copy {
         let given = self.file.given().chain(self.sstables.given()).chain(self.rows.given());
         let given = given.chain(self.given(in_parts.is_some()));
         target::check(&target, given)?;
-        let mut options = self.options(&target, &from)?;
+        let mut options = self.options(&target, &from, &interrupted)?;
         options.store = interrupted.stores();
         let summary = match in_parts {
             Some(state) => self.file.copy_in_parts(&copying, &target, state, &options.directory)?,
@@ -215,7 +216,12 @@ impl Copy {
     }
 
     /// How the destination is written.
-    fn options(&self, target: &Target, from: &[PathBuf]) -> Outcome<DestinationOptions> {
+    fn options(
+        &self,
+        target: &Target,
+        from: &[PathBuf],
+        interrupted: &Interrupted,
+    ) -> Outcome<DestinationOptions> {
         let mut options = self.file.options()?;
         options.directory.parquet.write.limits = self.rows.table.limits.limits();
         options.text.invalid_utf8 = self.rows.invalid_utf8.into();
@@ -227,7 +233,7 @@ impl Copy {
             options.sstables.rows.table = self.table.as_deref().map(cql::table_name).transpose()?;
         }
         if target.takes(OptionGroup::Cluster) {
-            options.cluster = self.cluster.options(from, &self.rows)?;
+            options.cluster = self.cluster.options(from, &self.rows, interrupted)?;
         }
         if target.takes(OptionGroup::CqlText) {
             let Some(table) = &self.table else {

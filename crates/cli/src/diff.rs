@@ -34,7 +34,9 @@ files are written (encodings, codecs, pages, row groups) makes no difference.
 Schemas that differ in types, nullability, field ids, the spelling of lists, or the order of columns are reported, but only count \
 with --strict. A column that one table lacks, or whose values cannot be compared, always counts; --columns chooses others.
 
-Rows are compared in order, or with --key by key, in whatever order they are. For each column that differs, the number of different \
+Rows are compared in order, or with --key by key, in whatever order they are; those of a table of a cluster by its key, unless another is given. \
+They are compared as they are once loaded: FLOAT and DOUBLE with the digits of FLOAT, microseconds with the bigint that they become, and a collection \
+that is empty and not frozen as null. For each column that differs, the number of different \
 rows is printed, and the values of the first ones.
 
 The exit code is 0 if the rows are equal, 1 if there is a difference, and 3 if a table cannot be read, even if the reason is that it \
@@ -73,7 +75,6 @@ pub(crate) struct Diff {
         alias = "sort-memory",
         value_parser = parse_bytes::<NonZeroU64>,
         value_name = "BYTES",
-        requires = "key",
         help_heading = "Comparison"
     )]
     memory: Option<NonZeroU64>,
@@ -129,14 +130,16 @@ impl Diff {
         in_words: fn(&Compared) -> Outcome<String>,
     ) -> Outcome<(Compared, String)> {
         let key = self.key.as_deref().map(ColumnPath::parse_list).transpose();
-        let key = key.map_err(|error| error.with(Detail::Option("key")))?.unwrap_or_default();
-        let sources = self.table.open_pair([&self.a, &self.b], &key, interrupted)?;
+        let mut key = key.map_err(|error| error.with(Detail::Option("key")))?.unwrap_or_default();
+        let sources = self.table.open_pair([&self.a, &self.b], &mut key, interrupted)?;
         sources.iter().for_each(|source| say_notes(source.table()));
         let names = [&self.a, &self.b].map(|path| printable(&Address::parse(path).to_string()));
         let limits = self.table.limits.limits();
         let mut options = DiffOptions::default();
         (options.rows_shown, options.cancel) = (self.show, interrupted.cancel());
         options.threads = self.threads.get();
+        let is_live = |path: &PathBuf| Address::parse(path).scheme() == Some("cql");
+        options.as_loaded = [&self.a, &self.b].into_iter().any(is_live);
         (options.key, options.limits) = (key, limits);
         if let Some(bytes) = self.memory {
             options.memory_bytes = bytes.get();

@@ -14,13 +14,13 @@ use crate::text::TextArgs;
 pub(crate) struct SstableArgs {
     /// Rows of SSTables [default: full; for CQL text, and with options that change columns or keys, logical]
     #[arg(long, value_enum, value_name = "MAPPING", help_heading = "SSTables")]
-    mapping: Option<Mapping>,
+    pub(crate) mapping: Option<Mapping>,
 
     /// Time of --mapping logical: 2024-02-29T12:00:00Z, or seconds since 1970 [default: now]
     ///
     /// What had expired by then is left out. What was written later is there.
     #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "SSTables")]
-    at: Option<u32>,
+    pub(crate) at: Option<u32>,
 
     /// Token range of the partitions of SSTables, or of a table of a cluster: A:B is those with A < token <= B; each may be missing
     #[arg(long, value_name = "A:B", value_parser = parse_range, allow_hyphen_values = true, help_heading = "SSTables")]

@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use marquetry::base::{Detail, Error, Limits};
 use marquetry::tables::files::{self, FileFormat, FilesOptions};
 use marquetry::tables::text::Types;
-use marquetry::tables::{Address, ColumnPath, Filter, Rename, Source, Table, convert, filter, project};
+use marquetry::tables::{Address, ColumnPath, Filter, Key, Rename, Source, Table, convert, filter, project};
 use marquetry::{OptionGroup, Reader, SourceOptions};
 
 use crate::connection_args::ConnectionArgs;
@@ -166,12 +166,28 @@ impl TableArgs {
         self.shaped(&opened, Some(wanted), &self.renamed()?, self.wanted()?)
     }
 
-    /// Opens two tables that are compared, with these columns besides those that are asked for. Options of text are for
+    /// A text that is the same as long as files and SSTables are.
+    pub(crate) fn unchanged(&self, paths: &[PathBuf], interrupted: &Interrupted) -> Outcome<String> {
+        let options = self.source_options(self.options_of(paths, interrupted)?)?;
+        let sstables = paths.iter().filter_map(|path| Address::parse(path).sstables().map(PathBuf::from));
+        let sstables: Vec<PathBuf> = sstables.collect();
+        let mut text = String::new();
+        for path in &sstables {
+            text += &marquetry::tables::sstables::unchanged(path, &options.sstables)?;
+        }
+        if sstables.is_empty() {
+            text = files::unchanged(paths, &options.files)?;
+        }
+        Ok(text)
+    }
+
+    /// Opens two tables that are compared, with these columns besides those that are asked for; if there are none, with the key of a table of a
+    /// cluster. Options of text are for
     /// either that is text.
     pub(crate) fn open_pair(
         &self,
         paths: [&PathBuf; 2],
-        more: &[ColumnPath],
+        more: &mut Vec<ColumnPath>,
         interrupted: &Interrupted,
     ) -> Outcome<[Arc<dyn Source>; 2]> {
         let open = |path: &PathBuf| {
@@ -183,6 +199,11 @@ impl TableArgs {
         };
         let [a, b] = [open(paths[0])?, open(paths[1])?];
         self.expect_text(&[&a, &b])?;
+        if more.is_empty() {
+            let live =
+                paths.iter().zip([&a, &b]).find(|(path, _)| Address::parse(path).scheme() == Some("cql"));
+            more.extend(live.into_iter().flat_map(|(_, table)| key_of(table.table())));
+        }
         let wanted = self.wanted()?.map(|columns| with_columns(columns, more));
         let (rename, filter) = (self.renamed()?, self.predicate.as_ref().map(Filter::new));
         let has = |table: &Reader, name: &str| {
@@ -377,6 +398,17 @@ pub(crate) fn say_notes(table: &Table) {
         let advice = note.option.and_then(of_option).map(advised).unwrap_or_default();
         say("marquetry", &format!("note: {}: {}{advice}", table.name, note.text));
     }
+}
+
+/// The names of the columns of a table's key.
+pub(crate) fn key_of(table: &Table) -> Vec<ColumnPath> {
+    let Some(Key { partition, clustering }) = &table.key else { return Vec::new() };
+    let clustering = clustering.iter().filter_map(|by| usize::try_from(by.column).ok());
+    let name = |leaf: usize| {
+        let leaf = table.schema.leaves().get(leaf)?;
+        Some(ColumnPath::of([table.schema.node_of(leaf).name.as_str()]))
+    };
+    partition.iter().copied().chain(clustering).filter_map(name).collect()
 }
 
 /// These columns, and those of the others that they do not include.

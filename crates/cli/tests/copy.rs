@@ -425,6 +425,16 @@ fn a_load_that_is_killed_goes_on() {
     // With other rows it is another load.
     run([&arguments[..], &["--where", "v = 1"]].concat()).failed(2, &["has the state of a load w"]);
     run(["copy", "-", &to, "--from", "csv", "--state", state]).failed(2, &["--state is for files"]);
+    run([&arguments[..], &["--rejects", state]].concat())
+        .failed(2, &["--state and --rejects are the same file"]);
+    // So it is with others of the same size.
+    let mut bytes = std::fs::read(&from).unwrap();
+    let last = bytes.iter().rposition(u8::is_ascii_digit).unwrap();
+    bytes[last] = b'0' + (bytes[last] - b'0' + 1) % 7;
+    std::fs::write(&from, bytes).unwrap();
+    run(arguments).failed(2, &["the state of a load of other rows", "was changed since"]);
+    // A table is not copied onto itself.
+    run(["copy", &to, &to]).failed(2, &["source and destination are one table"]);
     server.rows("DROP KEYSPACE marquetry_cli_killed");
 }
 
@@ -506,6 +516,8 @@ fn rows_that_do_not_fit_are_kept() {
         found.contains("ascii (column name, row 1") && found.contains("3000000000 does not fit"),
         "{found}"
     );
+    // It is there now, and stays.
+    run(["copy", &from, &to, "--rejects", &bad]).failed(2, &["bad.parquet exists", "name another file"]);
     run(["copy", &from, &to, "--rejects", &path("more.parquet"), "--max-errors", "1"])
         .failed(1, &["2 rows were rejected, and 1 may be", "--max-errors allows more"]);
     // A load that goes on counts those of the runs before, also if each run has fewer than may be.

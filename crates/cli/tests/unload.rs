@@ -267,9 +267,58 @@ fn only_what_is_missing_is_copied() {
     assert!(out.starts_with(&format!("{lost} rows loaded")), "{out}");
     assert!(copy(&["--missing-only"]).succeeded().starts_with("0 rows loaded"));
     assert_eq!(run(["count", &table]).succeeded(), "501\n");
+    // By the table's key.
+    run(["diff", &csv, &table, "--columns", "p,c,v"]).failed(1, &["differ"]);
     // Which of two is to be there?
     std::fs::write(&csv, format!("p,c,v,d,at\n{rows}0,c7,again,1.00,2024-02-29T12:00:00Z\n")).unwrap();
     copy(&["--missing-only"]).failed(1, &["two rows have one key"]);
+}
+
+/// What a load makes of rows is what they are compared with: otherwise they would be sent again and again.
+#[test]
+fn what_was_loaded_is_not_missing() {
+    let Some(keyspace) = Keyspace::fresh("marquetry_cli_loaded") else { return };
+    keyspace.run("CREATE TABLE marquetry_cli_loaded.t (p bigint PRIMARY KEY, f float, tags list<text>, kept frozen<list<text>>, v text)");
+    let folder = Folder::new();
+    let (json, table) = (folder.path("a.jsonl"), keyspace.address("t"));
+    let rows = [
+        r#"{"p":1,"f":0.1,"tags":[],"kept":[],"v":null}"#,
+        r#"{"p":2,"f":0.1,"tags":["a"],"kept":["b"],"v":"x"}"#,
+        r#"{"p":3,"f":null,"tags":null,"kept":null,"v":""}"#,
+    ];
+    std::fs::write(&json, rows.join("\n")).unwrap();
+    let schema = ["--schema", "p bigint, f double, tags list<text>, kept list<text>, v text"];
+    let missing = |more: &[&str]| {
+        let out = run([&["copy", &json, &table, "--missing-only"][..], &schema, more].concat()).succeeded();
+        out.split(' ').next().unwrap().to_owned()
+    };
+    assert_eq!(missing(&[]), "3");
+    assert_eq!(missing(&[]), "0");
+    run([&["diff", &json, &table][..], &schema].concat()).succeeded();
+    // Nulls leave what is there, which is a difference nevertheless.
+    keyspace.run("UPDATE marquetry_cli_loaded.t SET v = 'there', tags = ['there'] WHERE p = 1");
+    assert_eq!(missing(&[]), "0");
+    run([&["diff", &json, &table][..], &schema].concat()).failed(1, &["differ"]);
+    assert_eq!(missing(&["--nulls", "tombstone"]), "1");
+    assert_eq!(missing(&["--nulls", "tombstone"]), "0");
+    run([&["diff", &json, &table][..], &schema].concat()).succeeded();
+    // A frozen collection that is empty is one.
+    keyspace.run("UPDATE marquetry_cli_loaded.t SET kept = null WHERE p = 1");
+    assert_eq!(missing(&[]), "1");
+}
+
+/// Microseconds become integers, and are the same there.
+#[test]
+fn microseconds_are_compared_with_what_they_became() {
+    let Some(keyspace) = Keyspace::fresh("marquetry_cli_micros") else { return };
+    let folder = Folder::new();
+    let (json, table) = (folder.path("a.jsonl"), keyspace.address("t"));
+    std::fs::write(&json, "{\"at\":\"2024-02-29T12:00:00.123456Z\",\"v\":\"x\"}\n").unwrap();
+    let schema = ["--schema", "at timestamp(6), v text"];
+    run([&["copy", &json, &table, "--create", "--key", "at"][..], &schema].concat()).succeeded();
+    run([&["diff", &json, &table][..], &schema].concat()).succeeded();
+    let out = run([&["copy", &json, &table, "--missing-only"][..], &schema].concat()).succeeded();
+    assert!(out.starts_with("0 rows loaded"), "{out}");
 }
 
 /// Vectors of elements that have no fixed length, there and back.

@@ -17,6 +17,7 @@ use crate::credentials::Credentials;
 use crate::error::{Differing, Error, Item, Result};
 use crate::options::ConnectOptions;
 use crate::runtime::Runtime;
+use crate::same_table::SameTable;
 use crate::schema;
 use crate::tls::TlsOptions;
 
@@ -186,6 +187,18 @@ impl Cluster {
     pub(crate) fn table_id(&self) -> Result<String> {
         let (session, name) = self.shared();
         self.runtime.wait(async move { schema::read_id(&session, &name).await })?
+    }
+
+    /// The table as it is now, to look later whether it still is.
+    pub(crate) fn same_table(&self) -> Result<Arc<SameTable>> {
+        let (session, name) = self.shared();
+        self.runtime.wait(async move { SameTable::of(&session, name).await })?.map(Arc::new)
+    }
+
+    /// Fails if the table is another by now.
+    pub(crate) fn expect_same(&self, table: &Arc<SameTable>) -> Result<()> {
+        let (session, table) = (Arc::clone(&self.session), Arc::clone(table));
+        self.runtime.wait(async move { table.check(&session).await })?
     }
 
     fn shared(&self) -> (Arc<Session>, TableName) {

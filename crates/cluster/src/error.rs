@@ -76,6 +76,13 @@ pub enum Error {
     },
     /// The table was dropped while it was read.
     Dropped(TableName),
+    /// The table is not any more what it was when its rows began to be sent.
+    Changed {
+        /// The table.
+        table: TableName,
+        /// What became of it.
+        how: String,
+    },
     /// The cluster would not prepare the `SELECT`.
     Select(Box<ExecutionError>),
     /// The cluster did not answer with a page of rows.
@@ -229,6 +236,9 @@ impl fmt::Display for Error {
                 write!(f, "the cluster has no keyspace {keyspace}, and so no table {table}")
             }
             Error::Dropped(table) => write!(f, "the table {table} was dropped while it was read"),
+            Error::Changed { table, how } => {
+                write!(f, "the table {table} was changed while rows were loaded; it was {how}")
+            }
             Error::Select(reason) => {
                 write!(f, "the cluster {} not prepare the SELECT: {reason}", self.would())
             }
@@ -304,6 +314,7 @@ impl Error {
             | Error::NoTable(_)
             | Error::NotThere { .. }
             | Error::Dropped(_)
+            | Error::Changed { .. }
             | Error::NoType(_)
             | Error::Differ(_)
             | Error::Answer { .. } => ErrorKind::Refused,

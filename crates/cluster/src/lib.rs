@@ -41,6 +41,7 @@ mod rejects;
 mod retry;
 mod rows;
 mod runtime;
+mod same_table;
 mod schema;
 mod state;
 mod statement;

@@ -29,6 +29,7 @@ use crate::rejects::Rejected;
 use crate::retry::{Retries, is_about_the_row, is_passing};
 use crate::rows::{Block, Origin, PackedRow, RowId};
 use crate::runtime::Runtime;
+use crate::same_table::SameTable;
 use crate::statement::{Kind, RowStatement, Statics};
 use crate::writes::{Sent, Writes};
 
@@ -93,6 +94,8 @@ pub(crate) struct Sending {
     pub(crate) retries: Retries,
     /// Rows that the cluster does not take are kept ([`Load::rejected`]); otherwise the first one ends the load.
     pub(crate) keeps_rejected: bool,
+    /// The table that rows go to. `None`: none is there yet, and nothing is sent.
+    pub(crate) table: Option<Arc<SameTable>>,
 }
 
 /// What a row is sent as.
@@ -452,6 +455,13 @@ impl Run {
                 }
             }
             let is_rejected = !is_passing && is_about_the_row(&reason);
+            // So is an answer about a table that is none any more, or another one.
+            if let (true, Some(table)) = (is_rejected, &self.sending.table)
+                && !self.is_ending()
+                && let Err(error) = table.check(&self.sending.session).await
+            {
+                return self.fail(error);
+            }
             let (object, reason) = (from.object.to_string(), Box::new(reason));
             let error = Error::Insert { object, row: id.number, tries, reason };
             return match &from.batch {

@@ -15,6 +15,7 @@ use crate::cluster::Cluster;
 use crate::load::{Ended, Load};
 use crate::rejects::{Rejected, Rejects, is_of_row};
 use crate::rows::{Filling, Origin, Unfit};
+use crate::same_table::SameTable;
 use crate::state::State;
 use crate::writes::Writing;
 
@@ -30,6 +31,8 @@ pub(crate) struct Loading {
     pub(crate) write_times_us: Option<(i64, i64)>,
     pub(crate) rejects: Option<Rejects>,
     pub(crate) state: Option<State>,
+    /// The table that rows are sent to, if they are.
+    pub(crate) same: Option<Arc<SameTable>>,
     pub(crate) cluster: Cluster,
 }
 
@@ -171,6 +174,16 @@ impl Loading {
         }
     }
 
+    /// What is wrong if all rows came, and an earlier run had loaded more than there are.
+    fn too_few(&self) -> Option<Error> {
+        let state = self.state.as_ref().filter(|state| state.rows > self.rows)?;
+        let what = format!(
+            "the rows ended after {}, and {} were loaded before by this state: the source is another by now",
+            self.rows, state.rows
+        );
+        Some(Error::corrupt(what))
+    }
+
     /// Keeps what the cluster has answered meanwhile.
     fn note(&mut self) -> Result<()> {
         self.take_rejected()?;
@@ -202,9 +215,14 @@ impl Loading {
             NEXT_WRITE_TIME_US.fetch_max(after, Ordering::Relaxed);
         }
         let is_whole = end == End::AllCame;
+        let first = first.or_else(|| self.too_few().filter(|_| is_whole));
         // A row that the cluster did not take came before one that cannot be a row of the table.
         let ended = self.load.end(self.cluster.runtime(), end == End::Abandoned).map_err(Error::from);
         let mut outcome = ended.and(first.map_or(Ok(()), Err));
+        // Rows that were acknowledged are lost with the table that they went to.
+        if let (true, Ok(()), Some(table)) = (is_whole, &outcome, &self.same) {
+            outcome = self.cluster.expect_same(table).map_err(Error::from);
+        }
         // Each of them is done, whatever fails before it; what is reported is the first error.
         let taken = self.take_rejected();
         outcome = outcome.and(taken);

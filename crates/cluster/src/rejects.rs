@@ -120,7 +120,7 @@ impl Rejects {
     ///
     /// # Errors
     ///
-    /// `Io` if it exists, or cannot be created.
+    /// `Misuse` if it exists; `Io` if it cannot be created.
     pub(crate) fn begin(
         path: &Path,
         before: Option<u64>,
@@ -128,6 +128,7 @@ impl Rejects {
         max_errors: MaxErrors,
     ) -> Result<Rejects> {
         let path = &*if before.is_some() { next_free(path) } else { path.to_path_buf() };
+        expect_new(path)?;
         let mut file = NewParquetFile::new(path, ParquetOptions::default())?;
         let leaves = table.schema.leaves().len();
         file.begin(&Table::new("rejected rows", with_error(&table.schema)?))?;
@@ -201,12 +202,29 @@ impl Rejects {
         let rows = self.rows();
         if rows > 0 {
             let name = self.path.display().to_string();
-            let named = |error: Error| error.at(|place| place.object = Some(name.clone()));
+            let named = |error: Error| match error.detail() {
+                // It came to be meanwhile.
+                Some(Detail::AlreadyExists) => is_there(&self.path),
+                _ => error.at(|place| place.object = Some(name.clone())),
+            };
             self.file.finish().map_err(named)?;
             self.file.commit().map_err(named)?;
         }
         Ok(rows)
     }
+}
+
+/// Fails for a file that exists: it has rows that somebody may want, and nothing replaces it.
+pub(crate) fn expect_new(path: &Path) -> Result<()> {
+    if path.exists() { Err(is_there(path)) } else { Ok(()) }
+}
+
+fn is_there(path: &Path) -> Error {
+    let what = format!(
+        "{} exists, and rejected rows are never written over others: name another file, or move it",
+        path.display()
+    );
+    Error::option("rejects", what)
 }
 
 /// The first of `bad.parquet`, `bad-2.parquet`, … that does not exist.
@@ -289,7 +307,7 @@ mod tests {
         let names: Vec<_> = found.schema.nodes().iter().skip(1).map(|node| node.name.as_str()).collect();
         assert_eq!((names, found.rows), (vec!["a", "error", "error_2"], Some(3)));
         // What is there is not replaced.
-        assert_eq!(rejects().map(drop).unwrap_err().detail(), Some(Detail::AlreadyExists));
+        assert_eq!(rejects().map(drop).unwrap_err().detail(), Some(Detail::Option("rejects")));
         let nowhere = folder.path().join("no/such/bad.parquet");
         assert!(Rejects::begin(&nowhere, None, &table, MaxErrors::default()).is_err());
         // A load that goes on has further files.

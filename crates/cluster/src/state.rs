@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use marquetry_base::{Detail, Error, Result};
 use marquetry_io::blocking::NewFile;
-use marquetry_io::state_file::{Lock, quoted, unquoted};
+use marquetry_io::state_file::{Lock, quoted, sealed, unquoted, unsealed};
 use marquetry_io::{ByteSink, failed};
 use marquetry_tables::Table;
 
@@ -15,7 +15,8 @@ use marquetry_tables::Table;
 ///
 /// The file is replaced as a whole, at most once a second, and says of which rows all that are before were acknowledged. Going on, the load
 /// skips these and sends the others, possibly a second time, with the write times that they had: nothing is lost, and nothing changes by
-/// being sent twice. It goes on only with what it began with: rows of the same name, schema and size, the same table, the same options.
+/// being sent twice. It goes on only with what it began with: rows of the same name, schema and size, the same table, the same options; and with
+/// the same [`source`](StateOptions::source). Its last line is a checksum: a file that was changed is an error.
 /// While a load goes on it is locked, by a file `FILE.lock` beside it: another process that wants it is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -26,12 +27,15 @@ pub struct StateOptions {
     pub resume: bool,
     /// What else decides which rows there are and what they become: it must be the same, too.
     pub options: String,
+    /// What tells the rows from others of that name, schema and size, as [`files::unchanged`](marquetry_tables::files::unchanged) does of files.
+    /// Empty if nothing is known.
+    pub source: String,
 }
 
 impl StateOptions {
     /// A file for a load that begins.
     pub fn new(path: impl Into<PathBuf>) -> StateOptions {
-        StateOptions { path: path.into(), resume: false, options: String::new() }
+        StateOptions { path: path.into(), resume: false, options: String::new(), source: String::new() }
     }
 }
 
@@ -39,6 +43,8 @@ impl StateOptions {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Identity {
     pub(crate) source: String,
+    /// What tells the source from one that has its name, schema and size.
+    pub(crate) content: String,
     pub(crate) destination: String,
     pub(crate) options: String,
 }
@@ -68,7 +74,9 @@ pub(crate) struct State {
 }
 
 /// The first line.
-const TITLE: &str = "marquetry load, version 3";
+const TITLE: &str = "marquetry load, version 4";
+/// What the first line of any version begins with.
+const TITLES: &str = "marquetry load, version ";
 /// The time between two versions of the file, at least.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// Rows that are noted as sent before they are: of as many, a load that goes on does not know whether they were.
@@ -109,10 +117,8 @@ impl State {
             }
             Err(error) => return Err(failed("read", &name, error)),
         };
-        let mut state = parse(&options.path, &text).ok_or_else(|| {
-            let what = "it is not the state of a load";
-            Error::corrupt(what).at(|place| place.object = Some(name.clone()))
-        })?;
+        let mut state = read(&options.path, &text)
+            .map_err(|what| Error::corrupt(what).at(|place| place.object = Some(name.clone())))?;
         let rows = state.rows;
         match (state.is_finished, options.resume) {
             (true, false) => {
@@ -135,6 +141,13 @@ impl State {
         let was = &state.identity;
         if was.source != identity.source {
             return differs("source", &was.source, &identity.source);
+        }
+        if was.content != identity.content {
+            let what = format!(
+                "{name} has the state of a load of other rows: {} was changed since; remove {name} to load all of its rows",
+                was.source
+            );
+            return Err(wrong(what));
         }
         if was.destination != identity.destination {
             return differs("destination", &was.destination, &identity.destination);
@@ -205,7 +218,7 @@ impl State {
     /// `Io`, with its name.
     pub(crate) fn save(&mut self) -> Result<()> {
         let mut file = NewFile::create(&self.path)?;
-        file.append(self.to_string().as_bytes())?;
+        file.append(sealed(&self.to_string()).as_bytes())?;
         file.replace()?;
         self.written_at = Some(Instant::now());
         Ok(())
@@ -214,10 +227,11 @@ impl State {
 
 impl std::fmt::Display for State {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Identity { source, destination, options } = &self.identity;
+        let Identity { source, content, destination, options } = &self.identity;
         writeln!(f, "{TITLE}")?;
         for (key, text) in [
             ("source", &**source),
+            ("content", &**content),
             ("destination", &**destination),
             ("options", &**options),
             ("table", self.table_id.as_deref().unwrap_or_default()),
@@ -234,6 +248,18 @@ impl std::fmt::Display for State {
     }
 }
 
+/// Reads what [`State::save`] wrote; what is wrong with another text.
+fn read(path: &Path, text: &str) -> Result<State, &'static str> {
+    if !text.starts_with(TITLES) {
+        return Err("it is not the state of a load");
+    }
+    if text.lines().next() != Some(TITLE) {
+        return Err("another version of this program wrote it, which has to finish the load");
+    }
+    let text = unsealed(text).ok_or("it was changed or cut: its checksum is not that of its lines")?;
+    parse(path, text).ok_or("it is not the state of a load")
+}
+
 /// Reads what [`State`] prints.
 fn parse(path: &Path, text: &str) -> Option<State> {
     let mut lines = text.lines();
@@ -243,6 +269,7 @@ fn parse(path: &Path, text: &str) -> Option<State> {
         path: path.to_path_buf(),
         identity: Identity {
             source: unquoted(value("source")?)?,
+            content: unquoted(value("content")?)?,
             destination: unquoted(value("destination")?)?,
             options: unquoted(value("options")?)?,
         },
@@ -283,7 +310,12 @@ mod tests {
 
     fn identity(source: &str) -> Identity {
         let text = |text: &str| text.to_owned();
-        Identity { source: text(source), destination: text("k.\"T\""), options: text("a\\b\n\"c\" é\u{1}") }
+        Identity {
+            source: text(source),
+            content: text("1234"),
+            destination: text("k.\"T\""),
+            options: text("a\\b\n\"c\" é\u{1}"),
+        }
     }
 
     #[test]
@@ -325,12 +357,16 @@ mod tests {
         again.rejected = 0;
         assert_eq!((again.rows, again.runs, again.first_write_time_us, again.is_finished), (12, 2, 7, false));
         assert_eq!(again.identity, was);
-        let parsed = parse(&options.path, &fs::read_to_string(&options.path).unwrap()).unwrap();
+        let parsed = read(&options.path, &fs::read_to_string(&options.path).unwrap()).unwrap();
         assert_eq!((parsed.identity, parsed.rows), (was, 12));
         // Only with what it began with.
         again._lock = None;
         let other = error(&options, identity("b.parquet")).to_string();
         assert!(other.contains("whose source is another: a.parquet, and not b.parquet"), "{other}");
+        let mut other = identity("a.parquet");
+        other.content.push('x');
+        let other = error(&options, other).to_string();
+        assert!(other.contains("a load of other rows: a.parquet was changed since"), "{other}");
         let mut other = identity("a.parquet");
         other.options.push('x');
         assert!(error(&options, other).to_string().contains("with other options"));
@@ -355,11 +391,15 @@ mod tests {
         let text = fs::read_to_string(&options.path).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         let without = |at: usize| [&lines[..at], &lines[at + 1..]].concat().join("\n");
+        let old = fs::read_to_string(&options.path).unwrap().replace("version 4", "version 3");
         for wrong in [
             String::new(),
             "id,name\n".to_owned(),
             format!("{text}more\n"),
-            text.replace("rows 0", "rows -1"),
+            // A number is another one: what it says would be believed.
+            text.replace("rows 0", "rows 1"),
+            sealed(&unsealed(&text).unwrap().replace("rows 0", "rows -1")),
+            old,
         ]
         .into_iter()
         .chain((0..lines.len()).map(without))

@@ -20,9 +20,10 @@ use crate::load::{self, By, Ended, Load, Sending};
 use crate::loading::{End, Loading, Road, Stop, next_write_time_us};
 use crate::mapped::{self, RowsOf};
 use crate::options::{CqlOptions, IN_FLIGHT_MAX};
-use crate::rejects::Rejects;
+use crate::rejects::{self, Rejects};
 use crate::retry::{FEW, Retries};
 use crate::rows::{BlockSize, Filling};
+use crate::same_table::SameTable;
 use crate::state::{Identity, State as LoadState, identity_of};
 use crate::statement::{Kind, RowStatement, is_counter};
 use crate::unload::is_scylla;
@@ -238,9 +239,13 @@ impl CqlTable {
             self.lists = writing.texts().lists().into_iter().cloned().collect();
             writing
         };
+        let is_there = !(dry_run && self.created == Some(Created::New));
+        let same = is_there.then(|| cluster.same_table()).transpose()?;
+        expect_another(table, same.as_deref())?;
+        let same = same.filter(|_| !dry_run);
         let retries = Retries::often(self.options.retry_for);
         let times = state.as_ref().map_or(0, |state| state.sent);
-        let loaded_before = self.go_on(&cluster, &mut state, retries)?;
+        let loaded_before = self.go_on(same.as_deref(), &mut state, retries)?;
         let sent_until = state.as_ref().map_or(0, |state| state.sent_until);
         let adds_again = self.options.lists_at_least_once;
         let earlier = Earlier { acknowledged: loaded_before.unwrap_or(0), sent_until, times, adds_again };
@@ -252,7 +257,7 @@ impl CqlTable {
             let preparing = async move { Writes::prepare(&session, texts, consistency, earlier).await };
             By::Writes(cluster.runtime().wait(preparing)??)
         };
-        let load = self.start_load(&cluster, by, retries, loaded_before)?;
+        let load = self.start_load(&cluster, (by, same.clone()), retries, loaded_before)?;
         Ok(Loading {
             road: Road::Writes(Box::new(writing)),
             load,
@@ -261,6 +266,7 @@ impl CqlTable {
             write_times_us: None,
             rejects: None,
             state,
+            same,
             cluster,
         })
     }
@@ -268,12 +274,13 @@ impl CqlTable {
     /// Writes the state of a load that begins or goes on, if one is kept; the number of its first row that is not known to be acknowledged.
     fn go_on(
         &mut self,
-        cluster: &Cluster,
+        table: Option<&SameTable>,
         state: &mut Option<LoadState>,
         retries: Retries,
     ) -> Result<Option<u64>> {
         let Some(state) = state else { return Ok(None) };
-        state.expect_table(&cluster.table_id()?)?;
+        let table = table.ok_or_else(|| Error::internal("the state of a load that loads nothing"))?;
+        state.expect_table(table.id())?;
         self.was_finished = state.is_finished;
         if state.is_finished {
             return Ok(Some(u64::MAX));
@@ -288,7 +295,7 @@ impl CqlTable {
     fn start_load(
         &mut self,
         cluster: &Cluster,
-        by: By,
+        (by, table): (By, Option<Arc<SameTable>>),
         retries: Retries,
         first: Option<u64>,
     ) -> Result<Load> {
@@ -300,6 +307,7 @@ impl CqlTable {
             rate,
             retries,
             keeps_rejected: self.options.rejects.is_some(),
+            table,
         };
         let load = Load::start(cluster.runtime(), sending, Arc::clone(&self.counts), first)?;
         self.is_begun = true;
@@ -313,6 +321,7 @@ impl CqlTable {
         let ttl = ttl.as_ref().map_or_else(|| "none".to_owned(), ToString::to_string);
         let identity = Identity {
             source: identity_of(table),
+            content: state.source.clone(),
             destination: self.address.table().to_string(),
             options: format!("timestamp {timestamp}, ttl {ttl}, {}", state.options),
         };
@@ -345,6 +354,10 @@ impl CqlTable {
             async move { load::prepare(&session, &wanted, (nulls, sent_before), consistency).await };
         // A table that is only to be created cannot be asked.
         let is_there = !(dry_run && self.created == Some(Created::New));
+        // Before anything is prepared: what is sent goes to this table, or is noticed to go to another.
+        let same = is_there.then(|| cluster.same_table()).transpose()?;
+        expect_another(table, same.as_deref())?;
+        let same = same.filter(|_| !dry_run);
         let by = is_there.then(|| cluster.runtime().wait(preparing)?).transpose()?;
         let by = by.filter(|_| !dry_run).unwrap_or(By::Nothing);
         let rejects = self.options.rejects.as_ref();
@@ -356,12 +369,12 @@ impl CqlTable {
             Kind::Lists => Retries::few(self.options.retry_for),
             _ => Retries::often(self.options.retry_for),
         };
-        let loaded_before = self.go_on(&cluster, &mut state, retries)?;
+        let loaded_before = self.go_on(same.as_deref(), &mut state, retries)?;
         let first_write_time_us =
             state.as_ref().map_or_else(|| self.first_write_time_us(), |state| state.first_write_time_us);
         // Each time that a row with lists is sent, it has a write time of its own.
         let step = if statement.kind == Kind::Lists { FEW } else { 1 };
-        let load = self.start_load(&cluster, by, retries, loaded_before)?;
+        let load = self.start_load(&cluster, (by, same.clone()), retries, loaded_before)?;
         let write_times_us = matches!(self.options.timestamp, WriteTimes::Now | WriteTimes::From(_))
             .then_some((first_write_time_us, step));
         let write_times = (first_write_time_us, step);
@@ -376,6 +389,7 @@ impl CqlTable {
             write_times_us,
             rejects,
             state,
+            same,
             cluster,
         })
     }
@@ -425,6 +439,11 @@ impl CqlTable {
         if self.options.dry_run && self.options.state.is_some() {
             return Err(Error::option("dry_run", "nothing is loaded, so there is no state to keep"));
         }
+        if let Some(path) = &self.options.rejects
+            && !self.options.state.as_ref().is_some_and(|state| state.resume)
+        {
+            rejects::expect_new(path)?;
+        }
         let given =
             [(mapping.key.is_some(), "key"), (!mapping.sets.is_empty(), "sets"), (mapping.frozen, "frozen")];
         match given.into_iter().find(|(is_given, _)| *is_given && !*create) {
@@ -465,6 +484,17 @@ impl CqlTable {
         self.rejected = rejected;
         self.keys = loading.keys();
         outcome
+    }
+}
+
+/// Fails if rows are to go to the table that they are read from.
+fn expect_another(source: &Table, destination: Option<&SameTable>) -> Result<()> {
+    match destination {
+        Some(table) if source.identity.as_deref() == Some(table.id()) => {
+            let what = "source and destination are one table, whose rows are there already";
+            Err(Error::misuse(what).at(|place| place.object = Some(source.name.clone())))
+        }
+        _ => Ok(()),
     }
 }
 

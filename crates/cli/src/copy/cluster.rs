@@ -10,10 +10,11 @@ use marquetry::base::{Detail, Error};
 use marquetry::cluster::{CqlOptions, IN_FLIGHT, MaxErrors, StateOptions, Ttl, WriteTimes};
 use marquetry::tables::{Address, Rename};
 
+use super::of_rows::of_rows;
 use crate::args::RowArgs;
-use crate::connection_args::ConnectionArgs;
 use crate::failure::{Failure, Outcome};
 use crate::numbers::parse_count;
+use crate::output::Interrupted;
 use crate::target::Given;
 
 /// How a cluster is talked to.
@@ -150,7 +151,12 @@ impl ClusterArgs {
     }
 
     /// How the table is created and the cluster talked to. Which columns there are is the rows' part.
-    pub(super) fn options(&self, from: &[PathBuf], rows: &RowArgs) -> Outcome<CqlOptions> {
+    pub(super) fn options(
+        &self,
+        from: &[PathBuf],
+        rows: &RowArgs,
+        interrupted: &Interrupted,
+    ) -> Outcome<CqlOptions> {
         let mut options = CqlOptions::default();
         if !self.create && rows.key.is_some() {
             return Err(Failure::usage(
@@ -172,11 +178,16 @@ impl ClusterArgs {
         options.lists_at_least_once = self.lists_at_least_once;
         options.rejects.clone_from(&self.rejects);
         options.max_errors = self.max_errors.unwrap_or_default();
-        options.state = self.state_options(from, rows)?;
+        options.state = self.state_options(from, rows, interrupted)?;
         Ok(options)
     }
 
-    fn state_options(&self, from: &[PathBuf], rows: &RowArgs) -> Outcome<Option<StateOptions>> {
+    fn state_options(
+        &self,
+        from: &[PathBuf],
+        rows: &RowArgs,
+        interrupted: &Interrupted,
+    ) -> Outcome<Option<StateOptions>> {
         let Some(path) = &self.state else { return Ok(None) };
         let is_lasting = |path: &PathBuf| match Address::parse(path) {
             Address::Standard => false,
@@ -193,16 +204,24 @@ impl ClusterArgs {
                 "--state with --mapping logical needs --at TIME: rows that expire meanwhile would not be there when the load goes on",
             ));
         }
+        if self.rejects.as_ref().is_some_and(|rejects| is_same(rejects, path)) {
+            return Err(Failure::usage("--state and --rejects are the same file; each needs its own"));
+        }
         let mut state = StateOptions::new(path);
+        state.source = rows.table.unchanged(from, interrupted)?;
         // All that says which rows there are and what becomes of them.
         (state.resume, state.options) = (self.resume, of_rows(rows));
         Ok(Some(state))
     }
 }
 
-/// All that says which rows there are and what becomes of them. How a cluster is talked to does not.
-pub(super) fn of_rows(rows: &RowArgs) -> String {
-    let mut rows = rows.clone();
-    let connection = std::mem::take(&mut rows.table.connection);
-    format!("{rows:?}, {}", ConnectionArgs::of_rows(&connection))
+/// Whether two paths lead to one place, whether there is a file yet or not.
+fn is_same(a: &Path, b: &Path) -> bool {
+    let place = |path: &Path| {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new("."));
+        let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
+        path.canonicalize().ok().unwrap_or_else(|| folder.join(path.file_name().unwrap_or_default()))
+    };
+    place(a) == place(b)
 }

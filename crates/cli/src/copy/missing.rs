@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use marquetry::Target;
 use marquetry::scylla::bridge::mutations::MutationMapping;
-use marquetry::tables::{ColumnPath, Described, DiffOptions, Key, Source, missing};
+use marquetry::tables::{Described, DiffOptions, Source, missing};
 
 use super::Copying;
+use crate::args::Nulls;
 use crate::failure::{Failure, Outcome};
+use crate::table_args::key_of;
 
 /// Of the source's rows those that the destination does not have, by its key.
 pub(super) fn of(
@@ -23,17 +25,13 @@ pub(super) fn of(
     }
     let there = copying.rows.table.open_destination(target.address(), copying.interrupted)?;
     let table = there.source().table();
-    let Some(Key { partition, clustering }) = &table.key else {
-        return Err(Failure::usage("--missing-only needs a table with a key"));
-    };
-    let clustering = clustering.iter().filter_map(|by| usize::try_from(by.column).ok());
-    let name = |leaf: usize| {
-        let leaf = table.schema.leaves().get(leaf)?;
-        Some(ColumnPath::of([table.schema.node_of(leaf).name.as_str()]))
-    };
     let mut options = DiffOptions::default();
-    options.key = partition.iter().copied().chain(clustering).filter_map(name).collect();
+    options.key = key_of(table);
+    if options.key.is_empty() {
+        return Err(Failure::usage("--missing-only needs a table with a key"));
+    }
     options.memory_bytes = memory_bytes;
+    (options.as_loaded, options.keeps_nulls) = (true, copying.rows.nulls == Nulls::Unset);
     (options.threads, options.cancel) = (copying.threads.get(), copying.interrupted.cancel());
     Ok(missing(source, there.source(), &options)?)
 }

@@ -8,8 +8,8 @@ use marquetry::tables::parquet::DirectoryOptions;
 use marquetry::tables::{Address, Copied, CopyOptions, Parts};
 
 use super::Copying;
-use super::cluster::of_rows;
 use super::file::FileArgs;
+use super::of_rows::of_rows;
 use crate::failure::{Failure, Outcome};
 use crate::numbers::{plural, size};
 use crate::progress::{Goes, Progress};
@@ -50,8 +50,7 @@ impl FileArgs {
                 "{option} has no meaning with --state: rows are in files by their tokens, and each file appears when it is complete"
             )));
         }
-        let options = format!("{}, {:?}", of_rows(copying.rows), directory.parquet);
-        let mut parts = Parts::open(state, path, resume, &options)?;
+        let mut parts = Parts::open(state, path, resume, &of_rows(copying.rows))?;
         let mut rows = copying.rows.clone();
         rows.table.connection.done = parts.done();
         let source = rows.table.open_for(target.address(), copying.from, copying.interrupted)?;

@@ -8,7 +8,7 @@ use marquetry_parquet::batch::Value;
 use marquetry_scylla::bridge::MappingOptions;
 use marquetry_scylla::cql::KeySpec;
 use marquetry_tables::files::{Files, FilesOptions};
-use marquetry_tables::{Destination, Reading, ReadingOptions, Source};
+use marquetry_tables::{CopyOptions, Destination, Reading, ReadingOptions, Source, copy};
 
 use crate::made::{Cell, Made, int, text};
 use crate::server::Server;
@@ -17,6 +17,44 @@ pub(crate) fn all(server: &Server) {
     bad_rows_go_to_a_file(server);
     too_many_end_the_load(server);
     a_dry_run_writes_nothing(server);
+    a_table_that_is_changed_ends_the_load(server);
+}
+
+/// Somebody drops the table, or a column of it, while rows are loaded: neither are the rows bad, nor are they there.
+fn a_table_that_is_changed_ends_the_load(server: &Server) {
+    let create = "CREATE TABLE cluster_test.changing (k int PRIMARY KEY, v int, w int)";
+    for (statements, said) in [
+        (
+            &["DROP TABLE cluster_test.changing", create][..],
+            "it was dropped, and created again: rows sent before are not in it",
+        ),
+        (&["ALTER TABLE cluster_test.changing DROP v"], "it was altered: missing column v"),
+        (&["DROP TABLE cluster_test.changing"], "it was dropped"),
+    ] {
+        server.run("DROP TABLE IF EXISTS cluster_test.changing");
+        server.run(create);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("bad.parquet");
+        let mut table = rejecting(server, "changing", &path);
+        let rows =
+            Made::new(&[("k", "int"), ("v", "int"), ("w", "int")], (0..30_000).map(|at| vec![int(at); 3]));
+        let mut is_done = false;
+        let rows = rows.in_batches_of(500).shared();
+        let ended = copy(&rows, &mut table, &CopyOptions::default(), &mut |copied| {
+            if copied.written.rows > 3000 && !is_done {
+                is_done = true;
+                statements.iter().for_each(|statement| server.run(statement));
+            }
+        });
+        let error = ended.unwrap_err();
+        assert!(is_done && error.kind() == ErrorKind::Refused, "{error}");
+        assert!(
+            error.to_string().contains("cluster_test.changing was changed while rows were loaded"),
+            "{error}"
+        );
+        assert!(error.to_string().contains(said), "{error}");
+        assert!(!path.exists(), "{said}");
+    }
 }
 
 /// The keys and the reasons of a file of rejected rows.

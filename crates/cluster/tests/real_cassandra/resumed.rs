@@ -91,6 +91,20 @@ fn a_load_goes_on(server: &Server) {
     other.ttl = Some("60".parse().unwrap());
     let error = again(other).unwrap_err();
     assert!(error.to_string().contains("with other options"), "{error}");
+    // A state that somebody changed is not believed, and rows that end before those that were loaded are others.
+    let kept = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, kept.replace(&format!("\nrows {until}\n"), "\nrows 19999\n")).unwrap();
+    let error = again(options(&path, true)).unwrap_err();
+    assert!(error.to_string().contains("its checksum"), "{error}");
+    let text = kept.replace(&format!("\nrows {until}\n"), "\nrows 20001\n");
+    let text = &text[..text.find("checksum ").unwrap()];
+    std::fs::write(&path, marquetry_io::state_file::sealed(text)).unwrap();
+    let error = again(options(&path, true)).unwrap_err();
+    assert!(
+        error.to_string().contains("the rows ended after 20000, and 20001 were loaded before"),
+        "{error}"
+    );
+    std::fs::write(&path, kept).unwrap();
     // It goes on.
     let mut table = CqlTable::new(server.address("resumed"), options(&path, true));
     let (loaded, ended) = rows(None).load(&mut table);

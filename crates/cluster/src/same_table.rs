@@ -1,0 +1,62 @@
+//! Whether a table is still the one that rows go to: somebody may drop it meanwhile, and create another one of its name.
+
+use marquetry_scylla::cql::{TableDef, TableName};
+use scylla::client::session::Session;
+
+use crate::error::{Difference, Error, Result};
+use crate::schema;
+
+/// A table as it was when its rows began to be sent.
+#[derive(Debug)]
+pub(crate) struct SameTable {
+    name: TableName,
+    id: String,
+    definition: TableDef,
+}
+
+impl SameTable {
+    /// The table as it is.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoTable`], and the cluster's errors.
+    pub(crate) async fn of(session: &Session, name: TableName) -> Result<SameTable> {
+        let id = schema::read_id(session, &name).await?;
+        let definition = schema::read(session, &name).await?;
+        let definition = definition.ok_or_else(|| Error::NoTable(name.clone()))?;
+        Ok(SameTable { name, id, definition })
+    }
+
+    /// What the cluster knows it by.
+    pub(crate) fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Looks whether rows still go to it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Changed`] if it was dropped, also if another one has its name by now, or lacks columns, or has them with other types; the
+    /// cluster's errors.
+    pub(crate) async fn check(&self, session: &Session) -> Result<()> {
+        let changed = |how: String| Err(Error::Changed { table: self.name.clone(), how });
+        match schema::read_id(session, &self.name).await {
+            Ok(id) if id == self.id => {}
+            Ok(_) => return changed("dropped, and created again: rows sent before are not in it".to_owned()),
+            Err(Error::NoTable(_)) => return changed("dropped".to_owned()),
+            Err(error) => return Err(error),
+        }
+        let Some(now) = schema::read(session, &self.name).await? else {
+            return changed("dropped".to_owned());
+        };
+        let mut differences = schema::compare(&now, &self.definition);
+        differences.retain(|difference| !matches!(difference, Difference::Extra(_)));
+        match differences.is_empty() {
+            true => Ok(()),
+            false => {
+                let all: Vec<String> = differences.iter().map(ToString::to_string).collect();
+                changed(format!("altered: {}", all.join("; ")))
+            }
+        }
+    }
+}
