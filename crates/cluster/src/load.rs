@@ -457,7 +457,6 @@ impl Run {
             let is_rejected = !is_passing && is_about_the_row(&reason);
             // So is an answer about a table that is none any more, or another one.
             if let (true, Some(table)) = (is_rejected, &self.sending.table)
-                && !self.is_ending()
                 && let Err(error) = table.check(&self.sending.session).await
             {
                 return self.fail(error);

@@ -13,10 +13,10 @@ use marquetry_tables::stamps::Stamps;
 
 use crate::cluster::Cluster;
 use crate::load::{Ended, Load};
-use crate::rejects::{Rejected, Rejects, is_of_row};
+use crate::rejects::{Complete, Rejected, Rejects, is_of_row};
 use crate::rows::{Filling, Origin, Unfit};
 use crate::same_table::SameTable;
-use crate::state::State;
+use crate::state::{Reached, State};
 use crate::writes::Writing;
 
 /// What there is between `begin` and the end.
@@ -188,7 +188,7 @@ impl Loading {
     fn note(&mut self) -> Result<()> {
         self.take_rejected()?;
         match (&mut self.state, self.load.acknowledged_until()) {
-            (Some(state), Some(until)) => state.note(until),
+            (Some(state), Some(until)) => state.note(until.min(self.rows)),
             _ => Ok(()),
         }
     }
@@ -226,31 +226,49 @@ impl Loading {
         // Each of them is done, whatever fails before it; what is reported is the first error.
         let taken = self.take_rejected();
         outcome = outcome.and(taken);
-        let (mut rejected, mut ordinals) = (0, Vec::new());
+        let (mut file, mut ordinals) = (None, Vec::new());
         if let Some(rejects) = self.rejects.take() {
             if is_whole && outcome.is_ok() {
                 outcome = rejects.check(self.rows, true, None);
             }
             ordinals = rejects.ordinals().to_vec();
-            match rejects.finish() {
-                Ok(rows) => {
-                    rejected = rows;
-                    self.load.acknowledge(&ordinals);
-                }
+            match rejects.complete() {
+                Ok(complete) => file = complete,
                 Err(error) => outcome = outcome.and(Err(error)),
             }
         }
-        if let Some(mut state) = self.state.take()
-            && !state.is_finished
-        {
-            state.rows = self.load.acknowledged_until().unwrap_or(state.rows).max(state.rows);
-            // Those after it are rejected, and counted, again.
-            let counted = ordinals.iter().filter(|row| rejected > 0 && **row < state.rows).count();
-            state.rejected = state.rejected.saturating_add(u64_of(counted));
-            state.is_finished = is_whole && outcome.is_ok();
-            let saved = state.save();
-            outcome = outcome.and(saved);
+        let is_finished = is_whole && outcome.is_ok();
+        let without = self.load.acknowledged_until();
+        if file.is_some() {
+            self.load.acknowledge(&ordinals);
         }
+        let with = self.load.acknowledged_until();
+        let name = file.as_ref().map(Complete::file).map(|(path, bytes)| (path.to_path_buf(), bytes));
+        let name = name.as_ref().map(|(path, bytes)| (&**path, *bytes));
+        let mut rejected = 0;
+        let mut appear = || {
+            if let Some(file) = &mut file {
+                file.appear()?;
+                rejected = file.rows();
+            }
+            Ok(())
+        };
+        let ended = match self.state.take().filter(|state| !state.is_finished) {
+            Some(mut state) => {
+                // Writes without statements are acknowledged to the end, wherever that is.
+                let (came, rows, before) = (self.rows, state.rows, state.rejected);
+                let reached = |until: Option<u64>, is_there: bool| {
+                    let rows = until.unwrap_or(rows).min(came).max(rows);
+                    // Those after it are rejected, and counted, again.
+                    let counted = ordinals.iter().filter(|row| is_there && **row < rows).count();
+                    let rejected = before.saturating_add(u64_of(counted));
+                    Reached { rows, rejected, is_finished: is_there && is_finished }
+                };
+                state.end([reached(without, false), reached(with, true)], name, appear)
+            }
+            None => appear(),
+        };
+        outcome = outcome.and(ended);
         (rejected, outcome)
     }
 }

@@ -193,24 +193,54 @@ impl Rejects {
         Err(Error::conversion(what).with(Detail::AdmittedBy(&["max_errors"])))
     }
 
-    /// Lets the file appear, if there are rows in it; how many.
+    /// Completes the file, if there are rows in it.
     ///
     /// # Errors
     ///
     /// `Io`, with its name.
-    pub(crate) fn finish(mut self) -> Result<u64> {
+    pub(crate) fn complete(mut self) -> Result<Option<Complete>> {
         let rows = self.rows();
-        if rows > 0 {
-            let name = self.path.display().to_string();
-            let named = |error: Error| match error.detail() {
-                // It came to be meanwhile.
-                Some(Detail::AlreadyExists) => is_there(&self.path),
-                _ => error.at(|place| place.object = Some(name.clone())),
-            };
-            self.file.finish().map_err(named)?;
-            self.file.commit().map_err(named)?;
+        if rows == 0 {
+            return Ok(None);
         }
-        Ok(rows)
+        let bytes = self.file.finish().map_err(|error| named(error, &self.path))?.bytes;
+        Ok(Some(Complete { file: self.file, path: self.path, rows, bytes }))
+    }
+}
+
+/// The file of rejected rows, which has all of them and no name yet.
+pub(crate) struct Complete {
+    file: NewParquetFile,
+    path: PathBuf,
+    rows: u64,
+    bytes: u64,
+}
+
+impl Complete {
+    /// Where it appears, and its length.
+    pub(crate) fn file(&self) -> (&Path, u64) {
+        (&self.path, self.bytes)
+    }
+
+    pub(crate) fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Lets it appear.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` if there is one by now; `Io`, with its name.
+    pub(crate) fn appear(&mut self) -> Result<()> {
+        self.file.commit().map_err(|error| named(error, &self.path))
+    }
+}
+
+fn named(error: Error, path: &Path) -> Error {
+    match error.detail() {
+        // It came to be meanwhile.
+        Some(Detail::AlreadyExists) => is_there(path),
+        _ => error.at(|place| place.object = Some(path.display().to_string())),
     }
 }
 
@@ -278,13 +308,22 @@ mod tests {
         Arc::new(Schema::of_fields(&fields).unwrap())
     }
 
+    /// How many rows are in it.
+    fn appear(rejects: Rejects) -> u64 {
+        rejects.complete().unwrap().map_or(0, |mut file| {
+            file.appear().unwrap();
+            assert_eq!(std::fs::metadata(file.file().0).unwrap().len(), file.file().1);
+            file.rows()
+        })
+    }
+
     #[test]
     fn the_file_appears_whole_if_there_are_rows() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("bad.parquet");
         let table = Table::new("t", schema(&["a", "error"]));
         let rejects = || Rejects::begin(&path, None, &table, MaxErrors::Rows(2));
-        assert_eq!(rejects().unwrap().finish().unwrap(), 0);
+        assert_eq!(appear(rejects().unwrap()), 0);
         assert!(!path.exists());
         let mut some = rejects().unwrap();
         let row = |number: i32| {
@@ -301,7 +340,7 @@ mod tests {
         );
         assert!(!path.exists());
         assert_eq!(some.ordinals(), [5, 5, 5]);
-        assert_eq!(some.finish().unwrap(), 3);
+        assert_eq!(appear(some), 3);
         let sources = marquetry_tables::files::Files::open([&path], &Default::default()).unwrap();
         let found = marquetry_tables::Source::table(&sources);
         let names: Vec<_> = found.schema.nodes().iter().skip(1).map(|node| node.name.as_str()).collect();
@@ -315,7 +354,7 @@ mod tests {
             let mut more = Rejects::begin(&path, Some(1), &table, MaxErrors::Rows(2)).unwrap();
             assert_eq!(more.path(), folder.path().join(name));
             more.add(row(7), 1).unwrap();
-            assert_eq!(more.finish().unwrap(), 1);
+            assert_eq!(appear(more), 1);
         }
         let new = folder.path().join("new.parquet");
         let mut new_one = Rejects::begin(&new, Some(1), &table, MaxErrors::Rows(2)).unwrap();

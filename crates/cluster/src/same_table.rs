@@ -1,6 +1,7 @@
 //! Whether a table is still the one that rows go to: somebody may drop it meanwhile, and create another one of its name.
 
 use marquetry_scylla::cql::{TableDef, TableName};
+use marquetry_tables::Table;
 use scylla::client::session::Session;
 
 use crate::error::{Difference, Error, Result};
@@ -11,6 +12,7 @@ use crate::schema;
 pub(crate) struct SameTable {
     name: TableName,
     id: String,
+    cluster: Option<String>,
     definition: TableDef,
 }
 
@@ -24,7 +26,12 @@ impl SameTable {
         let id = schema::read_id(session, &name).await?;
         let definition = schema::read(session, &name).await?;
         let definition = definition.ok_or_else(|| Error::NoTable(name.clone()))?;
-        Ok(SameTable { name, id, definition })
+        Ok(SameTable { name, id, cluster: cluster_of(session), definition })
+    }
+
+    /// Whether a source's rows are this table's.
+    pub(crate) fn is(&self, source: &Table) -> bool {
+        source.identity.as_ref() == Some(&self.id) && source.cluster == self.cluster
     }
 
     /// What the cluster knows it by.
@@ -58,5 +65,36 @@ impl SameTable {
                 changed(format!("altered: {}", all.join("; ")))
             }
         }
+    }
+}
+
+/// What tells a cluster from others: the least of its nodes' identifiers.
+pub(crate) fn cluster_of(session: &Session) -> Option<String> {
+    let state = session.get_cluster_state();
+    state.get_nodes_info().iter().map(|node| node.host_id).min().map(|id| id.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use marquetry_parquet::schema::Schema;
+    use marquetry_scylla::cql::Definitions;
+    use std::sync::Arc;
+
+    /// A snapshot's schema is restored with the identifier that the table had.
+    #[test]
+    fn a_table_of_another_cluster_is_another() {
+        let some = |text: &str| Some(text.to_owned());
+        let definition = Definitions::parse("CREATE TABLE k.t (k int PRIMARY KEY)").unwrap().tables.remove(0);
+        let name = definition.table.clone();
+        let same = SameTable { name, id: "7".to_owned(), cluster: some("a"), definition };
+        let mut source = Table::new("cql://db1/k.t", Arc::new(Schema::of_fields(&[]).unwrap()));
+        assert!(!same.is(&source));
+        (source.identity, source.cluster) = (some("7"), some("a"));
+        assert!(same.is(&source));
+        source.cluster = some("b");
+        assert!(!same.is(&source));
+        (source.identity, source.cluster) = (some("8"), some("a"));
+        assert!(!same.is(&source));
     }
 }

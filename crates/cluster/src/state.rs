@@ -68,9 +68,29 @@ pub(crate) struct State {
     /// Rows before [`rows`](State::rows) that were rejected, and are in files.
     pub(crate) rejected: u64,
     pub(crate) is_finished: bool,
+    /// The file of rejected rows that is to appear, and what is true once it has.
+    appearing: Option<Appearing>,
     written_at: Option<Instant>,
     /// While this process loads.
     _lock: Option<Lock>,
+}
+
+/// How far a load is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Reached {
+    /// As [`State::rows`].
+    pub(crate) rows: u64,
+    /// As [`State::rejected`].
+    pub(crate) rejected: u64,
+    pub(crate) is_finished: bool,
+}
+
+/// A file that is complete and has no name yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Appearing {
+    file: PathBuf,
+    bytes: u64,
+    then: Reached,
 }
 
 /// The first line.
@@ -79,6 +99,8 @@ const TITLE: &str = "marquetry load, version 4";
 const TITLES: &str = "marquetry load, version ";
 /// The time between two versions of the file, at least.
 const INTERVAL: Duration = Duration::from_secs(1);
+/// Instead of a file of rejected rows.
+const NO_FILE: &str = "none";
 /// Rows that are noted as sent before they are: of as many, a load that goes on does not know whether they were.
 const SENT_AHEAD: u64 = 1 << 14;
 
@@ -111,6 +133,7 @@ impl State {
                     sent_until: 0,
                     rejected: 0,
                     is_finished: false,
+                    appearing: None,
                     written_at: None,
                     _lock: Some(lock),
                 });
@@ -119,6 +142,12 @@ impl State {
         };
         let mut state = read(&options.path, &text)
             .map_err(|what| Error::corrupt(what).at(|place| place.object = Some(name.clone())))?;
+        // The process ended between the two: the file is there, and nothing said so.
+        if let Some(Appearing { file, bytes, then }) = state.appearing.take()
+            && fs::metadata(file).is_ok_and(|it| it.len() == bytes)
+        {
+            state.reach(then);
+        }
         let rows = state.rows;
         match (state.is_finished, options.resume) {
             (true, false) => {
@@ -211,6 +240,40 @@ impl State {
         self.save()
     }
 
+    fn reach(&mut self, Reached { rows, rejected, is_finished }: Reached) {
+        (self.rows, self.rejected, self.is_finished) = (rows, rejected, is_finished);
+    }
+
+    /// Writes the state that a load ends with. A file of rejected rows, of so many bytes, appears by `appear`; `reached` is how far the load is without
+    /// it, and with it. That is written before, too: whenever the process ends, rows are rejected in one file.
+    ///
+    /// # Errors
+    ///
+    /// As [`State::save`], and `appear`'s.
+    pub(crate) fn end(
+        &mut self,
+        [without, with]: [Reached; 2],
+        file: Option<(&Path, u64)>,
+        appear: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        self.reach(without);
+        let mut outcome = Ok(());
+        if let Some((path, bytes)) = file {
+            // The load may go on from another directory.
+            let file = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+            self.appearing = Some(Appearing { file, bytes, then: with });
+            outcome = self.save();
+        }
+        let appeared = appear();
+        self.appearing = None;
+        if appeared.is_ok() {
+            self.reach(with);
+        }
+        outcome = outcome.and(appeared);
+        self.is_finished &= outcome.is_ok();
+        outcome.and(self.save())
+    }
+
     /// Writes the file, in place of the one before.
     ///
     /// # Errors
@@ -244,8 +307,37 @@ impl std::fmt::Display for State {
         writeln!(f, "sent {}", self.sent)?;
         writeln!(f, "sent-until {}", self.sent_until)?;
         writeln!(f, "rejected {}", self.rejected)?;
-        writeln!(f, "finished {}", if self.is_finished { "yes" } else { "no" })
+        match &self.appearing {
+            None => writeln!(f, "rejects {NO_FILE}")?,
+            Some(Appearing { file, bytes, then: Reached { rows, rejected, is_finished } }) => {
+                let file = quoted(&file.display().to_string());
+                writeln!(f, "rejects {bytes} {rows} {rejected} {} {file}", yes_or_no(*is_finished))?;
+            }
+        }
+        writeln!(f, "finished {}", yes_or_no(self.is_finished))
     }
+}
+
+fn yes_or_no(is: bool) -> &'static str {
+    if is { "yes" } else { "no" }
+}
+
+fn is_yes(text: &str) -> Option<bool> {
+    match text {
+        "yes" => Some(true),
+        "no" => Some(false),
+        _ => None,
+    }
+}
+
+/// Reads what a state says of a file that is to appear.
+fn parse_appearing(text: &str) -> Option<Appearing> {
+    let mut words = text.splitn(5, ' ');
+    let mut number = || words.next()?.parse::<u64>().ok();
+    let (bytes, rows, rejected) = (number()?, number()?, number()?);
+    let is_finished = is_yes(words.next()?)?;
+    let file = PathBuf::from(unquoted(words.next()?)?);
+    Some(Appearing { file, bytes, then: Reached { rows, rejected, is_finished } })
 }
 
 /// Reads what [`State::save`] wrote; what is wrong with another text.
@@ -280,11 +372,11 @@ fn parse(path: &Path, text: &str) -> Option<State> {
         sent: value("sent")?.parse().ok()?,
         sent_until: value("sent-until")?.parse().ok()?,
         rejected: value("rejected")?.parse().ok()?,
-        is_finished: match value("finished")? {
-            "yes" => true,
-            "no" => false,
-            _ => return None,
+        appearing: match value("rejects")? {
+            NO_FILE => None,
+            text => Some(parse_appearing(text)?),
         },
+        is_finished: is_yes(value("finished")?)?,
         written_at: None,
         _lock: None,
     };
@@ -378,6 +470,50 @@ mod tests {
         options.resume = false;
         let finished = error(&options, identity("a.parquet")).to_string();
         assert!(finished.contains("was finished, with 12 rows; remove it"), "{finished}");
+    }
+
+    /// Whenever the process ends, rows that are in a file are not rejected again, and others are.
+    #[test]
+    fn rejected_rows_are_in_one_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut options = StateOptions::new(folder.path().join("load.state"));
+        let mut state = State::open(&options, identity("a"), 7).unwrap();
+        state.save().unwrap();
+        let bad = folder.path().join("bad \"1\".parquet");
+        let [without, with] = [(12, 1, false), (40, 3, true)].map(|it| Reached {
+            rows: it.0,
+            rejected: it.1,
+            is_finished: it.2,
+        });
+        // As if the process were killed before the file appears.
+        let mut kept = String::new();
+        let appear = || {
+            kept = fs::read_to_string(&options.path).unwrap();
+            fs::write(&bad, "rejected").unwrap();
+            Ok(())
+        };
+        state.end([without, with], Some((&bad, 8)), appear).unwrap();
+        drop(state);
+        options.resume = true;
+        let open = |text: &str| {
+            fs::write(&options.path, text).unwrap();
+            let State { rows, rejected, is_finished, .. } = State::open(&options, identity("a"), 7).unwrap();
+            Reached { rows, rejected, is_finished }
+        };
+        let ended = fs::read_to_string(&options.path).unwrap();
+        assert_eq!((open(&ended), open(&kept)), (with, with));
+        fs::write(&bad, "another file").unwrap();
+        assert_eq!((open(&ended), open(&kept)), (with, without));
+        fs::remove_file(&bad).unwrap();
+        assert_eq!((open(&ended), open(&kept)), (with, without));
+        // It does not appear at all.
+        fs::write(&options.path, &kept).unwrap();
+        let mut state = State::open(&options, identity("a"), 7).unwrap();
+        let failed = || Err(Error::conversion("it is full"));
+        let error = state.end([without, with], Some((&bad, 8)), failed).unwrap_err();
+        assert_eq!(error.message(), "it is full");
+        drop(state);
+        assert_eq!(open(&fs::read_to_string(&options.path).unwrap()), without);
     }
 
     #[test]

@@ -490,7 +490,7 @@ impl CqlTable {
 /// Fails if rows are to go to the table that they are read from.
 fn expect_another(source: &Table, destination: Option<&SameTable>) -> Result<()> {
     match destination {
-        Some(table) if source.identity.as_deref() == Some(table.id()) => {
+        Some(table) if table.is(source) => {
             let what = "source and destination are one table, whose rows are there already";
             Err(Error::misuse(what).at(|place| place.object = Some(source.name.clone())))
         }

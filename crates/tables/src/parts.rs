@@ -223,10 +223,13 @@ impl Parts {
 
     /// Fails for a Parquet file in the directory that is none of the copy's: whoever reads the directory has its rows, too.
     fn expect_own(&self) -> Result<()> {
-        let Ok(entries) = fs::read_dir(&self.directory) else { return Ok(()) };
+        let about = |error| failed("read", &self.directory.display().to_string(), error);
+        let entries = match fs::read_dir(&self.directory) {
+            Err(error) if error.kind() == IoKind::NotFound => return Ok(()),
+            entries => entries.map_err(about)?,
+        };
         for entry in entries {
-            let entry =
-                entry.map_err(|error| failed("read", &self.directory.display().to_string(), error))?;
+            let entry = entry.map_err(about)?;
             let name = entry.file_name();
             let name = name.to_string_lossy();
             let is_own = self.parts.iter().any(|part| part.file.as_deref() == Some(&*name));

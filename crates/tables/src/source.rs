@@ -215,6 +215,9 @@ pub struct Table {
     /// What tells it from another table that has had its name before, or has it elsewhere: the identifier that its servers gave it. `None` if
     /// nothing does.
     pub identity: Option<String>,
+    /// What tells its cluster from another one, in which a table may have the same [`identity`](Table::identity): it can be created with that, as
+    /// snapshots say. It may be another when nodes have joined or left.
+    pub cluster: Option<String>,
     /// Rows come in the order of their partitions' tokens, those of one partition together and in the order of the clustering columns, as the
     /// [`Described`](crate::Described) table has them.
     pub is_in_token_order: bool,
@@ -287,6 +290,7 @@ impl Table {
             key_values: Vec::new(),
             notes: Vec::new(),
             identity: None,
+            cluster: None,
             is_in_token_order: false,
         }
     }

@@ -32,6 +32,7 @@ use super::rows::PieceRows;
 use crate::address::CqlAddress;
 use crate::cluster::Cluster;
 use crate::error::{Error as ClusterError, Result as ClusterResult};
+use crate::same_table::cluster_of;
 
 /// A table, or a view, of a live cluster, as a [`Source`].
 ///
@@ -112,6 +113,7 @@ impl CqlSource {
         table.notes.extend(note);
         // A view has none.
         table.identity = cluster.table_id().ok();
+        table.cluster = cluster_of(cluster.session());
         if !is_described {
             let text = "its servers know no DESCRIBE: marquetry.table.schema has its columns and key, and no options";
             table.notes.push(Note::of(text));
@@ -146,6 +148,7 @@ impl CqlSource {
         table.key_values.extend(more);
         table.notes.clone_from(&self.table.notes);
         table.identity.clone_from(&self.table.identity);
+        table.cluster.clone_from(&self.table.cluster);
         let (ahead, requests) = (Arc::default(), Arc::new(requests));
         Ok(CqlSource { ahead, requests, table, has_all_columns: false, ..self.clone() })
     }

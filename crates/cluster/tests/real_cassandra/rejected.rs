@@ -26,7 +26,8 @@ fn a_table_that_is_changed_ends_the_load(server: &Server) {
     for (statements, said) in [
         (
             &["DROP TABLE cluster_test.changing", create][..],
-            "it was dropped, and created again: rows sent before are not in it",
+            // What is looked at may be between the two.
+            "it was dropped",
         ),
         (&["ALTER TABLE cluster_test.changing DROP v"], "it was altered: missing column v"),
         (&["DROP TABLE cluster_test.changing"], "it was dropped"),
@@ -133,7 +134,7 @@ fn bad_rows_go_to_a_file(server: &Server) {
     // It is not replaced, which is known before a row is sent.
     let error =
         Made::new(&COLUMNS, good(9000)).load(&mut rejecting(server, "some_bad", &path)).1.unwrap_err();
-    assert_eq!(error.detail(), Some(Detail::AlreadyExists), "{error}");
+    assert_eq!(error.detail(), Some(Detail::Option("rejects")), "{error}");
     assert_eq!(server.count("some_bad"), 6000);
     // Where nothing is rejected, there is no file.
     let none = folder.path().join("none.parquet");
