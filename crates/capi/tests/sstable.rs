@@ -170,7 +170,7 @@ fn misuses_are_errors() {
 }
 
 #[test]
-fn the_limit_of_memory_is_one_of_all_that_is_held() {
+fn the_limit_of_memory_bounds_what_is_collected_and_what_is_read() {
     let Some(fixtures) = fixtures() else { return };
     let files =
         fixtures.iter().find(|files| files[0].to_string_lossy().contains("5.0.9-oa-zstd/simple")).unwrap();
