@@ -71,8 +71,15 @@ impl Cql {
             let what = "columns for CQL text: read the footer for these columns instead";
             return Err(option("columns", what.to_string()));
         }
-        let options =
-            MappingOptions { key, row_number, nulls, timestamps_as_millis, ..MappingOptions::default() };
+        let limits = wanted.options.limits;
+        let options = MappingOptions {
+            key,
+            row_number,
+            nulls,
+            timestamps_as_millis,
+            limits,
+            ..MappingOptions::default()
+        };
         reserve::section(|| {
             let mapping = Mapping::new(schema, table, &options)?;
             let definition = (!only_rows).then(|| {

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use arrow_array::ffi::FFI_ArrowSchema;
 use marquetry_arrow::{ArrowOptions, ToArrow};
-use marquetry_base::{Budget, Detail, Error, Machine as _, Object, Release as _, Result, Step, release_all};
+use marquetry_base::{
+    Budget, Detail, Error, Limits, Machine as _, Object, Release as _, Result, Step, release_all,
+};
 use marquetry_codecs::StandardCodecs;
 use marquetry_parquet::batch::Batch;
 use marquetry_scylla::bridge::mutations::{SstableOptions, SstableReader};
@@ -51,7 +53,7 @@ impl Sstable {
             files.push((parsed, Object(object)));
         }
         let mut wanted = SstableOptions::default();
-        wanted.limits = limits(given.memory_bytes_max);
+        wanted.limits = shared_out(limits(given.memory_bytes_max), given.memory_bytes_max);
         if let Some(text) = arguments::text(given.definition, "a definition")? {
             let made = Definitions::parse(text);
             wanted.definitions = Some(made.map_err(|error| option("definition", error.to_string()))?);
@@ -117,6 +119,25 @@ impl Sstable {
 
     pub(crate) fn release(&mut self, budget: &mut Budget<'_>) -> bool {
         release_all(&mut [&mut self.used, &mut self.converting, &mut self.reader], budget)
+    }
+}
+
+/// Limits of the parts of an SSTable's reader that hold something at the same time, which together are not more than the most: rows that are
+/// collected, a chunk as it is stored and as it is decompressed, the decompressor's window, a value, and what is known of the chunks. Statistics.db
+/// takes up to ten times its bytes.
+fn shared_out(limits: Limits, memory_bytes_max: u64) -> Limits {
+    if memory_bytes_max == 0 {
+        return limits;
+    }
+    let share = |most: u64, eighths: u64| most.min((memory_bytes_max / 8).saturating_mul(eighths).max(1));
+    Limits {
+        total_bytes: memory_bytes_max / 4,
+        page_bytes: share(limits.page_bytes, 1),
+        window_bytes: share(limits.window_bytes, 1),
+        value_bytes: share(limits.value_bytes, 1),
+        footer_bytes: share(limits.footer_bytes, 1),
+        page_index_bytes: share(limits.page_index_bytes, 1) / 10,
+        ..limits
     }
 }
 

@@ -170,6 +170,33 @@ fn misuses_are_errors() {
 }
 
 #[test]
+fn the_limit_of_memory_bounds_what_is_collected_and_what_is_read() {
+    let Some(fixtures) = fixtures() else { return };
+    let files =
+        fixtures.iter().find(|files| files[0].to_string_lossy().contains("5.0.9-oa-zstd/simple")).unwrap();
+    let bytes: Vec<Vec<u8>> = files.iter().map(|file| std::fs::read(file).unwrap()).collect();
+    let names: Vec<_> = files.iter().map(|file| std::ffi::CString::new(name_of(file)).unwrap()).collect();
+    let pointers: Vec<_> = names.iter().map(|name| name.as_ptr()).collect();
+    let first = |memory_bytes_max| {
+        let options = marquetry_sstable_options {
+            struct_size: size_of::<marquetry_sstable_options>(),
+            files: pointers.as_ptr(),
+            files_count: pointers.len(),
+            memory_bytes_max,
+            ..defaults()
+        };
+        let mut machine = null_mut();
+        call(|error| marquetry_sstable_new(&options, &mut machine, error)).unwrap();
+        let first = next_of(machine, &bytes);
+        assert_eq!(marquetry_machine_free(machine), marquetry_status::Ok);
+        first
+    };
+    assert_eq!(first(64 << 20).unwrap(), marquetry_status::Ready);
+    let (kind, text) = first(4 << 10).unwrap_err();
+    assert_eq!(kind, marquetry_error_kind::LimitExceeded, "{text}");
+}
+
+#[test]
 fn c_copies_sstables_to_parquet() {
     let Some(fixtures) = fixtures() else { return };
     let scratch = tempfile::tempdir().unwrap();

@@ -43,6 +43,7 @@ pub struct Mapping {
     duplicate_keys: DuplicateKeys,
     /// If there are variants.
     schema: Arc<Schema>,
+    limits: Limits,
 }
 
 /// A column of the table, and where its values come from.
@@ -210,6 +211,7 @@ impl Mapping {
         };
         table.check().map_err(|error| Error::misuse(error.to_string()))?;
         Ok(Mapping {
+            limits: options.limits,
             table,
             types: planned.types,
             columns,
@@ -309,7 +311,7 @@ impl Mapping {
                         let taken = nested.leaves.iter().map(|&leaf| assembling.take(leaf));
                         let batches: Vec<ColumnBatch> = taken.collect::<Result<_>>().map_err(place)?;
                         let (schema, leaves) = (Arc::clone(&self.schema), Arc::from(&nested.leaves[..]));
-                        let assembler = Assembler::new(schema, nested.node, Some(leaves), &Limits::DEFAULT);
+                        let assembler = Assembler::new(schema, nested.node, Some(leaves), &self.limits);
                         assembling.nested = Some(Box::new((batches, assembler)));
                     }
                     let rows = assembling.rows;
@@ -448,7 +450,12 @@ impl Mapping {
     }
 
     pub(super) fn rules(&self) -> Rules<'_> {
-        Rules { null_elements: self.null_elements, duplicate_keys: self.duplicate_keys, schema: &self.schema }
+        Rules {
+            null_elements: self.null_elements,
+            duplicate_keys: self.duplicate_keys,
+            schema: &self.schema,
+            limits: self.limits,
+        }
     }
 
     /// A column's values in a batch.

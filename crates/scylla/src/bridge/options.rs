@@ -3,6 +3,8 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use marquetry_base::Limits;
+
 use crate::cql::{CqlType, KeySpec, Name, TableDef, TypeDef};
 
 /// Options of a [`Mapping`](super::Mapping).
@@ -39,6 +41,8 @@ pub struct MappingOptions {
     pub duplicate_keys: DuplicateKeys,
     /// An existing table: its types determine what nested columns become, and all columns must fit it.
     pub existing: Option<Existing>,
+    /// Bounds on what nested values and variants take while they are put together.
+    pub limits: Limits,
 }
 
 impl MappingOptions {

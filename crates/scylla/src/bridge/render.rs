@@ -25,6 +25,7 @@ pub(super) struct Rules<'a> {
     pub(super) duplicate_keys: DuplicateKeys,
     /// The schema, if there are variants: for the names of their shredded fields.
     pub(super) schema: &'a Schema,
+    pub(super) limits: Limits,
 }
 
 /// Writes nested values, and keeps its working memory.
@@ -312,7 +313,7 @@ impl Walk<'_> {
     #[inline(never)]
     fn variant<F: Form>(&mut self, array: &Array, slot: usize, out: &mut Vec<u8>) -> Result<()> {
         let schema = self.rules.schema;
-        let limits = Limits::DEFAULT;
+        let limits = self.rules.limits;
         let columns = VariantColumns::new(schema, array)?;
         let mut reassembler = Reassembler::new(&limits);
         let metadata = columns.metadata(slot)?;

@@ -523,10 +523,20 @@ impl Release for Window {
     }
 }
 
+/// What others hold, too, is left to them.
+impl Release for Packing {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        match self {
+            Packing::Compressed(info) => info.release(budget),
+            Packing::Plain(sums) => sums.as_mut().is_none_or(|sums| sums.release(budget)),
+        }
+    }
+}
+
 impl Release for Chunks {
     fn release(&mut self, budget: &mut Budget<'_>) -> bool {
         self.decompressor = None;
-        release_all(&mut [&mut self.input], budget)
+        release_all(&mut [&mut self.input, &mut self.packing], budget)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The columns of a table as `CREATE TABLE` has them, beside those that its SSTables have.
 
 use alloc::boxed::Box;
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -11,7 +11,7 @@ use marquetry_base::{Error, Result};
 use super::marshal::MarshalType;
 use super::statistics::{HeaderColumn, SerializationHeader};
 use super::table_columns::{KeyNames, TableColumns};
-use crate::cql::{CqlType, Name, Order, TableDef, TypeDef};
+use crate::cql::{ColumnDef, CqlType, Name, Order, TableDef, TypeDef};
 
 impl TableColumns {
     /// The columns of a table by its definition: keys have their names, columns that no SSTable has are there without cells, and those
@@ -33,14 +33,16 @@ impl TableColumns {
         let compact = with_hidden(table, headers);
         let table = compact.as_ref().unwrap_or(table);
         let defined = Defined { table, types };
+        let by_name = defined.by_name();
         for header in headers {
-            defined.check(header)?;
+            defined.check(header, &by_name)?;
         }
         let own = |columns: fn(&SerializationHeader) -> &Vec<HeaderColumn>, is_static: bool| {
-            let is_own =
-                |name: &Name| headers.iter().flat_map(|header| columns(header)).any(|it| is_called(it, name));
-            let missing = defined.cells(is_static).filter(|column| !is_own(&column.name));
-            let column = |column: &crate::cql::ColumnDef| {
+            let stored = headers.iter().flat_map(|header| columns(header)).map(|it| &*it.name);
+            let stored: BTreeSet<&[u8]> = stored.collect();
+            let missing =
+                defined.cells(is_static).filter(|column| !stored.contains(column.name.as_str().as_bytes()));
+            let column = |column: &ColumnDef| {
                 let kind = defined.kind(&column.cql_type, 0)?;
                 Ok(HeaderColumn { name: column.name.as_str().as_bytes().to_vec(), kind })
             };
@@ -59,8 +61,7 @@ impl TableColumns {
         };
         let headers: Vec<&SerializationHeader> = headers.iter().copied().chain([&rest]).collect();
         let mut columns = TableColumns::new(&headers, None)?;
-        let defined: BTreeSet<&[u8]> = table.columns.iter().map(|it| it.name.as_str().as_bytes()).collect();
-        columns.leave_out(|column| !defined.contains(&*column.name));
+        columns.leave_out(|column| !by_name.contains_key(&*column.name));
         columns.name_keys(&names)?;
         Ok(columns)
     }
@@ -116,9 +117,8 @@ fn with_hidden(table: &TableDef, headers: &[&SerializationHeader]) -> Option<Tab
     let free = |name: &str, first: usize| {
         (first..).map(|number| format!("{name}{number}")).find(|name| !is_taken(name))
     };
-    let column = |name: &str, cql_type| {
-        Some(crate::cql::ColumnDef { name: Name::new(name).ok()?, cql_type, is_static: false })
-    };
+    let column =
+        |name: &str, cql_type| Some(ColumnDef { name: Name::new(name).ok()?, cql_type, is_static: false });
     made.clustering.push((made.columns.len(), Order::Ascending));
     made.columns.push(column(&free("column", 1)?, clustering.cql()?)?);
     if headers.iter().any(|header| !header.regulars.is_empty()) && !is_taken("value") {
@@ -135,8 +135,14 @@ struct Defined<'a> {
 }
 
 impl<'a> Defined<'a> {
+    /// All columns by their names. An SSTable has as many as its file says: they are looked up, not searched.
+    fn by_name(self) -> BTreeMap<&'a [u8], &'a ColumnDef> {
+        let columns = self.table.columns.iter().rev();
+        columns.map(|column| (column.name.as_str().as_bytes(), column)).collect()
+    }
+
     /// Fails if an SSTable with this header is not of the table.
-    fn check(&self, header: &SerializationHeader) -> Result<()> {
+    fn check(&self, header: &SerializationHeader, by_name: &BTreeMap<&[u8], &ColumnDef>) -> Result<()> {
         let table = self.table;
         let stored: Vec<&MarshalType> = match &header.key {
             MarshalType::Composite(members) => members.iter().collect(),
@@ -149,9 +155,7 @@ impl<'a> Defined<'a> {
         self.check_keys("clustering columns", &table.clustering, &clustering)?;
         for (columns, is_static) in [(&header.statics, true), (&header.regulars, false)] {
             for column in columns {
-                let Some(defined) = table.columns.iter().find(|it| is_called(column, &it.name)) else {
-                    continue;
-                };
+                let Some(defined) = by_name.get(&*column.name) else { continue };
                 if defined.is_static != is_static || !self.is_stored_as(&defined.cql_type, &column.kind, 0) {
                     let word = if defined.is_static { " static" } else { "" };
                     let stored_word = if is_static { " static" } else { "" };
@@ -193,10 +197,10 @@ impl<'a> Defined<'a> {
     }
 
     /// The columns that have cells.
-    fn cells(self, is_static: bool) -> impl Iterator<Item = &'a crate::cql::ColumnDef> {
-        let is_key = move |at: usize| {
-            self.table.partition_key.contains(&at) || self.table.clustering.iter().any(|(key, _)| *key == at)
-        };
+    fn cells(self, is_static: bool) -> impl Iterator<Item = &'a ColumnDef> {
+        let clustering = self.table.clustering.iter().map(|(at, _)| *at);
+        let keys: BTreeSet<usize> = self.table.partition_key.iter().copied().chain(clustering).collect();
+        let is_key = move |at: usize| keys.contains(&at);
         let columns = self.table.columns.iter().enumerate();
         columns
             .filter(move |(at, column)| column.is_static == is_static && !is_key(*at))
@@ -290,10 +294,6 @@ impl<'a> Defined<'a> {
 
 /// User-defined types in each other, at most: they could be defined by themselves.
 const DEPTH_MAX: usize = 32;
-
-fn is_called(column: &HeaderColumn, name: &Name) -> bool {
-    column.name == name.as_str().as_bytes()
-}
 
 /// What is inside of something frozen is not called so.
 fn unfrozen(kind: &CqlType) -> &CqlType {
@@ -402,6 +402,29 @@ mod tests {
         assert_eq!((&*kind("n"), &*kind("m")), ("frozen<ks.u>", "map<text, frozen<set<int>>>"));
         // What is stored stays as it is stored.
         assert_eq!(kind("v"), "ascii");
+    }
+
+    /// One by one this would be ten thousand million comparisons.
+    #[test]
+    fn as_many_columns_as_a_hostile_file_has() {
+        const COLUMNS: usize = 100_000;
+        let names: Vec<String> = (0..COLUMNS).map(|number| format!("c{number:06}")).collect();
+        let columns: Vec<(&str, &str)> = names.iter().rev().map(|name| (&**name, "Int32Type")).collect();
+        let stored = header("Int32Type", &[], &[], &columns);
+        let mut made = Definitions::parse("CREATE TABLE ks.t (p int PRIMARY KEY)").unwrap();
+        // Half of them are defined, and as many that are not stored.
+        for name in names.iter().step_by(2).cloned().chain((0..COLUMNS / 2).map(|it| format!("d{it:06}"))) {
+            let (name, cql_type) = (Name::new(&name).unwrap(), CqlType::Int);
+            made.tables[0].columns.push(ColumnDef { name, cql_type, is_static: false });
+        }
+        let table = TableColumns::of_definition(&[&stored], &made.tables[0], &[]).unwrap();
+        assert_eq!((table.partition_key[0].name.as_str(), table.cells().len()), ("p", COLUMNS));
+        assert!(table.cells().is_sorted_by_key(|column| &column.name));
+        assert_eq!(table.cells().nth(COLUMNS / 2).unwrap().name, b"d000000");
+        assert_eq!(table.left_out().count(), COLUMNS / 2);
+        assert_eq!(table.left_out().next().unwrap(), b"c000001");
+        let map = table.index_of(&stored).unwrap();
+        assert_eq!((map.number(0), map.number(1)), (None, Some(COLUMNS / 2 - 1)));
     }
 
     #[test]

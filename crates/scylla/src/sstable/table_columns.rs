@@ -8,13 +8,13 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use marquetry_base::{Error, Result};
+use marquetry_base::{Budget, Error, RELEASE_PRICE, Release, Result, release_all};
 
 use super::batch::{Cells, MutationBatch, Strings, Values};
 use super::dropped::leave_out_before;
 use super::elements::name as printed;
 use super::marshal::MarshalType;
-use super::statistics::{HeaderColumn, SerializationHeader};
+use super::statistics::{HeaderColumn, SerializationHeader, release_columns};
 use crate::cql::CqlType;
 
 /// The columns of a table.
@@ -226,25 +226,44 @@ impl TableColumns {
                 names.join(", ")
             )));
         }
-        let is_taken = |name: &str| {
-            self.cells().any(|column| column.name == name.as_bytes())
-                || self.partition_key.iter().any(|column| column.name == name)
-        };
+        // Names of columns are as many as files say: they are looked up, not searched.
+        let others = self.cells().map(|column| column.name.as_slice());
+        let of_keys = self.partition_key.iter().map(|column| column.name.as_bytes());
+        let taken: BTreeSet<&[u8]> = others.chain(of_keys).collect();
+        let mut given: BTreeSet<&str> = BTreeSet::new();
         let mut keys: Vec<KeyColumn> = Vec::new();
         for (number, kind) in kinds.into_iter().enumerate() {
-            let mut name = match names.and_then(|names| names.get(number)) {
-                Some(name) if is_taken(name) || keys.iter().any(|key| key.name == *name) => {
+            let name = match names.and_then(|names| names.get(number)) {
+                Some(name) if taken.contains(name.as_bytes()) || !given.insert(name) => {
                     return Err(Error::misuse(format!("{name} is the name of two columns")));
                 }
                 Some(name) => name.clone(),
-                None => format!("{prefix}{number}"),
+                None => {
+                    let mut name = format!("{prefix}{number}");
+                    while taken.contains(name.as_bytes()) {
+                        name.push('_');
+                    }
+                    name
+                }
             };
-            while names.is_none() && is_taken(&name) {
-                name.push('_');
-            }
             keys.push(KeyColumn { name, kind });
         }
         Ok(keys)
+    }
+}
+
+impl Release for TableColumns {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        if !release_columns(&mut self.statics, budget) || !release_columns(&mut self.regulars, budget) {
+            return false;
+        }
+        while self.left_out.pop_last().is_some() {
+            budget.charge(RELEASE_PRICE, 0, 4);
+            if budget.is_spent() {
+                return self.left_out.is_empty();
+            }
+        }
+        true
     }
 }
 
@@ -309,6 +328,14 @@ impl ColumnMap {
             }
         }
         Ok(batch)
+    }
+}
+
+impl Release for Mapped {}
+
+impl Release for ColumnMap {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        release_all(&mut [&mut self.columns, &mut self.empty], budget)
     }
 }
 

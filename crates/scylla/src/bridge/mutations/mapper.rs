@@ -5,7 +5,7 @@ use alloc::string::ToString;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use marquetry_base::{Budget, Bytes, Error, Failed, Limit, Limits, Price, Result};
+use marquetry_base::{Budget, Bytes, Error, Failed, Limit, Limits, Price, Release, Result, release_all};
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::format::KeyValue;
 use marquetry_parquet::schema::Schema;
@@ -121,6 +121,14 @@ struct Next {
     /// Bytes of a long value that were moved.
     part: usize,
     bytes: u64,
+}
+
+/// The columns. Rows that are being mapped are freed when it is dropped.
+impl Release for Mapper {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        self.failed.set_released();
+        release_all(&mut [&mut self.plan, &mut self.columns], budget)
+    }
 }
 
 impl Mapper {

@@ -1,13 +1,14 @@
 //! The schema of a mapping, and where its columns come from.
 
 use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use marquetry_base::print::json;
-use marquetry_base::{Bytes, Error, Result};
+use marquetry_base::{Budget, Bytes, Error, RELEASE_PRICE, Release, Result, release_all};
 use marquetry_parquet::schema::{FieldDef, FieldType, LogicalType, PhysicalType, Schema};
 
 use super::shape::{Multi, Shapes};
@@ -122,7 +123,8 @@ impl Plan {
             names.push(Bytes::copy_from_slice(key.name.as_bytes()));
         }
         let mut group = GROUP.to_string();
-        while names.iter().any(|name| *name == group.as_bytes()) {
+        let taken: BTreeSet<&[u8]> = names.iter().map(|name| &**name).collect();
+        while taken.contains(group.as_bytes()) {
             group.push('_');
         }
         let mutation = match kind {
@@ -180,9 +182,28 @@ impl Plan {
 /// The name of a column.
 fn name_of(column: &HeaderColumn) -> Result<&str> {
     core::str::from_utf8(&column.name).map_err(|_| {
-        let digits = column.name.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"));
+        let digits: String = column.name.iter().map(|byte| format!("{byte:02x}")).collect();
         Error::unsupported(format!("a column whose name is not UTF-8: 0x{digits}"))
     })
+}
+
+impl Release for ColumnPlan {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        let shapes = core::mem::take(&mut self.shapes.nodes).len();
+        let leaves = core::mem::take(&mut self.shapes.leaves).len();
+        budget.charge(RELEASE_PRICE, 0, shapes + leaves);
+        true
+    }
+}
+
+/// The columns; what else it has is little.
+impl Release for Plan {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        release_all(
+            &mut [&mut self.keys, &mut self.clustering, &mut self.cells, &mut self.names, &mut self.schema],
+            budget,
+        )
+    }
 }
 
 /// The fields so far.

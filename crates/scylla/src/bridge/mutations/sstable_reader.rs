@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use marquetry_base::{
-    Budget, Bytes, Codecs, Error, Failed, Limits, Machine, Object, Release, Result, Step, release_all,
+    Budget, Bytes, Codecs, Error, Failed, Limits, Machine, Object, Price, Release, Result, Step, release_all,
 };
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::format::KeyValue;
@@ -20,7 +20,7 @@ use crate::cql::{Definitions, TableName};
 use crate::sstable::checksums::{Checksums, ChecksumsReader, parse_digest};
 use crate::sstable::compression_info::{CompressionInfo, CompressionInfoReader};
 use crate::sstable::scylla_metadata::{ScyllaMetadata, ScyllaMetadataReader};
-use crate::sstable::statistics::{Statistics, StatisticsReader};
+use crate::sstable::statistics::{SerializationHeader, Statistics, StatisticsReader};
 use crate::sstable::{
     ColumnMap, Component, DataOptions, DataReader, FileName, KeyNames, KnownName, Packing, TableColumns,
     TableOf, TextReader, Version, parse_toc,
@@ -58,7 +58,8 @@ impl Default for SstableOptions {
 /// It asks for the lengths of files, and for ranges of them. If the digest is there, Data.db is compared with it at its end, so batches are
 /// handed out before; chunks have checksums of their own, which are compared before.
 ///
-/// What the schema takes (a definition is compared with the columns) is one piece of work, in proportion to the columns.
+/// What comes between is done in four pieces, each in proportion to the columns and charged: the columns of the table are found (a definition is
+/// compared with them), those of the SSTable among them, the schema, and how rows are stored.
 #[derive(Debug)]
 pub struct SstableReader {
     files: Vec<(Component, Object)>,
@@ -71,6 +72,7 @@ pub struct SstableReader {
     /// What was read and is still to be released.
     old: Option<Part>,
     known: Known,
+    beginning: Beginning,
     rows: Option<Box<Rows>>,
     is_done: bool,
     failed: Failed,
@@ -84,6 +86,32 @@ struct Known {
     names: Option<KeyNames>,
     packing: Option<Packing>,
 }
+
+/// What of the beginning with the data comes next, and what it needs.
+#[derive(Debug)]
+enum Beginning {
+    Columns,
+    Map(Arc<TableColumns>),
+    Mapper(Arc<TableColumns>, ColumnMap),
+    Data(ColumnMap, Box<Mapper>),
+}
+
+impl Release for Beginning {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        match self {
+            Beginning::Columns => true,
+            Beginning::Map(columns) => columns.release(budget),
+            Beginning::Mapper(columns, map) => release_all(&mut [columns, map], budget),
+            Beginning::Data(map, mapper) => release_all(&mut [map, mapper], budget),
+        }
+    }
+}
+
+/// The price of a column that a definition is compared with, one that is found among those of the table, one of the schema, and one of rows.
+const COMPARE_PRICE: Price = Price::per_kilovalue(1200 << 10);
+const FIND_PRICE: Price = Price::per_kilovalue(600 << 10);
+const PLAN_PRICE: Price = Price::per_kilovalue(2000 << 10);
+const LAYOUT_PRICE: Price = Price::per_kilovalue(40 << 10);
 
 #[derive(Clone)]
 struct Shared(Arc<dyn Codecs>);
@@ -257,6 +285,7 @@ impl SstableReader {
             part: None,
             old: None,
             known: Known::default(),
+            beginning: Beginning::Columns,
             rows: None,
             is_done: false,
             failed: Failed::default(),
@@ -297,6 +326,9 @@ impl SstableReader {
                 }
                 self.old = None;
             }
+            if self.rows.is_some() && !self.known.statistics.release(budget) {
+                return Ok(Step::Yield);
+            }
             if self.is_done {
                 return Ok(Step::Done);
             }
@@ -321,7 +353,7 @@ impl SstableReader {
                 let object = self.object(&component)?;
                 self.part = Some(Part::new(&component, object, self.version, self.options.limits)?);
             } else {
-                self.begin()?;
+                self.begin(budget)?;
             }
             if budget.is_spent() {
                 return Ok(Step::Yield);
@@ -371,33 +403,59 @@ impl SstableReader {
         Ok(())
     }
 
-    /// Begins with the data, once all else is known.
-    fn begin(&mut self) -> Result<()> {
-        let Known { digest, statistics, names, packing } = core::mem::take(&mut self.known);
-        let statistics = statistics.ok_or_else(|| Error::internal("no statistics"))?;
-        let headers = [&statistics.header];
-        let columns = match &self.options.definitions {
-            None => TableColumns::new(&headers, names.as_ref())?,
-            Some(made) => {
-                let known = self.options.table.as_ref().map_or_else(KnownName::default, |table| KnownName {
-                    keyspace: table.keyspace.as_ref().map(|keyspace| keyspace.as_str()),
-                    table: Some(table.table.as_str()),
-                });
-                // A name that the host gives is not a guess: no other table is taken.
-                let found = TableOf::find(made, &headers, known, known.table.is_none())?;
-                found.ok_or_else(|| TableOf::not_there(made, known))?.columns
+    /// A piece of the beginning with the data, once all else is known.
+    fn begin(&mut self, budget: &mut Budget<'_>) -> Result<()> {
+        let limits = self.options.limits;
+        let statistics = self.known.statistics.as_ref().ok_or_else(|| Error::internal("no statistics"))?;
+        let header = &statistics.header;
+        let stored = header.clustering.len() + header.statics.len() + header.regulars.len();
+        self.beginning = match core::mem::replace(&mut self.beginning, Beginning::Columns) {
+            Beginning::Columns => {
+                let (columns, compared) = self.columns(header)?;
+                budget.charge(COMPARE_PRICE, 0, compared);
+                Beginning::Map(Arc::new(columns))
+            }
+            Beginning::Map(columns) => {
+                let map = columns.index_of(header)?;
+                budget.charge(FIND_PRICE, 0, stored.max(columns.cells().len()));
+                Beginning::Mapper(columns, map)
+            }
+            Beginning::Mapper(columns, map) => {
+                let options = MapperOptions { present: Present::of([&statistics.stats]), limits };
+                let mapper = Mapper::new(MutationMapping::Full, columns, &options)?;
+                budget.charge(PLAN_PRICE, 0, mapper.schema().leaves().len());
+                Beginning::Data(map, Box::new(mapper))
+            }
+            Beginning::Data(map, mapper) => {
+                let packing = self.known.packing.take().unwrap_or(Packing::Plain(None));
+                let (object, codecs) = (self.object(&Component::Data)?, Arc::clone(&self.codecs.0));
+                let options = DataOptions { limits, digest: self.known.digest, range: None };
+                let data = DataReader::new(object, self.version, header, packing, codecs, options)?;
+                budget.charge(LAYOUT_PRICE, 0, stored);
+                self.rows = Some(Box::new(Rows { data, map, mapper: *mapper }));
+                return Ok(());
             }
         };
-        let limits = self.options.limits;
-        let map = columns.index_of(&statistics.header)?;
-        let options = MapperOptions { present: Present::of([&statistics.stats]), limits };
-        let mapper = Mapper::new(MutationMapping::Full, Arc::new(columns), &options)?;
-        let packing = packing.unwrap_or(Packing::Plain(None));
-        let (object, codecs) = (self.object(&Component::Data)?, Arc::clone(&self.codecs.0));
-        let options = DataOptions { limits, digest, range: None };
-        let data = DataReader::new(object, self.version, &statistics.header, packing, codecs, options)?;
-        self.rows = Some(Box::new(Rows { data, map, mapper }));
         Ok(())
+    }
+
+    /// The columns of the table, and how many columns were compared.
+    fn columns(&self, header: &SerializationHeader) -> Result<(TableColumns, usize)> {
+        let stored = header.clustering.len() + header.statics.len() + header.regulars.len();
+        let headers = [header];
+        let Some(made) = &self.options.definitions else {
+            return Ok((TableColumns::new(&headers, self.known.names.as_ref())?, stored));
+        };
+        let known = self.options.table.as_ref().map_or_else(KnownName::default, |table| KnownName {
+            keyspace: table.keyspace.as_ref().map(|keyspace| keyspace.as_str()),
+            table: Some(table.table.as_str()),
+        });
+        // A name that the host gives is not a guess: no other table is taken.
+        let found = TableOf::find(made, &headers, known, known.table.is_none())?;
+        let columns = found.ok_or_else(|| TableOf::not_there(made, known))?.columns;
+        let tables = if known.table.is_some() { 1 } else { made.tables.len().max(1) };
+        let defined: usize = made.tables.iter().map(|table| table.columns.len()).sum();
+        Ok((columns, stored.saturating_mul(tables).saturating_add(defined)))
     }
 }
 
@@ -475,10 +533,91 @@ impl Machine for SstableReader {
 impl Release for SstableReader {
     fn release(&mut self, budget: &mut Budget<'_>) -> bool {
         self.failed.set_released();
-        let rows: &mut dyn Release = match &mut self.rows {
-            Some(rows) => &mut rows.data,
-            None => &mut (),
+        let Known { statistics, packing, .. } = &mut self.known;
+        let (data, map, mapper): (&mut dyn Release, &mut dyn Release, &mut dyn Release) = match &mut self.rows
+        {
+            Some(rows) => (&mut rows.data, &mut rows.map, &mut rows.mapper),
+            None => (&mut (), &mut (), &mut ()),
         };
-        release_all(&mut [&mut self.old, &mut self.part, &mut self.known.statistics, rows], budget)
+        let parts: &mut [&mut dyn Release] =
+            &mut [&mut self.old, &mut self.part, statistics, packing, &mut self.beginning, data, map, mapper];
+        release_all(parts, budget)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cql::CqlType;
+    use crate::sstable::marshal::MarshalType;
+    use crate::sstable::statistics::{HeaderColumn, Stats};
+    use marquetry_codecs::StandardCodecs;
+
+    /// A reader of an SSTable of so many columns, of which all but the data is read.
+    fn wide(columns: usize) -> SstableReader {
+        let file = |name: &str, object| (FileName::parse(name).unwrap().unwrap(), Object(object));
+        let files = [file("nb-1-big-Data.db", 0), file("nb-1-big-Statistics.db", 1)];
+        let int = || MarshalType::Native(CqlType::Int);
+        let column = |number: usize| HeaderColumn { name: format!("c{number:06}").into_bytes(), kind: int() };
+        let header = SerializationHeader {
+            timestamp_min: 0,
+            local_deletion_min: 0,
+            ttl_min: 0,
+            key: int(),
+            clustering: Vec::new(),
+            statics: Vec::new(),
+            regulars: (0..columns).map(column).collect(),
+        };
+        let mut reader =
+            SstableReader::new(&files, Arc::new(StandardCodecs::default()), SstableOptions::default())
+                .unwrap();
+        reader.todo.clear();
+        reader.known.statistics = Some(Statistics {
+            partitioner: "Murmur3Partitioner".to_string(),
+            bloom_false_positives: 0.01,
+            stats: Stats::default(),
+            header,
+        });
+        reader
+    }
+
+    #[test]
+    fn a_beginning_is_charged_by_its_columns_and_released_in_slices() {
+        let begun = |columns: usize| {
+            let mut reader = wide(columns);
+            let (mut steps, mut most, mut sum) = (0, 0, 0);
+            loop {
+                let mut budget = Budget::new(1);
+                let step = reader.step(&mut budget).unwrap();
+                (steps, most, sum) = (steps + 1, budget.spent().max(most), sum + budget.spent());
+                match step {
+                    Step::Yield => {}
+                    Step::Need(_) => break,
+                    other => panic!("{other:?}"),
+                }
+            }
+            assert!(reader.known.statistics.is_none());
+            (reader, steps, most, sum)
+        };
+        let (mut reader, steps, most, sum) = begun(100_000);
+        let leaves = reader.schema().unwrap().leaves();
+        // The key and the columns, and the group of the mapping.
+        assert!((100_001..100_020).contains(&leaves.len()), "{}", leaves.len());
+        assert!(reader.rows.as_ref().unwrap().map.is_same());
+        // Pieces, and what is known from the statistics released column by column.
+        assert!(steps > 100_000 && most < sum / 2, "{steps} steps of {most} of {sum} units at most");
+        let (_, _, of_few, _) = begun(1000);
+        assert!((90 * of_few..=110 * of_few).contains(&most), "{of_few} and {most} units");
+        let mut calls = 0;
+        loop {
+            let mut budget = Budget::new(1);
+            let is_done = reader.release(&mut budget);
+            assert!(budget.spent() < 2_000_000, "{} units", budget.spent());
+            calls += 1;
+            if is_done {
+                break;
+            }
+        }
+        assert!(calls > 100_000, "{calls}");
     }
 }

@@ -185,7 +185,7 @@ impl Release for Statistics {
 }
 
 /// Drops columns, as many as the budget pays for. True if none is left.
-fn release_columns(columns: &mut Vec<HeaderColumn>, budget: &mut Budget<'_>) -> bool {
+pub(super) fn release_columns(columns: &mut Vec<HeaderColumn>, budget: &mut Budget<'_>) -> bool {
     while columns.pop().is_some() {
         // A name, and the parts of a type.
         budget.charge(RELEASE_PRICE, 0, 4);
