@@ -27,7 +27,7 @@ pub(crate) struct Loading {
     pub(crate) rows: u64,
     /// Rows that an earlier run has loaded: they are passed over.
     pub(crate) loaded_before: u64,
-    /// The write times that the rows may have: those of later loads of this program are later.
+    /// The write times that the rows may have, if the clock gives them: those of later loads of this program are later.
     pub(crate) write_times_us: Option<(i64, i64)>,
     pub(crate) rejects: Option<Rejects>,
     pub(crate) state: Option<State>,

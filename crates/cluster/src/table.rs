@@ -375,8 +375,9 @@ impl CqlTable {
         // Each time that a row with lists is sent, it has a write time of its own.
         let step = if statement.kind == Kind::Lists { FEW } else { 1 };
         let load = self.start_load(&cluster, (by, same.clone()), retries, loaded_before)?;
-        let write_times_us = matches!(self.options.timestamp, WriteTimes::Now | WriteTimes::From(_))
-            .then_some((first_write_time_us, step));
+        // Given ones may be of any time: a later load's rows are not to be written then.
+        let write_times_us =
+            matches!(self.options.timestamp, WriteTimes::Now).then_some((first_write_time_us, step));
         let write_times = (first_write_time_us, step);
         let nulls = self.options.mapping.nulls;
         let block = BlockSize::of(self.options.rate);

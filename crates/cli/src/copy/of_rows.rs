@@ -161,36 +161,10 @@ mod tests {
     #[test]
     fn the_text_stays_as_it_is() {
         assert_eq!(of(&[]), "");
-        let all = [
-            "--key",
-            "a, b",
-            "--limit",
-            "7",
-            "--where",
-            "c = \"x\"",
-            "--types",
-            "a=int",
-            "--types",
-            "b=text",
-            "--nulls",
-            "tombstone",
-            "--from",
-            "csv",
-            "--null",
-            "NA",
-            "--delimiter",
-            "|",
-            "--quote",
-            "none",
-            "--skip",
-            "2",
-            "--union",
-            "--token-range",
-            "1:",
-            "--frozen",
-            "--timestamps-as",
-            "millis",
-        ];
+        let most = "--limit 7 --types a=int --types b=text --nulls tombstone --from csv --null NA --delimiter | --quote none --skip 2 \
+                    --union --token-range 1: --frozen --timestamps-as millis";
+        let all: Vec<&str> =
+            ["--key", "a, b", "--where", "c = \"x\""].into_iter().chain(most.split_whitespace()).collect();
         assert_eq!(
             of(&all),
             "--key \"a, b\" --limit \"7\" --timestamps-as \"millis\" --nulls \"null\" --frozen --where \"c = \\\"x\\\"\" \
