@@ -190,7 +190,6 @@ impl RowArgs {
                 InvalidUtf8::Replace => bridge::InvalidUtf8::Replace,
                 InvalidUtf8::Blob => bridge::InvalidUtf8::Blob,
             },
-            columns: None,
             key: self.key.as_ref().map(key).transpose()?,
             row_number: self.key_row_number.as_ref().map(row_number).transpose()?,
             nulls: match self.nulls {
@@ -207,7 +206,8 @@ impl RowArgs {
                 DuplicateKeys::Error => bridge::DuplicateKeys::Error,
                 DuplicateKeys::Last => bridge::DuplicateKeys::Last,
             },
-            existing: None,
+            limits: self.table.limits.limits(),
+            ..MappingOptions::default()
         })
     }
 
