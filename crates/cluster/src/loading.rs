@@ -188,7 +188,7 @@ impl Loading {
     fn note(&mut self) -> Result<()> {
         self.take_rejected()?;
         match (&mut self.state, self.load.acknowledged_until()) {
-            (Some(state), Some(until)) => state.note(until.min(self.rows)),
+            (Some(state), Some(until)) => state.note(row_of(until, self.rows)),
             _ => Ok(()),
         }
     }
@@ -255,10 +255,9 @@ impl Loading {
         };
         let ended = match self.state.take().filter(|state| !state.is_finished) {
             Some(mut state) => {
-                // Writes without statements are acknowledged to the end, wherever that is.
                 let (came, rows, before) = (self.rows, state.rows, state.rejected);
                 let reached = |until: Option<u64>, is_there: bool| {
-                    let rows = until.unwrap_or(rows).min(came).max(rows);
+                    let rows = until.map_or(rows, |until| row_of(until, came).max(rows));
                     // Those after it are rejected, and counted, again.
                     let counted = ordinals.iter().filter(|row| is_there && **row < rows).count();
                     let rejected = before.saturating_add(u64_of(counted));
@@ -271,6 +270,12 @@ impl Loading {
         outcome = outcome.and(ended);
         (rejected, outcome)
     }
+}
+
+/// The row until which all were acknowledged. Those that need no statement at the end are acknowledged to the last row that there could be:
+/// the last that came is meant.
+fn row_of(until: u64, came: u64) -> u64 {
+    if until == u64::MAX { came } else { until }
 }
 
 /// A write time that no row of this program's loads has had yet, so that later loads win over earlier ones.
