@@ -132,6 +132,9 @@ impl Diff {
         let key = self.key.as_deref().map(ColumnPath::parse_list).transpose();
         let mut key = key.map_err(|error| error.with(Detail::Option("key")))?.unwrap_or_default();
         let sources = self.table.open_pair([&self.a, &self.b], &mut key, interrupted)?;
+        if self.memory.is_some() && key.is_empty() {
+            return Err(Failure::usage("--memory is for rows that are matched by key: --key"));
+        }
         sources.iter().for_each(|source| say_notes(source.table()));
         let names = [&self.a, &self.b].map(|path| printable(&Address::parse(path).to_string()));
         let limits = self.table.limits.limits();
