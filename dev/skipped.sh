@@ -52,6 +52,7 @@ how() {
     miri) echo "Miri; rustup toolchain install nightly --profile minimal --component miri,rust-src" ;;
     mandoc) echo "mandoc; apt-get install mandoc" ;;
     compiler) echo "compilers of C11 and C++20; apt-get install gcc g++" ;;
+    clang) echo "clang and its runtimes; apt-get install clang" ;;
     valgrind) echo "valgrind; apt-get install valgrind" ;;
     liburing) echo "liburing's header and library; apt-get install liburing-dev" ;;
     seastar) echo "Seastar, built and installed so that pkg-config finds it; github.com/scylladb/seastar" ;;

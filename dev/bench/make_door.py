@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The files of `make bench-door`, by pyarrow: make_door.py FOLDER"""
+"""The files of `make bench-door`, by pyarrow: make_door.py FOLDER ROWS"""
 
 import random
 import sys
@@ -8,25 +8,23 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-ROWS = 200_000
 
-
-def main(folder: Path) -> None:
+def main(folder: Path, rows: int) -> None:
     pick = random.Random(1)
     numbers = pa.table({
-        "a": pa.array([pick.getrandbits(62) for _ in range(ROWS)], pa.int64()),
-        "b": pa.array([pick.random() for _ in range(ROWS)], pa.float64()),
-        "c": pa.array([None if row % 10 == 0 else pick.getrandbits(30) for row in range(ROWS)], pa.int32()),
+        "a": pa.array([pick.getrandbits(62) for _ in range(rows)], pa.int64()),
+        "b": pa.array([pick.random() for _ in range(rows)], pa.float64()),
+        "c": pa.array([None if row % 10 == 0 else pick.getrandbits(30) for row in range(rows)], pa.int32()),
     })
     words = [f"word {number} of some" for number in range(1000)]
     strings = pa.table({
-        "few": pa.array([pick.choice(words) for _ in range(ROWS)]),
-        "many": pa.array([f"{pick.getrandbits(60):x} and more" for _ in range(ROWS)]),
+        "few": pa.array([pick.choice(words) for _ in range(rows)]),
+        "many": pa.array([f"{pick.getrandbits(60):x} and more" for _ in range(rows)]),
     })
     nested = pa.table({
-        "id": pa.array(range(ROWS)),
-        "list": pa.array([None if row % 9 == 0 else list(range(row % 5)) for row in range(ROWS)]),
-        "pair": pa.array([{"x": row, "y": str(row % 100)} for row in range(ROWS)]),
+        "id": pa.array(range(rows)),
+        "list": pa.array([None if row % 9 == 0 else list(range(row % 5)) for row in range(rows)]),
+        "pair": pa.array([{"x": row, "y": str(row % 100)} for row in range(rows)]),
     })
     files = {
         "plain": (numbers, {"use_dictionary": False, "compression": "none"}),
@@ -41,4 +39,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), int(sys.argv[2]))

@@ -1,6 +1,8 @@
 // What the adapter does when reads and writes end late, fail, are aborted, or when what was opened is dropped: late FROM TO. By the stand-ins only,
 // which make reads and writes fail, and end this program with an error if anything is left open.
+#include <fstream>
 #include <iostream>
+#include <iterator>
 #include <marquetry/seastar.hh>
 #include <seastar/core/app-template.hh>
 #include <seastar/core/seastar.hh>
@@ -22,7 +24,9 @@ static seastar::future<std::unique_ptr<in_seastar::reader>> open(std::string fro
 static seastar::future<std::unique_ptr<in_seastar::writer>> create(std::string to, in_seastar::reader &like) {
   auto out = co_await seastar::open_file_dma(to, open_flags::wo | open_flags::create | open_flags::truncate);
   auto schema = like.schema();
-  co_return co_await in_seastar::writer::open(std::move(out), schema.get());
+  auto options = marquetry::options<marquetry_writer_options>();
+  options.row_group_rows = 1000;
+  co_return co_await in_seastar::writer::open(std::move(out), schema.get(), nullptr, options);
 }
 
 // A writer and a reader that are dropped open, without an exception and with one.
@@ -71,6 +75,37 @@ static seastar::future<> closed_twice(std::string from, std::string to) {
     is_refused = it.kind() == MARQUETRY_ERROR_KIND_MISUSE;
   }
   expect(is_refused, "a reader that is closed reads");
+}
+
+// A disk that is full once: what is left out is not skipped, and the file gets no footer.
+static seastar::future<> full_once(std::string from, std::string to) {
+  std::unique_ptr<in_seastar::writer> writer;
+  int failed = 0;
+  for (int pass = 0; failed == 0 && pass < 100; pass++) {
+    auto reader = co_await open(from);
+    if (!writer) writer = co_await create(to, *reader);
+    seastar::stand_in::write_fails = [&failed] { return failed == 0; };
+    while (auto batch = co_await reader->next()) {
+      try {
+        co_await writer->write(std::move(*batch));
+      } catch (const std::system_error &it) {
+        failed += it.code().value() == ENOSPC;
+      }
+    }
+    co_await reader->close();
+  }
+  seastar::stand_in::write_fails = nullptr;
+  expect(failed > 0, "no write failed");
+  bool is_same = false;
+  try {
+    co_await writer->close();
+  } catch (const std::system_error &it) {
+    is_same = it.code().value() == ENOSPC;
+  }
+  expect(is_same, "a writer is closed as if nothing had failed");
+  std::ifstream written(to, std::ios::binary);
+  std::string all((std::istreambuf_iterator<char>(written)), std::istreambuf_iterator<char>());
+  expect(all.find("PAR1", 4) == std::string::npos, "a file with a hole has a footer");
 }
 
 struct own_reason : std::exception {};
@@ -140,6 +175,7 @@ static seastar::future<> read_ahead_fails(std::string from) {
 static seastar::future<int> run(std::string from, std::string to) {
   try {
     co_await dropped(from, to);
+    co_await full_once(from, to);
     co_await closed_twice(from, to);
     co_await aborted<seastar::abort_requested_exception>(from, [](auto &abort) { abort.request_abort(); });
     co_await aborted<own_reason>(from, [](auto &abort) { abort.request_abort_ex(own_reason()); });

@@ -69,6 +69,42 @@ fn c_reads_what_rust_reads() {
     }
 }
 
+/// 40 lines each, which docs/c.md shows.
+#[test]
+fn the_examples_that_the_document_shows() {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = small_file(scratch.path());
+    let document = common::text(&folder().join("../../docs/c.md"));
+    for (name, language) in [("sum.c", "c"), ("count.cc", "cpp")] {
+        let source = common::text(&example(name));
+        assert!(document.contains(&format!("```{language}\n{source}```\n")), "{name} is not in docs/c.md");
+        assert!((20..=40).contains(&source.lines().count()), "{name}");
+    }
+    let failed = |program: &Path, file: &Path, word: &str| {
+        let output = Command::new(program).arg(file).arg(word).output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let none = scratch.path().join("none");
+    std::fs::write(&none, b"PAR1PAR1").unwrap();
+    for compiler in common::c() {
+        let sum = compiler.compile(&[example("sum.c")], &[], scratch.path());
+        assert_eq!(common::run(Command::new(&sum).arg(&file).arg("id")), "124750\n");
+        assert!(failed(&sum, &file, "name").ends_with("name: no column of bigints\n"));
+        assert!(failed(&sum, &file, "nix").ends_with("columns: no column is called nix\n"));
+        assert!(failed(&sum, &none, "id").ends_with("the smallest has 12\n"));
+    }
+    for compiler in common::cxx() {
+        let count = compiler.compile(&[example("count.cc")], &[], scratch.path());
+        assert_eq!(
+            common::run(Command::new(&count).arg(&file).arg("id < 100 AND name IS NULL")),
+            "15 rows\n"
+        );
+        assert!(failed(&count, &file, "nix = 1").starts_with("predicate: there is no column nix"));
+        assert!(failed(&count, &none, "id = 1").ends_with("the smallest has 12\n"));
+    }
+}
+
 #[test]
 fn a_file_that_is_none_is_an_error_with_words() {
     let scratch = tempfile::tempdir().unwrap();

@@ -7,8 +7,10 @@ use core::ptr::{null, null_mut};
 use std::ffi::CString;
 use std::sync::Arc;
 
+use arrow_array::builder::FixedSizeBinaryBuilder;
 use arrow_array::types::Int32Type;
-use arrow_array::{ArrayRef, Int64Array, ListArray, RecordBatch, StringViewArray};
+use arrow_array::{Array as _, ArrayRef, Int64Array, ListArray, RecordBatch, StringViewArray, StructArray};
+use arrow_schema::{DataType, Field};
 use common::host::{borrowed, call, defaults, footer, next, read, write};
 use marquetry_c::abi::*;
 use marquetry_c::{bytes, cql, machine, metadata, records, stream};
@@ -216,6 +218,43 @@ fn cql_is_text() {
     assert!(text.starts_with("CREATE TABLE ks.names (\n    id bigint,\n    name text,\n    list list<int>,\n    PRIMARY KEY (id)\n);\n"), "{text:.200}");
     assert_eq!(text.matches("INSERT INTO ks.names").count(), 3000);
     assert!(text.contains("(8, 'the name of row 8', [0, 1]);\n"), "{text:.600}");
+}
+
+/// Nulls take room in a nested value as CQL text has it, which they do not in the file.
+#[test]
+fn the_limit_of_memory_is_that_of_cql_text_too() {
+    let mut values = FixedSizeBinaryBuilder::with_capacity(3000, 1000);
+    values.append_value([7; 1000]).unwrap();
+    values.append_nulls(2999);
+    let field = |name: &str, data_type: &DataType| Arc::new(Field::new(name, data_type.clone(), true));
+    let values = Arc::new(values.finish()) as ArrayRef;
+    let structs = StructArray::from(vec![(field("value", values.data_type()), values)]);
+    let of = field("element", structs.data_type());
+    let offsets =
+        ListArray::from_iter_primitive::<Int32Type, _, _>([Some(vec![None; 3000])]).offsets().clone();
+    let lists = ListArray::new(of, offsets, Arc::new(structs), None);
+    let ids = Arc::new(Int64Array::from_iter_values(0..1)) as ArrayRef;
+    let list = Arc::new(lists) as ArrayRef;
+    let table = RecordBatch::try_from_iter_with_nullable([("id", ids, false), ("list", list, true)]).unwrap();
+    let file = write(&[table], null()).unwrap();
+    let text = |memory_bytes_max: u64| {
+        let metadata = footer(&file).unwrap();
+        let (name, key) = (c"t".as_ptr(), c"id".as_ptr());
+        let struct_size = size_of::<marquetry_cql_options>();
+        let text = marquetry_cql_options { struct_size, table: name, key, only_rows: 1, ..defaults() };
+        let struct_size = size_of::<marquetry_reader_options>();
+        let rows = marquetry_reader_options { struct_size, memory_bytes_max, ..defaults() };
+        let mut machine = null_mut();
+        call(|error| cql::marquetry_cql_new(metadata, &rows, &text, &mut machine, error)).unwrap();
+        let done = next(machine, &file);
+        machine::marquetry_machine_free(machine);
+        metadata::marquetry_metadata_free(metadata);
+        done
+    };
+    assert_eq!(text(0).unwrap(), marquetry_status::Ready);
+    let (kind, said) = text(1 << 20).unwrap_err();
+    assert_eq!(kind, marquetry_error_kind::LimitExceeded, "{said}");
+    assert!(said.contains("limit total_bytes of 1048576 (column list"), "{said}");
 }
 
 extern "C" fn read_at(context: *mut c_void, offset: u64, data: *mut u8, length: usize) -> i32 {

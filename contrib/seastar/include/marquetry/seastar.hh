@@ -395,13 +395,15 @@ class writer {
     if (out_) detail::in_background([this] { return end(std::move(out_)); });
   }
 
-  /// Writes rows: an array of the schema, which is taken.
+  /// Writes rows: an array of the schema, which is taken. Once a write has failed, each later one fails with what it failed with: what was to be
+  /// written may be there in part.
   seastar::future<> write(array rows) {
     while (detail::value_of(machine().feed(rows)) == MARQUETRY_STATUS_FULL) co_await advance();
     co_await advance_all();
   }
 
-  /// Writes the end of the file, flushes and closes it. If it fails, the file is no Parquet file, but closed. A second one does nothing.
+  /// Writes the end of the file, flushes and closes it. If it fails, the file is no Parquet file, but closed; it fails if a write did, and then
+  /// with the same. A second one does nothing.
   seastar::future<> close() {
     if (!out_) co_return;
     std::exception_ptr failed;
@@ -441,11 +443,18 @@ class writer {
 
   /// A step, and what it makes is written: READY, DONE, or, after anything else, YIELD.
   seastar::future<marquetry_status> advance() {
+    if (failed_) std::rethrow_exception(failed_);
     if (abort_ != nullptr) abort_->check();
     marquetry_status status = detail::value_of(machine().step(detail::budget()));
     if (status == MARQUETRY_STATUS_APPEND) {
       auto made = detail::value_of(machine().take_append());
-      co_await out_->write(made.text().data(), made.text().size());
+      try {
+        co_await out_->write(made.text().data(), made.text().size());
+      } catch (...) {
+        // What was taken and not written is a hole, after which there must be no footer.
+        failed_ = std::current_exception();
+      }
+      if (failed_) std::rethrow_exception(failed_);
       co_return MARQUETRY_STATUS_YIELD;
     }
     if (status == MARQUETRY_STATUS_YIELD) co_await seastar::coroutine::maybe_yield();
@@ -462,6 +471,8 @@ class writer {
   std::optional<marquetry::writer> machine_;
   std::unique_ptr<stream> out_;
   seastar::abort_source *abort_;
+  /// What writing bytes failed with first.
+  std::exception_ptr failed_;
 };
 
 }  // namespace marquetry::in_seastar
