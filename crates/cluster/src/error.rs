@@ -120,6 +120,8 @@ pub enum Error {
     },
     /// The caller cancelled the work.
     Cancelled,
+    /// A process that was forked uses what its parent opened, whose threads it has not.
+    Forked,
     /// A check found a bug in this library.
     Internal(&'static str),
 }
@@ -271,6 +273,9 @@ impl fmt::Display for Error {
                 write!(f, "the cluster {did} a row, sent {tries} {times}: {reason}")
             }
             Error::Cancelled => f.write_str("cancelled"),
+            Error::Forked => f.write_str(
+                "the connections are kept by threads of the process that was forked: connect in the child",
+            ),
             Error::Internal(what) => write!(f, "a bug in this library: {what}"),
         }
     }
@@ -320,6 +325,7 @@ impl Error {
             | Error::Answer { .. } => ErrorKind::Refused,
             Error::Definition(_) => ErrorKind::Misuse,
             Error::Cancelled => ErrorKind::Cancelled,
+            Error::Forked => ErrorKind::Misuse,
             Error::Internal(_) => ErrorKind::Internal,
         }
     }

@@ -1,6 +1,7 @@
 //! The runtime that the driver lives on: threads of its own, for which others wait.
 
 use std::future::Future;
+use std::process;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
@@ -17,6 +18,8 @@ const LOOK_UP_AFTER: Duration = Duration::from_millis(50);
 pub(crate) struct Runtime {
     /// `None` once it is dropped.
     threads: Option<tokio::runtime::Runtime>,
+    /// The process that they are of: one that is forked has none of them.
+    process: u32,
     cancel: Cancel,
 }
 
@@ -28,7 +31,7 @@ impl Runtime {
             .enable_all()
             .build()
             .map_err(Error::Start)?;
-        Ok(Runtime { threads: Some(threads), cancel })
+        Ok(Runtime { threads: Some(threads), process: process::id(), cancel })
     }
 
     /// Runs a future on the runtime's threads, and waits for it on this one. When the work is cancelled, the future is
@@ -71,6 +74,9 @@ impl Runtime {
         &self,
         future: impl Future<Output = ()> + Send + 'static,
     ) -> Result<tokio::task::JoinHandle<()>> {
+        if self.process != process::id() {
+            return Err(Error::Forked);
+        }
         let threads = self.threads.as_ref().ok_or(Error::Internal("the runtime has ended"))?;
         Ok(threads.spawn(future))
     }
@@ -78,6 +84,10 @@ impl Runtime {
 
 impl Drop for Runtime {
     fn drop(&mut self) {
+        if self.process != process::id() {
+            // Its end is waited for by threads that are not here.
+            std::mem::forget(self.threads.take());
+        }
         if let Some(threads) = self.threads.take() {
             // To wait for its threads would panic on a thread that runs tasks; nothing that matters runs on them any more.
             threads.shutdown_background();

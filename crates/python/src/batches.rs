@@ -1,8 +1,10 @@
 //! The rows of a table, batch by batch: to Python, and as Arrow's C stream.
 
+use std::fmt;
 use std::mem::forget;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process;
-use std::sync::{Mutex, TryLockError};
+use std::sync::{Mutex, PoisonError, TryLockError};
 
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{RecordBatch as ArrowBatch, RecordBatchReader};
@@ -52,26 +54,49 @@ impl Drop for Rows {
     fn drop(&mut self) {
         if self.process != process::id() {
             forget(self.batches.take());
+            return;
         }
+        // A signal that came while the last rows were read, of a reader that does not ask for more.
+        drop(self.interrupted());
     }
 }
+
+/// An error as Arrow's stream passes it on: its text has no NUL, which ends a text of C.
+#[derive(Debug)]
+struct Told(Error);
+
+impl fmt::Display for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.to_string().replace('\0', "\\0"))
+    }
+}
+
+impl std::error::Error for Told {}
 
 impl Iterator for Rows {
     type Item = Result<ArrowBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let external = |error: Error| Some(Err(ArrowError::ExternalError(Box::new(error))));
+        let external = |error: Error| Some(Err(ArrowError::ExternalError(Box::new(Told(error)))));
         if self.process != process::id() {
             let why = "the rows are read by threads of the process that was forked: open the table again";
             return external(Error::misuse(why));
         }
-        let next = self.batches.as_mut()?.next();
-        if matches!(next, Some(Err(_)))
-            && let Some(interrupted) = self.interrupted()
-        {
-            return external(interrupted);
+        let batches = self.batches.as_mut()?;
+        // Other libraries call this from C, through which no panic passes.
+        let Ok(next) = catch_unwind(AssertUnwindSafe(|| batches.next())) else {
+            // What cleans up after a bug may run into it again.
+            forget(self.batches.take());
+            return external(Error::internal("reading rows has panicked"));
+        };
+        if let Some(Ok(_)) = next {
+            return next;
         }
-        next
+        match (self.interrupted(), next) {
+            (Some(interrupted), _) => external(interrupted),
+            (None, Some(Err(error))) => external(ours(&error)),
+            (None, _) => None,
+        }
     }
 }
 
@@ -109,6 +134,16 @@ impl Batches {
     }
 }
 
+impl Drop for Batches {
+    fn drop(&mut self) {
+        // Threads that read are waited for, and may want the interpreter themselves.
+        let rows = self.rows.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(rows) = rows {
+            Python::attach(|py| py.detach(|| drop(rows)));
+        }
+    }
+}
+
 #[pymethods]
 impl Batches {
     #[getter]
@@ -131,12 +166,12 @@ impl Batches {
         });
         match next {
             Err(()) => Err(misuse(py, "these batches are being read by another thread")),
-            Ok(Ok(batch)) => {
-                if batch.is_some() {
-                    py.check_signals()?;
-                }
-                Ok(batch.map(RecordBatch))
+            Ok(Ok(Some(batch))) => {
+                py.check_signals()?;
+                Ok(Some(RecordBatch(batch)))
             }
+            // A signal may have been met while the last rows were read.
+            Ok(Ok(None)) => self.signals.take().map_or(Ok(None), Err),
             Ok(Err(error)) => Err(self.signals.take().unwrap_or_else(|| raised(py, &ours(&error)))),
         }
     }
@@ -163,10 +198,13 @@ impl Batches {
 
 /// An error that went through Arrow.
 pub(crate) fn ours(error: &ArrowError) -> Error {
-    if let ArrowError::ExternalError(inner) = error
-        && let Some(ours) = inner.downcast_ref::<Error>()
-    {
-        return ours.clone();
+    if let ArrowError::ExternalError(inner) = error {
+        if let Some(Told(ours)) = inner.downcast_ref::<Told>() {
+            return ours.clone();
+        }
+        if let Some(ours) = inner.downcast_ref::<Error>() {
+            return ours.clone();
+        }
     }
     Error::internal(error.to_string())
 }

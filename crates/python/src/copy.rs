@@ -130,7 +130,16 @@ fn text_of(value: &Bound<'_, PyAny>) -> PyResult<String> {
         return Ok(value.str()?.to_string());
     }
     match value.extract::<Vec<String>>() {
+        // One would become two.
+        Ok(items) if items.iter().any(|item| has_bare_comma(item)) => {
+            Err(misuse(value.py(), "a name with a comma is put in double quotes: '\"a, b\"'"))
+        }
         Ok(items) => Ok(items.join(",")),
         Err(_) => Err(misuse(value.py(), "an option is text, a number, true or false, or a list of text")),
     }
+}
+
+/// Whether an item has a comma that is not within double quotes.
+fn has_bare_comma(item: &str) -> bool {
+    item.split('"').step_by(2).any(|outside| outside.contains(','))
 }

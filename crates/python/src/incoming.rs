@@ -1,8 +1,15 @@
 //! Rows of any object that speaks Arrow's PyCapsule interface: a table, a data frame, a relation.
 
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray as _;
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
-use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
-use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader, StructArray};
+use arrow_array::ffi_stream::{ArrayStreamReader, FFI_ArrowArrayStream};
+use arrow_array::{
+    Array as _, ArrayReader as _, ArrayRef, RecordBatch, RecordBatchIterator, RecordBatchOptions,
+    RecordBatchReader, StructArray,
+};
+use arrow_schema::{ArrowError, DataType, Schema, SchemaRef};
 use marquetry::{Error, Reader};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -36,15 +43,61 @@ pub(crate) fn reader_of(object: &Bound<'_, PyAny>) -> PyResult<Reader> {
     Err(PyTypeError::new_err(why))
 }
 
+/// Rows of a stream of structs.
+struct Structs {
+    arrays: ArrayStreamReader,
+    schema: SchemaRef,
+}
+
+impl Structs {
+    fn of(arrays: ArrayStreamReader) -> Result<Structs, ArrowError> {
+        let field = arrays.field();
+        let DataType::Struct(fields) = field.data_type() else {
+            let what = format!("a stream of {}, not of rows: of structs", field.data_type());
+            return Err(ArrowError::CDataInterface(what));
+        };
+        let schema = Arc::new(Schema::new_with_metadata(fields.clone(), field.metadata().clone()));
+        Ok(Structs { arrays, schema })
+    }
+
+    fn batch(&self, array: &ArrayRef) -> Result<RecordBatch, ArrowError> {
+        // A row that is null is none whose columns are.
+        if array.null_count() > 0 {
+            let what = format!("{} of {} rows are null, as a struct is", array.null_count(), array.len());
+            return Err(ArrowError::CDataInterface(what));
+        }
+        let columns = array.as_struct().columns().to_vec();
+        let options = RecordBatchOptions::new().with_row_count(Some(array.len()));
+        RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)
+    }
+}
+
+impl Iterator for Structs {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.arrays.next()?;
+        Some(next.and_then(|array| self.batch(&array)))
+    }
+}
+
+impl RecordBatchReader for Structs {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+}
+
 /// Takes a stream out of its capsule.
-fn stream_of(capsule: &Bound<'_, PyCapsule>) -> PyResult<impl RecordBatchReader + Send + 'static + use<>> {
+fn stream_of(capsule: &Bound<'_, PyCapsule>) -> PyResult<Structs> {
+    let py = capsule.py();
     let pointer = capsule.pointer_checked(Some(c"arrow_array_stream"))?;
     let pointer = pointer.cast::<FFI_ArrowArrayStream>().as_ptr();
     // SAFETY: a capsule of this name holds an `ArrowArrayStream`, as the PyCapsule interface has it, for as long as the capsule
     // lives, which the caller holds. It is moved out: what is left is marked as released, so that the capsule frees nothing.
     let stream = unsafe { FFI_ArrowArrayStream::from_raw(pointer) };
-    // A stream that was taken before is refused here.
-    RecordBatchStreamReader::try_new(stream).map_err(|error| unreadable(capsule.py(), &error.to_string()))
+    // A stream that was taken before is refused here. Whoever made it may wait for the interpreter.
+    let opened = py.detach(|| ArrayStreamReader::try_new(stream).and_then(Structs::of));
+    opened.map_err(|error| unreadable(py, &error.to_string()))
 }
 
 /// Takes rows out of the capsules of their schema and their columns.
@@ -66,7 +119,7 @@ fn batch_of(capsules: &Bound<'_, PyTuple>) -> PyResult<RecordBatch> {
         from_ffi(array, schema.as_ref())
     };
     let data = data.map_err(|error| unreadable(py, &error.to_string()))?;
-    if !matches!(data.data_type(), arrow_schema::DataType::Struct(_)) || data.nulls().is_some() {
+    if !matches!(data.data_type(), DataType::Struct(_)) || data.nulls().is_some() {
         return Err(unreadable(py, "an array is no table: a struct without nulls is"));
     }
     Ok(RecordBatch::from(StructArray::from(data)))

@@ -24,26 +24,45 @@ async def batches(table):
 
 
 async def copy(source, to, /, *, progress=None, **options):
-    """As :func:`marquetry.copy`. When its task is cancelled, the copy is, and leaves nothing; ``progress`` is called in the loop's thread."""
+    """As :func:`marquetry.copy`. When its task is cancelled, the copy is, and leaves nothing; ``progress`` is called in the loop's thread, and
+    what it raises ends the copy."""
     loop = asyncio.get_running_loop()
     is_cancelled = False
+    failed = None
 
     def stop():
         if is_cancelled:
             raise asyncio.CancelledError
+        if failed is not None:
+            raise failed
+
+    def tell(copied):
+        nonlocal failed
+        if failed is None:
+            try:
+                progress(copied)
+            except BaseException as error:
+                failed = error
 
     def pass_on(copied):
-        loop.call_soon_threadsafe(progress, copied)
+        loop.call_soon_threadsafe(tell, copied)
 
-    work = asyncio.ensure_future(
-        _in_thread(lambda: _marquetry.copy(source, to, options, pass_on if progress else None, stop))
-    )
+    def run():
+        # It may have waited for a thread.
+        stop()
+        return _marquetry.copy(source, to, options, pass_on if progress else None, stop)
+
+    work = asyncio.ensure_future(_in_thread(run))
     try:
         return await asyncio.shield(work)
     except asyncio.CancelledError:
-        # What is in flight is waited for: when this returns, nothing is written any more.
+        # What is in flight is waited for, also if it is cancelled again: when this returns, nothing is written any more.
         is_cancelled = True
-        await asyncio.wait([work])
+        while not work.done():
+            try:
+                await asyncio.wait([work])
+            except asyncio.CancelledError:
+                pass
         if not work.cancelled():
             work.exception()
         raise

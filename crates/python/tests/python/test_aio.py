@@ -1,10 +1,12 @@
 """The same for asyncio."""
 
 import asyncio
+import concurrent.futures
 import os
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 import pyarrow
 import marquetry as mq
@@ -44,6 +46,63 @@ class Aio(unittest.IsolatedAsyncioTestCase):
         task.cancel()
         with self.assertRaises(asyncio.CancelledError):
             await asyncio.wait_for(task, 30)
+        self.assertEqual(os.listdir(os.path.dirname(self.path)), [])
+
+    async def test_a_second_cancellation_waits_too(self):
+        def endless():
+            while True:
+                time.sleep(0.005)
+                yield from self.table.slice(0, 100).to_batches()
+
+        really, has_ended = mq.aio._marquetry.copy, False
+
+        def copy(*arguments):
+            nonlocal has_ended
+            try:
+                return really(*arguments)
+            finally:
+                has_ended = True
+
+        reader = pyarrow.RecordBatchReader.from_batches(self.table.schema, endless())
+        begun = asyncio.Event()
+        with unittest.mock.patch.object(mq.aio._marquetry, "copy", copy):
+            task = asyncio.create_task(mq.aio.write(reader, self.path, progress=lambda _: begun.set()))
+            await asyncio.wait_for(begun.wait(), 30)
+            for _ in range(3):
+                task.cancel()
+                await asyncio.sleep(0)
+            with self.assertRaises(asyncio.CancelledError):
+                await task
+            self.assertTrue(has_ended)
+        self.assertEqual(os.listdir(os.path.dirname(self.path)), [])
+
+    async def test_what_a_progress_raises_ends_the_copy(self):
+        class Enough(Exception):
+            pass
+
+        def endless():
+            while True:
+                time.sleep(0.005)
+                yield from self.table.slice(0, 100).to_batches()
+
+        def progress(_):
+            raise Enough
+
+        reader = pyarrow.RecordBatchReader.from_batches(self.table.schema, endless())
+        with self.assertRaises(Enough):
+            await asyncio.wait_for(mq.aio.write(reader, self.path, progress=progress), 30)
+        self.assertEqual(os.listdir(os.path.dirname(self.path)), [])
+
+    async def test_a_copy_that_is_cancelled_before_it_begins_begins_not(self):
+        loop = asyncio.get_running_loop()
+        loop.set_default_executor(concurrent.futures.ThreadPoolExecutor(1))
+        busy = loop.run_in_executor(None, time.sleep, 0.5)
+        task = asyncio.create_task(mq.aio.write(self.table, self.path))
+        await asyncio.sleep(0.1)
+        task.cancel()
+        with self.assertRaises(asyncio.CancelledError):
+            await task
+        await busy
         self.assertEqual(os.listdir(os.path.dirname(self.path)), [])
 
 

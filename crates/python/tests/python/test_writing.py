@@ -70,6 +70,23 @@ class Writing(unittest.TestCase):
             mq.write("a.parquet", self.path("c.parquet"))
         self.assertEqual(sorted(os.listdir(self.folder)), ["a.parquet", "b.parquet"])
 
+    def test_rows_that_are_null_are_refused(self):
+        rows = pyarrow.chunked_array([pyarrow.array([{"a": 1}, None, {"a": 3}])])
+        with self.assertRaisesRegex(mq.Error, "1 of 3 rows are null"):
+            mq.write(rows, self.path("a.parquet"))
+        with self.assertRaisesRegex(mq.InvalidArgument, "Int64, not of rows"):
+            mq.write(pyarrow.chunked_array([[1, 2]]), self.path("a.parquet"))
+        self.assertEqual(os.listdir(self.folder), [])
+        rows = pyarrow.chunked_array([pyarrow.array([{"a": 1}, {"a": None}])])
+        self.assertEqual(mq.write(rows, self.path("a.parquet")).rows, 2)
+
+    def test_names_with_commas_are_quoted(self):
+        mq.write(pyarrow.table({"a, b": [2, 1], "a": [3, 4]}), self.path("a.parquet"))
+        with self.assertRaisesRegex(mq.InvalidArgument, "in double quotes"):
+            mq.copy(self.path("a.parquet"), self.path("b.parquet"), columns=["a, b"])
+        mq.copy(self.path("a.parquet"), self.path("b.parquet"), columns=['"a, b"'])
+        self.assertEqual(pyarrow.parquet.read_table(self.path("b.parquet")).column_names, ["a, b"])
+
     def test_nothing_is_left_of_rows_that_fail(self):
         def batches():
             yield from self.table.to_batches(max_chunksize=5_000)

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::io;
+use std::process;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -58,7 +59,7 @@ pub(super) struct Pending<T> {
 ///
 /// # Errors
 ///
-/// `Io` if there can be no runtime.
+/// `Io` if there can be no runtime; `Misuse` in a process that was forked from one that has it.
 pub(super) fn start<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> Result<Pending<T>> {
     let (sender, answer) = sync_channel(1);
     let task = runtime()?.spawn(async move {
@@ -118,16 +119,23 @@ impl<T> Drop for Pending<T> {
 
 /// One runtime for the process: connections are kept for whoever asks the same server next.
 fn runtime() -> Result<&'static Runtime> {
-    static RUNTIME: OnceLock<io::Result<Runtime>> = OnceLock::new();
-    let made = RUNTIME.get_or_init(|| {
+    static RUNTIME: OnceLock<(u32, io::Result<Runtime>)> = OnceLock::new();
+    let (process, made) = RUNTIME.get_or_init(|| {
         // What speaks TLS. A program that has chosen another provider keeps it.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        Builder::new_multi_thread()
+        let made = Builder::new_multi_thread()
             .worker_threads(THREADS)
             .thread_name("marquetry-objects")
             .enable_all()
-            .build()
+            .build();
+        (process::id(), made)
     });
+    if *process != process::id() {
+        // A child that was forked has the runtime, and none of its threads.
+        return Err(Error::misuse(
+            "requests are made by threads of the process that was forked: open stores in the child alone, or start it anew",
+        ));
+    }
     made.as_ref()
         .map_err(|error| Error::io(format!("no thread for requests could be started: {}", said(error))))
 }
