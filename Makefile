@@ -115,8 +115,9 @@ bench-door: ## what the C interface costs beside Rust, in instructions; FILE="a.
 	@dev/setup.sh rust-dev c++ peers
 	dev/bench/door.sh $(FILE)
 
-bench-sstable: ## reading SSTables, against cqlite and sstabledump
+bench-sstable: ## reading SSTables, against cqlite and sstabledump; writing them, against CQLSSTableWriter and loads by CQL
 	dev/bench/run.sh --only-sstable
+	dev/bench/run.sh --only-sstable-writing
 
 bench-pq: ## one partition, and all, from an SSTable and from a Parquet file of it
 	dev/bench/run.sh --only-pq

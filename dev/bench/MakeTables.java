@@ -23,6 +23,7 @@ import org.apache.cassandra.utils.ByteBufferUtil;
  *   pair:RANGE              (int key, int value)
  *   text:LENGTH:DISTINCT    (int key, text value)
  *   wide:COLUMNS:VALUES:RANGE    an int key and so many int columns, of which each row has so many, chosen at random
+ *   five                    five columns of several types
  *   mixed                   ten columns of several types
  *   series                  measurements of sensors, a partition each, with a TTL
  *   sparse                  an int key and 197 columns of several types, ten of which a row has
@@ -30,10 +31,15 @@ import org.apache.cassandra.utils.ByteBufferUtil;
  *
  * RANGE is `100` or `full`: ints from 0 to 99, or all of them. Write times are as of one client that writes 20,000 rows a second in the order
  * of keys; rows lie in the order of tokens.
+ *
+ * ORDER=sorted or ORDER=unsorted, in the environment, times the writer of `five` and `mixed`, by rows in the order of tokens, or of keys: each row is
+ * written a microsecond after the one with the key before it, and what is printed is seconds and CPU seconds of all threads, of the writer with the
+ * rows that are made for it, and of making the rows alone.
  */
 final class MakeTables {
   static final long START = 1_700_000_000_000_000L;
   static final long ROW_MICROS = 50;
+  static final String ORDER = System.getenv("ORDER");
 
   interface Filler {
     List<Object> row(int key, SplittableRandom random);
@@ -78,6 +84,10 @@ final class MakeTables {
         });
         break;
       }
+      case "five":
+        write(dir, compressor, rows, List.of("a bigint", "b double", "c text", "d int"), "",
+            (key, random) -> Arrays.asList(random.nextLong() >> 20, random.nextInt(100_000) / 8.0, "text of " + random.nextInt(100_000), random.nextInt(1_000_000)));
+        break;
       case "mixed":
         write(dir, compressor, rows, List.of("a bigint", "b double", "c timestamp", "d boolean", "e uuid", "f text", "g text", "h float", "i int"), "",
             (key, random) -> Arrays.asList(random.nextLong() >> 20, random.nextInt(100_000) / 100.0,
@@ -136,20 +146,37 @@ final class MakeTables {
     create.append(") WITH compression = ").append(compression(compressor));
     long[][] order = new long[rows][];
     for (int key = 0; key < rows; key++) order[key] = new long[] {token(ByteBufferUtil.bytes(key)), key};
-    Arrays.sort(order, (a, b) -> Long.compare(a[0], b[0]));
+    if (!"unsorted".equals(ORDER)) Arrays.sort(order, (a, b) -> Long.compare(a[0], b[0]));
     String insert = "INSERT INTO bench.t (" + names + ") VALUES (" + marks + ") USING TIMESTAMP ?" + ending;
-    try (CQLSSTableWriter writer = writer(dir, create.toString(), insert)) {
-      for (long[] entry : order) {
-        int key = (int) entry[1];
-        SplittableRandom random = new SplittableRandom(key);
-        List<Object> row = new ArrayList<>();
-        row.add(key);
-        for (Object value : filler.row(key, random)) row.add(value == null ? CQLSSTableWriter.UNSET_VALUE : value);
-        row.add(written(key, random));
-        writer.addRow(row);
-      }
+    double[] before = clocks();
+    long used = 0;
+    if (ORDER != null) {
+      for (long[] entry : order) used += row((int) entry[1], filler).hashCode();
     }
+    double[] made = clocks();
+    try (CQLSSTableWriter writer = writer(dir, create.toString(), insert)) {
+      for (long[] entry : order) writer.addRow(row((int) entry[1], filler));
+    }
+    double[] done = clocks();
     describe(dir, create.toString());
+    if (ORDER != null) {
+      System.out.println((done[0] - made[0]) + " " + (done[1] - made[1]) + " " + (made[0] - before[0]) + " " + (made[1] - before[1]) + " " + (used & 1));
+    }
+  }
+
+  static List<Object> row(int key, Filler filler) {
+    SplittableRandom random = new SplittableRandom(key);
+    List<Object> row = new ArrayList<>();
+    row.add(key);
+    for (Object value : filler.row(key, random)) row.add(value == null ? CQLSSTableWriter.UNSET_VALUE : value);
+    row.add(ORDER == null ? written(key, random) : START + key);
+    return row;
+  }
+
+  /** Seconds of a clock, and of all threads' CPU time. */
+  static double[] clocks() {
+    com.sun.management.OperatingSystemMXBean system = (com.sun.management.OperatingSystemMXBean) java.lang.management.ManagementFactory.getOperatingSystemMXBean();
+    return new double[] {System.nanoTime() / 1e9, system.getProcessCpuTime() / 1e9};
   }
 
   static void series(File dir, String compressor, int rows) throws Exception {
@@ -265,7 +292,8 @@ final class MakeTables {
   }
 
   static CQLSSTableWriter writer(File dir, String create, String insert) {
-    return CQLSSTableWriter.builder().inDirectory(dir.getPath()).forTable(create).using(insert).withPartitioner(Murmur3Partitioner.instance).sorted().build();
+    CQLSSTableWriter.Builder builder = CQLSSTableWriter.builder().inDirectory(dir.getPath()).forTable(create).using(insert).withPartitioner(Murmur3Partitioner.instance);
+    return ("unsorted".equals(ORDER) ? builder : builder.sorted()).build();
   }
 
   /** Names of key columns are not in SSTables. */

@@ -7,6 +7,7 @@
 #     dev/bench/run.sh [--quick] --only-prices [WORDS of a case's name]
 #     dev/bench/run.sh [--quick] --only-disk [options of bench-disk, such as: --only "sparse zstd"]
 #     dev/bench/run.sh [--quick] --only-sstable [options of bench-sstable, such as: --rounds 3 --only "int"]
+#     dev/bench/run.sh [--quick] --only-sstable-writing [options of bench-sstable-writing, such as: --rows 1000000 --only "five"]
 #     dev/bench/run.sh [--quick] --only-pq [options of bench-pq, such as: --rounds 3 --only "ten"]
 #     dev/bench/run.sh [--quick] --only-cluster [options of bench-cluster, such as: --rounds 5 --only "load five"]
 #     dev/bench/run.sh [--quick] --only-lateness [options of bench-lateness, such as: --seconds 20 --only "INT64 SNAPPY"]
@@ -38,11 +39,14 @@ stall_writing=no
 prices=no
 disk=no
 sstable=no
+sstable_writing=no
 pq=no
 cluster=no
 lateness=no
 disk_rows=1000000
 sstable_rows=5000000
+server_rows=1000000
+writing_rounds=3
 pq_rows=10000000
 pq_wide_rows=1000000
 cluster_rows=1000000
@@ -55,7 +59,7 @@ stall_scale=0.25
 
 while [ $# -gt 0 ]; do
     case "$1" in
-        --quick) scale=0.05 stall_scale=0.01 mib=4 large_mib=8 thousands=20 page_mib=16 rounds=5 find_rows=100000 wide_columns=10,1000 disk_rows=20000 sstable_rows=200000 pq_rows=200000 pq_wide_rows=20000 cluster_rows=20000 cluster_wide_rows=5000 files="$out/files-quick" ;;
+        --quick) scale=0.05 stall_scale=0.01 mib=4 large_mib=8 thousands=20 page_mib=16 rounds=5 find_rows=100000 wide_columns=10,1000 disk_rows=20000 sstable_rows=200000 server_rows=20000 writing_rounds=1 pq_rows=200000 pq_wide_rows=20000 cluster_rows=20000 cluster_wide_rows=5000 files="$out/files-quick" ;;
         --only-read) nested=no write=no cql_text=no whole=no find=no wide=no ;;
         --only-nested) read=no write=no cql_text=no whole=no find=no wide=no ;;
         --only-write) read=no nested=no cql_text=no whole=no find=no wide=no ;;
@@ -68,10 +72,11 @@ while [ $# -gt 0 ]; do
         --only-prices) read=no nested=no write=no cql_text=no whole=no find=no wide=no prices=yes ;;
         --only-disk) read=no nested=no write=no cql_text=no whole=no find=no wide=no disk=yes ;;
         --only-sstable) read=no nested=no write=no cql_text=no whole=no find=no wide=no sstable=yes ;;
+        --only-sstable-writing) read=no nested=no write=no cql_text=no whole=no find=no wide=no sstable_writing=yes ;;
         --only-pq) read=no nested=no write=no cql_text=no whole=no find=no wide=no pq=yes ;;
         --only-cluster) read=no nested=no write=no cql_text=no whole=no find=no wide=no cluster=yes ;;
         --only-lateness) read=no nested=no write=no cql_text=no whole=no find=no wide=no lateness=yes ;;
-        -h | --help) sed -n '2,16s/^# \{0,1\}//p' "$0"; exit 0 ;;
+        -h | --help) sed -n '2,17s/^# \{0,1\}//p' "$0"; exit 0 ;;
         *) break ;;
     esac
     shift
@@ -88,7 +93,7 @@ python="$venv/bin/python"
 mkdir -p "$out"
 
 marquetry=${MARQUETRY:-}
-if [ -z "$marquetry" ] && [ "$nested$cql_text$whole$disk$sstable$pq$cluster" != nonononononono ]; then
+if [ -z "$marquetry" ] && [ "$nested$cql_text$whole$disk$sstable$sstable_writing$pq$cluster" != nononononononono ]; then
     say "building marquetry"
     cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-cli
     marquetry="$target/release/marquetry"
@@ -232,6 +237,16 @@ if [ "$sstable" = yes ]; then
     "$target/release/bench-sstable" --files "$files" --out "$out" --bin "$target/release" --marquetry "$marquetry" --cassandra "$root/dev/cassandra.sh" \
         --maker "$bench/MakeTables.java" --cqlite "$target/cqlite/release/bench-sstable-cqlite" --rows "$sstable_rows" "$@"
     say "results: $out/sstable.md, sstable.svg, sstable.json"
+fi
+
+if [ "$sstable_writing" = yes ]; then
+    say "writing SSTables"
+    "$root/dev/setup.sh" cassandra
+    mkdir -p "$files"
+    cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench --bin bench-sstable-writing
+    "$target/release/bench-sstable-writing" --files "$files" --out "$out" --marquetry "$marquetry" --cassandra "$root/dev/cassandra.sh" \
+        --maker "$bench/MakeTables.java" --rows "$sstable_rows" --server-rows "$server_rows" --rounds "$writing_rounds" "$@"
+    say "results: $out/sstable_writing.md, sstable_writing.json"
 fi
 
 if [ "$pq" = yes ]; then

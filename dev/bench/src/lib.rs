@@ -5,7 +5,7 @@
 //! [`stats`] turns their times into medians with confidence intervals, [`report`] into JSON and Markdown, [`chart`] into a picture.
 //! Where Marquetry's reader takes part is [`ours`]. [`stall`] times a reader's calls one by one, [`prices`] the work that a budget
 //! is charged for, both at the [`level`] of kernels that is asked for, with the [`allocator`] told what they need; [`lateness`] is what a timer sees of a reader on its thread;
-//! [`program`] watches whole programs; [`sstables`] are made by Cassandra's writer; [`find`] and [`wide`] say what look-ups and wide tables are measured on.
+//! [`program`] watches whole programs; [`sstables`] are made by Cassandra's writer; a [`server`] is a whole one; [`find`] and [`wide`] say what look-ups and wide tables are measured on.
 #![forbid(unsafe_code)]
 
 pub mod allocator;
@@ -19,6 +19,7 @@ pub mod prices;
 pub mod program;
 pub mod protocol;
 pub mod report;
+pub mod server;
 pub mod sstables;
 pub mod stall;
 pub mod stats;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use marquetry_base::{Detail, Error, ErrorKind, Limits, Result};
-use marquetry_io::store::{Found, Store};
+use marquetry_io::store::{Found, LocalFiles, Store};
 use marquetry_scylla::cql::Definitions;
 use marquetry_scylla::sstable::merge::Liveness;
 use marquetry_scylla::sstable::scylla_metadata::ScyllaMetadataReader;
@@ -112,6 +112,24 @@ pub(super) fn define(
             found.map_or_else(|| Ok(Defined { nameless: Some(why), ..without(headers, origin)? }), Ok)
         }
     }
+}
+
+/// Whether a definition that is given can be read, and defines any table.
+///
+/// # Errors
+///
+/// `Misuse` if it does not; `Io` if its file cannot be read.
+pub(super) fn check(given: &Definition) -> Result<()> {
+    let (text, name) = match given {
+        Definition::Beside | Definition::Missing => return Ok(()),
+        Definition::Text(text) => (text.clone(), "the schema that is given".to_owned()),
+        Definition::File(path) => (text_of(&LocalFiles, path)?, name_of(path)),
+    };
+    let made = parse(&text, &name)?;
+    if made.tables.is_empty() && made.views.is_empty() {
+        return Err(named(Error::misuse("it has no CREATE TABLE"), &name));
+    }
+    Ok(())
 }
 
 /// What a Scylla.db says, if there is one that says anything: the names of key columns when it was written.

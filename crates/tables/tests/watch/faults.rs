@@ -7,7 +7,7 @@ use std::fs;
 use marquetry_base::ErrorKind;
 use marquetry_tables::sstables::{Definition, Keep};
 
-use crate::node::{INSERTED, Node, TABLE, UPDATED};
+use crate::node::{DELETED, INSERTED, Node, TABLE, UPDATED};
 
 #[test]
 fn a_corrupt_sstable_is_reported_once_and_the_others_go_on() {
@@ -36,6 +36,62 @@ fn a_corrupt_sstable_is_reported_once_and_the_others_go_on() {
     options.retry_failed = true;
     let (events, summary) = Node::run(&options, |_| {});
     assert_eq!((summary.converted, summary.failed), (1, 1), "{events:?}");
+    assert_eq!(node.files().len(), 2);
+}
+
+/// What could not be converted is held: a compaction, or an inbox, may remove what a later version can read.
+#[test]
+fn what_cannot_be_converted_keeps_its_links() {
+    for keep in [Keep::Flushes, Keep::Current] {
+        let node = Node::new();
+        node.put(TABLE, INSERTED, "oa-1-big");
+        let data = node.table(TABLE).join("oa-1-big-Data.db");
+        let mut bytes = fs::read(&data).unwrap();
+        bytes[100] ^= 0x55;
+        fs::write(&data, &bytes).unwrap();
+        Node::run(&node.options_of(keep), |_| {});
+        let links = node.links();
+        assert!(links > 3, "{links}");
+        // It is said at each start, and neither tried again nor forgotten.
+        let again = ["failed before ks.t oa-1-big", "started 1 0"];
+        assert_eq!(Node::run(&node.options_of(keep), |_| {}).0, again);
+        node.remove(TABLE, "oa-1-big");
+        if keep == Keep::Current {
+            // What has replaced it has it.
+            Node::run(&node.options_of(keep), |_| {});
+            assert_eq!(node.links(), 0);
+            continue;
+        }
+        assert_eq!(Node::run(&node.options_of(keep), |_| {}).0, again);
+        assert_eq!(node.links(), links);
+        // Whatever was wrong with it is right now.
+        bytes[100] ^= 0x55;
+        fs::write(node.links_folder().join(Node::place(TABLE)).join("oa-1-big-Data.db"), &bytes).unwrap();
+        let mut options = node.options_of(keep);
+        options.retry_failed = true;
+        assert_eq!(Node::run(&options, |_| {}).0, ["started 1 1", "converted ks.t oa-1-big 15"]);
+        assert_eq!(node.links(), 0);
+    }
+}
+
+/// A server that uses a name again, after a TRUNCATE and a restart, while the first SSTable still waits: both are held, both become files.
+#[test]
+fn a_name_that_is_used_again_loses_neither() {
+    let node = Node::new();
+    node.put(TABLE, INSERTED, "oa-1-big");
+    let options = node.options();
+    let cancel = options.cancel.clone();
+    Node::run(&options, |_| cancel.cancel());
+    node.remove(TABLE, "oa-1-big");
+    node.put(TABLE, DELETED, "oa-1-big");
+    let options = node.options();
+    let cancel = options.cancel.clone();
+    let (events, _) = Node::run(&options, |_| {
+        cancel.cancel();
+        node.remove(TABLE, "oa-1-big");
+    });
+    assert_eq!(events, ["started 1 2"]);
+    assert_eq!(node.once(), ["started 1 2", "converted ks.t oa-1-big 15", "converted ks.t oa-1-big 2"]);
     assert_eq!((node.files().len(), node.links()), (2, 0));
 }
 
@@ -191,6 +247,16 @@ fn what_is_refused_leaves_nothing() {
     options = node.options();
     options.parquet.write.column.level = Some(99);
     refused(&options, "level");
+    options = node.options();
+    options.definition = Definition::Text("CREATE TABLE ks.t (".into());
+    refused(&options, "");
+    options.definition = Definition::Text("USE ks".into());
+    refused(&options, "no CREATE TABLE");
+    options.definition = Definition::File(node.data().join("nowhere.cql"));
+    assert_eq!(Node::error(&options).kind(), ErrorKind::Io);
+    options = node.options();
+    options.work = Some(node.table(TABLE).join("oa-1-big-Data.db"));
+    refused(&options, "not a directory");
     // It is another watcher's.
     options = node.options();
     fs::create_dir_all(node.destination()).unwrap();
@@ -220,6 +286,71 @@ fn tables_that_are_not_there_are_named() {
     })
     .unwrap();
     assert_eq!(notes, ["no table is called ks.nothing", "no table is called none"]);
+}
+
+/// A directory that is none of a server's, which would be watched for nothing.
+#[test]
+fn a_wrong_data_directory_is_refused() {
+    let node = Node::new();
+    node.put(TABLE, INSERTED, "oa-1-big");
+    let above = node.data().parent().unwrap().to_path_buf();
+    let data = node.data().display().to_string();
+    for (wrong, meant) in [(above, &data), (node.data().join("ks"), &data), (node.table(TABLE), &data)] {
+        let mut options = node.options();
+        options.data = wrong.clone();
+        options.destination = node.data().join("../../lake");
+        let error = Node::error(&options);
+        assert_eq!(error.kind(), ErrorKind::Misuse, "{error}");
+        assert!(error.message().contains("not a node's data directory"), "{error}");
+        assert!(error.message().contains(meant.as_str()), "{error}");
+        assert!(!wrong.join(".marquetry").exists());
+    }
+    let mut options = node.options();
+    options.data = node.table(TABLE).join("oa-1-big-Data.db");
+    assert!(Node::error(&options).message().contains("not a directory"));
+    // One that is empty may be that of a server which has not been started.
+    options.data = node.data().join("../empty");
+    fs::create_dir(&options.data).unwrap();
+    assert_eq!(Node::run(&options, |_| {}).0, ["started 0 0"]);
+}
+
+/// A link to the data directory, and the directory: the same.
+#[cfg(unix)]
+#[test]
+fn a_data_directory_may_be_a_symbolic_link() {
+    let node = Node::new();
+    node.put(TABLE, INSERTED, "oa-1-big");
+    let link = node.data().join("../link");
+    std::os::unix::fs::symlink(node.data(), &link).unwrap();
+    let mut linked = node.options();
+    linked.data = link;
+    Node::run(&node.options(), |_| {
+        assert!(Node::error(&linked).message().contains("another watcher has this directory"));
+    });
+    assert_eq!(Node::run(&linked, |_| {}).0, ["started 1 0"]);
+    node.put(TABLE, UPDATED, "nb-2-big");
+    assert_eq!(Node::run(&linked, |_| {}).0, ["started 1 1", "converted ks.t nb-2-big 2"]);
+    assert_eq!(node.once(), ["started 1 0"]);
+}
+
+/// Links cannot be made to another file system, and that is known before there is anything to link.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_directory_for_work_elsewhere_is_refused() {
+    use std::os::unix::fs::MetadataExt;
+    let node = Node::new();
+    let elsewhere = std::path::Path::new("/dev/shm");
+    let device = |path: &std::path::Path| fs::metadata(path).map(|found| found.dev()).ok();
+    if device(elsewhere).is_none() || device(elsewhere) == device(&node.data()) {
+        // Nothing to try it with.
+        return;
+    }
+    let mut options = node.options();
+    options.work = Some(elsewhere.join(format!("marquetry-watch-{}/work", std::process::id())));
+    let error = Node::error(&options);
+    assert_eq!(error.kind(), ErrorKind::Misuse);
+    assert!(error.message().contains("another file system"), "{error}");
+    assert!(!options.work.unwrap().exists());
 }
 
 #[test]

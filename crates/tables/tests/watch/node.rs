@@ -186,7 +186,8 @@ impl Node {
 
     /// How many links there are.
     pub(crate) fn links(&self) -> usize {
-        marquetry_io::files::list(&self.links_folder()).map_or(0, |links| links.len())
+        let folders = ["links", "links.1"].map(|name| self.data().join(".marquetry").join(name));
+        folders.iter().map(|folder| marquetry_io::files::list(folder).map_or(0, |links| links.len())).sum()
     }
 
     /// Whether a Parquet file has what an SSTable has.

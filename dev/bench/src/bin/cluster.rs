@@ -5,13 +5,11 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
-use std::time::Duration;
 
 use marquetry_bench::program::{self, TreeRun};
 use marquetry_bench::report::{Better, Report, Row};
+use marquetry_bench::server::{KEYSPACE, Server};
 use marquetry_bench::{clock, stats};
-use scylla::client::session::Session;
-use scylla::client::session_builder::SessionBuilder;
 use serde_json::{Value, json};
 
 const USAGE: &str =
@@ -31,8 +29,6 @@ const MEMORY_BAR_MIB: f64 = 256.0;
 const TABLES: [(&str, usize); 2] = [("five", 4), ("fifty-seven", 56)];
 /// The types of these columns, one after the other.
 const TYPES: [&str; 4] = ["bigint", "double", "text", "int"];
-
-const KEYSPACE: &str = "bench";
 
 /// How much DSBulk logs: its distribution has such a file, its jars have none, and then it logs everything.
 const LOGBACK: &str = "cluster-logback.xml";
@@ -100,61 +96,6 @@ impl Options {
     }
 }
 
-/// A Cassandra of the benchmark's own, and a connection to it.
-struct Server<'a> {
-    script: &'a Path,
-    directory: PathBuf,
-    at: String,
-    runtime: tokio::runtime::Runtime,
-    session: Session,
-}
-
-impl<'a> Server<'a> {
-    fn start(options: &'a Options) -> Result<Server<'a>, String> {
-        let directory = options.files.join("cluster-cassandra");
-        let yaml = options.files.join("cluster.yaml");
-        // What is dropped needs no copy.
-        write(&yaml, "auto_snapshot: false\n")?;
-        let script = |command: &str| {
-            let mut made = Command::new(&options.cassandra);
-            made.arg(command).arg(&directory);
-            made
-        };
-        program::output(&mut script("stop"))?;
-        let _ = std::fs::remove_dir_all(directory.join("data"));
-        program::output(script("start").args(["--heap", "2g", "--yaml"]).arg(&yaml))?;
-        let at = program::output(&mut script("where"))?.trim().to_owned();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| error.to_string())?;
-        let session = runtime.block_on(SessionBuilder::new().known_node(&at).build());
-        let session = session.map_err(|error| error.to_string())?;
-        let server = Server { script: &options.cassandra, directory, at, runtime, session };
-        server.run(&format!(
-            "CREATE KEYSPACE {KEYSPACE} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
-        ))?;
-        Ok(server)
-    }
-
-    fn run(&self, statement: &str) -> Result<(), String> {
-        let done = self.runtime.block_on(self.session.query_unpaged(statement, ()));
-        done.map(drop).map_err(|error| format!("{statement}: {error}"))
-    }
-
-    /// The CPU time that its process has had.
-    fn cpu(&self) -> Result<Duration, String> {
-        let pid = std::fs::read_to_string(self.directory.join("pid")).map_err(|error| error.to_string())?;
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
-        let stat = stat.map_err(|error| format!("the server: {error}"))?;
-        clock::process_state(&stat).map(|(_, cpu)| cpu).ok_or_else(|| format!("not understood: {stat}"))
-    }
-}
-
-impl Drop for Server<'_> {
-    fn drop(&mut self) {
-        let _ = Command::new(self.script).arg("stop").arg(&self.directory).status();
-    }
-}
-
 /// One run of a contestant.
 struct Measured {
     run: TreeRun,
@@ -164,7 +105,7 @@ struct Measured {
 /// A table and a direction.
 struct Case<'a> {
     options: &'a Options,
-    server: &'a Server<'a>,
+    server: &'a Server,
     table: &'static str,
     columns: Vec<(String, &'static str)>,
     is_load: bool,
@@ -368,7 +309,7 @@ fn run(options: &Options) -> Result<(), String> {
         .map_err(|error| format!("{}: {error}", options.files.display()))?;
     write(&options.files.join(LOGBACK), LOGBACK_XML)?;
     let (contestants, missing) = contestants(options);
-    let server = Server::start(options)?;
+    let server = Server::start(&options.cassandra, &options.files.join("cluster-cassandra"))?;
     let mut rows = Vec::new();
     for (table, more) in TABLES {
         let types = TYPES.into_iter().cycle().take(more).enumerate();

@@ -65,9 +65,11 @@ pub(super) struct Catalog {
     tables: BTreeMap<PathBuf, Table>,
     queue: VecDeque<Item>,
     /// The one that is being converted.
-    current: Option<SstableId>,
+    current: Option<Linked>,
     /// Those that wait for the next run.
     left: Vec<Item>,
+    /// Those that cannot be converted. Their links stay: what they have may be nowhere else, and a later run may be able to.
+    held: BTreeMap<SstableId, Linked>,
     pub(super) counts: WatchSummary,
     /// What earlier runs could not convert.
     failed_before: Vec<SstableId>,
@@ -92,6 +94,7 @@ impl Catalog {
             queue: VecDeque::new(),
             current: None,
             left: Vec::new(),
+            held: BTreeMap::new(),
             failed_before: Vec::new(),
             counts: WatchSummary::default(),
             said: BTreeSet::new(),
@@ -122,6 +125,7 @@ impl Catalog {
         for id in std::mem::take(&mut self.failed_before) {
             let mut tables = self.tables.values().filter(|table| table.directory.place == id.place);
             let is_there = tables.any(|table| table.known.values().any(|known| known.id == id));
+            let is_there = is_there || self.held.contains_key(&id);
             if let (true, Some(Decision::Failed(why))) = (is_there, self.state.decisions.get(&id)) {
                 self.counts.failed_before += 1;
                 let subject = format!("{} {}", name_of_place(&id.place), id.stem);
@@ -186,6 +190,9 @@ impl Catalog {
         }
         for path in touched {
             self.replace(path, report);
+        }
+        if self.keep == Keep::Current {
+            self.release(report);
         }
         self.count();
         Ok(())
@@ -260,10 +267,16 @@ impl Catalog {
             let id = &candidate.linked.id;
             match self.state.decisions.get(id) {
                 // What nobody remembers to have made may be another one's: that is found out when it is converted.
-                Some(Decision::Convert) if self.waits(id) => {}
+                Some(Decision::Convert) if self.waits(id) => {
+                    // The same, written again.
+                    if !self.is_waiting_in(id, &candidate.linked.files.folder) {
+                        obsolete.push(candidate.linked);
+                    }
+                }
                 Some(Decision::Convert) if self.output.contains(id) => obsolete.push(candidate.linked),
                 Some(Decision::Convert) => convert.push(candidate.linked),
-                Some(Decision::Skip(_) | Decision::Failed(_)) => obsolete.push(candidate.linked),
+                Some(Decision::Skip(_)) => obsolete.push(candidate.linked),
+                Some(Decision::Failed(_)) => drop(self.held.insert(id.clone(), candidate.linked)),
                 None if self.keep == Keep::Current => {
                     self.state.decisions.insert(id.clone(), Decision::Convert);
                     has_changed = true;
@@ -273,8 +286,10 @@ impl Catalog {
                     Ok(origin) => undecided.push((origin, candidate.linked)),
                     Err(error) => {
                         unsettled.insert(id.place.clone());
-                        has_changed |= self.not_decided(&candidate.linked, &error, report);
-                        obsolete.push(candidate.linked);
+                        match self.not_decided(&candidate.linked, &error, report) {
+                            true => has_changed = true,
+                            false => obsolete.push(candidate.linked),
+                        }
                     }
                 },
             }
@@ -389,7 +404,7 @@ impl Catalog {
                 self.unlink(&item.linked, report);
                 continue;
             }
-            self.current = Some(item.linked.id.clone());
+            self.current = Some(item.linked.clone());
             self.count();
             return Some(item);
         }
@@ -430,7 +445,6 @@ impl Catalog {
         }
         self.uncover(&item.linked);
         self.save()?;
-        self.unlink(&item.linked, report);
         self.count();
         Ok(())
     }
@@ -473,6 +487,7 @@ impl Catalog {
         // A definition of another table: that may be mended, and then the SSTable is converted.
         if error.kind() != ErrorKind::Misuse {
             self.state.decisions.insert(linked.id.clone(), Decision::Failed(error.to_string()));
+            self.held.insert(linked.id.clone(), linked.clone());
         }
     }
 
@@ -537,7 +552,6 @@ impl Catalog {
     }
 
     fn unlink(&mut self, linked: &Linked, report: &mut Report<'_>) {
-        // Another one of that name may wait for it.
         if let Err(error) = self.links.remove(linked) {
             self.trouble(&linked.files.folder.display().to_string(), &error, report);
         }
@@ -579,8 +593,31 @@ impl Catalog {
 
     /// Whether an SSTable waits already, or is being converted.
     fn waits(&self, id: &SstableId) -> bool {
-        let mut waiting = self.queue.iter().chain(&self.left);
-        self.current.as_ref() == Some(id) || waiting.any(|item| item.linked.id == *id)
+        self.all_waiting().any(|linked| linked.id == *id)
+    }
+
+    /// Whether its links are in a folder, if it waits.
+    fn is_waiting_in(&self, id: &SstableId, folder: &Path) -> bool {
+        self.all_waiting().any(|linked| linked.id == *id && linked.files.folder == folder)
+    }
+
+    fn all_waiting(&self) -> impl Iterator<Item = &Linked> {
+        let waiting = self.queue.iter().chain(&self.left).map(|item| &item.linked);
+        waiting.chain(&self.current)
+    }
+
+    /// Lets go of what could not be converted, and is not part of its table any more.
+    fn release(&mut self, report: &mut Report<'_>) {
+        let is_settled = |id: &SstableId| {
+            let mut its = self.tables.values().filter(|table| table.directory.place == id.place);
+            its.any(|table| table.is_settled && !table.incomplete.contains(&id.stem))
+        };
+        let gone = self.held.keys().filter(|id| is_settled(id) && !self.is_current(id));
+        for id in gone.cloned().collect::<Vec<_>>() {
+            if let Some(linked) = self.held.remove(&id) {
+                self.unlink(&linked, report);
+            }
+        }
     }
 
     fn save(&mut self) -> Result<()> {
@@ -591,7 +628,7 @@ impl Catalog {
             its.peek().is_none()
                 || its.any(|table| !table.is_settled || table.known.values().any(|known| known.id == *id))
         };
-        let is_gone = |id: &&SstableId| !is_there(id) && !self.waits(id);
+        let is_gone = |id: &&SstableId| !is_there(id) && !self.waits(id) && !self.held.contains_key(id);
         let gone: Vec<SstableId> = self.state.decisions.keys().filter(is_gone).cloned().collect();
         for id in &gone {
             self.state.decisions.remove(id);

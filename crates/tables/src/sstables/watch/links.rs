@@ -1,6 +1,7 @@
 //! Hard links to SSTables that are to be converted: a compaction that deletes them meanwhile deletes names, not what is read.
 //!
 //! The links are in a directory as the table's own is laid out, so that they are read like any SSTable: `links/ks/t-f34b…/nb-7-big-Data.db`.
+//! Where a name is used again while the SSTable that had it first still waits, the second one's links are below `links.1`, and so on: neither is lost.
 //! What they have more is their table of contents, which lists what was linked: it is written last, so links without one are those of a
 //! process that was killed, and are removed.
 
@@ -24,6 +25,9 @@ const READ_BYTES: usize = 1 << 20;
 
 /// The most bytes of a digest, and of a table of contents of a link.
 const SMALL_BYTES_MAX: u64 = 1 << 16;
+
+/// The most SSTables of one name that wait together. A server would have to use it again, after a TRUNCATE and a restart, as often.
+const NUMBERS: usize = 1000;
 
 /// What an SSTable is called, so that no other one is: also if its name is used again, after the table was truncated and the server
 /// restarted.
@@ -77,7 +81,7 @@ pub(super) enum Linking {
     Done(Linked),
     /// The SSTable was deleted, or is another one by now.
     Gone,
-    /// There are links to another one of that name, which was deleted and is to be converted first.
+    /// There are links to [very many](NUMBERS) others of that name, which were deleted and are to be converted first.
     Taken,
 }
 
@@ -100,41 +104,72 @@ impl Links {
     ///
     /// `Io` if files cannot be linked, because the directory is on another file system or may not be written to; or if a file cannot be read.
     pub(super) fn link(&self, table: &TableDirectory, seen: &Seen) -> Result<Linking> {
-        let folder = self.root.join(&table.place);
-        let toc = folder.join(seen.name.of(&Component::Toc));
-        let data = folder.join(seen.name.of(&Component::Data));
-        match Stamp::of(&data) {
-            Ok(stamp) if stamp == seen.stamp && toc.exists() => {}
-            Ok(stamp) if stamp != seen.stamp && toc.exists() => return Ok(Linking::Taken),
-            _ => {
-                // Links of a process that was killed.
-                self.remove_files(&folder, &seen.name.stem())?;
-                fs::create_dir_all(&folder).map_err(|error| cannot("created", &folder, error))?;
-                for component in &seen.components {
-                    let name = seen.name.of(component);
-                    match fs::hard_link(table.path.join(&name), folder.join(&name)) {
-                        Ok(()) => {}
-                        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                            self.remove_files(&folder, &seen.name.stem())?;
-                            return Ok(Linking::Gone);
-                        }
-                        Err(error) => {
-                            self.remove_files(&folder, &seen.name.stem())?;
-                            return Err(not_linked(&table.path.join(&name), &folder, error));
-                        }
-                    }
-                }
-                if !Stamp::of(&data).is_ok_and(|stamp| stamp == seen.stamp) {
-                    self.remove_files(&folder, &seen.name.stem())?;
-                    return Ok(Linking::Gone);
-                }
-                write_toc(&toc, &seen.components).map_err(|error| cannot("written", &toc, error))?;
+        let has = |folder: &Path| {
+            let stamp = Stamp::of(&folder.join(seen.name.of(&Component::Data)));
+            let is_complete = folder.join(seen.name.of(&Component::Toc)).exists();
+            is_complete.then_some(stamp.ok()).flatten()
+        };
+        let there = self.roots()?.into_iter().map(|root| root.join(&table.place));
+        let mut folder = there.into_iter().find(|folder| has(folder) == Some(seen.stamp));
+        if folder.is_none() {
+            let mut free = (0..NUMBERS).map(|number| self.numbered(number).join(&table.place));
+            let Some(free) = free.find(|folder| has(folder).is_none()) else { return Ok(Linking::Taken) };
+            if !self.link_into(&free, table, seen)? {
+                return Ok(Linking::Gone);
             }
+            folder = Some(free);
         }
-        let linked = linked(&table.place, &folder, &seen.name)?;
+        let linked = folder.map(|folder| linked(&table.place, &folder, &seen.name)).transpose()?.flatten();
         let linked = linked.ok_or_else(|| Error::internal("links that are not there"))?;
         self.take_from_inbox(&linked)?;
         Ok(Linking::Done(linked))
+    }
+
+    /// Links them into a folder that has no complete ones of that name. Whether the SSTable is still there.
+    fn link_into(&self, folder: &Path, table: &TableDirectory, seen: &Seen) -> Result<bool> {
+        // Links of a process that was killed.
+        self.remove_files(folder, &seen.name.stem())?;
+        fs::create_dir_all(folder).map_err(|error| cannot("created", folder, error))?;
+        for component in &seen.components {
+            let name = seen.name.of(component);
+            match fs::hard_link(table.path.join(&name), folder.join(&name)) {
+                Ok(()) => {}
+                Err(error) => {
+                    self.remove_files(folder, &seen.name.stem())?;
+                    return match error.kind() {
+                        io::ErrorKind::NotFound => Ok(false),
+                        _ => Err(not_linked(&table.path.join(&name), folder, error)),
+                    };
+                }
+            }
+        }
+        let data = folder.join(seen.name.of(&Component::Data));
+        if !Stamp::of(&data).is_ok_and(|stamp| stamp == seen.stamp) {
+            self.remove_files(folder, &seen.name.stem())?;
+            return Ok(false);
+        }
+        let toc = folder.join(seen.name.of(&Component::Toc));
+        write_toc(&toc, &seen.components).map_err(|error| cannot("written", &toc, error))?;
+        Ok(true)
+    }
+
+    /// Where links are that have that number.
+    fn numbered(&self, number: usize) -> PathBuf {
+        match number {
+            0 => self.root.clone(),
+            number => self.root.with_extension(number.to_string()),
+        }
+    }
+
+    /// Where links are.
+    fn roots(&self) -> Result<Vec<PathBuf>> {
+        let mut roots = entries(self.root.parent().unwrap_or(Path::new(".")))?;
+        let is_number = |path: &Path| {
+            let number = path.extension().and_then(|number| number.to_str()?.parse().ok());
+            number.is_some_and(|number| self.numbered(number) == path)
+        };
+        roots.retain(|path| *path == self.root || is_number(path));
+        Ok(roots)
     }
 
     /// Removes from the inbox, if there is one, what is linked. Data.db goes last: by it, the rest is found after a kill.
@@ -166,7 +201,14 @@ impl Links {
     /// `Io`.
     pub(super) fn all(&self) -> Result<Vec<Linked>> {
         let mut all = Vec::new();
-        for keyspace in entries(&self.root)? {
+        for root in self.roots()? {
+            self.all_below(&root, &mut all)?;
+        }
+        Ok(all)
+    }
+
+    fn all_below(&self, root: &Path, all: &mut Vec<Linked>) -> Result<()> {
+        for keyspace in entries(root)? {
             for folder in entries(&keyspace)? {
                 let part = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
                 let place = format!("{}/{}", part(&keyspace), part(&folder));
@@ -200,7 +242,7 @@ impl Links {
                 }
             }
         }
-        Ok(all)
+        Ok(())
     }
 
     /// Removes the links to an SSTable.
@@ -222,8 +264,10 @@ impl Links {
                 remove(&file)?;
             }
         }
-        // The last one takes the directory with it.
-        let _ = fs::remove_dir(folder);
+        // The last one takes the directory with it, and those above.
+        for directory in folder.ancestors().take(3) {
+            let _ = fs::remove_dir(directory);
+        }
         Ok(())
     }
 }
@@ -435,16 +479,35 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_used_again_wait_for_each_other() {
+    fn names_that_are_used_again_have_links_of_their_own() {
+        let made = made();
+        let mut all = Vec::new();
+        for number in ["1", "2", "3"] {
+            made.write("nb-1-big", Some(number), &format!("rows of {number}"));
+            all.push(made.linked("nb-1-big"));
+        }
+        fs::remove_dir_all(&made.table.path).unwrap();
+        let text = |linked: &Linked| fs::read_to_string(linked.files.path(&Component::Data)).unwrap();
+        let texts: Vec<String> = all.iter().map(text).collect();
+        assert_eq!(texts, ["rows of 1", "rows of 2", "rows of 3"]);
+        assert_eq!(made.names(), ["nb-1-big-00000001", "nb-1-big-00000002", "nb-1-big-00000003"]);
+        made.links.remove(&all[1]).unwrap();
+        assert_eq!(made.names(), ["nb-1-big-00000001", "nb-1-big-00000003"]);
+    }
+
+    /// After a restart, what has links below another number is not linked once more, although the first place is free by then.
+    #[test]
+    fn what_has_links_already_is_found_by_what_it_is() {
         let made = made();
         made.write("nb-1-big", Some("1"), "rows");
         let first = made.linked("nb-1-big");
         made.write("nb-1-big", Some("2"), "other rows");
-        assert!(matches!(made.links.link(&made.table, &made.seen("nb-1-big")).unwrap(), Linking::Taken));
-        assert_eq!(made.names(), [first.id.name()]);
-        made.links.remove(&first).unwrap();
         let second = made.linked("nb-1-big");
-        assert_ne!(second.id, first.id);
+        made.links.remove(&first).unwrap();
+        assert_eq!(made.linked("nb-1-big").files.folder, second.files.folder);
+        assert_eq!(made.names(), ["nb-1-big-00000002"]);
+        made.links.remove(&second).unwrap();
+        assert!(made.links.roots().unwrap().is_empty(), "no empty directories stay");
     }
 
     #[test]

@@ -23,6 +23,7 @@ mod pace;
 mod report;
 mod retry;
 mod schema;
+mod start;
 mod state;
 mod tables;
 
@@ -79,11 +80,13 @@ const METRICS: Duration = Duration::from_secs(15);
 ///
 /// # Errors
 ///
-/// `Io` if the data directory or the destination cannot be read at first, or the directory for work cannot be written; `Misuse` if another
+/// `Io` if the data directory or the destination cannot be read at first, or the directory for work cannot be written; `Misuse` if the data
+/// directory is none, the directory for work is on another file system, the definition defines nothing, another
 /// watcher has that directory or the destination, or if the options are others than those that the destination was begun with. What fails
 /// later is [reported](WatchEvent::Failed), and tried again where that makes sense.
 pub fn watch(options: &WatchOptions, report: &mut dyn FnMut(&WatchEvent<'_>)) -> Result<WatchSummary> {
-    // First: a directory that is not there would be created below.
+    start::check(options)?;
+    // A directory that is not there would be created below.
     find_tables(&options.data, &options.tables)?;
     options.check()?;
     let work = options.work();

@@ -132,7 +132,7 @@ impl WatchOptions {
 const INBOX_MARK: &str = "_marquetry_inbox";
 
 /// A path without links and dots, as far as that can be known: the end of it need not exist yet.
-fn resolved(path: &Path) -> PathBuf {
+pub(super) fn resolved(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     let there = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
     let Some((above, mut real)) = there else { return path };

@@ -62,6 +62,15 @@ pub(super) fn find_tables(data: &Path, wanted: &[TablePattern]) -> Result<Tables
     Ok(found)
 }
 
+/// Whether a directory is laid out as a data directory: whether any keyspace, the system's too, has a table.
+pub(super) fn has_tables(data: &Path) -> bool {
+    let is_table = |(name, _): &(String, PathBuf)| {
+        name.rsplit_once('-').is_some_and(|(table, id)| is_name(table) && is_id(id))
+    };
+    let keyspaces = directories(data).unwrap_or_default().into_iter().filter(|(name, _)| is_name(name));
+    keyspaces.into_iter().any(|(_, path)| directories(&path).unwrap_or_default().iter().any(is_table))
+}
+
 /// The name of a table by where its files are: `ks.t`.
 pub(super) fn name_of_place(place: &str) -> String {
     let (keyspace, directory) = place.split_once('/').unwrap_or(("", place));

@@ -187,7 +187,7 @@ final class Flushes implements INotificationConsumer
                 throw new NoSuchFileException(sstable.getFilename(), null, "it was compacted before it could be linked");
             Path file = Paths.get(sstable.getFilename()).toAbsolutePath().normalize();
             Path directory = file.getParent();
-            Converter converter = converter(directory.getParent().getParent());
+            Converter converter = converter(Settings.real(directory.getParent().getParent()));
             if (!converter.inbox.hasRoom())
             {
                 leftOut.incrementAndGet();

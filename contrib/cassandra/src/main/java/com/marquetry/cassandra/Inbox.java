@@ -131,7 +131,12 @@ final class Inbox
     {
         Waiting waiting = new Waiting();
         // First where they come from: one that is moved meanwhile counts twice, not never.
-        for (Path place : List.of(root, work.resolve("links")))
+        List<Path> places = new ArrayList<>(List.of(root));
+        // `links`, and `links.1` and so on, of names that were used again while others waited.
+        for (Path place : entries(work))
+            if (place.getFileName().toString().matches("links(\\.[0-9]+)?"))
+                places.add(place);
+        for (Path place : places)
             for (Path keyspace : entries(place))
                 for (Path folder : entries(keyspace))
                     for (Path file : entries(folder))

@@ -1,5 +1,6 @@
 package com.marquetry.cassandra;
 
+import java.io.IOException;
 import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.util.ArrayList;
@@ -35,8 +36,21 @@ final class Settings
     {
         List<Path> all = new ArrayList<>();
         for (String location : DatabaseDescriptor.getAllDataFileLocations())
-            all.add(Paths.get(location).toAbsolutePath().normalize());
+            all.add(real(Paths.get(location)));
         return all;
+    }
+
+    /** A path without symbolic links, so that a directory has one name. */
+    static Path real(Path path)
+    {
+        try
+        {
+            return path.toRealPath();
+        }
+        catch (IOException missing)
+        {
+            return path.toAbsolutePath().normalize();
+        }
     }
 
     /** Where files of a data directory go, for an option {@code to}. */
