@@ -606,7 +606,7 @@ impl Catalog {
         waiting.chain(&self.current)
     }
 
-    /// Lets go of what could not be converted, and is not part of its table any more.
+    /// Releases what could not be converted, and is not part of its table any more.
     fn release(&mut self, report: &mut Report<'_>) {
         let is_settled = |id: &SstableId| {
             let mut its = self.tables.values().filter(|table| table.directory.place == id.place);
