@@ -16,9 +16,12 @@ soname=libmarquetry.so.${version%.*}
 if [ -z "$built" ]; then
   profile=${PROFILE:-release}
   MARQUETRY_SONAME=$soname cargo build --profile "$profile" -p marquetry-capi --lib
-  built=target/$([ "$profile" = release ] && echo release || echo debug)
+  built=${CARGO_TARGET_DIR:-target}/$([ "$profile" = release ] && echo release || echo debug)
 fi
 
+for file in libmarquetry_c.so libmarquetry_c.a; do
+  [ -e "$built/$file" ] || { echo "there is no $built/$file: if cargo builds elsewhere, name the folder as BUILT" >&2; exit 1; }
+done
 # Programs are linked against the name that is in the library: another one, or none, is not found when they start, or is found too late.
 dynamic=$( (readelf -d "$built/libmarquetry_c.so" || objdump -p "$built/libmarquetry_c.so") 2>/dev/null) || {
   echo "neither readelf nor objdump reads $built/libmarquetry_c.so: its soname is not checked, so nothing is installed" >&2

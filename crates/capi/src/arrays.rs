@@ -307,6 +307,17 @@ pub(crate) fn check_schema(schema: &FFI_ArrowSchema) -> Result<()> {
     schema_at(unsafe { &*schema.cast::<CSchema>() }, (None, 0))
 }
 
+/// How many children a format has; `None` if that differs (structs, unions).
+fn children_of(format: &str) -> Option<usize> {
+    match format {
+        "+l" | "+L" | "+vl" | "+vL" | "+m" => Some(1),
+        "+r" => Some(2),
+        _ if format.starts_with("+w:") => Some(1),
+        _ if format.starts_with('+') => None,
+        _ => Some(0),
+    }
+}
+
 fn schema_at(schema: &CSchema, (path, depth): (Option<&Path<'_>>, usize)) -> Result<()> {
     let wrong = |what: String| {
         let error = Error::misuse(format!("not a schema: {what}"));
@@ -333,10 +344,23 @@ fn schema_at(schema: &CSchema, (path, depth): (Option<&Path<'_>>, usize)) -> Res
     let children = count(schema.n_children).and_then(|count| pointers(schema.children, count));
     let children =
         children.ok_or_else(|| wrong(format!("{} children, which are not there", schema.n_children)))?;
+    // SAFETY: the host promises a text that ends with NUL; that it is UTF-8 was looked at.
+    let format = unsafe { CStr::from_ptr(schema.format) }.to_str().unwrap_or_default();
+    if let Some(expected) = children_of(format)
+        && children.len() != expected
+    {
+        return Err(wrong(format!("{} children for {expected} of the format {format:?}", children.len())));
+    }
+    if !schema.dictionary.is_null() && !matches!(format, "c" | "C" | "s" | "S" | "i" | "I" | "l" | "L") {
+        return Err(wrong(format!("keys of a dictionary that are no integers: the format {format:?}")));
+    }
     // SAFETY: what is neither NULL nor unaligned is a schema, as the host promises.
     let at = |at: *const CSchema| unsafe { at.as_ref() }.filter(|_| at.is_aligned());
     for (number, &child) in children.iter().enumerate() {
         let child = at(child).ok_or_else(|| wrong(format!("child {number} is at {child:?}")))?;
+        if format == "+m" && child.n_children != 2 {
+            return Err(wrong(format!("{} children for the key and the value of a map", child.n_children)));
+        }
         let name = match child.name.is_null() {
             true => "",
             // SAFETY: as above.

@@ -141,6 +141,7 @@ impl Reader {
     }
 
     pub(crate) fn supply(&mut self, range: Range<u64>, bytes: Bytes) -> Result<()> {
+        expect_within(&self.metadata, &range)?;
         match (&mut self.current, &mut self.finder) {
             (Some(reader), _) => reader.supply(FILE, range, bytes),
             (None, Some(finder)) => finder.supply(FILE, range, bytes),
@@ -152,6 +153,18 @@ impl Reader {
 impl Release for Reader {
     fn release(&mut self, budget: &mut Budget<'_>) -> bool {
         release_all(&mut [&mut self.current, &mut self.finder, &mut self.metadata], budget)
+    }
+}
+
+/// Fails for bytes beyond a file's end.
+pub(crate) fn expect_within(metadata: &FileMetaData, range: &Range<u64>) -> Result<()> {
+    let length = metadata.file_bytes();
+    match range.end <= length {
+        true => Ok(()),
+        false => {
+            let what = format!("bytes {} to {} of a file of {length}", range.start, range.end);
+            Err(Error::misuse(what))
+        }
     }
 }
 

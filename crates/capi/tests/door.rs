@@ -8,12 +8,13 @@ use std::ffi::CString;
 use std::sync::Arc;
 
 use arrow_array::builder::FixedSizeBinaryBuilder;
+use arrow_array::ffi::FFI_ArrowSchema;
 use arrow_array::types::Int32Type;
 use arrow_array::{Array as _, ArrayRef, Int64Array, ListArray, RecordBatch, StringViewArray, StructArray};
 use arrow_schema::{DataType, Field};
-use common::host::{borrowed, call, defaults, footer, next, read, write};
+use common::host::{LENT, borrowed, call, defaults, footer, give_back, next, read, write};
 use marquetry_c::abi::*;
-use marquetry_c::{bytes, cql, machine, metadata, records, stream};
+use marquetry_c::{bytes, cql, machine, metadata, reader, records, stream, writer};
 
 fn table(rows: i64) -> RecordBatch {
     let lists =
@@ -218,6 +219,62 @@ fn cql_is_text() {
     assert!(text.starts_with("CREATE TABLE ks.names (\n    id bigint,\n    name text,\n    list list<int>,\n    PRIMARY KEY (id)\n);\n"), "{text:.200}");
     assert_eq!(text.matches("INSERT INTO ks.names").count(), 3000);
     assert!(text.contains("(8, 'the name of row 8', [0, 1]);\n"), "{text:.600}");
+}
+
+/// What Arrow's own code would panic about.
+#[test]
+fn a_schema_whose_formats_lack_children_is_a_misuse() {
+    let schema = |format: &str, children: Vec<FFI_ArrowSchema>, values: Option<&str>| {
+        let values = values.map(|values| FFI_ArrowSchema::try_new(values, Vec::new(), None).unwrap());
+        FFI_ArrowSchema::try_new(format, children, values).unwrap().with_name("c").unwrap()
+    };
+    let entries = || schema("+s", vec![schema("u", Vec::new(), None)], None);
+    let wrong = [
+        schema("+l", Vec::new(), None),
+        schema("+L", Vec::new(), None),
+        schema("+vl", Vec::new(), None),
+        schema("+w:3", Vec::new(), None),
+        schema("+r", Vec::new(), None),
+        schema("+m", Vec::new(), None),
+        schema("+m", vec![entries()], None),
+        schema("i", vec![entries()], None),
+        schema("f", Vec::new(), Some("u")),
+        schema("u", Vec::new(), Some("u")),
+        schema("+l", vec![entries()], Some("u")),
+    ];
+    for column in wrong {
+        let root = FFI_ArrowSchema::try_new("+s", vec![column], None).unwrap();
+        let mut machine = null_mut();
+        let (kind, said) =
+            call(|error| writer::marquetry_writer_new(&root, null(), &mut machine, error)).unwrap_err();
+        assert_eq!(kind, marquetry_error_kind::Misuse, "{said}");
+        assert!(said.contains("not a schema: ") && said.contains("(column c"), "{said}");
+        assert!(machine.is_null());
+    }
+}
+
+#[test]
+fn bytes_beyond_the_files_end_are_a_misuse() {
+    let file = write(&[table(100)], null()).unwrap();
+    let metadata = footer(&file).unwrap();
+    let mut machine = null_mut();
+    call(|error| reader::marquetry_reader_new(metadata, null(), &mut machine, error)).unwrap();
+    let supply = |offset: u64, length: usize| {
+        let (release, bytes) = (Some(give_back as extern "C" fn(_, _, _)), file.as_ptr());
+        LENT.set(LENT.get() + 1);
+        call(|error| machine::marquetry_supply(machine, 0, offset, bytes, length, release, null_mut(), error))
+    };
+    let end = file.len() as u64;
+    for (offset, length) in [(end, 4), (end - 10, 20), (end + 100_000, 7), (1 << 62, 7)] {
+        let (kind, said) = supply(offset, length).unwrap_err();
+        assert_eq!((kind, said.contains("of a file of ")), (marquetry_error_kind::Misuse, true), "{said}");
+    }
+    supply(0, file.len()).unwrap();
+    // That was of those calls alone.
+    assert_eq!(next(machine, &file).unwrap(), marquetry_status::Ready);
+    machine::marquetry_machine_free(machine);
+    metadata::marquetry_metadata_free(metadata);
+    assert_eq!(LENT.get(), 0);
 }
 
 /// Nulls take room in a nested value as CQL text has it, which they do not in the file.

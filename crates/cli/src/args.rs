@@ -218,8 +218,9 @@ impl RowArgs {
             self.table.text.timestamp_unit = target.timestamp_unit();
         }
         // Rows that are made other ones are no writes any more, and text has no place for their times.
-        let is_for_rows = (target.takes(OptionGroup::Cluster) || target.takes(OptionGroup::SstableOutput))
-            && (self.given().next().is_some() || self.table.changes_columns());
+        let is_for_writes = target.takes(OptionGroup::Cluster) || target.takes(OptionGroup::SstableOutput);
+        let is_for_rows = is_for_writes && (self.given().next().is_some() || self.table.changes_columns());
+        self.table.sstables.is_for_writes = is_for_writes;
         self.table.sstables.is_for_rows = is_for_rows || target.takes(OptionGroup::CqlText);
         self.table.connection.has_destination = target.takes(OptionGroup::Cluster);
         self

@@ -161,9 +161,9 @@ impl Copy {
                 "standard output is a terminal, and Parquet is not text: redirect it or give a file",
             ));
         }
+        self.rows.table.map = self.cluster.renames()?;
         self.expect_mapping(&target, &from)?;
         self.rows = self.rows.going_to(&target);
-        self.rows.table.map = self.cluster.renames()?;
         let copying = Copying {
             from: &from,
             rows: &self.rows,
@@ -198,15 +198,16 @@ impl Copy {
 }
 
 impl Copy {
-    /// Fails for SSTables that would lose write times and deletions on their way into other SSTables, unless that is asked for.
+    /// Fails for SSTables that would lose write times and deletions on their way into other SSTables or a cluster, unless that is asked for.
     fn expect_mapping(&self, target: &Target, from: &[PathBuf]) -> Outcome {
         let are_sstables = from.iter().any(|path| Address::parse(path).sstables().is_some());
         let is_chosen = self.rows.table.sstables.is_mapping_given();
-        let mut changing = self.rows.given().map(|(name, _)| name).chain(self.rows.table.changing());
-        match changing
-            .next()
-            .filter(|_| target.takes(OptionGroup::SstableOutput) && are_sstables && !is_chosen)
-        {
+        let is_for_writes = target.takes(OptionGroup::SstableOutput) || target.takes(OptionGroup::Cluster);
+        // Into a cluster some of the writes are writes: of which, is looked at where the table is known.
+        let keeps_writes = |name: &&str| *name == "--where" && target.takes(OptionGroup::Cluster);
+        let changing = self.rows.given().map(|(name, _)| name).chain(self.rows.table.changing());
+        let mut changing = changing.filter(|name| !keeps_writes(name));
+        match changing.next().filter(|_| is_for_writes && are_sstables && !is_chosen) {
             Some(option) => Err(Failure::usage(format!(
                 "with {option}, rows of SSTables are not the writes that they were: write times, TTLs and deletions would be lost. Leave it out; \
                  or say --mapping logical to write, as of now, what a SELECT returns"

@@ -12,7 +12,7 @@ use crate::text::TextArgs;
 /// How SSTables are read.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct SstableArgs {
-    /// Rows of SSTables [default: full; for CQL text, and with options that change columns or keys, logical]
+    /// Rows of SSTables [default: full; for CQL text logical]
     #[arg(long, value_enum, value_name = "MAPPING", help_heading = "SSTables")]
     pub(crate) mapping: Option<Mapping>,
 
@@ -29,6 +29,10 @@ pub(crate) struct SstableArgs {
     /// The rows become others, which have no place for what only `full` has.
     #[arg(skip)]
     pub(crate) is_for_rows: bool,
+
+    /// Writes become writes again.
+    #[arg(skip)]
+    pub(crate) is_for_writes: bool,
 }
 
 fn parse_time(text: &str) -> Result<u32, String> {

@@ -10,7 +10,9 @@ use clap::{Args, ValueEnum};
 use marquetry::base::{Detail, Error, Limits};
 use marquetry::tables::files::{self, FileFormat, FilesOptions};
 use marquetry::tables::text::Types;
-use marquetry::tables::{Address, ColumnPath, Filter, Key, Rename, Source, Table, convert, filter, project};
+use marquetry::tables::{
+    Address, ColumnPath, Described, Filter, Key, Rename, Source, Table, convert, filter, project,
+};
 use marquetry::{OptionGroup, Reader, SourceOptions};
 
 use crate::connection_args::ConnectionArgs;
@@ -311,6 +313,9 @@ impl TableArgs {
         let mut source = Arc::clone(table.source());
         if let Some(wanted) = wanted {
             wanted.check(&source.table().schema).map_err(|error| Failure::of_predicate(wanted, &error))?;
+            if self.sstables.is_for_writes {
+                Described::expect_partitions(source.table(), wanted)?;
+            }
             source = filter(&source, wanted)?;
         }
         let source = convert(&source, &self.types()?)?;

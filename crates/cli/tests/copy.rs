@@ -526,7 +526,7 @@ fn rows_that_do_not_fit_are_kept() {
     let counting = |max: &str, name: &str| {
         run([&resumed[..], &["--rejects", &path(name), "--max-errors", max]].concat())
     };
-    counting("0", "first.parquet").failed(1, &["1 rows were rejected, and 0 may be"]);
+    counting("0", "first.parquet").failed(1, &["1 row was rejected, and 0 may be"]);
     counting("1", "second.parquet")
         .failed(1, &["2 rows were rejected (1 of them by earlier runs), and 1 may be"]);
     let ended = counting("2", "third.parquet");

@@ -461,6 +461,55 @@ fn a_load_of_writes_that_is_killed_goes_on() {
         .failed(2, &["--state with --mapping logical needs --at TIME"]);
 }
 
+/// What the server does not take goes to a file of the mapping, which can be loaded again; ranges of deleted rows, which are two rows, end the load.
+#[test]
+fn writes_that_are_rejected_are_kept() {
+    let Some(server) = Server::connect() else { return };
+    server.fresh("writes_rejected");
+    let columns = "(p int, c text, v text, PRIMARY KEY (p, c))";
+    for table in ["a", "b"] {
+        server.run(&format!("CREATE TABLE writes_rejected.{table} {columns}"));
+    }
+    // An index takes no value of 64 KiB and more.
+    server.run("CREATE INDEX ON writes_rejected.b (v)");
+    let long = "x".repeat(70_000);
+    for (p, v) in [(1, "one"), (2, &*long), (3, "three"), (4, &*long), (5, "five")] {
+        server.run(&format!(
+            "INSERT INTO writes_rejected.a (p, c, v) VALUES ({p}, 'c', '{v}') USING TIMESTAMP {}",
+            BASE_US + p
+        ));
+    }
+    server.run(&format!("DELETE FROM writes_rejected.a USING TIMESTAMP {BASE_US} WHERE p = 3 AND c > 'd'"));
+    let source = server.snapshot("writes_rejected", "a", "all");
+    let folder = Folder::new();
+    let to = server.table("writes_rejected", "b");
+    let count = || server.select("SELECT p FROM writes_rejected.b").len();
+    run(["copy", &source, &to, "--quiet"]).failed(1, &["the cluster rejected a row, sent 1 time"]);
+    let (few, bad) = (folder.path("few.parquet"), folder.path("bad.parquet"));
+    run(["copy", &source, &to, "--rejects", &few, "--max-errors", "1"])
+        .failed(1, &["2 rows were rejected, and 1 may be"]);
+    let state = folder.path("load.state");
+    let arguments = ["copy", &source, &to, "--rejects", &bad, "--state", &state, "--resume"];
+    let loaded = run(arguments);
+    assert_eq!(loaded.code, Some(0), "{}", loaded.err);
+    assert!(loaded.err.contains("2 rows were rejected: see "), "{}", loaded.err);
+    assert_eq!(count(), 3);
+    let kept = json(&bad, &[]);
+    assert_eq!(kept.len(), 2);
+    for row in &kept {
+        assert!([2, 4].contains(&row["p"].as_i64().unwrap()) && row["v"] == *long, "{}", row["p"]);
+        assert!(row["error"].as_str().unwrap().contains("the cluster rejected a row"), "{}", row["error"]);
+    }
+    // Nothing is loaded or rejected a second time.
+    let again = run(arguments);
+    assert!(again.err.contains("was finished before") && !again.err.contains("rejected"), "{}", again.err);
+    // Mended: the file itself is loaded, with the write times that the rows had.
+    server.run("DROP INDEX writes_rejected.b_v_idx");
+    run(["copy", &bad, &to, "--quiet"]).succeeded();
+    let copied = server.snapshot("writes_rejected", "b", "copied");
+    assert_eq!(expect_same_writes(&source, &copied, |_| true), 7);
+}
+
 #[test]
 fn what_does_not_fit_is_found_before_a_row_is_sent() {
     let Some(server) = Server::connect() else { return };
@@ -487,10 +536,19 @@ fn what_does_not_fit_is_found_before_a_row_is_sent() {
     assert_eq!(server.select("SELECT pk FROM writes_other.t").len(), 0);
     run(["copy", &source, &to, "--mapping", "verbatim"]).failed(1, &["verbatim are partitions"]);
     run(["copy", &source, &to, "--mapping", "full", "--create", "--key", "pk"]).failed(2, &["--key"]);
-    // A range whose end is left out.
+    // A range whose end is left out, and what would be written as of now.
     server.fresh("writes_other");
-    run(["copy", &source, &to, "--create", "--where", "mutation.kind <> 'range_end'"])
-        .failed(1, &["not all rows of the mapping are here"]);
+    for (option, value, said) in [
+        ("--where", "mutation.kind <> 'range_end'", "columns of the partition key can be asked for (pk)"),
+        ("--where", "pk > 3 AND c1 = 'a'", "columns of the partition key can be asked for (pk)"),
+        ("--map", "pk=pk", "write times, TTLs and deletions would be lost"),
+        ("--columns", "pk,c1,c2", "write times, TTLs and deletions would be lost"),
+    ] {
+        run(["copy", &source, &to, "--create", option, value]).failed(2, &[said, "--mapping logical"]);
+    }
+    run(["copy", &source, &to, "--create", "--where", "pk > 3", "--quiet"]).succeeded();
+    let partitions = server.select("SELECT DISTINCT pk FROM writes_other.t");
+    assert!(partitions.len() > 5 && partitions.iter().all(|row| matches!(row[0], Some(CqlValue::Int(4..)))));
 }
 
 /// A table is made as its definition has it, and a partition that has only static values is one.

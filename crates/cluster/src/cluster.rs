@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use marquetry_scylla::cql::ddl::{TableDef, TypeDef};
 use marquetry_scylla::cql::{Name, TableName};
@@ -196,9 +197,9 @@ impl Cluster {
     }
 
     /// Fails if the table is another by now.
-    pub(crate) fn expect_same(&self, table: &Arc<SameTable>) -> Result<()> {
+    pub(crate) fn expect_same(&self, table: &Arc<SameTable>, patience: Duration) -> Result<()> {
         let (session, table) = (Arc::clone(&self.session), Arc::clone(table));
-        self.runtime.wait(async move { table.check(&session).await })?
+        self.runtime.wait(async move { table.check(&session, patience).await })?
     }
 
     fn shared(&self) -> (Arc<Session>, TableName) {

@@ -457,14 +457,14 @@ impl Run {
             let is_rejected = !is_passing && is_about_the_row(&reason);
             // So is an answer about a table that is none any more, or another one.
             if let (true, Some(table)) = (is_rejected, &self.sending.table)
-                && let Err(error) = table.check(&self.sending.session).await
+                && let Err(error) = table.check(&self.sending.session, self.sending.retries.retry_for()).await
             {
                 return self.fail(error);
             }
             let (object, reason) = (from.object.to_string(), Box::new(reason));
             let error = Error::Insert { object, row: id.number, tries, reason };
             return match &from.batch {
-                Some(batch) if is_rejected && self.sending.keeps_rejected => {
+                Some(batch) if is_rejected && self.sending.keeps_rejected && id.in_batch < batch.rows => {
                     let row = batch.slice(id.in_batch..id.in_batch + 1);
                     let rejected = Rejected { row, ordinal: id.ordinal, error: error.into() };
                     locked(&self.rejected).push(rejected);

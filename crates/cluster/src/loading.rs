@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_base::{Error, Result};
@@ -17,7 +17,7 @@ use crate::rejects::{Complete, Rejected, Rejects, is_of_row};
 use crate::rows::{Filling, Origin, Unfit};
 use crate::same_table::SameTable;
 use crate::state::{Reached, State};
-use crate::writes::Writing;
+use crate::writes::{Made, Writing};
 
 /// What there is between `begin` and the end.
 pub(crate) struct Loading {
@@ -31,6 +31,8 @@ pub(crate) struct Loading {
     pub(crate) write_times_us: Option<(i64, i64)>,
     pub(crate) rejects: Option<Rejects>,
     pub(crate) state: Option<State>,
+    /// How long a cluster that does not answer is asked again.
+    pub(crate) retry_for: Duration,
     /// The table that rows are sent to, if they are.
     pub(crate) same: Option<Arc<SameTable>>,
     pub(crate) cluster: Cluster,
@@ -89,8 +91,11 @@ impl Loading {
                 if let Some(state) = self.state.as_mut().filter(|_| writing.adds_to_lists()) {
                     state.may_send(self.rows)?;
                 }
-                let added = writing
-                    .add(batch, object, &mut |block| load.give(cluster.runtime(), block).map_err(Stop::Load));
+                let (rejects, seen) = (&mut self.rejects, self.rows);
+                let added = writing.add(batch, object, &mut |made| match made {
+                    Made::Block(block) => load.give(cluster.runtime(), block).map_err(Stop::Load),
+                    Made::Unfit(from, unfit, row) => Ok(reject((rejects, load), from, unfit, (row, seen))?),
+                });
                 load.acknowledge_all(writing.without_statements());
                 added?;
                 return Ok(self.note()?);
@@ -113,8 +118,9 @@ impl Loading {
             next = match added {
                 Ok(next) => next,
                 Err(unfit) => {
-                    let next = unfit.in_batch + 1;
-                    self.reject(&from, unfit, first)?;
+                    let (next, seen) = (unfit.in_batch + 1, self.rows.saturating_add(1));
+                    let ordinal = first.saturating_add(u64_of(unfit.in_batch));
+                    reject((&mut self.rejects, &self.load), &from, unfit, (ordinal, seen))?;
                     next
                 }
             };
@@ -137,7 +143,11 @@ impl Loading {
         let Loading { road, load, cluster, .. } = self;
         match road {
             Road::Writes(writing) => {
-                writing.finish(&mut |block| load.give(cluster.runtime(), block).map_err(Stop::Load))?;
+                let (rejects, seen) = (&mut self.rejects, self.rows);
+                writing.finish(&mut |made| match made {
+                    Made::Block(block) => load.give(cluster.runtime(), block).map_err(Stop::Load),
+                    Made::Unfit(from, unfit, row) => Ok(reject((rejects, load), from, unfit, (row, seen))?),
+                })?;
                 load.acknowledge_all(writing.without_statements());
                 Ok(())
             }
@@ -151,27 +161,6 @@ impl Loading {
         self.rows = self.rows.saturating_add(before);
         let before = usize_of(before).unwrap_or(usize::MAX);
         (before < batch.rows).then(|| batch.slice(before..batch.rows))
-    }
-
-    /// Puts a row into the file of those that are rejected.
-    ///
-    /// # Errors
-    ///
-    /// The row's own, if there is no such file, or the error is about more than the row.
-    fn reject(&mut self, from: &Origin, unfit: Unfit, first: u64) -> Result<()> {
-        let Unfit { in_batch, error } = unfit;
-        let seen = self.rows.saturating_add(1);
-        match (&mut self.rejects, &from.batch) {
-            (Some(rejects), Some(batch)) if is_of_row(&error) => {
-                let error = error.at(|place| place.object = Some(from.object.to_string()));
-                let (row, ordinal) =
-                    (batch.slice(in_batch..in_batch + 1), first.saturating_add(u64_of(in_batch)));
-                let added = rejects.add(Rejected { row, ordinal, error }, seen);
-                self.load.counts().set_rejected(rejects.rows());
-                added
-            }
-            _ => Err(error),
-        }
     }
 
     /// What is wrong if all rows came, and an earlier run had loaded more than there are.
@@ -197,8 +186,11 @@ impl Loading {
         let seen = self.rows;
         match &mut self.rejects {
             Some(rejects) => {
-                let added =
-                    self.load.rejected().into_iter().try_for_each(|rejected| rejects.add(rejected, seen));
+                // Each is kept, also after one that is one too many: the first error is what is reported.
+                let mut added = Ok(());
+                for rejected in self.load.rejected() {
+                    added = added.and(rejects.add(rejected, seen));
+                }
                 self.load.counts().set_rejected(rejects.rows());
                 added
             }
@@ -221,7 +213,7 @@ impl Loading {
         let mut outcome = ended.and(first.map_or(Ok(()), Err));
         // Rows that were acknowledged are lost with the table that they went to.
         if let (true, Ok(()), Some(table)) = (is_whole, &outcome, &self.same) {
-            outcome = self.cluster.expect_same(table).map_err(Error::from);
+            outcome = self.cluster.expect_same(table, self.retry_for).map_err(Error::from);
         }
         // Each of them is done, whatever fails before it; what is reported is the first error.
         let taken = self.take_rejected();
@@ -269,6 +261,30 @@ impl Loading {
         };
         outcome = outcome.and(ended);
         (rejected, outcome)
+    }
+}
+
+/// Puts a row into the file of those that are rejected. It is one of all rows, of which so many were looked at.
+///
+/// # Errors
+///
+/// The row's own, if there is no such file, or the error is about more than the row.
+fn reject(
+    (rejects, load): (&mut Option<Rejects>, &Load),
+    from: &Origin,
+    unfit: Unfit,
+    (ordinal, seen): (u64, u64),
+) -> Result<()> {
+    let Unfit { in_batch, error } = unfit;
+    match (rejects, &from.batch) {
+        (Some(rejects), Some(batch)) if is_of_row(&error) && in_batch < batch.rows => {
+            let error = error.at(|place| place.object = Some(from.object.to_string()));
+            let row = batch.slice(in_batch..in_batch + 1);
+            let added = rejects.add(Rejected { row, ordinal, error }, seen);
+            load.counts().set_rejected(rejects.rows());
+            added
+        }
+        _ => Err(error),
     }
 }
 

@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use marquetry_base::{Detail, Error, ErrorKind, Result};
 use marquetry_parquet::batch::{Batch, ByteArrays, ColumnBatch, Layout, Values};
+use marquetry_parquet::format::KeyValue;
 use marquetry_parquet::schema::{Column, LogicalType, PhysicalType, Plan, Schema, Union};
 use marquetry_tables::parquet::{NewParquetFile, ParquetOptions};
-use marquetry_tables::{Destination, Table};
+use marquetry_tables::{Described, Destination, Table};
 
 /// How many rows may be rejected before a load ends.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -131,7 +132,15 @@ impl Rejects {
         expect_new(path)?;
         let mut file = NewParquetFile::new(path, ParquetOptions::default())?;
         let leaves = table.schema.leaves().len();
-        file.begin(&Table::new("rejected rows", with_error(&table.schema)?))?;
+        let (schema, name) = with_error(&table.schema)?;
+        let mut rejected = Table::new("rejected rows", schema);
+        // What is a write of a mapping stays one, beside the reason.
+        if Described::is_there(table) {
+            rejected.key_values.clone_from(&table.key_values);
+            let value = Some(name.into_bytes().into());
+            rejected.key_values.push(KeyValue { key: REASON_KEY.to_owned(), value });
+        }
+        file.begin(&rejected)?;
         let (path, before) = (path.to_path_buf(), before.unwrap_or(0));
         Ok(Rejects { file, path, max_errors, before, ordinals: Vec::new(), leaves })
     }
@@ -189,7 +198,8 @@ impl Rejects {
             before => format!(" ({before} of them by earlier runs)"),
         };
         let last = last.map_or_else(String::new, |error| format!("; the last of them: {error}"));
-        let what = format!("{rejected} rows were rejected{before}, and {} may be{last}", self.max_errors);
+        let rows = if rejected == 1 { "row was" } else { "rows were" };
+        let what = format!("{rejected} {rows} rejected{before}, and {} may be{last}", self.max_errors);
         Err(Error::conversion(what).with(Detail::AdmittedBy(&["max_errors"])))
     }
 
@@ -266,19 +276,31 @@ fn next_free(path: &Path) -> PathBuf {
     names.find(|name| !name.exists()).unwrap_or_else(|| path.to_path_buf())
 }
 
-/// The schema of the rows, and a column after them for the reason: `error`, or with a number where the rows have that.
-fn with_error(schema: &Arc<Schema>) -> Result<Arc<Schema>> {
+/// The key under which a file of rejected writes says which column is the reason.
+const REASON_KEY: &str = "marquetry.rejects";
+
+/// The column of a table that is the reason why its rows were rejected once.
+pub(crate) fn reason_of(table: &Table) -> Option<&str> {
+    let value = table.key_values.iter().find(|it| it.key == REASON_KEY)?.value.as_ref()?;
+    core::str::from_utf8(value).ok()
+}
+
+/// The schema of the rows, and a column after them for the reason: `error`, or with a number where the rows have that; and its name.
+fn with_error(schema: &Arc<Schema>) -> Result<(Arc<Schema>, String)> {
     let mut name = "error".to_owned();
     let mut number = 1;
     while schema.child_of_root(&name).is_some() {
         number += 1;
         name = format!("error_{number}");
     }
-    let column =
-        Column { name, physical_type: PhysicalType::ByteArray, logical_type: Some(LogicalType::String) };
+    let column = Column {
+        name: name.clone(),
+        physical_type: PhysicalType::ByteArray,
+        logical_type: Some(LogicalType::String),
+    };
     let mut union = Union::new();
     union.add(Arc::clone(schema));
-    Ok(union.with([column]).plan().at_once()?.schema)
+    Ok((union.with([column]).plan().at_once()?.schema, name))
 }
 
 #[cfg(test)]

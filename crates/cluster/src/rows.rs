@@ -50,7 +50,7 @@ pub(crate) struct RowId {
     pub(crate) number: u64,
     /// Its number among all rows.
     pub(crate) ordinal: u64,
-    /// Its place in its batch.
+    /// Its place in its batch; `usize::MAX` for a row that is not kept.
     pub(crate) in_batch: usize,
     /// Its write time.
     pub(crate) write_time_us: i64,

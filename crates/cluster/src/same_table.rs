@@ -1,10 +1,13 @@
 //! Whether a table is still the one that rows go to: somebody may drop it meanwhile, and create another one of its name.
 
+use std::time::{Duration, Instant};
+
 use marquetry_scylla::cql::{TableDef, TableName};
 use marquetry_tables::Table;
 use scylla::client::session::Session;
 
 use crate::error::{Difference, Error, Result};
+use crate::retry::{backoff, is_passing};
 use crate::schema;
 
 /// A table as it was when its rows began to be sent.
@@ -39,13 +42,26 @@ impl SameTable {
         &self.id
     }
 
-    /// Looks whether rows still go to it.
+    /// Looks whether rows still go to it. A cluster that does not answer is asked again, for so long.
     ///
     /// # Errors
     ///
     /// [`Error::Changed`] if it was dropped, also if another one has its name by now, or lacks columns, or has them with other types; the
     /// cluster's errors.
-    pub(crate) async fn check(&self, session: &Session) -> Result<()> {
+    pub(crate) async fn check(&self, session: &Session, patience: Duration) -> Result<()> {
+        let (begun, mut tries) = (Instant::now(), 0);
+        loop {
+            match self.look(session).await {
+                Err(Error::Statement { reason, .. }) if is_passing(&reason) && begun.elapsed() < patience => {
+                    tries += 1;
+                    tokio::time::sleep(backoff(tries, 0)).await;
+                }
+                looked => return looked,
+            }
+        }
+    }
+
+    async fn look(&self, session: &Session) -> Result<()> {
         let changed = |how: String| Err(Error::Changed { table: self.name.clone(), how });
         match schema::read_id(session, &self.name).await {
             Ok(id) if id == self.id => {}

@@ -264,9 +264,11 @@ impl State {
             self.appearing = Some(Appearing { file, bytes, then: with });
             outcome = self.save();
         }
-        let appeared = appear();
+        // Without the state they would be rejected again, by a load that goes on.
+        let appeared = if outcome.is_ok() { appear() } else { Ok(()) };
+        let is_there = outcome.is_ok() && appeared.is_ok();
         self.appearing = None;
-        if appeared.is_ok() {
+        if is_there {
             self.reach(with);
         }
         outcome = outcome.and(appeared);

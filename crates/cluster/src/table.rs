@@ -209,19 +209,14 @@ impl CqlTable {
 
     /// Connects for rows that are writes to a table with these columns; makes the table, or checks that it can have them.
     fn open_writes(&mut self, table: &Table, columns: TableColumns) -> Result<Loading> {
-        let CqlOptions { timestamp, ttl, rejects, mapping, dry_run, consistency, .. } = &self.options;
+        let CqlOptions { timestamp, ttl, mapping, dry_run, consistency, .. } = &self.options;
         mapped::expect_no_mapping(mapping)?;
-        let given = [
-            (*timestamp != WriteTimes::Now, "timestamp"),
-            (ttl.is_some(), "ttl"),
-            (rejects.is_some(), "rejects"),
-        ];
-        mapped::expect_none(&given)?;
+        mapped::expect_none(&[(*timestamp != WriteTimes::Now, "timestamp"), (ttl.is_some(), "ttl")])?;
         let (dry_run, consistency) = (*dry_run, *consistency);
         let (name, columns) = (self.address.table().clone(), Arc::new(columns));
         let about = |error: Error| error.at(|place| place.object = Some(table.name.clone()));
         let block = BlockSize::of(self.options.rate);
-        let writing = Writing::new(&columns, &table.schema, &name, (self.options.row_bytes_max, block));
+        let writing = Writing::new(&columns, table, &name, (self.options.row_bytes_max, block));
         let writing = writing.map_err(about)?;
         let (wanted, types) = columns.definition(&name).map_err(about)?;
         let mut state = self.load_state(table)?;
@@ -243,6 +238,7 @@ impl CqlTable {
         let same = is_there.then(|| cluster.same_table()).transpose()?;
         expect_another(table, same.as_deref())?;
         let same = same.filter(|_| !dry_run);
+        let rejects = self.begin_rejects(state.as_ref(), table)?;
         let retries = Retries::often(self.options.retry_for);
         let times = state.as_ref().map_or(0, |state| state.sent);
         let loaded_before = self.go_on(same.as_deref(), &mut state, retries)?;
@@ -250,6 +246,9 @@ impl CqlTable {
         let adds_again = self.options.lists_at_least_once;
         let earlier = Earlier { acknowledged: loaded_before.unwrap_or(0), sent_until, times, adds_again };
         writing.after(earlier);
+        if rejects.is_some() {
+            writing.keep_rows();
+        }
         let by = if dry_run {
             By::Nothing
         } else {
@@ -264,11 +263,21 @@ impl CqlTable {
             rows: 0,
             loaded_before: earlier.acknowledged,
             write_times_us: None,
-            rejects: None,
+            rejects,
             state,
+            retry_for: self.options.retry_for,
             same,
             cluster,
         })
+    }
+
+    /// Begins the file of rejected rows, if there is to be one.
+    fn begin_rejects(&mut self, state: Option<&LoadState>, table: &Table) -> Result<Option<Rejects>> {
+        let Some(path) = &self.options.rejects else { return Ok(None) };
+        let before = state.filter(|state| state.runs > 1).map(|state| state.rejected);
+        let rejects = Rejects::begin(path, before, table, self.options.max_errors)?;
+        self.rejects = Some(rejects.path().to_path_buf());
+        Ok(Some(rejects))
     }
 
     /// Writes the state of a load that begins or goes on, if one is kept; the number of its first row that is not known to be acknowledged.
@@ -360,11 +369,7 @@ impl CqlTable {
         let same = same.filter(|_| !dry_run);
         let by = is_there.then(|| cluster.runtime().wait(preparing)?).transpose()?;
         let by = by.filter(|_| !dry_run).unwrap_or(By::Nothing);
-        let rejects = self.options.rejects.as_ref();
-        let before = state.as_ref().filter(|state| state.runs > 1).map(|state| state.rejected);
-        let rejects = rejects.map(|path| Rejects::begin(path, before, table, self.options.max_errors));
-        let rejects = rejects.transpose()?;
-        self.rejects = rejects.as_ref().map(|rejects| rejects.path().to_path_buf());
+        let rejects = self.begin_rejects(state.as_ref(), table)?;
         let retries = match statement.kind {
             Kind::Lists => Retries::few(self.options.retry_for),
             _ => Retries::often(self.options.retry_for),
@@ -390,6 +395,7 @@ impl CqlTable {
             write_times_us,
             rejects,
             state,
+            retry_for: self.options.retry_for,
             same,
             cluster,
         })
@@ -647,12 +653,13 @@ fn repeated_keys(rows: u64, keys: Distinct) -> Option<String> {
         Distinct::Exactly(keys) => (keys < rows, ""),
         Distinct::About(keys) => (keys.saturating_add(keys / DOUBT) < rows, "about "),
     };
-    let keys = keys.get();
     let estimated = if about.is_empty() { "" } else { " (an estimate)" };
+    let keys = match keys.get() {
+        1 => "one key".to_owned(),
+        keys => format!("{about}{keys} different keys{estimated}"),
+    };
     is_certain.then(|| {
-        format!(
-            "{rows} rows were sent; they have {about}{keys} different keys{estimated}: of rows with one key the last one is kept"
-        )
+        format!("{rows} rows were sent; they have {keys}: of rows with one key the last one is kept")
     })
 }
 
@@ -706,6 +713,10 @@ mod tests {
         assert_eq!(
             told(1000, Distinct::Exactly(223)),
             "1000 rows were sent; they have 223 different keys: of rows with one key the last one is kept"
+        );
+        assert_eq!(
+            told(7, Distinct::Exactly(1)),
+            "7 rows were sent; they have one key: of rows with one key the last one is kept"
         );
         assert!(told(100_000, Distinct::About(50_000)).contains("about 50000 different keys (an estimate)"));
         for (rows, keys) in [(5, Distinct::Exactly(5)), (100_000, Distinct::About(97_000))] {

@@ -14,13 +14,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use bytes::Bytes;
 use marquetry_base::{Budget, Detail, Error, Limits, Result, cast};
 use marquetry_parquet::batch::Batch;
-use marquetry_parquet::schema::Schema;
 use marquetry_scylla::bridge::mutations::statements::{
     RowStatements, StatementId, StatementTexts, Statements,
 };
 use marquetry_scylla::bridge::mutations::{UnmapStep, Unmapper};
 use marquetry_scylla::cql::TableName;
 use marquetry_scylla::sstable::TableColumns;
+use marquetry_tables::Table;
 use scylla::client::session::Session;
 use scylla::errors::{DbError, ExecutionError, RequestAttemptError};
 use scylla::serialize::SerializationError;
@@ -30,7 +30,8 @@ use scylla::statement::prepared::PreparedStatement;
 
 use crate::options::Consistency;
 use crate::prepare::prepared;
-use crate::rows::{Block, BlockSize, Origin, RowId};
+use crate::rejects::reason_of;
+use crate::rows::{Block, BlockSize, Origin, RowId, Unfit};
 
 /// Makes blocks of the writes that rows of the `full` mapping are.
 pub(crate) struct Writing {
@@ -39,8 +40,10 @@ pub(crate) struct Writing {
     row: RowStatements,
     packing: Packing,
     block: BlockSize,
-    /// Objects, and which of all rows is the first of each.
-    objects: VecDeque<(u64, Arc<str>)>,
+    /// Where rows are from that have no statements yet, in their order.
+    sources: VecDeque<Source>,
+    /// Rows are kept, because they may be rejected.
+    keeps_rows: bool,
     /// The first row of the last batch, in its object.
     first_row: u64,
     rows: u64,
@@ -50,6 +53,15 @@ pub(crate) struct Writing {
     /// Rows before this one have statements, or are among those that have none.
     seen: u64,
     without_statements: Vec<Range<u64>>,
+}
+
+/// Rows that lie together: those of an object, or, if they are kept, those of a batch.
+struct Source {
+    /// Which of all rows is its first.
+    start: u64,
+    /// The same of its object.
+    object_start: u64,
+    origin: Arc<Origin>,
 }
 
 /// What earlier runs of a load have sent.
@@ -73,24 +85,30 @@ impl Earlier {
 }
 
 impl Writing {
-    /// For rows of this schema, that are writes to a table with these columns.
+    /// For rows of this source, that are writes to a table with these columns.
     ///
     /// # Errors
     ///
     /// What CQL cannot write; a schema that is not the mapping's.
     pub(crate) fn new(
         columns: &Arc<TableColumns>,
-        schema: &Schema,
+        source: &Table,
         table: &TableName,
         (statement_bytes_max, block): (usize, BlockSize),
     ) -> Result<Writing> {
         Ok(Writing {
             statements: Statements::new(columns, table)?,
-            unmapper: Unmapper::new(Arc::clone(columns), schema, Limits::DEFAULT)?,
+            unmapper: Unmapper::beside(
+                Arc::clone(columns),
+                &source.schema,
+                Limits::DEFAULT,
+                reason_of(source),
+            )?,
             row: RowStatements::default(),
             packing: Packing::default(),
             block,
-            objects: VecDeque::new(),
+            sources: VecDeque::new(),
+            keeps_rows: false,
             first_row: 0,
             rows: 0,
             statement_bytes_max,
@@ -104,6 +122,11 @@ impl Writing {
     /// Goes on after what earlier runs have sent.
     pub(crate) fn after(&mut self, earlier: Earlier) {
         (self.earlier, self.seen) = (earlier, earlier.acknowledged);
+    }
+
+    /// Keeps rows, so that those that are rejected can be told.
+    pub(crate) fn keep_rows(&mut self) {
+        self.keeps_rows = true;
     }
 
     /// Whether statements add elements to lists under keys that servers make: then it matters whether they were sent.
@@ -128,7 +151,7 @@ impl Writing {
         self.statements.texts()
     }
 
-    /// Takes rows of an object. Blocks go to `give`, also those before an error.
+    /// Takes rows of an object. Blocks go to `give`, also those before an error, and so do rows that cannot be sent.
     ///
     /// # Errors
     ///
@@ -137,10 +160,13 @@ impl Writing {
         &mut self,
         batch: Batch,
         object: &Arc<str>,
-        give: &mut dyn FnMut(Block) -> Result<(), E>,
+        give: &mut dyn FnMut(Made<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        if self.objects.back().is_none_or(|(_, last)| last != object) {
-            self.objects.push_back((self.rows, Arc::clone(object)));
+        let before = self.sources.back().filter(|last| last.origin.object == *object);
+        if before.is_none() || self.keeps_rows {
+            let origin = Origin { object: Arc::clone(object), batch: self.keeps_rows.then(|| batch.clone()) };
+            let object_start = before.map_or(self.rows, |before| before.object_start);
+            self.sources.push_back(Source { start: self.rows, object_start, origin: Arc::new(origin) });
         }
         self.first_row = batch.first_row;
         self.rows += cast::u64_of(batch.rows);
@@ -155,7 +181,7 @@ impl Writing {
     /// As [`Writing::add`]; and for a range of deleted rows that does not end.
     pub(crate) fn finish<E: From<Error>>(
         &mut self,
-        give: &mut dyn FnMut(Block) -> Result<(), E>,
+        give: &mut dyn FnMut(Made<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         self.unmapper.finish();
         self.work(give)?;
@@ -175,7 +201,7 @@ impl Writing {
         }
     }
 
-    fn work<E: From<Error>>(&mut self, give: &mut dyn FnMut(Block) -> Result<(), E>) -> Result<(), E> {
+    fn work<E: From<Error>>(&mut self, give: &mut dyn FnMut(Made<'_>) -> Result<(), E>) -> Result<(), E> {
         loop {
             let step = self.unmapper.step(&mut Budget::unlimited());
             let first_row = self.first_row;
@@ -187,10 +213,10 @@ impl Writing {
                     self.statements.feed(batch)?;
                     let packed = self.pack_all(give);
                     // Those before a row that cannot be are sent.
-                    if let Some((_, object)) = self.objects.front()
-                        && let Some(block) = self.packing.take(object)
+                    if let Some(source) = self.sources.front()
+                        && let Some(block) = self.packing.take(&source.origin)
                     {
-                        give(block)?;
+                        give(Made::Block(block))?;
                     }
                     packed?;
                 }
@@ -222,7 +248,7 @@ impl Writing {
     }
 
     /// Packs the rows of a batch.
-    fn pack_all<E: From<Error>>(&mut self, give: &mut dyn FnMut(Block) -> Result<(), E>) -> Result<(), E> {
+    fn pack_all<E: From<Error>>(&mut self, give: &mut dyn FnMut(Made<'_>) -> Result<(), E>) -> Result<(), E> {
         let now = now();
         loop {
             let is_there = self.statements.next(now, &mut self.row);
@@ -231,53 +257,66 @@ impl Writing {
                 Ok(_) => self.row.row,
                 Err(error) => error.place().row.unwrap_or(0),
             };
-            while self.objects.get(1).is_some_and(|(start, _)| *start <= row) {
-                if let Some((_, object)) = self.objects.pop_front()
-                    && let Some(block) = self.packing.take(&object)
+            while self.sources.get(1).is_some_and(|source| source.start <= row) {
+                if let Some(source) = self.sources.pop_front()
+                    && let Some(block) = self.packing.take(&source.origin)
                 {
-                    give(block)?;
+                    give(Made::Block(block))?;
                 }
             }
-            let Some(start) = self.objects.front().map(|(start, _)| *start) else { return Ok(()) };
-            let number = row.saturating_sub(start);
-            let made = is_there.and_then(|is_there| {
-                if is_there {
-                    self.pack_row(row, number)?;
-                }
-                Ok(is_there)
-            });
-            let Some((_, object)) = self.objects.front() else { return Ok(()) };
-            let made = made.map_err(|error| {
-                let object = (!object.is_empty()).then(|| object.to_string());
+            let Some(source) = self.sources.front() else { return Ok(()) };
+            let (origin, number) = (Arc::clone(&source.origin), row.saturating_sub(source.object_start));
+            let in_batch = self.keeps_rows.then(|| row.saturating_sub(source.start)).and_then(cast::usize_of);
+            let placed = |error: Error| {
+                let object = (!origin.object.is_empty()).then(|| origin.object.to_string());
                 error.replaced(|place| (place.row, place.object) = (Some(number), object))
-            });
-            if !made? {
+            };
+            if !is_there.map_err(placed)? {
                 return Ok(());
             }
+            // A range is two rows.
+            let in_batch = in_batch.filter(|_| !self.row.is_range);
+            match self.pack_row(row, (number, in_batch)) {
+                Ok(()) => {}
+                Err(error) => {
+                    let error = placed(error);
+                    let Some(in_batch) = in_batch else { return Err(error.into()) };
+                    give(Made::Unfit(&origin, Unfit { in_batch, error }, row))?;
+                }
+            }
             if self.packing.is_full(self.block)
-                && let Some(block) = self.packing.take(object)
+                && let Some(block) = self.packing.take(&origin)
             {
-                give(block)?;
+                give(Made::Block(block))?;
             }
         }
     }
 
     /// Packs the statements of a row, unless it is not to be sent.
-    fn pack_row(&mut self, row: u64, number: u64) -> Result<()> {
+    fn pack_row(&mut self, row: u64, (number, in_batch): (u64, Option<usize>)) -> Result<()> {
         self.saw(row);
         self.seen = self.seen.max(row + 1);
         if row < self.earlier.acknowledged {
             return Ok(());
         }
         self.expect_safe(row)?;
-        pack(&self.row, self.statement_bytes_max, (number, row), &mut self.packing)
+        let id = RowId { number, ordinal: row, in_batch: in_batch.unwrap_or(usize::MAX), write_time_us: 0 };
+        pack(&self.row, self.statement_bytes_max, id, &mut self.packing)
     }
 }
 
-/// Packed rows that become a block: the number of each in its object and among all, and where it begins.
+/// What becomes of rows.
+pub(crate) enum Made<'a> {
+    /// Rows to be sent.
+    Block(Block),
+    /// One that cannot be, where it is from, and its number among all.
+    Unfit(&'a Origin, Unfit, u64),
+}
+
+/// Packed rows that become a block, and where each begins.
 #[derive(Default)]
 struct Packing {
-    rows: Vec<((u64, u64), usize)>,
+    rows: Vec<(RowId, usize)>,
     bytes: Vec<u8>,
 }
 
@@ -287,13 +326,9 @@ impl Packing {
     }
 
     /// The block, if there are rows in it. The next one begins.
-    fn take(&mut self, object: &Arc<str>) -> Option<Block> {
+    fn take(&mut self, origin: &Arc<Origin>) -> Option<Block> {
         let Packing { rows, bytes } = std::mem::take(self);
-        let from = || Arc::new(Origin { object: Arc::clone(object), batch: None });
-        // Statements have their own write times.
-        let id = |(number, ordinal)| RowId { number, ordinal, in_batch: 0, write_time_us: 0 };
-        let rows = rows.into_iter().map(|(numbers, start)| (id(numbers), start));
-        (rows.len() > 0).then(|| Block::of(from(), Bytes::from(bytes), rows))
+        (!rows.is_empty()).then(|| Block::of(Arc::clone(origin), Bytes::from(bytes), rows))
     }
 }
 
@@ -308,7 +343,7 @@ const HEAD_BYTES: usize = 4 + 8 + 4 + 4;
 /// The number of no list.
 const NO_LIST: u32 = u32::MAX;
 
-fn pack(row: &RowStatements, bytes_max: usize, numbers: (u64, u64), packing: &mut Packing) -> Result<()> {
+fn pack(row: &RowStatements, bytes_max: usize, id: RowId, packing: &mut Packing) -> Result<()> {
     let largest = row.statements.iter().map(|statement| statement.values.len()).max().unwrap_or(0);
     if largest > bytes_max {
         return Err(Error::conversion(format!(
@@ -316,7 +351,7 @@ fn pack(row: &RowStatements, bytes_max: usize, numbers: (u64, u64), packing: &mu
         )));
     }
     let Packing { rows, bytes } = packing;
-    rows.push((numbers, bytes.len()));
+    rows.push((id, bytes.len()));
     for statement in &row.statements {
         let values = row.values.get(statement.values.clone()).unwrap_or_default();
         bytes.extend(statement.id.number().to_be_bytes());
@@ -554,11 +589,14 @@ mod tests {
                 statement(1, 9, 2..5, Some(7)),
             ],
             values: b"abcde".to_vec(),
+            is_range: false,
         };
         let mut packing = Packing::default();
-        pack(&row, 3, (4, 9), &mut packing).unwrap();
-        assert!(pack(&row, 2, (5, 10), &mut packing).is_err());
-        let block = packing.take(&Arc::from("object")).unwrap();
+        let id = |number, ordinal| RowId { number, ordinal, in_batch: 0, write_time_us: 0 };
+        pack(&row, 3, id(4, 9), &mut packing).unwrap();
+        assert!(pack(&row, 2, id(5, 10), &mut packing).is_err());
+        let origin = Origin { object: Arc::from("object"), batch: None };
+        let block = packing.take(&Arc::new(origin)).unwrap();
         let rows: Vec<((u64, u64), Bytes)> =
             block.rows().map(|(id, cells)| ((id.number, id.ordinal), cells)).collect();
         assert_eq!((rows.len(), rows[0].0), (1, (4, 9)));

@@ -1,10 +1,10 @@
 //! What a source says of the table that its rows were made of.
 
-use marquetry_base::{Error, Limits, Result};
+use marquetry_base::{Detail, Error, Limits, Result};
 use marquetry_scylla::bridge::mutations::MutationMapping;
 use marquetry_scylla::sstable::TableColumns;
 
-use crate::Table;
+use crate::{ColumnPath, Filter, Table};
 
 /// A table of ScyllaDB or Cassandra, and how its writes became rows: as key-value metadata say it (`docs/full-mapping.md`).
 ///
@@ -31,6 +31,34 @@ impl Described {
             core::str::from_utf8(value).ok()
         });
         described.map_err(|error| error.at(|place| place.object = Some(table.name.clone())))
+    }
+
+    /// Fails for a predicate that leaves out some of a partition's writes, for a source whose rows are writes that are to be executed: of two
+    /// deleted ranges whose inner ends are left out, one would come.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` for a predicate over other columns than those of the partition key, of rows of the mapping `full`.
+    pub fn expect_partitions(table: &Table, wanted: &Filter) -> Result<()> {
+        let Some(Described { mapping: MutationMapping::Full, columns }) = Described::of(table)? else {
+            return Ok(());
+        };
+        // The key is the first columns.
+        let of_key = table.schema.children(0).take(columns.partition_key.len());
+        let end = of_key.last().map_or(0, |node| table.schema.shape(node).leaves().end);
+        let is_of_key = |path: &ColumnPath| {
+            path.leaves(&table.schema).is_ok_and(|leaves| leaves.iter().all(|leaf| *leaf < end))
+        };
+        if wanted.columns().is_some_and(|all| all.iter().all(is_of_key)) {
+            return Ok(());
+        }
+        let keys: Vec<&str> = columns.partition_key.iter().map(|key| &*key.name).collect();
+        let what = format!(
+            "a predicate over writes of which some of a partition would be left out, so that its deletions could become others: only columns of the \
+             partition key can be asked for ({})",
+            keys.join(", ")
+        );
+        Err(Error::misuse(what).with(Detail::AdmittedBy(&["mapping"])))
     }
 
     /// Whether a source describes such a table.

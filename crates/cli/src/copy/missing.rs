@@ -7,7 +7,7 @@ use marquetry::scylla::bridge::mutations::MutationMapping;
 use marquetry::tables::{Described, DiffOptions, Source, missing};
 
 use super::Copying;
-use crate::args::Nulls;
+use crate::args::{Nulls, TimestampsAs};
 use crate::failure::{Failure, Outcome};
 use crate::table_args::key_of;
 
@@ -21,6 +21,12 @@ pub(super) fn of(
     if Described::of(source.table())?.is_some_and(|it| it.mapping == MutationMapping::Full) {
         return Err(Failure::usage(
             "--missing-only compares rows, and these are writes: --mapping logical makes rows of them",
+        ));
+    }
+    if copying.rows.timestamps_as == Some(TimestampsAs::Millis) {
+        return Err(Failure::usage(
+            "--timestamps-as millis cuts digits off, and --missing-only would take such rows for others each time: copy them to a file \
+             with such timestamps first",
         ));
     }
     let there = copying.rows.table.open_destination(target.address(), copying.interrupted)?;

@@ -95,7 +95,7 @@ impl Given {
         self.flag("--union", *union);
         self.one_of("--hive", Some(hive), Some(Default::default()));
         self.text(text);
-        let SstableArgs { mapping, at, token_range, is_for_rows } = sstables;
+        let SstableArgs { mapping, at, token_range, is_for_rows, is_for_writes: _ } = sstables;
         self.one_of("--mapping", mapping.as_ref(), None);
         self.some("--at", at.as_ref());
         self.some("--token-range", token_range.as_ref());

@@ -17,8 +17,8 @@ pub(super) struct LeafPair {
     pub(super) meanings: [Meaning; 2],
     /// One of them at least has numbers as text, and both have numbers.
     pub(super) are_numbers: bool,
-    /// One is FLOAT and the other DOUBLE, and they are compared as FLOAT.
-    pub(super) are_floats: bool,
+    /// The one is FLOAT and the other DOUBLE, and a load would make a FLOAT of it: it has the digits that FLOAT has.
+    pub(super) narrows: bool,
     /// A column that has nothing inside is as one that is null.
     pub(super) empty_is_null: bool,
     /// Rows of the first table are not compared if what is missing there, in common numbers, is this or something around it.
@@ -56,10 +56,10 @@ impl LeafPair {
                 let (Some(in_a), Some(in_b)) = values else { return false };
                 are_equal(item(self.meanings[0], in_a), item(self.meanings[1], in_b))
             }),
-            (Values::Float(a), Values::Double(b)) if self.are_floats => {
+            (Values::Float(a), Values::Double(b)) if self.narrows => {
                 mark(&|at_a, at_b| compare_floats(a[at_a].into(), narrow(b[at_b])).is_eq());
             }
-            (Values::Double(a), Values::Float(b)) if self.are_floats => {
+            (Values::Double(a), Values::Float(b)) if self.narrows => {
                 mark(&|at_a, at_b| compare_floats(narrow(a[at_a]), b[at_b].into()).is_eq());
             }
             (Values::Int32(a), Values::Int32(b)) if self.is_alike => mark(&|at_a, at_b| a[at_a] == b[at_b]),
@@ -209,7 +209,7 @@ mod tests {
             leaves: [0, 0],
             meanings: [meaning; 2],
             are_numbers: false,
-            are_floats: false,
+            narrows: false,
             empty_is_null: false,
             kept: None,
             is_alike: true,
@@ -242,7 +242,7 @@ mod tests {
             leaves: [0, 0],
             meanings: [Meaning::Double, Meaning::Float],
             are_numbers: false,
-            are_floats: true,
+            narrows: true,
             empty_is_null: false,
             kept: Some(0),
             is_alike: false,
@@ -260,7 +260,7 @@ mod tests {
         assert_eq!(differing(&pair), [1, 3]);
         pair.kept = None;
         assert_eq!(differing(&pair), [1, 2, 3]);
-        pair.are_floats = false;
+        pair.narrows = false;
         assert_eq!(differing(&pair), [0, 1, 2, 3]);
     }
 

@@ -51,6 +51,7 @@ pub(super) fn pair([a, b]: [&Table; 2], options: &DiffOptions) -> Result<Paired>
     let mut pairing = Pairing {
         tables: [&a.name, &b.name],
         as_loaded: options.as_loaded,
+        is_loaded_into: [a.identity.is_some(), b.identity.is_some() || a.identity.is_none()],
         keeps_nulls: options.keeps_nulls,
         ..Pairing::default()
     };
@@ -113,6 +114,8 @@ struct Pairing<'a> {
     /// Whether what is text in the column at hand are numbers, in either table.
     has_numbers_as_text: [bool; 2],
     as_loaded: bool,
+    /// Which of the tables rows would be loaded into: those of a cluster, or else the second.
+    is_loaded_into: [bool; 2],
     keeps_nulls: bool,
     /// The column at hand is not frozen, so that it is null if it has nothing inside.
     empty_is_null: bool,
@@ -236,8 +239,12 @@ impl Pairing<'_> {
         }
         let is_alike = in_a == in_b;
         let levels = self.levels.each_ref().map(|levels| [&levels[..], &[self.steps]].concat());
-        let are_floats =
-            self.as_loaded && meanings.contains(&Meaning::Float) && meanings.contains(&Meaning::Double);
+        let narrows = self.as_loaded
+            && match meanings {
+                [Meaning::Float, Meaning::Double] => self.is_loaded_into[0],
+                [Meaning::Double, Meaning::Float] => self.is_loaded_into[1],
+                _ => false,
+            };
         // What is missing first: the column itself, or, of a collection, its first element.
         let kept = self.keeps_nulls.then_some(u16::from(self.empty_is_null && self.is_collection));
         let empty_is_null = self.empty_is_null;
@@ -245,7 +252,7 @@ impl Pairing<'_> {
             leaves,
             meanings,
             are_numbers,
-            are_floats,
+            narrows,
             is_alike,
             empty_is_null,
             kept,

@@ -64,6 +64,17 @@ impl Key {
                 (options.as_loaded, of_a.last_mut(), of_b.last_mut())
             {
                 [*in_a, *in_b] = loaded([*in_a, *in_b]);
+                if matches!(
+                    [*in_a, *in_b],
+                    [Meaning::Float, Meaning::Double] | [Meaning::Double, Meaning::Float]
+                ) {
+                    let message = format!(
+                        "the key {} is FLOAT in one table and DOUBLE in the other, and rows that a load makes alike are not found by it: give \
+                         both one type first",
+                        path.dotted()
+                    );
+                    return Err(Error::option("key", message));
+                }
             }
             if let [Some((_, in_a)), Some((_, in_b))] = [leaves[0].last(), leaves[1].last()]
                 && !are_comparable(*in_a, *in_b)

@@ -38,6 +38,8 @@ pub enum UnmapStep {
 /// Where partitions were in Data.db is not in the mapping: [`Partitions::offsets`](crate::sstable::batch::Partitions::offsets) are 0.
 #[derive(Debug)]
 pub struct Unmapper {
+    /// Files have a column that is passed over.
+    has_other: bool,
     plan: Plan,
     names: BTreeMap<Bytes, u32>,
     limits: Limits,
@@ -61,6 +63,20 @@ impl Unmapper {
     /// [`ErrorKind::Misuse`](marquetry_base::ErrorKind::Misuse) for a schema that is not one of a `full` mapping of this table; and as
     /// [`Mapper::new`](super::Mapper::new)'s.
     pub fn new(columns: Arc<TableColumns>, schema: &Schema, limits: Limits) -> Result<Unmapper> {
+        Unmapper::beside(columns, schema, limits, None)
+    }
+
+    /// The same for files that have a column more, after those of the mapping, which is passed over: of rows that were rejected, the reason.
+    ///
+    /// # Errors
+    ///
+    /// As [`Unmapper::new`].
+    pub fn beside(
+        columns: Arc<TableColumns>,
+        schema: &Schema,
+        limits: Limits,
+        other: Option<&str>,
+    ) -> Result<Unmapper> {
         let mut paths: Vec<_> = (0..schema.leaves().len()).map(|leaf| schema.leaf_path(leaf)).collect();
         let has = |end: &str| paths.iter().any(|path| path.starts_with("mutation") && path.ends_with(end));
         let present = Present {
@@ -85,8 +101,8 @@ impl Unmapper {
                 )));
             }
         }
-        if paths.len() > plan.schema.leaves().len() {
-            let other = paths.swap_remove(plan.schema.leaves().len());
+        let more = paths.split_off(plan.schema.leaves().len());
+        if let Some(other) = more.into_iter().find(|path| other != Some(&**path)) {
             return Err(Error::misuse(format!(
                 "not the full mapping of the table: it has the column {other}"
             )));
@@ -94,6 +110,7 @@ impl Unmapper {
         let names =
             plan.names.iter().enumerate().map(|(number, name)| (name.clone(), number_of(number))).collect();
         Ok(Unmapper {
+            has_other: schema.leaves().len() > plan.schema.leaves().len(),
             plan,
             names,
             limits,
@@ -121,10 +138,13 @@ impl Unmapper {
     /// # Errors
     ///
     /// [`ErrorKind::Misuse`](marquetry_base::ErrorKind::Misuse) if it did not ask for one, or the batch is not of the schema.
-    pub fn feed(&mut self, batch: Batch) -> Result<()> {
+    pub fn feed(&mut self, mut batch: Batch) -> Result<()> {
         self.failed.check()?;
         if self.next.is_some() || self.is_finished {
             return Err(Error::misuse("a batch that was not asked for"));
+        }
+        if self.has_other {
+            batch.columns.truncate(self.plan.schema.leaves().len());
         }
         batch.check(&self.plan.schema)?;
         self.next = Some(batch);

@@ -65,6 +65,9 @@ pub struct ViewDef {
     pub clustering: Vec<Name>,
 }
 
+/// The longest time to live that servers take (20 years, `MAX_TTL` of Cassandra's Attributes).
+const TTL_SECONDS_MAX: u32 = 20 * 365 * 24 * 60 * 60;
+
 impl Definitions {
     /// Reads statements. A table is in the keyspace that is named with it, or by the last `USE`.
     ///
@@ -250,53 +253,59 @@ impl<'a> Parser<'a> {
     fn read_options(&mut self, table: &mut TableDef) -> Parsed<TableOptions> {
         let mut options = TableOptions::default();
         self.skip_space();
-        let start = self.rest;
+        let (start, mut end) = (self.rest, self.rest);
+        // A comment after the last of them is none.
         while !self.is_at_end_of_statement() {
-            if self.take_word("compact") {
-                options.is_compact |= self.take_word("storage");
-                continue;
-            }
-            if self.take_word("default_time_to_live") {
-                self.expect_char('=', "an equals sign")?;
-                self.skip_space();
-                let end = self.rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(self.rest.len());
-                let Ok(seconds) = self.rest[..end].parse() else {
-                    return Err(self.unexpected("a time in seconds"));
-                };
-                (options.default_ttl_s, self.rest) = (seconds, &self.rest[end..]);
-                continue;
-            }
-            if self.take_word("dropped") {
-                self.read_dropped_record(&table.table)?;
-                continue;
-            }
-            if !self.take_word("clustering") {
-                self.skip_token()?;
-                continue;
-            }
-            self.expect_word("order", "ORDER BY")?;
-            self.expect_word("by", "ORDER BY")?;
-            self.expect_char('(', "columns in parentheses")?;
-            loop {
-                let name = self.read_name()?;
-                let order = match self.take_word("desc") {
-                    true => Order::Descending,
-                    false => {
-                        self.take_word("asc");
-                        Order::Ascending
-                    }
-                };
-                let columns = &table.columns;
-                let found = table.clustering.iter_mut().find(|(at, _)| columns[*at].name == name);
-                found.ok_or(DefinitionFault::NoSuchColumn(name))?.1 = order;
-                if !self.take_char(',') {
-                    break;
-                }
-            }
-            self.expect_char(')', "a closing parenthesis")?;
+            self.read_option(table, &mut options)?;
+            end = self.rest;
         }
-        options.text = start[..start.len() - self.rest.len()].to_string();
+        options.text = start[..start.len() - end.len()].to_string();
         Ok(options)
+    }
+
+    /// Reads an option that counts, or passes over a token of another.
+    fn read_option(&mut self, table: &mut TableDef, options: &mut TableOptions) -> Parsed<()> {
+        if self.take_word("compact") {
+            options.is_compact |= self.take_word("storage");
+            return Ok(());
+        }
+        if self.take_word("default_time_to_live") {
+            self.expect_char('=', "an equals sign")?;
+            self.skip_space();
+            let end = self.rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(self.rest.len());
+            let seconds = self.rest[..end].parse().ok().filter(|seconds| *seconds <= TTL_SECONDS_MAX);
+            let Some(seconds) = seconds else {
+                return Err(self.unexpected("a time in seconds, of at most 20 years"));
+            };
+            (options.default_ttl_s, self.rest) = (seconds, &self.rest[end..]);
+            return Ok(());
+        }
+        if self.take_word("dropped") {
+            return self.read_dropped_record(&table.table);
+        }
+        if !self.take_word("clustering") {
+            return self.skip_token();
+        }
+        self.expect_word("order", "ORDER BY")?;
+        self.expect_word("by", "ORDER BY")?;
+        self.expect_char('(', "columns in parentheses")?;
+        loop {
+            let name = self.read_name()?;
+            let order = match self.take_word("desc") {
+                true => Order::Descending,
+                false => {
+                    self.take_word("asc");
+                    Order::Ascending
+                }
+            };
+            let columns = &table.columns;
+            let found = table.clustering.iter_mut().find(|(at, _)| columns[*at].name == name);
+            found.ok_or(DefinitionFault::NoSuchColumn(name))?.1 = order;
+            if !self.take_char(',') {
+                break;
+            }
+        }
+        self.expect_char(')', "a closing parenthesis")
     }
 
     /// `DROPPED COLUMN RECORD name type USING TIMESTAMP …`, after its first word.

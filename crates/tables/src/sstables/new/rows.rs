@@ -20,6 +20,7 @@ use marquetry_scylla::sstable::batch::MutationBatch;
 use super::encoding::{Encoder, Encoding};
 use super::files::NewFiles;
 use super::options::PlainRowsOptions;
+use crate::key_values::TABLE_SCHEMA_KEY;
 use crate::sorting::Sorting;
 use crate::stamps::{Stamps, Ttl, WriteTimes};
 use crate::subject::named;
@@ -259,7 +260,25 @@ fn table_of(table: &Table, options: &PlainRowsOptions) -> Result<(TableName, Opt
         return Ok((name, None));
     }
     let defined = columns.definition(&name).map_err(|error| named(error, &table.name))?;
-    Ok((name, Some((defined.0, defined.1, TableOptions::default()))))
+    let stored = options_of(table).map_err(|error| named(error, &table.name))?;
+    Ok((name, Some((defined.0, defined.1, stored))))
+}
+
+/// The options that a table had on its server, if the rows come with the statement that makes it.
+fn options_of(table: &Table) -> Result<TableOptions> {
+    let statements = table.key_values.iter().find(|it| it.key == TABLE_SCHEMA_KEY);
+    let Some(statements) = statements.and_then(|it| it.value.as_ref()) else {
+        return Ok(TableOptions::default());
+    };
+    let text = std::str::from_utf8(statements)
+        .map_err(|_| Error::corrupt(format!("{TABLE_SCHEMA_KEY} is not UTF-8")))?;
+    let made = Definitions::parse(text).map_err(|error| {
+        Error::corrupt(format!("{TABLE_SCHEMA_KEY} is no definition of a table: {error}"))
+    })?;
+    match <[TableOptions; 1]>::try_from(made.options) {
+        Ok([of_table]) => Ok(of_table),
+        Err(_) => Err(Error::corrupt(format!("{TABLE_SCHEMA_KEY} defines no table, or several"))),
+    }
 }
 
 /// The table that a text defines: the one of this name, or the only one.

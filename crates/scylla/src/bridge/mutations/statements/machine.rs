@@ -137,6 +137,7 @@ impl Statements {
     pub fn next(&mut self, at: u32, out: &mut RowStatements) -> Result<bool> {
         out.statements.clear();
         out.values.clear();
+        out.is_range = false;
         let Some(mut fed) = self.fed.take() else { return Ok(false) };
         while out.statements.is_empty() {
             out.row = self.rows;
@@ -223,6 +224,7 @@ impl Statements {
             }
         };
         if let Some(is_after) = ends {
+            out.is_range = true;
             let (start, of) = self.open.take().ok_or_else(beginless)?;
             if of.timestamp != deletion.timestamp {
                 return Err(Error::corrupt("a range of deleted rows that ends with another deletion"));

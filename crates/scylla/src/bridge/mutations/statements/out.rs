@@ -14,6 +14,8 @@ pub struct RowStatements {
     pub statements: Vec<Statement>,
     /// What is bound, as the protocol has it.
     pub values: Vec<u8>,
+    /// They delete a range of rows, which an earlier row began: this row alone is no write.
+    pub is_range: bool,
 }
 
 /// A statement, and where its values are.
