@@ -308,7 +308,7 @@ pub(crate) fn check_schema(schema: &FFI_ArrowSchema) -> Result<()> {
 }
 
 /// How many children a format has; `None` if that differs (structs, unions).
-fn children_of(format: &str) -> Option<usize> {
+fn children_of_format(format: &str) -> Option<usize> {
     match format {
         "+l" | "+L" | "+vl" | "+vL" | "+m" => Some(1),
         "+r" => Some(2),
@@ -346,7 +346,7 @@ fn schema_at(schema: &CSchema, (path, depth): (Option<&Path<'_>>, usize)) -> Res
         children.ok_or_else(|| wrong(format!("{} children, which are not there", schema.n_children)))?;
     // SAFETY: the host promises a text that ends with NUL; that it is UTF-8 was looked at.
     let format = unsafe { CStr::from_ptr(schema.format) }.to_str().unwrap_or_default();
-    if let Some(expected) = children_of(format)
+    if let Some(expected) = children_of_format(format)
         && children.len() != expected
     {
         return Err(wrong(format!("{} children for {expected} of the format {format:?}", children.len())));

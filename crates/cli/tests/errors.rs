@@ -325,6 +325,14 @@ fn what_can_be_copied_where() {
     run(["copy", &path]).failed(2, &["name the sources first", "CSV", ".jsonl", "- with --to", "cql://HOST"]);
     run(["copy", "ftp://b/k", "cql://h/k.t", "--create", "--key", "a"])
         .failed(2, &["reading from ftp:// is not supported yet; supported are local files, s3://"]);
+    // What can be read, but not together with others, is no address that is not supported.
+    for two in [[&*path, "cql://h/k.t"], ["cql://h/k.t", &path]] {
+        let together = format!(
+            "tables are read as one only if all are files, or objects of stores: {} and {} are not",
+            two[0], two[1]
+        );
+        run(["copy", two[0], two[1], "out.jsonl"]).failed(2, &[&*together]);
+    }
     run(["show", "ftp://b/k"]).failed(2, &["ftp://b/k: only files and objects of stores can be shown"]);
     run(["copy", &path, "cql://h/k.t", "--key", "a"]).failed(2, &["--create"]);
     run(["copy", &path, "cql://127.0.0.1:1/k.t", "--create", "--key", "a"])

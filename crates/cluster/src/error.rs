@@ -228,7 +228,16 @@ impl fmt::Display for Error {
             Error::Answer { purpose, reason } => {
                 write!(f, "unexpected answer from the cluster, asked to {purpose}: {reason}")
             }
-            Error::NoKeyspace(name) => write!(f, "the cluster has no keyspace {name}: create it first"),
+            Error::NoKeyspace(name) => {
+                // Of all strategies, this one with one number is taken by Cassandra since 4.0 and by ScyllaDB, whatever their
+                // datacenters are called.
+                write!(
+                    f,
+                    "the cluster has no keyspace {name}: create it first, with 3 instead of 1 where three nodes or more are to \
+                     hold each row: CREATE KEYSPACE {name} WITH replication = \
+                     {{'class': 'NetworkTopologyStrategy', 'replication_factor': 1}};"
+                )
+            }
             Error::NoTable(table) => write!(f, "the cluster has no table {table}"),
             Error::NotThere { table, has_keyspace: true } => {
                 write!(f, "the cluster has no table or view {table}")
@@ -534,6 +543,14 @@ mod tests {
         );
         let error = marquetry_base::Error::from(Error::NoKeyspace(name("k")));
         assert_eq!((error.kind(), error.detail()), (ErrorKind::Refused, Some(Detail::NotFound)));
+        // What is to be run is said, as CQL writes the name.
+        for (keyspace, written) in [("k", "k"), ("My Keyspace", "\"My Keyspace\"")] {
+            let said = Error::NoKeyspace(name(keyspace)).to_string();
+            let statement = format!(
+                ": CREATE KEYSPACE {written} WITH replication = {{'class': 'NetworkTopologyStrategy', 'replication_factor': 1}};"
+            );
+            assert!(said.ends_with(&statement), "{said}");
+        }
         let table = TableName::parse("k.t").unwrap();
         for (has_keyspace, said) in [
             (true, "the cluster has no table or view k.t"),

@@ -388,6 +388,8 @@ mod tests {
             error.starts_with("3 rows were rejected (1 of them by earlier runs), and 2 may be"),
             "{error}"
         );
+        let mut none = Rejects::begin(&path, Some(0), &table, MaxErrors::Rows(0)).unwrap();
+        assert!(none.add(row(7), 1).unwrap_err().message().starts_with("1 row was rejected, and 0 may be"));
         let part = Rejects::begin(&path, Some(3), &table, MaxErrors::Percent(0.1)).unwrap();
         assert!(part.check(3000, true, None).is_ok() && part.check(2999, true, None).is_err());
     }

@@ -245,7 +245,8 @@ impl Filling {
                 }
                 Err(error) => {
                     self.bytes.truncate(start);
-                    let error = error.at(|place| place.row = Some(number));
+                    // The row is counted from the file's beginning, and a text has no row groups.
+                    let error = error.replaced(|place| (place.row, place.row_group) = (Some(number), None));
                     return Err(Unfit { in_batch: next, error });
                 }
             }

@@ -112,17 +112,14 @@ fn keys_are_checked() {
         message
     };
     let null = "a column of the primary key is null";
-    assert_eq!(refused("a, B", [None, Some(b"l"), None]), format!("{null} (column a, row 101, row group 0)"));
-    assert_eq!(refused("a, B", [Some(b"k"), None, None]), format!("{null} (column B, row 101, row group 0)"));
-    assert_eq!(
-        refused("a", [Some(b""), None, None]),
-        "the partition key is empty (column a, row 101, row group 0)"
-    );
+    assert_eq!(refused("a, B", [None, Some(b"l"), None]), format!("{null} (column a, row 101)"));
+    assert_eq!(refused("a, B", [Some(b"k"), None, None]), format!("{null} (column B, row 101)"));
+    assert_eq!(refused("a", [Some(b""), None, None]), "the partition key is empty (column a, row 101)");
     // A component of a composite key may be empty.
     assert_eq!(refusal("(c, a)", &[whole]), None);
     let long = [b'x'; 65_536];
     assert_eq!(refusal("a", &[[Some(&long[1..]), None, None]]), None);
-    let error = "a partition key of 65536 bytes, more than 65535 (column a, row 101, row group 0)";
+    let error = "a partition key of 65536 bytes, more than 65535 (column a, row 101)";
     assert_eq!(refused("a", [Some(&long), None, None]), error);
     assert_eq!(refusal("(a, B)", &[[Some(&long[7..]), Some(b""), None]]), None);
     let error =

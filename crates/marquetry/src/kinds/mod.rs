@@ -58,9 +58,18 @@ pub(crate) fn source(addresses: &[Address], options: &SourceOptions) -> Result<O
         ));
     }
     match addresses.iter().find(|address| !(kind.is_of)(address)) {
+        Some(other) if SOURCES.iter().any(|kind| (kind.is_of)(other)) => Err(of_two_kinds(first, other)),
         Some(other) => Err(unsupported(other)),
         None => (kind.open)(addresses, options),
     }
+}
+
+/// Each could be read alone, but not the two as one table.
+fn of_two_kinds(first: &Address, other: &Address) -> Error {
+    let what = format!(
+        "tables are read as one only if all are files, or objects of stores: {first} and {other} are not"
+    );
+    Error::misuse(what).with(Detail::Address).at(|place| place.object = Some(other.to_string()))
 }
 
 fn unsupported(address: &Address) -> Error {

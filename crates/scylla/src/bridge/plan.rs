@@ -569,10 +569,19 @@ impl<'a> Planner<'a> {
 
     #[cold]
     fn misfit(&self, table: &CqlType, values: &str) -> Error {
-        let error = Error::conversion(format!("the table has {table} there, the values are {values}"));
-        // Whoever wants their usual text can ask for it.
+        let message = format!("the table has {table} there, the values are {values}");
+        // Whoever wants their usual text can ask for it, and say what integers count.
+        let is_count = matches!(table, CqlType::Timestamp)
+            && matches!(values, "tinyint" | "smallint" | "int" | "bigint");
         let is_text = matches!(table, CqlType::Text | CqlType::Ascii) && CqlType::parse(values).is_ok();
-        self.at(if is_text { error.with(Detail::AdmittedBy(&["types"])) } else { error })
+        let error = if is_count {
+            let units =
+                "timestamp is of milliseconds, timestamp(6) of microseconds, timestamp(9) of nanoseconds";
+            Error::conversion(format!("{message}, which do not say their unit: {units}"))
+        } else {
+            Error::conversion(message)
+        };
+        self.at(if is_text || is_count { error.with(Detail::AdmittedBy(&["types"])) } else { error })
     }
 
     #[cold]

@@ -1,6 +1,6 @@
 //! Nested columns: types, literals, cells, and what CQL cannot hold.
 
-use marquetry_base::ErrorKind;
+use marquetry_base::{Detail, ErrorKind};
 use marquetry_parquet::batch::Batch;
 use marquetry_scylla::bridge::{
     ColumnSource, DuplicateKeys, Existing, Mapping, MappingOptions, NullElements,
@@ -554,6 +554,13 @@ fn all_misfits_are_said_at_once() {
     ];
     assert_eq!(error.to_string(), expected.join("; "));
     assert_eq!(error.kind(), ErrorKind::Conversion);
+    // Integers are no timestamps until somebody says what they count.
+    let integers = std::sync::Arc::clone(&metadata(&[int("c")]).schema);
+    let error =
+        Mapping::new(&integers, TableName::parse("t").unwrap(), &existing("timestamp", &[])).unwrap_err();
+    let said = "the table has timestamp there, the values are int, which do not say their unit: timestamp is of milliseconds";
+    assert!(error.message().contains(said), "{error}");
+    assert_eq!(error.detail(), Some(Detail::AdmittedBy(&["types"])));
     // Of many, the first ones.
     let many: Vec<_> = (0..300).map(|at| int(&format!("c{at}"))).collect();
     let error = Mapping::new(&metadata(&many).schema, TableName::parse("t").unwrap(), &options).unwrap_err();

@@ -34,6 +34,7 @@ use values::Slots;
 /// | decimals, floats | `float16`, `float`, `double` | the nearest number; one that is too large is an error |
 /// | floats | integers | if they have no fraction and are in range |
 /// | floats | decimals | the digits that are printed, if the type has room for them |
+/// | signed integers | timestamps in UTC | as a count of the type's own unit since 1970: of milliseconds, as `timestamp` |
 /// | timestamps, INT96 | timestamps, INT96 | in another unit, if no digit is lost; local times are taken as UTC |
 /// | `date` | timestamps | midnight |
 /// | timestamps | `date` | if they are a midnight |

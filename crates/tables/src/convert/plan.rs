@@ -252,6 +252,10 @@ fn how(from: Meaning, physical: PhysicalType, to: Scalar) -> Option<How> {
             S::Integer(_) | S::Unsigned(_) | S::Float16 | S::Float | S::Double | S::Decimal { .. },
         ) => How::Number,
         (M::Date, S::Date) => How::Relabel,
+        // The unit is that of the type which somebody asked for; nothing guesses it. Instants are counted from 1970, local times are not.
+        (M::Integer { is_signed: true, .. }, S::Timestamp { is_instant: true, .. }) => {
+            How::Units { times: 1, per: 1 }
+        }
         (M::Date, S::Timestamp { unit, .. }) => How::Units { times: 86_400 * seconds(unit), per: 1 },
         (M::Timestamp { unit, .. }, S::Date) => How::Units { times: 1, per: 86_400 * seconds(unit) },
         (M::Timestamp { unit, .. }, S::Timestamp { unit: wanted, .. })

@@ -176,6 +176,12 @@ fn times() {
         ("localtimestamp(6)", "2024-02-29 01:02:03", "int96", Some("2024-02-29T01:02:03.000000000")),
         ("text", "2024-02-29T01:02:03+01:00", "timestamp", Some("2024-02-29T00:02:03.000Z")),
         ("text", "29.2.2024", "date", None),
+        // An integer counts the unit that is said, whatever it counts.
+        ("bigint", "1709168523004", "timestamp", Some("2024-02-29T01:02:03.004Z")),
+        ("bigint", "1709168523004000", "timestamp(6)", Some("2024-02-29T01:02:03.004000Z")),
+        ("bigint", "-1", "timestamp(9)", Some("1969-12-31T23:59:59.999999999Z")),
+        ("int", "-1000", "timestamp", Some("1969-12-31T23:59:59.000Z")),
+        ("smallint", "7", "timestamp", Some("1970-01-01T00:00:00.007Z")),
     ] {
         becomes(from, text, to, expected);
     }
