@@ -9,6 +9,7 @@ use marquetry_base::{Detail, Error, ErrorKind, Result};
 use marquetry_parquet::batch::{Batch, ByteArrays, ColumnBatch, Layout, Values};
 use marquetry_parquet::format::KeyValue;
 use marquetry_parquet::schema::{Column, LogicalType, PhysicalType, Plan, Schema, Union};
+use marquetry_scylla::bridge::mutations::MutationMapping;
 use marquetry_tables::parquet::{NewParquetFile, ParquetOptions};
 use marquetry_tables::{Described, Destination, Table};
 
@@ -134,8 +135,8 @@ impl Rejects {
         let leaves = table.schema.leaves().len();
         let (schema, name) = with_error(&table.schema)?;
         let mut rejected = Table::new("rejected rows", schema);
-        // What is a write of a mapping stays one, beside the reason.
-        if Described::is_there(table) {
+        // What is a write stays one, beside the reason.
+        if Described::of(table)?.is_some_and(|it| it.mapping == MutationMapping::Full) {
             rejected.key_values.clone_from(&table.key_values);
             let value = Some(name.into_bytes().into());
             rejected.key_values.push(KeyValue { key: REASON_KEY.to_owned(), value });
