@@ -78,7 +78,7 @@ fn numbers_fit_or_are_told(server: &Server) {
     let (loaded, ended) = made.load(&mut table(server, "narrow"));
     let error = ended.unwrap_err();
     assert_eq!((loaded.rows, error.kind()), (1, ErrorKind::Conversion));
-    let told = "128 does not fit the table's type there, tinyint (column a, row 1, row group 0, made 0)";
+    let told = "128 does not fit the table's type there, tinyint (column a, row 1, made 0)";
     assert_eq!(error.to_string(), told);
     let (_, ended) = Made::new(&columns, [row(1 << 31, 0)]).load(&mut table(server, "narrow"));
     assert!(ended.unwrap_err().to_string().contains("(column k, row 0"));

@@ -172,7 +172,7 @@ fn rows_that_no_server_takes(server: &Server) {
         ended.unwrap_err().to_string()
     };
     let null = "a column of the primary key is null";
-    let place = |column: &str| format!("(column {column}, row 3000, row group 0, made 0)");
+    let place = |column: &str| format!("(column {column}, row 3000, made 0)");
     assert_eq!(stopped(vec![Cell::Null, text("k")]), format!("{null} {}", place("c")));
     assert_eq!(stopped(vec![int(1), Cell::Null]), format!("{null} {}", place("k")));
     assert_eq!(stopped(vec![int(1), text("")]), format!("the partition key is empty {}", place("k")));

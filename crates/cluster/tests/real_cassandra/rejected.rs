@@ -113,10 +113,7 @@ fn bad_rows_go_to_a_file(server: &Server) {
     let mut found = rejected(&path);
     found.sort();
     let [null, empty, int, large, long] = &found[..] else { panic!("{found:?}") };
-    assert_eq!(
-        null,
-        &(None, "a column of the primary key is null (column k, row 3001, row group 0, made 0)".to_owned())
-    );
+    assert_eq!(null, &(None, "a column of the primary key is null (column k, row 3001, made 0)".to_owned()));
     let key = |text: &str| Some(text.as_bytes().to_vec());
     assert_eq!(
         (&empty.0, &int.0, &large.0, &long.0),

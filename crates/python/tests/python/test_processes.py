@@ -13,12 +13,14 @@ import marquetry as mq
 import pyarrow
 import pyarrow.parquet
 
-# Rows that never end, slowly: what is to be interrupted.
+# Rows that never end, slowly: what is to be interrupted, also where Ctrl-C is ignored by whoever started the tests.
 ENDLESS = """
+import signal
 import time
 import marquetry as mq
 import pyarrow
 
+signal.signal(signal.SIGINT, signal.default_int_handler)
 schema = pyarrow.schema([("a", pyarrow.int64())])
 
 def batches():
