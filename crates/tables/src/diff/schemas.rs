@@ -324,3 +324,33 @@ fn spelling(shape: Shape<'_>, kind: &ShapeKind<'_>) -> Option<String> {
     names.reverse();
     Some(if names.is_empty() { "a repeated field".to_string() } else { names.join(".") })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use marquetry_parquet::schema::{FieldDef, FieldType, PhysicalType};
+
+    use super::*;
+
+    /// A load makes FLOAT of DOUBLE only where the table has that: into DOUBLE a FLOAT goes as it is.
+    #[test]
+    fn floats_are_narrowed_where_they_are_loaded_into() {
+        let table = |physical: PhysicalType, is_live: bool| {
+            let field = FieldDef::new("v", FieldType::Leaf(physical, None));
+            let mut made = Table::new("t", Arc::new(Schema::of_fields(&[field]).unwrap()));
+            made.identity = is_live.then(|| "7".to_owned());
+            made
+        };
+        let narrows = |a: (PhysicalType, bool), b: (PhysicalType, bool)| {
+            let options = DiffOptions { as_loaded: true, ..DiffOptions::default() };
+            let (a, b) = (table(a.0, a.1), table(b.0, b.1));
+            pair([&a, &b], &options).unwrap().columns[0].pairs[0].narrows
+        };
+        let (float, double) = (PhysicalType::Float, PhysicalType::Double);
+        assert!(narrows((double, false), (float, true)) && narrows((double, false), (float, false)));
+        assert!(narrows((float, true), (double, false)) && narrows((float, true), (double, true)));
+        assert!(!narrows((float, false), (double, true)) && !narrows((float, false), (double, false)));
+        assert!(!narrows((double, true), (float, false)));
+    }
+}

@@ -163,3 +163,17 @@ fn refused() {
     let deep = format!("CREATE TABLE t (a {} PRIMARY KEY)", "list<".repeat(100_000));
     assert!(Definitions::parse(&deep).is_err());
 }
+
+/// What the last option is, a comment after it is not; and servers take no time to live of more than 20 years.
+#[test]
+fn options_end_with_the_last_of_them() {
+    let of = |end: &str| Definitions::parse(&format!("CREATE TABLE ks.t (k int PRIMARY KEY) WITH {end}"));
+    for end in ["", ";", " -- old", " /* old */;", "\n// old\n;"] {
+        let made = of(&format!("comment = 'a -- b' AND default_time_to_live = 630720000{end}")).unwrap();
+        let [options] = &*made.options else { panic!("{made:?}") };
+        assert_eq!(options.text, "WITH comment = 'a -- b' AND default_time_to_live = 630720000", "{end:?}");
+        assert_eq!(options.default_ttl_s, 630_720_000);
+    }
+    let error = of("default_time_to_live = 630720001").unwrap_err();
+    assert!(error.to_string().contains("at most 20 years"), "{error}");
+}
