@@ -122,5 +122,5 @@ bench-sstable: ## reading SSTables, against cqlite and sstabledump; writing them
 bench-pq: ## one partition, and all, from an SSTable and from a Parquet file of it
 	dev/bench/run.sh --only-pq
 
-bench-cluster: ## loads into and unloads from a Cassandra on this machine, against cqlsh COPY and DSBulk
+bench-cluster: ## loads into and unloads from a Cassandra on this machine, against cqlsh COPY, DSBulk and Spark's connector
 	dev/bench/run.sh --only-cluster

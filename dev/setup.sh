@@ -13,7 +13,7 @@
 #   spark      Apache Spark as dev/spark.txt has it, in target/spark-venv (760 MB), and Java
 #   cassandra  Java and Maven, and Cassandra's jars
 #   cluster-peers
-#              cqlsh, as dev/cluster-peers.txt has it, and DSBulk, in target/cluster-peers (60 MB), which only the
+#              cqlsh, as dev/cluster-peers.txt has it, DSBulk, and Spark with the Spark Cassandra Connector, in target/cluster-peers (400 MB), which only the
 #              benchmark of live clusters compares with
 #   chromium   Chromium and ChromeDriver, which the picture of a file is tested in
 #   s3         moto, a server of S3, as dev/moto.txt has it, in target/moto-venv (140 MB)
@@ -37,8 +37,10 @@ spark=target/spark-venv
 moto=target/moto-venv
 python=target/python-venv
 cluster_peers=target/cluster-peers
-# Apache-2.0; Maven verifies the checksums.
+# Apache-2.0, all three; Maven verifies the checksums.
 dsbulk_version=1.10.0
+connector_version=3.5.1
+connector_spark_version=3.5.6
 # MIT.
 azurite_package=azurite@3.37.0
 azurite=target/azurite
@@ -219,33 +221,43 @@ make_cassandra() {
 need_cluster_peers() {
   need_cassandra
   need_venv "$cluster_peers/cqlsh-venv" dev/cluster-peers.txt
-  if ! have mvn && ! dsbulk_is_there; then missing maven; fi
+  if ! have mvn && ! { jars_are_there dsbulk "$dsbulk_version" && jars_are_there spark "$connector_version"; }; then missing maven; fi
 }
 
 make_cluster_peers() {
   make_cassandra
   make_venv "$cluster_peers/cqlsh-venv" dev/cluster-peers.txt 30
-  if dsbulk_is_there; then return; fi
-  say "fetching DSBulk $dsbulk_version (28 MB)"
-  local pom=$cluster_peers/dsbulk-pom.xml part
+  local part dsbulk=()
+  for part in runner workflow-load workflow-unload connectors-csv codecs-text executor-reactor batcher-reactor; do
+    dsbulk+=("com.datastax.oss:dsbulk-$part:$dsbulk_version")
+  done
+  # It refuses to run without logback, and none of its own artifacts has it.
+  make_jars dsbulk "$dsbulk_version" 28 "${dsbulk[@]}" ch.qos.logback:logback-classic:1.2.11
+  make_jars spark "$connector_version" 300 "com.datastax.spark:spark-cassandra-connector_2.12:$connector_version" "org.apache.spark:spark-sql_2.12:$connector_spark_version"
+}
+
+# make_jars NAME VERSION MB GROUP:ARTIFACT:VERSION…: these and what they need, in a folder of the cluster's peers.
+make_jars() {
+  local name=$1 version=$2 size=$3 pom=$cluster_peers/$1-pom.xml group artifact of
+  shift 3
+  if jars_are_there "$name" "$version"; then return; fi
+  say "fetching $name $version ($size MB)"
   mkdir -p "$cluster_peers"
-  rm -rf "$cluster_peers/dsbulk"
+  rm -rf "${cluster_peers:?}/$name"
   {
     echo '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>'
-    echo '<groupId>marquetry</groupId><artifactId>dsbulk</artifactId><version>1</version><packaging>pom</packaging><dependencies>'
-    for part in runner workflow-load workflow-unload connectors-csv codecs-text executor-reactor batcher-reactor; do
-      echo "<dependency><groupId>com.datastax.oss</groupId><artifactId>dsbulk-$part</artifactId><version>$dsbulk_version</version></dependency>"
-    done
-    # It refuses to run without it, and none of its own artifacts has it.
-    echo "<dependency><groupId>ch.qos.logback</groupId><artifactId>logback-classic</artifactId><version>1.2.11</version></dependency>"
+    echo "<groupId>marquetry</groupId><artifactId>$name</artifactId><version>1</version><packaging>pom</packaging><dependencies>"
+    while IFS=: read -r group artifact of; do
+      echo "<dependency><groupId>$group</groupId><artifactId>$artifact</artifactId><version>$of</version></dependency>"
+    done < <(printf '%s\n' "$@")
     echo '</dependencies></project>'
   } >"$pom"
   mvn --batch-mode --quiet -Dstyle.color=never --strict-checksums -f "$pom" dependency:copy-dependencies \
-    -DincludeScope=runtime -DoutputDirectory="$PWD/$cluster_peers/dsbulk" </dev/null >&2 || fail "Maven could not fetch DSBulk $dsbulk_version"
-  echo "$dsbulk_version" >"$cluster_peers/dsbulk.installed" # last: what was interrupted is begun anew
+    -DincludeScope=runtime -DoutputDirectory="$PWD/$cluster_peers/$name" </dev/null >&2 || fail "Maven could not fetch $name $version"
+  echo "$version" >"$cluster_peers/$name.installed" # last: what was interrupted is begun anew
 }
 
-dsbulk_is_there() { [ "$(cat "$cluster_peers/dsbulk.installed" 2>/dev/null)" = "$dsbulk_version" ]; }
+jars_are_there() { [ "$(cat "$cluster_peers/$1.installed" 2>/dev/null)" = "$2" ]; }
 
 # --- chromium
 

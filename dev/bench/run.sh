@@ -265,7 +265,7 @@ if [ "$cluster" = yes ]; then
     mkdir -p "$files"
     cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench --bin bench-cluster
     "$target/release/bench-cluster" --files "$files" --out "$out" --marquetry "$marquetry" --cassandra "$root/dev/cassandra.sh" \
-        --peers "$root/target/cluster-peers" --rows "$cluster_rows" --wide-rows "$cluster_wide_rows" "$@"
+        --peers "$root/target/cluster-peers" --spark "$bench/SparkCopy.java" --rows "$cluster_rows" --wide-rows "$cluster_wide_rows" "$@"
     say "results: $out/cluster.md, cluster.json"
 fi
 

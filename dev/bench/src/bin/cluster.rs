@@ -14,11 +14,11 @@ use serde_json::{Value, json};
 
 const USAGE: &str =
     "usage: bench-cluster --files DIR --out DIR --marquetry PROGRAM --cassandra CASSANDRA.SH --peers DIR
-                     [--rows 1000000] [--wide-rows 200000] [--rounds 3] [--only WORDS] [--without NAME]…
+                     --spark SPARKCOPY.JAVA [--rows 1000000] [--wide-rows 200000] [--rounds 3] [--only WORDS] [--without NAME]…
 
---peers is what `dev/setup.sh cluster-peers` makes: cqlsh and DSBulk.
+--peers is what `dev/setup.sh cluster-peers` makes: cqlsh, DSBulk, and Spark with its connector for Cassandra, which --spark is the program for.
 --only keeps the cases whose name (`load five`) has all of the words.
---without leaves a contestant out: ours, ours-parquet, cqlsh, dsbulk.";
+--without leaves a contestant out: ours, ours-parquet, cqlsh, dsbulk, spark, spark-parquet.";
 
 /// Times the best peer: rows by second of the client's CPU, and by second.
 const CPU_BAR: f64 = 2.0;
@@ -36,8 +36,29 @@ const LOGBACK_XML: &str = "<configuration><appender name=\"CONSOLE\" class=\"ch.
 </encoder></appender><root level=\"WARN\"><appender-ref ref=\"CONSOLE\"/></root></configuration>\n";
 
 /// What the peers are called.
-const NAMES: [(&str, &str); 4] =
-    [("ours", "ours"), ("ours-parquet", "ours, Parquet"), ("cqlsh", "cqlsh COPY"), ("dsbulk", "DSBulk")];
+const NAMES: [(&str, &str); 6] = [
+    ("ours", "ours"),
+    ("ours-parquet", "ours, Parquet"),
+    ("cqlsh", "cqlsh COPY"),
+    ("dsbulk", "DSBulk"),
+    ("spark", "Spark Cassandra Connector"),
+    ("spark-parquet", "Spark Cassandra Connector, Parquet"),
+];
+
+/// What Spark needs to run on Java 17, as its own launcher gives it.
+const SPARK_OPENS: [&str; 11] = [
+    "java.lang",
+    "java.lang.invoke",
+    "java.lang.reflect",
+    "java.io",
+    "java.net",
+    "java.nio",
+    "java.util",
+    "java.util.concurrent",
+    "java.util.concurrent.atomic",
+    "sun.nio.ch",
+    "sun.security.action",
+];
 
 fn main() -> ExitCode {
     match Options::parse().and_then(|options| run(&options)) {
@@ -56,6 +77,7 @@ struct Options {
     marquetry: PathBuf,
     cassandra: PathBuf,
     peers: PathBuf,
+    spark: PathBuf,
     rows: u64,
     wide_rows: u64,
     rounds: usize,
@@ -76,6 +98,7 @@ impl Options {
                 "--marquetry" => options.marquetry = value.into(),
                 "--cassandra" => options.cassandra = value.into(),
                 "--peers" => options.peers = value.into(),
+                "--spark" => options.spark = value.into(),
                 "--rows" => options.rows = number()?.max(1),
                 "--wide-rows" => options.wide_rows = number()?.max(1),
                 "--rounds" => options.rounds = usize::try_from(number()?.max(1)).unwrap_or(1),
@@ -84,11 +107,28 @@ impl Options {
                 _ => return Err(format!("{name} {value}?\n{USAGE}")),
             }
         }
-        let paths = [&options.files, &options.out, &options.marquetry, &options.cassandra, &options.peers];
+        let paths = [
+            &options.files,
+            &options.out,
+            &options.marquetry,
+            &options.cassandra,
+            &options.peers,
+            &options.spark,
+        ];
         if paths.iter().any(|path| path.as_os_str().is_empty()) {
             return Err(USAGE.to_owned());
         }
         Ok(options)
+    }
+
+    /// Where the program for Spark is compiled.
+    fn spark_classes(&self) -> PathBuf {
+        self.files.join("cluster-spark")
+    }
+
+    /// Spark's jars, as a class path has them.
+    fn spark_jars(&self) -> PathBuf {
+        self.peers.join("spark/*")
     }
 
     fn rows(&self, table: &str) -> u64 {
@@ -161,6 +201,29 @@ impl Case<'_> {
                 command.args([host, port, "-e", &statement]);
                 command
             }
+            "spark" | "spark-parquet" => {
+                let is_csv = contestant == "spark";
+                let file = match (self.is_load, is_csv) {
+                    (true, true) => self.csv.clone(),
+                    (true, false) => self.parquet.clone(),
+                    (false, _) => folder.join("out"),
+                };
+                let types = self
+                    .columns
+                    .iter()
+                    .map(|(name, kind)| format!("{name} {}", if *kind == "text" { "string" } else { *kind }));
+                let mut command = Command::new("java");
+                for package in SPARK_OPENS {
+                    command.arg(format!("--add-opens=java.base/{package}=ALL-UNNAMED"));
+                }
+                let jars = self.options.spark_jars().display().to_string();
+                command.args(["-Xmx2g", "-cp"]);
+                command.arg(format!("{}:{jars}", self.options.spark_classes().display()));
+                command.args(["SparkCopy", if self.is_load { "load" } else { "unload" }]);
+                command.args([host, port, KEYSPACE, table, if is_csv { "csv" } else { "parquet" }]);
+                command.arg(file).arg(types.collect::<Vec<_>>().join(", "));
+                command
+            }
             _ => {
                 let mut command = Command::new("java");
                 let log = self.options.files.join(LOGBACK).display().to_string();
@@ -213,6 +276,9 @@ impl Case<'_> {
         if contestant == "ours-parquet" {
             let file = self.parquet.file_name().unwrap_or_default();
             return self.count(&folder.join(file).display().to_string());
+        }
+        if contestant == "spark-parquet" {
+            return self.count(&folder.join("out").display().to_string());
         }
         let mut found = 0;
         for directory in [folder.to_path_buf(), folder.join("out")] {
@@ -309,6 +375,11 @@ fn run(options: &Options) -> Result<(), String> {
         .map_err(|error| format!("{}: {error}", options.files.display()))?;
     write(&options.files.join(LOGBACK), LOGBACK_XML)?;
     let (contestants, missing) = contestants(options);
+    if contestants.iter().any(|name| name.starts_with("spark")) {
+        let mut compile = Command::new("javac");
+        compile.arg("-cp").arg(options.spark_jars()).arg("-d").arg(options.spark_classes());
+        program::output(compile.arg(&options.spark))?;
+    }
     let server = Server::start(&options.cassandra, &options.files.join("cluster-cassandra"))?;
     let mut rows = Vec::new();
     for (table, more) in TABLES {
@@ -368,6 +439,7 @@ fn contestants(options: &Options) -> (Vec<&'static str>, Vec<String>) {
         let is_there = match key {
             "cqlsh" => options.peers.join("cqlsh-venv/bin/cqlsh").is_file(),
             "dsbulk" => options.peers.join("dsbulk").is_dir(),
+            "spark" | "spark-parquet" => options.peers.join("spark").is_dir(),
             _ => true,
         };
         if is_there && !options.without.iter().any(|without| without == key) {
@@ -376,7 +448,6 @@ fn contestants(options: &Options) -> (Vec<&'static str>, Vec<String>) {
             missing.push(name.to_owned());
         }
     }
-    missing.push("the Spark Cassandra Connector".to_owned());
     (found, missing)
 }
 
