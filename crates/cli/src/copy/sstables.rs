@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use marquetry::tables::sstables::NewSstablesOptions;
+use marquetry::tables::sstables::{ManifestOptions, NewSstablesOptions};
 use marquetry::{OptionGroup, base::Limits};
 
 use crate::failure::{Failure, Outcome, plain};
@@ -34,11 +34,25 @@ pub(super) struct SstableOutputArgs {
     )]
     split_at: Vec<i64>,
 
+    /// Number of the table's tablets, a power of two: each new SSTable is inside one of them
+    #[arg(long, value_name = "N", help_heading = "SSTables")]
+    tablets: Option<u32>,
+
+    /// Manifest for ScyllaDB's restore from object storage: the snapshot's name, the datacenter and the rack
+    ///
+    /// manifest.json is then beside new SSTables. No ScyllaDB has tried one: its fields are as ScyllaDB's documents have them.
+    #[arg(long, value_name = "SNAPSHOT,DATACENTER,RACK", value_parser = parse_manifest, help_heading = "SSTables")]
+    manifest: Option<ManifestOptions>,
+
     /// File with the CREATE TABLE that rows of new SSTables must fit, and the CREATE TYPE of its types
     ///
     /// Without it the table is as --key, --types and the files say, and schema.cql in the directory has its definition.
     #[arg(long, value_name = "FILE", help_heading = "SSTables")]
     schema_cql: Option<PathBuf>,
+}
+
+fn parse_manifest(text: &str) -> Result<ManifestOptions, String> {
+    text.parse().map_err(|error: marquetry::Error| error.message().to_owned())
 }
 
 /// The versions that are written.
@@ -62,6 +76,8 @@ impl SstableOutputArgs {
             (self.format.is_some(), "--format"),
             (self.max_bytes.is_some(), "--max-bytes"),
             (!self.split_at.is_empty(), "--split-at"),
+            (self.tablets.is_some(), "--tablets"),
+            (self.manifest.is_some(), "--manifest"),
             (self.schema_cql.is_some(), "--schema-cql"),
         ]
         .into_iter()
@@ -84,6 +100,8 @@ impl SstableOutputArgs {
         };
         options.bytes_max = self.max_bytes.map(NonZeroU64::get).or(options.bytes_max);
         options.split_at.clone_from(&self.split_at);
+        options.tablets = self.tablets;
+        options.manifest.clone_from(&self.manifest);
         options.limits = limits;
         if let Some(path) = &self.schema_cql {
             let read = fs::read_to_string(path);

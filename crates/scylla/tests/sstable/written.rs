@@ -28,6 +28,72 @@ fn is_left_out(version: &str, error: &marquetry_base::Error) -> bool {
     }
 }
 
+/// Values of the primary key that no server stores are errors with their row and their column, on the way back.
+#[test]
+fn keys_that_are_too_long_are_said_with_their_place() {
+    let table = |key: &str| {
+        let statistics = craft::statistics(key, &["UTF8Type"], &[], &[("v", "Int32Type")]);
+        Arc::new(TableColumns::new(&[&statistics.header], None).unwrap())
+    };
+    // Two rows of two partitions; of the second, a part of the key and the clustering value have so many bytes.
+    let back = |columns: &Arc<TableColumns>, key_bytes: [usize; 2], clustering_bytes: usize| {
+        let is_composite = columns.partition_key.len() > 1;
+        let mut batch = MutationBatch::default();
+        let mut values = marquetry_scylla::sstable::batch::Strings::default();
+        for (row, (keys, clustering)) in [([1, 1], 1), (key_bytes, clustering_bytes)].into_iter().enumerate()
+        {
+            for bytes in keys.into_iter().take(columns.partition_key.len()) {
+                if is_composite {
+                    batch.partitions.keys.bytes.extend(u16::try_from(bytes).unwrap().to_be_bytes());
+                }
+                batch.partitions.keys.bytes.extend(std::iter::repeat_n(b'k', bytes));
+                if is_composite {
+                    batch.partitions.keys.bytes.push(0);
+                }
+            }
+            batch.partitions.keys.ends.push(u32::try_from(batch.partitions.keys.bytes.len()).unwrap());
+            batch.partitions.offsets.push(0);
+            batch.partitions.ends.push(u32::try_from(row + 1).unwrap());
+            batch.entries.kinds.push(EntryKind::Row);
+            batch.entries.timestamps.push(5);
+            values.bytes.extend(std::iter::repeat_n(b'c', clustering));
+            values.ends.push(u32::try_from(values.bytes.len()).unwrap());
+        }
+        batch.entries.clustering.push(marquetry_scylla::sstable::batch::ClusteringColumn {
+            values: Values::Strings(values),
+            ..Default::default()
+        });
+        batch.columns.push(marquetry_scylla::sstable::batch::Cells {
+            values: Values::Four(Vec::new()),
+            ..Default::default()
+        });
+        let options = MapperOptions::default();
+        let mut mapper = Mapper::new(MutationMapping::Full, Arc::clone(columns), &options).unwrap();
+        let made = mapped(&mut mapper, vec![batch], u64::MAX / 2);
+        let mut unmapper = Unmapper::new(Arc::clone(columns), mapper.schema(), Limits::DEFAULT).unwrap();
+        for mut batch in made {
+            let _ = unmapper.step(&mut marquetry_base::Budget::unlimited())?;
+            batch.first_row = 40;
+            unmapper.feed(batch)?;
+        }
+        unmapper.step(&mut marquetry_base::Budget::unlimited()).map(|_| ())
+    };
+    let (single, several) = (table("UTF8Type"), table("CompositeType(UTF8Type,UTF8Type)"));
+    back(&single, [65_535, 0], 65_535).unwrap();
+    back(&several, [65_000, 529], 1).unwrap();
+    for (table, keys, clustering, column) in [
+        (&single, [65_536, 0], 1, Some("pk0")),
+        (&single, [1, 0], 65_536, Some("ck0")),
+        // Together.
+        (&several, [65_000, 530], 1, None),
+    ] {
+        let error = back(table, keys, clustering).unwrap_err();
+        assert_eq!((error.kind(), error.place().row), (ErrorKind::Conversion, Some(41)), "{error}");
+        assert_eq!(error.place().column.as_deref(), column, "{error}");
+        assert!(error.message().contains("servers store 65535"), "{error}");
+    }
+}
+
 /// All SSTables, from their batches and from the `full` mapping of these, in every version by some compressor.
 #[test]
 fn all_sstables_are_the_same_after_they_were_written() {

@@ -30,7 +30,7 @@ pub use largest::{LargePartition, largest_partitions};
 pub use marquetry_scylla::bridge::mutations::MutationMapping;
 pub use marquetry_scylla::sstable::compression_info::Compressor;
 pub use marquetry_scylla::sstable::write::WriteCompression;
-pub use new::{NewSstables, NewSstablesOptions, PlainRowsOptions};
+pub use new::{ManifestOptions, NewSstables, NewSstablesOptions, PlainRowsOptions};
 pub use options::{Definition, SstablesOptions, time_at};
 pub use source::Sstables;
 pub use watch::{Keep, TablePattern, WatchEvent, WatchOptions, WatchSummary, WatchedFile, watch};

@@ -111,6 +111,78 @@ fn writes_in_another_order_are_said_with_their_row() {
     assert!(!folder.path().join("second").exists());
 }
 
+/// Rows of a partition that were sorted in another way are said with their row, and the file that it is in.
+#[test]
+fn rows_of_a_partition_in_another_order_are_said_with_their_row() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let options = NewSstablesOptions::default;
+    // A file of writes with these clustering values, which are in this order in it.
+    let made = |name: &str, rows: std::ops::Range<usize>, descending: bool| {
+        let lines: Vec<String> = rows.map(|row| format!("1,{row},v\n")).collect();
+        let rows = source(folder.path(), "rows.csv", &format!("k,c,v\n{}", lines.concat()));
+        write(&rows, &at("first"), keyed("me", "k, c"), &CopyOptions::default()).unwrap();
+        let mut how = CopyOptions::default();
+        if descending {
+            how.sort = vec![SortingColumn { column: 1, descending, nulls_first: false }];
+        }
+        let mut file = NewParquetFile::new(at(name), ParquetOptions::default()).unwrap();
+        copy(&full(&at("first")), &mut file, &how, &mut |_| {}).unwrap();
+        std::fs::remove_dir_all(at("first")).unwrap();
+    };
+    made("a.parquet", 0..20_000, false);
+    made("b.parquet", 20_000..40_000, true);
+    made("c.parquet", 40_000..40_010, false);
+    let fails = |names: &[&str]| {
+        let paths: Vec<_> = names.iter().map(|name| at(name)).collect();
+        let rows: Arc<dyn Source> = Arc::new(Files::open(&paths, &FilesOptions::default()).unwrap());
+        let error = write(&rows, &at("t"), options(), &CopyOptions::default()).unwrap_err();
+        assert!(error.message().contains("order of their clustering columns"), "{error}");
+        assert!(error.kind() == ErrorKind::Conversion && !at("t").exists());
+        (error.place().row, error.place().object.clone().unwrap_or_default())
+    };
+    for (names, row, file) in [
+        // Its second row is before its first.
+        (&["b.parquet"][..], 1, "b.parquet"),
+        (&["a.parquet", "b.parquet", "c.parquet"], 1, "b.parquet"),
+        // The first of another file is before the last of the one before it.
+        (&["c.parquet", "a.parquet"], 0, "a.parquet"),
+        (&["c.parquet", "c.parquet"], 0, "c.parquet"),
+    ] {
+        let (found, object) = fails(names);
+        assert!(found == Some(row) && object.ends_with(file), "{names:?}: {found:?} {object}");
+    }
+    let paths = ["a.parquet", "c.parquet"].map(at);
+    let rows: Arc<dyn Source> = Arc::new(Files::open(&paths, &FilesOptions::default()).unwrap());
+    write(&rows, &at("t"), options(), &CopyOptions::default()).unwrap();
+}
+
+/// What a definition alters counts: the time to live, and the names of what the table is ordered by.
+#[test]
+fn what_is_altered_counts() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = source(folder.path(), "a.csv", "k,c,v\n1,2,a\n");
+    let mut made = options("me");
+    made.rows.schema_cql = Some(
+        "CREATE TABLE ks.t (k int, old int, gone int, PRIMARY KEY (k, old)) WITH CLUSTERING ORDER BY (old DESC) AND comment = 'x';
+         ALTER TABLE ks.t RENAME old TO c; ALTER TABLE ks.t DROP gone; ALTER TABLE ks.t ADD v text;
+         ALTER TABLE ks.t WITH default_time_to_live = 864000 AND comment = 'y';"
+            .to_owned(),
+    );
+    let to = folder.path().join("t");
+    write(&rows, &to, made, &CopyOptions::default()).unwrap();
+    let schema = std::fs::read_to_string(to.join("schema.cql")).unwrap();
+    assert!(schema.contains("CLUSTERING ORDER BY (c DESC)") && !schema.contains("old"), "{schema}");
+    assert!(schema.contains("comment = 'y'") && schema.contains("default_time_to_live = 864000"), "{schema}");
+    // It is a definition of these SSTables, so they are read by it.
+    let read = full(&to);
+    let names: Vec<String> = (0..3).map(|leaf| read.table().schema.leaf_path(leaf)).collect();
+    assert_eq!(names, ["k", "c", "v"]);
+    let ttl = (0..read.table().schema.leaves().len())
+        .find(|leaf| read.table().schema.leaf_path(*leaf) == "mutation.expires_at");
+    assert!(ttl.is_some(), "the rows expire");
+}
+
 /// Writes are of the table that they are of.
 #[test]
 fn writes_have_a_table() {

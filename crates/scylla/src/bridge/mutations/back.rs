@@ -1,6 +1,7 @@
 //! A batch of Parquet on its way back to a batch of writes.
 
 use alloc::collections::BTreeMap;
+use alloc::format;
 use alloc::vec::Vec;
 
 use marquetry_base::cast::{u64_of, usize_of_u32};
@@ -26,6 +27,8 @@ const LOOK_PRICE: Price = Price::per_kilovalue(12 << 10);
 const VALUE_PRICE: Price = Price { kib: 600, kilovalue: 60 << 10 };
 /// What the columns of `mutation` in a row cost, and the row itself, in values of a key.
 const MUTATION_VALUES: usize = 3;
+/// The most bytes of a partition key, and of a clustering value: their lengths have 16 bits.
+const KEY_BYTES_MAX: usize = 0xffff;
 /// Rows between two looks at the budget.
 const SLICE_ROWS: usize = 256;
 /// Nulls of a column of single values that cost as much as a look at a row: bits of a word.
@@ -53,6 +56,8 @@ pub(super) struct Back {
     columns: Vec<ColumnBatch>,
     rows: usize,
     row: usize,
+    /// The row of each entry, if that is asked for.
+    entry_rows: Option<Vec<u32>>,
     /// What was read of rows.
     of_rows: RowTimes,
     /// The readers of the columns of this stage, and for each of those where it is in the list.
@@ -75,7 +80,8 @@ enum Stage {
 }
 
 impl Back {
-    pub(super) fn new(plan: &Plan, columns: &TableColumns, batch: &Batch) -> Back {
+    /// Keeps the row of each entry, if they are counted.
+    pub(super) fn new(plan: &Plan, columns: &TableColumns, batch: &Batch, is_counted: bool) -> Back {
         let leaves = plan.mutation.clone().unwrap_or_default();
         let mut made = MutationBatch::default();
         let kinds = columns.clustering.iter().map(|column| &column.kind);
@@ -97,6 +103,7 @@ impl Back {
             columns: batch.columns.clone(),
             rows: batch.rows,
             row: 0,
+            entry_rows: is_counted.then(Vec::new),
             of_rows: RowTimes::default(),
             readers: Vec::new(),
             listed_at: Vec::new(),
@@ -108,8 +115,9 @@ impl Back {
         }
     }
 
-    pub(super) fn into_batch(self) -> MutationBatch {
-        self.batch
+    /// The batch, and the row of each of its entries if that was asked for.
+    pub(super) fn into_batch(self) -> (MutationBatch, Option<Vec<u32>>) {
+        (self.batch, self.entry_rows)
     }
 
     /// Goes on; false if the budget is spent before all is done. A row may say something about the `held` batch before this one.
@@ -304,6 +312,9 @@ impl Back {
             _ => EntryKind::Row,
         };
         entries.kinds.push(kind);
+        if let Some(rows) = &mut self.entry_rows {
+            rows.push(row);
+        }
         self.of_rows.has_statics |= kind == EntryKind::Static;
         if kind.is_row()
             && let Some(of_row) = self.of_rows.entries.last_mut()
@@ -367,15 +378,20 @@ impl Back {
             if !is_there {
                 return Err(Error::corrupt("a row without a partition key"));
             }
+            let Ok(length) = u16::try_from(self.scratch.len()) else {
+                return Err(too_long(plan, number, self.scratch.len()));
+            };
             if plan.keys.len() > 1 {
-                let length = u16::try_from(self.scratch.len());
-                let length = length.map_err(|_| Error::conversion("a partition key of more than 64 KiB"))?;
                 self.key.extend(length.to_be_bytes());
             }
             self.key.extend_from_slice(&self.scratch);
             if plan.keys.len() > 1 {
                 self.key.push(0);
             }
+        }
+        if self.key.len() > KEY_BYTES_MAX {
+            let what = format!("a partition key of {} bytes; servers store {KEY_BYTES_MAX}", self.key.len());
+            return Err(Error::conversion(what));
         }
         Ok(())
     }
@@ -408,6 +424,9 @@ impl Back {
         for (number, column) in plan.clustering.iter().enumerate() {
             self.scratch.clear();
             places.push(match self.key_value(plan, plan.keys.len() + number, column)? {
+                Some(true) if self.scratch.len() > KEY_BYTES_MAX => {
+                    return Err(too_long(plan, plan.keys.len() + number, self.scratch.len()));
+                }
                 Some(true) => {
                     bytes.extend_from_slice(&self.scratch);
                     Place::Value(bytes.len())
@@ -575,6 +594,15 @@ impl Back {
 
 fn undeleted() -> Error {
     Error::corrupt("a bound of a range that is not deleted")
+}
+
+/// A value of a key column, by its number among them, that no server stores.
+#[cold]
+fn too_long(plan: &Plan, number: usize, length: usize) -> Error {
+    let name = plan.names.get(plan.cells.len() + number);
+    let name = name.map(|name| alloc::string::String::from_utf8_lossy(name).into_owned());
+    let what = format!("a value of the primary key of {length} bytes; servers store {KEY_BYTES_MAX}");
+    Error::conversion(what).at(|place| place.column = name)
 }
 
 /// What a boundary is whose first half is this.

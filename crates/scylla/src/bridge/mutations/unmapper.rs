@@ -1,10 +1,11 @@
 //! The way back: from the `full` mapping to writes.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use marquetry_base::cast::u64_of;
 use marquetry_base::{Budget, Bytes, Error, Failed, Limits, Result};
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::schema::Schema;
@@ -51,8 +52,25 @@ pub struct Unmapper {
     /// A batch whose last partition may go on in the next.
     held: Option<MutationBatch>,
     last: Last,
+    /// Of the batches that were made last: the rows of their entries.
+    entry_rows: VecDeque<EntryRows>,
+    /// Entries of all batches, and the batches that were taken.
+    entries: u64,
+    batches: u64,
     is_finished: bool,
     failed: Failed,
+}
+
+/// Batches whose rows are known: the one that is held, the one that was handed out, and one that a writer has not done with.
+const BATCHES_KNOWN: usize = 4;
+
+/// The rows of a batch's entries.
+#[derive(Debug)]
+struct EntryRows {
+    first_entry: u64,
+    batch: u64,
+    first_row: u64,
+    rows: Vec<u32>,
 }
 
 impl Unmapper {
@@ -120,6 +138,9 @@ impl Unmapper {
             first_row: 0,
             held: None,
             last: Last::default(),
+            entry_rows: VecDeque::new(),
+            entries: 0,
+            batches: 0,
             is_finished: false,
             failed: Failed::default(),
         })
@@ -127,10 +148,19 @@ impl Unmapper {
 
     /// Makes partitions that are not in the order of their tokens an error of the kind
     /// [`ErrorKind::Conversion`](marquetry_base::ErrorKind::Conversion), with the row: SSTables have them in that order.
+    /// And the rows of entries are [known](Unmapper::row_of).
     #[must_use]
     pub fn in_order(mut self) -> Unmapper {
         self.last.is_in_order = true;
         self
+    }
+
+    /// Of an entry, by its number among those of all batches that were handed out: the batch that its row was in, counted from 0, and the row's number. `None` if it is
+    /// not one of the last batches', or nobody said that they are [in order](Unmapper::in_order).
+    pub fn row_of(&self, entry: u64) -> Option<(u64, u64)> {
+        let of = self.entry_rows.iter().rev().find(|of| of.first_entry <= entry)?;
+        let row = of.rows.get(usize::try_from(entry - of.first_entry).ok()?)?;
+        Some((of.batch, of.first_row.saturating_add(u64::from(*row))))
     }
 
     /// Takes the next batch.
@@ -159,6 +189,8 @@ impl Unmapper {
     /// Begins anew, with other rows of such files: what it knows of the table stays. So a partition is found and read without that work.
     pub fn restart(&mut self) {
         (self.next, self.back, self.held) = (None, None, None);
+        self.entry_rows.clear();
+        (self.entries, self.batches) = (0, 0);
         let is_in_order = self.last.is_in_order;
         (self.last, self.is_finished, self.failed) = (Last::default(), false, Failed::default());
         self.last.is_in_order = is_in_order;
@@ -188,7 +220,7 @@ impl Unmapper {
                 if !is_done {
                     return Ok(UnmapStep::Yield);
                 }
-                let made = self.back.take().map(Back::into_batch);
+                let made = self.back.take().map(|back| self.number(back));
                 let held = core::mem::replace(&mut self.held, made);
                 match held {
                     Some(held) => return Ok(UnmapStep::Ready(held)),
@@ -198,14 +230,34 @@ impl Unmapper {
             match self.next.take() {
                 Some(batch) if batch.rows > 0 => {
                     self.first_row = batch.first_row;
-                    self.back = Some(Back::new(&self.plan, &self.columns, &batch));
+                    self.back = Some(Back::new(&self.plan, &self.columns, &batch, self.last.is_in_order));
+                    self.batches += 1;
                 }
-                Some(_) => {}
+                Some(_) => self.batches += 1,
                 None if self.is_finished => {
                     return Ok(self.held.take().map_or(UnmapStep::Done, UnmapStep::Ready));
                 }
                 None => return Ok(UnmapStep::Need),
             }
         }
+    }
+
+    /// Keeps the rows of a batch's entries, for a while.
+    fn number(&mut self, back: Back) -> MutationBatch {
+        let (made, rows) = back.into_batch();
+        if let Some(rows) = rows {
+            if self.entry_rows.len() == BATCHES_KNOWN {
+                self.entry_rows.pop_front();
+            }
+            let batch = self.batches.saturating_sub(1);
+            self.entry_rows.push_back(EntryRows {
+                first_entry: self.entries,
+                batch,
+                first_row: self.first_row,
+                rows,
+            });
+        }
+        self.entries += u64_of(made.entries.kinds.len());
+        made
     }
 }

@@ -1,9 +1,12 @@
 //! Statements that define tables, read: a `schema.cql`, or what `DESCRIBE` prints.
 //!
 //! Snapshots have such a file beside their SSTables, and it is all that says what key columns are called. So everything is read that those
-//! files are made of, and other statements (keyspaces, indexes, functions, roles) are passed over.
+//! files are made of, and other statements (keyspaces, indexes, functions, roles) are passed over. What `ALTER TABLE` and `ALTER TYPE` say is
+//! read to its end, or is an error: it changes what was defined.
 //!
 //! Sources: `SchemaCQLHelper.java` and `TableMetadata.java` of Cassandra, `schema.cc` of ScyllaDB.
+
+mod alter;
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -26,18 +29,18 @@ pub struct Definitions {
     /// Columns that were dropped, and when: `ALTER TABLE … DROP … USING TIMESTAMP …`, or `DROPPED COLUMN RECORD …`. Those that were added again
     /// are columns of their table, too.
     pub dropped: Vec<DroppedColumn>,
-    /// What `CREATE TABLE` says after the columns: of each of `tables`, in their order.
+    /// What `CREATE TABLE` says after the columns, and `ALTER TABLE … WITH`: of each of `tables`, in their order.
     pub options: Vec<TableOptions>,
 }
 
-/// What a `CREATE TABLE` says after the columns. `ALTER TABLE … WITH` does not count.
+/// What a `CREATE TABLE` says after the columns, as `ALTER TABLE` has changed it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TableOptions {
     /// `COMPACT STORAGE`.
     pub is_compact: bool,
     /// `default_time_to_live`: the seconds after which rows expire whose writes say nothing else; 0 is never.
     pub default_ttl_s: u32,
-    /// All of it, as it is written, from `WITH` on. Empty: nothing.
+    /// All of it, from `WITH` on; as it is written, but for what was altered. Empty: nothing.
     pub text: String,
 }
 
@@ -271,13 +274,7 @@ impl<'a> Parser<'a> {
         }
         if self.take_word("default_time_to_live") {
             self.expect_char('=', "an equals sign")?;
-            self.skip_space();
-            let end = self.rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(self.rest.len());
-            let seconds = self.rest[..end].parse().ok().filter(|seconds| *seconds <= TTL_SECONDS_MAX);
-            let Some(seconds) = seconds else {
-                return Err(self.unexpected("a time in seconds, of at most 20 years"));
-            };
-            (options.default_ttl_s, self.rest) = (seconds, &self.rest[end..]);
+            options.default_ttl_s = self.read_ttl()?;
             return Ok(());
         }
         if self.take_word("dropped") {
@@ -306,6 +303,17 @@ impl<'a> Parser<'a> {
             }
         }
         self.expect_char(')', "a closing parenthesis")
+    }
+
+    fn read_ttl(&mut self) -> Parsed<u32> {
+        self.skip_space();
+        let end = self.rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(self.rest.len());
+        let seconds = self.rest[..end].parse().ok().filter(|seconds| *seconds <= TTL_SECONDS_MAX);
+        let Some(seconds) = seconds else {
+            return Err(self.unexpected("a time in seconds, of at most 20 years"));
+        };
+        self.rest = &self.rest[end..];
+        Ok(seconds)
     }
 
     /// `DROPPED COLUMN RECORD name type USING TIMESTAMP …`, after its first word.
@@ -375,100 +383,6 @@ impl<'a> Parser<'a> {
         }
         self.expect_char(')', "a comma or a closing parenthesis")?;
         Ok(TypeDef { keyspace, name, if_not_exists: false, fields })
-    }
-
-    fn read_alter(&mut self) -> Parsed<()> {
-        if self.take_word("table") || self.take_word("columnfamily") {
-            self.take_if_exists()?;
-            let name = self.read_table_name()?;
-            let found = self.made.tables.iter().position(|table| table.table == name);
-            let Some(at) = found else {
-                return Err(DefinitionFault::NotDefined(name.to_string()));
-            };
-            self.read_alter_table(at)
-        } else if self.take_word("type") {
-            let TypeName { keyspace, name } = self.read_type_name()?;
-            let is_it = |def: &TypeDef| def.name == name && def.keyspace == keyspace;
-            let Some(at) = self.made.types.iter().position(is_it) else {
-                return Err(DefinitionFault::NotDefined(name.to_string()));
-            };
-            if self.take_word("add") {
-                let field = (self.read_name()?, self.read_type()?);
-                self.made.types[at].fields.push(field);
-                return Ok(());
-            }
-            self.expect_word("rename", "ADD or RENAME")?;
-            let (old, new) = self.read_renaming()?;
-            let field = self.made.types[at].fields.iter_mut().find(|(name, _)| *name == old);
-            field.ok_or(DefinitionFault::NoSuchColumn(old))?.0 = new;
-            Ok(())
-        } else {
-            Ok(())
-        }
-    }
-
-    fn read_alter_table(&mut self, at: usize) -> Parsed<()> {
-        if self.take_word("add") {
-            let is_list = self.take_char('(');
-            loop {
-                let column = self.read_column()?;
-                self.made.tables[at].columns.push(column);
-                if !self.take_char(',') {
-                    break;
-                }
-            }
-            if is_list {
-                self.expect_char(')', "a closing parenthesis")?;
-            }
-        } else if self.take_word("drop") {
-            // DROP COMPACT STORAGE changes no column that has a name.
-            if self.take_word("compact") {
-                return Ok(());
-            }
-            let is_list = self.take_char('(');
-            let mut names = Vec::new();
-            loop {
-                let name = self.read_name()?;
-                self.drop_column(at, name.clone())?;
-                names.push(name);
-                if !self.take_char(',') {
-                    break;
-                }
-            }
-            if is_list {
-                self.expect_char(')', "a closing parenthesis")?;
-            }
-            let timestamp = self.take_timestamp()?;
-            let table = self.made.tables[at].table.clone();
-            self.note_dropped(&table, names, timestamp);
-        } else if self.take_word("rename") {
-            let (old, new) = self.read_renaming()?;
-            let column = self.made.tables[at].columns.iter_mut().find(|column| column.name == old);
-            column.ok_or(DefinitionFault::NoSuchColumn(old))?.name = new;
-        }
-        Ok(())
-    }
-
-    fn drop_column(&mut self, at: usize, name: Name) -> Parsed<()> {
-        let table = &mut self.made.tables[at];
-        let is_key = |place: &usize| {
-            table.partition_key.contains(place) || table.clustering.iter().any(|(at, _)| at == place)
-        };
-        let found = table.columns.iter().position(|column| column.name == name);
-        let Some(place) = found.filter(|place| !is_key(place)) else {
-            return Err(DefinitionFault::NoSuchColumn(name));
-        };
-        table.columns.remove(place);
-        let moved = |at: &mut usize| *at -= usize::from(*at > place);
-        table.partition_key.iter_mut().for_each(moved);
-        table.clustering.iter_mut().for_each(|(at, _)| moved(at));
-        Ok(())
-    }
-
-    fn read_renaming(&mut self) -> Parsed<(Name, Name)> {
-        let old = self.read_name()?;
-        self.expect_word("to", "TO")?;
-        Ok((old, self.read_name()?))
     }
 
     /// The table that follows somewhere in the statement, after `FROM`.
@@ -652,6 +566,11 @@ impl<'a> Parser<'a> {
 
     fn is_at_end_of_statement(&mut self) -> bool {
         matches!(self.peek_char(), None | Some(';'))
+    }
+
+    /// Fails if the statement goes on: what it says would be left out.
+    fn expect_end_of_statement(&mut self) -> Parsed<()> {
+        if self.is_at_end_of_statement() { Ok(()) } else { Err(self.unexpected("the end of the statement")) }
     }
 
     fn skip_statement(&mut self) -> Parsed<()> {

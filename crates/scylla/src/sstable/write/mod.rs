@@ -39,6 +39,7 @@ use alloc::collections::VecDeque;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
+use marquetry_base::cast::u64_of;
 use marquetry_base::{Budget, Bytes, Codecs, Error, Failed, Price, Release, Result};
 
 use self::big::BigIndex;
@@ -136,6 +137,8 @@ pub struct SstableWriter {
     /// How rows are stored: known with the first batch, whose least times all others are differences from.
     layout: Option<RowLayout>,
     parts: VecDeque<Part>,
+    /// Entries of all batches, also of those that earlier writers were fed.
+    entries_fed: u64,
     is_finished: bool,
     state: State,
     row: RowWriter,
@@ -294,6 +297,7 @@ impl SstableWriter {
             order: ClusteringOrder::new(order),
             layout: None,
             parts: VecDeque::new(),
+            entries_fed: 0,
             is_finished: false,
             state: State::Element,
             row: RowWriter::default(),
@@ -346,7 +350,9 @@ impl SstableWriter {
         if batch.continues == Continues::Entry && !self.parts.back().is_some_and(waits) {
             return Err(Error::misuse("a batch that goes on with a row, after one that ended with none"));
         }
-        self.parts.push_back(Part::new(batch));
+        let first_entry = self.entries_fed;
+        self.entries_fed += u64_of(batch.entries.kinds.len());
+        self.parts.push_back(Part::new(batch, first_entry));
         Ok(())
     }
 
@@ -368,7 +374,7 @@ impl SstableWriter {
         }
         let Some(front) = self.parts.front() else { return Ok(None) };
         let mut next = SstableWriter::of(self.header, self.options, codecs)?;
-        next.next_split = self.next_split;
+        (next.next_split, next.entries_fed) = (self.next_split, self.entries_fed);
         next.begin(&front.batch);
         (next.parts, next.is_finished, next.partition) = (self.parts, self.is_finished, self.partition);
         Ok(Some(next))
@@ -394,6 +400,13 @@ impl SstableWriter {
             file_bytes: self.sink.file_bytes(),
             tokens: self.first_token.zip(self.partition.token),
         }
+    }
+
+    /// The row or bound that it is at: its number among [all](crate::sstable::batch::Entries) that it and the writers before it were fed. After an error
+    /// about what it was fed, the wrong one. `None` between partitions.
+    pub fn entry(&self) -> Option<u64> {
+        let front = self.parts.front().filter(|_| self.partition.is_open)?;
+        Some(front.first_entry + u64_of(front.entry))
     }
 
     /// The components that it writes, TOC.txt last.

@@ -38,6 +38,8 @@ const BITMAP_COLUMNS_MAX: usize = 63;
 #[derive(Debug)]
 pub(super) struct Part {
     pub(super) batch: MutationBatch,
+    /// The number of its first entry, of all that the writer was fed.
+    pub(super) first_entry: u64,
     cursors: Vec<Cursor>,
     /// The partition and the entry that come next.
     pub(super) partition: usize,
@@ -56,8 +58,9 @@ struct Cursor {
 }
 
 impl Part {
-    pub(super) fn new(batch: MutationBatch) -> Part {
-        Part { cursors: alloc::vec![Cursor::default(); batch.columns.len()], batch, partition: 0, entry: 0 }
+    pub(super) fn new(batch: MutationBatch, first_entry: u64) -> Part {
+        let cursors = alloc::vec![Cursor::default(); batch.columns.len()];
+        Part { batch, first_entry, cursors, partition: 0, entry: 0 }
     }
 
     /// Checks that all that a batch has was written, once its last entry was.

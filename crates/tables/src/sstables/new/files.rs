@@ -14,6 +14,7 @@ use marquetry_scylla::sstable::write::{SstableWriter, WriteOptions, WriteStep};
 use marquetry_scylla::sstable::{Component, FileName, IndexKind, TableColumns};
 
 use super::hidden::{Hidden, failed};
+use super::manifest::NewSstable;
 use crate::{Cancel, Written};
 
 /// Writes SSTables, one after the other, to a directory.
@@ -23,7 +24,10 @@ pub(super) struct NewFiles {
     options: WriteOptions,
     /// Made with the first partition.
     writer: Option<SstableWriter>,
-    files: BTreeMap<&'static str, File>,
+    /// Its files, and their bytes.
+    files: BTreeMap<&'static str, (File, u64)>,
+    /// Those that are complete.
+    pub(super) sstables: Vec<NewSstable>,
     /// The number in the names of the SSTable.
     generation: u32,
     pub(super) written: Written,
@@ -37,6 +41,7 @@ impl NewFiles {
             options,
             writer: None,
             files: BTreeMap::new(),
+            sstables: Vec::new(),
             generation: 1,
             written: Written::default(),
         }
@@ -55,6 +60,11 @@ impl NewFiles {
             writer.feed(writes)?;
         }
         self.append(cancel)
+    }
+
+    /// The row or bound that an error of [`put`](NewFiles::put) is about: see [`SstableWriter::entry`].
+    pub(super) fn entry(&self) -> Option<u64> {
+        self.writer.as_ref().and_then(SstableWriter::entry)
     }
 
     /// Writes what is left, after the last batch.
@@ -88,13 +98,15 @@ impl NewFiles {
         let path = self.path_of(component);
         let name = known_name(component)?;
         if !self.files.contains_key(name) {
-            let file = File::create_new(&path).map_err(|error| failed(&path, &error))?;
-            self.files.insert(name, file);
+            let file = File::create_new(&path).map_err(|error| failed(&path, error))?;
+            self.files.insert(name, (file, 0));
             self.written.files += 1;
         }
         self.written.bytes += u64_of(bytes.len());
-        let file = self.files.get_mut(name).ok_or_else(|| Error::internal("a file that is not open"))?;
-        file.write_all(bytes).map_err(|error| failed(&path, &error))
+        let file = self.files.get_mut(name);
+        let (file, file_bytes) = file.ok_or_else(|| Error::internal("a file that is not open"))?;
+        *file_bytes += u64_of(bytes.len());
+        file.write_all(bytes).map_err(|error| failed(&path, error))
     }
 
     /// Waits until all files of an SSTable are on disk.
@@ -104,16 +116,30 @@ impl NewFiles {
             // Of some, such as the indexes of rows, nothing may have been written.
             self.append_to(component, &Bytes::new())?;
         }
+        let (mut data_bytes, mut index_bytes) = (0, 0);
         for component in &components {
             let path = self.path_of(component);
-            if let Some(file) = self.files.remove(known_name(component)?) {
-                file.sync_all().map_err(|error| failed(&path, &error))?;
+            let Some((file, bytes)) = self.files.remove(known_name(component)?) else { continue };
+            file.sync_all().map_err(|error| failed(&path, error))?;
+            match component {
+                Component::Data => data_bytes = bytes,
+                Component::Index | Component::Partitions => index_bytes = bytes,
+                _ => {}
             }
+        }
+        let written = self.writer.as_ref().map(SstableWriter::written).unwrap_or_default();
+        if let Some(tokens) = written.tokens {
+            let toc_name = self.name_of(&Component::Toc);
+            self.sstables.push(NewSstable { toc_name, data_bytes, index_bytes, tokens });
         }
         Ok(())
     }
 
     fn path_of(&self, component: &Component) -> PathBuf {
+        self.directory.path().join(self.name_of(component))
+    }
+
+    fn name_of(&self, component: &Component) -> String {
         let version = self.options.version;
         let format = match version.index() {
             IndexKind::Big => "big",
@@ -125,7 +151,7 @@ impl NewFiles {
             format: format.to_owned(),
             component: Component::Data,
         };
-        self.directory.path().join(name.of(component))
+        name.of(component)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fs::{self, OpenOptions};
 use std::path::Path;
 
-use marquetry_base::{Detail, Error, Result};
+use marquetry_base::{Error, Result};
 use marquetry_io::blocking::HiddenDirectory;
 use marquetry_io::shown;
 use marquetry_scylla::sstable::FileName;
@@ -24,7 +24,7 @@ impl Hidden {
     /// Creates one; what a process that was killed left for the same path is removed.
     pub(super) fn create(beside: &Path) -> Result<Hidden> {
         let directory =
-            HiddenDirectory::create(beside, is_of_sstables).map_err(|error| failed(beside, &error))?;
+            HiddenDirectory::create(beside, is_of_sstables).map_err(|error| failed(beside, error))?;
         Ok(Hidden { directory, is_left: false })
     }
 
@@ -34,7 +34,7 @@ impl Hidden {
 
     /// Gives it its name. If it cannot have it, what was written stays, under the hidden name.
     pub(super) fn appear(mut self, path: &Path) -> Result<()> {
-        sync(self.path()).map_err(|error| failed(path, &error))?;
+        sync(self.path()).map_err(|error| failed(path, error))?;
         // Of an empty directory that is there, the name is taken over.
         let renamed = fs::rename(self.path(), path);
         self.is_left = true;
@@ -100,12 +100,6 @@ fn sync(directory: &Path) -> std::io::Result<()> {
     if cfg!(unix) { OpenOptions::new().read(true).open(directory)?.sync_all() } else { Ok(()) }
 }
 
-pub(super) fn failed(path: &Path, error: &std::io::Error) -> Error {
-    let made = Error::io(error.to_string());
-    let made = match error.kind() {
-        std::io::ErrorKind::PermissionDenied => made.with(Detail::PermissionDenied),
-        std::io::ErrorKind::NotFound => made.with(Detail::NotFound),
-        _ => made,
-    };
-    named(made, &shown(&path.to_string_lossy()))
+pub(super) fn failed(path: &Path, error: std::io::Error) -> Error {
+    marquetry_io::failed("written", &path.to_string_lossy(), error)
 }

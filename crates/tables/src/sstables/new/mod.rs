@@ -3,16 +3,18 @@
 mod encoding;
 mod files;
 mod hidden;
+mod manifest;
 mod options;
 mod rows;
 
+use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Budget, Detail, Error, Result};
+use marquetry_base::{Budget, Detail, Error, ErrorKind, Result};
 use marquetry_codecs::StandardCodecs;
 use marquetry_io::shown;
 use marquetry_parquet::batch::Batch;
@@ -27,6 +29,7 @@ use crate::stage::{Guard, Stage};
 use crate::subject::named;
 use crate::{Cancel, Described, Destination, Table, Wants, Written};
 
+pub use manifest::ManifestOptions;
 pub use options::{NewSstablesOptions, PlainRowsOptions};
 
 use files::NewFiles;
@@ -56,14 +59,70 @@ struct Open {
     rows: Rows,
     files: NewFiles,
     schema: Option<String>,
+    /// The table's name, where a manifest wants it.
+    table: Option<TableName>,
 }
 
 /// What rows are.
 enum Rows {
     /// Writes.
-    Full(Box<Unmapper>),
+    Full(Box<FullRows>),
     /// What becomes writes.
     Plain(Box<PlainRows>),
+}
+
+/// Rows of the mapping `full`.
+struct FullRows {
+    unmapper: Unmapper,
+    /// The object that rows come from, and those of the last batches: an error may be about a row of one before.
+    subject: Arc<str>,
+    subjects: VecDeque<Arc<str>>,
+    /// Batches that were taken.
+    batches: u64,
+}
+
+/// Batches whose objects are known.
+const SUBJECTS_KNOWN: usize = 8;
+
+impl FullRows {
+    fn new(unmapper: Unmapper) -> FullRows {
+        FullRows { unmapper, subject: Arc::from(""), subjects: VecDeque::new(), batches: 0 }
+    }
+
+    /// Makes writes of rows, and of what is left of those before them.
+    fn write(&mut self, mut batch: Option<Batch>, files: &mut NewFiles, cancel: &Cancel) -> Result<()> {
+        loop {
+            cancel.check()?;
+            match self.unmapper.step(&mut Budget::unlimited())? {
+                UnmapStep::Ready(writes) => {
+                    files.put(writes, cancel).map_err(|error| self.placed(error, files.entry()))?;
+                }
+                UnmapStep::Need => match batch.take() {
+                    Some(batch) => {
+                        if self.subjects.len() == SUBJECTS_KNOWN {
+                            self.subjects.pop_front();
+                        }
+                        self.subjects.push_back(Arc::clone(&self.subject));
+                        self.batches += 1;
+                        self.unmapper.feed(batch)?;
+                    }
+                    None => return Ok(()),
+                },
+                UnmapStep::Yield => {}
+                UnmapStep::Done => return Ok(()),
+            }
+        }
+    }
+
+    /// Adds the row to an error about an entry.
+    fn placed(&self, error: Error, entry: Option<u64>) -> Error {
+        let is_of_rows = [ErrorKind::Conversion, ErrorKind::Unsupported, ErrorKind::LimitExceeded];
+        let row = entry.filter(|_| is_of_rows.contains(&error.kind()));
+        let Some((batch, row)) = row.and_then(|entry| self.unmapper.row_of(entry)) else { return error };
+        let back = self.batches.checked_sub(batch + 1).and_then(|back| usize::try_from(back).ok());
+        let subject = back.and_then(|back| self.subjects.iter().rev().nth(back));
+        named(error.at(|place| place.row = Some(row)), subject.map_or("", |subject| &**subject))
+    }
 }
 
 impl NewSstables {
@@ -116,7 +175,7 @@ impl NewSstables {
 
     fn begin_directory(&mut self, table: &Table) -> Result<Wants> {
         let options = self.options.write()?;
-        let (rows, columns, schema) = match Described::of(table)? {
+        let (rows, columns, schema, name) = match Described::of(table)? {
             Some(Described { mapping: MutationMapping::Full, columns }) => {
                 expect_no_options(&self.options.rows)?;
                 let columns = Arc::new(columns);
@@ -125,20 +184,26 @@ impl NewSstables {
                     .in_order();
                 let (schema, note) = schema_of(table, &columns);
                 self.notes.extend(note);
-                (Rows::Full(Box::new(unmapper)), columns, schema)
+                (Rows::Full(Box::new(FullRows::new(unmapper))), columns, schema, name_of(table))
             }
             _ => {
                 let machine = (self.threads, &self.cancel);
                 let rows = PlainRows::new(table, &self.options.rows, self.memory_bytes, machine, &self.path)?;
                 let (columns, schema) = (Arc::clone(rows.columns()), rows.statements().to_owned());
-                (Rows::Plain(Box::new(rows)), columns, Some(schema))
+                let name = rows.table().clone();
+                (Rows::Plain(Box::new(rows)), columns, Some(schema), Some(name))
             }
         };
+        let name = name.filter(|_| self.options.manifest.is_some());
+        if self.options.manifest.is_some() && name.as_ref().is_none_or(|name| name.keyspace.is_none()) {
+            let what = "a manifest names the table, with its keyspace, and neither is known";
+            return Err(named(Error::option("manifest", what), &table.name));
+        }
         self.notes.extend(self.options.note().map(str::to_owned));
         // What the version cannot have of such a table is said before anything is created.
         SstableWriter::new(&columns, options.clone(), &StandardCodecs::default())?;
         let files = NewFiles::new(Hidden::create(&self.path)?, columns, options);
-        self.open = Some(Box::new(Open { rows, files, schema }));
+        self.open = Some(Box::new(Open { rows, files, schema, table: name }));
         Ok(Wants::default())
     }
 
@@ -152,12 +217,11 @@ impl NewSstables {
     fn commit_directory(&mut self) -> Result<()> {
         let Some(open) = self.open.take() else { return Err(Error::internal("SSTables that are not open")) };
         if let Some(schema) = &open.schema {
-            let path = open.files.directory.path().join("schema.cql");
-            let written = File::create_new(&path).and_then(|mut file| {
-                file.write_all(schema.as_bytes())?;
-                file.sync_all()
-            });
-            written.map_err(|error| failed(&path, &error))?;
+            create(&open.files.directory.path().join("schema.cql"), schema)?;
+        }
+        if let (Some(options), Some(table)) = (&self.options.manifest, &open.table) {
+            let text = manifest::text(options, self.options.tablets, table, &open.files.sstables);
+            create(&open.files.directory.path().join("manifest.json"), &text)?;
         }
         if open.files.written.files == 0 {
             let left = if open.schema.is_some() { "schema.cql alone" } else { "nothing" };
@@ -192,8 +256,10 @@ impl Destination for NewSstables {
     }
 
     fn rows_from(&mut self, object: &str) {
-        if let Some(Open { rows: Rows::Plain(plain), .. }) = self.open.as_deref_mut() {
-            plain.rows_from(object);
+        match self.open.as_deref_mut().map(|open| &mut open.rows) {
+            Some(Rows::Plain(plain)) => plain.rows_from(object),
+            Some(Rows::Full(full)) => full.subject = Arc::from(object),
+            None => {}
         }
     }
 
@@ -202,7 +268,7 @@ impl Destination for NewSstables {
         let rows = u64_of(batch.rows);
         let written = self.open().and_then(|(open, cancel)| {
             match &mut open.rows {
-                Rows::Full(unmapper) => unmap(unmapper, Some(batch), &mut open.files, cancel)?,
+                Rows::Full(full) => full.write(Some(batch), &mut open.files, cancel)?,
                 Rows::Plain(plain) => plain.write(batch, cancel)?,
             }
             open.files.written.rows += rows;
@@ -225,9 +291,9 @@ impl Destination for NewSstables {
         self.guard.expect(Stage::Begun)?;
         let written = self.open().and_then(|(open, cancel)| {
             match &mut open.rows {
-                Rows::Full(unmapper) => {
-                    unmapper.finish();
-                    unmap(unmapper, None, &mut open.files, cancel)?;
+                Rows::Full(full) => {
+                    full.unmapper.finish();
+                    full.write(None, &mut open.files, cancel)?;
                 }
                 Rows::Plain(plain) => plain.finish(&mut open.files, cancel)?,
             }
@@ -248,25 +314,19 @@ impl Destination for NewSstables {
     }
 }
 
-/// Makes writes of rows, and of what is left of those before them.
-fn unmap(
-    unmapper: &mut Unmapper,
-    mut batch: Option<Batch>,
-    files: &mut NewFiles,
-    cancel: &Cancel,
-) -> Result<()> {
-    loop {
-        cancel.check()?;
-        match unmapper.step(&mut Budget::unlimited())? {
-            UnmapStep::Ready(writes) => files.put(writes, cancel)?,
-            UnmapStep::Need => match batch.take() {
-                Some(batch) => unmapper.feed(batch)?,
-                None => return Ok(()),
-            },
-            UnmapStep::Yield => {}
-            UnmapStep::Done => return Ok(()),
-        }
-    }
+/// Writes a file beside the SSTables, and waits until it is on disk.
+fn create(path: &Path, text: &str) -> Result<()> {
+    let written = File::create_new(path).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
+    });
+    written.map_err(|error| failed(path, error))
+}
+
+/// What a source says that its table is called.
+fn name_of(table: &Table) -> Option<TableName> {
+    let found = table.key_values.iter().find(|it| it.key == "marquetry.table.name")?;
+    TableName::parse(std::str::from_utf8(found.value.as_ref()?).ok()?).ok()
 }
 
 /// The statements that make the table; or why there are none.

@@ -1,12 +1,13 @@
 //! How new SSTables are written.
 
-use marquetry_base::{Limits, Result};
+use marquetry_base::{Error, Limits, Result};
 use marquetry_scylla::bridge::MappingOptions;
 use marquetry_scylla::cql::TableName;
 use marquetry_scylla::sstable::Version;
 use marquetry_scylla::sstable::compression_info::Compressor;
 use marquetry_scylla::sstable::write::{WriteCompression, WriteOptions};
 
+use super::manifest::{ManifestOptions, ends_of_tablets};
 use crate::stamps::{Ttl, WriteTimes};
 
 /// How SSTables are written.
@@ -22,6 +23,10 @@ pub struct NewSstablesOptions {
     pub bytes_max: Option<u64>,
     /// Tokens at which another SSTable begins: see [`WriteOptions::split_at`].
     pub split_at: Vec<i64>,
+    /// The number of the table's tablets, a power of two: another SSTable begins where one of them does, so that each is inside one.
+    pub tablets: Option<u32>,
+    /// Writes `manifest.json` beside the SSTables, as ScyllaDB's restore from object storage reads it. That needs the table's name, and version `me`.
+    pub manifest: Option<ManifestOptions>,
     /// Bounds on values, and on indexes of partitions.
     pub limits: Limits,
     /// What rows become that are no writes of the mapping `full`.
@@ -69,6 +74,8 @@ impl NewSstablesOptions {
             compression: write.compression,
             bytes_max: Some(BYTES_MAX),
             split_at: Vec::new(),
+            tablets: None,
+            manifest: None,
             limits: write.limits,
             rows: PlainRowsOptions::default(),
         }
@@ -83,10 +90,20 @@ impl NewSstablesOptions {
     }
 
     pub(super) fn write(&self) -> Result<WriteOptions> {
+        if let Some(manifest) = &self.manifest {
+            manifest.check()?;
+            if self.version != Version::ME {
+                let what = "a manifest is for ScyllaDB, which reads the version me of those that are written";
+                return Err(Error::option("manifest", what));
+            }
+        }
         let mut options = WriteOptions::new(self.version)?;
         options.compression = self.compression;
         options.bytes_max = self.bytes_max;
         options.split_at.clone_from(&self.split_at);
+        if let Some(tablets) = self.tablets {
+            options.split_at.extend(ends_of_tablets(tablets)?);
+        }
         options.limits = self.limits;
         Ok(options)
     }

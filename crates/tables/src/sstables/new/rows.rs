@@ -120,6 +120,11 @@ impl PlainRows {
         self.encoder.columns()
     }
 
+    /// What it is called.
+    pub(super) fn table(&self) -> &TableName {
+        &self.encoder.mapping.table().table
+    }
+
     /// The statements that make the table.
     pub(super) fn statements(&self) -> &str {
         &self.statements

@@ -83,6 +83,67 @@ fn columns_that_were_dropped_and_added() {
     assert_eq!(fields, ["c int", "b text"]);
 }
 
+/// What a statement alters counts, and nothing of it is passed over.
+#[test]
+fn altered() {
+    let made = "CREATE TABLE ks.t (pk int, a int, b int, v int, PRIMARY KEY (pk, a, b)) \
+                WITH CLUSTERING ORDER BY (a DESC, b ASC) AND comment = 'it''s and' AND default_time_to_live = 5 -- s\n;";
+    let of = |alter: &str| {
+        let parsed = parse(&format!("{made} {alter};"));
+        (table(&format!("{made} {alter};")), parsed.options[0].text.clone(), parsed.options[0].default_ttl_s)
+    };
+    let (_, text, seconds) = of(
+        "ALTER TABLE ks.t WITH default_time_to_live = 60 AND gc_grace_seconds=1 /* s */ AND compaction = {'class': 'and'}",
+    );
+    assert_eq!(seconds, 60);
+    assert_eq!(
+        text,
+        "WITH CLUSTERING ORDER BY (a DESC, b ASC)\n    AND comment = 'it''s and'\n    AND default_time_to_live = 60\n    AND gc_grace_seconds=1\n    \
+         AND compaction = {'class': 'and'}"
+    );
+    // Of a table that had none.
+    let parsed = parse(
+        "CREATE TABLE t (a int PRIMARY KEY); ALTER TABLE t WITH Comment = 'x'; ALTER TABLE t WITH comment='y'",
+    );
+    assert_eq!(parsed.options[0].text, "WITH comment='y'");
+    let (printed, text, _) = of("ALTER TABLE ks.t RENAME IF EXISTS a TO x AND b TO \"Y\"");
+    assert!(
+        printed.contains("PRIMARY KEY (pk, x, \"Y\") ) WITH CLUSTERING ORDER BY (x DESC, \"Y\" ASC)"),
+        "{printed}"
+    );
+    assert_eq!(
+        text,
+        "WITH CLUSTERING ORDER BY (x DESC, \"Y\" ASC)\n    AND comment = 'it''s and'\n    AND default_time_to_live = 5"
+    );
+    // A comment between the options is none of theirs.
+    let (printed, ..) = of(
+        "ALTER TABLE IF EXISTS ks.t ADD IF NOT EXISTS (v text, w text); ALTER TABLE ks.t DROP IF EXISTS w, z; \
+                            ALTER TABLE ks.t ALTER v TYPE bigint; ALTER TABLE ks.t ALTER v MASKED WITH mask_null(); ALTER TABLE ks.t DROP COMPACT STORAGE",
+    );
+    assert!(printed.contains("b int, v bigint, PRIMARY KEY"), "{printed}");
+    let text = "CREATE TYPE u (a int); ALTER TYPE IF EXISTS u ADD IF NOT EXISTS a text; ALTER TYPE u ADD b int AND c int; ALTER TYPE u RENAME a TO x AND b TO y";
+    let fields: Vec<String> =
+        parse(text).types[0].fields.iter().map(|(name, kind)| format!("{name} {kind}")).collect();
+    assert_eq!(fields, ["x int", "y int", "c int"]);
+    for (alter, error) in [
+        (
+            "TABLE ks.t WITH CLUSTERING ORDER BY (a ASC)",
+            "\"CLUSTERING ORDER BY \" where a property that ALTER TABLE can set is expected",
+        ),
+        ("TABLE ks.t WITH default_time_to_live = 'x'", "\"'x'\" where a time in seconds"),
+        ("TABLE ks.t WITH comment", "the text ends where an equals sign is expected"),
+        ("TABLE ks.t WITH comment = AND a = 1", "\"AND a = 1\" where a value is expected"),
+        ("TABLE ks.t WITH default_time_to_live = 1 2", "\"2\" where the end of the statement is expected"),
+        ("TABLE ks.t ADD c int, d int e", "\"e\" where the end of the statement is expected"),
+        ("TABLE ks.t RENAME nope TO x", "nope is not a column of the table"),
+        ("TABLE ks.t ALTER v", "the text ends where TYPE is expected"),
+        ("TABLE ks.t SPLIT", "\"SPLIT\" where ADD, DROP, RENAME, ALTER or WITH is expected"),
+    ] {
+        let found = said(&format!("{made}\nALTER {alter}"));
+        assert!(found.starts_with("line 3: ") && found.contains(error), "{alter}: {found}");
+    }
+}
+
 #[test]
 fn other_forms() {
     for (text, printed) in [
