@@ -23,7 +23,8 @@ use crate::table::printable;
 #[derive(Debug, Args)]
 #[command(
     long_about = "Watch the data directory of a Cassandra or ScyllaDB node, and convert each SSTable that appears there to a Parquet file: once, \
-also after restarts of either side. The database is not changed, and need not know.
+also after restarts of either side. The database is not changed, and need not know. A node with several data directories (data_file_directories) is \
+watched with all of them: a table that is in two is one table.
 
 Files are DEST/KEYSPACE/TABLE-ID/SSTABLE-DIGEST.parquet, and appear when they are complete. With --keep flushes, there is one for each flush of a \
 memtable, for good; what a compaction makes of flushes is left out. With --keep current, there is one for each SSTable that the table consists of: \
@@ -37,14 +38,15 @@ Ends with exit code 0 on Ctrl-C or SIGTERM. With --once, 1 means that SSTables c
     after_help = "\
 Examples:
   marquetry watch /var/lib/cassandra/data --to lake/node-1
+  marquetry watch /disk1/data /disk2/data --to lake/node-1
   marquetry watch /var/lib/scylla/data --to s3://lake/node-1 --keep current \\
     --table shop.orders --table shop.items --share 25%
   marquetry watch /var/lib/cassandra/data --to lake/node-1 --once"
 )]
 pub(crate) struct Watch {
-    /// Data directory of the node: keyspaces, and in each the directories of its tables
-    #[arg(value_name = "DATA_DIR")]
-    data: PathBuf,
+    /// Data directories of the node, all that it has: keyspaces, and in each the directories of its tables
+    #[arg(value_name = "DATA_DIR", required = true)]
+    data: Vec<PathBuf>,
 
     /// Directory for the Parquet files, of this node alone; also s3://BUCKET/KEY, az://CONTAINER/KEY, gs://BUCKET/KEY
     #[arg(long, value_name = "DEST")]
@@ -74,7 +76,7 @@ pub(crate) struct Watch {
     #[arg(long)]
     retry_failed: bool,
 
-    /// Directory for links and state, on the file system of the data [default: DATA_DIR/.marquetry]
+    /// Directory for links and state, on the file system of the data [default: .marquetry in each DATA_DIR]
     #[arg(long, value_name = "DIR")]
     work: Option<PathBuf>,
 
@@ -177,7 +179,9 @@ impl Watch {
     }
 
     fn options(&self, interrupted: &Interrupted) -> Outcome<WatchOptions> {
-        let mut options = WatchOptions::new(&self.data, &self.to);
+        let (first, more) = self.data.split_first().ok_or_else(|| Failure::usage("DATA_DIR is missing"))?;
+        let mut options = WatchOptions::new(first, &self.to);
+        options.more_data = more.to_vec();
         (options.store, options.cancel) = (interrupted.stores(), interrupted.cancel());
         options.keep = match self.keep {
             Keep::Flushes => sstables::Keep::Flushes,

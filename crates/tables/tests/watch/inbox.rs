@@ -77,6 +77,48 @@ fn a_corrupt_sstable_does_not_stay_in_it() {
     assert!(node.links() > 3, "its links are all that is left of it");
 }
 
+/// A definition beside an SSTable is that of its flush: what the table became later is nothing to it.
+#[test]
+fn each_flush_has_its_own_definition() {
+    let (node, mut options) = inbox();
+    let definition = |v: &str| {
+        format!(
+            "CREATE TABLE ks.t (pk text, ck int, st int static, {v} int, tags set<text>, PRIMARY KEY (pk, ck)) WITH CLUSTERING ORDER BY (ck DESC);"
+        )
+    };
+    node.put(TABLE, INSERTED, "oa-1-big");
+    node.put(TABLE, INSERTED, "oa-1_2-big");
+    node.put(TABLE, INSERTED, "oa-3-big");
+    let write = |name: &str, text: String| fs::write(node.table(TABLE).join(name), text).unwrap();
+    write("oa-1-big-schema.cql", definition("v"));
+    // A column that was dropped, and a table that has its key columns' names from elsewhere.
+    write("oa-1_2-big-schema.cql", definition("w"));
+    write("schema.cql", definition("x"));
+    let cancel = options.cancel.clone();
+    Node::run(&options, |_| cancel.cancel());
+    // They are held, so nothing of them is left in the inbox; after a kill, each still has its own.
+    assert_eq!(left(&node), ["schema.cql"]);
+    options = node.options();
+    options.inbox = true;
+    assert_eq!(Node::run(&options, |_| {}).0.len(), 4);
+    let columns = |file: &str| -> Vec<String> {
+        let file =
+            marquetry_tables::files::ParquetFile::open(&node.file(file), marquetry_base::Limits::DEFAULT)
+                .unwrap();
+        let schema = &file.metadata().schema;
+        (0..schema.leaves().len()).map(|leaf| schema.leaf_path(leaf)).collect()
+    };
+    let has = |of: &str, column: &str| {
+        let files = node.files();
+        let file = files.iter().find(|file| file.contains(of)).unwrap();
+        columns(file).iter().any(|name| name == column)
+    };
+    assert!(has("oa-1-big", "v") && !has("oa-1-big", "w"));
+    assert!(has("oa-1_2-big", "w") && !has("oa-1_2-big", "v"));
+    assert!(has("oa-3-big", "x") && has("oa-3-big", "pk"));
+    assert_eq!(node.links(), 0);
+}
+
 /// No database's directory is emptied by mistake.
 #[test]
 fn only_what_is_marked_is_an_inbox() {

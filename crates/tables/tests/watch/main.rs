@@ -6,6 +6,7 @@ mod full;
 mod inbox;
 mod node;
 mod restarts;
+mod several;
 mod waiting;
 
 use node::{FLUSHED, INSERTED, Node, TABLE, UPDATED};

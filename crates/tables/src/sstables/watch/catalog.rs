@@ -9,6 +9,7 @@ use marquetry_base::{Error, ErrorKind, Result};
 use super::choice::{self, Origin};
 use super::coverage::Coverage;
 use super::directory::{Made, Seen, Stamp, list};
+use super::held::AllLinks;
 use super::links::{Linked, Linking, Links, SstableId};
 use super::options::{Keep, TablePattern, WatchOptions};
 use super::output::Output;
@@ -56,7 +57,7 @@ struct Candidate {
 pub(super) type Report<'a> = dyn FnMut(&WatchEvent<'_>) + 'a;
 
 pub(super) struct Catalog {
-    pub(super) links: Links,
+    links: AllLinks,
     pub(super) output: Output,
     state: State,
     state_path: PathBuf,
@@ -84,7 +85,7 @@ pub(super) struct Catalog {
 impl Catalog {
     pub(super) fn new(options: &WatchOptions, output: Output, state: State, state_path: PathBuf) -> Catalog {
         Catalog {
-            links: Links::new(options.work().join("links"), options.inbox.then(|| options.data.clone())),
+            links: AllLinks::new(options),
             output,
             state,
             state_path,
@@ -160,7 +161,12 @@ impl Catalog {
     }
 
     pub(super) fn table_count(&self) -> usize {
-        self.tables.len()
+        self.tables.values().map(|table| &table.directory.place).collect::<BTreeSet<_>>().len()
+    }
+
+    /// The directories of a table: one in each of the data directories that have it.
+    fn of_place<'a>(&'a self, place: &'a str) -> impl Iterator<Item = &'a Table> + Clone {
+        self.tables.values().filter(move |table| table.directory.place == place)
     }
 
     pub(super) fn waiting(&self) -> usize {
@@ -177,19 +183,19 @@ impl Catalog {
         paths: impl IntoIterator<Item = &'p PathBuf>,
         report: &mut Report<'_>,
     ) -> Result<()> {
-        let (mut candidates, mut touched) = (Vec::new(), Vec::new());
+        let (mut candidates, mut touched) = (Vec::new(), BTreeSet::new());
         for path in paths {
-            if self.tables.contains_key(path) {
+            if let Some(table) = self.tables.get(path) {
+                touched.insert(table.directory.place.clone());
                 self.look_at(path, &mut candidates, report);
-                touched.push(path);
             }
         }
         self.decide(candidates, report)?;
         if self.has_begun {
             self.begun()?;
         }
-        for path in touched {
-            self.replace(path, report);
+        for place in touched {
+            self.replace(&place, report);
         }
         if self.keep == Keep::Current {
             self.release(report);
@@ -333,7 +339,12 @@ impl Catalog {
         }
         let now = Instant::now();
         for linked in convert {
-            if !self.waits(&linked.id) {
+            if self.waits(&linked.id) {
+                // The same is in two data directories.
+                if !self.is_waiting_in(&linked.id, &linked.files.folder) {
+                    obsolete.push(linked);
+                }
+            } else {
                 let table = name_of_place(&linked.id.place);
                 self.queue.push_back(Item { linked, table, noticed: now, retry: Retry::new() });
             }
@@ -379,8 +390,9 @@ impl Catalog {
     /// `Io`.
     pub(super) fn begun(&mut self) -> Result<()> {
         self.has_begun = true;
-        let settled =
-            self.tables.values().filter(|table| table.is_settled).map(|table| &table.directory.place);
+        let places: BTreeSet<&String> = self.tables.values().map(|table| &table.directory.place).collect();
+        let is_settled = |place: &&String| self.of_place(place).all(|table| table.is_settled);
+        let settled = places.into_iter().filter(is_settled);
         let new: Vec<String> = settled.filter(|place| !self.state.begun.contains(*place)).cloned().collect();
         if new.is_empty() {
             return Ok(());
@@ -423,11 +435,7 @@ impl Catalog {
         self.output.add(&item.linked.id);
         self.succeeded(&subject_of(&item.linked));
         self.unlink(&item.linked, report);
-        let paths: Vec<PathBuf> = self.tables.keys().cloned().collect();
-        let is_its = |path: &&PathBuf| self.tables[*path].directory.place == item.linked.id.place;
-        if let Some(path) = paths.iter().find(is_its) {
-            self.replace(path, report);
-        }
+        self.replace(&item.linked.id.place, report);
         self.count();
     }
 
@@ -506,38 +514,49 @@ impl Catalog {
     }
 
     /// Removes the files of SSTables that are not part of the table any more, if all that are have theirs.
-    fn replace(&mut self, path: &Path, report: &mut Report<'_>) {
+    fn replace(&mut self, place: &str, report: &mut Report<'_>) {
         if self.keep != Keep::Current {
             return;
         }
-        let Some(table) = self.tables.get(path).filter(|table| table.is_settled) else { return };
-        let current: BTreeSet<&SstableId> =
-            table.known.values().filter(|known| !known.is_leaving).map(|known| &known.id).collect();
-        let place = &table.directory.place;
+        let its = self.of_place(place);
+        let Some(name) = its.clone().next().map(|table| table.directory.name.clone()) else { return };
+        if its.clone().any(|table| !table.is_settled) {
+            return;
+        }
+        let stays = |table: &'_ Table| -> Vec<SstableId> {
+            let stays = table.known.values().filter(|known| !known.is_leaving);
+            stays.map(|known| known.id.clone()).collect()
+        };
+        let current: BTreeSet<SstableId> = its.clone().flat_map(stays).collect();
+        let incomplete: BTreeSet<&String> = its.clone().flat_map(|table| &table.incomplete).collect();
         // One that lacks its table of contents for a moment is not gone: it is written anew when an index is dropped.
-        let is_obsolete = |id: &&SstableId| !current.contains(id) && !table.incomplete.contains(&id.stem);
+        let is_obsolete = |id: &&SstableId| !current.contains(*id) && !incomplete.contains(&id.stem);
         let obsolete: Vec<SstableId> = self.output.of_table(place).filter(is_obsolete).cloned().collect();
         let has_all = current.iter().all(|id| self.output.contains(id) && !self.waits(id));
         // One that is not complete, and has no file, may be what replaces them.
         let has_file = |stem: &String| self.output.of_table(place).any(|id| id.stem == *stem);
-        if obsolete.is_empty() || !has_all || !table.incomplete.iter().all(has_file) {
+        if obsolete.is_empty() || !has_all || !incomplete.into_iter().all(has_file) {
             return;
         }
-        // Once more: what replaces others may have appeared while the directory was read, and been missed.
-        let again = match list(path) {
-            Ok(again) if again.faults.is_empty() => again,
-            _ => return,
-        };
-        let stays = again.sstables.iter().filter(|(_, seen)| !seen.is_leaving);
-        let is_known = |(stem, seen): (&String, &Seen)| {
-            table.known.get(stem).is_some_and(|known| known.stamp == seen.stamp)
-        };
-        let is_same = again.incomplete == table.incomplete && stays.clone().count() == current.len();
-        if !is_same || !stays.into_iter().all(is_known) {
+        // Once more: what replaces others may have appeared while the directories were read, and been missed.
+        let mut is_same = true;
+        for table in its {
+            let again = match list(&table.directory.path) {
+                Ok(again) if again.faults.is_empty() => again,
+                _ => return,
+            };
+            let stays = again.sstables.iter().filter(|(_, seen)| !seen.is_leaving);
+            let is_known = |(stem, seen): (&String, &Seen)| {
+                table.known.get(stem).is_some_and(|known| known.stamp == seen.stamp)
+            };
+            let before = table.known.values().filter(|known| !known.is_leaving).count();
+            is_same &= again.incomplete == table.incomplete && stays.clone().count() == before;
+            is_same &= stays.into_iter().all(is_known);
+        }
+        if !is_same {
             self.is_to_look_again = true;
             return;
         }
-        let name = table.directory.name.clone();
         for id in obsolete {
             match self.output.remove(&id) {
                 Ok(path) => {
@@ -552,7 +571,7 @@ impl Catalog {
     }
 
     fn unlink(&mut self, linked: &Linked, report: &mut Report<'_>) {
-        if let Err(error) = self.links.remove(linked) {
+        if let Err(error) = Links::remove(linked) {
             self.trouble(&linked.files.folder.display().to_string(), &error, report);
         }
     }
@@ -609,8 +628,8 @@ impl Catalog {
     /// Releases what could not be converted, and is not part of its table any more.
     fn release(&mut self, report: &mut Report<'_>) {
         let is_settled = |id: &SstableId| {
-            let mut its = self.tables.values().filter(|table| table.directory.place == id.place);
-            its.any(|table| table.is_settled && !table.incomplete.contains(&id.stem))
+            let mut its = self.of_place(&id.place).peekable();
+            its.peek().is_some() && its.all(|table| table.is_settled && !table.incomplete.contains(&id.stem))
         };
         let gone = self.held.keys().filter(|id| is_settled(id) && !self.is_current(id));
         for id in gone.cloned().collect::<Vec<_>>() {
@@ -643,9 +662,9 @@ impl Catalog {
         self.counts.incomplete = u64::try_from(incomplete).unwrap_or(u64::MAX);
     }
 
-    /// The directory of a table, by where its files are.
-    pub(super) fn path_of(&self, place: &str) -> Option<&Path> {
-        self.tables.values().find(|table| table.directory.place == place).map(|table| &*table.directory.path)
+    /// The directories of a table, by where its files are.
+    pub(super) fn paths_of<'a>(&'a self, place: &'a str) -> impl Iterator<Item = &'a Path> {
+        self.of_place(place).map(|table| &*table.directory.path)
     }
 }
 

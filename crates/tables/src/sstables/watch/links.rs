@@ -75,6 +75,18 @@ pub(super) struct Linked {
     pub(super) files: SstableFiles,
 }
 
+impl Linked {
+    /// The definition of the table as it was when the SSTable was flushed, if a program put it into an inbox.
+    pub(super) fn definition(&self) -> Option<PathBuf> {
+        Some(self.files.folder.join(of_flush(&self.files.name))).filter(|path| path.is_file())
+    }
+}
+
+/// What the definition of a flush is called in an inbox: `nb-7-big-schema.cql`.
+fn of_flush(name: &FileName) -> String {
+    name.of(&Component::Other("schema.cql".to_owned()))
+}
+
 /// What came of linking.
 #[derive(Debug)]
 pub(super) enum Linking {
@@ -91,11 +103,18 @@ pub(super) struct Links {
     root: PathBuf,
     /// The data directory, if what is linked is removed there.
     inbox: Option<PathBuf>,
+    /// What is on another file system is copied.
+    copies: bool,
 }
 
 impl Links {
     pub(super) fn new(root: PathBuf, inbox: Option<PathBuf>) -> Links {
-        Links { root, inbox }
+        Links { root, inbox, copies: false }
+    }
+
+    /// The same for SSTables that are small: those on another file system are copied.
+    pub(super) fn or_copies(root: PathBuf) -> Links {
+        Links { root, inbox: None, copies: true }
     }
 
     /// Links all that it takes to read an SSTable.
@@ -128,14 +147,32 @@ impl Links {
     /// Links them into a folder that has no complete ones of that name. Whether the SSTable is still there.
     fn link_into(&self, folder: &Path, table: &TableDirectory, seen: &Seen) -> Result<bool> {
         // Links of a process that was killed.
-        self.remove_files(folder, &seen.name.stem())?;
+        remove_files(folder, &seen.name.stem())?;
         fs::create_dir_all(folder).map_err(|error| cannot("created", folder, error))?;
+        if self.inbox.is_some() {
+            let name = of_flush(&seen.name);
+            match fs::hard_link(table.path.join(&name), folder.join(&name)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(not_linked(&table.path.join(&name), folder, error));
+                }
+                _ => {}
+            }
+        }
+        let mut is_copied = false;
         for component in &seen.components {
             let name = seen.name.of(component);
-            match fs::hard_link(table.path.join(&name), folder.join(&name)) {
+            let (from, to) = (table.path.join(&name), folder.join(&name));
+            let linked = match fs::hard_link(&from, &to) {
+                Err(error) if self.copies && error.kind() == io::ErrorKind::CrossesDevices => {
+                    is_copied = true;
+                    fs::copy(&from, &to).map(drop)
+                }
+                linked => linked,
+            };
+            match linked {
                 Ok(()) => {}
                 Err(error) => {
-                    self.remove_files(folder, &seen.name.stem())?;
+                    remove_files(folder, &seen.name.stem())?;
                     return match error.kind() {
                         io::ErrorKind::NotFound => Ok(false),
                         _ => Err(not_linked(&table.path.join(&name), folder, error)),
@@ -143,9 +180,11 @@ impl Links {
                 }
             }
         }
-        let data = folder.join(seen.name.of(&Component::Data));
+        // Of copies, the original says whether it is another one by now.
+        let of = if is_copied { table.path.as_path() } else { folder };
+        let data = of.join(seen.name.of(&Component::Data));
         if !Stamp::of(&data).is_ok_and(|stamp| stamp == seen.stamp) {
-            self.remove_files(folder, &seen.name.stem())?;
+            remove_files(folder, &seen.name.stem())?;
             return Ok(false);
         }
         let toc = folder.join(seen.name.of(&Component::Toc));
@@ -237,7 +276,7 @@ impl Links {
                             self.take_from_inbox(&linked)?;
                             all.push(linked);
                         }
-                        None => self.remove_files(&folder, &stem)?,
+                        None => remove_files(&folder, &stem)?,
                     }
                 }
             }
@@ -250,26 +289,26 @@ impl Links {
     /// # Errors
     ///
     /// `Io`.
-    pub(super) fn remove(&self, linked: &Linked) -> Result<()> {
-        self.remove_files(&linked.files.folder, &linked.id.stem)
+    pub(super) fn remove(linked: &Linked) -> Result<()> {
+        remove_files(&linked.files.folder, &linked.id.stem)
     }
+}
 
-    fn remove_files(&self, folder: &Path, stem: &str) -> Result<()> {
-        let toc = folder.join(format!("{stem}-TOC.txt"));
-        // First: what is left without it is known to be incomplete.
-        remove(&toc)?;
-        let prefix = format!("{stem}-");
-        for file in entries(folder)? {
-            if file.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(prefix.as_bytes())) {
-                remove(&file)?;
-            }
+fn remove_files(folder: &Path, stem: &str) -> Result<()> {
+    let toc = folder.join(format!("{stem}-TOC.txt"));
+    // First: what is left without it is known to be incomplete.
+    remove(&toc)?;
+    let prefix = format!("{stem}-");
+    for file in entries(folder)? {
+        if file.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(prefix.as_bytes())) {
+            remove(&file)?;
         }
-        // The last one takes the directory with it, and those above.
-        for directory in folder.ancestors().take(3) {
-            let _ = fs::remove_dir(directory);
-        }
-        Ok(())
     }
+    // The last one takes the directory with it, and those above.
+    for directory in folder.ancestors().take(3) {
+        let _ = fs::remove_dir(directory);
+    }
+    Ok(())
 }
 
 /// What there is of an SSTable in a directory of links. `None` without a table of contents, or without what that lists.
@@ -459,7 +498,7 @@ mod tests {
         let data = linked.files.path(&Component::Data);
         assert_eq!(fs::read_to_string(&data).unwrap(), "rows");
         assert_eq!(made.names().len(), 3);
-        made.links.remove(&linked).unwrap();
+        Links::remove(&linked).unwrap();
         assert!(!data.exists() && made.names().len() == 2);
     }
 
@@ -491,7 +530,7 @@ mod tests {
         let texts: Vec<String> = all.iter().map(text).collect();
         assert_eq!(texts, ["rows of 1", "rows of 2", "rows of 3"]);
         assert_eq!(made.names(), ["nb-1-big-00000001", "nb-1-big-00000002", "nb-1-big-00000003"]);
-        made.links.remove(&all[1]).unwrap();
+        Links::remove(&all[1]).unwrap();
         assert_eq!(made.names(), ["nb-1-big-00000001", "nb-1-big-00000003"]);
     }
 
@@ -503,10 +542,10 @@ mod tests {
         let first = made.linked("nb-1-big");
         made.write("nb-1-big", Some("2"), "other rows");
         let second = made.linked("nb-1-big");
-        made.links.remove(&first).unwrap();
+        Links::remove(&first).unwrap();
         assert_eq!(made.linked("nb-1-big").files.folder, second.files.folder);
         assert_eq!(made.names(), ["nb-1-big-00000002"]);
-        made.links.remove(&second).unwrap();
+        Links::remove(&second).unwrap();
         assert!(made.links.roots().unwrap().is_empty(), "no empty directories stay");
     }
 

@@ -14,6 +14,7 @@ mod choice;
 mod convert;
 mod coverage;
 mod directory;
+mod held;
 mod links;
 mod metrics;
 mod notices;
@@ -27,6 +28,7 @@ mod start;
 mod state;
 mod tables;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -40,6 +42,7 @@ use catalog::{Catalog, Item, Report, is_of_data, subject_of};
 use convert::{Conversion, schema_file};
 use marquetry_scylla::sstable::Component;
 use notices::{Notices, Wake};
+use options::resolved;
 use output::{Output, new_owner};
 use pace::Pace;
 use retry::Retry;
@@ -87,42 +90,67 @@ const METRICS: Duration = Duration::from_secs(15);
 pub fn watch(options: &WatchOptions, report: &mut dyn FnMut(&WatchEvent<'_>)) -> Result<WatchSummary> {
     start::check(options)?;
     // A directory that is not there would be created below.
-    find_tables(&options.data, &options.tables)?;
+    for data in options.directories() {
+        find_tables(data, &options.tables)?;
+    }
     options.check()?;
-    let work = options.work();
-    let new: Vec<PathBuf> =
-        work.ancestors().take_while(|above| !above.exists()).map(Path::to_owned).collect();
-    fs::create_dir_all(&work).map_err(|error| cannot(&work, "created", error))?;
-    let _lock = lock(&work)?;
-    let state_path = work.join("state");
+    let mut works = vec![Work::create(options.work())?];
+    let state_path = options.work().join("state");
     let claimed = begin(&state_path, options).and_then(|state| {
+        for data in options.more_data.iter().filter(|_| options.work.is_none()) {
+            works.push(Work::create(options.work_of(data))?);
+        }
         let output = Output::open(&options.store, &options.destination)?;
         output.claim(&state.owner, &options.data)?;
         Ok((state, output))
     });
-    let (state, output) = claimed.inspect_err(|_| {
-        // It was refused, and leaves nothing behind. (That the directory stays if this fails changes nothing.)
-        if !new.is_empty() {
-            for file in ["state", "lock"] {
-                let _ = fs::remove_file(work.join(file));
-            }
-            for directory in &new {
-                let _ = fs::remove_dir(directory);
-            }
-        }
-    })?;
+    let (state, output) = claimed.inspect_err(|_| works.iter().for_each(Work::leave_nothing))?;
     let mut watcher = Watcher {
         options,
         catalog: Catalog::new(options, output, state, state_path),
         notices: None,
         pace: Pace::new(options.share_percent, processors()),
-        schema: NodeSchema::new(&options.data, work.join("schema"), options.limits),
+        schema: NodeSchema::new(
+            options.directories().cloned().collect(),
+            options.work().join("schema"),
+            options.limits,
+        ),
         looking: Retry::new(),
         metrics_written: None,
     };
     let watched = watcher.run(report);
     watcher.write_metrics(true, report);
     watched.map(|()| watcher.catalog.counts.clone())
+}
+
+/// A directory for work. It is this process's while it is there.
+struct Work {
+    path: PathBuf,
+    /// What was not there before.
+    new: Vec<PathBuf>,
+    _lock: fs::File,
+}
+
+impl Work {
+    fn create(path: PathBuf) -> Result<Work> {
+        let new = path.ancestors().take_while(|above| !above.exists()).map(Path::to_owned).collect();
+        fs::create_dir_all(&path).map_err(|error| cannot(&path, "created", error))?;
+        let lock = lock(&path)?;
+        Ok(Work { path, new, _lock: lock })
+    }
+
+    /// It was refused, and leaves nothing behind. (That the directory stays if this fails changes nothing.)
+    fn leave_nothing(&self) {
+        if self.new.is_empty() {
+            return;
+        }
+        for file in ["state", "lock"] {
+            let _ = fs::remove_file(self.path.join(file));
+        }
+        for directory in &self.new {
+            let _ = fs::remove_dir(directory);
+        }
+    }
 }
 
 /// One process at a time: the lock is held until the file is closed, whatever ends the process.
@@ -145,8 +173,14 @@ fn begin(path: &Path, options: &WatchOptions) -> Result<State> {
     let destination = state::one_line(&options.destination.display().to_string());
     let destination = destination.trim_end_matches('/').to_owned();
     let (mapping, keep) = (options.mapping.name().to_owned(), options.keep.name().to_owned());
+    let others: BTreeMap<String, &PathBuf> = options
+        .more_data
+        .iter()
+        .map(|data| (state::one_line(&resolved(data).display().to_string()), data))
+        .collect();
     let Some(mut state) = State::load(path)? else {
-        let state = State { destination, mapping, keep, owner: new_owner(), ..State::default() };
+        let others = others.into_keys().collect();
+        let state = State { destination, mapping, keep, others, owner: new_owner(), ..State::default() };
         state.save(path)?;
         return Ok(state);
     };
@@ -161,6 +195,26 @@ fn begin(path: &Path, options: &WatchOptions) -> Result<State> {
             );
             return Err(Error::misuse(what).at(|place| place.object = Some(path.display().to_string())));
         }
+    }
+    for before in &state.others {
+        let what = match others.get(before) {
+            None => format!(
+                "it was watched together with the data directory {before}: name that, too, or, if it is gone for good, remove the line `also {before}`"
+            ),
+            Some(data) if !options.work_of(data).exists() => {
+                format!(
+                    "the data directory {before} has no directory for work any more: is its file system mounted?"
+                )
+            }
+            Some(_) => continue,
+        };
+        return Err(Error::misuse(what).at(|place| place.object = Some(path.display().to_string())));
+    }
+    if others.len() > state.others.len() {
+        // What is in a new one was never looked at, so it counts as what is there at first.
+        state.others.extend(others.into_keys());
+        state.begun.clear();
+        state.save(path)?;
     }
     if options.retry_failed {
         for decision in state.decisions.values_mut().filter(|it| matches!(it, Decision::Failed(_))) {
@@ -247,29 +301,32 @@ impl Watcher<'_> {
 
     /// Looks for tables, and at all of them.
     fn look_at_all(&mut self, report: &mut Report<'_>) -> Result<()> {
-        let data = &self.options.data;
-        // Listened to before it is looked at, so that nothing is missed in between.
-        self.listen(data, report);
-        let found = match find_tables(data, &self.options.tables) {
-            Ok(found) => found,
-            Err(error) => {
-                self.catalog.trouble(&data.display().to_string(), &error, report);
-                return Ok(());
+        let mut tables = Vec::new();
+        for data in self.options.directories() {
+            // Listened to before it is looked at, so that nothing is missed in between.
+            self.listen(data, report);
+            let found = match find_tables(data, &self.options.tables) {
+                Ok(found) => found,
+                Err(error) => {
+                    self.catalog.trouble(&data.display().to_string(), &error, report);
+                    return Ok(());
+                }
+            };
+            for (path, error) in &found.faults {
+                self.catalog.trouble(&path.display().to_string(), error, report);
             }
-        };
-        for (path, error) in &found.faults {
-            self.catalog.trouble(&path.display().to_string(), error, report);
+            let paths = found.keyspaces.iter().chain(found.tables.iter().map(|table| &table.path));
+            for path in paths {
+                self.listen(path, report);
+            }
+            // Tables that appeared in a keyspace before that was listened to.
+            let found = find_tables(data, &self.options.tables).unwrap_or(found);
+            for table in &found.tables {
+                self.listen(&table.path, report);
+            }
+            tables.extend(found.tables);
         }
-        let paths = found.keyspaces.iter().chain(found.tables.iter().map(|table| &table.path));
-        for path in paths {
-            self.listen(path, report);
-        }
-        // Tables that appeared in a keyspace before that was listened to.
-        let found = find_tables(data, &self.options.tables).unwrap_or(found);
-        for table in &found.tables {
-            self.listen(&table.path, report);
-        }
-        self.catalog.set_tables(found.tables);
+        self.catalog.set_tables(tables);
         let paths = self.catalog.table_paths();
         self.catalog.look(&paths, report)
     }
@@ -383,8 +440,13 @@ impl Watcher<'_> {
         if self.options.definition != Definition::Beside {
             return Ok(self.options.definition.clone());
         }
-        let path = self.catalog.path_of(&item.linked.id.place);
-        if let Some(file) = path.and_then(|path| schema_file(path, &self.options.data, &item.table)) {
+        if let Some(file) = item.linked.definition() {
+            return Ok(Definition::File(file));
+        }
+        let options = self.options;
+        let of = |path: &Path| schema_file(path, options.directory_of(path), &item.table);
+        let file = self.catalog.paths_of(&item.linked.id.place).find_map(of);
+        if let Some(file) = file {
             return Ok(Definition::File(file));
         }
         let keyspace = item.table.split('.').next().unwrap_or_default();

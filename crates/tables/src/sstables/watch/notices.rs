@@ -15,7 +15,7 @@ const POLL: Duration = Duration::from_secs(5);
 /// What tells when to look.
 #[derive(Debug)]
 pub(super) enum Notices {
-    Kernel { noticing: Noticing, data: PathBuf },
+    Kernel { noticing: Noticing, data: Vec<PathBuf> },
     Polling { every: Duration, last: Instant },
 }
 
@@ -37,11 +37,16 @@ impl Notices {
         }
         let listening = || -> Result<Option<Noticing>> {
             let noticing = Noticing::new()?;
-            Ok(noticing.is_complete_for(&options.data)?.then_some(noticing))
+            for data in options.directories() {
+                if !noticing.is_complete_for(data)? {
+                    return Ok(None);
+                }
+            }
+            Ok(Some(noticing))
         };
         let why = match listening() {
             Ok(Some(noticing)) => {
-                return (Notices::Kernel { noticing, data: options.data.clone() }, None);
+                return (Notices::Kernel { noticing, data: options.directories().cloned().collect() }, None);
             }
             Ok(None) => {
                 "its file system is another machine's, which changes files without this one's knowledge"
@@ -93,10 +98,11 @@ impl Notices {
 
 /// What the paths that changed mean: directories that appear or disappear may be keyspaces or tables; in those of tables, tables of contents
 /// and logs say what is complete. The other files of an SSTable are there before.
-fn wake(noticed: &Noticed, data: &Path) -> Wake {
+fn wake(noticed: &Noticed, data: &[PathBuf]) -> Wake {
     let mut wake = Wake { all: noticed.has_lost, ..Wake::default() };
     for path in &noticed.changed {
-        let depth = path.strip_prefix(data).map_or(0, |inside| inside.iter().count());
+        let inside = data.iter().find_map(|data| path.strip_prefix(data).ok());
+        let depth = inside.map_or(0, |inside| inside.iter().count());
         match depth {
             // Of the data directory, or of a keyspace.
             0..=2 => {
@@ -117,12 +123,17 @@ mod tests {
         let looked = |paths: &[&str], has_lost: bool| {
             let mut noticed = Noticed::default();
             (noticed.has_lost, noticed.changed) = (has_lost, paths.iter().map(PathBuf::from).collect());
-            let wake = wake(&noticed, "/data".as_ref());
+            let wake = wake(&noticed, &["/data".into(), "/disk2/cassandra".into()]);
             let directories: Vec<String> =
                 wake.directories.iter().map(|path| path.display().to_string()).collect();
             (wake.all, directories.join(" "))
         };
         assert_eq!(looked(&["/data/ks/t-1/nb-1-big-TOC.txt"], false), (false, "/data/ks/t-1".into()));
+        assert_eq!(
+            looked(&["/disk2/cassandra/ks/t-1/a-TOC.txt"], false),
+            (false, "/disk2/cassandra/ks/t-1".into())
+        );
+        assert_eq!(looked(&["/disk2/cassandra/ks/t-1"], false), (true, String::new()));
         assert_eq!(looked(&["/data/ks"], false), (true, String::new()));
         assert_eq!(looked(&["/data/ks/t-1"], false), (true, String::new()));
         assert_eq!(looked(&["/data/.marquetry"], false), (false, String::new()));

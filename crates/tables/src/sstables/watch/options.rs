@@ -20,12 +20,14 @@ use crate::{Cancel, MEMORY_BYTES};
 pub struct WatchOptions {
     /// The node's data directory: keyspaces, and in each its tables' directories.
     pub data: PathBuf,
+    /// Its other data directories, if it has several (`data_file_directories`). The same table in two of them is one table.
+    pub more_data: Vec<PathBuf>,
     /// The directory that Parquet files go to.
     pub destination: PathBuf,
     /// Where the destination is.
     pub store: Arc<dyn Store>,
     /// The directory for links to SSTables that are being converted, and for what must be known after a restart. It must be on the
-    /// data directory's file system. `None`: `.marquetry` in the data directory.
+    /// data directories' file system. `None`: `.marquetry` in the data directory; links to what is in another one are in `.marquetry` there.
     pub work: Option<PathBuf>,
     /// The tables that are watched. If empty, all but those of the system's keyspaces.
     pub tables: Vec<TablePattern>,
@@ -66,6 +68,7 @@ impl WatchOptions {
     pub fn new(data: impl Into<PathBuf>, destination: impl Into<PathBuf>) -> WatchOptions {
         WatchOptions {
             data: data.into(),
+            more_data: Vec::new(),
             destination: destination.into(),
             store: Arc::new(LocalFiles),
             work: None,
@@ -89,7 +92,22 @@ impl WatchOptions {
 
     /// The directory for links and state.
     pub(super) fn work(&self) -> PathBuf {
-        self.work.clone().unwrap_or_else(|| self.data.join(".marquetry"))
+        self.work_of(&self.data)
+    }
+
+    /// The directory for links to what is in a data directory.
+    pub(super) fn work_of(&self, data: &Path) -> PathBuf {
+        self.work.clone().unwrap_or_else(|| data.join(".marquetry"))
+    }
+
+    /// All data directories.
+    pub(super) fn directories(&self) -> impl Iterator<Item = &PathBuf> {
+        std::iter::once(&self.data).chain(&self.more_data)
+    }
+
+    /// The one that a path is in.
+    pub(super) fn directory_of(&self, path: &Path) -> &Path {
+        self.directories().find(|data| path.starts_with(data)).unwrap_or(&self.data)
     }
 
     /// Looks for what cannot be meant.
@@ -111,12 +129,15 @@ impl WatchOptions {
                 format!("not an inbox, whose SSTables may be removed: the file {INBOX_MARK} is missing");
             return Err(Error::misuse(what).at(|place| place.object = Some(self.data.display().to_string())));
         }
+        if self.inbox && !self.more_data.is_empty() {
+            return Err(Error::option("inbox", "an inbox is one directory"));
+        }
         if is_remote(&self.destination) {
             return Ok(());
         }
         let destination = resolved(&self.destination);
-        for (what, directory) in [("data directory", self.data.clone()), ("directory for work", self.work())]
-        {
+        let of_data = self.directories().map(|data| ("data directory", data.clone()));
+        for (what, directory) in of_data.chain([("directory for work", self.work())]) {
             if destination.starts_with(resolved(&directory)) {
                 let what =
                     format!("the destination is in the {what} {}: name another one", directory.display());

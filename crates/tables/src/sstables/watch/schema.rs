@@ -55,7 +55,7 @@ const TRIES: usize = 5;
 /// What a node's schema tables say. They are read again when they have changed.
 #[derive(Debug)]
 pub(super) struct NodeSchema {
-    data: PathBuf,
+    data: Vec<PathBuf>,
     links: PathBuf,
     limits: Limits,
     /// The SSTables that were read.
@@ -78,10 +78,10 @@ enum Field {
 }
 
 impl NodeSchema {
-    /// Of a data directory; `work` is a directory for links, which only this uses.
-    pub(super) fn new(data: &Path, work: PathBuf, limits: Limits) -> NodeSchema {
+    /// Of data directories, in which these tables may be spread; `work` is a directory for links, which only this uses.
+    pub(super) fn new(data: Vec<PathBuf>, work: PathBuf, limits: Limits) -> NodeSchema {
         NodeSchema {
-            data: data.to_path_buf(),
+            data,
             links: work,
             limits,
             of: None,
@@ -102,7 +102,10 @@ impl NodeSchema {
         cancel: &Cancel,
     ) -> Result<Option<String>> {
         let wanted: Vec<TablePattern> = vec!["system_schema".parse()?];
-        let tables = find_tables(&self.data, &wanted)?.tables;
+        let mut tables = Vec::new();
+        for data in &self.data {
+            tables.extend(find_tables(data, &wanted)?.tables);
+        }
         for _ in 0..TRIES {
             let mut listed = Vec::new();
             let mut stamps = BTreeMap::new();
@@ -134,23 +137,28 @@ impl NodeSchema {
         cancel: &Cancel,
     ) -> Result<Option<BTreeMap<&'static str, Vec<Row>>>> {
         self.clear()?;
-        let links = Links::new(self.links.clone(), None);
-        let mut all = BTreeMap::new();
+        let links = Links::or_copies(self.links.clone());
+        // A table in several data directories has one folder of links.
+        let mut folders: BTreeMap<&'static str, (&str, PathBuf)> = BTreeMap::new();
         for (table, listed) in listed {
             let Some((name, definition)) = definition_of(table) else { continue };
-            let mut folder = None;
             for seen in listed.sstables.values().filter(|seen| !seen.is_leaving) {
                 match links.link(table, seen)? {
-                    Linking::Done(linked) => folder = Some(linked.files.folder),
+                    Linking::Done(linked) => {
+                        let folder = linked.files.folder;
+                        let before = folders.insert(name, (definition, folder.clone()));
+                        if before.is_some_and(|(_, before)| before != folder) {
+                            return Err(Error::unsupported("SSTables of a schema table that have one name"));
+                        }
+                    }
                     Linking::Gone | Linking::Taken => return Ok(None),
                 }
             }
-            if let Some(folder) = folder {
-                all.insert(
-                    name,
-                    rows(&folder, &format!("CREATE TABLE {name} ({definition})"), self.limits, cancel)?,
-                );
-            }
+        }
+        let mut all = BTreeMap::new();
+        for (name, (definition, folder)) in folders {
+            let definition = format!("CREATE TABLE {name} ({definition})");
+            all.insert(name, rows(&folder, &definition, self.limits, cancel)?);
         }
         self.clear()?;
         Ok(Some(all))
@@ -420,7 +428,8 @@ mod tests {
     #[test]
     fn without_schema_tables_nothing_is_known() {
         let folder = tempfile::tempdir().unwrap();
-        let mut schema = NodeSchema::new(folder.path(), folder.path().join("work"), Limits::DEFAULT);
+        let mut schema =
+            NodeSchema::new(vec![folder.path().to_path_buf()], folder.path().join("work"), Limits::DEFAULT);
         assert_eq!(schema.definition("ks", "ks.t", &Cancel::new()), Ok(None));
     }
 }

@@ -1,7 +1,7 @@
 //! What is wrong with a watcher's directories and definition is known when it starts, not when the first SSTable appears.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use marquetry_base::{Error, Result};
 use marquetry_io::failed;
@@ -16,12 +16,38 @@ use crate::sstables::definition;
 ///
 /// `Misuse`; `Io` if something cannot be read.
 pub(super) fn check(options: &WatchOptions) -> Result<()> {
+    check_apart(options)?;
     // What was watched before is one, also if its last table was dropped.
     if options.data.exists() && !options.work().join("state").is_file() {
         check_data(&options.data)?;
     }
     check_work(&options.data, &options.work())?;
+    for data in &options.more_data {
+        let work = options.work_of(data);
+        if options.work.is_none() && work.join("state").is_file() {
+            let what =
+                "a data directory that is watched by itself, or was the first one of several: name it first";
+            return Err(wrong(data, what.to_owned()));
+        }
+        if data.exists() && !work.exists() {
+            check_data(data)?;
+        }
+        check_work(data, &work)?;
+    }
     definition::check(&options.definition)
+}
+
+/// None of several data directories is, or is in, another one.
+fn check_apart(options: &WatchOptions) -> Result<()> {
+    let all: Vec<PathBuf> = options.directories().map(|data| resolved(data)).collect();
+    for (number, data) in all.iter().enumerate() {
+        let mut others = all.iter().enumerate().filter(|(other, _)| *other != number);
+        if let Some((_, within)) = others.find(|(_, other)| other.starts_with(data)) {
+            let what = format!("{} is, or is in, another of the data directories", within.display());
+            return Err(wrong(data, what));
+        }
+    }
+    Ok(())
 }
 
 /// A data directory has directories of keyspaces, and in them those of tables. One that is empty may be that of a server that was not started yet.

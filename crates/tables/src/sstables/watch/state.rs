@@ -6,6 +6,7 @@
 //! mapping full
 //! keep flushes
 //! owner 5f0c…
+//! also /disk2/data
 //! begun ks/t-f34b…
 //! host 1f3c…
 //! covered ks/t-f34b… 1700000000001:100..1700000000001:5000
@@ -51,6 +52,8 @@ pub(super) struct State {
     pub(super) keep: String,
     /// What the destination's own file says of who writes to it.
     pub(super) owner: String,
+    /// The data directories beside the first one.
+    pub(super) others: BTreeSet<String>,
     /// The places of the tables of which all that was there at first is decided. (Until then nothing of them can be in files already.)
     pub(super) begun: BTreeSet<String>,
     /// The node whose commit log is meant, in hexadecimal digits, once that is certain.
@@ -100,6 +103,7 @@ impl State {
             "mapping" => rest.clone_into(&mut self.mapping),
             "keep" => rest.clone_into(&mut self.keep),
             "owner" => rest.clone_into(&mut self.owner),
+            "also" => drop(self.others.insert(rest.to_owned())),
             "begun" => drop(self.begun.insert(rest.to_owned())),
             "host" => self.host = Some(rest.to_owned()),
             "covered" => drop(self.covered.insert(place.to_owned(), more.parse().ok()?)),
@@ -139,6 +143,9 @@ impl State {
         line("mapping", &self.mapping);
         line("keep", &self.keep);
         line("owner", &self.owner);
+        for other in &self.others {
+            line("also", other);
+        }
         for place in &self.begun {
             line("begun", place);
         }
@@ -192,6 +199,7 @@ mod tests {
         };
         state.save(&path).unwrap();
         assert_eq!(State::load(&path).unwrap().as_ref(), Some(&state));
+        state.others = ["/disk 2/data".to_owned(), "/disk3".to_owned()].into();
         (state.begun, state.host) = (["ks/t-0".to_owned()].into(), Some("ab".into()));
         state.covered.insert("ks/t-0".into(), "1:2..3:4 5:6..7:8".parse().unwrap());
         state.decisions.insert(id("nb-1-big"), Decision::Convert);

@@ -1,0 +1,58 @@
+//! The links of several data directories: those of each are on its own file system.
+
+use std::path::PathBuf;
+
+use marquetry_base::{Error, Result};
+
+use super::directory::Seen;
+use super::links::{Linked, Linking, Links};
+use super::options::WatchOptions;
+use super::tables::TableDirectory;
+
+/// The directories of links, and which is whose.
+#[derive(Debug)]
+pub(super) struct AllLinks {
+    links: Vec<Links>,
+    /// Data directories, and the numbers of their links.
+    of: Vec<(PathBuf, usize)>,
+}
+
+impl AllLinks {
+    pub(super) fn new(options: &WatchOptions) -> AllLinks {
+        let (mut links, mut roots, mut of) = (Vec::new(), Vec::new(), Vec::new());
+        for data in options.directories() {
+            let root = options.work_of(data).join("links");
+            let known = roots.iter().position(|known| *known == root);
+            of.push((data.clone(), known.unwrap_or(roots.len())));
+            if known.is_none() {
+                links.push(Links::new(root.clone(), options.inbox.then(|| data.clone())));
+                roots.push(root);
+            }
+        }
+        AllLinks { links, of }
+    }
+
+    /// As [`Links::link`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Links::link`].
+    pub(super) fn link(&self, table: &TableDirectory, seen: &Seen) -> Result<Linking> {
+        let number = self.of.iter().find(|(data, _)| table.path.starts_with(data)).map(|(_, number)| *number);
+        let links = number.and_then(|number| self.links.get(number));
+        links.ok_or_else(|| Error::internal("a table of no data directory"))?.link(table, seen)
+    }
+
+    /// As [`Links::all`], of all of them.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Links::all`].
+    pub(super) fn all(&self) -> Result<Vec<Linked>> {
+        let mut all = Vec::new();
+        for links in &self.links {
+            all.extend(links.all()?);
+        }
+        Ok(all)
+    }
+}
