@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint builds semver without-corpus soak fuzz bench bench-stall bench-wide bench-disk bench-sstable bench-pq bench-cluster bench-door deny wheel
+.PHONY: help demo test lint builds semver without-corpus soak fuzz bench bench-stall bench-wide bench-disk bench-sstable bench-pq bench-plugin bench-cluster bench-door deny wheel
 
 TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/marquetry/tools
 export PATH := $(HOME)/.cargo/bin:$(PATH):$(TOOLS)/bin
@@ -118,6 +118,10 @@ bench-door: ## what the C interface costs beside Rust, in instructions; FILE="a.
 bench-sstable: ## reading SSTables, against cqlite and sstabledump; writing them, against CQLSSTableWriter and loads by CQL
 	dev/bench/run.sh --only-sstable
 	dev/bench/run.sh --only-sstable-writing
+
+bench-plugin: ## what the plugin costs a Cassandra under load, in target/bench/plugin.md; some ten minutes
+	@dev/setup.sh rust-dev cassandra
+	cargo test --release $(LOCKED) -p marquetry-cli --test watch the_plugin_costs -- --ignored --nocapture
 
 bench-pq: ## one partition, and all, from an SSTable and from a Parquet file of it
 	dev/bench/run.sh --only-pq

@@ -11,6 +11,7 @@
 #   dev/cassandra.sh dump FILE-Data.db              print an SSTable as JSON, with times as numbers (sstabledump -t)
 #   dev/cassandra.sh run FILE.java ARGUMENT…        run a program with Cassandra's classes
 #   dev/cassandra.sh plugin DIR                     compile contrib/cassandra into DIR (without Maven), for --classpath
+#   dev/cassandra.sh check-plugin DIR               the plugin's tests that need no server, in DIR
 #   dev/cassandra.sh fetch | fetched                only fetch the jars | exit 1 unless they are there
 #   dev/cassandra.sh java                           print the Java that would run it; exit 1 if there is none
 #
@@ -50,6 +51,7 @@ main() {
     dump) dump "${1:?FILE is missing}" ;;
     run) run "$@" ;;
     plugin) plugin "${1:?DIR is missing}" ;;
+    check-plugin) check_plugin "${1:?DIR is missing}" ;;
     fetch) fetch_jars ;;
     fetched) fetched ;;
     java) find_java && echo "$java" ;;
@@ -174,12 +176,20 @@ run() {
 plugin() {
   find_java
   fetch_jars
-  local sources all
-  sources=$(dirname "${BASH_SOURCE[0]}")/../contrib/cassandra/src/main/java
+  local classes folders=(main "${@:2}") all
+  classes=$(mkdir -p "$1" && cd "$1" && pwd -P)
   all=$(printf '%s:' "$jars"/*.jar)
-  mkdir -p "$1"
-  find "$sources" -name '*.java' -exec "$java" -m jdk.compiler/com.sun.tools.javac.Main --release 11 -Werror \
-    -Xlint:all,-processing,-classfile,-path -cp "$all" -d "$1" {} +
+  (
+    cd "$(dirname "${BASH_SOURCE[0]}")/../contrib/cassandra/src"
+    find "${folders[@]}" -name '*.java' -exec "$java" -m jdk.compiler/com.sun.tools.javac.Main --release 11 -Werror \
+      -Xlint:all,-processing,-classfile,-path -cp "$all" -d "$classes" {} +
+  )
+}
+
+# Those of src/check.
+check_plugin() {
+  plugin "$1/classes" check
+  "$java" -ea -cp "$1/classes:$jars/*" com.marquetry.cassandra.InboxCheck "$1/work"
 }
 
 # Java with Cassandra's classes, without a server: options, --, and what is run.

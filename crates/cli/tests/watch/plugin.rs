@@ -154,6 +154,17 @@ fn name(file: &Path) -> &str {
     file.file_name().unwrap().to_str().unwrap()
 }
 
+/// What the plugin does without a server: `contrib/cassandra/src/check`.
+#[test]
+#[cfg(unix)]
+fn the_inbox_of_the_plugin_loses_nothing_and_keeps_nothing() {
+    let Some(script) = marquetry_testing::cassandra_script() else { return };
+    let folder = Folder::new();
+    let output = Command::new(script).args(["check-plugin", &folder.path("check")]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("the inbox is right"), "{said}");
+}
+
 #[test]
 #[cfg(unix)]
 #[ignore = "soak: a server of its own, which is restarted: a minute"]

@@ -5,6 +5,9 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -27,6 +30,9 @@ final class Converter
 {
     private static final Logger logger = LoggerFactory.getLogger(Converter.class);
 
+    /** A file of a group whose indexes were dropped. */
+    private static final String DROPPED = "dropped";
+
     private static final long PAUSE_MS = 1_000;
     private static final long PAUSE_MS_MAX = 60_000;
     /** How often it is looked whether an inbox that nobody fills any more is empty. */
@@ -42,6 +48,7 @@ final class Converter
     final AtomicLong failed = new AtomicLong();
     final AtomicLong restarts = new AtomicLong();
 
+    private final Path group;
     private final String destination;
     private final Said said = new Said();
     /** The tables that use it. */
@@ -50,6 +57,7 @@ final class Converter
 
     private Converter(Path group, String destination)
     {
+        this.group = group;
         inbox = new Inbox(group);
         this.destination = destination;
     }
@@ -65,25 +73,75 @@ final class Converter
         }
     }
 
+    /** Converts what is left in inboxes of a data directory whose indexes were dropped before the node was restarted. */
+    static void resume(Path data)
+    {
+        try (DirectoryStream<Path> groups = Files.newDirectoryStream(data.resolve(Inbox.DIRECTORY), "inbox*"))
+        {
+            for (Path group : groups)
+            {
+                if (!Files.exists(group.resolve(DROPPED)))
+                    continue;
+                String name = group.getFileName().toString();
+                Converter left = of(data, name.equals("inbox") ? "" : name.substring("inbox-".length()).replace('+', '/'));
+                synchronized (left)
+                {
+                    left.start();
+                }
+            }
+        }
+        catch (NoSuchFileException none)
+        {
+            return;
+        }
+        catch (IOException | RuntimeException error)
+        {
+            logger.warn("{}: what waits there is not looked at: {}", data.resolve(Inbox.DIRECTORY), error.toString());
+        }
+    }
+
     /** It runs while anybody holds it … */
     synchronized void hold(Object holder)
     {
         holders.add(holder);
-        if (thread == null)
-        {
-            thread = new Thread(this::run, "marquetry " + inbox);
-            thread.setDaemon(true);
-            thread.setPriority(Thread.MIN_PRIORITY);
-            thread.start();
-        }
+        markDropped(false);
+        start();
         notifyAll();
     }
 
-    /** … and until what was flushed before is converted. */
+    private void start()
+    {
+        if (thread != null)
+            return;
+        thread = new Thread(this::run, "marquetry " + inbox);
+        thread.setDaemon(true);
+        thread.setPriority(Thread.MIN_PRIORITY);
+        thread.start();
+    }
+
+    /** … and until what was flushed before is converted, also after the node is restarted. */
     synchronized void release(Object holder)
     {
         holders.remove(holder);
+        if (holders.isEmpty())
+            markDropped(true);
         notifyAll();
+    }
+
+    private void markDropped(boolean isDropped)
+    {
+        Path mark = group.resolve(DROPPED);
+        try
+        {
+            if (!isDropped)
+                Files.deleteIfExists(mark);
+            else if (Files.isDirectory(group))
+                Files.write(mark, new byte[0]);
+        }
+        catch (IOException error)
+        {
+            logger.warn("{}: what waits may stay until an index uses it again: {}", mark, error.toString());
+        }
     }
 
     private synchronized boolean isHeld()
@@ -124,6 +182,7 @@ final class Converter
                 if (!isHeld() && (isDone || inbox.isEmpty()))
                 {
                     thread = null;
+                    releaseFailed();
                     return;
                 }
                 restarts.incrementAndGet();
@@ -140,10 +199,31 @@ final class Converter
         }
     }
 
+    /** The indexes are dropped, so nobody will try again what could not be converted. */
+    private void releaseFailed()
+    {
+        try
+        {
+            int released = inbox.releaseFailed();
+            if (released > 0)
+                logger.warn("{}: {} SSTables that could not be converted are released, because no index needs them", inbox, released);
+        }
+        catch (IOException | RuntimeException error)
+        {
+            logger.warn("{}: links to what could not be converted cannot be removed: {}", inbox, error.toString());
+        }
+    }
+
     /** Runs the command until it ends, or is not needed any more: whether the latter. */
     private boolean runOnce() throws IOException, InterruptedException
     {
         inbox.create();
+        int released = inbox.sweep();
+        if (released > 0)
+            logger.warn("{}: the {} oldest SSTables that could not be converted are released, because they kept too much room (-D{})", inbox, released,
+                        Settings.WAITING_MIB_PROPERTY);
+        if (!isHeld() && inbox.isEmpty())
+            return true;
         Process process = new ProcessBuilder(Settings.command(inbox.root, inbox.work, destination)).start();
         try
         {

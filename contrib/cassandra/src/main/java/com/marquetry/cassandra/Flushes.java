@@ -145,7 +145,10 @@ final class Flushes implements INotificationConsumer
             {
                 // So that what waits is converted, whether or not anything is flushed.
                 for (Path data : Settings.dataDirectories())
+                {
                     converter(data);
+                    Converter.resume(data);
+                }
                 Set<String> before = new HashSet<>(Files.readAllLines(seenFile(), StandardCharsets.UTF_8));
                 Set<String> live = new TreeSet<>();
                 for (SSTableReader sstable : table.getLiveSSTables())
@@ -168,17 +171,19 @@ final class Flushes implements INotificationConsumer
     private void flushed(SSTableReader sstable)
     {
         flushed.incrementAndGet();
+        // With what it waits for others.
+        long started = System.nanoTime();
         synchronized (this)
         {
             if (link(sstable))
                 seen(sstable);
         }
+        slowestMicros.accumulateAndGet((System.nanoTime() - started) / 1_000, Math::max);
     }
 
     /** Links it, unless that is done: whether it is known to be linked. */
     private boolean link(SSTableReader sstable)
     {
-        long started = System.nanoTime();
         // With it, a compaction that is through with it cannot delete it.
         Ref<SSTableReader> held = sstable.tryRef();
         try
@@ -210,7 +215,6 @@ final class Flushes implements INotificationConsumer
         {
             if (held != null)
                 held.release();
-            slowestMicros.accumulateAndGet((System.nanoTime() - started) / 1_000, Math::max);
         }
     }
 

@@ -8,11 +8,14 @@ import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
+import java.nio.file.attribute.FileTime;
 import java.util.ArrayList;
-import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
-import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /**
  * A directory of hard links to SSTables, laid out as a data directory, which {@code marquetry watch --inbox} empties.
@@ -27,11 +30,15 @@ final class Inbox
     private static final String MARK = "_marquetry_inbox";
 
     private static final String TOC = "-TOC.txt";
+    private static final String DATA = "-Data.db";
+    /** The table as it was when the SSTable was flushed, beside its files. */
+    private static final String SCHEMA = "-schema.cql";
     private static final List<String> NEEDED = List.of("Data.db", "Statistics.db", "CompressionInfo.db");
+    /** What the file of the command's decisions says of an SSTable that it cannot convert: where its table is, and its name with its digest. */
+    private static final Pattern FAILED = Pattern.compile("failed (\\S+ \\S+-[0-9a-f]{8})( .*)?");
 
     final Path root;
     final Path work;
-    private final Map<Path, String> definitions = new HashMap<>();
 
     /** @param group the directory of the inbox, and of what the command keeps */
     Inbox(Path group)
@@ -48,58 +55,128 @@ final class Inbox
             Files.write(mark, "Links to SSTables, which are removed when they are converted.\n".getBytes(StandardCharsets.UTF_8));
     }
 
-    /** Links what the SSTable's table of contents lists; the table of contents last, because it says that all is there. */
+    /**
+     * Links what the SSTable's table of contents lists: the data first, so that they tell whose links there are, and the table of contents last, because
+     * it says that all is there.
+     */
     synchronized void link(Path directory, String stem, String definition) throws IOException
     {
         create();
         Path folder = root.resolve(directory.getParent().getFileName()).resolve(directory.getFileName());
-        if (Files.exists(folder.resolve(stem + TOC)))
-            return;
         Files.createDirectories(folder);
-        define(folder, definition);
-        List<String> components = Files.readAllLines(directory.resolve(stem + TOC), StandardCharsets.UTF_8);
-        for (String component : components)
+        Path data = directory.resolve(stem + DATA);
+        String own = stem;
+        // A server uses a name again, after a TRUNCATE and a restart: while another SSTable of that name waits, this one is called otherwise.
+        for (int number = 2; isTaken(folder, own, data); number++)
+            own = numbered(stem, number);
+        if (Files.exists(folder.resolve(own + TOC)))
+            return;
+        link(data, folder.resolve(own + DATA));
+        Files.write(folder.resolve(own + SCHEMA), definition.getBytes(StandardCharsets.UTF_8));
+        for (String line : Files.readAllLines(directory.resolve(stem + TOC), StandardCharsets.UTF_8))
         {
-            String name = stem + '-' + component.trim();
-            if (component.isBlank() || name.endsWith(TOC))
+            String component = line.trim();
+            if (component.isEmpty() || component.equals("TOC.txt") || component.equals("Data.db"))
                 continue;
             try
             {
-                link(directory, folder, name);
+                link(directory.resolve(stem + '-' + component), folder.resolve(own + '-' + component));
             }
             catch (NoSuchFileException gone)
             {
                 // Components of indexes come and go, and are not read.
-                if (NEEDED.contains(component.trim()))
+                if (NEEDED.contains(component))
                     throw gone;
             }
         }
-        link(directory, folder, stem + TOC);
+        link(directory.resolve(stem + TOC), folder.resolve(own + TOC));
     }
 
-    private static void link(Path from, Path to, String name) throws IOException
+    /** Whether a name is that of another SSTable, of which all or some is there. */
+    private static boolean isTaken(Path folder, String stem, Path data) throws IOException
     {
         try
         {
-            Files.createLink(to.resolve(name), from.resolve(name));
+            return !Files.isSameFile(folder.resolve(stem + DATA), data);
         }
-        catch (FileAlreadyExistsException left)
+        catch (NoSuchFileException free)
         {
-            // By a process that was killed; or of another SSTable, whose name is used again.
-            Files.delete(to.resolve(name));
-            Files.createLink(to.resolve(name), from.resolve(name));
+            if (!Files.exists(data))
+                throw free;
+            return Files.exists(folder.resolve(stem + TOC));
         }
     }
 
-    private void define(Path folder, String definition) throws IOException
+    /** {@code nb-7_2-big}. */
+    private static String numbered(String stem, int number)
     {
-        Path file = folder.resolve("schema.cql");
-        if (definition.equals(definitions.get(folder)) && Files.exists(file))
-            return;
-        Path hidden = folder.resolve("schema.cql.new");
-        Files.write(hidden, definition.getBytes(StandardCharsets.UTF_8));
-        Files.move(hidden, file, StandardCopyOption.ATOMIC_MOVE);
-        definitions.put(folder, definition);
+        int end = stem.lastIndexOf('-');
+        return stem.substring(0, end) + '_' + number + stem.substring(end);
+    }
+
+    private static void link(Path from, Path to) throws IOException
+    {
+        try
+        {
+            Files.createLink(to, from);
+        }
+        catch (FileAlreadyExistsException left)
+        {
+            // By a process that was killed.
+            Files.delete(to);
+            Files.createLink(to, from);
+        }
+    }
+
+    /**
+     * Removes what nobody will convert, before the command is started: links that a node that was killed did not complete (it makes them anew), and the oldest
+     * of those that cannot be converted, if they keep more on the disk than may wait.
+     */
+    synchronized int sweep() throws IOException
+    {
+        for (Path keyspace : entries(root))
+            for (Path folder : entries(keyspace))
+                for (Path file : entries(folder))
+                    if (!Files.exists(folder.resolve(stem(file) + TOC)))
+                        Files.deleteIfExists(file);
+        return release(Settings.waitingBytes());
+    }
+
+    /** Removes all that cannot be converted: nobody will try it again. */
+    synchronized int releaseFailed() throws IOException
+    {
+        return release(0);
+    }
+
+    /** Removes the links of the oldest that cannot be converted, until the others have at most so many bytes: how many these are. */
+    private int release(long most) throws IOException
+    {
+        TreeMap<FileTime, List<Path>> failed = new TreeMap<>();
+        long bytes = 0;
+        Set<String> names = failed();
+        for (Path folder : linked())
+            for (Path file : entries(folder))
+                if (file.getFileName().toString().endsWith(DATA) && isOf(names, file))
+                {
+                    failed.computeIfAbsent(Files.getLastModifiedTime(file), it -> new ArrayList<>()).add(file);
+                    bytes += Files.size(file);
+                }
+        int released = 0;
+        for (List<Path> oldest : failed.values())
+            for (Path data : oldest)
+            {
+                if (bytes <= most)
+                    return released;
+                bytes -= Files.size(data);
+                String prefix = stem(data) + '-';
+                // First: what is left without it is known to be incomplete.
+                Files.deleteIfExists(data.resolveSibling(stem(data) + TOC));
+                for (Path file : entries(data.getParent()))
+                    if (file.getFileName().toString().startsWith(prefix))
+                        Files.deleteIfExists(file);
+                released++;
+            }
+        return released;
     }
 
     /** Whether one more SSTable may wait. What waits keeps its room on the disk, also if the server has deleted it. */
@@ -127,21 +204,80 @@ final class Inbox
         return waiting() == 0;
     }
 
+    /** Those that cannot be converted do not wait. */
     private Waiting count() throws IOException
     {
         Waiting waiting = new Waiting();
         // First where they come from: one that is moved meanwhile counts twice, not never.
-        List<Path> places = new ArrayList<>(List.of(root));
+        for (Path keyspace : entries(root))
+            for (Path folder : entries(keyspace))
+                for (Path file : entries(folder))
+                    waiting.add(file);
+        Set<String> failed = failed();
+        for (Path folder : linked())
+            for (Path file : entries(folder))
+                if (!isOf(failed, file))
+                    waiting.add(file);
+        return waiting;
+    }
+
+    /** The command's directories of links to SSTables of a table. */
+    private List<Path> linked() throws IOException
+    {
+        List<Path> folders = new ArrayList<>();
         // `links`, and `links.1` and so on, of names that were used again while others waited.
         for (Path place : entries(work))
             if (place.getFileName().toString().matches("links(\\.[0-9]+)?"))
-                places.add(place);
-        for (Path place : places)
-            for (Path keyspace : entries(place))
-                for (Path folder : entries(keyspace))
-                    for (Path file : entries(folder))
-                        waiting.add(file);
-        return waiting;
+                for (Path keyspace : entries(place))
+                    entries(keyspace).forEach(folders::add);
+        return folders;
+    }
+
+    /** What the command has decided that it cannot convert: where its table is, and its name with its digest. */
+    private Set<String> failed() throws IOException
+    {
+        Set<String> failed = new HashSet<>();
+        List<String> lines;
+        try
+        {
+            lines = Files.readAllLines(work.resolve("state"), StandardCharsets.UTF_8);
+        }
+        catch (NoSuchFileException none)
+        {
+            return failed;
+        }
+        for (String line : lines)
+        {
+            Matcher matcher = FAILED.matcher(line);
+            if (matcher.matches())
+                failed.add(matcher.group(1));
+        }
+        return failed;
+    }
+
+    /** Whether a file is one of these SSTables'. One whose digest cannot be read is not. */
+    private static boolean isOf(Set<String> names, Path file) throws IOException
+    {
+        String stem = stem(file);
+        if (names.isEmpty() || stem.isEmpty())
+            return false;
+        try
+        {
+            long digest = Long.parseLong(Files.readString(file.resolveSibling(stem + "-Digest.crc32")).trim());
+            Path folder = file.getParent();
+            return names.contains(String.format("%s/%s %s-%08x", folder.getParent().getFileName(), folder.getFileName(), stem, digest));
+        }
+        catch (NoSuchFileException | NumberFormatException unknown)
+        {
+            return false;
+        }
+    }
+
+    /** {@code nb-7-big}. */
+    private static String stem(Path file)
+    {
+        String[] parts = file.getFileName().toString().split("-", 4);
+        return parts.length < 4 ? "" : parts[0] + '-' + parts[1] + '-' + parts[2];
     }
 
     /** What a directory has; nothing if it is none, or is gone. */
@@ -169,7 +305,7 @@ final class Inbox
             String name = file.getFileName().toString();
             if (name.endsWith(TOC))
                 sstables++;
-            if (!name.endsWith("-Data.db"))
+            if (!name.endsWith(DATA))
                 return;
             try
             {
