@@ -52,15 +52,15 @@ final class InboxCheck
         flush("nb-1-big", "three");
         inbox.link(directory, "nb-1-big", "third");
         equal(inbox.waiting(), 3L);
-        equal(read("nb-1-big-Data.db") + read("nb-1_2-big-Data.db") + read("nb-1_3-big-Data.db"), "onetwothree");
-        equal(read("nb-1-big-schema.cql") + read("nb-1_2-big-schema.cql") + read("nb-1_3-big-schema.cql"), "firstsecondthird");
+        equal(read("nb-1-big-Data.db") + read("nb-2000000002-big-Data.db") + read("nb-2000000003-big-Data.db"), "onetwothree");
+        equal(read("nb-1-big-schema.cql") + read("nb-2000000002-big-schema.cql") + read("nb-2000000003-big-schema.cql"), "firstsecondthird");
         // The command takes the first away, its data last: until then, the name is not free.
         for (String name : List.of("TOC.txt", "Statistics.db", "schema.cql"))
             Files.delete(folder().resolve("nb-1-big-" + name));
         remove("nb-1-big");
         flush("nb-1-big", "four");
         inbox.link(directory, "nb-1-big", "fourth");
-        equal(read("nb-1-big-Data.db") + read("nb-1_4-big-Data.db"), "onefour");
+        equal(read("nb-1-big-Data.db") + read("nb-2000000004-big-Data.db"), "onefour");
         // What is gone is an error, and nothing is complete of it.
         remove("nb-1-big");
         try

@@ -34,6 +34,8 @@ final class Inbox
     /** The table as it was when the SSTable was flushed, beside its files. */
     private static final String SCHEMA = "-schema.cql";
     private static final List<String> NEEDED = List.of("Data.db", "Statistics.db", "CompressionInfo.db");
+    /** Numbers of names that were used again. Servers count from 1, and have 31 bits. */
+    private static final int FIRST_NUMBER = 2_000_000_000;
     /** What the file of the command's decisions says of an SSTable that it cannot convert: where its table is, and its name with its digest. */
     private static final Pattern FAILED = Pattern.compile("failed (\\S+ \\S+-[0-9a-f]{8})( .*)?");
 
@@ -107,11 +109,15 @@ final class Inbox
         }
     }
 
-    /** {@code nb-7_2-big}. */
+    /**
+     * {@code nb-2000000002-big}: a number that a server takes for one of its own, and does not reach. At its start it looks at all names that end in {@code .db} below
+     * its data directories, this one too, and does not start if one is none of an SSTable.
+     */
     private static String numbered(String stem, int number)
     {
+        int start = stem.indexOf('-') + 1;
         int end = stem.lastIndexOf('-');
-        return stem.substring(0, end) + '_' + number + stem.substring(end);
+        return stem.substring(0, start) + (FIRST_NUMBER + number) + stem.substring(end);
     }
 
     private static void link(Path from, Path to) throws IOException
