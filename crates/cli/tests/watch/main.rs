@@ -2,6 +2,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod disks;
 mod plugin;
 mod plugin_load;
 mod server;

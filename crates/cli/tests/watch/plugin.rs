@@ -30,11 +30,16 @@ pub(crate) struct Node {
 impl Node {
     /// Started, with a keyspace `k` and a table `k.t`.
     pub(crate) fn new() -> Option<Node> {
+        Node::of(|_| None)
+    }
+
+    /// The same, with more of `cassandra.yaml`, by its folder.
+    pub(crate) fn of(yaml: impl Fn(&Folder) -> Option<String>) -> Option<Node> {
         let script = marquetry_testing::cassandra_script()?;
         let folder = Folder::new();
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
         let classes = folder.path("classes");
-        let options = vec![
+        let mut options = vec![
             "--classpath".to_owned(),
             classes.clone(),
             "--java".to_owned(),
@@ -42,6 +47,9 @@ impl Node {
             "--java".to_owned(),
             format!("-Dmarquetry.to={}", folder.path("lake")),
         ];
+        if let Some(yaml) = yaml(&folder) {
+            options.extend(["--yaml".to_owned(), folder.write("more.yaml", yaml)]);
+        }
         let mut node = Node { script, folder, options, runtime, session: None };
         node.script(&["plugin", &classes]);
         node.start();
@@ -52,13 +60,13 @@ impl Node {
         Some(node)
     }
 
-    fn script(&self, arguments: &[&str]) -> String {
+    pub(crate) fn script(&self, arguments: &[&str]) -> String {
         let output = Command::new(&self.script).args(arguments).output().unwrap();
         assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     }
 
-    fn directory(&self) -> String {
+    pub(crate) fn directory(&self) -> String {
         self.folder.path("node")
     }
 
@@ -105,7 +113,7 @@ impl Node {
         fs::read_to_string(Path::new(&self.directory()).join("pid")).unwrap().trim().to_owned()
     }
 
-    fn data(&self) -> PathBuf {
+    pub(crate) fn data(&self) -> PathBuf {
         Path::new(&self.directory()).join("data/data")
     }
 

@@ -98,10 +98,10 @@ impl Drop for Table {
 }
 
 /// A process that is killed when the test is done with it.
-struct Running(Child);
+pub(crate) struct Running(Child);
 
 impl Running {
-    fn of(mut command: Command) -> Running {
+    pub(crate) fn of(mut command: Command) -> Running {
         Running(command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap())
     }
 }
