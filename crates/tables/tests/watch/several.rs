@@ -139,6 +139,33 @@ fn directories_that_are_left_out_or_lost_are_said() {
     assert!(Node::error(&inbox).message().contains("an inbox is one directory"));
 }
 
+/// A disk that goes away while it is watched removes no file.
+#[test]
+fn a_disk_that_goes_away_removes_nothing() {
+    let node = spread();
+    once(&node, Keep::Current);
+    let mut options = options(&node, Keep::Current);
+    (options.once, options.poll) = (false, Some(std::time::Duration::from_millis(20)));
+    let (cancel, mut ending) = (options.cancel.clone(), None);
+    let (events, _) = Node::run(&options, |event| {
+        if event.starts_with("started") {
+            fs::rename(disk(&node), node.data().with_file_name("aside")).unwrap();
+            fs::create_dir(disk(&node)).unwrap();
+            node.put(TABLE, DELETED, "oa-6-big");
+        } else if event.starts_with("converted") {
+            let cancel = cancel.clone();
+            ending = Some(std::thread::spawn(move || {
+                // Some looks more.
+                std::thread::sleep(std::time::Duration::from_millis(300));
+                cancel.cancel();
+            }));
+        }
+    });
+    ending.expect("it is converted").join().unwrap();
+    assert!(!events.iter().any(|event| event.starts_with("removed")), "{events:?}");
+    assert_eq!(node.files().len(), 3);
+}
+
 /// A disk that is added later: what is on it is there at first.
 #[test]
 fn a_directory_is_added() {

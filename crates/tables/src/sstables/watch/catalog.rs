@@ -538,6 +538,10 @@ impl Catalog {
         if obsolete.is_empty() || !has_all || !incomplete.into_iter().all(has_file) {
             return;
         }
+        // A disk that is gone is not a table without SSTables.
+        if !self.links.are_there() {
+            return;
+        }
         // Once more: what replaces others may have appeared while the directories were read, and been missed.
         let mut is_same = true;
         for table in its {

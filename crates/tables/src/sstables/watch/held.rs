@@ -15,6 +15,8 @@ pub(super) struct AllLinks {
     links: Vec<Links>,
     /// Data directories, and the numbers of their links.
     of: Vec<(PathBuf, usize)>,
+    /// The directories for work.
+    works: Vec<PathBuf>,
 }
 
 impl AllLinks {
@@ -29,7 +31,13 @@ impl AllLinks {
                 roots.push(root);
             }
         }
-        AllLinks { links, of }
+        let works = options.directories().map(|data| options.work_of(data)).collect();
+        AllLinks { links, of, works }
+    }
+
+    /// Whether all directories for work are there: without its own, a data directory may be one that is not mounted any more.
+    pub(super) fn are_there(&self) -> bool {
+        self.works.iter().all(|work| work.is_dir())
     }
 
     /// As [`Links::link`].
