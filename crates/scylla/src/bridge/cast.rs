@@ -346,7 +346,6 @@ impl Cast {
 /// Characters of a value that an error shows.
 const SHOWN_MAX: usize = 60;
 
-/// In one form, whatever its size, so that those of a set can be compared.
 fn decimal(unscaled: i128, scale: i32) -> Value<'static> {
     let bytes = twos_complement::shortest(&unscaled.to_be_bytes()).to_vec();
     Value::DecimalBytes { unscaled: Cow::Owned(bytes), scale }

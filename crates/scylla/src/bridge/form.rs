@@ -10,6 +10,7 @@ use super::value::Value;
 use super::{cell, text};
 use crate::cql::literal;
 use crate::sstable::vint;
+use crate::sstable::write::push_decimal;
 
 /// How the parts of a value are combined.
 pub(super) trait Form {
@@ -31,6 +32,10 @@ pub(super) trait Form {
     fn label(out: &mut Vec<u8>, is_first: bool, label: &[u8]);
     /// Ends the fields of a user-defined type.
     fn end_fields(out: &mut Vec<u8>);
+    /// Begins the members of a tuple.
+    fn begin_tuple(_out: &mut Vec<u8>) {}
+    /// Ends the members of a tuple.
+    fn end_tuple(_out: &mut Vec<u8>) {}
     /// Begins a vector, whose elements stand one after the other: their number is that of the type.
     fn begin_vector(_out: &mut Vec<u8>) {}
     /// Begins an element of a vector, which follows `before`.
@@ -88,6 +93,14 @@ impl Form for Text {
 
     fn end_fields(out: &mut Vec<u8>) {
         out.push(b'}');
+    }
+
+    fn begin_tuple(out: &mut Vec<u8>) {
+        out.push(b'(');
+    }
+
+    fn end_tuple(out: &mut Vec<u8>) {
+        out.push(b')');
     }
 
     fn begin_vector(out: &mut Vec<u8>) {
@@ -201,15 +214,11 @@ impl Form for Order {
             Value::Int(value) | Value::Date(value) => {
                 out.extend_from_slice(&(value ^ i32::MIN).to_be_bytes());
             }
-            // All decimals of a column have the same scale.
-            Value::Bigint(value)
-            | Value::Time(value)
-            | Value::Timestamp(value)
-            | Value::Decimal { unscaled: value, .. } => {
+            Value::Bigint(value) | Value::Time(value) | Value::Timestamp(value) => {
                 out.extend_from_slice(&(value ^ i64::MIN).to_be_bytes());
             }
             Value::Unsigned(value) => out.extend_from_slice(&value.to_be_bytes()),
-            Value::Varint(bytes) => decimal_order(out, bytes),
+            Value::Varint(bytes) => integer_order(out, bytes),
             // -0.0 is less than 0.0, and there is one NaN, the largest number.
             Value::Float(value) => {
                 let bits = if value.is_nan() { f32::NAN } else { *value }.to_bits();
@@ -221,7 +230,12 @@ impl Form for Order {
                 let bits = if bits >> 63 == 1 { !bits } else { bits | 1 << 63 };
                 out.extend_from_slice(&bits.to_be_bytes());
             }
-            Value::DecimalBytes { unscaled, .. } => decimal_order(out, unscaled),
+            // By what they are worth, whatever their scale: 1.50 equals 1.5.
+            Value::Decimal { .. } | Value::DecimalBytes { .. } => {
+                let mut bytes = Vec::new();
+                cell::write(&mut bytes, value);
+                push_decimal(&bytes, out)?;
+            }
             // Servers compare them by their bytes.
             Value::Duration { .. } => {
                 let mut bytes = Vec::new();
@@ -283,7 +297,7 @@ fn bytes_order(out: &mut Vec<u8>, bytes: &[u8]) {
 }
 
 /// Two's complement: sign, length, and the bytes, which compare as numbers do if sign and length are equal.
-fn decimal_order(out: &mut Vec<u8>, big_endian: &[u8]) {
+fn integer_order(out: &mut Vec<u8>, big_endian: &[u8]) {
     let bytes = twos_complement::shortest(big_endian);
     let length = cast::u64_of(bytes.len());
     let is_negative = bytes.first().is_some_and(|first| *first >= 0x80);
@@ -354,6 +368,22 @@ mod tests {
         let [one, same] =
             one.map(|unscaled| bytes(&Value::DecimalBytes { unscaled: Cow::Borrowed(unscaled), scale: 1 }));
         assert_eq!(one, same);
+        // Of any scale, in either form.
+        let of = |unscaled: i64, scale| Value::Decimal { unscaled, scale };
+        ascending(&[
+            of(-2, -3),
+            of(-15, 1),
+            of(-1, 0),
+            of(-1, 40),
+            of(0, 5),
+            of(1, 40),
+            of(150, 2),
+            of(2, 0),
+            of(1, -1),
+        ]);
+        assert_eq!(bytes(&of(15, 1)), bytes(&of(1500, 3)));
+        assert_eq!(bytes(&of(0, 1)), bytes(&of(0, -7)));
+        assert_eq!(bytes(&of(-128, 1)), one);
         let texts = ["", "\0", "\0\0", "\0a", "\u{1}", "a", "a\0", "a\0b", "aa", "ab", "b", "é"];
         ascending(&texts.map(|text| Value::Text { bytes: Cow::Borrowed(text.as_bytes()), is_plain: false }));
         ascending(&[&[][..], &[0], &[0, 0xff], &[1], &[0xff]].map(|bytes| Value::Blob(Cow::Borrowed(bytes))));

@@ -58,10 +58,4 @@ impl LeafPlan {
         slots.cast = self.cast;
         Some(slots)
     }
-
-    /// Whether equal values have equal bytes in [`Order`](super::form::Order), which takes decimals of one scale.
-    pub(super) fn has_one_scale(self) -> bool {
-        let is_fixed = matches!(self.conversion.cql_type(), CqlType::Decimal) || self.conversion.is_integer();
-        self.cast != Some(Cast::Decimal) || is_fixed
-    }
 }

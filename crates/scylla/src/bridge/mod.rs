@@ -36,6 +36,9 @@
 //! | timestamps of any unit | `timestamp`, `date` | without digits below a millisecond ([`MappingOptions::timestamps_as_millis`] cuts them off); midnights |
 //! | DATE | `timestamp` | midnight, UTC |
 //! | lists | `list<…>`, `set<…>`, `vector<…, n>` | a vector: of n elements |
+//! | groups | user-defined types | fields by name; those that the group lacks are null |
+//! | groups of `_0`, `_1`, … | `tuple<…>` | members by number; those that the group lacks at its end are null |
+//! | groups of `months`, `days`, `nanoseconds` | `duration` | integers in range, of one sign, none of them null |
 //! | UUID, bytes | `uuid`, `timeuuid`; `text` | 16 bytes, of version 1; UTF-8 |
 //!
 //! A column with an unknown logical type is mapped by its physical type. Nested types inside others are frozen, as CQL

@@ -66,9 +66,9 @@ impl MappingOptions {
 
 /// The columns and types of an existing table.
 ///
-/// A list becomes a list or a set, depending on the column; a group becomes the column's user-defined type, with fields
-/// matched by name: a field missing from the file is null. Flat columns are mapped as usual, and must have the table's
-/// types.
+/// A list becomes a list, a set or a vector, depending on the column; a group becomes the column's user-defined type, with fields
+/// matched by name: a field missing from the file is null; or its tuple, whose members are called `_0`, `_1` and so on; or its
+/// duration. Flat columns are converted to the table's types, if nothing is lost.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Existing {
     /// The table's columns.

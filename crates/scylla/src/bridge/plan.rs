@@ -41,40 +41,42 @@ pub(super) enum Plan {
     Map(Box<Plan>, Box<Plan>),
     /// Of all the type's fields, in its order.
     Udt(Vec<Field>),
+    /// Of all the type's members, in its order.
+    Tuple(Vec<Field>),
+    /// Of months, days and nanoseconds.
+    Duration([Part; 3]),
 }
 
-/// A field of a user-defined type.
+/// A field of a user-defined type, or a member of a tuple.
 #[derive(Debug, Clone)]
 pub(super) struct Field {
+    /// Of a tuple: that of the group's field.
     pub(super) name: Name,
-    /// The name as written in a literal, followed by a colon and a space.
+    /// The name as written in a literal, followed by a colon and a space. Of a tuple: nothing.
     pub(super) label: Vec<u8>,
     /// Its index among the fields of the group. `None`: the group lacks it.
     pub(super) source: Option<(usize, Plan)>,
 }
 
-impl Plan {
-    /// Whether all decimals in it have one scale, column by column.
-    fn has_one_scale(&self) -> bool {
-        match self {
-            Plan::Leaf(leaf) => leaf.has_one_scale(),
-            Plan::Variant => true,
-            Plan::List(element) | Plan::Set(element) | Plan::Vector(element, ..) => element.has_one_scale(),
-            Plan::Map(key, value) => key.has_one_scale() && value.has_one_scale(),
-            Plan::Udt(fields) => {
-                fields.iter().filter_map(|field| field.source.as_ref()).all(|(_, plan)| plan.has_one_scale())
-            }
-        }
-    }
+/// A part of a duration.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Part {
+    pub(super) name: &'static str,
+    /// Its index among the fields of the group.
+    pub(super) at: usize,
+    pub(super) leaf: LeafPlan,
+}
 
+impl Plan {
     /// Whether it contains a duration.
     pub(super) fn has_duration(&self) -> bool {
         match self {
             Plan::Leaf(leaf) => leaf.cql_type() == CqlType::Duration,
             Plan::Variant => false,
+            Plan::Duration(_) => true,
             Plan::List(element) | Plan::Set(element) | Plan::Vector(element, ..) => element.has_duration(),
             Plan::Map(key, value) => key.has_duration() || value.has_duration(),
-            Plan::Udt(fields) => {
+            Plan::Udt(fields) | Plan::Tuple(fields) => {
                 fields.iter().filter_map(|field| field.source.as_ref()).any(|(_, plan)| plan.has_duration())
             }
         }
@@ -264,7 +266,7 @@ impl<'a> Planner<'a> {
                 self.note(shape);
                 Ok((Plan::Variant, self.expect(wanted, CqlType::Text)))
             }
-            ShapeKind::Struct(fields) => self.group(&fields.collect::<Vec<_>>(), names, wanted),
+            ShapeKind::Struct(fields) => self.group(&fields.collect::<Vec<_>>(), names, wanted, depth),
             ShapeKind::List(_, element) => match wanted {
                 Some(CqlType::Vector(wanted, length)) => self.vector(element, names, wanted, *length, depth),
                 _ => self.list(shape, element, false, names, wanted, depth),
@@ -279,7 +281,6 @@ impl<'a> Planner<'a> {
                 let (key, key_type) = self.below("key", names, |it, names| {
                     let (key, key_type) = it.field(key, names, wanted_key, depth + 2)?;
                     it.refuse_duration(&key_type, "as the key of a map")?;
-                    it.refuse_scales(&key, "as the key of a map")?;
                     Ok((key, key_type))
                 })?;
                 let (value, value_type) =
@@ -338,7 +339,6 @@ impl<'a> Planner<'a> {
         self.elements -= 1;
         if is_set {
             self.refuse_duration(&cql_type, "in a set")?;
-            self.refuse_scales(&element, "in a set")?;
         }
         self.path.truncate(length);
         let (element, cql_type) = (Box::new(element), Box::new(cql_type));
@@ -375,6 +375,7 @@ impl<'a> Planner<'a> {
         fields: &[Shape<'a>],
         names: &mut Vec<&'a str>,
         wanted: Option<&'a CqlType>,
+        depth: usize,
     ) -> Result<(Plan, CqlType)> {
         if fields.is_empty() {
             return Err(
@@ -399,6 +400,8 @@ impl<'a> Planner<'a> {
         match wanted {
             None => self.new_type(fields, names),
             Some(CqlType::Udt { name, .. }) => self.existing_type(name, fields, &named, names),
+            Some(CqlType::Tuple(members)) => self.tuple(members, fields, names, depth),
+            Some(CqlType::Duration) => self.duration(fields),
             Some(other) => Err(self.misfit(other, "a group")),
         }
     }
@@ -460,6 +463,88 @@ impl<'a> Planner<'a> {
             self.types.push(found.clone());
         }
         Ok((Plan::Udt(planned), CqlType::Udt { keyspace: None, name: name.clone() }))
+    }
+
+    /// The members of an existing column's tuple, found by number: those that the group lacks at its end are null.
+    fn tuple(
+        &mut self,
+        members: &'a [CqlType],
+        fields: &[Shape<'a>],
+        names: &mut Vec<&'a str>,
+        depth: usize,
+    ) -> Result<(Plan, CqlType)> {
+        let mut numbered: Vec<Option<Shape<'a>>> = alloc::vec![None; members.len()];
+        let mut ats = alloc::vec![0; members.len()];
+        for (at, &field) in fields.iter().enumerate() {
+            let name = self.name_of(field);
+            match member_number(name).and_then(|number| Some((number, numbered.get_mut(number)?))) {
+                Some((number, slot)) => {
+                    *slot = Some(field);
+                    ats[number] = at;
+                }
+                None => {
+                    let message = format!(
+                        "the table has {} there, whose members are called _0 to _{}; the group has a field {name:?}",
+                        CqlType::Tuple(members.to_vec()),
+                        members.len().saturating_sub(1)
+                    );
+                    self.give_up(self.at(Error::conversion(message)));
+                }
+            }
+        }
+        let mut planned = Vec::with_capacity(members.len());
+        for (number, (member, shape)) in members.iter().zip(&numbered).enumerate() {
+            let name =
+                Name::new(&format!("_{number}")).map_err(|error| Error::conversion(error.to_string()))?;
+            let source = match shape {
+                Some(shape) => {
+                    let text = self.name_of(*shape);
+                    let plan =
+                        self.below(text, names, |it, names| it.field(*shape, names, Some(member), depth + 2));
+                    plan.map_err(|error| self.give_up(error)).ok().map(|(plan, _)| (ats[number], plan))
+                }
+                // Other programs count from one: that is not to be one member off.
+                None if numbered.iter().skip(number).any(Option::is_some) => {
+                    let message = format!("the group lacks _{number}, and has members of a tuple after it");
+                    return Err(self.at(Error::conversion(message)));
+                }
+                None => None,
+            };
+            planned.push(Field { name, label: Vec::new(), source });
+        }
+        Ok((Plan::Tuple(planned), CqlType::Tuple(members.to_vec())))
+    }
+
+    /// A group of months, days and nanoseconds.
+    fn duration(&mut self, fields: &[Shape<'a>]) -> Result<(Plan, CqlType)> {
+        let mut parts = [("months", CqlType::Int), ("days", CqlType::Int), ("nanoseconds", CqlType::Bigint)]
+            .map(|(name, cql_type)| (name, cql_type, None));
+        for (at, &field) in fields.iter().enumerate() {
+            let name = self.name_of(field);
+            let leaf = match self.schema.nodes().get(field.node).map(|node| &node.kind) {
+                Some(NodeKind::Leaf { leaf }) => self.schema.leaves().get(*leaf),
+                _ => None,
+            };
+            let part = parts.iter_mut().find(|part| part.0 == name);
+            let planned = part.zip(leaf).and_then(|(part, leaf)| {
+                let planned = LeafPlan::of(self.schema, leaf, self.options, Some(&part.1))?;
+                planned.conversion.is_integer().then(|| part.2 = Some((at, planned)))
+            });
+            if planned.is_none() {
+                return Err(self.misfit(&CqlType::Duration, "a group"));
+            }
+        }
+        let part = |at: usize| {
+            let (name, _, found) = &parts[at];
+            let (at, leaf) = (*found)?;
+            Some(Part { name, at, leaf })
+        };
+        match (part(0), part(1), part(2)) {
+            (Some(months), Some(days), Some(nanos)) => {
+                Ok((Plan::Duration([months, days, nanos]), CqlType::Duration))
+            }
+            _ => Err(self.misfit(&CqlType::Duration, "a group")),
+        }
     }
 
     /// A unique name for a group's type: the table's name and those of the columns and fields down to it.
@@ -557,16 +642,6 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// Decimals are brought into the servers' order by their unscaled values.
-    fn refuse_scales(&self, plan: &Plan, place: &str) -> Result<()> {
-        if plan.has_one_scale() {
-            return Ok(());
-        }
-        let message =
-            format!("{place}, text and floats are not converted to decimals, whose scales would differ");
-        Err(self.at(Error::unsupported(message)))
-    }
-
     #[cold]
     fn misfit(&self, table: &CqlType, values: &str) -> Error {
         let message = format!("the table has {table} there, the values are {values}");
@@ -574,7 +649,10 @@ impl<'a> Planner<'a> {
         let is_count = matches!(table, CqlType::Timestamp)
             && matches!(values, "tinyint" | "smallint" | "int" | "bigint");
         let is_text = matches!(table, CqlType::Text | CqlType::Ascii) && CqlType::parse(values).is_ok();
-        let error = if is_count {
+        let is_duration = matches!(table, CqlType::Duration) && values == "a group";
+        let error = if is_duration {
+            Error::conversion(format!("{message} of others than months, days and nanoseconds"))
+        } else if is_count {
             let units =
                 "timestamp is of milliseconds, timestamp(6) of microseconds, timestamp(9) of nanoseconds";
             Error::conversion(format!("{message}, which do not say their unit: {units}"))
@@ -588,6 +666,14 @@ impl<'a> Planner<'a> {
     fn at(&self, error: Error) -> Error {
         error.at(|place| place.column = Some(self.path.clone()))
     }
+}
+
+/// The number of a tuple's member, by the name that it has in a group.
+fn member_number(name: &str) -> Option<usize> {
+    let digits = name.strip_prefix('_')?;
+    let number = digits.parse().ok()?;
+    // As it is printed, and nothing else that parses.
+    (format!("{number}") == digits).then_some(number)
 }
 
 fn unfrozen(mut cql_type: Option<&CqlType>) -> Option<&CqlType> {

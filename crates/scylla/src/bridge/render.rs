@@ -14,7 +14,7 @@ use marquetry_parquet::variant::{Reassembler, Variant, VariantColumns};
 
 use super::convert::Slots;
 use super::form::{Form, Order, Text};
-use super::plan::{Field, Plan};
+use super::plan::{Field, Part, Plan};
 use super::value::Value;
 use super::{DuplicateKeys, NullElements};
 
@@ -157,6 +157,10 @@ impl Walk<'_> {
                 self.map::<F>(&entries, out)
             }
             (Plan::Udt(fields), ArrayKind::Struct(arrays)) => self.fields::<F>(fields, arrays, slot, out),
+            (Plan::Tuple(members), ArrayKind::Struct(arrays)) => self.tuple::<F>(members, arrays, slot, out),
+            (Plan::Duration(parts), ArrayKind::Struct(arrays)) => {
+                Ok(F::value(out, &duration(parts, arrays, slot)?)?)
+            }
             (Plan::Variant, ArrayKind::Struct(_)) => Ok(self.variant::<F>(array, slot, out)?),
             _ => Err(Error::misuse("an array of another shape than its column").into()),
         }
@@ -288,25 +292,50 @@ impl Walk<'_> {
         F::begin_fields(out);
         for (at, field) in fields.iter().enumerate() {
             F::label(out, at == 0, &field.label);
-            let source = match &field.source {
-                Some((position, plan)) => {
-                    let array = arrays.get(*position);
-                    let array = array.ok_or_else(|| Error::misuse("a group with fewer fields"))?;
-                    Some((plan, array)).filter(|_| !is_null(array, slot))
-                }
-                None => None,
-            };
-            let Some((plan, array)) = source else {
-                F::null_item(out, b"");
-                continue;
-            };
-            let item = F::begin_item(out, b"");
-            let named = |fault| below(fault, format!(".{}", field.name));
-            let element = Element::new(plan, array).map_err(|error| named(error.into()))?;
-            self.item::<F>(&element, slot, item, out).map_err(named)?;
+            self.field::<F>(field, (arrays, slot), b"", out)?;
         }
         F::end_fields(out);
         Ok(())
+    }
+
+    fn tuple<F: Form>(
+        &mut self,
+        members: &[Field],
+        arrays: &[Array],
+        slot: usize,
+        out: &mut Vec<u8>,
+    ) -> Walked {
+        F::begin_tuple(out);
+        for (at, member) in members.iter().enumerate() {
+            self.field::<F>(member, (arrays, slot), comma(at), out)?;
+        }
+        F::end_tuple(out);
+        Ok(())
+    }
+
+    /// A field of a slot, of which the arrays are those of all fields.
+    fn field<F: Form>(
+        &mut self,
+        field: &Field,
+        (arrays, slot): (&[Array], usize),
+        before: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Walked {
+        let source = match &field.source {
+            Some((position, plan)) => {
+                let array = arrays.get(*position).ok_or_else(|| Error::misuse(FEWER_FIELDS))?;
+                Some((plan, array)).filter(|_| !is_null(array, slot))
+            }
+            None => None,
+        };
+        let Some((plan, array)) = source else {
+            F::null_item(out, before);
+            return Ok(());
+        };
+        let item = F::begin_item(out, before);
+        let named = |fault| below(fault, format!(".{}", field.name));
+        let element = Element::new(plan, array).map_err(|error| named(error.into()))?;
+        self.item::<F>(&element, slot, item, out).map_err(named)
     }
 
     /// A variant, as JSON.
@@ -391,6 +420,37 @@ impl Walk<'_> {
         keys.entries.push(Key { slot, start, end: keys.bytes.len() });
         Ok(())
     }
+}
+
+const FEWER_FIELDS: &str = "a group with fewer fields";
+
+/// A duration of a group's three parts.
+fn duration(parts: &[Part; 3], arrays: &[Array], slot: usize) -> Result<Value<'static>> {
+    let mut numbers = [0; 3];
+    for (part, number) in parts.iter().zip(&mut numbers) {
+        let array = arrays.get(part.at).ok_or_else(|| Error::misuse(FEWER_FIELDS))?;
+        if is_null(array, slot) {
+            return Err(Error::conversion(format!("a duration whose {} are null", part.name)));
+        }
+        let slots = match &array.kind {
+            ArrayKind::Values(values) => part.leaf.bind(values),
+            _ => None,
+        };
+        let slots = slots.ok_or_else(|| Error::misuse("the types of the batch differ from the schema's"))?;
+        *number = match slots.value(slot)? {
+            Value::Int(value) => value.into(),
+            Value::Bigint(value) => value,
+            _ => return Err(Error::internal("a part of a duration that is no integer")),
+        };
+    }
+    let [months, days, nanos] = numbers;
+    if numbers.iter().any(|number| *number < 0) && numbers.iter().any(|number| *number > 0) {
+        let message =
+            format!("a duration of {months} months, {days} days and {nanos} ns, which have not all one sign");
+        return Err(Error::conversion(message));
+    }
+    let narrow = |number: i64| i32::try_from(number).map_err(|_| Error::internal("a part that was checked"));
+    Ok(Value::Duration { months: narrow(months)?, days: narrow(days)?, nanos })
 }
 
 #[cold]

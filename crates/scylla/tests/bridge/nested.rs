@@ -509,16 +509,98 @@ fn elements_have_the_tables_types() {
     let row = items([items([Int(1)]), items([])]);
     let cell = "0c 00000001 00000004 00000001 04 00000000";
     check(of_vectors(), "vector<frozen<list<int>>, 2>", row, "[[1], []]", cell);
-    // Decimals of different scales would have to be compared.
-    let schema = &metadata(&[list("c", string("element"))]).schema;
-    let refused = |cql_type: &str| {
-        Mapping::new(schema, TableName::parse("t").unwrap(), &existing(cql_type, &[]))
-            .err()
-            .map(|it| it.to_string())
+    // Decimals by what they are worth: of 1.5 and 1.50 the first is kept.
+    let row = items([text("1.5"), text("-2"), text("1.50"), text("1E-3")]);
+    let printed = "{-2, 0.001, 1.5}";
+    let cell = "00000003  00000005 00000000 fe  00000005 00000003 01  00000005 00000001 0f";
+    check(list("c", string("element")), "set<decimal>", row, printed, cell);
+}
+
+/// A group that a `SELECT` of a tuple became is that tuple again; one of months, days and nanoseconds is a duration.
+#[test]
+fn tuples_and_durations_are_groups() {
+    let check = |field, cql_type, rows: &[(Datum, &str, &str)]| {
+        check_column(field, &existing(cql_type, &[]), cql_type, rows);
     };
-    assert_eq!(refused("list<decimal>"), None);
-    let why = "text and floats are not converted to decimals, whose scales would differ (column c.element)";
-    assert_eq!(refused("set<decimal>"), Some(format!("in a set, {why}")));
+    let pair = || group("c", Note::None, [int("_0"), string("_1")]);
+    let rows = [
+        (Group(vec![Int(1), text("b'")]), "(1, 'b''')", "00000004 00000001  00000002 6227"),
+        (Group(vec![Null, text("")]), "(null, '')", "ffffffff  00000000"),
+        (Group(vec![Null, Null]), "(null, null)", "ffffffff ffffffff"),
+        (Null, "", ""),
+    ];
+    for cql_type in ["tuple<int, text>", "frozen<tuple<int, text>>"] {
+        check(pair(), cql_type, &rows);
+    }
+    // In any order; those that the group lacks at its end are null; elements have the table's types.
+    let swapped = group("c", Note::None, [string("_1"), int("_0")]);
+    let row = (Group(vec![text("2"), Int(1)]), "(1, 2, null)", "00000001 01  00000005 00000000 02  ffffffff");
+    check(swapped, "tuple<tinyint, decimal, blob>", &[row]);
+    // In everything, and everything in it.
+    let of_tuples =
+        list("c", group("element", Note::None, [int("_0"), list("_1", group("e", Note::None, [int("_0")]))]));
+    let row = items([Group(vec![Int(1), items([Group(vec![Int(2)])])]), Group(vec![Int(-1), Null])]);
+    let cell = "00000002  0000000c 00000004 ffffffff ffffffff
+        0000001c 00000004 00000001 00000010 00000001 00000008 00000004 00000002";
+    let cql_type = "set<frozen<tuple<int, frozen<list<frozen<tuple<int>>>>>>>";
+    check(of_tuples, cql_type, &[(row, "{(-1, null), (1, [(2)])}", &cell.replace('\n', ""))]);
+    let types: &[(&str, &[(&str, &str)])] = &[("p", &[("t", "frozen<tuple<int, text>>"), ("d", "duration")])];
+    let parts = || [int("months"), int("days"), int("nanoseconds")].map(Field::required);
+    let fields = [group("t", Note::None, [int("_0"), string("_1")]), group("d", Note::None, parts())];
+    let row = Group(vec![Group(vec![Int(1), Null]), Group(vec![Int(-1), Int(0), Int(-1)])]);
+    check_column(
+        group("c", Note::None, fields),
+        &existing("p", types),
+        "p",
+        &[(row, "{t: (1, null), d: -1mo1ns}", "0000000c 00000004 00000001 ffffffff  00000003 01 00 01")],
+    );
+    let months = |months, days, nanos| Group(vec![Int(months), Int(days), Int(nanos)]);
+    check(
+        group("c", Note::None, parts()),
+        "duration",
+        &[
+            (months(14, 2, 3), "14mo2d3ns", "1c 04 06"),
+            (months(0, 0, -3), "-3ns", "00 00 05"),
+            (Null, "", ""),
+        ],
+    );
+    let of_durations = list("c", group("element", Note::None, parts()));
+    check(
+        of_durations,
+        "list<duration>",
+        &[(items([months(1, 0, 0)]), "[1mo]", "00000001 00000003 02 00 00")],
+    );
+
+    let refused = |field: Field, cql_type: &str, message: &str| {
+        let schema = &metadata(&[field]).schema;
+        let error =
+            Mapping::new(schema, TableName::parse("t").unwrap(), &existing(cql_type, &[])).unwrap_err();
+        assert_eq!((error.to_string().as_str(), error.kind()), (message, ErrorKind::Conversion));
+    };
+    let message = "the table has tuple<int> there, whose members are called _0 to _0; the group has a field \"_1\" (column c)";
+    refused(pair(), "tuple<int>", message);
+    // What counts from one is not moved by one member.
+    let message = "the group lacks _0, and has members of a tuple after it (column c)";
+    refused(group("c", Note::None, [int("_1"), string("_2")]), "tuple<text, int, text>", message);
+    let message = "the table has tuple<int, int> there, whose members are called _0 to _1; the group has a field \"_01\" (column c)";
+    refused(group("c", Note::None, [int("_0"), int("_01")]), "tuple<int, int>", message);
+    let message = "the table has uuid there, the values are int (column c._0)";
+    refused(group("c", Note::None, [int("_0")]), "tuple<uuid>", message);
+    let others = "of others than months, days and nanoseconds (column c)";
+    let message = format!("the table has duration there, the values are a group {others}");
+    refused(pair(), "duration", &message);
+    refused(group("c", Note::None, [int("months"), int("days")]), "duration", &message);
+    refused(
+        group("c", Note::None, [int("months"), int("days"), string("nanoseconds")]),
+        "duration",
+        &message,
+    );
+    let fields = [group("c", Note::None, parts())];
+    let mapping = mapping(&fields, &existing("duration", &[])).unwrap();
+    let batch = batch(&fields, &[vec![months(1, -1, 0)]]);
+    let error = crate::batch::cell(&mapping, 1, &batch, 0).unwrap_err();
+    let message = "a duration of 1 months, -1 days and 0 ns, which have not all one sign (column c, row 1000, row group 2)";
+    assert_eq!((error.to_string().as_str(), error.kind()), (message, ErrorKind::Conversion));
 }
 
 /// All mismatches with an existing table are reported together, wherever they are.

@@ -288,13 +288,17 @@ fn push_varint(value: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(digits);
 }
 
-/// A decimal: its sign, its exponent, and its digits, two by two.
-fn push_decimal(value: &[u8], out: &mut Vec<u8>) -> Result<()> {
+/// A decimal: its sign, its exponent, and its digits, two by two. Those of one worth have the same bytes.
+///
+/// # Errors
+///
+/// [`ErrorKind::Unsupported`](marquetry_base::ErrorKind::Unsupported) for one of more than 512 bytes.
+pub(crate) fn push_decimal(value: &[u8], out: &mut Vec<u8>) -> Result<()> {
     let (scale, unscaled) = value.split_first_chunk::<4>().ok_or_else(|| bad("a decimal without a scale"))?;
     let scale = i64::from(i32::from_be_bytes(*scale));
     let digits = Digits::of_bytes(unscaled).ok_or_else(|| {
         Error::unsupported(format!(
-            "decimals of no bytes, or more than {DIGITS_BYTES_MAX}, in an index of rows"
+            "decimals of no bytes, or more than {DIGITS_BYTES_MAX}, which are to be in order"
         ))
     })?;
     let (is_negative, digits) = (digits.is_negative(), digits.as_slice());

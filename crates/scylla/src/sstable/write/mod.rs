@@ -47,7 +47,7 @@ use self::blocks::Blocks;
 use self::bti::TrieIndex;
 use self::clustering::{Clustering, ClusteringOrder};
 use self::collector::Collector;
-pub(crate) use self::comparable::{Comparable, push_escaped};
+pub(crate) use self::comparable::{Comparable, push_decimal, push_escaped};
 use self::filter::Filter;
 use self::out::{COPY_PRICE, Out};
 use self::rows::{Part, RowLayout, RowWriter};
