@@ -204,7 +204,7 @@ alone() {
   port=9042 storage_port=7000 jmx_port=7199
   configure
   echo "storage_compatibility_mode: ${COMPATIBILITY:-NONE}" >>"$dir/conf/cassandra.yaml"
-  "$java" "${flags[@]}" -XX:+UseSerialGC "${module_flags[@]}" -Duser.home="$dir" \
+  "$java" "${flags[@]}" "-XX:+Use${COLLECTOR:-Serial}GC" "${module_flags[@]}" -Duser.home="$dir" \
     -Dcassandra.config="file://$dir/conf/cassandra.yaml" -Dcassandra.storagedir="$dir/tool" \
     -Dlogback.configurationFile="file://$dir/conf/logback-tools.xml" \
     -cp "$jars/*" "$@"

@@ -53,18 +53,36 @@ pub fn signed(bytes: &[u8]) -> Option<(i64, usize)> {
 }
 
 /// Appends an unsigned number, in as few bytes as it takes.
+#[inline]
 pub(crate) fn push_unsigned(out: &mut Vec<u8>, value: u64) {
-    let bits = usize_of_u32(64 - (value | 1).leading_zeros());
-    // Each byte has room for seven bits, but for the ninth.
-    let extra = if bits > 56 { 8 } else { (bits - 1) / 7 };
-    let bytes = value.to_be_bytes();
-    let first = out.len();
-    out.extend_from_slice(&bytes[7 - extra.min(7)..]);
-    if extra == 8 {
-        out.insert(first, 0xff);
+    let Ok(small) = u8::try_from(value) else { return push_long(out, value) };
+    if small < 0x80 {
+        out.push(small);
     } else {
-        out[first] |= !(0xff_u8 >> extra);
+        push_long(out, value);
     }
+}
+
+fn push_long(out: &mut Vec<u8>, value: u64) {
+    let bits = usize_of_u32(64 - (value | 1).leading_zeros());
+    if bits > 56 {
+        out.push(0xff);
+        out.extend_from_slice(&value.to_be_bytes());
+        return;
+    }
+    // Each byte has room for seven bits, but for the ninth. Eight bytes are copied at once, and those that are too many taken back.
+    let extra = (bits - 1) / 7;
+    let marked = value | u64::from(!(0xff_u8 >> extra)) << (8 * extra);
+    let end = out.len() + extra + 1;
+    out.extend_from_slice(&(marked << (56 - 8 * extra)).to_be_bytes());
+    out.truncate(end);
+}
+
+/// The bytes that an unsigned number takes.
+#[inline]
+pub(crate) fn unsigned_bytes(value: u64) -> usize {
+    let bits = usize_of_u32(64 - (value | 1).leading_zeros());
+    if bits > 56 { 9 } else { (bits - 1) / 7 + 1 }
 }
 
 /// Appends a signed number, in zigzag encoding.
@@ -103,6 +121,7 @@ mod tests {
             let mut pushed = alloc::vec![7];
             push_unsigned(&mut pushed, value);
             assert_eq!(pushed[1..], bytes, "{value}");
+            assert_eq!(unsigned_bytes(value), bytes.len(), "{value}");
             assert_eq!(unsigned(&bytes), Some((value, bytes.len())), "{value}");
             for end in 0..bytes.len() {
                 assert_eq!(unsigned(&bytes[..end]), None, "{value}, {end} bytes");

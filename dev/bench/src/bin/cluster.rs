@@ -498,13 +498,19 @@ fn report(options: &Options, contestants: &[&str], missing: &[String], rows: Vec
     if contestants.contains(&"cqlsh") {
         versions.insert("cqlsh".to_owned(), json!(version(options.peers.join("cqlsh-venv/bin/cqlsh"))));
     }
-    if contestants.contains(&"dsbulk") {
-        let jars = std::fs::read_dir(options.peers.join("dsbulk")).into_iter().flatten().flatten();
+    // Jars have their versions in their names.
+    let of_jar = |folder: &str, prefix: &str| {
+        let jars = std::fs::read_dir(options.peers.join(folder)).into_iter().flatten().flatten();
         let mut names = jars.map(|jar| jar.file_name().to_string_lossy().into_owned());
-        let runner = names.find_map(|name| {
-            name.strip_prefix("dsbulk-runner-").map(|rest| rest.trim_end_matches(".jar").to_owned())
-        });
-        versions.insert("DSBulk".to_owned(), json!(runner));
+        names.find_map(|name| name.strip_prefix(prefix).map(|rest| rest.trim_end_matches(".jar").to_owned()))
+    };
+    if contestants.contains(&"dsbulk") {
+        versions.insert("DSBulk".to_owned(), json!(of_jar("dsbulk", "dsbulk-runner-")));
+    }
+    if contestants.iter().any(|name| name.starts_with("spark")) {
+        versions.insert("Spark".to_owned(), json!(of_jar("spark", "spark-sql_2.12-")));
+        let connector = of_jar("spark", "spark-cassandra-connector_2.12-");
+        versions.insert("Spark Cassandra Connector".to_owned(), json!(connector));
     }
     let text = Value::Object(versions.clone()).to_string();
     let notes = vec![
@@ -519,7 +525,10 @@ fn report(options: &Options, contestants: &[&str], missing: &[String], rows: Vec
          with Parquet files instead of CSV as `ours_parquet`."
             .to_owned(),
         format!("{} rows of 5 columns, {} of 57. Versions: {text}. {}.", options.rows, options.wide_rows, clock::processor()),
-        format!("Not run: {}.", missing.join(", ")),
+        match missing.is_empty() {
+            true => "All contestants ran.".to_owned(),
+            false => format!("Not run: {}.", missing.join(", ")),
+        },
     ];
     Report {
         name: "cluster".to_owned(),

@@ -303,7 +303,9 @@ impl Table<'_> {
         let mut command = Command::new(&self.options.cassandra);
         command.arg("run").arg(&self.options.maker).arg(dir);
         command.args([self.made_by, &self.rows.to_string(), "LZ4Compressor"]);
+        // Its buffers of rows that are not sorted fill 3 GiB with millions of rows.
         command.env("ORDER", order).env("COMPATIBILITY", "CASSANDRA_4").stdin(Stdio::null());
+        command.env("HEAP", "10g").env("COLLECTOR", "Parallel");
         let printed = program::output(&mut command)?;
         let numbers: Result<Vec<f64>, String> = printed
             .split_whitespace()
@@ -367,7 +369,7 @@ fn report(options: &Options, rows: Vec<Row>) -> Report {
         ),
         "Ours is `marquetry copy FILE.parquet sstable:DIR` from start to end: it reads the file, converts and sorts (any rows, which come in the order of \
          their keys, not of their tokens) or takes writes as they are (rows of the mapping `full`, in the order of tokens), and writes. Of `CQLSSTableWriter` only the writer counts: from \
-         its making to its end, less what making the rows alone takes, without the start of Java; its own order by tokens is not counted in `sorted`. Its Bloom filters are those of a \
+         its making to its end, less what making the rows alone takes, without the start of Java, with a heap of 10 GiB and the parallel collector; its own order by tokens is not counted in `sorted`. Its Bloom filters are those of a \
          writer that does not know the number of keys; ours are of their full size."
             .to_owned(),
         format!(

@@ -89,6 +89,11 @@ impl BigIndex {
         Ok(())
     }
 
+    /// Whether the partition has blocks so far.
+    pub(super) fn has_blocks(&self) -> bool {
+        self.starts.len() > 0
+    }
+
     /// Begins the entry of a partition.
     ///
     /// # Errors
@@ -109,10 +114,11 @@ impl BigIndex {
         self.head.extend(partition.key);
         vint::push_unsigned(&mut self.head, partition.position);
         self.stage = Stage::Head;
-        // An index of one block says nothing.
         if self.starts.len() < 2 {
-            self.blocks.clear();
-            self.starts = Segmented::new();
+            if self.has_blocks() {
+                self.blocks.clear();
+                self.starts = Segmented::new();
+            }
             vint::push_unsigned(&mut self.head, 0);
             return Ok(());
         }
@@ -131,7 +137,11 @@ impl BigIndex {
         loop {
             match self.stage {
                 Stage::Head => {
-                    self.push(&self.head.clone(), out, budget);
+                    self.position += u64_of(self.head.len());
+                    out.push(&Component::Index, &self.head, budget);
+                    if !self.has_blocks() {
+                        return true;
+                    }
                     self.stage = Stage::Segment(0);
                 }
                 Stage::Segment(number) => match self.blocks.segment(number) {

@@ -39,8 +39,13 @@ impl Body {
     /// Room for a few bytes.
     #[inline]
     fn room(&mut self) -> &mut Vec<u8> {
-        let is_full =
-            self.segments.get(self.last).is_none_or(|last| last.len() + PIECE_BYTES > SEGMENT_BYTES);
+        self.room_for(PIECE_BYTES)
+    }
+
+    /// Where so many bytes, which are no more than a segment's, can be appended.
+    #[inline]
+    pub(super) fn room_for(&mut self, bytes: usize) -> &mut Vec<u8> {
+        let is_full = self.segments.get(self.last).is_none_or(|last| last.len() + bytes > SEGMENT_BYTES);
         if is_full {
             self.begin_segment();
         }
@@ -77,6 +82,11 @@ impl Body {
         while !rest.is_empty() {
             rest = self.push_part(rest);
         }
+    }
+
+    /// All bytes, if they are in one segment.
+    pub(super) fn only_segment(&self) -> Option<&[u8]> {
+        if self.last == 0 { self.segment(0) } else { None }
     }
 
     /// A segment.

@@ -148,9 +148,14 @@ impl Collector {
 
     #[inline]
     fn local_deletion(&mut self, seconds: u32) {
+        self.local_deletions(seconds, 1);
+    }
+
+    #[inline]
+    fn local_deletions(&mut self, seconds: u32, count: u64) {
         self.local_deletions.add(seconds);
         if seconds != NO_DELETION_TIME {
-            self.tombstone(seconds, 1);
+            self.tombstone(seconds, count);
         }
     }
 
@@ -176,6 +181,16 @@ impl Collector {
     pub(super) fn cell(&mut self, timestamp: i64, life: Expiry) {
         self.partition_cells += 1;
         self.liveness(timestamp, Some(life));
+    }
+
+    /// Cells that live as their row does: at least one.
+    #[inline]
+    pub(super) fn cells_as_row(&mut self, count: u64, timestamp: i64, expiry: Option<Expiry>) {
+        let life = expiry.unwrap_or(Expiry::NEVER);
+        self.partition_cells += count;
+        self.timestamps.add(timestamp);
+        self.ttls.add(life.ttl);
+        self.local_deletions(life.local_deletion, count);
     }
 
     /// A row, with so many columns.

@@ -242,10 +242,8 @@ impl SstableWriter {
             self.clustering.write_values(&self.fixed, &mut self.head);
             before = self.row_start() - self.partition.row_before;
         }
-        let mut length = Vec::new();
-        vint::push_unsigned(&mut length, before);
-        vint::push_unsigned(&mut self.head, u64_of(length.len() + self.row.body().len()));
-        self.head.extend(length);
+        vint::push_unsigned(&mut self.head, u64_of(vint::unsigned_bytes(before) + self.row.body().len()));
+        vint::push_unsigned(&mut self.head, before);
         if !is_static {
             let at = self.row_start();
             self.blocks.add(&self.clustering, at, None);
@@ -309,6 +307,8 @@ impl SstableWriter {
         }
         if let Some(block) = self.blocks.take(at, !self.partition.is_open) {
             match &mut self.index {
+                // The only one of its partition is not in the index.
+                Index::Big(index) if !self.partition.is_open && !index.has_blocks() => {}
                 Index::Big(index) => index.add_block(block)?,
                 Index::Trie(index) => index.add_block(block, &mut self.out, budget)?,
             }

@@ -489,10 +489,16 @@ impl SstableWriter {
                 let at = self.head.len() - rest;
                 if self.sink.is_full() {
                     self.state = State::Chunk { next: AfterChunk::Head { at, has_body } };
-                } else if has_body {
-                    self.state = State::Body { segment: 0, at: 0 };
-                } else {
+                } else if !has_body {
                     self.end_element(budget)?;
+                } else if let Some(bytes) = self.row.body().only_segment()
+                    && bytes.len() < self.sink.room()
+                {
+                    budget.charge(COPY_PRICE, bytes.len(), 1);
+                    self.sink.take(bytes);
+                    self.end_element(budget)?;
+                } else {
+                    self.state = State::Body { segment: 0, at: 0 };
                 }
             }
             State::Body { segment, at } => match self.row.body().segment(segment) {

@@ -29,10 +29,15 @@ const LOOK_PRICE: Price = Price::per_kilovalue(12 << 10);
 const CELL_PRICE: Price = Price { kib: 400, kilovalue: 80 << 10 };
 /// Columns or cells between two looks at the budget.
 const SLICE: usize = 256;
+const TWO_CELLS: &str = "two cells of a column that has one in a row";
 /// The latest local deletion time of versions before `oa`: their number for none is one more.
 const LEGACY_LOCAL_DELETION_MAX: u32 = 0x7fff_fffe;
 /// Columns of which rows say in a bitmap which are there; more are listed.
 const BITMAP_COLUMNS_MAX: usize = 63;
+/// The most bytes of a row whose cells are written in one go.
+const PLAIN_BYTES_MAX: usize = 4 << 10;
+/// The most bytes of a cell besides those of a string.
+const PLAIN_CELL_BYTES: usize = 1 + 16;
 
 /// A batch whose rows are written, and how far they were.
 #[derive(Debug)]
@@ -40,6 +45,8 @@ pub(super) struct Part {
     pub(super) batch: MutationBatch,
     /// The number of its first entry, of all that the writer was fed.
     pub(super) first_entry: u64,
+    /// Every cell has its row's write time and TTL, and a value.
+    is_plain: bool,
     cursors: Vec<Cursor>,
     /// The partition and the entry that come next.
     pub(super) partition: usize,
@@ -59,8 +66,20 @@ struct Cursor {
 
 impl Part {
     pub(super) fn new(batch: MutationBatch, first_entry: u64) -> Part {
-        let cursors = alloc::vec![Cursor::default(); batch.columns.len()];
-        Part { batch, first_entry, cursors, partition: 0, entry: 0 }
+        let is_plain = |cells: &Cells| {
+            cells.timestamps.is_empty()
+                && cells.expiries.is_empty()
+                && cells.tombstones.is_empty()
+                && cells.empties.is_empty()
+        };
+        Part {
+            is_plain: batch.columns.iter().all(is_plain),
+            cursors: alloc::vec![Cursor::default(); batch.columns.len()],
+            batch,
+            first_entry,
+            partition: 0,
+            entry: 0,
+        }
     }
 
     /// Checks that all that a batch has was written, once its last entry was.
@@ -112,6 +131,8 @@ pub(super) struct RowLayout {
     ttl_min: u32,
     columns: Vec<Column>,
     statics: usize,
+    /// Each column has a cell in a row at the most, of a value.
+    is_plain: bool,
 }
 
 #[derive(Debug)]
@@ -130,12 +151,14 @@ impl RowLayout {
             is_complex: column.kind.is_multi_cell(),
             is_counter: column.kind.is_counter(),
         });
+        let columns: Vec<Column> = columns.collect();
         RowLayout {
             version,
             timestamp_min: header.timestamp_min,
             local_deletion_min: header.local_deletion_min,
             ttl_min: header.ttl_min,
-            columns: columns.collect(),
+            is_plain: columns.iter().all(|column| !column.is_complex && !column.is_counter),
+            columns,
             statics: header.statics.len(),
         }
     }
@@ -313,7 +336,11 @@ impl RowWriter {
         loop {
             match self.stage {
                 Stage::Done => return Ok(true),
-                Stage::Look(column) => self.look(parts, layout, column, budget),
+                Stage::Look(column) => {
+                    if !self.plain(parts, layout, collector, limits, budget)? {
+                        self.look(parts, layout, column, budget);
+                    }
+                }
                 Stage::Head => self.head(parts, layout, collector)?,
                 Stage::Listed(from) => self.listed(layout, from, budget),
                 Stage::Column(at) => self.column(parts, layout, collector, at, budget)?,
@@ -336,6 +363,89 @@ impl RowWriter {
     /// The entry in a part of the row: what follows the first begins with it.
     fn entry_of(&self, part: usize) -> u32 {
         if part == 0 { self.entry.unwrap_or(0) } else { 0 }
+    }
+
+    /// Writes the row, if it is a short one whose cells are all like it, as most are; false if it is not. What it writes is what the stages do.
+    fn plain(
+        &mut self,
+        parts: &mut VecDeque<Part>,
+        layout: &RowLayout,
+        collector: &mut Collector,
+        limits: &Limits,
+        budget: &mut Budget<'_>,
+    ) -> Result<bool> {
+        let columns = layout.columns_of(self.is_static);
+        let (Some(part), Some(entry)) = (parts.front_mut(), self.entry) else { return Ok(false) };
+        let may_be = layout.is_plain
+            && part.is_plain
+            && self.parts == 1
+            && self.timestamp != NO_TIMESTAMP
+            && columns.len() <= BITMAP_COLUMNS_MAX
+            && limits.value_bytes >= u64_of(PLAIN_BYTES_MAX);
+        if !may_be {
+            return Ok(false);
+        }
+        let mut bytes = 0;
+        let cells = part.batch.columns[columns.clone()].iter().zip(&part.cursors[columns.clone()]);
+        for (column, (cells, cursor)) in columns.clone().zip(cells) {
+            if cells.entries.get(cursor.cell) == Some(&entry) {
+                self.present.push(column);
+                bytes += PLAIN_CELL_BYTES;
+                if let Values::Strings(strings) = &cells.values {
+                    bytes += strings.range(cursor.cell).map_or(0, |range| range.len());
+                }
+            }
+        }
+        budget.charge(LOOK_PRICE, 0, columns.len() + 1);
+        if bytes > PLAIN_BYTES_MAX {
+            self.present.clear();
+            return Ok(false);
+        }
+        self.head(parts, layout, collector)?;
+        let Some(part) = parts.front_mut() else { return Err(Error::internal("a row of no part")) };
+        let as_row = HAS_ROW_TIMESTAMP | if self.expiry.is_some() { EXPIRES_AS_ROW } else { 0 };
+        let out = self.body.room_for(bytes);
+        for &column in &self.present {
+            let (cells, cursor) = (&part.batch.columns[column], &mut part.cursors[column]);
+            let of = &layout.columns[column];
+            let at = cursor.cell;
+            match &cells.values {
+                Values::Strings(strings) => {
+                    let value = strings.get(at).unwrap_or_default();
+                    if let Some(fixed) = of.fixed
+                        && !value.is_empty()
+                        && value.len() != usize_of_u32(fixed)
+                    {
+                        let what = format!("{} bytes of a type of {fixed}", value.len());
+                        return Err(at_column(Error::corrupt(what), of));
+                    }
+                    if value.is_empty() {
+                        out.push(as_row | IS_EMPTY);
+                    } else {
+                        out.push(as_row);
+                        if of.fixed.is_none() {
+                            vint::push_unsigned(out, u64_of(value.len()));
+                        }
+                        out.extend_from_slice(value);
+                    }
+                }
+                Values::None(_) => out.push(as_row | IS_EMPTY),
+                numbers => {
+                    out.push(as_row);
+                    numbers.append_bytes(at, out);
+                }
+            }
+            cursor.cell += 1;
+            if cells.entries.get(cursor.cell) == Some(&entry) {
+                return Err(at_column(Error::misuse(TWO_CELLS), of));
+            }
+        }
+        if !self.present.is_empty() {
+            collector.cells_as_row(u64_of(self.present.len()), self.timestamp, self.expiry);
+        }
+        budget.charge(CELL_PRICE, bytes, 2 * self.present.len());
+        self.end(parts, collector)?;
+        Ok(true)
     }
 
     fn look(&mut self, parts: &mut VecDeque<Part>, layout: &RowLayout, from: usize, budget: &mut Budget<'_>) {
@@ -509,7 +619,7 @@ impl RowWriter {
             }
             cursor.cell += 1;
             if !of.is_complex && cells.entries.get(cursor.cell) == Some(&entry) {
-                return Err(at_column(Error::misuse("two cells of a column that has one in a row"), of));
+                return Err(at_column(Error::misuse(TWO_CELLS), of));
             }
             if written >= SLICE || bytes >= SEGMENT_BYTES {
                 break;

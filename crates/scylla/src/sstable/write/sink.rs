@@ -81,10 +81,15 @@ impl Sink {
 
     /// Takes as many bytes as the chunk has room for; returns the others. A full chunk must be [sealed](Sink::seal) first.
     pub(super) fn take<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
-        let (part, rest) = bytes.split_at(bytes.len().min(self.chunk_bytes - self.chunk.len()));
+        let (part, rest) = bytes.split_at(bytes.len().min(self.room()));
         self.chunk.extend_from_slice(part);
         self.position += u64_of(part.len());
         rest
+    }
+
+    /// How many more bytes the chunk has room for.
+    pub(super) fn room(&self) -> usize {
+        self.chunk_bytes - self.chunk.len()
     }
 
     /// Whether the chunk is full.
