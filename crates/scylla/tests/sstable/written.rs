@@ -7,7 +7,9 @@ use std::sync::Arc;
 use marquetry_base::{ErrorKind, Limits};
 use marquetry_scylla::bridge::mutations::{Mapper, MapperOptions, MutationMapping, Unmapper};
 use marquetry_scylla::sstable::TableColumns;
-use marquetry_scylla::sstable::batch::{Continues, Deletion, EntryKind, MutationBatch, Values};
+use marquetry_scylla::sstable::batch::{
+    Cells, Continues, Deletion, EntryKind, Expiry, MutationBatch, Values,
+};
 use marquetry_scylla::sstable::compression_info::Compressor;
 
 use crate::files::Files;
@@ -324,6 +326,74 @@ fn budgets_make_no_difference() {
     for options in all_options() {
         let [one, other] = [0, u64::MAX / 2].map(|units| write(&columns, &options, &batches, units));
         assert_eq!(one.unwrap().components, other.unwrap().components);
+    }
+}
+
+/// Rows of so many columns whose cells are all like them: some expire, some are deleted, and each lacks some cells.
+fn plain(columns: usize) -> (TableColumns, Vec<MutationBatch>) {
+    let types = ["Int32Type", "UTF8Type", "LongType", "UUIDType", "BytesType"];
+    let names: Vec<String> = (0..columns).map(|at| format!("c{at:02}")).collect();
+    let regulars: Vec<(&str, &str)> =
+        names.iter().enumerate().map(|(at, name)| (name.as_str(), types[at % 5])).collect();
+    let statistics = craft::statistics("Int32Type", &["LongType"], &[], &regulars);
+    let table = TableColumns::new(&[&statistics.header], None).unwrap();
+    let mut batch = MutationBatch::default();
+    batch.partitions.keys.bytes.extend(7_i32.to_be_bytes());
+    batch.partitions.keys.ends.push(4);
+    batch.partitions.offsets.push(0);
+    batch.partitions.ends.push(300);
+    let mut clustering = Vec::new();
+    for row in 0..300 {
+        batch.entries.kinds.push(EntryKind::Row);
+        batch.entries.timestamps.push(1_700_000_000_000_000 + i64::from(row) * 77);
+        clustering.push(i64::from(row));
+        if row % 3 == 1 {
+            batch.entries.expiries.push(row, Expiry { ttl: 60 + row, local_deletion: 1_700_000_060 + row });
+        }
+        if row % 7 == 3 {
+            batch.entries.deletions.push(row, Deletion { timestamp: 77, local_deletion: 1_700_000_000 });
+        }
+    }
+    batch.entries.clustering.push(marquetry_scylla::sstable::batch::ClusteringColumn {
+        values: Values::Eight(clustering),
+        ..Default::default()
+    });
+    for (at, name) in names.iter().enumerate() {
+        let fixed = [Some(4), None, Some(8), Some(16), None][at % 5];
+        let mut cells = Cells { values: Values::of(fixed), ..Cells::default() };
+        // Every tenth row has all, and every eleventh none.
+        for row in (0..300).filter(|row| row % 10 == 0 || row % 11 != 5 && (row + at as u32) % 4 != 0) {
+            cells.entries.push(row);
+            match &mut cells.values {
+                Values::Four(values) => values.push(row as i32),
+                Values::Eight(values) => values.push(i64::from(row) << 33),
+                Values::Sixteen(values) => values.push([row as u8; 16]),
+                Values::Strings(strings) => {
+                    strings.bytes.extend(name.bytes().cycle().take(row as usize % 23));
+                    strings.ends.push(strings.bytes.len() as u32);
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        batch.columns.push(cells);
+    }
+    (table, vec![batch])
+}
+
+/// Rows that are written in one go have the bytes of those that are written cell by cell, as all are where values may be no longer than such a row.
+#[test]
+fn rows_in_one_go_are_those_of_cell_by_cell() {
+    let mut all: Vec<_> = [1, 5, 62, 63, 64, 90].map(plain).into();
+    all.extend([10, 700, 4_078, 4_079, 4_080].map(|bytes| large(7, 30, bytes)));
+    for (number, (columns, batches)) in all.iter().enumerate() {
+        for version in ["me", "nb", "oa", "da"] {
+            let mut options = options(version, Some(Compressor::Lz4));
+            let one = write(columns, &options, batches, 150_000).unwrap();
+            options.limits.value_bytes = 4_095;
+            let other = write(columns, &options, batches, 150_000).unwrap();
+            assert!(one.components == other.components, "table {number} as {version}");
+            assert_eq!(lines(&one.read()), lines(batches), "table {number} as {version}");
+        }
     }
 }
 

@@ -154,16 +154,41 @@ fn a_disk_that_goes_away_removes_nothing() {
             node.put(TABLE, DELETED, "oa-6-big");
         } else if event.starts_with("converted") {
             let cancel = cancel.clone();
-            ending = Some(std::thread::spawn(move || {
-                // Some looks more.
-                std::thread::sleep(std::time::Duration::from_millis(300));
-                cancel.cancel();
-            }));
+            let (gone, aside) = (disk(&node), node.data().with_file_name("aside"));
+            ending.get_or_insert_with(|| {
+                std::thread::spawn(move || {
+                    // Some looks more, and some when it is back.
+                    std::thread::sleep(std::time::Duration::from_millis(300));
+                    fs::remove_dir_all(&gone).unwrap();
+                    fs::rename(aside, gone).unwrap();
+                    std::thread::sleep(std::time::Duration::from_millis(600));
+                    cancel.cancel();
+                })
+            });
         }
     });
     ending.expect("it is converted").join().unwrap();
     assert!(!events.iter().any(|event| event.starts_with("removed")), "{events:?}");
     assert_eq!(node.files().len(), 3);
+    // What was decided of its SSTables was kept.
+    assert_eq!(once(&node, Keep::Current), ["started 1 0"]);
+}
+
+/// A data directory that is added at a start that fails is not asked for by later ones.
+#[test]
+fn a_directory_that_could_not_be_added_is_not_missed() {
+    let node = Node::new();
+    node.put(TABLE, FLUSHED, "nb-1-big");
+    assert_eq!(node.once(), ["started 1 1", "converted ks.t nb-1-big 1"]);
+    node.put_at(&folder(&node), UPDATED, "nb-3-big");
+    let mut wrong = options(&node, Keep::Flushes);
+    fs::create_dir_all(disk(&node).join(".marquetry/lock")).unwrap();
+    let error = Node::error(&wrong);
+    assert_eq!(error.kind(), ErrorKind::Io, "{error}");
+    fs::remove_dir_all(disk(&node).join(".marquetry")).unwrap();
+    wrong.more_data.clear();
+    assert_eq!(Node::run(&wrong, |_| {}).0, ["started 1 0"]);
+    assert_eq!(once(&node, Keep::Flushes), ["started 1 1", "converted ks.t nb-3-big 2"]);
 }
 
 /// A disk that is added later: what is on it is there at first.

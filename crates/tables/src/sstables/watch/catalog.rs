@@ -539,7 +539,7 @@ impl Catalog {
             return;
         }
         // A disk that is gone is not a table without SSTables.
-        if !self.links.are_there() {
+        if !self.are_there() {
             return;
         }
         // Once more: what replaces others may have appeared while the directories were read, and been missed.
@@ -580,6 +580,11 @@ impl Catalog {
         }
     }
 
+    /// Whether no disk is gone.
+    pub(super) fn are_there(&self) -> bool {
+        self.links.are_there()
+    }
+
     /// Something that may pass.
     pub(super) fn trouble(&mut self, subject: &str, error: &Error, report: &mut Report<'_>) {
         self.is_to_look_again = true;
@@ -596,7 +601,7 @@ impl Catalog {
     }
 
     /// What was wrong with something is no more: if it is again, that is reported again.
-    fn succeeded(&mut self, subject: &str) {
+    pub(super) fn succeeded(&mut self, subject: &str) {
         self.said.retain(|(its, _)| its != subject);
     }
 

@@ -61,6 +61,8 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// How often metrics are written if nothing happens.
 const METRICS: Duration = Duration::from_secs(15);
+/// What is wrong when a disk is gone.
+const DISKS: &str = "the data directories";
 
 /// Converts each SSTable of a node that is complete, or becomes so, to a Parquet file: once, also after restarts of this process or of the
 /// server. Returns when it is cancelled; with [`WatchOptions::once`], when all that is there is converted.
@@ -102,6 +104,10 @@ pub fn watch(options: &WatchOptions, report: &mut dyn FnMut(&WatchEvent<'_>)) ->
         }
         let output = Output::open(&options.store, &options.destination)?;
         output.claim(&state.owner, &options.data)?;
+        // Only now that all of them can be watched: later starts ask for each data directory that was.
+        if !options.more_data.is_empty() {
+            state.save(&state_path)?;
+        }
         Ok((state, output))
     });
     let (state, output) = claimed.inspect_err(|_| works.iter().for_each(Work::leave_nothing))?;
@@ -168,7 +174,7 @@ fn lock(work: &Path) -> Result<fs::File> {
     }
 }
 
-/// What is known of earlier runs; it must be of the same destination, and made with the same options.
+/// What is known of earlier runs, with all data directories, which are not saved yet; it must be of the same destination, and made with the same options.
 fn begin(path: &Path, options: &WatchOptions) -> Result<State> {
     let destination = state::one_line(&options.destination.display().to_string());
     let destination = destination.trim_end_matches('/').to_owned();
@@ -179,10 +185,9 @@ fn begin(path: &Path, options: &WatchOptions) -> Result<State> {
         .map(|data| (state::one_line(&resolved(data).display().to_string()), data))
         .collect();
     let Some(mut state) = State::load(path)? else {
-        let others = others.into_keys().collect();
-        let state = State { destination, mapping, keep, others, owner: new_owner(), ..State::default() };
+        let state = State { destination, mapping, keep, owner: new_owner(), ..State::default() };
         state.save(path)?;
-        return Ok(state);
+        return Ok(State { others: others.into_keys().collect(), ..state });
     };
     for (what, before, now) in [
         ("destination", &state.destination, &destination),
@@ -214,7 +219,6 @@ fn begin(path: &Path, options: &WatchOptions) -> Result<State> {
         // What is in a new one was never looked at, so it counts as what is there at first.
         state.others.extend(others.into_keys());
         state.begun.clear();
-        state.save(path)?;
     }
     if options.retry_failed {
         for decision in state.decisions.values_mut().filter(|it| matches!(it, Decision::Failed(_))) {
@@ -301,6 +305,9 @@ impl Watcher<'_> {
 
     /// Looks for tables, and at all of them.
     fn look_at_all(&mut self, report: &mut Report<'_>) -> Result<()> {
+        if !self.catalog.are_there() {
+            return self.look_at_what_is_there(report);
+        }
         let mut tables = Vec::new();
         for data in self.options.directories() {
             // Listened to before it is looked at, so that nothing is missed in between.
@@ -326,8 +333,23 @@ impl Watcher<'_> {
             }
             tables.extend(found.tables);
         }
+        // Meanwhile, a disk may have gone.
+        if !self.catalog.are_there() {
+            return self.look_at_what_is_there(report);
+        }
+        self.catalog.succeeded(DISKS);
         self.catalog.set_tables(tables);
         let paths = self.catalog.table_paths();
+        self.catalog.look(&paths, report)
+    }
+
+    /// Looks at the tables that are known, but for those of a disk that is gone: an empty mount point is no data directory without tables, and what is known of
+    /// these stays until it is back.
+    fn look_at_what_is_there(&mut self, report: &mut Report<'_>) -> Result<()> {
+        let gone = Error::io("one has no directory for work any more: is its file system mounted?");
+        self.catalog.trouble(DISKS, &gone, report);
+        let mut paths = self.catalog.table_paths();
+        paths.retain(|path| path.is_dir());
         self.catalog.look(&paths, report)
     }
 

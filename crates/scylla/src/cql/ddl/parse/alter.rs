@@ -121,8 +121,8 @@ impl Parser<'_> {
             let is_there = self.made.tables[at].columns.iter().any(|column| column.name == name);
             if is_there || !is_if_there {
                 self.drop_column(at, name.clone())?;
+                names.push(name);
             }
-            names.push(name);
             if !self.take_char(',') {
                 break;
             }

@@ -77,6 +77,9 @@ fn columns_that_were_dropped_and_added() {
         "CREATE TABLE ks.t ( key int, ck int, a bigint STATIC, c int, d int, PRIMARY KEY (key, ck) );"
     );
     assert_eq!(dropped(&parse(text)), [("old", 10), ("a", -11), ("b", -11)]);
+    // Of a column that is not there, a server notes nothing.
+    let text = "CREATE TABLE t (a int PRIMARY KEY, v int); ALTER TABLE t DROP IF EXISTS z USING TIMESTAMP 5; ALTER TABLE t DROP IF EXISTS v USING TIMESTAMP 6";
+    assert_eq!(dropped(&parse(text)), [("v", 6)]);
     let text = "CREATE TYPE ks.u (a int); ALTER TYPE ks.u ADD b text; ALTER TYPE ks.u RENAME a TO c;";
     let fields: Vec<String> =
         parse(text).types[0].fields.iter().map(|(name, kind)| format!("{name} {kind}")).collect();

@@ -72,6 +72,19 @@ final class InboxCheck
         {
             equal(inbox.waiting(), 3L);
         }
+        // Nor is anything kept of what is gone in part.
+        flush("nb-9-big", "nine");
+        Files.delete(directory.resolve("nb-9-big-Statistics.db"));
+        try
+        {
+            inbox.link(directory, "nb-9-big", "gone");
+            throw new AssertionError("a part of it is gone");
+        }
+        catch (IOException gone)
+        {
+            equal(names().stream().filter(name -> name.startsWith("nb-9")).count(), 0L);
+        }
+        remove("nb-9-big");
     }
 
     /** Links that a node was killed over are removed before the command is started, and made anew. */
@@ -83,7 +96,10 @@ final class InboxCheck
         inbox.link(directory, "nb-2-big", "second");
         Files.delete(folder().resolve("nb-2-big-TOC.txt"));
         remove("nb-2-big");
+        // A definition of all that waits is no SSTable's.
+        Files.write(folder().resolve("schema.cql"), new byte[1]);
         equal(inbox.sweep(), 0);
+        equal(names().contains("schema.cql"), true);
         equal(names().stream().filter(name -> name.startsWith("nb-2")).count(), 0L);
         equal(inbox.waiting(), 1L);
         flush("nb-2-big", "two");
@@ -111,7 +127,8 @@ final class InboxCheck
         equal(inbox.waiting(), 2L);
         equal(inbox.hasRoom(), false);
         // Each has 400 KiB: the oldest two are more than a MiB allows.
-        equal(inbox.sweep(), 2);
+        equal(inbox.releaseOldest(), 2);
+        equal(inbox.sweep(), 0);
         equal(inbox.waiting(), 2L);
         equal(left(), Set.of("links/nb-3-big", "links/nb-4-big", "links.1/nb-1-big"));
         equal(inbox.releaseFailed(), 2);

@@ -214,14 +214,31 @@ final class Converter
         }
     }
 
+    /** What cannot be converted keeps no more on the disk than may wait, however long the command runs. */
+    private void releaseOldest()
+    {
+        try
+        {
+            sayReleased(inbox.releaseOldest());
+        }
+        catch (IOException | RuntimeException error)
+        {
+            logger.warn("{}: links to what could not be converted cannot be removed: {}", inbox, error.toString());
+        }
+    }
+
+    private void sayReleased(int released)
+    {
+        if (released > 0)
+            logger.warn("{}: the {} oldest SSTables that could not be converted are released, because they kept too much room (-D{})", inbox, released,
+                        Settings.WAITING_MIB_PROPERTY);
+    }
+
     /** Runs the command until it ends, or is not needed any more: whether the latter. */
     private boolean runOnce() throws IOException, InterruptedException
     {
         inbox.create();
-        int released = inbox.sweep();
-        if (released > 0)
-            logger.warn("{}: the {} oldest SSTables that could not be converted are released, because they kept too much room (-D{})", inbox, released,
-                        Settings.WAITING_MIB_PROPERTY);
+        sayReleased(inbox.sweep());
         if (!isHeld() && inbox.isEmpty())
             return true;
         Process process = new ProcessBuilder(Settings.command(inbox.root, inbox.work, destination)).start();
@@ -289,6 +306,7 @@ final class Converter
                 failed.incrementAndGet();
                 if (said.isNew(texts(line)))
                     logger.error("{}: {}", inbox, texts(line));
+                releaseOldest();
                 break;
             case "note":
                 if (said.isNew(texts(line)))

@@ -73,7 +73,21 @@ final class Inbox
             own = numbered(stem, number);
         if (Files.exists(folder.resolve(own + TOC)))
             return;
-        link(data, folder.resolve(own + DATA));
+        try
+        {
+            linkAll(directory, stem, folder, own, definition);
+        }
+        catch (IOException error)
+        {
+            // What was linked would keep its room on a disk that is perhaps full.
+            removeAll(folder, own);
+            throw error;
+        }
+    }
+
+    private static void linkAll(Path directory, String stem, Path folder, String own, String definition) throws IOException
+    {
+        link(directory.resolve(stem + DATA), folder.resolve(own + DATA));
         Files.write(folder.resolve(own + SCHEMA), definition.getBytes(StandardCharsets.UTF_8));
         for (String line : Files.readAllLines(directory.resolve(stem + TOC), StandardCharsets.UTF_8))
         {
@@ -143,8 +157,14 @@ final class Inbox
         for (Path keyspace : entries(root))
             for (Path folder : entries(keyspace))
                 for (Path file : entries(folder))
-                    if (!Files.exists(folder.resolve(stem(file) + TOC)))
+                    if (!stem(file).isEmpty() && !Files.exists(folder.resolve(stem(file) + TOC)))
                         Files.deleteIfExists(file);
+        return release(Settings.waitingBytes());
+    }
+
+    /** Removes the oldest of what cannot be converted, if it keeps more on the disk than may wait. */
+    synchronized int releaseOldest() throws IOException
+    {
         return release(Settings.waitingBytes());
     }
 
@@ -174,15 +194,19 @@ final class Inbox
                 if (bytes <= most)
                     return released;
                 bytes -= Files.size(data);
-                String prefix = stem(data) + '-';
-                // First: what is left without it is known to be incomplete.
-                Files.deleteIfExists(data.resolveSibling(stem(data) + TOC));
-                for (Path file : entries(data.getParent()))
-                    if (file.getFileName().toString().startsWith(prefix))
-                        Files.deleteIfExists(file);
+                removeAll(data.getParent(), stem(data));
                 released++;
             }
         return released;
+    }
+
+    /** Removes the links of an SSTable: the table of contents first, because what is left without it is known to be incomplete. */
+    private static void removeAll(Path folder, String stem) throws IOException
+    {
+        Files.deleteIfExists(folder.resolve(stem + TOC));
+        for (Path file : entries(folder))
+            if (file.getFileName().toString().startsWith(stem + '-'))
+                Files.deleteIfExists(file);
     }
 
     /** Whether one more SSTable may wait. What waits keeps its room on the disk, also if the server has deleted it. */
@@ -222,7 +246,7 @@ final class Inbox
         Set<String> failed = failed();
         for (Path folder : linked())
             for (Path file : entries(folder))
-                if (!isOf(failed, file))
+                if (isCounted(file) && !isOf(failed, file))
                     waiting.add(file);
         return waiting;
     }
@@ -259,6 +283,12 @@ final class Inbox
                 failed.add(matcher.group(1));
         }
         return failed;
+    }
+
+    private static boolean isCounted(Path file)
+    {
+        String name = file.getFileName().toString();
+        return name.endsWith(TOC) || name.endsWith(DATA);
     }
 
     /** Whether a file is one of these SSTables'. One whose digest cannot be read is not. */
