@@ -91,7 +91,7 @@ impl BigIndex {
 
     /// Whether the partition has blocks so far.
     pub(super) fn has_blocks(&self) -> bool {
-        self.starts.len() > 0
+        !self.starts.is_empty()
     }
 
     /// Begins the entry of a partition.
