@@ -38,8 +38,10 @@ impl Server {
     }
 
     fn rows(&self, statement: &str) -> Vec<Vec<Option<CqlValue>>> {
-        let asked = || self.runtime.block_on(self.session.query_unpaged(statement, ()));
-        let ask = || asked().map_err(|error| error.to_string());
+        let ask = || {
+            let answer = self.runtime.block_on(self.session.query_unpaged(statement, ()));
+            answer.map_err(|error| error.to_string())
+        };
         // On a busy machine the server may not answer in its five seconds. Reading again changes nothing.
         let tries = if statement.starts_with("SELECT") { 5 } else { 1 };
         let answer = (1..tries).find_map(|_| ask().ok()).map_or_else(ask, Ok).expect(statement);

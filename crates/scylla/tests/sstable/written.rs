@@ -362,7 +362,7 @@ fn plain(columns: usize) -> (TableColumns, Vec<MutationBatch>) {
         let fixed = [Some(4), None, Some(8), Some(16), None][at % 5];
         let mut cells = Cells { values: Values::of(fixed), ..Cells::default() };
         // Every tenth row has all, and every eleventh none.
-        for row in (0..300).filter(|row| row % 10 == 0 || row % 11 != 5 && (row + at as u32) % 4 != 0) {
+        for row in (0..300).filter(|row| row % 10 == 0 || row % 11 != 5 && (row + at as u32) % 4 != 1) {
             cells.entries.push(row);
             match &mut cells.values {
                 Values::Four(values) => values.push(row as i32),
