@@ -9,7 +9,8 @@
 #                                                   stopped when the command ends
 #   dev/cassandra.sh nodetool DIR ARGUMENT…         flush, compact, status, …
 #   dev/cassandra.sh dump FILE-Data.db              print an SSTable as JSON, with times as numbers (sstabledump -t)
-#   dev/cassandra.sh run FILE.java ARGUMENT…        run a program with Cassandra's classes
+#   dev/cassandra.sh run FILE.java ARGUMENT…        run a program with Cassandra's classes (environment: HEAP, 3g;
+#                                                   COLLECTOR, Serial: a collector of Java's, such as Parallel or G1)
 #   dev/cassandra.sh plugin DIR                     compile contrib/cassandra into DIR (without Maven), for --classpath
 #   dev/cassandra.sh check-plugin DIR               the plugin's tests that need no server, in DIR
 #   dev/cassandra.sh fetch | fetched                only fetch the jars | exit 1 unless they are there

@@ -1,9 +1,15 @@
 //! Key-value metadata of files.
 
 use marquetry_parquet::format::{ARROW_SCHEMA_KEY, KeyValue};
+use marquetry_scylla::cql::TableName;
+
+use crate::Table;
 
 /// Of a table of a live cluster: the statements that make it. A directory of its Parquet files has them in a file, too.
 pub const TABLE_SCHEMA_KEY: &str = "marquetry.table.schema";
+
+/// Of a table of SSTables or of a live cluster: its name, with its keyspace.
+pub(crate) const TABLE_NAME_KEY: &str = "marquetry.table.name";
 
 /// Keys under which writers keep what they know of the columns: it holds for these columns only.
 const SCHEMA_KEYS: [&str; 9] = [
@@ -20,6 +26,12 @@ const SCHEMA_KEYS: [&str; 9] = [
 
 /// What such keys begin with: how SSTables became these columns.
 const SCHEMA_PREFIX: &str = "marquetry.mapping";
+
+/// What a source says that its table is called, if that is a name.
+pub(crate) fn name_of(table: &Table) -> Option<TableName> {
+    let found = table.key_values.iter().find(|it| it.key == TABLE_NAME_KEY)?;
+    TableName::parse(std::str::from_utf8(found.value.as_ref()?).ok()?).ok()
+}
 
 /// Whether it holds whatever the columns are.
 pub(crate) fn holds_for_any_columns(it: &KeyValue) -> bool {

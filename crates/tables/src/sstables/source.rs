@@ -13,6 +13,7 @@ use super::index;
 use super::options::SstablesOptions;
 use super::rows::{Mapping, Rows};
 use super::{SstablesOf, component::Sstable};
+use crate::key_values::TABLE_NAME_KEY;
 use crate::subject::named;
 use crate::{Batches, Key, Piece, PieceOptions, Source, Table, TokenRange};
 
@@ -65,7 +66,7 @@ impl Sstables {
         let is_logical = mapping.kind == MutationMapping::Logical;
         let more = [
             ("marquetry.mapping.at", is_logical.then(|| mapping.at.to_string())),
-            ("marquetry.table.name", of.defined.name.clone()),
+            (TABLE_NAME_KEY, of.defined.name.clone()),
             ("marquetry.table.tokens", options.tokens.map(|tokens| tokens.to_string())),
         ];
         table.key_values.extend(more.into_iter().filter_map(|(key, value)| {

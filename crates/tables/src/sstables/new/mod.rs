@@ -23,7 +23,7 @@ use marquetry_scylla::cql::TableName;
 use marquetry_scylla::sstable::TableColumns;
 use marquetry_scylla::sstable::write::SstableWriter;
 
-use crate::key_values::TABLE_SCHEMA_KEY;
+use crate::key_values::{TABLE_NAME_KEY, TABLE_SCHEMA_KEY, name_of};
 use crate::sorting::MEMORY_BYTES;
 use crate::stage::{Guard, Stage};
 use crate::subject::named;
@@ -323,12 +323,6 @@ fn create(path: &Path, text: &str) -> Result<()> {
     written.map_err(|error| failed(path, error))
 }
 
-/// What a source says that its table is called.
-fn name_of(table: &Table) -> Option<TableName> {
-    let found = table.key_values.iter().find(|it| it.key == "marquetry.table.name")?;
-    TableName::parse(std::str::from_utf8(found.value.as_ref()?).ok()?).ok()
-}
-
 /// The statements that make the table; or why there are none.
 fn schema_of(table: &Table, columns: &TableColumns) -> (Option<String>, Option<String>) {
     let value = |key: &str| {
@@ -339,7 +333,7 @@ fn schema_of(table: &Table, columns: &TableColumns) -> (Option<String>, Option<S
         return (Some(schema.to_owned()), None);
     }
     let without = |why: String| (None, Some(format!("no schema.cql beside the SSTables: {why}")));
-    let Some(name) = value("marquetry.table.name") else {
+    let Some(name) = value(TABLE_NAME_KEY) else {
         return without("the table's name is not known".to_owned());
     };
     let parsed = TableName::parse(name).map_err(|error| error.to_string());

@@ -20,7 +20,7 @@ use marquetry_scylla::sstable::batch::MutationBatch;
 use super::encoding::{Encoder, Encoding};
 use super::files::NewFiles;
 use super::options::PlainRowsOptions;
-use crate::key_values::TABLE_SCHEMA_KEY;
+use crate::key_values::{TABLE_SCHEMA_KEY, name_of};
 use crate::sorting::Sorting;
 use crate::stamps::{Stamps, Ttl, WriteTimes};
 use crate::subject::named;
@@ -30,8 +30,6 @@ use crate::{Cancel, Described, Table};
 const FEW_VALUES: usize = 8 << 10;
 /// Batches of writes that wait for the thread that writes them.
 const WRITES_WAITING: usize = 4;
-/// The key under which a source says what its table is called.
-const TABLE_NAME_KEY: &str = "marquetry.table.name";
 
 /// Rows that become SSTables.
 pub(super) struct PlainRows {
@@ -244,9 +242,7 @@ fn table_of(table: &Table, options: &PlainRowsOptions) -> Result<(TableName, Opt
         return defined_by(text, options).map(|defined| (defined.0.table.clone(), Some(defined)));
     }
     let described = Described::of(table)?;
-    let value = table.key_values.iter().find(|it| it.key == TABLE_NAME_KEY).and_then(|it| it.value.as_ref());
-    let said = value.and_then(|value| TableName::parse(std::str::from_utf8(value).ok()?).ok());
-    let name = options.table.clone().or(said);
+    let name = options.table.clone().or_else(|| name_of(table));
     let Some(name) = name.filter(|name| name.keyspace.is_some()) else {
         return Err(Error::option("table", "SSTables of rows need the table's name, with its keyspace"));
     };
