@@ -19,8 +19,8 @@ use crate::{Batches, Piece, PieceOptions, Source, Table};
 /// The rows of `source` that `other` lacks, or has with other values in the columns that both have; by the [key](DiffOptions::key), in its
 /// order. It is what makes `other` as `source`, written to it, but for rows that only `other` has.
 ///
-/// Both tables are read and sorted when the piece is opened, in bounded memory; tables of clusters, if the types of their key are simple, are
-/// read side by side. Values are compared as [`diff`](crate::diff()) does.
+/// Both tables are read and sorted when the piece is opened, in bounded memory; tables of clusters, if they have the same
+/// key, are read side by side. Values are compared as [`diff`](crate::diff()) does.
 ///
 /// ```no_run
 /// use std::sync::Arc;
@@ -49,9 +49,9 @@ pub fn missing(
     options: &DiffOptions,
 ) -> Result<Arc<dyn Source>> {
     let tables = [source.table(), other.table()];
-    let key = Key::resolve(options, tables)?;
+    let tokens = TokenOrder::of(tables, &options.key, &options.limits).filter(|_| !options.key.is_empty());
+    let key = Key::resolve(options, tables, tokens.as_ref())?;
     let key = key.ok_or_else(|| Error::option("key", "rows are matched by a key"))?;
-    let tokens = TokenOrder::of(tables, &options.key);
     let paired = schemas::pair(tables, options)?;
     if !paired.differences.incomparable.is_empty() {
         let fields = paired.differences.incomparable.iter();

@@ -37,7 +37,7 @@ use tokens::TokenOrder;
 /// * Rows are compared in order, or by [key](DiffOptions::key): then both tables are sorted, in bounded memory. Of several rows with
 ///   the same key, the first is compared with the first, and so on. Null keys equal each other.
 /// * Tables of clusters, whose rows come [in the order of tokens](crate::Table::is_in_token_order), are matched by their key as they come, if
-///   the types of its columns are simple: they are not sorted.
+///   they have the same: they are not sorted, and a column of the key may be nested, too.
 /// * How files are written (encodings, codecs, pages, row groups) makes no difference.
 ///
 /// `report` receives the number of rows passed so far: each row of either table counts when it is compared, and by key also
@@ -72,10 +72,8 @@ pub fn diff(
 ) -> Result<Differences> {
     let tables = sources.map(|source| source.table());
     let paired = schemas::pair(tables, options)?;
-    let tokens = TokenOrder::of(tables, &options.key);
-    let by_tokens = tokens.as_ref().map(|tokens| DiffOptions { key: tokens.key(), ..options.clone() });
-    let options = by_tokens.as_ref().unwrap_or(options);
-    let key = Key::resolve(options, tables)?;
+    let tokens = TokenOrder::of(tables, &options.key, &options.limits);
+    let key = Key::resolve(options, tables, tokens.as_ref())?;
     let mut found = Differences { schema: paired.differences, ..Differences::default() };
     let mut columns = Vec::with_capacity(paired.columns.len());
     for pair in paired.columns {

@@ -5,24 +5,24 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Detail, Error, ErrorKind, Result};
+use marquetry_base::{Budget, Detail, Error, ErrorKind, Result};
 use marquetry_parquet::batch::{Batch, ColumnBatch, Layout, Value};
 use marquetry_parquet::format::SortingColumn;
-use marquetry_parquet::schema::{FieldDef, FieldType, Meaning, Schema};
+use marquetry_parquet::schema::{FieldDef, FieldType, Meaning, Plan as _, Projection, Schema};
 use marquetry_parquet::sort::SortOptions;
 
 use super::found::RowId;
 use super::leaves::Run;
 use super::options::DiffOptions;
 use super::schemas::loaded;
-use super::tokens::{Partition, TokenOrder};
+use super::tokens::{Keys, TokenOrder};
 use super::values::{are_comparable, compare, item};
 use crate::copy::unsorted;
 use crate::detached::detached_column;
 use crate::reading::processors;
 use crate::sorting::Sorting;
 use crate::subject::named;
-use crate::{Reading, ReadingOptions, Source, Table};
+use crate::{ColumnPath, Reading, ReadingOptions, Source, Table};
 
 /// The columns by which rows are matched.
 #[derive(Debug, Clone)]
@@ -38,8 +38,16 @@ impl Key {
     ///
     /// # Errors
     ///
-    /// `Misuse` for a column that a table lacks, that is nested, named twice, or whose values cannot be compared.
-    pub(super) fn resolve(options: &DiffOptions, tables: [&Table; 2]) -> Result<Option<Key>> {
+    /// `Misuse` for a column that a table lacks, that is nested, named twice, or whose values cannot be compared. Rows in the order of tokens
+    /// may have nested ones: they are not sorted.
+    pub(super) fn resolve(
+        options: &DiffOptions,
+        tables: [&Table; 2],
+        tokens: Option<&TokenOrder>,
+    ) -> Result<Option<Key>> {
+        if let Some(tokens) = tokens {
+            return Key::whole(&tokens.key(), tables).map(Some);
+        }
         if options.key.is_empty() {
             return Ok(None);
         }
@@ -87,6 +95,26 @@ impl Key {
         let schemas = [Arc::new(Schema::of_fields(&in_a)?), Arc::new(Schema::of_fields(&in_b)?)];
         Ok(Some(Key { leaves, schemas }))
     }
+
+    /// Columns with all that is in them.
+    fn whole(columns: &[ColumnPath], tables: [&Table; 2]) -> Result<Key> {
+        let of_table = |table: &Table| {
+            let schema = &table.schema;
+            let (mut leaves, mut projection) = (Vec::new(), Projection::new(Arc::clone(schema)));
+            for path in columns {
+                let added = projection.add(&path.parts, &mut Budget::unlimited());
+                added.map_err(|error| named(path.fault(schema, error, true), &table.name))?;
+                leaves.extend(path.leaves(schema)?.into_iter().filter_map(|number| {
+                    let leaf = schema.leaves().get(number)?;
+                    Some((number, schema.meaning_of(leaf).read_as(leaf.physical_type)))
+                }));
+            }
+            Ok::<_, Error>((leaves, Arc::new(projection.plan().at_once()?)))
+        };
+        let [one, other] = tables;
+        let (one, other) = (of_table(one)?, of_table(other)?);
+        Ok(Key { leaves: [one.0, other.0], schemas: [one.1, other.1] })
+    }
 }
 
 /// The rows of one of the tables: the batch at hand, and its next row.
@@ -99,10 +127,10 @@ pub(super) struct Side {
     pub(super) at: usize,
     /// The key of the row before the batch at hand.
     before: Option<Vec<ColumnBatch>>,
-    /// Of rows in the order of tokens: the partitions of the batch at hand, and that of the row before it.
-    tokens: Option<TokenOrder>,
-    partitions: Vec<Partition>,
-    partition_before: Option<Partition>,
+    /// Of rows in the order of tokens: which of the tables it is, the keys of the batch at hand, and that of the row before it.
+    tokens: Option<(TokenOrder, usize)>,
+    keys: Keys,
+    key_before: Option<Keys>,
     /// Rows whose key the row before them has.
     pub(super) repeated_keys: u64,
 }
@@ -138,9 +166,9 @@ impl Side {
             batch: None,
             at: 0,
             before: None,
-            tokens: tokens.cloned(),
-            partitions: Vec::new(),
-            partition_before: None,
+            tokens: tokens.cloned().map(|tokens| (tokens, side)),
+            keys: Keys::default(),
+            key_before: None,
             repeated_keys: 0,
         };
         if is_sorted {
@@ -201,8 +229,10 @@ impl Side {
         while self.left() == 0 {
             let last = self.batch.as_ref().and_then(|batch| batch.rows.checked_sub(1));
             if let (Some(last), false) = (last, self.key.is_empty()) {
-                self.before = Some(self.key_columns(last)?);
-                self.partition_before = self.partitions.pop();
+                match self.tokens {
+                    Some(_) => self.key_before = Some(self.keys.last()),
+                    None => self.before = Some(self.key_columns(last)?),
+                }
             }
             self.at = 0;
             self.batch = match &mut self.rows {
@@ -218,10 +248,14 @@ impl Side {
                     .get(*leaf)
                     .is_some_and(|column| column.validity.is_none() || column.layout == Layout::Spaced)
             };
-            if !self.key.iter().all(is_spaced) {
-                return Err(Error::internal("sorted rows without the columns of their key"));
+            match &self.tokens {
+                Some((tokens, side)) => {
+                    let keys = tokens.keys_of(*side, batch);
+                    self.keys = keys.map_err(|error| named(error, self.reading.table_name()))?;
+                }
+                None if self.key.iter().all(is_spaced) => {}
+                None => return Err(Error::internal("sorted rows without the columns of their key")),
             }
-            self.partitions = self.partitions_of(batch)?;
         }
         Ok(true)
     }
@@ -265,26 +299,12 @@ impl Side {
         self.batch.as_ref().map_or(&[], |batch| &batch.columns)
     }
 
-    /// The partitions of a batch's rows, if they are in the order of tokens.
-    fn partitions_of(&self, batch: &Batch) -> Result<Vec<Partition>> {
-        let Some(tokens) = &self.tokens else { return Ok(Vec::new()) };
-        let columns = self.key.iter().take(tokens.partition_columns());
-        let columns: Vec<&ColumnBatch> = columns.filter_map(|(leaf, _)| batch.columns.get(*leaf)).collect();
-        (0..batch.rows).map(|row| tokens.partition(&columns, row)).collect()
-    }
-
-    /// Compares two rows by their clustering columns: a pair of values for each.
-    fn compare_clustering(tokens: &TokenOrder, pairs: impl Iterator<Item = Ordering>) -> Ordering {
-        let pairs = pairs.skip(tokens.partition_columns()).enumerate();
-        let mut ordered = pairs.map(|(at, ordering)| match tokens.is_descending(at) {
-            true => ordering.reverse(),
-            false => ordering,
-        });
-        ordered.find(|ordering| ordering.is_ne()).unwrap_or(Ordering::Equal)
-    }
-
     /// Compares the key of a row with another's.
     fn compare_keys(&self, row: usize, other: &Side, other_row: usize) -> Ordering {
+        if let Some((tokens, _)) = &self.tokens {
+            let (ours, theirs) = (self.keys.row(row), other.keys.row(other_row));
+            return ours.zip(theirs).map_or(Ordering::Equal, |(ours, theirs)| tokens.compare(ours, theirs));
+        }
         let (ours, theirs) = (self.columns(), other.columns());
         let mut keys =
             self.key.iter().zip(&other.key).map(|((leaf, meaning), (their_leaf, their_meaning))| {
@@ -293,10 +313,6 @@ impl Side {
                     (theirs.get(*their_leaf), other_row, *their_meaning),
                 )
             });
-        if let Some(tokens) = &self.tokens {
-            let partitions = self.partitions.get(row).cmp(&other.partitions.get(other_row));
-            return partitions.then_with(|| Side::compare_clustering(tokens, keys));
-        }
         keys.find(|ordering| ordering.is_ne()).unwrap_or(Ordering::Equal)
     }
 
@@ -305,15 +321,16 @@ impl Side {
         if let Some(before) = row.checked_sub(1) {
             return self.compare_keys(before, self, row);
         }
+        if let Some((tokens, _)) = &self.tokens {
+            let before = self.key_before.as_ref().and_then(|keys| keys.row(0));
+            let keys = before.zip(self.keys.row(row));
+            return keys.map_or(Ordering::Less, |(before, row)| tokens.compare(before, row));
+        }
         let Some(before) = &self.before else { return Ordering::Less };
         let columns = self.columns();
         let mut keys = self.key.iter().zip(before).map(|((leaf, meaning), before)| {
             compare_cells((Some(before), 0, *meaning), (columns.get(*leaf), row, *meaning))
         });
-        if let Some(tokens) = &self.tokens {
-            let partitions = self.partition_before.as_ref().cmp(&self.partitions.get(row));
-            return partitions.then_with(|| Side::compare_clustering(tokens, keys));
-        }
         keys.find(|ordering| ordering.is_ne()).unwrap_or(Ordering::Equal)
     }
 

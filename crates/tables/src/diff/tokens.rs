@@ -1,155 +1,218 @@
 //! Tables whose rows come in the order of tokens, as those of clusters do: they are matched by their keys as they come, without being sorted.
+//!
+//! A key is compared as the bytes that servers have of it, which a load of the rows would send.
 
-use marquetry_base::{Error, Result};
-use marquetry_parquet::batch::{ColumnBatch, Value};
-use marquetry_scylla::cql::CqlType;
+use std::cmp::Ordering;
+use std::ops::Range;
+use std::sync::Arc;
+
+use marquetry_base::{Error, Limits, Result};
+use marquetry_parquet::batch::{Batch, ColumnBatch};
+use marquetry_scylla::bridge::{Cell, MappedBatch, Mapping, MappingOptions};
+use marquetry_scylla::cql::TableName;
+use marquetry_scylla::sstable::compare::Comparator;
 use marquetry_scylla::sstable::marshal::MarshalType;
-use marquetry_scylla::sstable::{KeyColumn, murmur3_token};
+use marquetry_scylla::sstable::{KeyColumn, TableColumns, murmur3_token};
 
 use crate::{ColumnPath, Described, Table};
 
 /// The key that two such tables share.
 #[derive(Debug, Clone)]
 pub(super) struct TokenOrder {
-    /// The names and types of the partition key's columns.
-    partition: Vec<(String, CqlType)>,
-    /// The names of the clustering columns, and whether they are sorted in descending order.
-    clustering: Vec<(String, bool)>,
+    /// What makes bytes of the key's columns of either table: those of the partition key, and then the clustering columns.
+    mappings: [Arc<Mapping>; 2],
+    /// How many columns the partition key has.
+    partition: usize,
+    clustering: Arc<[Comparator]>,
 }
 
-/// Where a row's partition is: its token, and its key as servers have it.
-pub(super) type Partition = (i64, Vec<u8>);
-
 impl TokenOrder {
-    /// The order of two tables, if both have it, the same key, and only types whose bytes and order are simple: partition keys of integers, text,
-    /// bytes, UUIDs, dates and times, and clustering columns of these but UUIDs. `wanted` is the key that rows are to be matched by; none is as
-    /// good as the tables' own.
-    pub(super) fn of(tables: [&Table; 2], wanted: &[ColumnPath]) -> Option<TokenOrder> {
-        let own = |table: &Table| {
-            let described = Described::of(table).ok().flatten().filter(|_| table.is_in_token_order)?;
-            let partition = described.columns.partition_key.iter().map(of_partition);
-            let clustering = described.columns.clustering.iter().map(of_clustering);
-            Some(TokenOrder {
-                partition: partition.collect::<Option<_>>()?,
-                clustering: clustering.collect::<Option<_>>()?,
-            })
+    /// The order of two tables, if both have it, the same key, and types of which a load makes values. `wanted` is the key that rows are to
+    /// be matched by; none is as good as the tables' own.
+    pub(super) fn of(tables: [&Table; 2], wanted: &[ColumnPath], limits: &Limits) -> Option<TokenOrder> {
+        let keys = |table: &Table| {
+            let described = Described::of(table).ok().flatten().filter(|_| table.is_in_token_order);
+            described.map(|described| described.columns)
         };
-        let (one, other) = (own(tables[0])?, own(tables[1])?);
-        let is_same = one.partition == other.partition && one.clustering == other.clustering;
-        let key = one.key();
-        let is_wanted = wanted.is_empty() || wanted == key;
-        (is_same && is_wanted).then_some(one)
+        let (one, other) = (keys(tables[0])?, keys(tables[1])?);
+        let is_same = are_alike(&one.partition_key, &other.partition_key)
+            && are_alike(&one.clustering, &other.clustering);
+        if !is_same {
+            return None;
+        }
+        let clustering = one.clustering.iter().map(|key| Comparator::new(&key.kind));
+        let order = TokenOrder {
+            partition: one.partition_key.len(),
+            clustering: clustering.collect::<Result<_>>().ok()?,
+            mappings: [mapping(tables[0], one, limits)?, mapping(tables[1], other, limits)?],
+        };
+        // Whether a name was quoted makes no difference.
+        let parts = |path: &ColumnPath| path.parts.iter().map(|part| part.text.clone()).collect::<Vec<_>>();
+        let is_own = wanted.iter().map(parts).eq(order.key().iter().map(parts));
+        (wanted.is_empty() || is_own).then_some(order)
     }
 
     /// The columns of the partition key, and then the clustering columns.
     pub(super) fn key(&self) -> Vec<ColumnPath> {
-        let clustering = self.clustering.iter().map(|(name, _)| name);
-        self.partition
-            .iter()
-            .map(|(name, _)| name)
-            .chain(clustering)
-            .map(|name| ColumnPath::of([name.as_str()]))
-            .collect()
+        let columns = self.mappings[0].columns().iter();
+        columns.map(|column| ColumnPath::of([column.name.as_str()])).collect()
     }
 
-    /// How many columns the partition key has.
-    pub(super) fn partition_columns(&self) -> usize {
-        self.partition.len()
+    /// The keys of a batch of the first or the second table, which has all columns of its schema.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Mapping::write_cell`], of a key that no server would have.
+    pub(super) fn keys_of(&self, side: usize, batch: &Batch) -> Result<Keys> {
+        let mapping = &self.mappings[side];
+        let leaves = mapping.leaves().into_iter().map(|leaf| batch.columns.get(leaf).cloned());
+        let lacks = || Error::internal("a batch that lacks columns of its key");
+        let columns: Vec<ColumnBatch> = leaves.collect::<Option<_>>().ok_or_else(lacks)?;
+        let of_key =
+            Batch { row_group: batch.row_group, first_row: batch.first_row, rows: batch.rows, columns };
+        let mut mapped = mapping.assemble(of_key)?;
+        let mut keys = Keys { parts_of_row: 1 + self.clustering.len(), ..Keys::default() };
+        for row in 0..batch.rows {
+            self.add(mapping, &mut mapped, row, &mut keys)?;
+        }
+        Ok(keys)
     }
 
-    /// Whether a clustering column is sorted in descending order.
-    pub(super) fn is_descending(&self, clustering: usize) -> bool {
-        self.clustering.get(clustering).is_some_and(|(_, is_descending)| *is_descending)
-    }
-
-    /// The partition of a row, by the columns of its partition key.
-    pub(super) fn partition(&self, columns: &[&ColumnBatch], row: usize) -> Result<Partition> {
-        let lacks = || Error::corrupt("a row without a partition key");
-        let mut stored = Vec::new();
-        for ((_, native), column) in self.partition.iter().zip(columns) {
-            let value =
-                Value::of_values(&column.values, row).filter(|_| !column.is_null(row)).ok_or_else(lacks)?;
-            let start = stored.len();
-            if self.partition.len() > 1 {
-                stored.extend([0, 0]);
+    fn add(&self, mapping: &Mapping, batch: &mut MappedBatch, row: usize, keys: &mut Keys) -> Result<()> {
+        let start = keys.bytes.len();
+        for column in 0..self.partition {
+            let lengthed = keys.bytes.len();
+            if self.partition > 1 {
+                keys.bytes.extend([0, 0]);
             }
-            let first = stored.len();
-            append(native, value, &mut stored).ok_or_else(lacks)?;
-            if self.partition.len() > 1 {
-                let length = u16::try_from(stored.len() - first).map_err(|_| lacks())?;
-                stored[start..first].copy_from_slice(&length.to_be_bytes());
-                stored.push(0);
+            let first = keys.bytes.len();
+            mapping.write_cell(column, batch, row, 0, &mut keys.bytes)?;
+            if self.partition > 1 {
+                let length = u16::try_from(keys.bytes.len() - first)
+                    .map_err(|_| Error::corrupt("a part of a partition key of more than 65,535 bytes"))?;
+                keys.bytes[lengthed..first].copy_from_slice(&length.to_be_bytes());
+                keys.bytes.push(0);
             }
         }
-        Ok((murmur3_token(&stored), stored))
+        keys.tokens.push(murmur3_token(&keys.bytes[start..]));
+        keys.parts.push(Some(start..keys.bytes.len()));
+        for column in self.partition..self.partition + self.clustering.len() {
+            let start = keys.bytes.len();
+            let cell = mapping.write_cell(column, batch, row, 0, &mut keys.bytes)?;
+            let end = keys.bytes.len();
+            keys.parts.push((cell == Cell::Value).then_some(start..end));
+        }
+        Ok(())
+    }
+
+    /// The order of two rows: by their tokens, partition keys and clustering columns. A partition without a row is after its rows.
+    pub(super) fn compare(&self, one: KeyOfRow<'_>, other: KeyOfRow<'_>) -> Ordering {
+        let partitions = one.token.cmp(&other.token).then_with(|| one.part(0).cmp(&other.part(0)));
+        let clustering = || {
+            let compared = self.clustering.iter().enumerate().map(|(at, comparator)| {
+                match (one.part(at + 1), other.part(at + 1)) {
+                    (Some(one), Some(other)) => comparator.compare(one, other),
+                    (one, other) => one.is_none().cmp(&other.is_none()),
+                }
+            });
+            compared.into_iter().find(|ordering| ordering.is_ne()).unwrap_or(Ordering::Equal)
+        };
+        partitions.then_with(clustering)
     }
 }
 
-fn of_partition(key: &KeyColumn) -> Option<(String, CqlType)> {
-    use CqlType as T;
-    let MarshalType::Native(native) = &key.kind else { return None };
-    let is_simple = matches!(
-        native,
-        T::Text
-            | T::Ascii
-            | T::Blob
-            | T::Uuid
-            | T::Timeuuid
-            | T::Tinyint
-            | T::Smallint
-            | T::Int
-            | T::Bigint
-            | T::Timestamp
-            | T::Date
-            | T::Time
-            | T::Boolean
-    );
-    is_simple.then(|| (key.name.clone(), native.clone()))
+/// The keys of a batch's rows, as servers have them.
+#[derive(Debug, Default)]
+pub(super) struct Keys {
+    bytes: Vec<u8>,
+    tokens: Vec<i64>,
+    /// Of each row the bytes of its partition key, and those of its clustering columns, or none of one that is null.
+    parts: Vec<Option<Range<usize>>>,
+    parts_of_row: usize,
 }
 
-fn of_clustering(key: &KeyColumn) -> Option<(String, bool)> {
-    use CqlType as T;
-    let (kind, is_descending) = match &key.kind {
-        MarshalType::Reversed(inner) => (&**inner, true),
-        kind => (kind, false),
+/// A row's key.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct KeyOfRow<'a> {
+    token: i64,
+    bytes: &'a [u8],
+    parts: &'a [Option<Range<usize>>],
+}
+
+impl Keys {
+    pub(super) fn row(&self, row: usize) -> Option<KeyOfRow<'_>> {
+        let parts = self.parts.chunks_exact(self.parts_of_row.max(1)).nth(row)?;
+        Some(KeyOfRow { token: *self.tokens.get(row)?, bytes: &self.bytes, parts })
+    }
+
+    /// The key of the last row alone.
+    pub(super) fn last(&self) -> Keys {
+        let mut last = Keys { parts_of_row: self.parts_of_row, ..Keys::default() };
+        if let Some(key) = self.tokens.len().checked_sub(1).and_then(|row| self.row(row)) {
+            last.tokens.push(key.token);
+            for part in 0..key.parts.len() {
+                let start = last.bytes.len();
+                last.bytes.extend_from_slice(key.part(part).unwrap_or_default());
+                last.parts.push(key.part(part).map(|_| start..last.bytes.len()));
+            }
+        }
+        last
+    }
+}
+
+impl<'a> KeyOfRow<'a> {
+    fn part(self, part: usize) -> Option<&'a [u8]> {
+        self.bytes.get(self.parts.get(part)?.clone()?)
+    }
+}
+
+/// What makes bytes of a table's key.
+fn mapping(table: &Table, mut columns: TableColumns, limits: &Limits) -> Option<Arc<Mapping>> {
+    columns.statics.clear();
+    columns.regulars.clear();
+    let name = TableName::parse("t").ok()?;
+    let (mut definition, types) = columns.definition(&name).ok()?;
+    let names = definition.columns.iter().map(|column| column.name.as_str().to_owned()).collect();
+    // A row that is a partition without rows has no values for clustering columns.
+    definition.clustering.clear();
+    let options = MappingOptions { columns: Some(names), limits: *limits, ..MappingOptions::default() };
+    let options = options.defined_by(&definition, types);
+    Mapping::new(&table.schema, name, &options).ok().map(Arc::new)
+}
+
+/// Whether columns have the same names and types.
+fn are_alike(one: &[KeyColumn], other: &[KeyColumn]) -> bool {
+    let is_same = |(one, other): (&KeyColumn, &KeyColumn)| {
+        one.name == other.name && is_same_type(&one.kind, &other.kind)
     };
-    let MarshalType::Native(native) = kind else { return None };
-    let is_natural = matches!(
-        native,
-        T::Text
-            | T::Ascii
-            | T::Blob
-            | T::Tinyint
-            | T::Smallint
-            | T::Int
-            | T::Bigint
-            | T::Timestamp
-            | T::Date
-            | T::Time
-            | T::Boolean
-    );
-    is_natural.then(|| (key.name.clone(), is_descending))
+    one.len() == other.len() && one.iter().zip(other).all(is_same)
 }
 
-/// Appends a value as servers store it.
-fn append(native: &CqlType, value: Value<'_>, out: &mut Vec<u8>) -> Option<()> {
-    match (native, value) {
-        (CqlType::Boolean, Value::Boolean(value)) => out.push(value.into()),
-        (CqlType::Tinyint, Value::Int32(value)) => out.extend(i8::try_from(value).ok()?.to_be_bytes()),
-        (CqlType::Smallint, Value::Int32(value)) => out.extend(i16::try_from(value).ok()?.to_be_bytes()),
-        (CqlType::Int, Value::Int32(value)) => out.extend(value.to_be_bytes()),
-        // Days from the middle of the range.
-        (CqlType::Date, Value::Int32(value)) => out.extend((value ^ i32::MIN).to_be_bytes()),
-        (CqlType::Bigint | CqlType::Timestamp | CqlType::Time, Value::Int64(value)) => {
-            out.extend(value.to_be_bytes())
+/// Whether two types are the same: of user-defined ones the fields are, whatever they are called, and whatever keyspace they are in. It
+/// recurses as deep as names of types do.
+fn is_same_type(one: &MarshalType, other: &MarshalType) -> bool {
+    use MarshalType as M;
+    match (one, other) {
+        (M::List(one), M::List(other))
+        | (M::Set(one), M::Set(other))
+        | (M::Frozen(one), M::Frozen(other))
+        | (M::Reversed(one), M::Reversed(other)) => is_same_type(one, other),
+        (M::Vector(one, length), M::Vector(other, other_length)) => {
+            length == other_length && is_same_type(one, other)
         }
-        (
-            CqlType::Text | CqlType::Ascii | CqlType::Blob | CqlType::Uuid | CqlType::Timeuuid,
-            Value::Bytes(value),
-        ) => {
-            out.extend_from_slice(value);
+        (M::Map(key, value), M::Map(other_key, other_value)) => {
+            is_same_type(key, other_key) && is_same_type(value, other_value)
         }
-        _ => return None,
+        (M::Tuple(one), M::Tuple(other)) => {
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| is_same_type(one, other))
+        }
+        (M::User { fields: one, .. }, M::User { fields: other, .. }) => {
+            one.len() == other.len()
+                && one
+                    .iter()
+                    .zip(other)
+                    .all(|((name, one), (other_name, other))| name == other_name && is_same_type(one, other))
+        }
+        (one, other) => one == other,
     }
-    Some(())
 }

@@ -19,7 +19,7 @@ pub(crate) fn source(folder: &Path, name: &str, lines: &str) -> Arc<dyn Source> 
 }
 
 /// The same, with types of some columns.
-fn typed(folder: &Path, name: &str, lines: &str, types: &str) -> Arc<dyn Source> {
+pub(crate) fn typed(folder: &Path, name: &str, lines: &str, types: &str) -> Arc<dyn Source> {
     let path = folder.join(name);
     std::fs::write(&path, lines).unwrap();
     let mut options = TextOptions::default();

@@ -1,6 +1,7 @@
 //! Plain rows into SSTables: what is read back is what was written, whatever the order of the rows and however little memory there is.
 
 mod made;
+mod ordered;
 mod wrong;
 
 use std::path::{Path, PathBuf};
