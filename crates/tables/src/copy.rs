@@ -76,7 +76,7 @@ pub struct Copied {
     pub rows: u64,
     /// Rows to be read, if known.
     pub rows_total: Option<u64>,
-    /// Bytes of the input that were read, as far as the source [counts](PieceOptions::bytes_read) them.
+    /// Bytes of the input that were read for these rows, as far as the source [counts](PieceOptions::bytes_read) them.
     pub bytes_read: u64,
     /// Bytes of all of the input, if known; with a limit, not all of it is read.
     pub bytes_total: Option<u64>,
@@ -219,7 +219,7 @@ fn copy_all(
             break;
         };
         copied.rows += u64_of(batch.rows);
-        copied.bytes_read = bytes_read.get();
+        copied.bytes_read = reading.bytes_read();
         if let Some((digest, meanings)) = &mut digest {
             digest.add(&batch, meanings);
         }

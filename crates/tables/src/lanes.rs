@@ -52,13 +52,28 @@ struct State {
 /// What of a lane waits to be taken.
 #[derive(Default)]
 struct Lane {
-    batches: VecDeque<(u64, Batch)>,
+    batches: VecDeque<Waiting>,
     /// How the lane ended, once it has.
     ended: Option<Result<()>>,
 }
 
-/// A batch and the number of its lane, or that with an error.
-pub(crate) type Taken = Result<Option<(usize, Batch)>, (usize, Error)>;
+/// A batch that waits, and its bytes.
+struct Waiting {
+    bytes: u64,
+    batch: Batch,
+    read: u64,
+}
+
+/// The next batch, or an error with the number of its lane.
+pub(crate) type Taken = Result<Option<Next>, (usize, Error)>;
+
+/// A batch that is taken.
+pub(crate) struct Next {
+    pub(crate) lane: usize,
+    pub(crate) batch: Batch,
+    /// The bytes of input that were read when it was made.
+    pub(crate) read: u64,
+}
 
 impl Lanes {
     /// `total` lanes for so many threads; `usize::MAX` if it is not known [yet](Lanes::close) how many there are.
@@ -108,8 +123,8 @@ impl Lanes {
         }
     }
 
-    /// Lets a batch wait to be taken. False when nobody wants more.
-    pub(crate) fn put(&self, lane: usize, batch: Batch) -> bool {
+    /// Lets a batch wait to be taken, for which so many bytes of input were `read`. False when nobody wants more.
+    pub(crate) fn put(&self, lane: usize, batch: Batch, read: u64) -> bool {
         let bytes = bytes_of(&batch);
         let mut state = self.lock();
         loop {
@@ -124,7 +139,7 @@ impl Lanes {
             };
             if may_wait {
                 state.bytes += bytes;
-                state.lanes.entry(lane).or_default().batches.push_back((bytes, batch));
+                state.lanes.entry(lane).or_default().batches.push_back(Waiting { bytes, batch, read });
                 self.changed.notify_all();
                 return true;
             }
@@ -166,10 +181,10 @@ impl Lanes {
                 continue;
             }
             let taken = state.lanes.get_mut(&turn).and_then(|lane| lane.batches.pop_front());
-            if let Some((bytes, batch)) = taken {
+            if let Some(Waiting { bytes, batch, read }) = taken {
                 state.bytes -= bytes;
                 self.changed.notify_all();
-                return Ok(Some((turn, batch)));
+                return Ok(Some(Next { lane: turn, batch, read }));
             }
             // The lane has ended, and all of it was taken.
             let ended = state.lanes.remove(&turn).and_then(|lane| lane.ended);

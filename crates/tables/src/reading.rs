@@ -7,7 +7,7 @@ use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_base::{Failed, Result};
 use marquetry_parquet::batch::Batch;
 
-use crate::lanes::{Lanes, Taken, WAITING_BYTES_MAX, guarded, spawn};
+use crate::lanes::{Lanes, Next, Taken, WAITING_BYTES_MAX, guarded, spawn};
 use crate::source::open_piece;
 use crate::subject::named;
 use crate::{Batches, Cancel, Piece, PieceOptions, Source};
@@ -73,6 +73,8 @@ pub struct Reading {
     how: How,
     /// Rows that are still wanted.
     left: u64,
+    /// The bytes of input that were read for the batches that were handed out.
+    bytes_read: u64,
     cancel: Cancel,
     /// What the pieces look at: it is set when no more rows are wanted, too.
     pieces_end: Cancel,
@@ -112,6 +114,7 @@ impl Reading {
                 source,
                 how,
                 left,
+                bytes_read: 0,
                 cancel,
                 pieces_end,
                 is_over: false,
@@ -133,7 +136,8 @@ impl Reading {
             }
         }
         let how = How::Elsewhere(lanes);
-        Ok(Reading { source, how, left, cancel, pieces_end, is_over: false, failed: Failed::default() })
+        let (is_over, failed) = (false, Failed::default());
+        Ok(Reading { source, how, left, bytes_read: 0, cancel, pieces_end, is_over, failed })
     }
 
     /// The next rows, and the number of their piece. `None` at the end. Rows are numbered
@@ -168,15 +172,22 @@ impl Reading {
                 return Err(named(error, self.name_of(piece)));
             }
         };
-        let Some((piece, mut batch)) = taken else {
+        let Some(Next { lane: piece, mut batch, read }) = taken else {
             self.end();
             return Ok(None);
         };
+        self.bytes_read = self.bytes_read.max(read);
         if u64_of(batch.rows) > self.left {
             batch = batch.slice(0..usize::try_from(self.left).unwrap_or(usize::MAX));
         }
         self.left -= u64_of(batch.rows);
         Ok(Some((piece, batch)))
+    }
+
+    /// The bytes of input that were read for the batches that were handed out: fewer than [counted](PieceOptions::bytes_read) where
+    /// others wait. Those of pieces that are read side by side count as they are read.
+    pub fn bytes_read(&self) -> u64 {
+        self.bytes_read
     }
 
     /// The object that a piece's rows come from, for errors.
@@ -243,7 +254,7 @@ fn read_pieces(lanes: &Lanes, source: &dyn Source, options: &PieceOptions, share
         let read = || {
             let mut open = OpenPiece::new(source, piece, &PieceOptions { threads, ..options.clone() })?;
             while let Some(batch) = open.next()? {
-                if !lanes.put(piece, batch) {
+                if !lanes.put(piece, batch, options.bytes_read.get()) {
                     break;
                 }
             }
@@ -272,7 +283,7 @@ fn next_here(
             }
         };
         if let Some(batch) = batches.next().map_err(|error| (at, error))? {
-            return Ok(Some((at, batch)));
+            return Ok(Some(Next { lane: at, batch, read: options.bytes_read.get() }));
         }
         *piece = at + 1;
         open.take().map_or(Ok(()), OpenPiece::close).map_err(|error| (at, error))?;

@@ -442,8 +442,8 @@ pub struct PieceOptions {
     /// within a small part of a second once it is set, with [`Cancelled`](marquetry_base::ErrorKind::Cancelled).
     /// Others need not: it is checked between batches. [`Reading`](crate::Reading) sets it.
     pub cancel: Cancel,
-    /// Where a source counts the bytes of its input as it reads them, so that it is known how much of [`Table::bytes`] is
-    /// done. Files do, Parquet files a piece at a time.
+    /// Where a source counts the bytes of its input that it has read for the batches that it handed out, so that it is known how
+    /// much of [`Table::bytes`] is done. Files do, Parquet files a piece at a time.
     pub bytes_read: BytesRead,
 }
 

@@ -11,8 +11,8 @@ use marquetry_parquet::schema::{FieldDef, FieldType, PhysicalType, Schema};
 use marquetry_tables::files::{Files, FilesOptions};
 use marquetry_tables::parquet::{NewParquetFile, ParquetOptions};
 use marquetry_tables::{
-    Batches, Cancel, ColumnPath, CopyOptions, Destination, DiffOptions, Piece, PieceOptions, Reading,
-    ReadingOptions, Source, Table, Wants, Written, copy, diff, limit, project,
+    Batches, BytesRead, Cancel, ColumnPath, CopyOptions, Destination, DiffOptions, Piece, PieceOptions,
+    Reading, ReadingOptions, Source, Table, Wants, Written, copy, diff, limit, project,
 };
 
 /// What the second piece does after its first rows.
@@ -139,13 +139,14 @@ fn rows_of(source: &Arc<dyn Source>, threads: usize) -> Vec<(String, u64, i32)> 
     rows
 }
 
-/// Hands out batches, and counts them.
-struct Hundredth(Arc<AtomicUsize>);
+/// Hands out batches, and counts them; each is read from ten bytes.
+struct Hundredth(Arc<AtomicUsize>, BytesRead);
 
 impl Batches for Hundredth {
     fn next(&mut self) -> Result<Option<Batch>> {
         let number = self.0.fetch_add(1, Ordering::SeqCst);
         let batch = Batch::of_values([vec![0_i32].into(), vec![0_i32].into()])?;
+        self.1.add(if number < 100 { 10 } else { 0 });
         Ok((number < 100).then_some(batch))
     }
 }
@@ -162,8 +163,8 @@ impl Source for Hundred {
         self.0.pieces()
     }
 
-    fn open(&self, _: usize, _: &PieceOptions) -> Result<Box<dyn Batches>> {
-        Ok(Box::new(Hundredth(Arc::clone(&self.1))))
+    fn open(&self, _: usize, options: &PieceOptions) -> Result<Box<dyn Batches>> {
+        Ok(Box::new(Hundredth(Arc::clone(&self.1), options.bytes_read.clone())))
     }
 }
 
@@ -181,10 +182,13 @@ fn the_piece_whose_turn_it_is_does_not_run_far_ahead() {
     }
     thread::sleep(Duration::from_millis(50));
     assert_eq!(read.load(Ordering::SeqCst), 5);
+    assert_eq!(reading.bytes_read(), 0);
     let mut rows = 0;
     while let Some((_, batch)) = reading.next_batch().unwrap() {
         rows += batch.rows;
         assert!(read.load(Ordering::SeqCst) <= rows + 5);
+        // Those of rows that wait are not counted.
+        assert_eq!(reading.bytes_read(), 10 * u64::try_from(rows).unwrap());
     }
     assert_eq!(rows, 100);
 }

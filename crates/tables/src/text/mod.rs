@@ -324,10 +324,11 @@ impl TextFile {
     /// and for leaves that the schema lacks.
     pub fn read(&self, leaves: Option<&[usize]>, options: &PieceOptions) -> Result<TextRows> {
         let open = || {
-            let blocks = self.blocks(&self.cancel.or(&options.cancel), &options.bytes_read)?;
+            let read = BytesRead::default();
+            let blocks = self.blocks(&self.cancel.or(&options.cancel), &read)?;
             let threads = if self.splits() { options.threads } else { 1 };
             let options = PieceOptions { threads, ..options.clone() };
-            TextRows::new(&self.name, &self.form, blocks, leaves, self.limits, &options)
+            TextRows::new(&self.name, &self.form, (blocks, read), leaves, self.limits, &options)
         };
         open().map_err(|error| renamed(error, &self.name))
     }

@@ -13,7 +13,7 @@ use super::steps::{fed, unexpected};
 use super::stream::Stream;
 use crate::lanes::{Lanes, WAITING_BYTES_MAX, guarded, spawn};
 use crate::subject::renamed;
-use crate::{Batches, Cancel, PieceOptions};
+use crate::{Batches, BytesRead, Cancel, PieceOptions};
 
 /// Rows of a batch.
 const BATCH_ROWS: usize = 8192;
@@ -29,6 +29,24 @@ pub struct TextRows {
     /// Rows that are still wanted, and those that were handed out.
     left: u64,
     next_row: u64,
+    bytes: Bytes,
+}
+
+/// Bytes of the text.
+struct Bytes {
+    /// Those that were read, also for rows that wait.
+    read: BytesRead,
+    /// Those of rows that were handed out, in all and counted elsewhere.
+    handed_out: u64,
+    count: BytesRead,
+}
+
+impl Bytes {
+    /// Counts what was read for rows that are handed out.
+    fn hand_out(&mut self, read: u64) {
+        self.count.add(read.saturating_sub(self.handed_out));
+        self.handed_out = self.handed_out.max(read);
+    }
 }
 
 pub(super) enum How {
@@ -43,12 +61,13 @@ impl TextRows {
     pub(super) fn new(
         name: &str,
         form: &TextForm,
-        blocks: Blocks,
+        (blocks, read): (Blocks, BytesRead),
         leaves: Option<&[usize]>,
         limits: Limits,
         options: &PieceOptions,
     ) -> Result<TextRows> {
         let left = options.limit.unwrap_or(u64::MAX);
+        let bytes = Bytes { read: read.clone(), handed_out: 0, count: options.bytes_read.clone() };
         let mut read_options = ReadOptions::default();
         let wanted = options.batch_rows.unwrap_or(BATCH_ROWS);
         read_options.batch_rows = wanted.min(usize::try_from(left).unwrap_or(usize::MAX)).max(1);
@@ -61,17 +80,17 @@ impl TextRows {
             let waiting_bytes =
                 options.batch_bytes.map_or(WAITING_BYTES_MAX, |bytes| bytes.saturating_mul(2));
             let lanes = Lanes::new(usize::MAX, options.threads, BLOCKS_AHEAD, waiting_bytes);
-            let parsing = Arc::new(Parsing { blocks: Mutex::new(blocks), lanes });
+            let parsing = Arc::new(Parsing { blocks: Mutex::new(blocks), read, lanes });
             // It ends the threads if not all can be started.
             let how = How::Elsewhere(Arc::clone(&parsing), options.cancel.clone());
-            let rows = TextRows { name: name.to_string(), how, left, next_row: 0 };
+            let rows = TextRows { name: name.to_string(), how, left, next_row: 0, bytes };
             for _ in 0..options.threads {
                 let (parsing, mut parser) = (Arc::clone(&parsing), parser()?);
                 spawn("marquetry-parser", move || parsing.work(&mut parser))?;
             }
             return Ok(rows);
         };
-        Ok(TextRows { name: name.to_string(), how, left, next_row: 0 })
+        Ok(TextRows { name: name.to_string(), how, left, next_row: 0, bytes })
     }
 
     #[cfg(test)]
@@ -86,20 +105,23 @@ impl TextRows {
         let next = match &mut self.how {
             How::Here(here) => {
                 let (blocks, parser) = &mut **here;
-                parser.next_of_all(blocks)?
+                let batch = parser.next_of_all(blocks)?;
+                batch.map(|batch| (batch, self.bytes.read.get()))
             }
             How::Elsewhere(parsing, cancel) => {
                 let taken = parsing.lanes.take(cancel).map_err(|(_, error)| error)?;
-                taken.map(|(_, batch)| batch)
+                taken.map(|next| (next.batch, next.read))
             }
         };
-        let Some(mut batch) = next else {
+        let Some((mut batch, read)) = next else {
+            self.bytes.hand_out(self.bytes.read.get());
             self.left = 0;
             return Ok(None);
         };
         if u64_of(batch.rows) > self.left {
             batch = batch.slice(0..usize::try_from(self.left).unwrap_or(usize::MAX));
         }
+        self.bytes.hand_out(read);
         let rows = u64_of(batch.rows);
         batch.first_row = self.next_row;
         (self.left, self.next_row) = (self.left - rows, self.next_row + rows);
@@ -248,17 +270,18 @@ impl Parser {
 pub(super) struct Parsing {
     /// Whoever needs a block reads and splits it, while others parse.
     blocks: Mutex<Blocks>,
+    read: BytesRead,
     lanes: Lanes,
 }
 
 impl Parsing {
     /// Parses block after block, until there are none, or nobody wants more.
     fn work(&self, parser: &mut Parser) {
-        while let Some((lane, block)) = self.begin() {
+        while let Some((lane, block, read)) = self.begin() {
             let parse = || {
                 parser.begin(block)?;
                 while let Some(batch) = parser.next()? {
-                    if !self.lanes.put(lane, batch) {
+                    if !self.lanes.put(lane, batch, read) {
                         break;
                     }
                 }
@@ -277,14 +300,14 @@ impl Parsing {
         }
     }
 
-    /// The next block and its lane.
-    fn begin(&self) -> Option<(usize, Block)> {
+    /// The next block, its lane, and the bytes that were read by then.
+    fn begin(&self) -> Option<(usize, Block, u64)> {
         // The text is not used again after a panic: that ends the last lane.
         let mut blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
         // Lanes are in the order of the blocks.
         let (lane, _) = self.lanes.begin(|_| 1)?;
         let ended = match guarded(|| blocks.next()) {
-            Ok(Some(block)) => return Some((lane, block)),
+            Ok(Some(block)) => return Some((lane, block, self.read.get())),
             Ok(None) => Ok(()),
             Err(error) => Err(error),
         };

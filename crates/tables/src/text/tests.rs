@@ -165,6 +165,39 @@ fn threads_that_parse_are_left() {
     }
 }
 
+/// What threads have read ahead counts when its rows are handed out, so that who shows it does not stand at the end for long.
+#[test]
+fn bytes_count_when_their_rows_are_handed_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.csv");
+    let text = format!("n\n{}", "1\n".repeat(2 << 20));
+    fs::write(&path, &text).unwrap();
+    let mut file = opened(&path);
+    file.block_bytes = Some(1 << 20);
+    for threads in [1, 4] {
+        let options = PieceOptions { threads, ..PieceOptions::default() };
+        let mut found = file.read(None, &options).unwrap();
+        assert_eq!(options.bytes_read.get(), 0);
+        found.next().unwrap().unwrap();
+        // By now all of it could have been read.
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        let first = options.bytes_read.get();
+        assert!((1 << 14..=2 << 20).contains(&first), "{threads} threads: {first} bytes");
+        let mut before = first;
+        while found.next().unwrap().is_some() {
+            let now = options.bytes_read.get();
+            assert!(now >= before);
+            before = now;
+        }
+        assert_eq!(options.bytes_read.get(), u64_of(text.len()));
+    }
+    // With a limit, not all of it is.
+    let options = PieceOptions { threads: 4, ..PieceOptions::default().limited_to(10) };
+    let mut found = file.read(None, &options).unwrap();
+    while found.next().unwrap().is_some() {}
+    assert!((1..=2 << 20).contains(&options.bytes_read.get()));
+}
+
 /// A reader that hands out text, then waits, or panics, or fails.
 struct Then(usize, fn() -> std::io::Result<usize>);
 
