@@ -91,7 +91,7 @@ fn row(number: u32, value: u32) -> String {
     for (name, values) in columns {
         write!(line, ",\"{name}\":{}", one_of(values)).unwrap();
     }
-    write!(line, ",\"n\":{number},\"v\":{value}}}\n").unwrap();
+    writeln!(line, ",\"n\":{number},\"v\":{value}}}").unwrap();
     line
 }
 
