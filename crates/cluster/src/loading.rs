@@ -41,7 +41,7 @@ pub(crate) struct Loading {
 /// What becomes of rows.
 pub(crate) enum Road {
     /// Rows of the table.
-    Rows { mapping: Box<Mapping>, stamps: Stamps, filling: Box<Filling> },
+    Rows { mapping: Arc<Mapping>, stamps: Stamps, filling: Box<Filling> },
     /// Writes to it, by what their source says of them.
     Writes(Box<Writing>),
 }
@@ -85,7 +85,7 @@ impl Loading {
         let (first, rows) = (self.rows, u64_of(batch.rows));
         let Loading { road, load, cluster, .. } = self;
         let (mapping, stamps) = match road {
-            Road::Rows { mapping, stamps, .. } => (mapping, stamps),
+            Road::Rows { mapping, stamps, .. } => (Arc::clone(mapping), stamps),
             Road::Writes(writing) => {
                 self.rows = first.saturating_add(rows);
                 if let Some(state) = self.state.as_mut().filter(|_| writing.adds_to_lists()) {
@@ -104,13 +104,14 @@ impl Loading {
         let stamps = stamps.of(&batch);
         let kept = self.rejects.is_some().then(|| batch.clone());
         let from = Arc::new(Origin { object: Arc::clone(object), batch: kept });
-        let mut batch = mapping.assemble(batch)?;
+        let batch = mapping.assemble(batch)?;
+        let mut batch = mapping.bind(&batch, first)?;
         let mut next = 0;
         while next < batch.rows() {
-            let Road::Rows { mapping, filling, .. } = &mut self.road else {
+            let Road::Rows { filling, .. } = &mut self.road else {
                 return Err(Stop::Own(Error::internal("rows that are writes by now")));
             };
-            let added = filling.add(mapping, &mut batch, &stamps, next, first);
+            let added = filling.add(&mut batch, &stamps, next, first);
             // Those before a row that cannot be are loaded.
             if let Some(block) = filling.take(&from) {
                 self.load.give(self.cluster.runtime(), block).map_err(Stop::Load)?;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use marquetry_base::{Error, Result, cast};
 use marquetry_parquet::batch::Batch;
-use marquetry_scylla::bridge::{Cell, MappedBatch, Mapping, Nulls};
+use marquetry_scylla::bridge::{BoundBatch, Cell, Mapping, Nulls};
 use marquetry_scylla::cql::CqlType;
 use marquetry_tables::stamps::{RowStamps, write_time_after};
 use marquetry_tables::{Distinct, DistinctCounter};
@@ -210,15 +210,14 @@ impl Filling {
     }
 
     /// Adds rows of a batch from `next` on, until the block is full or the batch ends; the row after them. `first_ordinal` is that of
-    /// the batch's first row among all rows.
+    /// the batch's first row among all rows, with which it is bound.
     ///
     /// # Errors
     ///
     /// Why a row cannot be one of the table, with its number and column. Those before it are in the block.
     pub(crate) fn add(
         &mut self,
-        mapping: &Mapping,
-        batch: &mut MappedBatch,
+        batch: &mut BoundBatch<'_>,
         stamps: &RowStamps,
         mut next: usize,
         first_ordinal: u64,
@@ -228,17 +227,12 @@ impl Filling {
             let number = batch.first_row().saturating_add(in_batch);
             let ordinal = first_ordinal.saturating_add(in_batch);
             let start = self.bytes.len();
-            let is_static = match self.has_statics {
-                true => {
-                    mapping.is_static_row(batch, next).map_err(|error| Unfit { in_batch: next, error })?
-                }
-                false => false,
-            };
+            let is_static = self.has_statics && batch.is_static_row(next);
             if is_static != self.is_static && !self.rows.is_empty() {
                 break;
             }
             self.is_static = is_static;
-            match self.row(mapping, batch, stamps, next, ordinal) {
+            match self.row(batch, stamps, next, ordinal) {
                 Ok(write_time_us) => {
                     let id = RowId { number, ordinal, in_batch: next, write_time_us };
                     self.rows.push(RowStart { id, start });
@@ -258,13 +252,12 @@ impl Filling {
     /// Appends a row's cells; its write time.
     fn row(
         &mut self,
-        mapping: &Mapping,
-        batch: &mut MappedBatch,
+        batch: &mut BoundBatch<'_>,
         stamps: &RowStamps,
         row: usize,
         ordinal: u64,
     ) -> Result<i64> {
-        let (first, is_static) = (self.bytes.len(), self.is_static);
+        let (first, is_static, mapping) = (self.bytes.len(), self.is_static, batch.mapping());
         let columns = self.columns.iter().zip(&self.empty_is_unset);
         for (column, empty_is_unset) in
             columns.filter(|(column, _)| !is_static || mapping.is_of_partition(**column))
@@ -272,7 +265,7 @@ impl Filling {
             let at = self.bytes.len();
             self.bytes.extend_from_slice(&NULL.to_be_bytes());
             let start = self.bytes.len();
-            if mapping.write_cell(*column, batch, row, ordinal, &mut self.bytes)? == Cell::Null {
+            if batch.write_cell(*column, row, &mut self.bytes)? == Cell::Null {
                 continue;
             }
             if *empty_is_unset && self.bytes[start..] == NO_ITEMS {

@@ -388,7 +388,7 @@ impl CqlTable {
         let block = BlockSize::of(self.options.rate);
         let filling = Filling::new(&mapping, &statement, nulls, (row_bytes_max, block), write_times);
         Ok(Loading {
-            road: Road::Rows { mapping: Box::new(mapping), stamps, filling: Box::new(filling) },
+            road: Road::Rows { mapping: Arc::new(mapping), stamps, filling: Box::new(filling) },
             load,
             rows: 0,
             loaded_before: loaded_before.unwrap_or(0),

@@ -1,6 +1,6 @@
 use marquetry_parquet::batch::{Batch, ByteArrays, ColumnBatch, Layout, Values};
 use marquetry_parquet::schema::{FieldDef, FieldType, PhysicalType, Schema};
-use marquetry_scylla::bridge::MappingOptions;
+use marquetry_scylla::bridge::{MappedBatch, MappingOptions};
 use marquetry_scylla::cql::{KeySpec, TableName};
 
 use super::*;
@@ -29,13 +29,8 @@ fn origin(object: &str) -> Arc<Origin> {
 }
 
 /// Without stamps.
-fn add(
-    filling: &mut Filling,
-    mapping: &Mapping,
-    batch: &mut MappedBatch,
-    next: usize,
-) -> Result<usize, Unfit> {
-    filling.add(mapping, batch, &RowStamps::default(), next, 50)
+fn add(filling: &mut Filling, mapping: &Mapping, batch: &MappedBatch, next: usize) -> Result<usize, Unfit> {
+    filling.add(&mut mapping.bind(batch, 50).unwrap(), &RowStamps::default(), next, 50)
 }
 
 /// A row whose write time would be later than any is refused: it would not win over the one before it.
@@ -45,8 +40,8 @@ fn write_times_end() {
     let mut filling = filling(&mapping, 1 << 20);
     filling.first_write_time_us = i64::MAX - 103;
     let row: Row<'_> = [Some(b"1"), None, None];
-    let mut batch = batch(&mapping, &[row, row, row]);
-    let error = add(&mut filling, &mapping, &mut batch, 0).unwrap_err();
+    let batch = batch(&mapping, &[row, row, row]);
+    let error = add(&mut filling, &mapping, &batch, 0).unwrap_err();
     assert_eq!((error.in_batch, error.error.place().row), (2, Some(102)), "{:?}", error.error);
     assert_eq!(filling.rows.iter().map(|row| row.id.write_time_us).max(), Some(i64::MAX - 1));
 }
@@ -79,7 +74,7 @@ fn batch(mapping: &Mapping, rows: &[Row<'_>]) -> MappedBatch {
 fn refusal(key: &str, rows: &[Row<'_>]) -> Option<(String, usize)> {
     let mapping = mapping(key);
     let mut filling = filling(&mapping, 70_000);
-    let Unfit { in_batch, error } = add(&mut filling, &mapping, &mut batch(&mapping, rows), 0).err()?;
+    let Unfit { in_batch, error } = add(&mut filling, &mapping, &batch(&mapping, rows), 0).err()?;
     let before = filling.take(&origin("")).map_or(0, |block| block.rows().count());
     assert_eq!(in_batch, before);
     Some((error.to_string(), before))
@@ -90,7 +85,7 @@ fn cells_come_back() {
     let mapping = mapping("a");
     let rows: [Row<'_>; 2] = [[Some(b"k"), None, Some(b"")], [Some(b"l"), Some(b"xyz"), None]];
     let mut filling = filling(&mapping, 100);
-    assert_eq!(add(&mut filling, &mapping, &mut batch(&mapping, &rows), 0).unwrap(), 2);
+    assert_eq!(add(&mut filling, &mapping, &batch(&mapping, &rows), 0).unwrap(), 2);
     let block = filling.take(&origin("o")).unwrap();
     assert_eq!(&*block.from.object, "o");
     let got: Vec<(RowId, Bytes)> = block.rows().collect();
@@ -141,14 +136,14 @@ fn blocks_are_full_by_rows_or_bytes() {
     let mapping = mapping("a");
     let mut filling = filling(&mapping, usize::MAX);
     let row: Row<'_> = [Some(b"k"), None, None];
-    let mut rows = batch(&mapping, &vec![row; BLOCK_ROWS + 5]);
-    assert_eq!(add(&mut filling, &mapping, &mut rows, 0).unwrap(), BLOCK_ROWS);
+    let rows = batch(&mapping, &vec![row; BLOCK_ROWS + 5]);
+    assert_eq!(add(&mut filling, &mapping, &rows, 0).unwrap(), BLOCK_ROWS);
     assert_eq!(filling.take(&origin("")).unwrap().rows().count(), BLOCK_ROWS);
-    assert_eq!(add(&mut filling, &mapping, &mut rows, BLOCK_ROWS).unwrap(), BLOCK_ROWS + 5);
+    assert_eq!(add(&mut filling, &mapping, &rows, BLOCK_ROWS).unwrap(), BLOCK_ROWS + 5);
     // Rows of several batches may be in one block.
     let large = vec![0; BLOCK_BYTES];
     let row: Row<'_> = [Some(b"k"), Some(&large), None];
-    assert_eq!(add(&mut filling, &mapping, &mut batch(&mapping, &[row, row]), 0).unwrap(), 1);
+    assert_eq!(add(&mut filling, &mapping, &batch(&mapping, &[row, row]), 0).unwrap(), 1);
     assert_eq!(filling.take(&origin("")).unwrap().rows().count(), 6);
 }
 

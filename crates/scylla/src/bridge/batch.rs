@@ -6,8 +6,6 @@ use alloc::vec::Vec;
 use marquetry_base::{Budget, Error, Release, Result, release_all};
 use marquetry_parquet::batch::{Array, Assembler, ColumnBatch};
 
-use super::render::Renderer;
-
 /// A batch with the columns of a [`Mapping`](super::Mapping), ready to be written: the result of
 /// [`Mapping::assemble`](super::Mapping::assemble).
 #[derive(Debug)]
@@ -17,8 +15,6 @@ pub struct MappedBatch {
     pub(super) row_group: usize,
     /// In the order of [`Mapping::columns`](super::Mapping::columns).
     pub(super) columns: Vec<MappedValues>,
-    /// For [`Mapping::write_cell`](super::Mapping::write_cell), which writes cells one by one.
-    pub(super) renderer: Renderer,
 }
 
 /// A column's values.

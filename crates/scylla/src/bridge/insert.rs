@@ -10,9 +10,10 @@ use marquetry_base::{Error, Result, cast};
 use marquetry_parquet::batch::{Array, Values};
 
 use super::batch::{MappedBatch, MappedValues};
+use super::bound::{BoundBatch, BoundValues};
 use super::convert::{Slots, Source};
 use super::form::{Cells, Text};
-use super::mapping::{Bound, BoundValues, KeyRole, null_key};
+use super::mapping::{KeyRole, null_key};
 use super::plan::NestedColumn;
 use super::render::Renderer;
 use super::{Mapping, Nulls, text};
@@ -86,10 +87,10 @@ impl<M: Borrow<Mapping>> InsertWriter<M> {
             return Err(Error::misuse(alloc::format!("rows {rows:?} of a batch of {} rows", batch.rows)));
         }
         let mapping = self.mapping.borrow();
-        let columns: Vec<Bound<'_>> = (0..mapping.columns().len())
-            .map(|column| mapping.bind(column, batch, first_row_number))
-            .collect::<Result<_>>()?;
-        let nullable: Vec<usize> = (0..columns.len()).filter(|&column| columns[column].has_nulls()).collect();
+        let bound = mapping.bind(batch, first_row_number)?;
+        let columns = bound.columns.iter().enumerate();
+        let nullable: Vec<usize> =
+            columns.filter(|(_, column)| column.has_nulls()).map(|(at, _)| at).collect();
         for (text, values) in self.state.dictionaries.iter_mut().zip(&batch.columns) {
             if let MappedValues::Flat(column) = values
                 && let Values::Dictionary(_, dictionary) = &column.values
@@ -99,7 +100,7 @@ impl<M: Borrow<Mapping>> InsertWriter<M> {
         }
         for row in rows.clone() {
             let start = out.len();
-            if let Err((column, error)) = self.state.row(mapping, &columns, &nullable, row, out) {
+            if let Err((column, error)) = self.state.row(mapping, &bound, &nullable, row, out) {
                 out.truncate(start);
                 return Err(mapping.at(column, batch, row, error));
             }
@@ -116,17 +117,18 @@ impl State {
     fn row(
         &mut self,
         mapping: &Mapping,
-        columns: &[Bound<'_>],
+        batch: &BoundBatch<'_>,
         nullable: &[usize],
         row: usize,
         out: &mut Vec<u8>,
     ) -> Result<(), (usize, Error)> {
+        let columns = &*batch.columns;
         self.heads.nulls.fill(0);
         let mut is_static = false;
         for &column in nullable {
             if columns[column].is_null(row) {
                 if columns[column].key != KeyRole::None && !is_static {
-                    is_static = mapping.are_of_static_row(columns, row);
+                    is_static = batch.is_static_row(row);
                     if !is_static {
                         return Err((column, null_key()));
                     }

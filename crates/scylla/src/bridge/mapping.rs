@@ -8,18 +8,18 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use marquetry_base::{Budget, Detail, Error, Faults, Limits, Result, cast};
-use marquetry_parquet::batch::{Array, Assembler, Batch, ColumnBatch, Layout};
+use marquetry_parquet::batch::{Assembler, Batch, ColumnBatch};
 use marquetry_parquet::schema::{LogicalType, Node, NodeKind, Schema, TimeUnit};
 
 use super::batch::{Assembling, MappedBatch, MappedValues};
-use super::convert::{Conversion, Slots, Source};
-use super::form::Cells;
+use super::bound::BoundBatch;
+use super::convert::Conversion;
 use super::leaf::LeafPlan;
 use super::list::list;
 use super::plan::{NestedColumn, Planner};
-use super::render::{Renderer, Rules};
+use super::render::Rules;
 use super::value::Value;
-use super::{Cell, DuplicateKeys, MappingOptions, NullElements, Nulls, cell};
+use super::{DuplicateKeys, MappingOptions, NullElements, Nulls};
 use crate::cql::ddl::KeyError;
 use crate::cql::{ColumnDef, CqlType, Name, Order, TableDef, TableName, TypeDef};
 
@@ -88,7 +88,7 @@ struct ColumnPlan {
 }
 
 #[derive(Debug, Clone)]
-enum ColumnKind {
+pub(super) enum ColumnKind {
     RowNumber,
     Flat(LeafPlan),
     Nested(Box<NestedColumn>),
@@ -104,24 +104,6 @@ pub(super) enum KeyRole {
     Partition,
     /// No null, not empty, and not too long.
     WholePartition,
-}
-
-/// A column's values of one batch.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Bound<'a> {
-    /// The bytes of the validity bitmap, and the position of its first bit.
-    validity: Option<(&'a [u8], usize)>,
-    pub(super) values: BoundValues<'a>,
-    pub(super) key: KeyRole,
-}
-
-#[derive(Debug, Clone, Copy)]
-pub(super) enum BoundValues<'a> {
-    Plain(Source<'a>),
-    Dictionary(Slots<'a>),
-    /// Values that are converted to another type.
-    Cast(Slots<'a>),
-    Nested(&'a NestedColumn, &'a Array),
 }
 
 /// The longest partition key in bytes: its length has 16 bits in both servers.
@@ -340,109 +322,34 @@ impl Mapping {
         }
         let Assembling { rows, first_row, row_group, .. } = *assembling;
         let columns = core::mem::take(&mut assembling.columns);
-        Ok(Some(MappedBatch { rows, first_row, row_group, columns, renderer: Renderer::default() }))
+        Ok(Some(MappedBatch { rows, first_row, row_group, columns }))
     }
 
-    /// Appends one value as the native protocol (versions 3 to 5) serialises it, without its length. A null appends
-    /// nothing.
-    ///
-    /// `column` is a position in [`Mapping::columns`], `row` one in the batch, and `row_number` the value for the
-    /// column of row numbers. The batch does not change, except for its working memory.
-    ///
-    /// # Errors
-    ///
-    /// `Conversion`, with row and column, or the path in it: a value that its type cannot hold; a null in the key, or
-    /// an empty partition key; a null in a list, set or map, and equal keys of a map. `LimitExceeded`: more than 256
-    /// MiB. `Misuse`: a column or row that does not exist, a batch of another mapping or of the layout `Dense` with
-    /// nulls. `out` is then as it was.
-    pub fn write_cell(
-        &self,
-        column: usize,
-        batch: &mut MappedBatch,
-        row: usize,
-        row_number: u64,
-        out: &mut Vec<u8>,
-    ) -> Result<Cell> {
-        let mut renderer = core::mem::take(&mut batch.renderer);
-        let start = out.len();
-        let written = self.write_cell_with(&mut renderer, column, batch, row, row_number, out);
-        batch.renderer = renderer;
-        if written.is_err() {
-            out.truncate(start);
-        }
-        written
-    }
-
-    fn write_cell_with(
-        &self,
-        renderer: &mut Renderer,
-        column: usize,
-        batch: &MappedBatch,
-        row: usize,
-        row_number: u64,
-        out: &mut Vec<u8>,
-    ) -> Result<Cell> {
-        let bound = self.bind(column, batch, row_number)?;
-        if row >= batch.rows {
-            return Err(Error::misuse(format!("row {row} of a batch of {} rows", batch.rows)));
-        }
-        let place = |error| self.at(column, batch, row, error);
-        if bound.is_null(row) {
-            return if bound.key == KeyRole::None { Ok(Cell::Null) } else { Err(place(null_key())) };
-        }
-        match bound.values {
-            BoundValues::Plain(source) => {
-                // The row's number is passed, not counted.
-                let is_row_number = matches!(self.plans[column].kind, ColumnKind::RowNumber);
-                let value = source.value(if is_row_number { 0 } else { row }).map_err(place)?;
-                bound.key.check(&value).map_err(place)?;
-                cell::write(out, &value);
-            }
-            BoundValues::Dictionary(slots) | BoundValues::Cast(slots) => {
-                let value = slots.value(row).map_err(place)?;
-                bound.key.check(&value).map_err(place)?;
-                cell::write(out, &value);
-            }
-            BoundValues::Nested(nested, array) => {
-                let start = out.len();
-                renderer.write::<Cells>(self.rules(), &nested.plan, array, row, out).map_err(place)?;
-                bound.key.check_length(out.len() - start).map_err(place)?;
-            }
-        }
-        Ok(Cell::Value)
-    }
-
-    /// Whether a row is a partition of which only static columns have values: clustering columns and all others are null.
+    /// Binds the columns of a batch to the mapping's, to write its cells one by one. `first_row_number` is the number of
+    /// the batch's first row, for the column of row numbers.
     ///
     /// # Errors
     ///
     /// `Misuse` for a batch of another mapping or of the layout `Dense` with nulls.
-    pub fn is_static_row(&self, batch: &MappedBatch, row: usize) -> Result<bool> {
-        let clustering = self.table.clustering.first().filter(|_| !self.statics.is_empty());
-        let Some((first, _)) = clustering.filter(|_| row < batch.rows) else { return Ok(false) };
-        if !self.bind(*first, batch, 0)?.is_null(row) {
-            return Ok(false);
-        }
-        let columns = (0..self.columns.len()).map(|column| self.bind(column, batch, 0));
-        Ok(self.are_of_static_row(&columns.collect::<Result<Vec<_>>>()?, row))
-    }
-
-    /// The same of columns that are bound.
-    pub(super) fn are_of_static_row(&self, columns: &[Bound<'_>], row: usize) -> bool {
-        let mut has_value = false;
-        let is_one = |(column, bound): (usize, &Bound<'_>)| match self.statics.get(column) {
-            Some(true) => {
-                has_value |= !bound.is_null(row);
-                true
-            }
-            _ => bound.is_null(row) != bound.key.is_of_partition(),
-        };
-        !self.statics.is_empty() && columns.iter().enumerate().all(is_one) && has_value
+    pub fn bind<'b>(&'b self, batch: &'b MappedBatch, first_row_number: u64) -> Result<BoundBatch<'b>> {
+        BoundBatch::new(self, batch, first_row_number)
     }
 
     /// Whether a column has one value in a partition: it is in the partition key, or static.
     pub fn is_of_partition(&self, column: usize) -> bool {
-        self.table.partition_key.contains(&column) || self.statics.get(column) == Some(&true)
+        self.table.partition_key.contains(&column) || self.is_static(column)
+    }
+
+    pub(super) fn is_static(&self, column: usize) -> bool {
+        self.statics.get(column) == Some(&true)
+    }
+
+    pub(super) fn has_statics(&self) -> bool {
+        !self.statics.is_empty()
+    }
+
+    pub(super) fn kind_of(&self, column: usize) -> Option<(&ColumnKind, KeyRole)> {
+        self.plans.get(column).map(|plan| (&plan.kind, plan.key))
     }
 
     pub(super) fn nulls(&self) -> Nulls {
@@ -456,58 +363,6 @@ impl Mapping {
             schema: &self.schema,
             limits: self.limits,
         }
-    }
-
-    /// A column's values in a batch.
-    ///
-    /// # Errors
-    ///
-    /// `Misuse` if the batch does not belong to this mapping.
-    pub(super) fn bind<'b>(
-        &'b self,
-        column: usize,
-        batch: &'b MappedBatch,
-        first_row_number: u64,
-    ) -> Result<Bound<'b>> {
-        let (Some(plan), Some(values)) = (self.plans.get(column), batch.columns.get(column)) else {
-            return Err(Error::misuse(format!("column {column} of {}", self.columns.len())));
-        };
-        let wrong = |why: &'static str| {
-            let name = self.columns[column].name.as_str().to_string();
-            Err(Error::misuse(why).at(|place| place.column = Some(name)))
-        };
-        let has_rows = |length| length >= batch.rows;
-        let (validity, values) = match (&plan.kind, values) {
-            (ColumnKind::RowNumber, MappedValues::RowNumber) => {
-                (None, BoundValues::Plain(Source::RowNumber(first_row_number)))
-            }
-            (ColumnKind::Flat(leaf), MappedValues::Flat(values)) => {
-                if values.layout == Layout::Dense && values.validity.is_some() {
-                    return wrong("the batch has the layout Dense; Spaced is needed");
-                }
-                if !has_rows(values.values.len()) {
-                    return wrong("the numbers of values and rows of the batch differ");
-                }
-                let Some(slots) = leaf.bind(&values.values) else {
-                    return wrong("the types of the batch differ from the schema's");
-                };
-                let bound = match slots {
-                    Slots { cast: Some(_), .. } => BoundValues::Cast(slots),
-                    Slots { indices: None, source, .. } => BoundValues::Plain(source),
-                    _ => BoundValues::Dictionary(slots),
-                };
-                (values.validity.as_ref(), bound)
-            }
-            (ColumnKind::Nested(nested), MappedValues::Nested(array)) => {
-                (array.validity.as_ref(), BoundValues::Nested(nested, array))
-            }
-            _ => return wrong("the batch is of another mapping"),
-        };
-        if !validity.is_none_or(|validity| has_rows(validity.len())) {
-            return wrong("the numbers of values and rows of the batch differ");
-        }
-        let validity = validity.map(|validity| (&**validity.bytes(), validity.offset()));
-        Ok(Bound { validity, values, key: plan.key })
     }
 
     /// An error at a value.
@@ -525,20 +380,6 @@ impl Mapping {
         named.at(|place| {
             place.row = batch.first_row.checked_add(cast::u64_of(row));
             place.row_group = Some(cast::u64_of(batch.row_group));
-        })
-    }
-}
-
-impl Bound<'_> {
-    pub(super) fn has_nulls(&self) -> bool {
-        self.validity.is_some()
-    }
-
-    #[inline]
-    pub(super) fn is_null(&self, row: usize) -> bool {
-        self.validity.is_some_and(|(bytes, offset)| {
-            let bit = offset + row;
-            bytes[bit / 8] >> (bit % 8) & 1 == 0
         })
     }
 }

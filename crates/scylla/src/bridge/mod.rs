@@ -53,9 +53,10 @@
 //!
 //! A [`Mapping`] is created once for a schema, and reports all errors that can be found before the first row. It
 //! [assembles](Mapping::assemble) each batch; then an [`InsertWriter`] prints it as `INSERT` statements, and
-//! [`Mapping::write_cell`] serialises single values.
+//! a [bound](Mapping::bind) batch serialises single values.
 
 mod batch;
+mod bound;
 mod cast;
 mod cell;
 mod convert;
@@ -74,6 +75,7 @@ mod value;
 pub mod writes;
 
 pub use batch::{Assembling, MappedBatch};
+pub use bound::BoundBatch;
 pub use cell::Cell;
 pub use insert::{InsertWriter, Written};
 pub use mapping::{ColumnSource, MappedColumn, Mapping};

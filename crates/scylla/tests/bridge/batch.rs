@@ -105,8 +105,8 @@ pub(crate) fn text(mapping: &Mapping, batch: &Batch) -> Result<String> {
 /// One cell; `None` for a null. Earlier contents of the buffer stay.
 pub(crate) fn cell(mapping: &Mapping, column: usize, batch: &Batch, row: usize) -> Result<Option<Vec<u8>>> {
     let mut out = b"before".to_vec();
-    let mut batch = mapping.assemble(batch.clone())?;
-    let cell = mapping.write_cell(column, &mut batch, row, row as u64, &mut out);
+    let batch = mapping.assemble(batch.clone())?;
+    let cell = mapping.bind(&batch, 0)?.write_cell(column, row, &mut out);
     let added = out.strip_prefix(b"before").unwrap().to_vec();
     match cell {
         Ok(Cell::Value) => Ok(Some(added)),

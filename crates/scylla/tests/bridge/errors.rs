@@ -95,14 +95,16 @@ fn what_is_printed_is_whole_statements() {
 #[test]
 fn row_numbers_beyond_bigint() {
     let mapping = mapping(&pair(), &numbered()).unwrap();
-    let mut batch = mapped(&mapping, &two_rows("x", "y"));
+    let batch = mapped(&mapping, &two_rows("x", "y"));
     let mut out = Vec::new();
     let last = i64::MAX as u64;
     let error = InsertWriter::new(&mapping).write(&batch, 0..2, last, &mut out, usize::MAX).unwrap_err();
     assert_eq!(error.to_string(), "the row's number is beyond a bigint (column n, row 1001, row group 2)");
     assert!(out.ends_with(b"(9223372036854775807, 'k', 0x6b);\n"));
-    assert!(mapping.write_cell(0, &mut batch, 1, last, &mut out).is_ok());
-    assert!(mapping.write_cell(0, &mut batch, 1, last + 1, &mut out).is_err());
+    let mut bound = mapping.bind(&batch, last).unwrap();
+    assert!(bound.write_cell(0, 0, &mut out).is_ok());
+    assert!(bound.write_cell(0, 1, &mut out).is_err());
+    assert!(mapping.bind(&batch, u64::MAX).unwrap().write_cell(0, 1, &mut out).is_err());
     assert!(InsertWriter::new(&mapping).write(&batch, 1..2, u64::MAX, &mut out, usize::MAX).is_err());
 }
 
@@ -147,17 +149,15 @@ fn batches_of_another_make() {
         changed(&|batch| batch.columns[0].values = dictionary(&[3, 0], &Arc::new(int32(&[1, 2, 3]))));
     misused(&mapping, &beyond, "an index beyond its dictionary");
 
-    let mut fine = mapped(&mapping, &fine);
+    let fine = mapped(&mapping, &fine);
     let mut out = Vec::new();
     let mut writer = InsertWriter::new(&mapping);
     #[expect(clippy::reversed_empty_ranges, reason = "that is what is refused")]
     for rows in [0..3, 2..1, 3..3] {
         assert_eq!(writer.write(&fine, rows, 0, &mut out, 0).unwrap_err().kind(), ErrorKind::Misuse);
     }
-    assert_eq!(mapping.write_cell(1, &mut fine, 0, 0, &mut out).unwrap_err().message(), "column 1 of 1");
-    assert_eq!(
-        mapping.write_cell(0, &mut fine, 2, 0, &mut out).unwrap_err().message(),
-        "row 2 of a batch of 2 rows"
-    );
+    let mut bound = mapping.bind(&fine, 0).unwrap();
+    assert_eq!(bound.write_cell(1, 0, &mut out).unwrap_err().message(), "column 1 of 1");
+    assert_eq!(bound.write_cell(0, 2, &mut out).unwrap_err().message(), "row 2 of a batch of 2 rows");
     assert_eq!(out, b"");
 }

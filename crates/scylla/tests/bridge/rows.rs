@@ -152,7 +152,7 @@ fn a_column_of_nulls_with_an_empty_dictionary() {
 fn pieces_and_row_numbers() {
     let (fields, batch) = three();
     let mapping = mapping(&fields, &numbered()).unwrap();
-    let mut batch = mapped(&mapping, &batch);
+    let batch = mapped(&mapping, &batch);
     let mut writer = InsertWriter::new(&mapping);
     let mut whole = Vec::new();
     let done = writer.write(&batch, 0..4, 500, &mut whole, usize::MAX).unwrap();
@@ -172,7 +172,7 @@ fn pieces_and_row_numbers() {
     }
     assert_eq!(writer.write(&batch, 2..2, 0, &mut whole, 0).unwrap(), Written { next_row: 2 });
     let mut cell = Vec::new();
-    mapping.write_cell(0, &mut batch, 3, 503, &mut cell).unwrap();
+    mapping.bind(&batch, 500).unwrap().write_cell(0, 3, &mut cell).unwrap();
     assert_eq!(cell, 503_i64.to_be_bytes());
 }
 

@@ -92,8 +92,8 @@ impl Rows {
     }
 
     fn add(&mut self, batch: &Batch, row: usize, stamp: RowStamp, to: &mut RowRecords) -> Result<()> {
-        let mut batch = self.mapping.assemble(batch.clone())?;
-        self.encoder.add(&self.mapping, &mut batch, (row, 0), stamp, to)
+        let batch = self.mapping.assemble(batch.clone())?;
+        self.encoder.add(&mut self.mapping.bind(&batch, 0)?, row, stamp, to)
     }
 
     fn assembled(&self, records: &mut RowRecords, now_s: u32) -> Vec<MutationBatch> {

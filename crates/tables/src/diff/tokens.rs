@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use marquetry_base::{Error, Limits, Result};
 use marquetry_parquet::batch::{Batch, ColumnBatch};
-use marquetry_scylla::bridge::{Cell, MappedBatch, Mapping, MappingOptions};
+use marquetry_scylla::bridge::{BoundBatch, Cell, Mapping, MappingOptions};
 use marquetry_scylla::cql::TableName;
 use marquetry_scylla::sstable::compare::Comparator;
 use marquetry_scylla::sstable::marshal::MarshalType;
@@ -62,7 +62,7 @@ impl TokenOrder {
     ///
     /// # Errors
     ///
-    /// Those of [`Mapping::write_cell`], of a key that no server would have.
+    /// Those of [`BoundBatch::write_cell`], of a key that no server would have.
     pub(super) fn keys_of(&self, side: usize, batch: &Batch) -> Result<Keys> {
         let mapping = &self.mappings[side];
         let leaves = mapping.leaves().into_iter().map(|leaf| batch.columns.get(leaf).cloned());
@@ -70,15 +70,16 @@ impl TokenOrder {
         let columns: Vec<ColumnBatch> = leaves.collect::<Option<_>>().ok_or_else(lacks)?;
         let of_key =
             Batch { row_group: batch.row_group, first_row: batch.first_row, rows: batch.rows, columns };
-        let mut mapped = mapping.assemble(of_key)?;
+        let mapped = mapping.assemble(of_key)?;
+        let mut mapped = mapping.bind(&mapped, 0)?;
         let mut keys = Keys { parts_of_row: 1 + self.clustering.len(), ..Keys::default() };
         for row in 0..batch.rows {
-            self.add(mapping, &mut mapped, row, &mut keys)?;
+            self.add(&mut mapped, row, &mut keys)?;
         }
         Ok(keys)
     }
 
-    fn add(&self, mapping: &Mapping, batch: &mut MappedBatch, row: usize, keys: &mut Keys) -> Result<()> {
+    fn add(&self, batch: &mut BoundBatch<'_>, row: usize, keys: &mut Keys) -> Result<()> {
         let start = keys.bytes.len();
         for column in 0..self.partition {
             let lengthed = keys.bytes.len();
@@ -86,7 +87,7 @@ impl TokenOrder {
                 keys.bytes.extend([0, 0]);
             }
             let first = keys.bytes.len();
-            mapping.write_cell(column, batch, row, 0, &mut keys.bytes)?;
+            batch.write_cell(column, row, &mut keys.bytes)?;
             if self.partition > 1 {
                 let length = u16::try_from(keys.bytes.len() - first)
                     .map_err(|_| Error::corrupt("a part of a partition key of more than 65,535 bytes"))?;
@@ -98,7 +99,7 @@ impl TokenOrder {
         keys.parts.push(Some(start..keys.bytes.len()));
         for column in self.partition..self.partition + self.clustering.len() {
             let start = keys.bytes.len();
-            let cell = mapping.write_cell(column, batch, row, 0, &mut keys.bytes)?;
+            let cell = batch.write_cell(column, row, &mut keys.bytes)?;
             let end = keys.bytes.len();
             keys.parts.push((cell == Cell::Value).then_some(start..end));
         }

@@ -83,7 +83,7 @@ fn rows(
 /// Writes a batch at once and row by row, which must be the same, and each of its cells.
 fn statements(mapping: &Mapping, batch: Batch) -> Result<()> {
     let first = batch.first_row;
-    let mut batch = mapping.assemble(batch)?;
+    let batch = mapping.assemble(batch)?;
     let mut whole = Vec::new();
     let written = InsertWriter::new(mapping).write(&batch, 0..batch.rows(), first, &mut whole, usize::MAX);
     let mut parts = Vec::new();
@@ -110,10 +110,11 @@ fn statements(mapping: &Mapping, batch: Batch) -> Result<()> {
     assert!(parts == whole, "row by row, the statements are others");
     assert!(whole.is_empty() || whole.ends_with(b";\n"), "a statement without an end");
     let mut cell = b"before".to_vec();
+    let mut bound = mapping.bind(&batch, first)?;
     for column in 0..mapping.columns().len() {
         for row in 0..batch.rows() {
             cell.truncate(6);
-            match mapping.write_cell(column, &mut batch, row, first + row as u64, &mut cell) {
+            match bound.write_cell(column, row, &mut cell) {
                 Ok(found) => assert!(found.is_value() || cell.len() == 6, "a null that is written"),
                 Err(error) => {
                     assert!(

@@ -10,7 +10,7 @@ use marquetry_base::{Error, Result};
 
 use super::record::{RowRecords, push_deleted, push_head, push_length, push_unset, set_length};
 use super::sorted::Sorted;
-use crate::bridge::{Cell, MappedBatch, Mapping, Nulls};
+use crate::bridge::{BoundBatch, Cell, Mapping, Nulls};
 use crate::cql::{CqlType, TableDef, TypeDef};
 use crate::sstable::batch::Expiry;
 use crate::sstable::marshal::MarshalType;
@@ -139,16 +139,15 @@ impl RowEncoder {
     ///
     /// # Errors
     ///
-    /// As [`Mapping::write_cell`]'s, with row and column; `Conversion` for keys of more than 65,535 bytes. Nothing is added then.
+    /// As [`BoundBatch::write_cell`]'s, with row and column; `Conversion` for keys of more than 65,535 bytes. Nothing is added then.
     pub fn add(
         &mut self,
-        mapping: &Mapping,
-        batch: &mut MappedBatch,
-        (row, row_number): (usize, u64),
+        batch: &mut BoundBatch<'_>,
+        row: usize,
         stamp: RowStamp,
         records: &mut RowRecords,
     ) -> Result<()> {
-        let added = self.try_add(mapping, batch, (row, row_number), stamp, records);
+        let added = self.try_add(batch, row, stamp, records);
         if added.is_err() {
             records.truncate();
         }
@@ -160,15 +159,14 @@ impl RowEncoder {
 
     fn try_add(
         &mut self,
-        mapping: &Mapping,
-        batch: &mut MappedBatch,
-        (row, row_number): (usize, u64),
+        batch: &mut BoundBatch<'_>,
+        row: usize,
         stamp: RowStamp,
         records: &mut RowRecords,
     ) -> Result<()> {
-        let mut cells = Cells { mapping, batch, row, row_number };
+        let mut cells = Cells { batch, row };
         self.partition_key(&mut cells)?;
-        let is_static_only = mapping.is_static_row(cells.batch, row)?;
+        let is_static_only = cells.batch.is_static_row(row);
         if is_static_only || !self.statics.is_empty() {
             self.begin(true, stamp, records);
             let has_cells =
@@ -206,7 +204,7 @@ impl RowEncoder {
     }
 
     /// Makes the partition key as it is stored.
-    fn partition_key(&mut self, cells: &mut Cells<'_>) -> Result<()> {
+    fn partition_key(&mut self, cells: &mut Cells<'_, '_>) -> Result<()> {
         self.key.clear();
         if let [source] = &*self.partition {
             cells.write(source, &mut self.unsorted, &mut self.key)?;
@@ -245,21 +243,19 @@ impl RowEncoder {
 }
 
 /// A row of a batch.
-struct Cells<'a> {
-    mapping: &'a Mapping,
-    batch: &'a mut MappedBatch,
+struct Cells<'a, 'b> {
+    batch: &'a mut BoundBatch<'b>,
     row: usize,
-    row_number: u64,
 }
 
-impl Cells<'_> {
+impl Cells<'_, '_> {
     /// Adds the value of a column as it is stored.
     fn write(&mut self, source: &Source, unsorted: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<Cell> {
         let Some(sorted) = &source.sorted else {
-            return self.mapping.write_cell(source.column, self.batch, self.row, self.row_number, out);
+            return self.batch.write_cell(source.column, self.row, out);
         };
         unsorted.clear();
-        let cell = self.mapping.write_cell(source.column, self.batch, self.row, self.row_number, unsorted)?;
+        let cell = self.batch.write_cell(source.column, self.row, unsorted)?;
         if cell.is_value() {
             let pushed = sorted.push(unsorted, out);
             pushed.map_err(|error| error.at(|place| place.column = Some(source.name.clone())))?;
@@ -273,7 +269,7 @@ fn write_cells(
     columns: &[CellSource],
     deletes_nulls: bool,
     unsorted: &mut Vec<u8>,
-    cells: &mut Cells<'_>,
+    cells: &mut Cells<'_, '_>,
     records: &mut RowRecords,
 ) -> Result<bool> {
     let (_, record) = records.parts();

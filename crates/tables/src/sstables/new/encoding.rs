@@ -60,7 +60,9 @@ impl Encoder {
         take: &mut dyn FnMut(Batch) -> Result<()>,
     ) -> Result<()> {
         let stamps = self.stamps.of(&batch);
-        let mut batch = self.mapping.assemble(batch)?;
+        let mapping = Arc::clone(&self.mapping);
+        let batch = mapping.assemble(batch)?;
+        let mut batch = mapping.bind(&batch, first)?;
         for row in 0..batch.rows() {
             let number = batch.first_row().saturating_add(u64_of(row));
             let at = |error: Error| error.at(|place| place.row = place.row.or(Some(number)));
@@ -75,7 +77,7 @@ impl Encoder {
             };
             let expires = Expiry { ttl: ttl_s, local_deletion: self.now_s.saturating_add(ttl_s) };
             let stamp = RowStamp { write_time_us, expiry: (ttl_s > 0).then_some(expires) };
-            self.encoder.add(&self.mapping, &mut batch, (row, ordinal), stamp, &mut self.records)?;
+            self.encoder.add(&mut batch, row, stamp, &mut self.records)?;
             if self.records.len() >= RECORDS || self.records.bytes() >= RECORDS_BYTES {
                 cancel.check()?;
                 self.rest(take)?;
