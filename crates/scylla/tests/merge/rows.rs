@@ -101,8 +101,9 @@ impl Rows {
         let mut all: Vec<(&[u8], &[u8])> = RowRecords::of(&batch).expect("records").collect();
         all.sort_by_key(|(key, _)| *key);
         let mut assembler = RowAssembler::new(self.encoder.columns(), now_s).expect("an assembler");
-        for (key, record) in all {
-            assembler.push(key, record).expect("in order");
+        // Rows of one key may be in several parts.
+        for part in all.chunks(3) {
+            assembler.push(part.iter().copied()).expect("in order");
         }
         assembler.finish().expect("the end");
         std::iter::from_fn(|| assembler.take_ready()).collect()

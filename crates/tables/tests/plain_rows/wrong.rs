@@ -118,8 +118,8 @@ fn rows_of_a_partition_in_another_order_are_said_with_their_row() {
     let at = |name: &str| folder.path().join(name);
     let options = NewSstablesOptions::default;
     // A file of writes with these clustering values, which are in this order in it.
-    let made = |name: &str, rows: std::ops::Range<usize>, descending: bool| {
-        let lines: Vec<String> = rows.map(|row| format!("1,{row},v\n")).collect();
+    let of_key = |key: u32, name: &str, rows: std::ops::Range<usize>, descending: bool| {
+        let lines: Vec<String> = rows.map(|row| format!("{key},{row},v\n")).collect();
         let rows = source(folder.path(), "rows.csv", &format!("k,c,v\n{}", lines.concat()));
         write(&rows, &at("first"), keyed("me", "k, c"), &CopyOptions::default()).unwrap();
         let mut how = CopyOptions::default();
@@ -130,15 +130,24 @@ fn rows_of_a_partition_in_another_order_are_said_with_their_row() {
         copy(&full(&at("first")), &mut file, &how, &mut |_| {}).unwrap();
         std::fs::remove_dir_all(at("first")).unwrap();
     };
+    let made = |name: &str, rows, descending| of_key(1, name, rows, descending);
     made("a.parquet", 0..20_000, false);
     made("b.parquet", 20_000..40_000, true);
     made("c.parquet", 40_000..40_010, false);
-    let fails = |names: &[&str]| {
+    // A partition before that one.
+    of_key(2, "d.parquet", 0..10, false);
+    let error = |names: &[&str], threads: usize| {
         let paths: Vec<_> = names.iter().map(|name| at(name)).collect();
         let rows: Arc<dyn Source> = Arc::new(Files::open(&paths, &FilesOptions::default()).unwrap());
-        let error = write(&rows, &at("t"), options(), &CopyOptions::default()).unwrap_err();
-        assert!(error.message().contains("order of their clustering columns"), "{error}");
+        let mut how = CopyOptions::default();
+        how.threads = Some(threads);
+        let error = write(&rows, &at("t"), options(), &how).unwrap_err();
         assert!(error.kind() == ErrorKind::Conversion && !at("t").exists());
+        error
+    };
+    let fails = |names: &[&str], threads: usize| {
+        let error = error(names, threads);
+        assert!(error.message().contains("order of their clustering columns"), "{threads}: {error}");
         (error.place().row, error.place().object.clone().unwrap_or_default())
     };
     for (names, row, file) in [
@@ -148,9 +157,17 @@ fn rows_of_a_partition_in_another_order_are_said_with_their_row() {
         // The first of another file is before the last of the one before it.
         (&["c.parquet", "a.parquet"], 0, "a.parquet"),
         (&["c.parquet", "c.parquet"], 0, "c.parquet"),
+        // What comes later is wrong, too, and is found by another thread, perhaps first.
+        (&["b.parquet", "d.parquet"], 1, "b.parquet"),
     ] {
-        let (found, object) = fails(names);
-        assert!(found == Some(row) && object.ends_with(file), "{names:?}: {found:?} {object}");
+        for threads in [1, 2, 4] {
+            let (found, object) = fails(names, threads);
+            assert!(found == Some(row) && object.ends_with(file), "{names:?} {threads}: {found:?} {object}");
+        }
+    }
+    for threads in [1, 2] {
+        let error = error(&["a.parquet", "d.parquet"], threads);
+        assert!(error.message().contains("order of tokens"), "{threads}: {error}");
     }
     let paths = ["a.parquet", "c.parquet"].map(at);
     let rows: Arc<dyn Source> = Arc::new(Files::open(&paths, &FilesOptions::default()).unwrap());

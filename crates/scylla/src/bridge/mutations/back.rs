@@ -37,8 +37,9 @@ const FLAT_NULLS: usize = 32;
 /// What the last batch ended with.
 #[derive(Debug, Default)]
 pub(super) struct Last {
-    /// The key of its last partition, once there was one, and its deletion.
+    /// The key of its last partition, once there was one, its token if partitions must be in order, and its deletion.
     key: Option<Vec<u8>>,
+    token: i64,
     deletion: Option<Deletion>,
     /// The last row, if it is the end of a range: its clustering values.
     end: Option<(EntryKind, Vec<u8>)>,
@@ -66,8 +67,9 @@ pub(super) struct Back {
     /// The kind of the column of this stage, if it can be read many rows at a time; and of those the rows with a value.
     flat: Option<Kind>,
     present: Vec<u32>,
-    /// The partition key of a row, and a value.
+    /// The partition key of a row, its clustering values, and a value.
     key: Vec<u8>,
+    clustering: Clustering,
     scratch: Vec<u8>,
     merging: Merging,
 }
@@ -110,6 +112,7 @@ impl Back {
             flat: None,
             present: Vec::new(),
             key: Vec::new(),
+            clustering: Clustering::default(),
             scratch: Vec::new(),
             merging: Merging::default(),
         }
@@ -233,7 +236,20 @@ impl Back {
     }
 
     /// Reads what a row is, and its key.
-    fn read_row(&mut self, plan: &Plan, mut held: Option<&mut MutationBatch>, last: &mut Last) -> Result<()> {
+    fn read_row(&mut self, plan: &Plan, held: Option<&mut MutationBatch>, last: &mut Last) -> Result<()> {
+        let mut clustering = core::mem::take(&mut self.clustering);
+        let read = self.read_row_with(plan, held, last, &mut clustering);
+        self.clustering = clustering;
+        read
+    }
+
+    fn read_row_with(
+        &mut self,
+        plan: &Plan,
+        mut held: Option<&mut MutationBatch>,
+        last: &mut Last,
+        clustering: &mut Clustering,
+    ) -> Result<()> {
         self.read_key(plan)?;
         let first = plan.keys.len() + plan.clustering.len();
         let kind = match self.take(first)? {
@@ -280,7 +296,7 @@ impl Back {
         {
             held.is_open = true;
         }
-        let (clustering, bytes) = self.read_clustering(plan)?;
+        self.read_clustering(plan, clustering)?;
         if matches!(kind, RowKind::PartitionDeletion | RowKind::Partition) {
             last.end = None;
             return Ok(());
@@ -288,7 +304,7 @@ impl Back {
         if let Some((end, same)) = last.end.take()
             && !is_new
             && let Some(boundary) = boundary(end, kind)
-            && same == bytes
+            && same == clustering.bytes
         {
             let start = deletion.ok_or_else(undeleted)?;
             let batch = match (self.batch.entries.kinds.is_empty(), held) {
@@ -328,9 +344,9 @@ impl Back {
             entries.deletions.push(entry, deletion);
         }
         if matches!(kind, EntryKind::InclusiveEnd | EntryKind::ExclusiveEnd) {
-            last.end = Some((kind, bytes.clone()));
+            last.end = Some((kind, clustering.bytes.clone()));
         }
-        push_clustering(entries, kind, &clustering, &bytes)?;
+        push_clustering(entries, kind, clustering)?;
         let mut marker = (write_time, row_expiry.unwrap_or(Expiry::NEVER));
         for at in of_marker {
             let Some(listed) = self.list.get(at) else { continue };
@@ -418,9 +434,11 @@ impl Back {
         }
     }
 
-    /// The clustering values: where each ends in the bytes, or that it is null, or not there.
-    fn read_clustering(&mut self, plan: &Plan) -> Result<(Vec<Place>, Vec<u8>)> {
-        let (mut places, mut bytes) = (Vec::new(), Vec::new());
+    /// Reads the clustering values.
+    fn read_clustering(&mut self, plan: &Plan, clustering: &mut Clustering) -> Result<()> {
+        let Clustering { places, bytes } = clustering;
+        places.clear();
+        bytes.clear();
         for (number, column) in plan.clustering.iter().enumerate() {
             self.scratch.clear();
             places.push(match self.key_value(plan, plan.keys.len() + number, column)? {
@@ -435,7 +453,7 @@ impl Back {
                 None => Place::Null,
             });
         }
-        Ok((places, bytes))
+        Ok(())
     }
 
     /// Begins another partition, if the row is of one.
@@ -453,9 +471,10 @@ impl Back {
         if is_same && !is_first {
             return Ok(false);
         }
-        if let Some(before) = last.key.as_ref().filter(|_| last.is_in_order && !is_same) {
-            let place = |key: &[u8]| murmur3_token(key);
-            if (place(before), &**before) > (place(&self.key), &*self.key) {
+        if last.is_in_order && !is_same {
+            let (before, token) = (last.token, murmur3_token(&self.key));
+            last.token = token;
+            if last.key.as_ref().is_some_and(|key| (before, key) > (token, &self.key)) {
                 return Err(Error::conversion(
                     "a partition whose token is less than that of the one before it: rows must be in the order of tokens, and those of a partition together",
                 ));
@@ -616,6 +635,13 @@ fn boundary(end: EntryKind, start: RowKind) -> Option<EntryKind> {
     }
 }
 
+/// The clustering values of a row: where each ends in the bytes, or that it is null, or not there.
+#[derive(Debug, Default)]
+struct Clustering {
+    places: Vec<Place>,
+    bytes: Vec<u8>,
+}
+
 /// A clustering value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
@@ -630,8 +656,7 @@ enum Place {
 fn push_clustering(
     entries: &mut crate::sstable::batch::Entries,
     kind: EntryKind,
-    places: &[Place],
-    bytes: &[u8],
+    Clustering { places, bytes }: &Clustering,
 ) -> Result<()> {
     let entry = number_of(entries.kinds.len() - 1);
     let absent = places.iter().position(|place| *place == Place::Absent);

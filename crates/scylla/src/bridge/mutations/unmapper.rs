@@ -61,8 +61,8 @@ pub struct Unmapper {
     failed: Failed,
 }
 
-/// Batches whose rows are known: the one that is held, the one that was handed out, and one that a writer has not done with.
-const BATCHES_KNOWN: usize = 4;
+/// Batches whose rows are known: the one that is held, the one that was handed out, some on their way to a writer, and two that it has not done with.
+const BATCHES_KNOWN: usize = 8;
 
 /// The rows of a batch's entries.
 #[derive(Debug)]

@@ -3,6 +3,7 @@
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::cmp::Ordering;
 
 use marquetry_base::{Error, Result};
 
@@ -89,39 +90,58 @@ impl RowAssembler {
         })
     }
 
-    /// Takes the next record.
+    /// Takes the next records, each with its key.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Misuse`](marquetry_base::ErrorKind::Misuse) for a record that is none, or not after the one before it.
-    pub fn push(&mut self, key: &[u8], record: &[u8]) -> Result<()> {
-        if self.is_held && self.held_key == key {
-            let clustering = self.table.clustering.len();
-            let added = Record::read(record)?;
-            let forms = self.table.forms(added.is_static);
-            let mut merged = match self.merged.take() {
-                Some(merged) => merged,
-                None => {
-                    let mut merged = Merged::new(forms.len());
-                    merged.add(&Record::read(&self.held)?, forms, self.table.now_s, clustering)?;
-                    merged
+    pub fn push<'r>(&mut self, records: impl IntoIterator<Item = (&'r [u8], &'r [u8])>) -> Result<()> {
+        let (mut held_key, mut held) = (core::mem::take(&mut self.held_key), core::mem::take(&mut self.held));
+        let mut last = None;
+        {
+            let mut before = self.is_held.then_some((&*held_key, &*held));
+            for (key, record) in records {
+                let order = before.map_or(Ordering::Less, |(before, _)| before.cmp(key));
+                match (order, before) {
+                    (Ordering::Equal, Some((_, first))) => {
+                        self.merge(first, record)?;
+                        continue;
+                    }
+                    (Ordering::Greater, _) => {
+                        return Err(Error::misuse("records of rows that are not in the order of their keys"));
+                    }
+                    (_, Some((_, before))) => self.emit(before, Some(record))?,
+                    (_, None) => {}
                 }
-            };
-            merged.add(&added, forms, self.table.now_s, clustering)?;
-            self.merged = Some(merged);
-            return Ok(());
-        }
-        if self.is_held {
-            if *self.held_key > *key {
-                return Err(Error::misuse("records of rows that are not in the order of their keys"));
+                (before, last) = (Some((key, record)), Some((key, record)));
             }
-            self.emit(Some(record))?;
         }
-        self.held_key.clear();
-        self.held_key.extend_from_slice(key);
-        self.held.clear();
-        self.held.extend_from_slice(record);
-        self.is_held = true;
+        if let Some((key, record)) = last {
+            held_key.clear();
+            held_key.extend_from_slice(key);
+            held.clear();
+            held.extend_from_slice(record);
+            self.is_held = true;
+        }
+        (self.held_key, self.held) = (held_key, held);
+        Ok(())
+    }
+
+    /// Merges a record with those of its key before it, of which this is the first.
+    fn merge(&mut self, first: &[u8], record: &[u8]) -> Result<()> {
+        let clustering = self.table.clustering.len();
+        let added = Record::read(record)?;
+        let forms = self.table.forms(added.is_static);
+        let mut merged = match self.merged.take() {
+            Some(merged) => merged,
+            None => {
+                let mut merged = Merged::new(forms.len());
+                merged.add(&Record::read(first)?, forms, self.table.now_s, clustering)?;
+                merged
+            }
+        };
+        merged.add(&added, forms, self.table.now_s, clustering)?;
+        self.merged = Some(merged);
         Ok(())
     }
 
@@ -132,7 +152,8 @@ impl RowAssembler {
     /// As [`RowAssembler::push`]'s.
     pub fn finish(&mut self) -> Result<()> {
         if self.is_held {
-            self.emit(None)?;
+            let held = core::mem::take(&mut self.held);
+            self.emit(&held, None)?;
             self.is_held = false;
         }
         if !self.batch.entries.kinds.is_empty() {
@@ -151,10 +172,9 @@ impl RowAssembler {
         self.rows
     }
 
-    /// Adds the row that is held to the batch. `next` is the record after it.
-    fn emit(&mut self, next: Option<&[u8]>) -> Result<()> {
-        let held = core::mem::take(&mut self.held);
-        let record = Record::read(&held)?;
+    /// Adds the row of a record to the batch, or the one that it was merged to. `next` is the record after it.
+    fn emit(&mut self, record: &[u8], next: Option<&[u8]>) -> Result<()> {
+        let record = Record::read(record)?;
         let mut row = RowOf { table: &self.table, batch: &mut self.batch, bytes: &mut self.bytes };
         match self.merged.take() {
             None => row.single(&record)?,
@@ -175,7 +195,6 @@ impl RowAssembler {
                 begin_partition(&mut self.batch, record.key);
             }
         }
-        self.held = held;
         Ok(())
     }
 
@@ -253,6 +272,10 @@ impl RowOf<'_> {
                     *self.bytes += CELL_BYTES;
                 }
                 Slot::Deleted => {}
+                Slot::Value(value) if form.cellular == Cellular::One => {
+                    *self.bytes += CELL_BYTES + value.len();
+                    push_cell(cells, like, None, (timestamp, record.life()), value);
+                }
                 Slot::Value(value) => {
                     let (life, mut elements, bytes) = (record.life(), 0, &mut *self.bytes);
                     form.cellular.for_each(value, |path, value| {

@@ -214,7 +214,7 @@ impl RowEncoder {
                 cells.write(source, &mut self.unsorted, &mut self.values)?;
                 let length = u16::try_from(self.values.len())
                     .map_err(|_| too_long("a part of the partition key", self.values.len(), &source.name))?;
-                self.key.extend(length.to_be_bytes());
+                self.key.extend_from_slice(&length.to_be_bytes());
                 self.key.extend_from_slice(&self.values);
                 self.key.push(0);
             }
@@ -232,7 +232,7 @@ impl RowEncoder {
     fn begin(&self, is_static: bool, stamp: RowStamp, records: &mut RowRecords) {
         let (key, record) = records.parts();
         // Numbers with a sign, as bytes without one.
-        key.extend((murmur3_token(&self.key) ^ i64::MIN).to_be_bytes());
+        key.extend_from_slice(&(murmur3_token(&self.key) ^ i64::MIN).to_be_bytes());
         push_escaped(&self.key, key);
         if is_static {
             // Before all rows, which begin with other bytes.
@@ -280,7 +280,7 @@ fn write_cells(
             continue;
         };
         let at = record.len();
-        record.extend([0; 4]);
+        record.extend_from_slice(&[0; 4]);
         let cell = cells.write(source, unsorted, record)?;
         let is_null = cell == Cell::Null || column.is_collection && record.get(at + 4..) == Some(&NO_ITEMS);
         if is_null {

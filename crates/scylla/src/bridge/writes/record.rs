@@ -140,25 +140,26 @@ pub(super) fn push_head(
     key: &[u8],
 ) {
     let expiry = expiry.unwrap_or(Expiry::NEVER);
+    // As slices: byte by byte they take several times as long.
     out.push(u8::from(is_static));
-    out.extend(write_time_us.to_be_bytes());
-    out.extend(expiry.ttl.to_be_bytes());
-    out.extend(expiry.local_deletion.to_be_bytes());
+    out.extend_from_slice(&write_time_us.to_be_bytes());
+    out.extend_from_slice(&expiry.ttl.to_be_bytes());
+    out.extend_from_slice(&expiry.local_deletion.to_be_bytes());
     push_length(out, key.len());
     out.extend_from_slice(key);
 }
 
 /// Adds a value of `length` bytes, which the caller appends.
 pub(super) fn push_length(out: &mut Vec<u8>, length: usize) {
-    out.extend(u32::try_from(length).unwrap_or(DELETED - 1).to_be_bytes());
+    out.extend_from_slice(&u32::try_from(length).unwrap_or(DELETED - 1).to_be_bytes());
 }
 
 pub(super) fn push_unset(out: &mut Vec<u8>) {
-    out.extend(UNSET.to_be_bytes());
+    out.extend_from_slice(&UNSET.to_be_bytes());
 }
 
 pub(super) fn push_deleted(out: &mut Vec<u8>) {
-    out.extend(DELETED.to_be_bytes());
+    out.extend_from_slice(&DELETED.to_be_bytes());
 }
 
 /// Writes the length of the value that was added since `at`, where four bytes were left for it.
@@ -224,6 +225,7 @@ impl<'a> Rest<'a> {
     }
 
     /// The next value or cell.
+    #[inline]
     pub(super) fn next(&mut self) -> Result<Slot<'a>> {
         match u32::from_be_bytes(self.array()?) {
             UNSET => Ok(Slot::Unset),

@@ -6,6 +6,7 @@ mod hidden;
 mod manifest;
 mod options;
 mod rows;
+mod writing;
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -35,6 +36,7 @@ pub use options::{NewSstablesOptions, PlainRowsOptions};
 use files::NewFiles;
 use hidden::{Hidden, cannot_be_replaced, failed};
 use rows::{PlainRows, expect_no_options};
+use writing::Writing;
 
 /// A new directory of SSTables, which appears when all of them are complete and on disk; beside them is a `schema.cql`, if the
 /// table can be made by CQL.
@@ -57,7 +59,9 @@ pub struct NewSstables {
 /// What is being written.
 struct Open {
     rows: Rows,
-    files: NewFiles,
+    writing: Writing,
+    /// Rows that were taken.
+    taken: u64,
     schema: Option<String>,
     /// The table's name, where a manifest wants it.
     table: Option<TableName>,
@@ -81,8 +85,8 @@ struct FullRows {
     batches: u64,
 }
 
-/// Batches whose objects are known.
-const SUBJECTS_KNOWN: usize = 8;
+/// Batches whose objects are known: more than those that the unmapper knows the rows of.
+const SUBJECTS_KNOWN: usize = 16;
 
 impl FullRows {
     fn new(unmapper: Unmapper) -> FullRows {
@@ -90,12 +94,21 @@ impl FullRows {
     }
 
     /// Makes writes of rows, and of what is left of those before them.
-    fn write(&mut self, mut batch: Option<Batch>, files: &mut NewFiles, cancel: &Cancel) -> Result<()> {
+    fn write(&mut self, batch: Option<Batch>, writing: &mut Writing, cancel: &Cancel) -> Result<()> {
+        let made = self.unmap(batch, writing, cancel);
+        if made.is_err() {
+            // What was wrong with earlier writes comes first.
+            self.settle(writing)?;
+        }
+        made
+    }
+
+    fn unmap(&mut self, mut batch: Option<Batch>, writing: &mut Writing, cancel: &Cancel) -> Result<()> {
         loop {
             cancel.check()?;
             match self.unmapper.step(&mut Budget::unlimited())? {
                 UnmapStep::Ready(writes) => {
-                    files.put(writes, cancel).map_err(|error| self.placed(error, files.entry()))?;
+                    writing.put(writes).map_err(|error| self.placed(error, writing.entry()))?;
                 }
                 UnmapStep::Need => match batch.take() {
                     Some(batch) => {
@@ -112,6 +125,12 @@ impl FullRows {
                 UnmapStep::Done => return Ok(()),
             }
         }
+    }
+
+    /// Waits until all writes that were made are written.
+    fn settle(&self, writing: &mut Writing) -> Result<()> {
+        let settled = writing.settle().map(|_| ());
+        settled.map_err(|error| self.placed(error, writing.entry()))
     }
 
     /// Adds the row to an error about an entry.
@@ -203,7 +222,8 @@ impl NewSstables {
         // What the version cannot have of such a table is said before anything is created.
         SstableWriter::new(&columns, options.clone(), &StandardCodecs::default())?;
         let files = NewFiles::new(Hidden::create(&self.path)?, columns, options);
-        self.open = Some(Box::new(Open { rows, files, schema, table: name }));
+        let writing = Writing::new(files, self.threads, &self.cancel);
+        self.open = Some(Box::new(Open { rows, writing, taken: 0, schema, table: name }));
         Ok(Wants::default())
     }
 
@@ -216,19 +236,20 @@ impl NewSstables {
 
     fn commit_directory(&mut self) -> Result<()> {
         let Some(open) = self.open.take() else { return Err(Error::internal("SSTables that are not open")) };
+        let files = open.writing.into_files()?;
         if let Some(schema) = &open.schema {
-            create(&open.files.directory.path().join("schema.cql"), schema)?;
+            create(&files.directory.path().join("schema.cql"), schema)?;
         }
         if let (Some(options), Some(table)) = (&self.options.manifest, &open.table) {
-            let text = manifest::text(options, self.options.tablets, table, &open.files.sstables);
-            create(&open.files.directory.path().join("manifest.json"), &text)?;
+            let text = manifest::text(options, self.options.tablets, table, &files.sstables);
+            create(&files.directory.path().join("manifest.json"), &text)?;
         }
-        if open.files.written.files == 0 {
+        if files.written.files == 0 {
             let left = if open.schema.is_some() { "schema.cql alone" } else { "nothing" };
             self.notes
                 .push(format!("there was nothing to write: no SSTables, and {left} in the new directory"));
         }
-        open.files.directory.appear(&self.path)
+        files.directory.appear(&self.path)
     }
 }
 
@@ -268,21 +289,19 @@ impl Destination for NewSstables {
         let rows = u64_of(batch.rows);
         let written = self.open().and_then(|(open, cancel)| {
             match &mut open.rows {
-                Rows::Full(full) => full.write(Some(batch), &mut open.files, cancel)?,
+                Rows::Full(full) => full.write(Some(batch), &mut open.writing, cancel)?,
                 Rows::Plain(plain) => plain.write(batch, cancel)?,
             }
-            open.files.written.rows += rows;
+            open.taken += rows;
             Ok(())
         });
         self.guard.then(Stage::Begun, written)
     }
 
     fn drain(&mut self) -> Result<()> {
-        match &mut self.open {
-            Some(open) => match &mut open.rows {
-                Rows::Plain(plain) => plain.drain(),
-                Rows::Full(_) => Ok(()),
-            },
+        match self.open.as_deref_mut() {
+            Some(Open { rows: Rows::Plain(plain), .. }) => plain.drain(),
+            Some(Open { rows: Rows::Full(full), writing, .. }) => full.settle(writing),
             None => Ok(()),
         }
     }
@@ -293,12 +312,15 @@ impl Destination for NewSstables {
             match &mut open.rows {
                 Rows::Full(full) => {
                     full.unmapper.finish();
-                    full.write(None, &mut open.files, cancel)?;
+                    full.write(None, &mut open.writing, cancel)?;
+                    full.settle(&mut open.writing)?;
                 }
-                Rows::Plain(plain) => plain.finish(&mut open.files, cancel)?,
+                Rows::Plain(plain) => plain.finish(&mut open.writing, cancel)?,
             }
-            open.files.finish(cancel)?;
-            Ok(open.files.written)
+            let files = open.writing.settle()?;
+            files.finish(cancel)?;
+            files.written.rows = open.taken;
+            Ok(files.written)
         });
         self.guard.then(Stage::Finished, written)
     }

@@ -2,8 +2,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::sync_channel;
-use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use marquetry_base::cast::u64_of;
@@ -18,8 +16,8 @@ use marquetry_scylla::sstable::TableColumns;
 use marquetry_scylla::sstable::batch::MutationBatch;
 
 use super::encoding::{Encoder, Encoding};
-use super::files::NewFiles;
 use super::options::PlainRowsOptions;
+use super::writing::Writing;
 use crate::key_values::{TABLE_SCHEMA_KEY, name_of};
 use crate::sorting::Sorting;
 use crate::stamps::{Stamps, Ttl, WriteTimes};
@@ -28,8 +26,6 @@ use crate::{Cancel, Described, Table};
 
 /// Batches of fewer values than this are not worth another thread.
 const FEW_VALUES: usize = 8 << 10;
-/// Batches of writes that wait for the thread that writes them.
-const WRITES_WAITING: usize = 4;
 
 /// Rows that become SSTables.
 pub(super) struct PlainRows {
@@ -177,28 +173,13 @@ impl PlainRows {
     }
 
     /// Writes all rows, in their order.
-    pub(super) fn finish(&mut self, files: &mut NewFiles, cancel: &Cancel) -> Result<()> {
+    pub(super) fn finish(&mut self, writing: &mut Writing, cancel: &Cancel) -> Result<()> {
         self.sort()?;
         self.encoding = None;
-        if self.threads < 2 {
-            return self.assemble(cancel, &mut |writes| files.put(writes, cancel));
-        }
-        thread::scope(|scope| {
-            let (assembled, to_write) = sync_channel::<MutationBatch>(WRITES_WAITING);
-            let work = move || to_write.into_iter().try_for_each(|writes| files.put(writes, cancel));
-            let writing = thread::Builder::new().name("marquetry-sstables".to_owned());
-            let writing = writing.spawn_scoped(scope, work);
-            let writing = writing
-                .map_err(|error| Error::io(format!("cannot start a thread: {error}")).caused_by(error))?;
-            let made = self.assemble(cancel, &mut |writes| {
-                assembled.send(writes).map_err(|_| Error::internal("SSTables that nobody writes"))
-            });
-            drop(assembled);
-            let written = writing.join();
-            // What was wrong with earlier writes comes first; then nobody took the later ones.
-            written.unwrap_or_else(|_| Err(Error::internal("a thread that writes SSTables has panicked")))?;
-            made
-        })
+        let made = self.assemble(cancel, &mut |writes| writing.put(writes));
+        // What was wrong with earlier writes comes first.
+        writing.settle()?;
+        made
     }
 
     /// Makes writes of all rows, in their order.
@@ -206,9 +187,7 @@ impl PlainRows {
         let mut assembler = RowAssembler::new(self.encoder.columns(), self.encoder.now_s)?;
         while let Some(batch) = self.sorting.next()? {
             cancel.check()?;
-            for (key, record) in RowRecords::of(&batch)? {
-                assembler.push(key, record)?;
-            }
+            assembler.push(RowRecords::of(&batch)?)?;
             while let Some(writes) = assembler.take_ready() {
                 put(writes)?;
             }
