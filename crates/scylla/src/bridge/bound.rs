@@ -45,13 +45,20 @@ pub(super) enum BoundValues<'a> {
     Nested(&'a NestedColumn, &'a Array),
 }
 
+impl Mapping {
+    /// Binds the columns of a batch to the mapping's, to write its cells one by one. `first_row_number` is the number of
+    /// the batch's first row, for the column of row numbers.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` for a batch of another mapping or of the layout `Dense` with nulls.
+    pub fn bind<'b>(&'b self, batch: &'b MappedBatch, first_row_number: u64) -> Result<BoundBatch<'b>> {
+        BoundBatch::new(self, batch, first_row_number)
+    }
+}
+
 impl<'a> BoundBatch<'a> {
-    /// See [`Mapping::bind`].
-    pub(super) fn new(
-        mapping: &'a Mapping,
-        batch: &'a MappedBatch,
-        first_row_number: u64,
-    ) -> Result<BoundBatch<'a>> {
+    fn new(mapping: &'a Mapping, batch: &'a MappedBatch, first_row_number: u64) -> Result<BoundBatch<'a>> {
         let columns = 0..mapping.columns().len();
         let columns = columns.map(|column| bind(mapping, column, batch, first_row_number));
         let clustering = mapping.table().clustering.first().filter(|_| mapping.has_statics());

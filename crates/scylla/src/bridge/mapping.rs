@@ -12,7 +12,6 @@ use marquetry_parquet::batch::{Assembler, Batch, ColumnBatch};
 use marquetry_parquet::schema::{LogicalType, Node, NodeKind, Schema, TimeUnit};
 
 use super::batch::{Assembling, MappedBatch, MappedValues};
-use super::bound::BoundBatch;
 use super::convert::Conversion;
 use super::leaf::LeafPlan;
 use super::list::list;
@@ -323,16 +322,6 @@ impl Mapping {
         let Assembling { rows, first_row, row_group, .. } = *assembling;
         let columns = core::mem::take(&mut assembling.columns);
         Ok(Some(MappedBatch { rows, first_row, row_group, columns }))
-    }
-
-    /// Binds the columns of a batch to the mapping's, to write its cells one by one. `first_row_number` is the number of
-    /// the batch's first row, for the column of row numbers.
-    ///
-    /// # Errors
-    ///
-    /// `Misuse` for a batch of another mapping or of the layout `Dense` with nulls.
-    pub fn bind<'b>(&'b self, batch: &'b MappedBatch, first_row_number: u64) -> Result<BoundBatch<'b>> {
-        BoundBatch::new(self, batch, first_row_number)
     }
 
     /// Whether a column has one value in a partition: it is in the partition key, or static.

@@ -203,6 +203,13 @@ fn threads_change_nothing() {
         assert!(made[0] == made[1] && made[0] == made[2], "{version}");
     }
     assert_eq!(lines(&logical(&folder.path().join("me-4"))).len(), 999 * 17);
+    let writes = full(&folder.path().join("me-4"));
+    let made = [1, 2, 4].map(|threads| {
+        let to = folder.path().join(format!("again-{threads}"));
+        write(&writes, &to, NewSstablesOptions::default(), &how(threads)).unwrap();
+        contents(&to)
+    });
+    assert!(made[0] == made[1] && made[0] == made[2]);
     // In the second file, far from its beginning; and a later one, which another thread may find first.
     let (first, later) = (ROWS - 9_000, ROWS - 1);
     let source = files(&[first, later]);

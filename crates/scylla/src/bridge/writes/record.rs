@@ -47,6 +47,14 @@ impl Column {
         Values::ByteArray(ByteArrays::from_lengths(bytes, lengths))
     }
 
+    fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let mut start = 0;
+        self.ends.iter().map(move |end| {
+            let range = core::mem::replace(&mut start, *end)..*end;
+            self.bytes.get(range).unwrap_or_default()
+        })
+    }
+
     fn truncate(&mut self) {
         self.bytes.truncate(self.ends.last().copied().unwrap_or(0));
     }
@@ -81,6 +89,37 @@ impl RowRecords {
     /// Bytes of all keys and records.
     pub fn bytes(&self) -> usize {
         self.keys.bytes.len() + self.records.bytes.len()
+    }
+
+    /// Adds a record and its key, as they are.
+    pub fn push(&mut self, key: &[u8], record: &[u8]) {
+        let (keys, records) = self.parts();
+        keys.extend_from_slice(key);
+        records.extend_from_slice(record);
+        self.close();
+    }
+
+    /// All keys and records.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.keys.iter().zip(self.records.iter())
+    }
+
+    /// Drops what was added.
+    pub fn clear(&mut self) {
+        for column in [&mut self.keys, &mut self.records] {
+            column.bytes.clear();
+            column.ends.clear();
+        }
+    }
+
+    /// Others, with room for as many.
+    #[must_use]
+    pub fn another(&self) -> RowRecords {
+        let another = |column: &Column| Column {
+            bytes: Vec::with_capacity(column.bytes.len()),
+            ends: Vec::with_capacity(column.ends.len()),
+        };
+        RowRecords { keys: another(&self.keys), records: another(&self.records) }
     }
 
     /// Takes what was added, as a batch.

@@ -15,7 +15,7 @@ use marquetry_base::cast::usize_of_u32;
 const VALUE_BYTES_MAX: usize = 0xffff;
 
 /// Values of a clustering prefix (`ClusteringPrefix.java`).
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, PartialEq)]
 pub(super) struct Clustering {
     pub(super) kind: EntryKind,
     values: Vec<Part>,
@@ -26,6 +26,19 @@ pub(super) struct Clustering {
 enum Part {
     Null,
     At(Range<usize>),
+}
+
+impl Clone for Clustering {
+    fn clone(&self) -> Clustering {
+        Clustering { kind: self.kind, values: self.values.clone(), bytes: self.bytes.clone() }
+    }
+
+    /// Memory is used again: this is done for each row.
+    fn clone_from(&mut self, other: &Clustering) {
+        self.kind = other.kind;
+        self.values.clone_from(&other.values);
+        self.bytes.clone_from(&other.bytes);
+    }
 }
 
 impl Default for Clustering {

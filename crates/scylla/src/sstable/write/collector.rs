@@ -209,10 +209,10 @@ impl Collector {
             | EntryKind::ExclusiveEndInclusiveStart
             | EntryKind::InclusiveEndExclusiveStart => (false, false),
         };
-        let replace = |held: &mut Option<Clustering>, wanted: Ordering| {
-            if held.as_ref().is_none_or(|held| order.compare(clustering, held) == wanted) {
-                *held = Some(clustering.clone());
-            }
+        let replace = |held: &mut Option<Clustering>, wanted: Ordering| match held {
+            None => *held = Some(clustering.clone()),
+            Some(held) if order.compare(clustering, held) == wanted => held.clone_from(clustering),
+            Some(_) => {}
         };
         if is_start {
             replace(&mut self.clustering_min, Ordering::Less);

@@ -17,9 +17,9 @@ use crate::Cancel;
 use crate::stamps::{Stamps, write_time_after};
 use crate::subject::of_rows;
 
-/// Records that are handed to the sorter at a time, and their bytes.
-const RECORDS: usize = 8192;
-const RECORDS_BYTES: usize = 4 << 20;
+/// Records that are handed over at a time, to be sorted, and their bytes.
+pub(super) const RECORDS: usize = 8192;
+pub(super) const RECORDS_BYTES: usize = 4 << 20;
 /// Batches that are handed to a thread before the records of the first are taken: it goes on with the next at once.
 const BATCHES_OF_THREAD: usize = 2;
 
@@ -52,12 +52,12 @@ impl Encoder {
         }
     }
 
-    /// Makes records of rows, of which the first has this number among all, and hands over those that are enough for the sorter.
+    /// Makes records of rows, of which the first has this number among all, and hands over those that are enough. What is left of these is dropped.
     pub(super) fn encode(
         &mut self,
         (batch, first): (Batch, u64),
         cancel: &Cancel,
-        take: &mut dyn FnMut(Batch) -> Result<()>,
+        take: &mut dyn FnMut(&mut RowRecords) -> Result<()>,
     ) -> Result<()> {
         let stamps = self.stamps.of(&batch);
         let mapping = Arc::clone(&self.mapping);
@@ -87,8 +87,12 @@ impl Encoder {
     }
 
     /// Hands over the records that are left.
-    pub(super) fn rest(&mut self, take: &mut dyn FnMut(Batch) -> Result<()>) -> Result<()> {
-        if self.records.is_empty() { Ok(()) } else { take(self.records.take()?) }
+    pub(super) fn rest(&mut self, take: &mut dyn FnMut(&mut RowRecords) -> Result<()>) -> Result<()> {
+        if !self.records.is_empty() {
+            take(&mut self.records)?;
+            self.records.clear();
+        }
+        Ok(())
     }
 }
 
@@ -107,7 +111,7 @@ pub(super) struct Encoding {
 
 struct Thread {
     batches: SyncSender<(Batch, u64)>,
-    encoded: Receiver<Result<Vec<Batch>>>,
+    encoded: Receiver<Result<Vec<RowRecords>>>,
     handle: JoinHandle<()>,
 }
 
@@ -142,7 +146,7 @@ impl Encoding {
     /// # Errors
     ///
     /// The encoder's, with the object that the row comes from.
-    pub(super) fn take(&mut self) -> Result<Option<Vec<Batch>>> {
+    pub(super) fn take(&mut self) -> Result<Option<Vec<RowRecords>>> {
         let Some((thread, subject)) = self.open.pop_front() else { return Ok(None) };
         let encoded = self.threads[thread].encoded.recv().map_err(|_| has_panicked())?;
         encoded.map(Some).map_err(|error| of_rows(error, &subject))
@@ -166,8 +170,9 @@ impl Thread {
         let work = move || {
             for batch in to_encode {
                 let mut made = Vec::new();
-                let mut take = |records| {
-                    made.push(records);
+                let mut take = |records: &mut RowRecords| {
+                    let another = records.another();
+                    made.push(std::mem::replace(records, another));
                     Ok(())
                 };
                 let ended = encoder.encode(batch, &cancel, &mut take).and_then(|()| encoder.rest(&mut take));

@@ -1,5 +1,6 @@
 //! SSTables as a destination: a new directory of them, for `nodetool import` or `nodetool refresh`.
 
+mod buckets;
 mod encoding;
 mod files;
 mod hidden;
@@ -206,8 +207,8 @@ impl NewSstables {
                 (Rows::Full(Box::new(FullRows::new(unmapper))), columns, schema, name_of(table))
             }
             _ => {
-                let machine = (self.threads, &self.cancel);
-                let rows = PlainRows::new(table, &self.options.rows, self.memory_bytes, machine, &self.path)?;
+                let memory_bytes = self.memory_bytes;
+                let rows = PlainRows::new(table, &self.options.rows, memory_bytes, self.threads, &self.path)?;
                 let (columns, schema) = (Arc::clone(rows.columns()), rows.statements().to_owned());
                 let name = rows.table().clone();
                 (Rows::Plain(Box::new(rows)), columns, Some(schema), Some(name))
@@ -299,8 +300,9 @@ impl Destination for NewSstables {
     }
 
     fn drain(&mut self) -> Result<()> {
+        let cancel = &self.cancel;
         match self.open.as_deref_mut() {
-            Some(Open { rows: Rows::Plain(plain), .. }) => plain.drain(),
+            Some(Open { rows: Rows::Plain(plain), .. }) => plain.take_rest(cancel),
             Some(Open { rows: Rows::Full(full), writing, .. }) => full.settle(writing),
             None => Ok(()),
         }

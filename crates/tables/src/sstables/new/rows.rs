@@ -7,7 +7,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Detail, Error, Faults, Result};
 use marquetry_parquet::batch::Batch;
-use marquetry_parquet::sort::SortOptions;
 use marquetry_scylla::bridge::mutations::MutationMapping;
 use marquetry_scylla::bridge::writes::{RowAssembler, RowEncoder, RowRecords};
 use marquetry_scylla::bridge::{Mapping, MappingOptions};
@@ -15,11 +14,11 @@ use marquetry_scylla::cql::{Definitions, Order, TableDef, TableName, TableOption
 use marquetry_scylla::sstable::TableColumns;
 use marquetry_scylla::sstable::batch::MutationBatch;
 
+use super::buckets::Buckets;
 use super::encoding::{Encoder, Encoding};
 use super::options::PlainRowsOptions;
 use super::writing::Writing;
 use crate::key_values::{TABLE_SCHEMA_KEY, name_of};
-use crate::sorting::Sorting;
 use crate::stamps::{Stamps, Ttl, WriteTimes};
 use crate::subject::named;
 use crate::{Cancel, Described, Table};
@@ -33,7 +32,7 @@ pub(super) struct PlainRows {
     encoder: Encoder,
     threads: usize,
     encoding: Option<Encoding>,
-    sorting: Sorting,
+    buckets: Buckets,
     /// Rows so far.
     rows: u64,
     /// The object that they come from.
@@ -50,7 +49,7 @@ impl PlainRows {
         table: &Table,
         options: &PlainRowsOptions,
         memory_bytes: u64,
-        (threads, cancel): (usize, &Cancel),
+        threads: usize,
         scratch: &Path,
     ) -> Result<PlainRows> {
         let about = |error: Error| named(error, &table.name);
@@ -80,7 +79,6 @@ impl PlainRows {
         let now_us = options.now_us.unwrap_or_else(now_us);
         let now_s = u32::try_from(now_us / 1_000_000)
             .map_err(|_| Error::option("now_us", "it is a time from 1970 to 2106"))?;
-        let sort = SortOptions { memory_bytes, rows: table.rows, ..SortOptions::default() };
         let encoder = Encoder {
             encoder,
             stamps: Arc::new(stamps),
@@ -97,12 +95,11 @@ impl PlainRows {
             records: RowRecords::default(),
             mapping: Arc::new(mapping),
         };
-        let (schema, order) = (RowRecords::schema()?, RowRecords::order());
         Ok(PlainRows {
             encoder,
             threads,
             encoding: None,
-            sorting: Sorting::new(&schema, &order, sort, (threads, cancel), Some(scratch))?,
+            buckets: Buckets::new(memory_bytes, threads, scratch),
             rows: 0,
             subject: Arc::from(""),
             statements,
@@ -135,46 +132,38 @@ impl PlainRows {
         self.rows += u64_of(rows);
         let is_little = rows.saturating_mul(batch.columns.len()) < FEW_VALUES;
         if self.encoding.is_none() && (self.threads < 2 || is_little) {
-            let sorting = &mut self.sorting;
-            return self.encoder.encode((batch, first), cancel, &mut |records| sorting.push(records, 0));
+            let buckets = &mut self.buckets;
+            return self.encoder.encode((batch, first), cancel, &mut |records| buckets.push(records, cancel));
         }
         if self.encoding.is_none() {
             // Those of rows before.
-            self.sort()?;
+            self.take_rest(cancel)?;
             self.encoding = Some(Encoding::start(self.threads, &self.encoder, cancel)?);
         }
         while self.encoding.as_ref().is_some_and(Encoding::is_full) {
-            self.take_records()?;
+            self.take_records(cancel)?;
         }
         self.encoding.as_mut().map_or(Ok(()), |encoding| encoding.put(batch, first, &self.subject))
     }
 
-    /// Sorts the records of a batch that threads have made. False if there are none left.
-    fn take_records(&mut self) -> Result<bool> {
+    /// Takes the records of a batch that threads have made. False if there are none left.
+    fn take_records(&mut self, cancel: &Cancel) -> Result<bool> {
         let Some(encoding) = &mut self.encoding else { return Ok(false) };
         let Some(made) = encoding.take()? else { return Ok(false) };
-        for records in made {
-            self.sorting.push(records, 0)?;
-        }
+        made.iter().try_for_each(|records| self.buckets.push(records, cancel))?;
         Ok(true)
     }
 
-    /// Sorts the records of all rows that were taken.
-    fn sort(&mut self) -> Result<()> {
-        while self.take_records()? {}
-        let sorting = &mut self.sorting;
-        self.encoder.rest(&mut |records| sorting.push(records, 0))
-    }
-
-    /// Finds out what is wrong with rows that were taken.
-    pub(super) fn drain(&mut self) -> Result<()> {
-        self.sort()?;
-        self.sorting.drain()
+    /// Takes the records of all rows so far: what is wrong with them is known then.
+    pub(super) fn take_rest(&mut self, cancel: &Cancel) -> Result<()> {
+        while self.take_records(cancel)? {}
+        let buckets = &mut self.buckets;
+        self.encoder.rest(&mut |records| buckets.push(records, cancel))
     }
 
     /// Writes all rows, in their order.
     pub(super) fn finish(&mut self, writing: &mut Writing, cancel: &Cancel) -> Result<()> {
-        self.sort()?;
+        self.take_rest(cancel)?;
         self.encoding = None;
         let made = self.assemble(cancel, &mut |writes| writing.put(writes));
         // What was wrong with earlier writes comes first.
@@ -185,13 +174,13 @@ impl PlainRows {
     /// Makes writes of all rows, in their order.
     fn assemble(&mut self, cancel: &Cancel, put: &mut dyn FnMut(MutationBatch) -> Result<()>) -> Result<()> {
         let mut assembler = RowAssembler::new(self.encoder.columns(), self.encoder.now_s)?;
-        while let Some(batch) = self.sorting.next()? {
-            cancel.check()?;
-            assembler.push(RowRecords::of(&batch)?)?;
+        self.buckets.finish(cancel, &mut |records| {
+            assembler.push(records.iter().copied())?;
             while let Some(writes) = assembler.take_ready() {
                 put(writes)?;
             }
-        }
+            Ok(())
+        })?;
         assembler.finish()?;
         while let Some(writes) = assembler.take_ready() {
             put(writes)?;
