@@ -406,7 +406,7 @@ pub(crate) fn say_notes(table: &Table) {
 }
 
 /// The names of the columns of a table's key.
-pub(crate) fn key_of(table: &Table) -> Vec<ColumnPath> {
+fn key_of(table: &Table) -> Vec<ColumnPath> {
     let Some(Key { partition, clustering }) = &table.key else { return Vec::new() };
     let clustering = clustering.iter().filter_map(|by| usize::try_from(by.column).ok());
     let name = |leaf: usize| {

@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use marquetry::Target;
 use marquetry::scylla::bridge::mutations::MutationMapping;
-use marquetry::tables::{Described, DiffOptions, Source, missing};
+use marquetry::tables::{ColumnPath, Described, DiffOptions, Source, missing};
 
 use super::Copying;
 use crate::args::{Nulls, TimestampsAs};
 use crate::failure::{Failure, Outcome};
-use crate::table_args::key_of;
 
 /// Of the source's rows those that the destination does not have, by its key.
 pub(super) fn of(
@@ -32,7 +31,8 @@ pub(super) fn of(
     let there = copying.rows.table.open_destination(target.address(), copying.interrupted)?;
     let table = there.source().table();
     let mut options = DiffOptions::default();
-    options.key = key_of(table);
+    let keys = Described::of(table)?.map(|it| [it.columns.partition_key, it.columns.clustering].concat());
+    options.key = keys.iter().flatten().map(|key| ColumnPath::of([key.name.as_str()])).collect();
     if options.key.is_empty() {
         return Err(Failure::usage("--missing-only needs a table with a key"));
     }
