@@ -289,6 +289,14 @@ fn text_is_copied_into_a_live_table() {
     // Of nothing Cassandra keeps nothing: an empty map is none.
     assert_eq!((&rows[1][1], &rows[1][3], &rows[1][4]), (&None, &None, &None));
 
+    // An object may be a group or a map: its type says so.
+    run(["copy", &from, &to]).failed(1, &["map<text, int>", "column marks", "--types COLUMN=TYPE"]);
+    run(["copy", &from, &to, "--types", "marks=map<text, int>"]).succeeded();
+    assert_eq!(
+        table("SELECT id, marks FROM marquetry_cli_text.j")[0][1],
+        Some(CqlValue::Map(marks.to_vec()))
+    );
+
     // What does not fit is refused with its line.
     let from = file("bad.jsonl", "{\"id\":3}\n{\"id\":\"x\"}\n");
     run(["copy", &from, &to, "--schema", "id bigint"]).failed(1, &["bad.jsonl", "line 2"]);

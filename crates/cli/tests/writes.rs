@@ -522,6 +522,11 @@ fn writes_that_are_rejected_are_kept() {
     run(["copy", &bad, &to, "--quiet"]).succeeded();
     let copied = server.snapshot("writes_rejected", "b", "copied");
     assert_eq!(expect_same_writes(&source, &copied, |_| true), 7);
+    // What becomes of writes with one key is said.
+    let twice = run(["copy", &bad, &bad, &to]);
+    assert_eq!(twice.code, Some(0), "{}", twice.err);
+    let said = "4 writes of rows were sent; they have 2 different keys: those with one key are one row, merged by their write times";
+    assert!(twice.err.contains(said), "{}", twice.err);
 }
 
 #[test]

@@ -57,6 +57,14 @@ pub(crate) enum End {
     Abandoned,
 }
 
+/// What becomes of rows with one key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SameKey {
+    LastIsKept,
+    /// They are writes with their own times.
+    Merged,
+}
+
 /// Why a load takes no more rows.
 pub(crate) enum Stop {
     /// A row cannot be one of the table, or a file of the load could not be written.
@@ -131,12 +139,13 @@ impl Loading {
         Ok(())
     }
 
-    /// How many rows were sent as rows of the table, and how many different keys they have.
-    pub(crate) fn keys(&self) -> Option<(u64, Distinct)> {
-        match &self.road {
-            Road::Rows { filling, .. } => Some(filling.keys()),
-            Road::Writes(_) => None,
-        }
+    /// How many rows were sent as rows of the table, how many different keys they have, and what becomes of those with the same.
+    pub(crate) fn keys(&self) -> (u64, Distinct, SameKey) {
+        let ((rows, keys), same) = match &self.road {
+            Road::Rows { filling, .. } => (filling.keys(), SameKey::LastIsKept),
+            Road::Writes(writing) => (writing.keys(), SameKey::Merged),
+        };
+        (rows, keys, same)
     }
 
     /// Takes notice that there are no more rows.

@@ -131,26 +131,44 @@ pub(crate) struct Filling {
     rows: Vec<RowStart>,
     is_static: bool,
     block: BlockSize,
+    /// Of each cell of the statement, whether it is one of the key's.
+    are_of_key: Vec<bool>,
     keys: Keys,
 }
 
 /// The keys of rows, of which different ones are counted.
-#[derive(Debug)]
-struct Keys {
-    /// Of each cell of the statement, whether it is one of the key's.
-    are_of_key: Vec<bool>,
+#[derive(Debug, Default)]
+pub(crate) struct Keys {
     counter: DistinctCounter,
     rows: u64,
 }
 
 impl Keys {
-    fn add(&mut self, row: &[u8]) {
+    /// Counts a row; its key is something to be hashed.
+    pub(crate) fn add(&mut self, key: impl Hash) {
         let mut hasher = DefaultHasher::new();
-        for (cell, _) in Cells(row).zip(&self.are_of_key).filter(|(_, is_of_key)| **is_of_key) {
-            cell.hash(&mut hasher);
-        }
+        key.hash(&mut hasher);
         self.counter.add(hasher.finish());
         self.rows += 1;
+    }
+
+    /// How many rows there were, and how many different keys they have.
+    pub(crate) fn count(&self) -> (u64, Distinct) {
+        (self.rows, self.counter.count())
+    }
+}
+
+/// The cells of a row that are its key's.
+struct KeyOf<'a> {
+    row: &'a [u8],
+    are_of_key: &'a [bool],
+}
+
+impl Hash for KeyOf<'_> {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        for (cell, _) in Cells(self.row).zip(self.are_of_key).filter(|(_, is_of_key)| **is_of_key) {
+            cell.hash(hasher);
+        }
     }
 }
 
@@ -192,21 +210,18 @@ impl Filling {
             rows: Vec::new(),
             is_static: false,
             block,
-            keys: Keys {
-                are_of_key: statement
-                    .columns
-                    .iter()
-                    .map(|column| mapping.columns().get(*column).is_some_and(|it| it.in_key))
-                    .collect(),
-                counter: DistinctCounter::new(),
-                rows: 0,
-            },
+            are_of_key: statement
+                .columns
+                .iter()
+                .map(|column| mapping.columns().get(*column).is_some_and(|it| it.in_key))
+                .collect(),
+            keys: Keys::default(),
         }
     }
 
     /// How many rows there were, but for those of static columns alone, and how many different keys they have.
     pub(crate) fn keys(&self) -> (u64, Distinct) {
-        (self.keys.rows, self.keys.counter.count())
+        self.keys.count()
     }
 
     /// Adds rows of a batch from `next` on, until the block is full or the batch ends; the row after them. `first_ordinal` is that of
@@ -280,7 +295,7 @@ impl Filling {
         }
         if !is_static {
             self.rules.check(&self.bytes[first..])?;
-            self.keys.add(&self.bytes[first..]);
+            self.keys.add(KeyOf { row: &self.bytes[first..], are_of_key: &self.are_of_key });
         }
         if self.binds_ttl {
             match stamps.ttl(row)? {

@@ -17,7 +17,7 @@ use crate::cluster::{Cluster, Created};
 use crate::counts::Counts;
 use crate::error::Error as ClusterError;
 use crate::load::{self, By, Ended, Load, Sending};
-use crate::loading::{End, Loading, Road, Stop, next_write_time_us};
+use crate::loading::{End, Loading, Road, SameKey, Stop, next_write_time_us};
 use crate::mapped::{self, RowsOf};
 use crate::options::{CqlOptions, IN_FLIGHT_MAX};
 use crate::rejects::{self, Rejects};
@@ -89,8 +89,8 @@ pub struct CqlTable {
     is_begun: bool,
     /// Rows of one key are added up.
     has_counters: bool,
-    /// How many rows were sent, and how many different keys they have, once that is known.
-    keys: Option<(u64, Distinct)>,
+    /// How many rows were sent, how many different keys they have, and what becomes of those with the same, once that is known.
+    keys: Option<(u64, Distinct, SameKey)>,
     /// Rows that were rejected, once that is known.
     rejected: u64,
     /// The file that they go to.
@@ -489,7 +489,7 @@ impl CqlTable {
         };
         let (rejected, outcome) = loading.close(end, first);
         self.rejected = rejected;
-        self.keys = loading.keys();
+        self.keys = Some(loading.keys());
         outcome
     }
 }
@@ -553,10 +553,10 @@ impl Destination for CqlTable {
             let rows = if self.rejected == 1 { "row was" } else { "rows were" };
             notes.push(format!("{} {rows} rejected: see {}", self.rejected, path.display()));
         }
-        if let Some((rows, keys)) =
+        if let Some(keys) =
             self.keys.filter(|_| self.is_loaded && !self.has_counters && !self.options.dry_run)
         {
-            notes.extend(repeated_keys(rows, keys));
+            notes.extend(repeated_keys(keys));
         }
         if let (Some(state), true) = (&self.options.state, self.was_finished) {
             let path = state.path.display();
@@ -646,7 +646,7 @@ impl fmt::Debug for CqlTable {
 }
 
 /// That rows have the same keys, as far as that is known.
-fn repeated_keys(rows: u64, keys: Distinct) -> Option<String> {
+fn repeated_keys((rows, keys, same): (u64, Distinct, SameKey)) -> Option<String> {
     // An estimate may be off by a few parts in a hundred.
     const DOUBT: u64 = 20;
     let (is_certain, about) = match keys {
@@ -658,8 +658,13 @@ fn repeated_keys(rows: u64, keys: Distinct) -> Option<String> {
         1 => "one key".to_owned(),
         keys => format!("{about}{keys} different keys{estimated}"),
     };
-    is_certain.then(|| {
-        format!("{rows} rows were sent; they have {keys}: of rows with one key the last one is kept")
+    is_certain.then(|| match same {
+        SameKey::LastIsKept => {
+            format!("{rows} rows were sent; they have {keys}: of rows with one key the last one is kept")
+        }
+        SameKey::Merged => {
+            format!("{rows} writes of rows were sent; they have {keys}: those with one key are one row, merged by their write times")
+        }
     })
 }
 
@@ -709,7 +714,7 @@ mod tests {
 
     #[test]
     fn keys_that_are_not_unique_are_said() {
-        let told = |rows, keys| repeated_keys(rows, keys).unwrap_or_default();
+        let told = |rows, keys| repeated_keys((rows, keys, SameKey::LastIsKept)).unwrap_or_default();
         assert_eq!(
             told(1000, Distinct::Exactly(223)),
             "1000 rows were sent; they have 223 different keys: of rows with one key the last one is kept"
@@ -722,6 +727,10 @@ mod tests {
         for (rows, keys) in [(5, Distinct::Exactly(5)), (100_000, Distinct::About(97_000))] {
             assert_eq!(told(rows, keys), "");
         }
+        assert_eq!(
+            repeated_keys((3, Distinct::Exactly(2), SameKey::Merged)).unwrap(),
+            "3 writes of rows were sent; they have 2 different keys: those with one key are one row, merged by their write times"
+        );
     }
 
     #[test]

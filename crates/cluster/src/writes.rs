@@ -20,7 +20,7 @@ use marquetry_scylla::bridge::mutations::statements::{
 use marquetry_scylla::bridge::mutations::{UnmapStep, Unmapper};
 use marquetry_scylla::cql::TableName;
 use marquetry_scylla::sstable::TableColumns;
-use marquetry_tables::Table;
+use marquetry_tables::{Distinct, Table};
 use scylla::client::session::Session;
 use scylla::errors::{DbError, ExecutionError, RequestAttemptError};
 use scylla::serialize::SerializationError;
@@ -31,7 +31,7 @@ use scylla::statement::prepared::PreparedStatement;
 use crate::options::Consistency;
 use crate::prepare::prepared;
 use crate::rejects::reason_of;
-use crate::rows::{Block, BlockSize, Origin, RowId, Unfit};
+use crate::rows::{Block, BlockSize, Keys, Origin, RowId, Unfit};
 
 /// Makes blocks of the writes that rows of the `full` mapping are.
 pub(crate) struct Writing {
@@ -53,6 +53,7 @@ pub(crate) struct Writing {
     /// Rows before this one have statements, or are among those that have none.
     seen: u64,
     without_statements: Vec<Range<u64>>,
+    keys: Keys,
 }
 
 /// Rows that lie together: those of an object, or, if they are kept, those of a batch.
@@ -116,6 +117,7 @@ impl Writing {
             earlier: Earlier::default(),
             seen: 0,
             without_statements: Vec::new(),
+            keys: Keys::default(),
         })
     }
 
@@ -132,6 +134,11 @@ impl Writing {
     /// Whether statements add elements to lists under keys that servers make: then it matters whether they were sent.
     pub(crate) fn adds_to_lists(&self) -> bool {
         !self.has_list_keys && !self.texts().lists().is_empty()
+    }
+
+    /// How many writes of rows there were, and how many different keys they have.
+    pub(crate) fn keys(&self) -> (u64, Distinct) {
+        self.keys.count()
     }
 
     /// The rows that no statement is of, since the last time: bounds of ranges, whose deletion is another row's statement.
@@ -301,7 +308,11 @@ impl Writing {
         }
         self.expect_safe(row)?;
         let id = RowId { number, ordinal: row, in_batch: in_batch.unwrap_or(usize::MAX), write_time_us: 0 };
-        pack(&self.row, self.statement_bytes_max, id, &mut self.packing)
+        pack(&self.row, self.statement_bytes_max, id, &mut self.packing)?;
+        if !self.row.key.is_empty() {
+            self.keys.add(&self.row.key);
+        }
+        Ok(())
     }
 }
 
@@ -589,6 +600,7 @@ mod tests {
                 statement(1, 9, 2..5, Some(7)),
             ],
             values: b"abcde".to_vec(),
+            key: Vec::new(),
             is_range: false,
         };
         let mut packing = Packing::default();

@@ -377,6 +377,10 @@ impl<'a> Planner<'a> {
         wanted: Option<&'a CqlType>,
         depth: usize,
     ) -> Result<(Plan, CqlType)> {
+        // Before all that is wrong with it as a group, which its fields may be.
+        if let Some(map @ CqlType::Map(..)) = wanted {
+            return Err(self.misfit(map, "a group"));
+        }
         if fields.is_empty() {
             return Err(
                 self.at(Error::unsupported("a group without fields, of which no column tells anything"))
@@ -649,9 +653,12 @@ impl<'a> Planner<'a> {
         let is_count = matches!(table, CqlType::Timestamp)
             && matches!(values, "tinyint" | "smallint" | "int" | "bigint");
         let is_text = matches!(table, CqlType::Text | CqlType::Ascii) && CqlType::parse(values).is_ok();
-        let is_duration = matches!(table, CqlType::Duration) && values == "a group";
-        let error = if is_duration {
+        let is_group = values == "a group";
+        let is_map = matches!(table, CqlType::Map(..)) && is_group;
+        let error = if matches!(table, CqlType::Duration) && is_group {
             Error::conversion(format!("{message} of others than months, days and nanoseconds"))
+        } else if is_map {
+            Error::conversion(format!("{message}: the objects of JSON are maps where their type says so"))
         } else if is_count {
             let units =
                 "timestamp is of milliseconds, timestamp(6) of microseconds, timestamp(9) of nanoseconds";
@@ -659,7 +666,11 @@ impl<'a> Planner<'a> {
         } else {
             Error::conversion(message)
         };
-        self.at(if is_text || is_count { error.with(Detail::AdmittedBy(&["types"])) } else { error })
+        self.at(if is_text || is_count || is_map {
+            error.with(Detail::AdmittedBy(&["types"]))
+        } else {
+            error
+        })
     }
 
     #[cold]

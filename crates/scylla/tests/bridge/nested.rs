@@ -457,6 +457,8 @@ fn a_table_that_is_there_decides() {
     };
     refused("map<int, int>", &[], "the table has map<int, int> there, the values are a list (column c)");
     refused("list<int>", &[], "the table has int there, the values are a group (column c.element)");
+    let of_map = "the table has map<text, int> there, the values are a group: the objects of JSON are maps where their type says so";
+    refused("list<frozen<map<text, int>>>", &[], &format!("{of_map} (column c.element)"));
     refused("set<frozen<p>>", &[], "the keyspace does not have the type p (column c.element)");
     refused(
         "list<frozen<p>>",

@@ -137,10 +137,12 @@ impl Statements {
     pub fn next(&mut self, at: u32, out: &mut RowStatements) -> Result<bool> {
         out.statements.clear();
         out.values.clear();
+        out.key.clear();
         out.is_range = false;
         let Some(mut fed) = self.fed.take() else { return Ok(false) };
         while out.statements.is_empty() {
             out.row = self.rows;
+            out.key.clear();
             let row = self.rows;
             let is_left = self.advance(&mut fed, at, out);
             if !is_left.map_err(|error| error.at(|place| place.row = Some(row)))? {
@@ -204,6 +206,7 @@ impl Statements {
         if kind.is_row() {
             if kind == EntryKind::Row {
                 self.shape.bind_clustering(&fed.batch, entry, &mut fed.key)?;
+                out.key.extend_from_slice(&fed.key);
             }
             return self.making.row(&self.shape, &fed.batch, (entry, at), &fed.key, out);
         }

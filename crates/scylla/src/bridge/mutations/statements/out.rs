@@ -14,6 +14,9 @@ pub struct RowStatements {
     pub statements: Vec<Statement>,
     /// What is bound, as the protocol has it.
     pub values: Vec<u8>,
+    /// The values of its whole primary key, as they are bound, if it is a row or the deletion of one: writes with the same key are of one
+    /// row. Of anything else, none.
+    pub key: Vec<u8>,
     /// They delete a range of rows, which an earlier row began: this row alone is no write.
     pub is_range: bool,
 }

@@ -445,6 +445,30 @@ fn deletions_are_of_partitions_rows_and_ranges() {
     );
 }
 
+/// Rows and their deletions; nothing else is a write of one row.
+#[test]
+fn rows_have_keys() {
+    let columns = table();
+    let mut batch = Build::new(&columns);
+    batch.partition(1, Some(10));
+    batch.entry(EntryKind::Static, &[0], NO_TIMESTAMP);
+    batch.cell(S, &[], b"s", Some(11));
+    let row = batch.row(2, NO_TIMESTAMP);
+    batch.0.entries.deletions.push(row, Deletion { timestamp: 12, local_deletion: 7 });
+    batch.bound(EntryKind::InclusiveStart, &[3], 13);
+    batch.bound(EntryKind::InclusiveEnd, &[3], 13);
+    batch.row(2, 20);
+    let mut statements = Statements::new(&columns, &TableName::parse("k.t").unwrap()).unwrap();
+    statements.feed(batch.0).unwrap();
+    let (mut keys, mut out) = (Vec::new(), RowStatements::default());
+    while statements.next(AT, &mut out).unwrap() {
+        keys.push((out.row, out.key.clone()));
+    }
+    let key = [0, 0, 0, 4, 0, 0, 0, 1, 0, 0, 0, 4, 0, 0, 0, 2];
+    let none = Vec::new;
+    assert_eq!(keys, [(0, none()), (1, none()), (2, key.to_vec()), (4, none()), (5, key.to_vec())]);
+}
+
 /// The deletion of a partition would be of its static columns, too.
 #[test]
 fn all_rows_are_deleted_in_two_parts() {
