@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint builds semver without-corpus soak fuzz bench bench-stall bench-wide bench-disk bench-sstable bench-pq bench-plugin bench-cluster bench-door deny wheel
+.PHONY: help demo test lint builds semver without-corpus soak fuzz bench bench-stall bench-wide bench-disk bench-sstable bench-pq bench-plugin bench-python bench-cluster bench-door deny wheel
 
 TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/marquetry/tools
 export PATH := $(HOME)/.cargo/bin:$(PATH):$(TOOLS)/bin
@@ -17,6 +17,8 @@ AZURITE := $(CURDIR)/target/azurite/node_modules/azurite/dist/src/blob/main.js
 # The words are those of dev/skipped.sh; in CI (CI=true) what is missing and not named fails.
 export WITHOUT ?=
 export MARQUETRY_SKIPPED := $(CURDIR)/target/skipped.txt
+# What tests found of what they need: which tests use the corpus.
+export MARQUETRY_USED := $(CURDIR)/target/used.txt
 PEERS := $(filter-out $(WITHOUT),peers)
 CASSANDRA := $(filter-out $(WITHOUT),cassandra)
 CHROMIUM := $(filter-out $(WITHOUT),chromium)
@@ -40,21 +42,15 @@ demo: ## three million real flights: a Parquet file becomes rows of a real Cassa
 # Lint is a part of CI's tests only: a newer toolchain's new warnings must not fail them on a user's machine.
 test: ## all tests, with the peers, a real Cassandra, servers of S3 and Azure and a browser (WITHOUT="peers cassandra s3 azure chromium" leaves these out)
 	@dev/setup.sh rust-dev $(PEERS) $(CASSANDRA) $(STORES) $(CHROMIUM)
-	@mkdir -p target && rm -f $(MARQUETRY_SKIPPED)
+	@mkdir -p target && rm -f $(MARQUETRY_SKIPPED) $(MARQUETRY_USED)
 	cargo test $(LOCKED) --workspace --no-run
 	$(WITH_ALL) cargo test $(LOCKED) --workspace
 	$(if $(CI),@$(MAKE) --no-print-directory without-corpus lint builds semver)
 	@dev/skipped.sh $(MARQUETRY_SKIPPED)
 
-# Those that use the corpus, as in a clone that has none: they are skipped, all others pass. What they lack is no fault here.
-# (Of the workspace, as make test builds them: another choice of packages has other features, and is built anew.)
-without-corpus: ## the tests that use the corpus, without it
-	@mkdir -p target && rm -f target/skipped-without-corpus.txt
-	MARQUETRY_CORPUS=$(CURDIR)/target/no-corpus MARQUETRY_SKIPPED=$(CURDIR)/target/skipped-without-corpus.txt \
-	$(WITH_PEERS) cargo test $(LOCKED) --quiet --workspace --test metadata --test drivers --test hostile --test union --test windows
-	MARQUETRY_CORPUS=$(CURDIR)/target/no-corpus MARQUETRY_SKIPPED=$(CURDIR)/target/skipped-without-corpus.txt \
-	cargo test $(LOCKED) --quiet --workspace --test reading --test writing
-	@grep -q '^corpus' target/skipped-without-corpus.txt
+# As in a clone that has none: they are skipped, all others pass.
+without-corpus: ## the tests that use the corpus, without it (those that the last make test put on record)
+	@$(WITH_PEERS) dev/without-corpus.sh $(MARQUETRY_USED)
 
 builds: ## other builds: each feature alone, none, all; the oldest Rust; aarch64
 	@dev/setup.sh rust-dev
@@ -122,6 +118,10 @@ bench-sstable: ## reading SSTables, against cqlite and sstabledump; writing them
 bench-plugin: ## what the plugin costs a Cassandra under load, in target/bench/plugin.md; some ten minutes
 	@dev/setup.sh rust-dev cassandra
 	cargo test --release $(LOCKED) -p marquetry-cli --test watch the_plugin_costs -- --ignored --nocapture
+
+bench-python: ## reading into pyarrow and Polars, beside their own readers and the crate in Rust; importing
+	@dev/setup.sh rust-dev peers
+	dev/bench/run.sh --only-python
 
 bench-pq: ## one partition, and all, from an SSTable and from a Parquet file of it
 	dev/bench/run.sh --only-pq

@@ -96,19 +96,25 @@ impl Need {
 ///
 /// When the record cannot be written: a test that is skipped must not be forgotten.
 pub fn skipped(need: Need) {
-    let word = need.word();
-    let thread = std::thread::current();
-    let test = thread.name().unwrap_or("a thread of a test");
-    match env::var_os("MARQUETRY_SKIPPED") {
-        Some(path) => {
-            // One write, so that lines of tests that run side by side stay apart.
-            let line = format!("{word}\t{}\t{test}\n", program());
-            let file = OpenOptions::new().create(true).append(true).open(&path);
-            let written = file.and_then(|mut file| file.write_all(line.as_bytes()));
-            written.unwrap_or_else(|error| panic!("{} cannot be written: {error}", path.display()));
-        }
-        None => eprintln!("skipped without `{word}`: {}: {test}", program()),
+    if !record("MARQUETRY_SKIPPED", need) {
+        eprintln!("skipped without `{}`: {}: {}", need.word(), program(), test());
     }
+}
+
+/// Adds a line about the test that runs on this thread to the file that a variable names; `false` where it is not set.
+fn record(variable: &str, need: Need) -> bool {
+    let Some(path) = env::var_os(variable) else { return false };
+    // One write, so that lines of tests that run side by side stay apart.
+    let line = format!("{}\t{}\t{}\n", need.word(), program(), test());
+    let file = OpenOptions::new().create(true).append(true).open(&path);
+    let written = file.and_then(|mut file| file.write_all(line.as_bytes()));
+    written.unwrap_or_else(|error| panic!("{} cannot be written: {error}", path.display()));
+    true
+}
+
+/// The name of the test that runs on this thread.
+fn test() -> String {
+    std::thread::current().name().unwrap_or("a thread of a test").to_owned()
 }
 
 /// The repository's root.
@@ -215,8 +221,9 @@ fn variable(name: &str) -> Option<String> {
 }
 
 fn recorded<T>(found: Option<T>, need: Need) -> Option<T> {
-    if found.is_none() {
-        skipped(need);
+    match found {
+        Some(_) => drop(record("MARQUETRY_USED", need)),
+        None => skipped(need),
     }
     found
 }

@@ -355,7 +355,7 @@ fn many_pages() {
     }
 }
 
-/// Every bit of the filters: a row that has another is not believed, and the other rows are.
+/// Bits all over the filters: a row that has another is not believed, and the other rows are.
 #[test]
 fn no_bit_may_be_another() {
     let (file, _, bloom) = one();
@@ -367,7 +367,8 @@ fn no_bit_may_be_another() {
     assert!(before.iter().all(Option::is_some));
     let range = usize::try_from(bloom.range().start).unwrap()..usize::try_from(bloom.range().end).unwrap();
     let mut random = Random(5);
-    for at in range {
+    for first in range.clone().step_by(4) {
+        let at = (first + usize::try_from(random.below(4)).unwrap()).min(range.end - 1);
         let mut changed = file.to_vec();
         changed[at] ^= 1 << random.below(8);
         let after = ask(&changed.into());
