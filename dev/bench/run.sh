@@ -10,6 +10,7 @@
 #     dev/bench/run.sh [--quick] --only-sstable-writing [options of bench-sstable-writing, such as: --rows 1000000 --only "five"]
 #     dev/bench/run.sh [--quick] --only-pq [options of bench-pq, such as: --rounds 3 --only "ten"]
 #     dev/bench/run.sh [--quick] --only-cluster [options of bench-cluster, such as: --rounds 5 --only "load five"]
+#     dev/bench/run.sh [--quick] --only-python [options of bench-python, such as: --only "int64 PLAIN"]
 #     dev/bench/run.sh [--quick] --only-lateness [options of bench-lateness, such as: --seconds 20 --only "INT64 SNAPPY"]
 #
 # --quick     a twentieth of the rows, small pages and few rounds: whether it works, not how fast it is
@@ -43,6 +44,7 @@ sstable_writing=no
 pq=no
 cluster=no
 lateness=no
+in_python=no
 disk_rows=1000000
 sstable_rows=5000000
 server_rows=1000000
@@ -75,8 +77,9 @@ while [ $# -gt 0 ]; do
         --only-sstable-writing) read=no nested=no write=no cql_text=no whole=no find=no wide=no sstable_writing=yes ;;
         --only-pq) read=no nested=no write=no cql_text=no whole=no find=no wide=no pq=yes ;;
         --only-cluster) read=no nested=no write=no cql_text=no whole=no find=no wide=no cluster=yes ;;
+        --only-python) read=no nested=no write=no cql_text=no whole=no find=no wide=no in_python=yes ;;
         --only-lateness) read=no nested=no write=no cql_text=no whole=no find=no wide=no lateness=yes ;;
-        -h | --help) sed -n '2,17s/^# \{0,1\}//p' "$0"; exit 0 ;;
+        -h | --help) sed -n '2,18s/^# \{0,1\}//p' "$0"; exit 0 ;;
         *) break ;;
     esac
     shift
@@ -95,7 +98,7 @@ mkdir -p "$out"
 marquetry=${MARQUETRY:-}
 if [ -z "$marquetry" ] && [ "$nested$cql_text$whole$disk$sstable$sstable_writing$pq$cluster" != nononononononono ]; then
     say "building marquetry"
-    cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-cli
+    cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-cli --bin marquetry
     marquetry="$target/release/marquetry"
 fi
 
@@ -134,6 +137,22 @@ if [ "$read" = yes ]; then
     say "reading"
     contest "$@"
     say "results: $out/read.md, read.svg, read.json"
+fi
+
+if [ "$in_python" = yes ]; then
+    say "making the files in $files"
+    "$python" "$bench/make_files.py" "$files" --scale "$scale"
+    say "building the package for Python"
+    cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-python
+    cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench --features peers --bin bench-python
+    package="$out/python-package"
+    rm -rf "$package" && mkdir -p "$package"
+    cp -R "$root/crates/python/python/marquetry" "$package/marquetry"
+    cp "$target/release/lib_marquetry.so" "$package/marquetry/_marquetry.abi3.so"
+    say "reading in Python"
+    "$target/release/bench-python" --files "$files" --out "$out" --python "$python" --peers "$bench/peers_python.py" --package "$package" \
+        --rounds "$rounds" "$@"
+    say "results: $out/python.md, python.json"
 fi
 
 if [ "$nested" = yes ]; then

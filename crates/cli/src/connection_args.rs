@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use clap::Args;
 
-use marquetry::cluster::{ConnectOptions, Consistency, RETRY_FOR, Rate, TlsOptions, UnloadOptions};
+use marquetry::cluster::{
+    ConnectOptions, Consistency, PASSWORD_VARIABLE, RETRY_FOR, Rate, TlsOptions, UnloadOptions,
+};
 
 use crate::failure::{Failure, Outcome};
 use crate::numbers::parse_duration;
@@ -132,6 +134,3 @@ impl ConnectionArgs {
         }
     }
 }
-
-/// The variable that may hold the password.
-const PASSWORD_VARIABLE: &str = "MARQUETRY_PASSWORD";

@@ -57,7 +57,7 @@ pub use cluster::{Cluster, Created};
 pub use error::{Difference, Differing, Error, Item, Result};
 pub use options::{
     CONNECT_TIMEOUT, ConnectOptions, Consistency, ConsistencyError, CqlOptions, IN_FLIGHT, IN_FLIGHT_MAX,
-    RETRY_FOR, ROW_BYTES_MAX,
+    PASSWORD_VARIABLE, RETRY_FOR, ROW_BYTES_MAX,
 };
 pub use rate::Rate;
 pub use rejects::MaxErrors;

@@ -34,6 +34,10 @@ pub struct ConnectOptions {
     pub timeout: Duration,
 }
 
+/// The environment variable that holds the password for those who type commands, and for scripts: what doors set
+/// [`password_variable`](ConnectOptions::password_variable) to.
+pub const PASSWORD_VARIABLE: &str = "MARQUETRY_PASSWORD";
+
 impl Default for ConnectOptions {
     fn default() -> ConnectOptions {
         ConnectOptions {

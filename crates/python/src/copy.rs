@@ -117,7 +117,9 @@ pub(crate) fn words(options: &Bound<'_, PyDict>) -> PyResult<CopyWords> {
             continue;
         }
         let (name, text) = (name.extract::<String>()?, text_of(&value)?);
-        words.set(&name, &text).map_err(|error| raised(py, &error))?;
+        // Words of Python's own, such as `from`, are written with an underscore.
+        let name = name.strip_suffix('_').unwrap_or(&name);
+        words.set(name, &text).map_err(|error| raised(py, &error))?;
     }
     Ok(words)
 }

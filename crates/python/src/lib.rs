@@ -5,6 +5,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | `table` | `Table`: a table that is open, and its shape |
+//! | `statistics` | what the values of its columns are like |
 //! | `batches` | its rows: an iterator, Arrow's C stream |
 //! | `copy`, `diff` | rows copied and compared |
 //! | `schema` | Arrow's schema and record batches, as capsules |
@@ -23,6 +24,7 @@ mod diff;
 mod error;
 mod incoming;
 mod schema;
+mod statistics;
 mod table;
 mod waiting;
 
@@ -39,6 +41,8 @@ mod _marquetry {
     use crate::diff::{Differences, diff};
     #[pymodule_export]
     use crate::schema::{RecordBatch, Schema};
+    #[pymodule_export]
+    use crate::statistics::ColumnStatistics;
     #[pymodule_export]
     use crate::table::{Table, open};
 

@@ -5,14 +5,16 @@ use std::path::PathBuf;
 
 use marquetry::describe::picture;
 use marquetry::tables::files::{AnyFile, find};
-use marquetry::tables::{Address, Cancel, ReadingOptions, count};
-use marquetry::{Reader, SourceOptions, open_all};
+use marquetry::tables::{Address, Cancel, ReadingOptions, column_stats, count};
+use marquetry::{Reader, SourceOptions};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict};
 
 use crate::batches::{Batches, stream_capsule};
+use crate::copy::words;
 use crate::error::raised;
 use crate::schema::{Schema, schema_capsule};
+use crate::statistics::ColumnStatistics;
 use crate::waiting::wait;
 
 /// One address or several.
@@ -33,20 +35,20 @@ impl Addresses {
 
 /// Opens tables as one.
 #[pyfunction]
-#[pyo3(signature = (address, *, union=false))]
-pub(crate) fn open(py: Python<'_>, address: Addresses, union: bool) -> PyResult<Table> {
-    let cancel = Cancel::new();
-    let mut options = SourceOptions::default();
-    options.files.union = union;
-    options.files.cancel = cancel.clone();
-    options.sstables.cancel = cancel.clone();
-    options.cluster.cancel = cancel.clone();
+#[pyo3(signature = (address, **options))]
+pub(crate) fn open(
+    py: Python<'_>,
+    address: Addresses,
+    options: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Table> {
+    let words = options.map(words).transpose()?.unwrap_or_default();
+    let cancel = words.cancel.clone();
     let addresses = address.all();
     let file = match &*addresses {
         [address] => Some(PathBuf::from(address)),
         _ => None,
     };
-    let reader = wait(py, &cancel, move || open_all(addresses, &options), |_| Ok(()))?;
+    let reader = wait(py, &cancel, move || words.table(addresses), |_| Ok(()))?;
     Ok(Table { reader, file })
 }
 
@@ -175,6 +177,17 @@ impl Table {
         options.cancel = cancel.clone();
         let source = self.reader.source().clone();
         wait(py, &cancel, move || count(&source, &options), |_| Ok(()))
+    }
+
+    /// What the values of its columns are like: all rows are read for it.
+    fn column_statistics(&self, py: Python<'_>) -> PyResult<Vec<ColumnStatistics>> {
+        let cancel = Cancel::new();
+        let mut options = ReadingOptions::default();
+        options.cancel = cancel.clone();
+        let source = self.reader.source().clone();
+        let schema = source.table().schema.clone();
+        let found = wait(py, &cancel, move || column_stats(source, options, |_, _| {}), |_| Ok(()))?;
+        Ok(ColumnStatistics::all(&schema, &found))
     }
 
     /// The rows, a record batch at a time.

@@ -46,6 +46,11 @@ fn tables_are_read() {
 }
 
 #[test]
+fn rows_are_found_by_keys() {
+    run("test_finding");
+}
+
+#[test]
 fn tables_are_written_and_compared() {
     run("test_writing");
 }

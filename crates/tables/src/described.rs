@@ -33,6 +33,24 @@ impl Described {
         described.map_err(|error| error.at(|place| place.object = Some(table.name.clone())))
     }
 
+    /// Fails for columns that are left out, converted or named otherwise by an option, of a source whose rows are writes that are to be
+    /// executed: without all that says what a row deletes, deletions would become rows.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` for the option, for rows of the mapping `full`.
+    pub fn expect_columns(table: &Table, option: &'static str) -> Result<()> {
+        match Described::of(table)? {
+            Some(Described { mapping: MutationMapping::Full, .. }) => {
+                let why = "these rows are writes, of the mapping full: with other columns, what they delete would become rows, and write times and TTLs \
+                           would be lost. Leave it out; what a SELECT returns is made of the SSTables by the mapping logical";
+                let error = Error::option(option, why);
+                Err(error.at(|place| place.object = Some(table.name.clone())))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Fails for a predicate that leaves out some of a partition's writes, for a source whose rows are writes that are to be executed: of two
     /// deleted ranges whose inner ends are left out, one would come.
     ///

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use marquetry::describe::ValueText;
 use marquetry::parquet::prune::Bound;
-use marquetry::tables::{ColumnStats, Distinct, FrequentValue, LeafStats, PlainValue, Table as SourceTable};
+use marquetry::tables::{ColumnStats, Distinct, FrequentValue, PlainValue, Table as SourceTable};
 
 use super::json;
 use super::pages::ABSENT;
@@ -34,17 +34,17 @@ pub(super) fn print(table: &SourceTable, stats: &ColumnStats, terminal: Terminal
         let text = ValueText::of(schema, leaf);
         let bound = |value: &Option<PlainValue>| value.as_ref().and_then(|value| short(&text, value));
         let absent = || ABSENT.to_string();
-        let mut cells = vec![printable(&schema.leaf_path(at)), thousands(values(of)), thousands(of.nulls)];
+        let mut cells = vec![printable(&schema.leaf_path(at)), thousands(of.values()), thousands(of.nulls)];
         cells.extend(has_nans.then(|| thousands(of.nans)));
         cells.push(match of.distinct {
             Distinct::Exactly(count) => thousands(count),
             Distinct::About(count) => format!("~{}", thousands(rounded(count))),
         });
-        let mean = of.bytes.and_then(|(bytes, _)| bytes.checked_div(values(of)));
+        let mean = of.bytes.and_then(|(bytes, _)| bytes.checked_div(of.values()));
         cells.extend(has_bytes.then(|| mean.map_or_else(absent, size)));
         cells.extend([bound(&of.min).unwrap_or_else(absent), bound(&of.max).unwrap_or_else(absent)]);
         let frequent = of.frequent.iter().take(FREQUENT_SHOWN).filter_map(|value| {
-            let share = 100.0 * ratio(value.at_least, values(of));
+            let share = 100.0 * ratio(value.at_least, of.values());
             Some(format!("{} {share:.0}%", short(&text, &value.value)?))
         });
         let frequent: Vec<String> = frequent.collect();
@@ -52,16 +52,6 @@ pub(super) fn print(table: &SourceTable, stats: &ColumnStats, terminal: Terminal
         lines.push(cells);
     }
     print_table(&lines, terminal, out);
-}
-
-/// Entries with a value.
-fn values(of: &LeafStats) -> u64 {
-    of.entries.saturating_sub(of.nulls)
-}
-
-/// Bytes of a value, on average.
-fn mean(of: &LeafStats) -> Option<f64> {
-    of.bytes.filter(|_| values(of) > 0).map(|(bytes, _)| ratio(bytes, values(of)))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a share needs no more digits")]
@@ -98,7 +88,7 @@ pub(super) fn print_json(table: &SourceTable, stats: &ColumnStats, out: &mut Vec
         ColumnJson {
             path: schema.leaf_path(at),
             physical_type: leaf.physical_type.to_string(),
-            values: values(of),
+            values: of.values(),
             nulls: of.nulls,
             nans: of.nans,
             distinct: of.distinct.get(),
@@ -107,7 +97,7 @@ pub(super) fn print_json(table: &SourceTable, stats: &ColumnStats, out: &mut Vec
             is_min_cut: is_cut(&of.min),
             max: exact(&of.max),
             is_max_cut: is_cut(&of.max),
-            bytes_mean: mean(of),
+            bytes_mean: of.bytes_mean(),
             bytes_max: of.bytes.map(|(_, most)| most),
             frequent: of.frequent.iter().map(frequent).collect(),
         }

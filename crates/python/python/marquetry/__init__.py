@@ -24,8 +24,10 @@ from ._errors import (
     Refused,
     Unsupported,
 )
+from ._finder import Finder
 from ._marquetry import (
     Batches,
+    ColumnStatistics,
     Copied,
     Differences,
     RecordBatch,
@@ -40,10 +42,12 @@ __all__ = [
     "AlreadyExists",
     "Batches",
     "Cancelled",
+    "ColumnStatistics",
     "ConversionError",
     "Copied",
     "Differences",
     "Error",
+    "Finder",
     "InputOutputError",
     "InternalError",
     "InvalidArgument",

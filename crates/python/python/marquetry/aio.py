@@ -8,9 +8,9 @@ from . import open as _open
 __all__ = ["batches", "copy", "open", "write"]
 
 
-async def open(address, *, union=False):
+async def open(address, **options):
     """As :func:`marquetry.open`."""
-    return await _in_thread(lambda: _open(address, union=union))
+    return await _in_thread(lambda: _open(address, **options))
 
 
 async def batches(table):

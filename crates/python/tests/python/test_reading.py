@@ -43,6 +43,21 @@ class Reading(unittest.TestCase):
         self.assertIn("id: Int64", repr(trips.schema))
         self.assertEqual(mq.open(pathlib.Path(self.path)).num_rows, 100_000)
 
+    def test_what_its_values_are_like(self):
+        id, fare, city = mq.open(self.path).column_statistics()
+        self.assertEqual([column.path for column in (id, fare, city)], ["id", "fare", "city"])
+        self.assertEqual((id.values, id.nulls, id.min, id.max), (100_000, 0, "0", "99999"))
+        nulls = self.table["fare"].null_count
+        self.assertEqual((fare.values, fare.nulls, fare.nans, fare.bytes_mean), (100_000 - nulls, nulls, 0, None))
+        self.assertEqual((city.distinct, city.is_distinct_exact, city.is_max_cut), (13, True, False))
+        self.assertEqual((city.min, city.max, city.bytes_max), ("city 0", "city 9", 7))
+        self.assertAlmostEqual(city.bytes_mean, sum(map(len, self.table["city"].to_pylist())) / 100_000)
+        value, at_least, at_most = city.frequent[0]
+        self.assertEqual(value, "city 0")
+        self.assertLessEqual(at_least, 7693)
+        self.assertGreaterEqual(at_most, 7693)
+        self.assertIn("13 distinct", repr(city))
+
     def test_others_take_it(self):
         trips = mq.open(self.path)
         self.assertTrue(pyarrow.table(trips).cast(self.table.schema).equals(self.table))

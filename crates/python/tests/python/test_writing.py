@@ -115,6 +115,39 @@ class Writing(unittest.TestCase):
         with open(self.path("c.txt"), encoding="utf-8") as text:
             self.assertEqual(text.read(), '{"id":7,"name":"n7"}\n')
 
+    def test_sstables_there_and_back(self):
+        to = "sstable:" + self.path("table")
+        mq.write(self.table, to, key="id", table="ks.t", format="nb", timestamp=1_700_000_000_000_000, ttl=400_000_000)
+        self.assertTrue(any(name.startswith("nb-1-big-Data.db") for name in os.listdir(self.path("table"))))
+        writes = pyarrow.table(mq.open(to).limit(5))
+        self.assertIn("mutation", writes.column_names)
+        rows = mq.open(to, mapping="logical", at=1_700_000_001)
+        self.assertEqual(rows.columns, ["id", "name"])
+        frame = pyarrow.table(rows).sort_by("id")
+        self.assertEqual(frame["name"].to_pylist(), self.table["name"].to_pylist())
+        # Nothing is alive once all has expired.
+        self.assertEqual(mq.open(to, mapping="logical", at=2_100_000_001).count(), 0)
+        some = mq.open(to, mapping="logical", at=1_700_000_001, token_range=":0").count()
+        self.assertTrue(0 < some < 20_000)
+        with self.assertRaises(mq.InvalidArgument) as caught:
+            mq.copy(to, "sstable:" + self.path("other"), columns="id")
+        self.assertEqual(caught.exception.option, "columns")
+        self.assertFalse(os.path.exists(self.path("other")))
+
+    def test_text_is_read_as_it_is_said_to_be(self):
+        with open(self.path("a.txt"), "w", encoding="latin1") as text:
+            text.write("a line about it\nid;fare;place\n1;2,5;Åre\n2;NA;-\n")
+        options = {"from_": "csv", "delimiter": ";", "decimal": ",", "skip": 1, "null": ["NA", "-"], "text_encoding": "latin1"}
+        wanted = [{"id": 1, "fare": 2.5, "place": "Åre"}, {"id": 2, "fare": None, "place": None}]
+        self.assertEqual(pyarrow.table(mq.open(self.path("a.txt"), **options)).to_pylist(), wanted)
+        mq.copy(self.path("a.txt"), self.path("a.parquet"), types="id=int", **options)
+        self.assertEqual(pyarrow.parquet.read_table(self.path("a.parquet")).to_pylist(), wanted)
+        for wrong in ({"delimiter": ";"}, {"sort": "id"}, {"mapping": "full"}, {"delimitre": ";"}):
+            with self.assertRaises(mq.InvalidArgument):
+                mq.open(self.path("a.parquet"), **wrong)
+        with self.assertRaises(mq.InvalidArgument):
+            mq.write(self.table, self.path("b.parquet"), delimiter=";")
+
     def test_what_a_progress_raises_ends_the_copy(self):
         class Enough(Exception):
             pass

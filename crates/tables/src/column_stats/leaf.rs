@@ -49,6 +49,19 @@ pub struct LeafStats {
     pub bytes: Option<(u64, u64)>,
 }
 
+impl LeafStats {
+    /// Entries with a value.
+    pub fn values(&self) -> u64 {
+        self.entries.saturating_sub(self.nulls)
+    }
+
+    /// Of BYTE_ARRAY: the bytes of a value, on average.
+    #[expect(clippy::cast_precision_loss, reason = "a mean needs no more digits")]
+    pub fn bytes_mean(&self) -> Option<f64> {
+        self.bytes.filter(|_| self.values() > 0).map(|(bytes, _)| bytes as f64 / self.values() as f64)
+    }
+}
+
 /// What is known of a leaf's values so far.
 pub(super) struct LeafSummary {
     order: Option<Order>,

@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""Contestants of the benchmark of the package for Python, each on one thread; a reading ends when the whole table has been dropped.
+
+    peers_python.py NAME FILE    NAME: marquetry-pyarrow | marquetry-polars | pyarrow | polars
+
+The protocol is that of src/protocol.rs. `marquetry` is found by PYTHONPATH.
+"""
+
+import os
+import sys
+
+os.environ["POLARS_MAX_THREADS"] = "1"
+
+import pyarrow as pa  # noqa: E402 (Polars reads its environment when it is imported)
+from peers import serve_batches  # noqa: E402
+
+
+def marquetry_pyarrow(path):
+    import marquetry as mq
+
+    return mq.__version__, lambda: pa.table(mq.open(path).threads(0))
+
+
+def marquetry_polars(path):
+    import marquetry as mq
+    import polars as pl
+
+    return mq.__version__, lambda: pl.DataFrame(mq.open(path).threads(0))
+
+
+def pyarrow(path):
+    import pyarrow.parquet as pq
+
+    pa.set_cpu_count(1)
+    pa.set_io_thread_count(1)
+    return pa.__version__, lambda: pq.read_table(path, use_threads=False, pre_buffer=False)
+
+
+def polars(path):
+    import polars as pl
+
+    return pl.__version__, lambda: pl.read_parquet(path)
+
+
+def main():
+    name, path = sys.argv[1:]
+    contestants = {
+        "marquetry-pyarrow": marquetry_pyarrow,
+        "marquetry-polars": marquetry_polars,
+        "pyarrow": pyarrow,
+        "polars": polars,
+    }
+    version, read = contestants[name](path)
+    print("ready", version, flush=True)
+    serve_batches(lambda: iter((read(),)))
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except Exception as error:
+        print("error", repr(error).replace("\n", " "), flush=True)
+        sys.exit(1)

@@ -1,0 +1,271 @@
+//! The benchmark of the package for Python: reading into pyarrow and Polars, beside their own readers, and beside the same crate in Rust; and the
+//! time of importing it. See `README.md` for what makes it fair.
+#![forbid(unsafe_code)]
+
+use std::path::PathBuf;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Instant;
+
+use marquetry_bench::protocol::{Contestant, Count, serve};
+use marquetry_bench::report::{Better, Report, Row};
+use marquetry_bench::{clock, stats};
+use serde_json::{Value, json};
+
+const USAGE: &str = "usage: bench-python --files DIR --out DIR --python PYTHON --peers PEERS_PYTHON.PY --package DIR
+                    [--rounds 15] [--cpu NUMBER] [--only WORDS]
+       bench-python engine FILE
+
+--package is the folder that holds the package `marquetry`; --only keeps the files whose name (`int32 PLAIN SNAPPY`) has all of the words.
+`engine` is a contestant: the crate in Rust.";
+
+/// Times the CPU time of the crate in Rust.
+const ENGINE_BAR: f64 = 1.03;
+/// Times the CPU time of the other reader.
+const READER_BAR: f64 = 1.0;
+/// Milliseconds that an import may take.
+const IMPORT_BAR: f64 = 50.0;
+/// Untimed readings before the first round.
+const WARM_UP_RUNS: usize = 2;
+
+/// What is read into, the contestant of the package, and the other reader.
+const INTO: [(&str, &str, &str, &str); 2] = [
+    ("pyarrow", "marquetry-pyarrow", "pyarrow", "pyarrow.parquet.read_table"),
+    ("Polars", "marquetry-polars", "polars", "polars.read_parquet"),
+];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [word, file] = &*arguments
+        && word == "engine"
+    {
+        return serve(env!("CARGO_PKG_VERSION"), |_| read(file));
+    }
+    match Options::parse(&arguments).and_then(|options| run(&options)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("bench-python: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Reads a file as the package does: into record batches that are kept until the last one is there. The proof is its rows.
+fn read(file: &str) -> Result<Count, String> {
+    let table = marquetry::open(file).map_err(|error| error.to_string())?.threads(0);
+    let batches = table.record_batches().map_err(|error| error.to_string())?;
+    let batches: Result<Vec<_>, _> = batches.collect();
+    let batches = batches.map_err(|error| error.to_string())?;
+    let rows = batches.iter().map(|batch| u64::try_from(batch.num_rows()).unwrap_or(0)).sum();
+    drop(batches);
+    Ok(Count { rows, sum: 0 })
+}
+
+#[derive(Debug)]
+struct Options {
+    files: PathBuf,
+    out: PathBuf,
+    python: PathBuf,
+    peers: PathBuf,
+    package: PathBuf,
+    rounds: usize,
+    cpu: usize,
+    only: Vec<String>,
+}
+
+impl Options {
+    fn parse(arguments: &[String]) -> Result<Options, String> {
+        let mut options = Options {
+            files: PathBuf::new(),
+            out: PathBuf::new(),
+            python: PathBuf::new(),
+            peers: PathBuf::new(),
+            package: PathBuf::new(),
+            rounds: 15,
+            cpu: 0,
+            only: Vec::new(),
+        };
+        let mut arguments = arguments.iter();
+        while let Some(name) = arguments.next() {
+            let value = arguments.next().ok_or(USAGE)?;
+            let number = || value.parse::<usize>().map_err(|_| format!("{value} is not a number"));
+            match name.as_str() {
+                "--files" => options.files = value.into(),
+                "--out" => options.out = value.into(),
+                "--python" => options.python = value.into(),
+                "--peers" => options.peers = value.into(),
+                "--package" => options.package = value.into(),
+                "--rounds" => options.rounds = number()?.max(1),
+                "--cpu" => options.cpu = number()?,
+                "--only" => options.only = value.split_whitespace().map(str::to_owned).collect(),
+                _ => return Err(format!("{name} {value}?\n{USAGE}")),
+            }
+        }
+        let Options { files, out, python, peers, package, .. } = &options;
+        if [files, out, python, peers, package].iter().any(|path| path.as_os_str().is_empty()) {
+            return Err(USAGE.to_owned());
+        }
+        Ok(options)
+    }
+
+    fn python(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.python);
+        command.args(arguments).env("PYTHONPATH", &self.package);
+        command
+    }
+}
+
+fn run(options: &Options) -> Result<(), String> {
+    let listing = options.files.join("cases.json");
+    let listing =
+        std::fs::read_to_string(&listing).map_err(|error| format!("{}: {error}", listing.display()))?;
+    let listing: Value = serde_json::from_str(&listing).map_err(|error| format!("cases.json: {error}"))?;
+    let cases = listing["cases"].as_array().ok_or("a listing of no cases")?;
+    clock::pin(options.cpu)?;
+    let (mut rows, mut versions) = (Vec::new(), serde_json::Map::new());
+    for case in cases {
+        let name = case["name"].as_str().ok_or("a case without a name")?;
+        let is_made = case["products"].as_array().is_some_and(|all| all.iter().any(|it| it == "arrow"));
+        if is_made && options.only.iter().all(|word| name.split(' ').any(|other| other == word)) {
+            for into in INTO {
+                rows.extend(compare(options, name, case, into, &mut versions)?);
+            }
+        }
+    }
+    if rows.is_empty() {
+        return Err("no case has all of those words".to_owned());
+    }
+    rows.sort_by(|a: &Row, b: &Row| a.group.cmp(&b.group));
+    rows.push(imported(options)?);
+    report(options, &listing, rows, versions).write(&options.out, None)
+}
+
+/// Two rows: beside the engine, and beside the other reader.
+fn compare(
+    options: &Options,
+    name: &str,
+    case: &Value,
+    (library, ours, other, reader): (&'static str, &'static str, &'static str, &'static str),
+    versions: &mut serde_json::Map<String, Value>,
+) -> Result<[Row; 2], String> {
+    let file = options.files.join(case["file"].as_str().ok_or("a case without a file")?);
+    let file = file.to_string_lossy();
+    let peers = options.peers.to_string_lossy();
+    let engine = {
+        let program = std::env::current_exe().map_err(|error| error.to_string())?;
+        let mut command = Command::new(program);
+        command.args(["engine", &*file]);
+        command
+    };
+    let mut contestants = [
+        Contestant::start("ours", options.python(&[&*peers, ours, &*file]))?,
+        Contestant::start("the crate in Rust", engine)?,
+        Contestant::start(reader, options.python(&[&*peers, other, &*file]))?,
+    ];
+    let (rows, sum) = (case["rows"].as_u64().unwrap_or(0), case["sum"].as_u64().unwrap_or(0));
+    for contestant in &mut contestants {
+        versions.insert(contestant.name.to_owned(), json!(contestant.version));
+        let (_, count) = contestant.run(true).map_err(|error| format!("{name}: {error}"))?;
+        // The crate is proved by the package, which is made of it.
+        let proof = if contestant.name == "the crate in Rust" { 0 } else { sum };
+        if count != (Count { rows, sum: proof }) {
+            return Err(format!("{name}: {} found {count:?}, not {rows} rows of {sum}", contestant.name));
+        }
+        for _ in 0..WARM_UP_RUNS {
+            contestant.run(false)?;
+        }
+    }
+    let mut samples = vec![Vec::new(); contestants.len()];
+    for round in 0..options.rounds {
+        for turn in 0..contestants.len() {
+            let index = (round + turn) % contestants.len();
+            let (time, count) = contestants[index].run(false)?;
+            if count.rows != rows {
+                return Err(format!("{name}: {} counted {} rows", contestants[index].name, count.rows));
+            }
+            samples[index].push(time.cpu.as_secs_f64() * 1e3);
+        }
+    }
+    let [ours, engine, other] = &*samples else { return Err("three contestants".to_owned()) };
+    let row = |beside: &str, peer: &'static str, bar: f64, of_peer: &Vec<f64>| {
+        let group = format!("To {library}, beside {beside}");
+        let names = ["ours", peer];
+        let row =
+            Row::of_samples(group, name.to_owned(), ("ms", bar), &names, &[ours.clone(), of_peer.clone()]);
+        row.tell();
+        row
+    };
+    Ok([
+        row("the crate in Rust", "the crate in Rust", ENGINE_BAR, engine),
+        row(reader, reader, READER_BAR, other),
+    ])
+}
+
+/// What `import marquetry` takes: the time of a Python that does it, less that of one that does nothing.
+fn imported(options: &Options) -> Result<Row, String> {
+    let run = |program: &str| {
+        let started = Instant::now();
+        let status = options.python(&["-c", program]).stdin(Stdio::null()).status();
+        let status = status.map_err(|error| format!("{}: {error}", options.python.display()))?;
+        if !status.success() {
+            return Err(format!("{program} failed"));
+        }
+        Ok(started.elapsed().as_secs_f64() * 1e3)
+    };
+    let mut samples = Vec::new();
+    for round in 0..options.rounds + 1 {
+        let sample = run("import marquetry")? - run("pass")?;
+        // The first one reads files, and writes those of Python's own.
+        if round > 0 {
+            samples.push(sample);
+        }
+    }
+    Ok(Row {
+        group: "Import".to_owned(),
+        case: "import marquetry".to_owned(),
+        unit: "ms",
+        better: Better::Lower,
+        ours: Some(stats::median(&samples)),
+        peers: Vec::new(),
+        bar: IMPORT_BAR,
+        ratio: None,
+        more: json!({ "interval": stats::median_interval(&samples) }),
+    })
+}
+
+fn report(
+    options: &Options,
+    listing: &Value,
+    rows: Vec<Row>,
+    versions: serde_json::Map<String, Value>,
+) -> Report {
+    let named: Vec<String> = versions
+        .iter()
+        .map(|(name, version)| format!("{name} {}", version.as_str().unwrap_or("?")))
+        .collect();
+    let mut notes = vec![
+        format!(
+            "Median CPU time of {} rounds to open and read a file of one column as one table, on one CPU and one thread each; the file is in the page \
+             cache. Contestants took turns. Beside the crate in Rust (`marquetry::open(…).record_batches()`, all of which are kept) the bar is \
+             {ENGINE_BAR} × its time, beside the library's own reader that time. Intervals are 95 %, by the bootstrap over rounds.",
+            options.rounds
+        ),
+        format!("{}. {}.", named.join(", "), clock::processor()),
+    ];
+    if listing["scale"].as_f64() != Some(1.0) {
+        notes
+            .push(format!("**A quick look: {} of the rows.** Its numbers are no results.", listing["scale"]));
+    }
+    Report {
+        name: "python".to_owned(),
+        title: "Reading Parquet in Python: Marquetry and its peers".to_owned(),
+        notes,
+        setting: json!({
+            "clock": "cpu",
+            "rounds": options.rounds,
+            "scale": listing["scale"],
+            "versions": versions,
+            "processor": clock::processor(),
+        }),
+        rows,
+    }
+}
