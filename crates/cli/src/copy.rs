@@ -205,7 +205,8 @@ impl Copy {
         let is_for_writes = target.takes(OptionGroup::SstableOutput) || target.takes(OptionGroup::Cluster);
         // Into a cluster some of the writes are writes: of which, is looked at where the table is known.
         let keeps_writes = |name: &&str| *name == "--where" && target.takes(OptionGroup::Cluster);
-        let changing = self.rows.given().map(|(name, _)| name).chain(self.rows.table.changing());
+        let changing =
+            self.rows.given().map(|(name, _)| name).chain(self.rows.table.changing().map(|(name, _)| name));
         let mut changing = changing.filter(|name| !keeps_writes(name));
         match changing.next().filter(|_| is_for_writes && are_sstables && !is_chosen) {
             Some(option) => Err(Failure::usage(format!(

@@ -229,7 +229,9 @@ impl TableArgs {
         filter: Option<&Filter>,
         mut options: FilesOptions,
     ) -> Outcome<Reader> {
-        if self.types.is_empty() && self.rename.is_empty() && self.map.names().is_empty() {
+        // What becomes writes is opened whole: its metadata say whether it is made of writes.
+        let is_for_cql = self.sstables.is_for_writes || self.sstables.is_for_rows;
+        if !is_for_cql && self.types.is_empty() && self.rename.is_empty() && self.map.names().is_empty() {
             match filter {
                 None => options.columns = self.wanted()?,
                 Some(filter) => {
@@ -318,6 +320,10 @@ impl TableArgs {
             }
             source = filter(&source, wanted)?;
         }
+        if self.sstables.is_for_writes || self.sstables.is_for_rows {
+            let changing = self.changing().find(|(option, _)| *option != "--where");
+            changing.map_or(Ok(()), |(_, name)| Described::expect_columns(source.table(), name))?;
+        }
         let source = convert(&source, &self.types()?)?;
         let source = marquetry::tables::rename(&source, rename)?;
         let source = marquetry::tables::rename(&source, &self.map)?;
@@ -328,22 +334,23 @@ impl TableArgs {
     }
 
     /// Options that are given, and make rows or columns others than those of the source.
-    pub(crate) fn changing(&self) -> impl Iterator<Item = &'static str> {
+    /// Each as it is typed, and as the library calls it.
+    pub(crate) fn changing(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         [
-            (self.columns.is_some(), "--columns"),
-            (self.columns_file.is_some(), "--columns-file"),
-            (!self.types.is_empty(), "--types"),
-            (!self.rename.is_empty(), "--rename"),
-            (!self.map.names().is_empty(), "--map"),
-            (self.predicate.is_some(), "--where"),
+            (self.columns.is_some(), ("--columns", "columns")),
+            (self.columns_file.is_some(), ("--columns-file", "columns_file")),
+            (!self.types.is_empty(), ("--types", "types")),
+            (!self.rename.is_empty(), ("--rename", "rename")),
+            (!self.map.names().is_empty(), ("--map", "map")),
+            (self.predicate.is_some(), ("--where", "where")),
         ]
         .into_iter()
-        .filter_map(|(is_given, name)| is_given.then_some(name))
+        .filter_map(|(is_given, names)| is_given.then_some(names))
     }
 
     /// Whether the columns are not those of the source.
     pub(crate) fn changes_columns(&self) -> bool {
-        self.changing().any(|option| option != "--where")
+        self.changing().any(|(option, _)| option != "--where")
     }
 
     /// The names that columns get.

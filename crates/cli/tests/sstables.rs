@@ -703,6 +703,50 @@ fn writes_are_not_made_rows_by_the_way() {
     assert!(folder.root().join("new/schema.cql").exists());
 }
 
+/// The same of a Parquet file of the mapping `full`, whose metadata say what its rows are: with other columns they would be rows.
+#[test]
+fn writes_in_a_parquet_file_are_not_made_rows_either() {
+    let folder = Folder::new();
+    let (full, to) = (folder.path("full.parquet"), address(folder.path("new")));
+    run(["copy", &address(table()), &full]).succeeded();
+    let names = folder.path("names");
+    fs::write(&names, "pk\nck\nv\n").unwrap();
+    for option in
+        [["--columns", "pk,ck,v"], ["--columns-file", &names], ["--rename", "v=w"], ["--types", "v=bigint"]]
+    {
+        for more in [&[&*to, "--table", "ks.t", "--key", "pk, ck"][..], &["cql://127.0.0.1:9/ks.t"]] {
+            let arguments = ["copy", &full].into_iter().chain(more.iter().copied()).chain(option);
+            run(arguments).failed(2, &[option[0], "writes", "what they delete would become rows"]);
+        }
+    }
+    assert!(!folder.root().join("new").exists());
+    // Into a file they are columns like others.
+    run(["copy", &full, &folder.path("some.parquet"), "--columns", "pk,ck,v"]).succeeded();
+}
+
+/// Columns whose names begin like that of the group of what is written about rows.
+#[test]
+fn columns_called_like_mutations() {
+    let folder = Folder::new();
+    let (rows, schema) = (folder.path("rows.jsonl"), folder.path("schema.cql"));
+    fs::write(
+        &rows,
+        "{\"k\": 1, \"mutation_log\": {\"expires_at\": 5, \"local_deletion_time\": 6}, \"mutation\": 7}\n",
+    )
+    .unwrap();
+    let statements = "CREATE TYPE ks.ev (expires_at bigint, local_deletion_time bigint);
+        CREATE TABLE ks.t (k bigint PRIMARY KEY, mutation_log frozen<ev>, mutation bigint);";
+    fs::write(&schema, statements).unwrap();
+    let [new, full, again, back] = ["new", "full.parquet", "again", "back"].map(|name| folder.path(name));
+    run(["copy", &rows, &address(&new), "--schema-cql", &schema]).succeeded();
+    run(["copy", &address(&new), &full]).succeeded();
+    run(["copy", &full, &address(&back)]).succeeded();
+    run(["copy", &address(&new), &address(&again)]).succeeded();
+    for other in [address(&back), address(&again)] {
+        run(["diff", &address(&new), &other]).succeeded();
+    }
+}
+
 #[test]
 fn options_of_sstables_are_for_them() {
     let parquet = common::data("one.parquet");

@@ -48,13 +48,15 @@ pub(crate) async fn prepare(
     wanted: &RowStatement,
     (nulls, sent_before): (Nulls, i64),
     consistency: Consistency,
+    retry_for: Duration,
 ) -> Result<By> {
     let ttl = usize::from(wanted.binds_ttl);
     let columns = wanted.columns.len();
-    let rows = prepare_one(session, wanted, &wanted.text, columns + ttl, consistency).await?;
+    let rows = prepare_one(session, wanted, (&wanted.text, columns + ttl), consistency, retry_for).await?;
     let statics = match &wanted.statics {
         Some(Statics { text, columns }) => {
-            let prepared = prepare_one(session, wanted, text, columns + ttl, consistency).await?;
+            let prepared =
+                prepare_one(session, wanted, (text, columns + ttl), consistency, retry_for).await?;
             Some(Bound { prepared, columns: *columns })
         }
         None => None,
@@ -71,11 +73,11 @@ pub(crate) async fn prepare(
 async fn prepare_one(
     session: &Session,
     wanted: &RowStatement,
-    text: &str,
-    markers: usize,
+    (text, markers): (&str, usize),
     consistency: Consistency,
+    retry_for: Duration,
 ) -> Result<PreparedStatement> {
-    let prepared = prepared(session, text.to_owned(), consistency).await;
+    let prepared = prepared(session, text, consistency, retry_for).await;
     let mut prepared = prepared.map_err(|error| Error::Prepare(Box::new(error)))?;
     if prepared.get_variable_col_specs().len() != markers {
         return Err(Error::Internal("the statement has not as many markers as columns"));

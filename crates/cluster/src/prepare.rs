@@ -1,6 +1,6 @@
 //! Preparing what is sent.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use scylla::client::session::Session;
 use scylla::errors::PrepareError;
@@ -8,20 +8,34 @@ use scylla::statement::Statement;
 use scylla::statement::prepared::PreparedStatement;
 
 use crate::options::Consistency;
+use crate::retry::{backoff, is_passing_prepare};
 
 /// The time for an answer. Servers give up earlier (2 s for a write unless configured otherwise) and say so.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Prepares a statement that writes.
+/// Prepares a statement that may be sent twice: the same row with the same write time leaves the table the same, and a page is asked for again.
+/// A cluster that is overloaded, or down, is waited for so long.
 pub(crate) async fn prepared(
     session: &Session,
-    text: String,
+    text: &str,
     consistency: Consistency,
+    retry_for: Duration,
 ) -> Result<PreparedStatement, PrepareError> {
-    let mut prepared = session.prepare(Statement::new(text)).await?;
+    let (mut tries, began) = (0, Instant::now());
+    let mut prepared = loop {
+        tries += 1;
+        let reason = match session.prepare(Statement::new(text)).await {
+            Ok(prepared) => break prepared,
+            Err(reason) => reason,
+        };
+        let left = retry_for.saturating_sub(began.elapsed());
+        if left.is_zero() || !is_passing_prepare(&reason) {
+            return Err(reason);
+        }
+        tokio::time::sleep(backoff(tries, 0).min(left)).await;
+    };
     prepared.set_consistency(consistency.for_driver());
     prepared.set_request_timeout(Some(REQUEST_TIMEOUT));
-    // The same row with the same write time: however often it is applied, the table is the same.
     prepared.set_is_idempotent(true);
     Ok(prepared)
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use scylla::errors::{DbError, ExecutionError, RequestAttemptError};
+use scylla::errors::{DbError, ExecutionError, PrepareError, RequestAttemptError};
 
 /// The wait before a row is sent a second time.
 const BACKOFF_MIN: Duration = Duration::from_millis(100);
@@ -16,7 +16,24 @@ pub(crate) fn is_passing(error: &ExecutionError) -> bool {
         ExecutionError::EmptyPlan
         | ExecutionError::ConnectionPoolError(_)
         | ExecutionError::RequestTimeout(_) => true,
-        ExecutionError::LastAttemptError(RequestAttemptError::DbError(error, _)) => matches!(
+        ExecutionError::LastAttemptError(error) => is_passing_attempt(error),
+        ExecutionError::PrepareError(error) => is_passing_prepare(error),
+        _ => false,
+    }
+}
+
+/// The same of a statement that could not be prepared.
+pub(crate) fn is_passing_prepare(error: &PrepareError) -> bool {
+    match error {
+        PrepareError::ConnectionPoolError(_) => true,
+        PrepareError::AllAttemptsFailed { first_attempt } => is_passing_attempt(first_attempt),
+        _ => false,
+    }
+}
+
+fn is_passing_attempt(error: &RequestAttemptError) -> bool {
+    match error {
+        RequestAttemptError::DbError(error, _) => matches!(
             error,
             DbError::Unavailable { .. }
                 | DbError::Overloaded
@@ -28,9 +45,7 @@ pub(crate) fn is_passing(error: &ExecutionError) -> bool {
                 | DbError::ServerError
                 | DbError::RateLimitReached { .. }
         ),
-        ExecutionError::LastAttemptError(
-            RequestAttemptError::BrokenConnectionError(_) | RequestAttemptError::UnableToAllocStreamId,
-        ) => true,
+        RequestAttemptError::BrokenConnectionError(_) | RequestAttemptError::UnableToAllocStreamId => true,
         _ => false,
     }
 }
@@ -138,6 +153,11 @@ mod tests {
         for passing in [db(DbError::Overloaded), ExecutionError::RequestTimeout(BACKOFF_MAX)] {
             assert!(is_passing(&passing) && !is_about_the_row(&passing));
         }
+        let prepare = |error| {
+            let first_attempt = RequestAttemptError::DbError(error, String::new());
+            ExecutionError::PrepareError(PrepareError::AllAttemptsFailed { first_attempt })
+        };
+        assert!(is_passing(&prepare(DbError::Overloaded)) && !is_passing(&prepare(DbError::Invalid)));
         assert!(!is_passing(&db(DbError::Invalid)) && is_about_the_row(&db(DbError::Invalid)));
         assert!(!is_passing(&db(DbError::Unauthorized)) && !is_about_the_row(&db(DbError::Unauthorized)));
     }

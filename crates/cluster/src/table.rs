@@ -7,10 +7,12 @@ use std::sync::Arc;
 use marquetry_base::{Detail, Error, Faults, Result};
 use marquetry_parquet::batch::Batch;
 use marquetry_scylla::bridge::{Mapping, MappingOptions, Nulls};
-use marquetry_scylla::cql::{CqlType, Name, TableDef, TypeDef};
+use marquetry_scylla::cql::{CqlType, Definitions, Name, TableDef, TypeDef};
 use marquetry_scylla::sstable::TableColumns;
 use marquetry_tables::stamps::{Stamps, WriteTimes};
-use marquetry_tables::{Cancel, Destination, Distinct, Guard, Stage, Table, Wants, Watch, Written};
+use marquetry_tables::{
+    Cancel, Destination, Distinct, Guard, Stage, TABLE_SCHEMA_KEY, Table, Wants, Watch, Written,
+};
 
 use crate::address::CqlAddress;
 use crate::cluster::{Cluster, Created};
@@ -84,6 +86,8 @@ pub struct CqlTable {
     lists: Vec<Name>,
     /// All rows were acknowledged.
     is_loaded: bool,
+    /// What the source's table has, and one that is created here does not.
+    left_out: Option<String>,
     counts: Arc<Counts>,
     /// Rows are expected, or were.
     is_begun: bool,
@@ -121,6 +125,7 @@ impl CqlTable {
             types: Vec::new(),
             lists: Vec::new(),
             is_loaded: false,
+            left_out: None,
             counts: Arc::default(),
             is_begun: false,
             has_counters: false,
@@ -174,11 +179,12 @@ impl CqlTable {
             Cluster::connect_unless(self.cancel.clone(), self.address.clone(), &self.options.connect)?;
         let mapping = match early {
             Some(mapping) => {
-                let (table, types) = match &defined {
-                    Some((table, types)) => (table, &**types),
+                let (made, types) = match &defined {
+                    Some((made, types)) => (made, &**types),
                     None => (mapping.table(), mapping.types()),
                 };
-                self.create(&cluster, table, types)?;
+                self.create(&cluster, made, types)?;
+                self.left_out = left_out(table);
                 mapping
             }
             None => {
@@ -224,6 +230,7 @@ impl CqlTable {
             Cluster::connect_unless(self.cancel.clone(), self.address.clone(), &self.options.connect)?;
         if self.options.create {
             self.create(&cluster, &wanted, &types)?;
+            self.left_out = left_out(table);
         } else {
             let existing = cluster.table()?.ok_or(ClusterError::NoTable(name))?;
             mapped::expect_fitting((&existing, &cluster.types()?), (&wanted, &types)).map_err(about)?;
@@ -253,7 +260,9 @@ impl CqlTable {
             By::Nothing
         } else {
             let (session, texts) = (Arc::clone(cluster.session()), writing.texts().clone());
-            let preparing = async move { Writes::prepare(&session, texts, consistency, earlier).await };
+            let retry_for = self.options.retry_for;
+            let preparing =
+                async move { Writes::prepare(&session, texts, consistency, earlier, retry_for).await };
             By::Writes(cluster.runtime().wait(preparing)??)
         };
         let load = self.start_load(&cluster, (by, same.clone()), retries, loaded_before)?;
@@ -359,8 +368,10 @@ impl CqlTable {
         };
         let sent_before = state.as_ref().map_or(0, |state| state.sent);
         let (session, wanted) = (Arc::clone(cluster.session()), statement.clone());
-        let preparing =
-            async move { load::prepare(&session, &wanted, (nulls, sent_before), consistency).await };
+        let retry_for = self.options.retry_for;
+        let preparing = async move {
+            load::prepare(&session, &wanted, (nulls, sent_before), consistency, retry_for).await
+        };
         // A table that is only to be created cannot be asked.
         let is_there = !(dry_run && self.created == Some(Created::New));
         // Before anything is prepared: what is sent goes to this table, or is noticed to go to another.
@@ -403,7 +414,19 @@ impl CqlTable {
 
     /// Counters are added to only by whoever knows what that means.
     fn check_counters(&self, mapping: &Mapping) -> Result<()> {
-        let Some(counter) = mapping.columns().iter().find(|column| is_counter(column)) else { return Ok(()) };
+        let columns = mapping.columns();
+        let Some(counter) = columns.iter().find(|column| is_counter(column)) else { return Ok(()) };
+        let of_partition = columns
+            .iter()
+            .enumerate()
+            .find(|(at, column)| is_counter(column) && mapping.is_of_partition(*at));
+        if let Some((_, counter)) = of_partition {
+            let message = format!(
+                "{} is a static counter, which each row of a partition has: all of them would add it. Leave it out",
+                counter.name
+            );
+            return Err(Error::unsupported(message).with(Detail::AdmittedBy(&["columns"])));
+        }
         let CqlOptions { timestamp, ttl, counters_at_least_once, .. } = &self.options;
         let none = |option: &'static str| {
             Err(Error::option(option, "rows of counters have neither write times nor TTLs"))
@@ -505,6 +528,30 @@ fn expect_another(source: &Table, destination: Option<&SameTable>) -> Result<()>
     }
 }
 
+/// What a source says of its table that a table with its columns and its key does not have.
+fn left_out(table: &Table) -> Option<String> {
+    let value = table.key_values.iter().find(|it| it.key == TABLE_SCHEMA_KEY)?.value.as_ref()?;
+    let made = Definitions::parse(std::str::from_utf8(value).ok()?).ok()?;
+    let ttl = made.options.iter().map(|options| options.default_ttl_s).find(|seconds| *seconds > 0);
+    let has_options = made.options.iter().any(|options| options.text.contains('='));
+    let has_indexes = std::str::from_utf8(value).is_ok_and(|text| {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        words.windows(2).any(|pair| {
+            ["CREATE", "CUSTOM"].iter().any(|word| pair[0].eq_ignore_ascii_case(word))
+                && pair[1].eq_ignore_ascii_case("INDEX")
+        })
+    });
+    let what = [
+        ttl.map(|seconds| format!("default_time_to_live = {seconds}")),
+        has_options.then(|| "the other options of the source's table".to_owned()),
+        has_indexes.then(|| "its indexes".to_owned()),
+    ];
+    let what: Vec<String> = what.into_iter().flatten().collect();
+    let which = "which its statements have (schema.cql, or marquetry.table.schema in the file)";
+    (!what.is_empty())
+        .then(|| format!("{}, {which}: to keep them, make the table by these first", what.join(", ")))
+}
+
 impl Destination for CqlTable {
     /// Its address, without a password.
     fn name(&self) -> &str {
@@ -542,6 +589,9 @@ impl Destination for CqlTable {
             Some(Created::New) if !self.is_loaded => vec![remains(&name.to_string(), &self.types)],
             Some(Created::New) | None => Vec::new(),
         };
+        if let (Some(left_out), Some(Created::New)) = (&self.left_out, self.created) {
+            notes.push(format!("the table {name} was made without {left_out}"));
+        }
         if !self.lists.is_empty() && !self.options.dry_run {
             let lists: Vec<String> = self.lists.iter().map(ToString::to_string).collect();
             notes.push(format!(
@@ -710,6 +760,28 @@ mod tests {
         ] {
             assert_eq!(remains("k.p", types), format!("{said}{advice}"));
         }
+    }
+
+    #[test]
+    fn what_a_new_table_lacks_is_said() {
+        let of = |statements: &str| {
+            let schema =
+                Schema::of_fields(&[FieldDef::new("k", FieldType::Leaf(PhysicalType::Int32, None))]).unwrap();
+            let mut table = Table::new("rows", Arc::new(schema));
+            let value = Some(statements.as_bytes().to_vec().into());
+            table.key_values =
+                vec![marquetry_parquet::format::KeyValue { key: TABLE_SCHEMA_KEY.to_owned(), value }];
+            left_out(&table)
+        };
+        let table = "CREATE TABLE k.t (k int, c int, PRIMARY KEY (k, c))";
+        assert_eq!(of(&format!("{table};")), None);
+        assert_eq!(of(&format!("{table} WITH CLUSTERING ORDER BY (c DESC);")), None);
+        let said =
+            of(&format!("{table} WITH gc_grace_seconds = 7 AND default_time_to_live = 86400;")).unwrap();
+        assert!(said.starts_with("default_time_to_live = 86400, the other options"), "{said}");
+        assert!(!said.contains("indexes"), "{said}");
+        let said = of(&format!("{table};\nCREATE CUSTOM INDEX i ON k.t (c) USING 'x';")).unwrap();
+        assert!(said.starts_with("its indexes, which"), "{said}");
     }
 
     #[test]

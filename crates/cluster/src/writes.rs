@@ -9,7 +9,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use marquetry_base::{Budget, Detail, Error, Limits, Result, cast};
@@ -436,9 +436,10 @@ impl Writes {
         texts: StatementTexts,
         consistency: Consistency,
         earlier: Earlier,
+        retry_for: Duration,
     ) -> crate::error::Result<Writes> {
         let writes = Writes { texts, consistency, prepared: Mutex::default(), earlier };
-        match writes.statement(session, writes.texts.usual()).await {
+        match writes.statement(session, writes.texts.usual(), retry_for).await {
             Ok(_) => Ok(writes),
             Err(ExecutionError::PrepareError(reason)) => Err(crate::Error::Prepare(Box::new(reason))),
             Err(_) => Err(crate::Error::Internal("a table without an INSERT")),
@@ -470,7 +471,8 @@ impl Writes {
                 let times = row.steps.iter().filter(|other| is_of_list(other)).map(|other| other.write_time);
                 write_time = times.max().unwrap_or(write_time).saturating_add(row.again);
             }
-            let mut prepared = self.statement(session, id).await?;
+            // Whoever sends the row waits, and comes again.
+            let mut prepared = self.statement(session, id, Duration::ZERO).await?;
             prepared.set_timestamp(Some(write_time));
             if let Err(error) = session.execute_unpaged(&prepared, &Values(&step.values)).await {
                 if step.list.is_some() && may_have_arrived(&error) {
@@ -493,6 +495,7 @@ impl Writes {
         &self,
         session: &Session,
         id: StatementId,
+        retry_for: Duration,
     ) -> Result<PreparedStatement, ExecutionError> {
         let known = self.prepared.lock().unwrap_or_else(PoisonError::into_inner).get(&id).cloned();
         if let Some(prepared) = known {
@@ -500,7 +503,7 @@ impl Writes {
         }
         // Several tasks may do so at a time; what they get is the same.
         let text = self.texts.text(id).map_err(SerializationError::new)?;
-        let mut made = prepared(session, text, self.consistency).await?;
+        let mut made = prepared(session, &text, self.consistency, retry_for).await?;
         made.set_is_idempotent(self.texts.is_idempotent(id));
         self.prepared.lock().unwrap_or_else(PoisonError::into_inner).insert(id, made.clone());
         Ok(made)

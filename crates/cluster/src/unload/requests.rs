@@ -18,7 +18,6 @@ use scylla::routing::Token;
 use scylla::serialize::SerializationError;
 use scylla::serialize::row::{RowSerializationContext, SerializeRow};
 use scylla::serialize::writers::RowWriter;
-use scylla::statement::Statement;
 use scylla::statement::prepared::PreparedStatement;
 
 use super::estimates::is_scylla;
@@ -26,6 +25,7 @@ use super::options::UnloadOptions;
 use super::pace::Pace;
 use crate::error::{Error, Result};
 use crate::options::Consistency;
+use crate::prepare::prepared;
 use crate::rate::Limiter;
 use crate::retry::{backoff, is_passing};
 use crate::schema;
@@ -166,8 +166,14 @@ impl Requests {
     ) -> Result<Requests> {
         let dialect = dialect(is_scylla(&session));
         let text = |part| selection.statement(&table, part, dialect);
-        let tokens = prepared(&session, text(Part::Tokens), manner.consistency).await?;
-        let partition = prepared(&session, text(Part::Partition), manner.consistency).await?;
+        let select = async |part| {
+            let prepared = prepared(&session, &text(part), manner.consistency, manner.retry_for).await;
+            let mut prepared =
+                prepared.map_err(|reason| Error::Select(Box::new(ExecutionError::PrepareError(reason))))?;
+            prepared.set_request_timeout(Some(REQUEST_TIMEOUT));
+            Ok::<_, Error>(prepared)
+        };
+        let (tokens, partition) = (select(Part::Tokens).await?, select(Part::Partition).await?);
         Ok(Requests { session, table, selection, pace, manner, tokens, partition })
     }
 
@@ -254,16 +260,6 @@ impl Requests {
             false => Error::Read { tries, reason: Box::new(reason) },
         }
     }
-}
-
-async fn prepared(session: &Session, text: String, consistency: Consistency) -> Result<PreparedStatement> {
-    let prepared = session.prepare(Statement::new(text)).await;
-    let mut prepared =
-        prepared.map_err(|reason| Error::Select(Box::new(ExecutionError::PrepareError(reason))))?;
-    prepared.set_consistency(consistency.for_driver());
-    prepared.set_request_timeout(Some(REQUEST_TIMEOUT));
-    prepared.set_is_idempotent(true);
-    Ok(prepared)
 }
 
 /// What is said to servers besides the rows.

@@ -109,6 +109,15 @@ fn types_of_keys_are_converted(server: &Server) {
     assert_eq!(Made::new(&columns, rows).load(&mut table).1, Ok(3));
     let found = server.select("SELECT v FROM cluster_test.keyed WHERE k = '::1'");
     assert_eq!(found[0]["v"], Some(CqlValue::Counter(scylla::value::Counter(6))));
+    // Those of a partition would be added once a row.
+    server.run("CREATE TABLE cluster_test.keyed3 (k inet, c timeuuid, s counter static, v counter, PRIMARY KEY (k, c))");
+    let columns_with = [("k", "text"), ("c", "text"), ("s", "int"), ("v", "int")];
+    let row_with = vec![row[0].clone(), row[1].clone(), int(7), int(3)];
+    let mut table = CqlTable::new(server.address("keyed3"), options.clone());
+    let error = Made::new(&columns_with, [row_with]).load(&mut table).1.unwrap_err();
+    assert!(error.to_string().starts_with("s is a static counter"), "{error}");
+    let mut table = CqlTable::new(server.address("keyed3"), options.clone());
+    assert_eq!(Made::new(&columns, [row.clone()]).load(&mut table).1, Ok(1));
     options.ttl = Some("60".parse().unwrap());
     let mut table = CqlTable::new(server.address("keyed"), options);
     let error = Made::new(&columns, [row]).load(&mut table).1.unwrap_err();

@@ -117,7 +117,7 @@ class Writing(unittest.TestCase):
 
     def test_sstables_there_and_back(self):
         to = "sstable:" + self.path("table")
-        mq.write(self.table, to, key="id", table="ks.t", format="nb", timestamp=1_700_000_000_000_000, ttl=400_000_000)
+        mq.write(self.table, to, key="id", table="ks.t", format="nb", timestamp=1_700_000_000_000_000, ttl=100_000_000)
         self.assertTrue(any(name.startswith("nb-1-big-Data.db") for name in os.listdir(self.path("table"))))
         writes = pyarrow.table(mq.open(to).limit(5))
         self.assertIn("mutation", writes.column_names)

@@ -122,11 +122,7 @@ impl Plan {
         for key in columns.partition_key.iter().chain(&columns.clustering) {
             names.push(Bytes::copy_from_slice(key.name.as_bytes()));
         }
-        let mut group = GROUP.to_string();
-        let taken: BTreeSet<&[u8]> = names.iter().map(|name| &**name).collect();
-        while taken.contains(group.as_bytes()) {
-            group.push('_');
-        }
+        let group = group_of(columns)?;
         let mutation = match kind {
             MutationMapping::Full => {
                 let has_paths = columns.cells().any(|column| column.kind.is_multi_cell());
@@ -177,6 +173,17 @@ impl Plan {
         out.push(b']');
         String::from_utf8(out).map_err(|_| Error::internal("JSON that is not UTF-8"))
     }
+}
+
+/// The name of the group of what is not a column's value: one that no column has.
+pub(super) fn group_of(columns: &TableColumns) -> Result<String> {
+    let keys = columns.partition_key.iter().chain(&columns.clustering).map(|key| Ok(&*key.name));
+    let taken: BTreeSet<&str> = keys.chain(columns.cells().map(name_of)).collect::<Result<_>>()?;
+    let mut group = GROUP.to_string();
+    while taken.contains(&*group) {
+        group.push('_');
+    }
+    Ok(group)
 }
 
 /// The name of a column.

@@ -11,7 +11,7 @@ use marquetry_parquet::batch::Batch;
 use marquetry_parquet::schema::Schema;
 
 use super::back::{Back, Last};
-use super::plan::Plan;
+use super::plan::{Plan, group_of};
 use super::{MutationMapping, Present};
 use crate::sstable::TableColumns;
 use crate::sstable::batch::{MutationBatch, number_of};
@@ -96,7 +96,9 @@ impl Unmapper {
         other: Option<&str>,
     ) -> Result<Unmapper> {
         let mut paths: Vec<_> = (0..schema.leaves().len()).map(|leaf| schema.leaf_path(leaf)).collect();
-        let has = |end: &str| paths.iter().any(|path| path.starts_with("mutation") && path.ends_with(end));
+        // Its name depends on the columns alone, not on what is present.
+        let group = group_of(&columns)?;
+        let has = |field: &str| paths.iter().any(|path| path.strip_prefix(&*group) == Some(field));
         let present = Present {
             ttls: has(".expires_at"),
             deletions: has(".local_deletion_time"),

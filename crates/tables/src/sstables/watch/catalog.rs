@@ -233,6 +233,11 @@ impl Catalog {
             if seen.is_leaving && self.keep == Keep::Current {
                 continue;
             }
+            if let Some(id) = self.links.id_of(&table.directory, seen).filter(|id| self.is_done_with(id)) {
+                let (stamp, is_leaving) = (seen.stamp, seen.is_leaving);
+                table.known.insert(stem.clone(), Known { stamp, id, is_leaving });
+                continue;
+            }
             match self.links.link(&table.directory, seen) {
                 Ok(Linking::Done(linked)) => {
                     let (id, stamp, is_leaving) = (linked.id.clone(), seen.stamp, seen.is_leaving);
@@ -616,6 +621,15 @@ impl Catalog {
         for table in self.tables.values_mut().filter(|table| table.directory.place == id.place) {
             table.known.retain(|_, known| known.id != *id);
             table.is_settled = false;
+        }
+    }
+
+    /// Whether nothing is left to do with an SSTable: then it need not be linked.
+    fn is_done_with(&self, id: &SstableId) -> bool {
+        match self.state.decisions.get(id) {
+            Some(Decision::Skip(_)) => true,
+            Some(Decision::Convert) => self.output.contains(id) && !self.waits(id),
+            Some(Decision::Failed(_)) | None => false,
         }
     }
 

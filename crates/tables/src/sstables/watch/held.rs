@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use marquetry_base::{Error, Result};
 
 use super::directory::Seen;
-use super::links::{Linked, Linking, Links};
+use super::links::{Linked, Linking, Links, SstableId};
 use super::options::WatchOptions;
 use super::tables::TableDirectory;
 
@@ -46,9 +46,19 @@ impl AllLinks {
     ///
     /// Those of [`Links::link`].
     pub(super) fn link(&self, table: &TableDirectory, seen: &Seen) -> Result<Linking> {
-        let number = self.of.iter().find(|(data, _)| table.path.starts_with(data)).map(|(_, number)| *number);
-        let links = number.and_then(|number| self.links.get(number));
+        let links = self.links_of(table);
         links.ok_or_else(|| Error::internal("a table of no data directory"))?.link(table, seen)
+    }
+
+    /// As [`Links::id_of`].
+    pub(super) fn id_of(&self, table: &TableDirectory, seen: &Seen) -> Option<SstableId> {
+        self.links_of(table)?.id_of(table, seen)
+    }
+
+    fn links_of(&self, table: &TableDirectory) -> Option<&Links> {
+        let number =
+            self.of.iter().find(|(data, _)| table.path.starts_with(data)).map(|(_, number)| *number)?;
+        self.links.get(number)
     }
 
     /// As [`Links::all`], of all of them.

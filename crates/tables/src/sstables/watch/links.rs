@@ -117,6 +117,17 @@ impl Links {
         Links { root, inbox: None, copies: true }
     }
 
+    /// What an SSTable is called, without linking it: by the digest beside it. `None` where it has none that can be read, and of an inbox, where
+    /// links take what is linked away. It may be another SSTable by now: then its stamp is not the one that was seen.
+    pub(super) fn id_of(&self, table: &TableDirectory, seen: &Seen) -> Option<SstableId> {
+        if self.inbox.is_some() {
+            return None;
+        }
+        let text = read_small(&table.path.join(seen.name.of(&Component::Digest))).ok()??;
+        let digest = parse_digest(&text).ok()?;
+        Some(SstableId { place: table.place.clone(), stem: seen.name.stem(), digest })
+    }
+
     /// Links all that it takes to read an SSTable.
     ///
     /// # Errors
@@ -146,8 +157,11 @@ impl Links {
 
     /// Links them into a folder that has no complete ones of that name. Whether the SSTable is still there.
     fn link_into(&self, folder: &Path, table: &TableDirectory, seen: &Seen) -> Result<bool> {
-        // Links of a process that was killed.
-        remove_files(folder, &seen.name.stem())?;
+        // Links of a process that was killed. (To list the folder each time would take time by the square of what is in it.)
+        let mut names = seen.components.iter().chain([&Component::Toc]);
+        if names.any(|component| folder.join(seen.name.of(component)).exists()) {
+            remove_files(folder, &seen.name.stem())?;
+        }
         fs::create_dir_all(folder).map_err(|error| cannot("created", folder, error))?;
         if self.inbox.is_some() {
             let name = of_flush(&seen.name);
@@ -290,7 +304,15 @@ impl Links {
     ///
     /// `Io`.
     pub(super) fn remove(linked: &Linked) -> Result<()> {
-        remove_files(&linked.files.folder, &linked.id.stem)
+        let Linked { files, .. } = linked;
+        // First: what is left without it is known to be incomplete.
+        remove(&files.path(&Component::Toc))?;
+        for (component, _) in &files.components {
+            remove(&files.path(component))?;
+        }
+        remove(&files.folder.join(of_flush(&files.name)))?;
+        remove_empty(&files.folder);
+        Ok(())
     }
 }
 
@@ -304,11 +326,17 @@ fn remove_files(folder: &Path, stem: &str) -> Result<()> {
             remove(&file)?;
         }
     }
-    // The last one takes the directory with it, and those above.
-    for directory in folder.ancestors().take(3) {
-        let _ = fs::remove_dir(directory);
-    }
+    remove_empty(folder);
     Ok(())
+}
+
+/// The last file takes the directory with it, and those above.
+fn remove_empty(folder: &Path) {
+    for directory in folder.ancestors().take(3) {
+        if fs::remove_dir(directory).is_err() {
+            return;
+        }
+    }
 }
 
 /// What there is of an SSTable in a directory of links. `None` without a table of contents, or without what that lists.
@@ -500,6 +528,21 @@ mod tests {
         assert_eq!(made.names().len(), 3);
         Links::remove(&linked).unwrap();
         assert!(!data.exists() && made.names().len() == 2);
+    }
+
+    /// What is known already need not be linked, which would take time at each start.
+    #[test]
+    fn what_it_is_is_known_before_it_is_linked() {
+        let made = made();
+        made.write("nb-1-big", Some("31"), "rows");
+        made.write("nb-2-big", None, "rows");
+        let id = made.links.id_of(&made.table, &made.seen("nb-1-big"));
+        assert!(made.names().is_empty());
+        assert_eq!(id, Some(made.linked("nb-1-big").id));
+        assert_eq!(made.links.id_of(&made.table, &made.seen("nb-2-big")), None, "it has to be read for that");
+        // Of an inbox, links take what is linked away.
+        let inbox = Links::new(made.links.root.clone(), Some(made.table.path.clone()));
+        assert_eq!(inbox.id_of(&made.table, &made.seen("nb-1-big")), None);
     }
 
     #[test]
