@@ -3,9 +3,14 @@
 import datetime
 import decimal
 import uuid
+from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Union
 
 from ._errors import InvalidArgument
-from ._marquetry import Table, open
+
+if TYPE_CHECKING:
+    from . import Addresses, Table, open
+else:
+    from ._marquetry import Table, open
 
 
 class Finder:
@@ -15,7 +20,13 @@ class Finder:
     on the thread that asks.
     """
 
-    def __init__(self, table, key, *, columns=None):
+    def __init__(
+        self,
+        table: "Union[Table, Addresses]",
+        key: Union[str, Sequence[str]],
+        *,
+        columns: Optional[Sequence[str]] = None,
+    ) -> None:
         if not isinstance(table, Table):
             table = open(table)
         self._key = [key] if isinstance(key, str) else list(key)
@@ -27,38 +38,38 @@ class Finder:
         self._columns = None if columns is None else list(columns)
 
     @property
-    def key(self):
+    def key(self) -> List[str]:
         """The names of the columns."""
         return list(self._key)
 
-    def find(self, *keys):
+    def find(self, *keys: Any) -> "Table":
         """The rows that have one of these keys, in the order of the table: a ``Table``, which reads them when it is asked for rows."""
         if not keys:
             raise _invalid("find() needs a key at least")
         found = self._table.where(self._predicate(keys))
         return found if self._columns is None else found.select(*self._columns)
 
-    def __contains__(self, key):
+    def __contains__(self, key: Any) -> bool:
         return self._table.where(self._predicate([key])).select(self._key[0]).limit(1).count() > 0
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<marquetry.Finder: {self._table.name} by {', '.join(self._key)}>"
 
-    def _predicate(self, keys):
+    def _predicate(self, keys: Sequence[Any]) -> str:
         if len(self._key) == 1:
             literals = [literal(key[0] if isinstance(key, tuple) and len(key) == 1 else key) for key in keys]
             name = _quoted(self._key[0])
             return f"{name} = {literals[0]}" if len(literals) == 1 else f"{name} IN ({', '.join(literals)})"
         return " OR ".join(self._conjunction(key) for key in keys)
 
-    def _conjunction(self, key):
+    def _conjunction(self, key: Any) -> str:
         if not isinstance(key, (tuple, list)) or len(key) != len(self._key):
             raise _invalid(f"a key of this Finder is a tuple of {len(self._key)} values")
         terms = (f"{_quoted(name)} = {literal(value)}" for name, value in zip(self._key, key))
         return f"({' AND '.join(terms)})"
 
 
-def literal(value):
+def literal(value: Any) -> str:
     """A value as ``where`` spells it: a literal of CQL."""
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -100,9 +111,9 @@ def literal(value):
     raise _invalid(f"a {type(value).__name__} is no key")
 
 
-def _quoted(name):
+def _quoted(name: str) -> str:
     return ".".join('"' + part.replace('"', '""') + '"' for part in name.split("."))
 
 
-def _invalid(text):
+def _invalid(text: str) -> InvalidArgument:
     return InvalidArgument(text, message=text)
