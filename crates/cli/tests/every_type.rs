@@ -578,7 +578,7 @@ fn is_same_ttl(found: Option<&[u8]>, expected: Option<&[u8]>) -> bool {
 fn counters_go_there_and_back() {
     let Some(keyspace) = Keyspace::fresh("marquetry_every_counter") else { return };
     let folder = Folder::new();
-    let definition = "(p text, c int, s counter STATIC, n counter, m counter, PRIMARY KEY (p, c))";
+    let definition = "(p text, c int, n counter, m counter, PRIMARY KEY (p, c))";
     for table in ["t", "u"] {
         keyspace.run(&format!("CREATE TABLE {}.{table} {definition}", keyspace.name));
     }

@@ -422,10 +422,10 @@ impl CqlTable {
             .find(|(at, column)| is_counter(column) && mapping.is_of_partition(*at));
         if let Some((_, counter)) = of_partition {
             let message = format!(
-                "{} is a static counter, which each row of a partition has: all of them would add it. Leave it out",
+                "{} is a static counter, which each row of a partition has: each of them would add it",
                 counter.name
             );
-            return Err(Error::unsupported(message).with(Detail::AdmittedBy(&["columns"])));
+            return Err(Error::refused(message).with(Detail::AdmittedBy(&["columns"])));
         }
         let CqlOptions { timestamp, ttl, counters_at_least_once, .. } = &self.options;
         let none = |option: &'static str| {
@@ -528,28 +528,26 @@ fn expect_another(source: &Table, destination: Option<&SameTable>) -> Result<()>
     }
 }
 
-/// What a source says of its table that a table with its columns and its key does not have.
+/// What a source says of its table that changes what is in it or what can be asked, and a table with its columns and its key does not have.
+/// (Of other options there is always something, because servers describe all of them.)
 fn left_out(table: &Table) -> Option<String> {
     let value = table.key_values.iter().find(|it| it.key == TABLE_SCHEMA_KEY)?.value.as_ref()?;
-    let made = Definitions::parse(std::str::from_utf8(value).ok()?).ok()?;
+    let statements = std::str::from_utf8(value).ok()?;
+    let made = Definitions::parse(statements).ok()?;
     let ttl = made.options.iter().map(|options| options.default_ttl_s).find(|seconds| *seconds > 0);
-    let has_options = made.options.iter().any(|options| options.text.contains('='));
-    let has_indexes = std::str::from_utf8(value).is_ok_and(|text| {
-        let words: Vec<&str> = text.split_whitespace().collect();
-        words.windows(2).any(|pair| {
-            ["CREATE", "CUSTOM"].iter().any(|word| pair[0].eq_ignore_ascii_case(word))
-                && pair[1].eq_ignore_ascii_case("INDEX")
-        })
+    let words: Vec<&str> = statements.split_whitespace().collect();
+    let has_indexes = words.windows(2).any(|pair| match pair {
+        [before, word] => {
+            ["CREATE", "CUSTOM"].iter().any(|it| before.eq_ignore_ascii_case(it))
+                && word.eq_ignore_ascii_case("INDEX")
+        }
+        _ => false,
     });
-    let what = [
-        ttl.map(|seconds| format!("default_time_to_live = {seconds}")),
-        has_options.then(|| "the other options of the source's table".to_owned()),
-        has_indexes.then(|| "its indexes".to_owned()),
-    ];
-    let what: Vec<String> = what.into_iter().flatten().collect();
-    let which = "which its statements have (schema.cql, or marquetry.table.schema in the file)";
-    (!what.is_empty())
-        .then(|| format!("{}, {which}: to keep them, make the table by these first", what.join(", ")))
+    let ttl = ttl.map(|seconds| format!("default_time_to_live = {seconds}"));
+    let what = ttl.into_iter().chain(has_indexes.then(|| "indexes".to_owned()));
+    let what = what.collect::<Vec<_>>().join(" and ");
+    let which = "which the source's table has, and its other options: they are in its statements (schema.cql, or marquetry.table.schema in a file)";
+    (!what.is_empty()).then(|| format!("{what}, {which}"))
 }
 
 impl Destination for CqlTable {
@@ -775,13 +773,16 @@ mod tests {
         };
         let table = "CREATE TABLE k.t (k int, c int, PRIMARY KEY (k, c))";
         assert_eq!(of(&format!("{table};")), None);
-        assert_eq!(of(&format!("{table} WITH CLUSTERING ORDER BY (c DESC);")), None);
+        assert_eq!(
+            of(&format!("{table} WITH CLUSTERING ORDER BY (c DESC) AND default_time_to_live = 0;")),
+            None
+        );
         let said =
             of(&format!("{table} WITH gc_grace_seconds = 7 AND default_time_to_live = 86400;")).unwrap();
-        assert!(said.starts_with("default_time_to_live = 86400, the other options"), "{said}");
+        assert!(said.starts_with("default_time_to_live = 86400, which the source's table has"), "{said}");
         assert!(!said.contains("indexes"), "{said}");
         let said = of(&format!("{table};\nCREATE CUSTOM INDEX i ON k.t (c) USING 'x';")).unwrap();
-        assert!(said.starts_with("its indexes, which"), "{said}");
+        assert!(said.starts_with("indexes, which"), "{said}");
     }
 
     #[test]
