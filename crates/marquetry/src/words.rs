@@ -339,7 +339,7 @@ impl CopyWords {
     ) -> Result<Reader> {
         let mut options = SourceOptions::default();
         let to = to.map(|to| to.as_ref().to_owned());
-        options.files.destination = to.as_ref().map(|to| Address::parse(to));
+        options.files.destination = to.as_ref().map(Address::parse);
         (options.files.union, options.files.hive) = (self.union, self.hive);
         options.files.cancel = self.cancel.clone();
         let target = to.map(|to| Target::parse(to, self.to)).transpose()?;

@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use marquetry::Reader;
 use marquetry::tables::Copied as Counts;
-use marquetry::{CopyWords, Reader};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyString};
+use pyo3::types::PyDict;
 
-use crate::error::{misuse, raised};
 use crate::incoming::reader_of;
 use crate::table::Addresses;
 use crate::waiting::wait;
+use crate::words::words;
 
 /// What was copied: so far, or in all.
 #[pyclass(frozen, get_all, module = "marquetry")]
@@ -106,42 +106,4 @@ impl Given {
         }
         Ok(Given::Addresses(source.extract()?))
     }
-}
-
-/// Options as words: text as it is, true and false, numbers, and lists with commas between their items. `None` is an option that is not given.
-pub(crate) fn words(options: &Bound<'_, PyDict>) -> PyResult<CopyWords> {
-    let py = options.py();
-    let mut words = CopyWords::default();
-    for (name, value) in options {
-        if value.is_none() {
-            continue;
-        }
-        let (name, text) = (name.extract::<String>()?, text_of(&value)?);
-        // Words of Python's own, such as `from`, are written with an underscore.
-        let name = name.strip_suffix('_').unwrap_or(&name);
-        words.set(name, &text).map_err(|error| raised(py, &error))?;
-    }
-    Ok(words)
-}
-
-fn text_of(value: &Bound<'_, PyAny>) -> PyResult<String> {
-    if let Ok(is_so) = value.cast::<PyBool>() {
-        return Ok(is_so.is_true().to_string());
-    }
-    if value.is_instance_of::<PyString>() || value.extract::<i64>().is_ok() {
-        return Ok(value.str()?.to_string());
-    }
-    match value.extract::<Vec<String>>() {
-        // One would become two.
-        Ok(items) if items.iter().any(|item| has_bare_comma(item)) => {
-            Err(misuse(value.py(), "a name with a comma is put in double quotes: '\"a, b\"'"))
-        }
-        Ok(items) => Ok(items.join(",")),
-        Err(_) => Err(misuse(value.py(), "an option is text, a number, true or false, or a list of text")),
-    }
-}
-
-/// Whether an item has a comma that is not within double quotes.
-fn has_bare_comma(item: &str) -> bool {
-    item.split('"').step_by(2).any(|outside| outside.contains(','))
 }

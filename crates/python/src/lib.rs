@@ -10,6 +10,7 @@
 //! | `copy`, `diff` | rows copied and compared |
 //! | `schema` | Arrow's schema and record batches, as capsules |
 //! | `incoming` | rows of any object that speaks Arrow's PyCapsule interface |
+//! | `words` | options as keyword arguments |
 //! | `waiting` | long work: without the interpreter, and ended by Ctrl-C |
 //! | `error` | errors as exceptions with fields |
 //!
@@ -27,6 +28,7 @@ mod schema;
 mod statistics;
 mod table;
 mod waiting;
+mod words;
 
 use pyo3::prelude::*;
 

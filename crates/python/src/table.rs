@@ -11,11 +11,11 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict};
 
 use crate::batches::{Batches, stream_capsule};
-use crate::copy::words;
 use crate::error::raised;
 use crate::schema::{Schema, schema_capsule};
 use crate::statistics::ColumnStatistics;
 use crate::waiting::wait;
+use crate::words::words;
 
 /// One address or several.
 #[derive(FromPyObject)]
