@@ -588,7 +588,8 @@ impl Destination for CqlTable {
             Some(Created::New) | None => Vec::new(),
         };
         if let (Some(left_out), Some(Created::New)) = (&self.left_out, self.created) {
-            notes.push(format!("the table {name} was made without {left_out}"));
+            let made = if self.options.dry_run { "would be made" } else { "was made" };
+            notes.push(format!("the table {name} {made} without {left_out}"));
         }
         if !self.lists.is_empty() && !self.options.dry_run {
             let lists: Vec<String> = self.lists.iter().map(ToString::to_string).collect();
