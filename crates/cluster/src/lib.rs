@@ -33,6 +33,7 @@ mod error;
 mod load;
 mod loading;
 mod mapped;
+mod notes;
 mod options;
 mod pace;
 mod prepare;

@@ -7,12 +7,10 @@ use std::sync::Arc;
 use marquetry_base::{Detail, Error, Faults, Result};
 use marquetry_parquet::batch::Batch;
 use marquetry_scylla::bridge::{Mapping, MappingOptions, Nulls};
-use marquetry_scylla::cql::{CqlType, Definitions, Name, TableDef, TypeDef};
+use marquetry_scylla::cql::{CqlType, Name, TableDef, TypeDef};
 use marquetry_scylla::sstable::TableColumns;
 use marquetry_tables::stamps::{Stamps, WriteTimes};
-use marquetry_tables::{
-    Cancel, Destination, Distinct, Guard, Stage, TABLE_SCHEMA_KEY, Table, Wants, Watch, Written,
-};
+use marquetry_tables::{Cancel, Destination, Distinct, Guard, Stage, Table, Wants, Watch, Written};
 
 use crate::address::CqlAddress;
 use crate::cluster::{Cluster, Created};
@@ -21,6 +19,7 @@ use crate::error::Error as ClusterError;
 use crate::load::{self, By, Ended, Load, Sending};
 use crate::loading::{End, Loading, Road, SameKey, Stop, next_write_time_us};
 use crate::mapped::{self, RowsOf};
+use crate::notes::{left_out, remains, repeated_keys};
 use crate::options::{CqlOptions, IN_FLIGHT_MAX};
 use crate::rejects::{self, Rejects};
 use crate::retry::{FEW, Retries};
@@ -528,28 +527,6 @@ fn expect_another(source: &Table, destination: Option<&SameTable>) -> Result<()>
     }
 }
 
-/// What a source says of its table that changes what is in it or what can be asked, and a table with its columns and its key does not have.
-/// (Of other options there is always something, because servers describe all of them.)
-fn left_out(table: &Table) -> Option<String> {
-    let value = table.key_values.iter().find(|it| it.key == TABLE_SCHEMA_KEY)?.value.as_ref()?;
-    let statements = std::str::from_utf8(value).ok()?;
-    let made = Definitions::parse(statements).ok()?;
-    let ttl = made.options.iter().map(|options| options.default_ttl_s).find(|seconds| *seconds > 0);
-    let words: Vec<&str> = statements.split_whitespace().collect();
-    let has_indexes = words.windows(2).any(|pair| match pair {
-        [before, word] => {
-            ["CREATE", "CUSTOM"].iter().any(|it| before.eq_ignore_ascii_case(it))
-                && word.eq_ignore_ascii_case("INDEX")
-        }
-        _ => false,
-    });
-    let ttl = ttl.map(|seconds| format!("default_time_to_live = {seconds}"));
-    let what = ttl.into_iter().chain(has_indexes.then(|| "indexes".to_owned()));
-    let what = what.collect::<Vec<_>>().join(" and ");
-    let which = "which the source's table has, and its other options: they are in its statements (schema.cql, or marquetry.table.schema in a file)";
-    (!what.is_empty()).then(|| format!("{what}, {which}"))
-}
-
 impl Destination for CqlTable {
     /// Its address, without a password.
     fn name(&self) -> &str {
@@ -694,40 +671,6 @@ impl fmt::Debug for CqlTable {
     }
 }
 
-/// That rows have the same keys, as far as that is known.
-fn repeated_keys((rows, keys, same): (u64, Distinct, SameKey)) -> Option<String> {
-    // An estimate may be off by a few parts in a hundred.
-    const DOUBT: u64 = 20;
-    let (is_certain, about) = match keys {
-        Distinct::Exactly(keys) => (keys < rows, ""),
-        Distinct::About(keys) => (keys.saturating_add(keys / DOUBT) < rows, "about "),
-    };
-    let estimated = if about.is_empty() { "" } else { " (an estimate)" };
-    let keys = match keys.get() {
-        1 => "one key".to_owned(),
-        keys => format!("{about}{keys} different keys{estimated}"),
-    };
-    is_certain.then(|| match same {
-        SameKey::LastIsKept => {
-            format!("{rows} rows were sent; they have {keys}: of rows with one key the last one is kept")
-        }
-        SameKey::Merged => {
-            format!("{rows} writes of rows were sent; they have {keys}: those with one key are one row, merged by their write times")
-        }
-    })
-}
-
-/// What a copy that failed leaves, and what that means for the next one.
-fn remains(table: &str, types: &[Name]) -> String {
-    let types: Vec<String> = types.iter().map(|name| name.as_type().to_string()).collect();
-    let subject = match &*types {
-        [] => format!("the new table {table} remains"),
-        [only] => format!("the new table {table} and its type {only} remain"),
-        all => format!("the new table {table} and its types {} remain", all.join(", ")),
-    };
-    format!("{subject}; to create it with other columns or another key, drop it first")
-}
-
 /// A call after [`settle`](Destination::settle).
 fn settled() -> Error {
     Error::misuse("a call for a load that was settled")
@@ -748,65 +691,6 @@ mod tests {
     use std::time::{Duration, Instant};
 
     /// A server that takes connections and says nothing, which is waited for only until the work is cancelled.
-    #[test]
-    fn what_a_failed_copy_leaves_is_known() {
-        let names = ["p_a", "p_b"].map(|name| Name::new(name).unwrap());
-        let advice = "; to create it with other columns or another key, drop it first";
-        for (types, said) in [
-            (&names[..0], "the new table k.p remains"),
-            (&names[..1], "the new table k.p and its type p_a remain"),
-            (&names[..], "the new table k.p and its types p_a, p_b remain"),
-        ] {
-            assert_eq!(remains("k.p", types), format!("{said}{advice}"));
-        }
-    }
-
-    #[test]
-    fn what_a_new_table_lacks_is_said() {
-        let of = |statements: &str| {
-            let schema =
-                Schema::of_fields(&[FieldDef::new("k", FieldType::Leaf(PhysicalType::Int32, None))]).unwrap();
-            let mut table = Table::new("rows", Arc::new(schema));
-            let value = Some(statements.as_bytes().to_vec().into());
-            table.key_values =
-                vec![marquetry_parquet::format::KeyValue { key: TABLE_SCHEMA_KEY.to_owned(), value }];
-            left_out(&table)
-        };
-        let table = "CREATE TABLE k.t (k int, c int, PRIMARY KEY (k, c))";
-        assert_eq!(of(&format!("{table};")), None);
-        assert_eq!(
-            of(&format!("{table} WITH CLUSTERING ORDER BY (c DESC) AND default_time_to_live = 0;")),
-            None
-        );
-        let said =
-            of(&format!("{table} WITH gc_grace_seconds = 7 AND default_time_to_live = 86400;")).unwrap();
-        assert!(said.starts_with("default_time_to_live = 86400, which the source's table has"), "{said}");
-        assert!(!said.contains("indexes"), "{said}");
-        let said = of(&format!("{table};\nCREATE CUSTOM INDEX i ON k.t (c) USING 'x';")).unwrap();
-        assert!(said.starts_with("indexes, which"), "{said}");
-    }
-
-    #[test]
-    fn keys_that_are_not_unique_are_said() {
-        let told = |rows, keys| repeated_keys((rows, keys, SameKey::LastIsKept)).unwrap_or_default();
-        assert_eq!(
-            told(1000, Distinct::Exactly(223)),
-            "1000 rows were sent; they have 223 different keys: of rows with one key the last one is kept"
-        );
-        assert_eq!(
-            told(7, Distinct::Exactly(1)),
-            "7 rows were sent; they have one key: of rows with one key the last one is kept"
-        );
-        assert!(told(100_000, Distinct::About(50_000)).contains("about 50000 different keys (an estimate)"));
-        for (rows, keys) in [(5, Distinct::Exactly(5)), (100_000, Distinct::About(97_000))] {
-            assert_eq!(told(rows, keys), "");
-        }
-        assert_eq!(
-            repeated_keys((3, Distinct::Exactly(2), SameKey::Merged)).unwrap(),
-            "3 writes of rows were sent; they have 2 different keys: those with one key are one row, merged by their write times"
-        );
-    }
-
     #[test]
     fn connecting_is_cancelled() {
         let silent = TcpListener::bind("127.0.0.1:0").unwrap();
