@@ -4,12 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use marquetry_base::ErrorKind;
+use marquetry_scylla::cql::{KeySpec, TableName};
 use marquetry_tables::files::{Files, FilesOptions};
 use marquetry_tables::parquet::{NewParquetFile, ParquetOptions};
 use marquetry_tables::sstables::{
     Compressor, MutationMapping, NewSstables, NewSstablesOptions, Sstables, SstablesOptions, WriteCompression,
 };
-use marquetry_tables::{CopyOptions, Destination, DiffOptions, Source, copy, diff};
+use marquetry_tables::text::{TextFormat, TextOptions};
+use marquetry_tables::{Cancel, CopyOptions, Destination, DiffOptions, PieceOptions, Source, copy, diff};
 
 /// Small ones that Cassandra wrote, with the tests of the command.
 fn small() -> PathBuf {
@@ -124,6 +126,65 @@ fn nothing_is_replaced_and_nothing_half_written_is_left() {
         ErrorKind::Unsupported
     );
     assert_eq!(NewSstablesOptions::new("mc").unwrap_err().kind(), ErrorKind::Unsupported);
+}
+
+/// Ctrl-C while batches are on their way to the thread that writes them: that ends, and then nothing is left.
+#[test]
+fn cancelled_while_batches_wait_to_be_written() {
+    const ROWS: usize = 40_000;
+    let folder = tempfile::tempdir().unwrap();
+    let (text, big) = (folder.path().join("rows.csv"), folder.path().join("big"));
+    let rows: String = (0..ROWS).map(|row| format!("{row},of row {row}\n")).collect();
+    std::fs::write(&text, format!("id,name\n{rows}")).unwrap();
+    let mut files = FilesOptions::default();
+    files.formats = vec![Arc::new(TextFormat::new(TextOptions::default()))];
+    let rows: Arc<dyn Source> = Arc::new(Files::open([&text], &files).unwrap());
+    let mut options = NewSstablesOptions::default();
+    options.rows.table = Some(TableName::parse("ks.t").unwrap());
+    options.rows.mapping.key = Some(KeySpec::parse("id").unwrap());
+    copied(&rows, &mut NewSstables::new(&big, options).unwrap()).unwrap();
+    std::fs::remove_file(&text).unwrap();
+    let source = open(&big);
+    let mut piece = PieceOptions::default();
+    piece.batch_rows = Some(500);
+    // After some batches; and at any moment, from another thread.
+    for (after, delay_us) in
+        [(1, None), (2, None), (7, None)].into_iter().chain((0..12).map(|it| (0, Some(it * 300))))
+    {
+        let cancel = Cancel::new();
+        let mut to = NewSstables::new(folder.path().join("to"), NewSstablesOptions::default()).unwrap();
+        to.cancelled_by(&cancel);
+        to.set_threads(2);
+        to.begin(source.table()).unwrap();
+        let other = delay_us.map(|delay| {
+            let cancel = cancel.clone();
+            std::thread::spawn(move || {
+                std::thread::sleep(std::time::Duration::from_micros(delay));
+                cancel.cancel();
+            })
+        });
+        let (mut batches, mut written) = (source.open(0, &piece).unwrap(), 0);
+        let mut failed = None;
+        while let Some(batch) = batches.next().unwrap() {
+            failed = to.write(batch).err();
+            written += 1;
+            if failed.is_some() {
+                break;
+            }
+            if written == after {
+                cancel.cancel();
+            }
+        }
+        other.map(std::thread::JoinHandle::join).transpose().unwrap();
+        assert!(after == 0 || written == after + 1, "{written} after {after}");
+        // What failed once stays failed.
+        let last = to.finish().unwrap_err();
+        let error = failed.unwrap_or(last);
+        assert_eq!(error.kind(), ErrorKind::Cancelled, "{error}");
+        assert!(to.commit().is_err());
+        drop(to);
+        assert_eq!(names(folder.path()), ["big"]);
+    }
 }
 
 #[test]
