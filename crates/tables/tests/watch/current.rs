@@ -39,6 +39,20 @@ fn what_a_compaction_makes_replaces_what_it_was_made_of() {
     assert_eq!(once(&node), ["started 1 0"]);
 }
 
+/// What was taken out of the destination was made: the others are still replaced, once it is.
+#[test]
+fn what_was_taken_away_keeps_no_others() {
+    let node = Node::new();
+    node.put(TABLE, INSERTED, "oa-2-big");
+    node.put(TABLE, UPDATED, "nb-3-big");
+    assert_eq!(once(&node).len(), 3);
+    let files = node.files();
+    fs::remove_file(node.file(&files[1])).unwrap();
+    node.remove(TABLE, "nb-3-big");
+    assert_eq!(once(&node), ["removed ks.t nb-3-big", "started 1 0"]);
+    assert!(node.files().is_empty());
+}
+
 #[test]
 fn what_is_not_complete_may_be_what_replaces_others() {
     let node = compacting();

@@ -5,7 +5,7 @@ use marquetry_tables::files::ParquetFile;
 use std::fs;
 
 use marquetry_base::ErrorKind;
-use marquetry_tables::sstables::{Definition, Keep};
+use marquetry_tables::sstables::{Definition, Keep, MutationMapping};
 
 use crate::node::{DELETED, INSERTED, Node, TABLE, UPDATED};
 
@@ -166,6 +166,9 @@ fn another_file_of_that_name_is_not_taken_for_the_sstables() {
     let (events, summary) = Node::run(&node.options(), |_| {});
     assert_eq!((events.len(), summary.converted, summary.waiting), (2, 0, 1), "{events:?}");
     assert!(events[1].contains("there is another file by the name"), "{events:?}");
+    // A later start does not take it for the SSTable's, either.
+    let (events, summary) = Node::run(&node.options(), |_| {});
+    assert_eq!((&*events[0], summary.converted, summary.waiting), ("started 1 1", 0, 1), "{events:?}");
     fs::remove_file(node.file(&files[1])).unwrap();
     assert_eq!(node.once(), ["started 1 1", "converted ks.t oa-1-big 15"]);
 }
@@ -173,6 +176,7 @@ fn another_file_of_that_name_is_not_taken_for_the_sstables() {
 #[test]
 fn one_watcher_has_a_destination_and_a_directory_for_work() {
     let node = Node::new();
+    node.put(TABLE, INSERTED, "oa-1-big");
     let options = node.options();
     let mut second = node.options();
     Node::run(&options, |_| {
@@ -314,6 +318,38 @@ fn a_wrong_data_directory_is_refused() {
     assert_eq!(Node::run(&options, |_| {}).0, ["started 0 0"]);
 }
 
+/// What a file was written to is remembered, and what was only meant is not.
+#[test]
+fn a_first_destination_that_is_wrong_may_be_mended() {
+    let node = Node::new();
+    let mut options = node.options();
+    // It was there before, so nothing of it is removed when this fails.
+    let work = node.data().join("../work");
+    fs::create_dir(&work).unwrap();
+    options.work = Some(work);
+    options.destination = node.data().join("../wrong");
+    fs::create_dir_all(&options.destination).unwrap();
+    let theirs = options.destination.join("_marquetry_watch");
+    fs::write(&theirs, "somebody\n").unwrap();
+    assert!(Node::error(&options).message().contains("another watcher"));
+    // One that could be written to, and was not.
+    options.destination = node.data().join("../meant");
+    assert_eq!(Node::run(&options, |_| {}).0, ["started 1 0"]);
+    options.destination = node.destination();
+    (options.keep, options.mapping) = (Keep::Current, MutationMapping::Logical);
+    assert_eq!(Node::run(&options, |_| {}).0, ["started 1 0"]);
+    // One that cannot be written to.
+    (options.keep, options.mapping) = (Keep::Flushes, MutationMapping::Full);
+    node.put(TABLE, INSERTED, "oa-1-big");
+    fs::write(node.destination().join("ks"), "").unwrap();
+    assert_eq!(Node::run(&options, |_| {}).1.waiting, 1);
+    options.destination = node.data().join("../meant");
+    assert_eq!(Node::run(&options, |_| {}).0, ["started 1 1", "converted ks.t oa-1-big 15"]);
+    options.destination = node.destination();
+    assert!(Node::error(&options).message().contains("destination"));
+    assert_eq!(fs::read_to_string(&theirs).unwrap(), "somebody\n");
+}
+
 /// A link to the data directory, and the directory: the same.
 #[cfg(unix)]
 #[test]
@@ -351,6 +387,51 @@ fn a_directory_for_work_elsewhere_is_refused() {
     assert_eq!(error.kind(), ErrorKind::Misuse);
     assert!(error.message().contains("another file system"), "{error}");
     assert!(!options.work.unwrap().exists());
+    // The data directory is on the same one, and what is to be linked is not: as of mounts.
+    let table = tempfile::tempdir_in(elsewhere).unwrap();
+    fs::remove_dir(node.table(TABLE)).unwrap();
+    std::os::unix::fs::symlink(table.path(), node.table(TABLE)).unwrap();
+    assert_eq!(node.once(), ["started 1 0"], "nothing to try it with");
+    node.put(TABLE, INSERTED, "oa-1-big");
+    let error = Node::error(&node.options());
+    assert_eq!(error.kind(), ErrorKind::Misuse);
+    assert!(error.message().contains("no hard links can be made from"), "{error}");
+    // Of another table they can be made, and only what cannot be linked fails.
+    node.put("ks/u", UPDATED, "nb-2-big");
+    let (events, summary) = Node::run(&node.options(), |_| {});
+    assert!(events[0].starts_with("failed ks.t oa-1-big again: it could not be linked"), "{events:?}");
+    assert_eq!(summary.converted, 1);
+}
+
+/// One that stays incomplete is named; of one that is being written, nobody need hear.
+#[test]
+fn what_an_sstable_lacks_is_said() {
+    let node = Node::new();
+    for stem in ["oa-1-big", "oa-2-big", "oa-3-big", "oa-4-big"] {
+        node.put(TABLE, INSERTED, stem);
+    }
+    for name in ["oa-1-big-Filter.db", "oa-2-big-TOC.txt"] {
+        fs::remove_file(node.table(TABLE).join(name)).unwrap();
+    }
+    node.log("flush", &[("ADD", "oa-3-big")]);
+    let mut notes = Vec::new();
+    let summary = marquetry_tables::sstables::watch(&node.options(), &mut |event| {
+        if let marquetry_tables::sstables::WatchEvent::Note(text) = event {
+            notes.push(text.to_string());
+        }
+    })
+    .unwrap();
+    assert_eq!((summary.converted, summary.incomplete), (1, 3));
+    notes.retain(|note| note.contains("not complete"));
+    assert_eq!(notes.len(), 2, "{notes:?}");
+    assert!(
+        notes[0].starts_with("ks.t oa-1-big: ") && notes[0].contains("oa-1-big-Filter.db is missing"),
+        "{notes:?}"
+    );
+    assert!(
+        notes[1].starts_with("ks.t oa-2-big: ") && notes[1].contains("its table of contents"),
+        "{notes:?}"
+    );
 }
 
 #[test]

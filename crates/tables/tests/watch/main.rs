@@ -1,6 +1,7 @@
 //! A node's SSTables as Parquet files: data directories that the tests make of small SSTables, as servers lay them out.
 
 mod current;
+mod dropped;
 mod faults;
 mod full;
 mod inbox;

@@ -6,11 +6,14 @@ use std::sync::Arc;
 
 use marquetry_base::{Error, Limits};
 use marquetry_kernels::crc32;
+use marquetry_scylla::cql::TableName;
 use marquetry_tables::files::{Files, FilesOptions, ParquetFile};
 use marquetry_tables::sstables::{
-    Keep, Sstables, SstablesOptions, WatchEvent, WatchOptions, WatchSummary, watch,
+    Keep, NewSstables, NewSstablesOptions, Sstables, SstablesOptions, WatchEvent, WatchOptions, WatchSummary,
+    watch,
 };
-use marquetry_tables::{DiffOptions, Source, diff};
+use marquetry_tables::text::{TextFormat, TextOptions};
+use marquetry_tables::{CopyOptions, DiffOptions, Source, copy, diff};
 
 /// What the names of small SSTables begin with: one of 15 rows, one of 2, one of 2.
 pub(crate) const INSERTED: &str = "oa-2-big";
@@ -102,6 +105,63 @@ impl Node {
     /// The definition of the tables.
     pub(crate) fn schema(&self) {
         fs::copy(small().join("schema.cql"), self.data().join("schema.cql")).unwrap();
+    }
+
+    /// Writes the node's schema tables, which define the table `ks.t` of this identifier, with these names of key columns.
+    pub(crate) fn schema_tables(&self, id: &str, [pk, ck]: [&str; 2]) {
+        let column = |name: &str, kind: &str, position: i8, order: &str, of: &str| {
+            format!(
+                r#"{{"keyspace_name":"ks","table_name":"t","column_name":"{name}","clustering_order":"{order}","kind":"{kind}","position":{position},"type":"{of}"}}
+"#
+            )
+        };
+        let columns = [
+            column(pk, "partition_key", 0, "none", "text"),
+            column(ck, "clustering", 0, "desc", "int"),
+            column("st", "static", -1, "none", "int"),
+            column("v", "regular", -1, "none", "int"),
+            column("tags", "regular", -1, "none", "set<text>"),
+        ];
+        let with_dashes = [&id[..8], &id[8..12], &id[12..16], &id[16..20], &id[20..]].join("-");
+        let tables = format!(
+            r#"{{"keyspace_name":"ks","table_name":"t","flags":["compound"],"id":"{with_dashes}","comment":"a table"}}
+"#
+        );
+        self.schema_table(
+            "columns",
+            "keyspace_name text, table_name text, column_name text, clustering_order text, kind text, position int, type text, \
+             PRIMARY KEY (keyspace_name, table_name, column_name)",
+            &columns.concat(),
+        );
+        self.schema_table(
+            "tables",
+            "keyspace_name text, table_name text, flags frozen<set<text>>, id uuid, comment text, PRIMARY KEY (keyspace_name, table_name)",
+            &tables,
+        );
+    }
+
+    fn schema_table(&self, name: &str, definition: &str, lines: &str) {
+        let place = self.data().join("system_schema").join(format!("{name}-{}", "5".repeat(32)));
+        let _ = fs::remove_dir_all(&place);
+        fs::create_dir_all(place.parent().unwrap()).unwrap();
+        let text = self.0.path().join("rows.jsonl");
+        fs::write(&text, lines).unwrap();
+        let mut files = FilesOptions::default();
+        files.formats = vec![Arc::new(TextFormat::new(TextOptions::default()))];
+        let rows: Arc<dyn Source> = Arc::new(Files::open([&text], &files).unwrap());
+        let mut options = NewSstablesOptions::default();
+        let name = format!("system_schema.{name}");
+        options.rows.schema_cql = Some(format!("CREATE TABLE {name} ({definition});"));
+        options.rows.table = Some(TableName::parse(&name).unwrap());
+        let mut to = NewSstables::new(&place, options).unwrap();
+        copy(&rows, &mut to, &CopyOptions::default(), &mut |_| {}).unwrap();
+    }
+
+    /// The columns of a Parquet file.
+    pub(crate) fn columns(&self, file: &str) -> Vec<String> {
+        let file = ParquetFile::open(&self.file(file), Limits::DEFAULT).unwrap();
+        let schema = &file.metadata().schema;
+        (0..schema.leaves().len()).map(|leaf| schema.leaf_path(leaf)).collect()
     }
 
     /// Writes the log of a transaction of Cassandra.

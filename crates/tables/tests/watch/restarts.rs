@@ -73,6 +73,35 @@ fn what_is_in_the_destination_is_not_converted_again() {
     assert_eq!(node.files().len(), 1);
 }
 
+/// Users take files away: to a store, say. What was made once is not made again.
+#[test]
+fn files_that_were_taken_away_are_not_made_again() {
+    let node = Node::new();
+    node.put(TABLE, INSERTED, "oa-2-big");
+    node.put(TABLE, UPDATED, "nb-3-big");
+    assert_eq!(node.once().len(), 3);
+    let files = node.files();
+    fs::remove_file(node.file(&files[1])).unwrap();
+    assert_eq!(node.once(), ["started 1 0"]);
+    assert_eq!(node.files(), files[..1]);
+    // It is made again once the watcher does not know of it.
+    let state = node.data().join(".marquetry/state");
+    let text = fs::read_to_string(&state).unwrap();
+    let is_other = |line: &&str| !(line.starts_with("made ") && line.contains(" oa-2-big-"));
+    let without: String = text.lines().filter(is_other).map(|line| format!("{line}\n")).collect();
+    assert!(without.len() < text.len(), "{text}");
+    fs::write(&state, without).unwrap();
+    assert_eq!(node.once(), ["started 1 1", "converted ks.t oa-2-big 15"]);
+    // Of a state of the version before, what is there by its name was made.
+    let text = fs::read_to_string(&state).unwrap();
+    let before = text.replace("marquetry-watch 2", "marquetry-watch 1").replace("\nmade ", "\nconvert ");
+    let before: String =
+        before.lines().filter(|line| !line.starts_with("written")).map(|line| format!("{line}\n")).collect();
+    fs::write(&state, before).unwrap();
+    assert_eq!(node.once(), ["started 1 0"]);
+    assert_eq!(fs::read_to_string(&state).unwrap().matches("\nmade ").count(), 2);
+}
+
 /// Killed while it linked: there is no table of contents yet.
 #[test]
 fn incomplete_links_are_removed() {

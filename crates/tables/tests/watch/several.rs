@@ -208,3 +208,54 @@ fn a_directory_is_added() {
     assert_eq!(Node::run(&options, |_| {}).0.len(), 3);
     assert!(!disk(&other).join(".marquetry").exists() && !other.data().join(".marquetry").exists());
 }
+
+/// Servers number the SSTables of each disk by themselves: those of a schema table on two disks may have one name.
+#[test]
+fn schema_tables_are_on_both_disks() {
+    let node = spread();
+    let id = Node::place(TABLE).rsplit_once('-').unwrap().1.to_owned();
+    // What the second disk has of them is newer.
+    let (first, second) = (node.data().join("system_schema"), disk(&node).join("system_schema"));
+    node.schema_tables(&id, ["old", "older"]);
+    fs::rename(&first, node.data().with_file_name("aside")).unwrap();
+    node.schema_tables(&id, ["pk", "ck"]);
+    fs::rename(&first, &second).unwrap();
+    fs::rename(node.data().with_file_name("aside"), &first).unwrap();
+    fs::remove_dir_all(first.join(format!("columns-{}", "5".repeat(32)))).unwrap();
+    assert_eq!(once(&node, Keep::Flushes).len(), 3);
+    for file in node.files() {
+        assert_eq!(node.columns(&file)[..2], ["pk", "ck"], "{file}");
+    }
+}
+
+/// With a directory for work of their own, data directories have no first one; all are still asked for.
+#[test]
+fn with_a_directory_for_work_they_come_in_any_order() {
+    let node = spread();
+    let work = node.data().with_file_name("work");
+    let named = |directories: &[PathBuf]| {
+        let mut options = node.options_of(Keep::Current);
+        options.work = Some(work.clone());
+        (options.data, options.more_data) = (directories[0].clone(), directories[1..].to_vec());
+        options
+    };
+    let (a, b) = (node.data(), disk(&node));
+    assert_eq!(Node::run(&named(&[a.clone(), b.clone()]), |_| {}).0.len(), 3);
+    for turned in [[&b, &a], [&a, &b], [&b, &a]] {
+        assert_eq!(Node::run(&named(&turned.map(Clone::clone)), |_| {}).0, ["started 1 0"]);
+    }
+    for (left, out) in [(&a, "disk2"), (&b, "data")] {
+        let error = Node::error(&named(std::slice::from_ref(left)));
+        let wanted = format!("{out}: name that, too");
+        assert!(error.kind() == ErrorKind::Misuse && error.message().contains(&wanted), "{error}");
+    }
+    // A state of an earlier version does not know the first one.
+    let state = fs::read_to_string(work.join("state")).unwrap();
+    let without: String =
+        state.lines().filter(|line| !line.starts_with("first ")).map(|line| format!("{line}\n")).collect();
+    fs::write(work.join("state"), without).unwrap();
+    let error = Node::error(&named(std::slice::from_ref(&a)));
+    assert!(error.message().contains("2 data directories were watched together"), "{error}");
+    assert_eq!(Node::run(&named(&[a, b]), |_| {}).0, ["started 1 0"]);
+    assert_eq!(node.files().len(), 2);
+}

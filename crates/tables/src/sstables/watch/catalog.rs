@@ -1,14 +1,16 @@
 //! What is known of a node's SSTables, and what waits to be converted.
 
+mod replace;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use marquetry_base::{Error, ErrorKind, Result};
 
 use super::choice::{self, Origin};
 use super::coverage::Coverage;
-use super::directory::{Made, Seen, Stamp, list};
+use super::directory::{Lacks, Made, Stamp, list};
 use super::held::AllLinks;
 use super::links::{Linked, Linking, Links, SstableId};
 use super::options::{Keep, TablePattern, WatchOptions};
@@ -18,13 +20,16 @@ use super::retry::{AGAIN, Retry};
 use super::state::{Decision, State};
 use super::tables::{TableDirectory, name_of_place};
 
+/// How often it is written down which files were made, while many are.
+const SAVE: Duration = Duration::from_secs(1);
+
 /// A table that is watched.
 #[derive(Debug)]
 struct Table {
     directory: TableDirectory,
     /// Its complete SSTables that were linked, whether or not they are in files by now.
     known: BTreeMap<String, Known>,
-    incomplete: BTreeSet<String>,
+    incomplete: BTreeMap<String, Incomplete>,
     /// Everything in it is known.
     is_settled: bool,
 }
@@ -34,6 +39,14 @@ struct Known {
     stamp: Stamp,
     id: SstableId,
     is_leaving: bool,
+}
+
+/// An SSTable that is not complete.
+#[derive(Debug)]
+struct Incomplete {
+    lacks: Lacks,
+    /// When it was seen so first.
+    since: Instant,
 }
 
 /// An SSTable that waits.
@@ -69,21 +82,47 @@ pub(super) struct Catalog {
     current: Option<Linked>,
     /// Those that wait for the next run.
     left: Vec<Item>,
+    /// All of these, and where their links are.
+    waiting: BTreeMap<SstableId, PathBuf>,
+    /// Of tables, by their places: an SSTable that must be in a file before any file is removed.
+    blocking: BTreeMap<String, SstableId>,
     /// Those that cannot be converted. Their links stay: what they have may be nowhere else, and a later run may be able to.
     held: BTreeMap<SstableId, Linked>,
     pub(super) counts: WatchSummary,
     /// What earlier runs could not convert.
     failed_before: Vec<SstableId>,
+    /// The places of tables of which SSTables were linked since somebody looked at this.
+    pub(super) linked_of: BTreeSet<String>,
     /// What was reported, so that it is not once more.
     said: BTreeSet<(String, String)>,
     /// Something could not be read or linked, and is to be looked at again.
     pub(super) is_to_look_again: bool,
     /// What was there when it was started is decided.
     has_begun: bool,
+    /// When the state was saved, and whether it is another one by now.
+    saved: Instant,
+    is_unsaved: bool,
+    /// SSTables that were looked at to know which files are obsolete.
+    #[cfg(test)]
+    looked_at: usize,
 }
 
 impl Catalog {
-    pub(super) fn new(options: &WatchOptions, output: Output, state: State, state_path: PathBuf) -> Catalog {
+    pub(super) fn new(
+        options: &WatchOptions,
+        output: Output,
+        mut state: State,
+        state_path: PathBuf,
+    ) -> Catalog {
+        let is_of_before = std::mem::take(&mut state.is_without_made);
+        if is_of_before {
+            let is_made = |(id, decision): &(&SstableId, &mut Decision)| {
+                **decision == Decision::Convert && output.contains(id)
+            };
+            for (_, decision) in state.decisions.iter_mut().filter(is_made) {
+                *decision = Decision::Made;
+            }
+        }
         Catalog {
             links: AllLinks::new(options),
             output,
@@ -95,12 +134,19 @@ impl Catalog {
             queue: VecDeque::new(),
             current: None,
             left: Vec::new(),
+            waiting: BTreeMap::new(),
+            blocking: BTreeMap::new(),
             held: BTreeMap::new(),
             failed_before: Vec::new(),
             counts: WatchSummary::default(),
+            linked_of: BTreeSet::new(),
             said: BTreeSet::new(),
             is_to_look_again: false,
             has_begun: false,
+            saved: Instant::now(),
+            is_unsaved: is_of_before,
+            #[cfg(test)]
+            looked_at: 0,
         }
     }
 
@@ -135,6 +181,19 @@ impl Catalog {
         }
     }
 
+    /// Names SSTables that lack something for a time, and not because they are being written.
+    pub(super) fn say_incomplete(&mut self, at_least: Duration, report: &mut Report<'_>) {
+        let mut found = Vec::new();
+        for table in self.tables.values() {
+            let lasting = table.incomplete.iter().filter(|(_, its)| its.since.elapsed() >= at_least);
+            let named = lasting.filter_map(|(stem, its)| Some((stem, its.lacks.name(stem)?)));
+            found.extend(named.map(|(stem, lacks)| (format!("{} {stem}", table.directory.name), lacks)));
+        }
+        for (subject, lacks) in found {
+            self.note(&subject, &format!("not complete, so it is not converted: {lacks}"), report);
+        }
+    }
+
     /// Whether a table that is there is meant.
     pub(super) fn has_any(&self, pattern: &TablePattern) -> bool {
         self.tables.values().any(|table| pattern.contains_named(&table.directory.name))
@@ -148,7 +207,7 @@ impl Catalog {
             let new = |directory| Table {
                 directory,
                 known: BTreeMap::new(),
-                incomplete: BTreeSet::new(),
+                incomplete: BTreeMap::new(),
                 is_settled: false,
             };
             let table = known.unwrap_or_else(|| new(directory.clone()));
@@ -220,7 +279,12 @@ impl Catalog {
         self.succeeded(&path.display().to_string());
         let Some(mut table) = self.tables.remove(path) else { return };
         table.is_settled = listed.faults.is_empty();
-        table.incomplete.clone_from(&listed.incomplete);
+        let mut before = std::mem::take(&mut table.incomplete);
+        for (stem, lacks) in &listed.incomplete {
+            let known = before.remove(stem).filter(|known| known.lacks == *lacks);
+            let new = || Incomplete { lacks: lacks.clone(), since: Instant::now() };
+            table.incomplete.insert(stem.clone(), known.unwrap_or_else(new));
+        }
         table.known.retain(|stem, known| {
             let seen = listed.sstables.get(stem);
             seen.is_some_and(|seen| seen.stamp == known.stamp)
@@ -277,16 +341,10 @@ impl Catalog {
         for candidate in candidates {
             let id = &candidate.linked.id;
             match self.state.decisions.get(id) {
-                // What nobody remembers to have made may be another one's: that is found out when it is converted.
-                Some(Decision::Convert) if self.waits(id) => {
-                    // The same, written again.
-                    if !self.is_waiting_in(id, &candidate.linked.files.folder) {
-                        obsolete.push(candidate.linked);
-                    }
-                }
-                Some(Decision::Convert) if self.output.contains(id) => obsolete.push(candidate.linked),
+                // What is there by its name, and nobody remembers to have made, may be another one's: that is found out when it is converted.
                 Some(Decision::Convert) => convert.push(candidate.linked),
-                Some(Decision::Skip(_)) => obsolete.push(candidate.linked),
+                // Wherever its file is by now.
+                Some(Decision::Made | Decision::Skip(_)) => obsolete.push(candidate.linked),
                 Some(Decision::Failed(_)) => drop(self.held.insert(id.clone(), candidate.linked)),
                 None if self.keep == Keep::Current => {
                     self.state.decisions.insert(id.clone(), Decision::Convert);
@@ -344,13 +402,15 @@ impl Catalog {
         }
         let now = Instant::now();
         for linked in convert {
-            if self.waits(&linked.id) {
-                // The same is in two data directories.
-                if !self.is_waiting_in(&linked.id, &linked.files.folder) {
+            if let Some(folder) = self.waiting.get(&linked.id) {
+                // The same was written again, or is in two data directories.
+                if *folder != linked.files.folder {
                     obsolete.push(linked);
                 }
             } else {
                 let table = name_of_place(&linked.id.place);
+                self.linked_of.insert(linked.id.place.clone());
+                self.waiting.insert(linked.id.clone(), linked.files.folder.clone());
                 self.queue.push_back(Item { linked, table, noticed: now, retry: Retry::new() });
             }
         }
@@ -370,7 +430,8 @@ impl Catalog {
         let tables = self.tables.values().filter(|table| table.directory.place == id.place);
         let known = tables.flat_map(|table| table.known.iter().map(move |known| (table, known)));
         known.into_iter().any(|(table, (stem, known))| {
-            let is_to_convert = self.state.decisions.get(&known.id) == Some(&Decision::Convert);
+            let decision = self.state.decisions.get(&known.id);
+            let is_to_convert = matches!(decision, Some(Decision::Convert | Decision::Made));
             let is_other = known.id != *id && is_to_convert && !known.is_leaving;
             is_other && choice::has_positions(&table.directory.path, stem, origin, self.limits)
         })
@@ -418,6 +479,7 @@ impl Catalog {
         {
             // What was replaced meanwhile is in what replaced it.
             if self.keep == Keep::Current && !self.is_current(&item.linked.id) {
+                self.waiting.remove(&item.linked.id);
                 self.unlink(&item.linked, report);
                 continue;
             }
@@ -429,19 +491,41 @@ impl Catalog {
     }
 
     fn is_current(&self, id: &SstableId) -> bool {
-        let tables = self.tables.values().filter(|table| table.directory.place == id.place);
-        let known = tables.filter_map(|table| table.known.get(&id.stem));
-        known.into_iter().any(|known| known.id == *id && !known.is_leaving)
+        let mut known = self.of_place(&id.place).filter_map(|table| table.known.get(&id.stem));
+        known.any(|known| known.id == *id && !known.is_leaving)
     }
 
     /// An SSTable is in a file.
-    pub(super) fn converted(&mut self, item: &Item, report: &mut Report<'_>) {
+    ///
+    /// # Errors
+    ///
+    /// `Io` if that cannot be written down.
+    pub(super) fn converted(&mut self, item: &Item, report: &mut Report<'_>) -> Result<()> {
+        let id = &item.linked.id;
         self.current = None;
-        self.output.add(&item.linked.id);
+        self.waiting.remove(id);
+        self.output.add(id);
+        self.state.decisions.insert(id.clone(), Decision::Made);
+        self.is_unsaved = true;
+        // Of what is not written down when it is killed, the file is found.
+        if !self.state.is_written || self.saved.elapsed() >= SAVE {
+            self.state.is_written = true;
+            self.save()?;
+        }
         self.succeeded(&subject_of(&item.linked));
         self.unlink(&item.linked, report);
         self.replace(&item.linked.id.place, report);
         self.count();
+        Ok(())
+    }
+
+    /// Writes down what was made since that was done.
+    ///
+    /// # Errors
+    ///
+    /// `Io`.
+    pub(super) fn settle(&mut self) -> Result<()> {
+        if self.is_unsaved { self.save() } else { Ok(()) }
     }
 
     /// An SSTable cannot be converted.
@@ -456,6 +540,7 @@ impl Catalog {
             self.leave(item);
             return Ok(());
         }
+        self.waiting.remove(&item.linked.id);
         self.uncover(&item.linked);
         self.save()?;
         self.count();
@@ -518,67 +603,6 @@ impl Catalog {
         self.count();
     }
 
-    /// Removes the files of SSTables that are not part of the table any more, if all that are have theirs.
-    fn replace(&mut self, place: &str, report: &mut Report<'_>) {
-        if self.keep != Keep::Current {
-            return;
-        }
-        let its = self.of_place(place);
-        let Some(name) = its.clone().next().map(|table| table.directory.name.clone()) else { return };
-        if its.clone().any(|table| !table.is_settled) {
-            return;
-        }
-        let stays = |table: &'_ Table| -> Vec<SstableId> {
-            let stays = table.known.values().filter(|known| !known.is_leaving);
-            stays.map(|known| known.id.clone()).collect()
-        };
-        let current: BTreeSet<SstableId> = its.clone().flat_map(stays).collect();
-        let incomplete: BTreeSet<&String> = its.clone().flat_map(|table| &table.incomplete).collect();
-        // One that lacks its table of contents for a moment is not gone: it is written anew when an index is dropped.
-        let is_obsolete = |id: &&SstableId| !current.contains(*id) && !incomplete.contains(&id.stem);
-        let obsolete: Vec<SstableId> = self.output.of_table(place).filter(is_obsolete).cloned().collect();
-        let has_all = current.iter().all(|id| self.output.contains(id) && !self.waits(id));
-        // One that is not complete, and has no file, may be what replaces them.
-        let has_file = |stem: &String| self.output.of_table(place).any(|id| id.stem == *stem);
-        if obsolete.is_empty() || !has_all || !incomplete.into_iter().all(has_file) {
-            return;
-        }
-        // A disk that is gone is not a table without SSTables.
-        if !self.are_there() {
-            return;
-        }
-        // Once more: what replaces others may have appeared while the directories were read, and been missed.
-        let mut is_same = true;
-        for table in its {
-            let again = match list(&table.directory.path) {
-                Ok(again) if again.faults.is_empty() => again,
-                _ => return,
-            };
-            let stays = again.sstables.iter().filter(|(_, seen)| !seen.is_leaving);
-            let is_known = |(stem, seen): (&String, &Seen)| {
-                table.known.get(stem).is_some_and(|known| known.stamp == seen.stamp)
-            };
-            let before = table.known.values().filter(|known| !known.is_leaving).count();
-            is_same &= again.incomplete == table.incomplete && stays.clone().count() == before;
-            is_same &= stays.into_iter().all(is_known);
-        }
-        if !is_same {
-            self.is_to_look_again = true;
-            return;
-        }
-        for id in obsolete {
-            match self.output.remove(&id) {
-                Ok(path) => {
-                    self.counts.removed += 1;
-                    report(&WatchEvent::Removed { table: &name, path: &path });
-                }
-                Err(error) => {
-                    self.trouble(&self.output.path_of(&id).display().to_string(), &error, report);
-                }
-            }
-        }
-    }
-
     fn unlink(&mut self, linked: &Linked, report: &mut Report<'_>) {
         if let Err(error) = Links::remove(linked) {
             self.trouble(&linked.files.folder.display().to_string(), &error, report);
@@ -617,6 +641,12 @@ impl Catalog {
         }
     }
 
+    /// Whether there is a table at a place, or anything that was linked of it.
+    pub(super) fn has_place(&self, place: &str) -> bool {
+        let mut linked = self.all_waiting().chain(self.held.values());
+        self.of_place(place).next().is_some() || linked.any(|linked| linked.id.place == place)
+    }
+
     fn forget(&mut self, id: &SstableId) {
         for table in self.tables.values_mut().filter(|table| table.directory.place == id.place) {
             table.known.retain(|_, known| known.id != *id);
@@ -627,20 +657,14 @@ impl Catalog {
     /// Whether nothing is left to do with an SSTable: then it need not be linked.
     fn is_done_with(&self, id: &SstableId) -> bool {
         match self.state.decisions.get(id) {
-            Some(Decision::Skip(_)) => true,
-            Some(Decision::Convert) => self.output.contains(id) && !self.waits(id),
-            Some(Decision::Failed(_)) | None => false,
+            Some(Decision::Skip(_) | Decision::Made) => true,
+            Some(Decision::Convert | Decision::Failed(_)) | None => false,
         }
     }
 
-    /// Whether an SSTable waits already, or is being converted.
-    fn waits(&self, id: &SstableId) -> bool {
-        self.all_waiting().any(|linked| linked.id == *id)
-    }
-
-    /// Whether its links are in a folder, if it waits.
-    fn is_waiting_in(&self, id: &SstableId, folder: &Path) -> bool {
-        self.all_waiting().any(|linked| linked.id == *id && linked.files.folder == folder)
+    /// Whether an SSTable became a file.
+    fn is_made(&self, id: &SstableId) -> bool {
+        self.state.decisions.get(id) == Some(&Decision::Made)
     }
 
     fn all_waiting(&self) -> impl Iterator<Item = &Linked> {
@@ -652,7 +676,8 @@ impl Catalog {
     fn release(&mut self, report: &mut Report<'_>) {
         let is_settled = |id: &SstableId| {
             let mut its = self.of_place(&id.place).peekable();
-            its.peek().is_some() && its.all(|table| table.is_settled && !table.incomplete.contains(&id.stem))
+            its.peek().is_some()
+                && its.all(|table| table.is_settled && !table.incomplete.contains_key(&id.stem))
         };
         let gone = self.held.keys().filter(|id| is_settled(id) && !self.is_current(id));
         for id in gone.cloned().collect::<Vec<_>>() {
@@ -664,18 +689,26 @@ impl Catalog {
 
     fn save(&mut self) -> Result<()> {
         // What is gone, and waits for nothing, need not be known any more.
-        let tables = &self.tables;
-        let is_there = |id: &SstableId| {
-            let mut its = tables.values().filter(|table| table.directory.place == id.place).peekable();
-            its.peek().is_none()
-                || its.any(|table| !table.is_settled || table.known.values().any(|known| known.id == *id))
+        let mut tables: BTreeMap<&str, Vec<&Table>> = BTreeMap::new();
+        for table in self.tables.values() {
+            tables.entry(&table.directory.place).or_default().push(table);
+        }
+        let is_its = |table: &&Table, id: &SstableId| {
+            !table.is_settled || table.known.get(&id.stem).is_some_and(|known| known.id == *id)
         };
-        let is_gone = |id: &&SstableId| !is_there(id) && !self.waits(id) && !self.held.contains_key(id);
+        let is_there = |id: &SstableId| {
+            tables.get(&*id.place).is_none_or(|its| its.iter().any(|table| is_its(table, id)))
+        };
+        let is_gone = |id: &&SstableId| {
+            !is_there(id) && !self.waiting.contains_key(*id) && !self.held.contains_key(*id)
+        };
         let gone: Vec<SstableId> = self.state.decisions.keys().filter(is_gone).cloned().collect();
         for id in &gone {
             self.state.decisions.remove(id);
         }
-        self.state.save(&self.state_path)
+        self.state.save(&self.state_path)?;
+        (self.saved, self.is_unsaved) = (Instant::now(), false);
+        Ok(())
     }
 
     fn count(&mut self) {

@@ -26,9 +26,34 @@ pub(super) struct Listed {
     /// Complete SSTables, by what their names begin with.
     pub(super) sstables: BTreeMap<String, Seen>,
     /// SSTables that are not complete: still being written, by an open transaction or without all of their files; or being deleted.
-    pub(super) incomplete: BTreeSet<String>,
+    pub(super) incomplete: BTreeMap<String, Lacks>,
     /// SSTables that cannot be read, and logs that are damaged: what each is called, and why.
     pub(super) faults: Vec<(String, Error)>,
+}
+
+/// What an SSTable lacks that is not complete.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Lacks {
+    /// The end of the transaction that adds it.
+    Transaction,
+    /// This component: the table of contents, or one that this lists.
+    Component(Component),
+}
+
+impl Lacks {
+    /// What to look for, of an SSTable whose names begin so; `None` if it is being written.
+    pub(super) fn name(&self, stem: &str) -> Option<String> {
+        match self {
+            Lacks::Transaction => None,
+            Lacks::Component(Component::Toc) => {
+                Some(format!("{stem}-TOC.txt, its table of contents, is missing or empty"))
+            }
+            Lacks::Component(component) => Some(format!(
+                "{stem}-{} is missing, which it needs or its table of contents lists",
+                component.name()
+            )),
+        }
+    }
 }
 
 /// A complete SSTable.
@@ -133,48 +158,45 @@ pub(super) fn list(directory: &Path) -> Result<Listed> {
     }
     for (stem, name) in stems {
         if transactions.unborn.contains(&stem) {
-            listed.incomplete.insert(stem);
+            listed.incomplete.insert(stem, Lacks::Transaction);
             continue;
         }
         match complete(directory, &name, &names) {
-            Ok(Some((components, stamp))) => {
+            Ok(Ok((components, stamp))) => {
                 let is_leaving = transactions.leaving.contains(&stem);
                 let made = transactions.made_by.get(&stem).cloned();
                 listed.sstables.insert(stem, Seen { name, components, stamp, is_leaving, made });
             }
-            Ok(None) => drop(listed.incomplete.insert(stem)),
+            Ok(Err(component)) => drop(listed.incomplete.insert(stem, Lacks::Component(component))),
             Err(error) => listed.faults.push((stem, error)),
         }
     }
     Ok(listed)
 }
 
-/// The components to read of an SSTable, and its stamp. `None` if it is not complete. Components that are not known (those of indexes, and what
+/// The components to read of an SSTable, and its stamp; or the one that it lacks. Components that are not known (those of indexes, and what
 /// plugins add) do not make it incomplete: they come and go while the SSTable stays.
 fn complete(
     directory: &Path,
     name: &FileName,
     names: &BTreeSet<String>,
-) -> Result<Option<(Vec<Component>, Stamp)>> {
+) -> Result<Result<(Vec<Component>, Stamp), Component>> {
     let toc = name.of(&Component::Toc);
-    if !names.contains(&toc) {
-        return Ok(None);
-    }
-    let Some(text) = read(&directory.join(&toc))? else { return Ok(None) };
+    let text = if names.contains(&toc) { read(&directory.join(&toc))? } else { None };
     // An empty one is being written, or was when a disk was full.
-    if text.is_empty() {
-        return Ok(None);
-    }
+    let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(Err(Component::Toc)) };
     let mut components = parse_toc(&text)?;
     components.retain(|component| !matches!(component, Component::Other(_) | Component::Toc));
     components.dedup();
-    let is_there = |component: &Component| names.contains(&name.of(component));
-    if !components.contains(&Component::Statistics) || !components.iter().all(is_there) {
-        return Ok(None);
+    if !components.contains(&Component::Statistics) {
+        return Ok(Err(Component::Statistics));
+    }
+    if let Some(missing) = components.iter().find(|component| !names.contains(&name.of(component))) {
+        return Ok(Err(missing.clone()));
     }
     match Stamp::of(&directory.join(name.of(&Component::Data))) {
-        Ok(stamp) => Ok(Some((components, stamp))),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Ok(stamp) => Ok(Ok((components, stamp))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Err(Component::Data)),
         Err(error) => Err(cannot_read(&directory.join(name.of(&Component::Data)), error)),
     }
 }
@@ -300,11 +322,15 @@ mod tests {
         for name in ALL {
             let path = folder.0.path().join(format!("nb-1-big-{name}"));
             fs::rename(&path, folder.0.path().join("aside")).unwrap();
-            assert_eq!((folder.complete(), folder.list().incomplete.len()), (String::new(), 1), "{name}");
+            let (complete, incomplete) = (folder.complete(), folder.list().incomplete);
+            assert_eq!((complete, incomplete.len()), (String::new(), 1), "{name}");
+            let lacks = incomplete["nb-1-big"].name("nb-1-big").unwrap();
+            assert!(lacks.starts_with(&format!("nb-1-big-{name} ")), "{lacks}");
             fs::rename(folder.0.path().join("aside"), &path).unwrap();
         }
         fs::remove_file(folder.0.path().join("nb-1-big-TOC.txt")).unwrap();
-        assert_eq!((folder.complete(), folder.list().incomplete.len()), (String::new(), 1));
+        let lacks = folder.list().incomplete["nb-1-big"].name("nb-1-big").unwrap();
+        assert!(folder.complete().is_empty() && lacks.contains("its table of contents"), "{lacks}");
     }
 
     #[test]
@@ -345,6 +371,7 @@ mod tests {
         let begun = [("ADD", "nb-3-big"), ("REMOVE", "nb-1-big"), ("REMOVE", "nb-2-big")];
         folder.write(name, &log(&begun));
         assert_eq!(folder.complete(), "nb-1-big nb-2-big");
+        assert_eq!(folder.list().incomplete["nb-3-big"].name("nb-3-big"), None, "nothing is wrong with it");
         folder.write(name, &log(&[&begun[..], &[("ABORT", "")]].concat()));
         assert_eq!(folder.complete(), "nb-1-big nb-2-big");
         folder.write(name, &log(&[&begun[..], &[("COMMIT", "")]].concat()));

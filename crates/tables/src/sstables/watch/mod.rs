@@ -9,10 +9,12 @@
 //! decided (they are looked at like new ones), links that are to be converted (they are), or links of what is in the destination (they are
 //! removed).
 
+mod begin;
 mod catalog;
 mod choice;
 mod convert;
 mod coverage;
+mod definitions;
 mod directory;
 mod held;
 mod links;
@@ -28,7 +30,6 @@ mod start;
 mod state;
 mod tables;
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -38,16 +39,16 @@ use marquetry_io::failed;
 
 use crate::reading::processors;
 use crate::sstables::options::Definition;
+use begin::{add_directories, begin};
 use catalog::{Catalog, Item, Report, is_of_data, subject_of};
 use convert::{Conversion, schema_file};
+use definitions::Definitions;
 use marquetry_scylla::sstable::Component;
 use notices::{Notices, Wake};
-use options::resolved;
-use output::{Output, new_owner};
+use output::Output;
 use pace::Pace;
 use retry::Retry;
-use schema::NodeSchema;
-use state::{Decision, State};
+use schema::{NodeSchema, Standing};
 use tables::find_tables;
 
 pub use options::{Keep, TablePattern, WatchOptions};
@@ -61,6 +62,8 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// How often metrics are written if nothing happens.
 const METRICS: Duration = Duration::from_secs(15);
+/// How long an SSTable may lack a component before that is said: servers write them in less, and delete them.
+const INCOMPLETE: Duration = Duration::from_secs(60);
 /// What is wrong when a disk is gone.
 const DISKS: &str = "the data directories";
 
@@ -87,7 +90,7 @@ const DISKS: &str = "the data directories";
 ///
 /// `Io` if the data directory or the destination cannot be read at first, or the directory for work cannot be written; `Misuse` if the data
 /// directory is none, the directory for work is on another file system, the definition defines nothing, another
-/// watcher has that directory or the destination, or if the options are others than those that the destination was begun with. What fails
+/// watcher has that directory or the destination, or if the options are others than those that files of the destination were written with. What fails
 /// later is [reported](WatchEvent::Failed), and tried again where that makes sense.
 pub fn watch(options: &WatchOptions, report: &mut dyn FnMut(&WatchEvent<'_>)) -> Result<WatchSummary> {
     start::check(options)?;
@@ -98,16 +101,18 @@ pub fn watch(options: &WatchOptions, report: &mut dyn FnMut(&WatchEvent<'_>)) ->
     options.check()?;
     let mut works = vec![Work::create(options.work())?];
     let state_path = options.work().join("state");
-    let claimed = begin(&state_path, options).and_then(|state| {
+    let claimed = begin(&state_path, options).and_then(|mut state| {
         for data in options.more_data.iter().filter(|_| options.work.is_none()) {
             works.push(Work::create(options.work_of(data))?);
         }
+        start::check_links(options)?;
         let output = Output::open(&options.store, &options.destination)?;
+        // First: who owns the destination is known then, whenever this is killed.
+        state.save(&state_path)?;
         output.claim(&state.owner, &options.data)?;
         // Only now that all of them can be watched: later starts ask for each data directory that was.
-        if !options.more_data.is_empty() {
-            state.save(&state_path)?;
-        }
+        add_directories(&mut state, options);
+        state.save(&state_path)?;
         Ok((state, output))
     });
     let (state, output) = claimed.inspect_err(|_| works.iter().for_each(Work::leave_nothing))?;
@@ -121,6 +126,7 @@ pub fn watch(options: &WatchOptions, report: &mut dyn FnMut(&WatchEvent<'_>)) ->
             options.work().join("schema"),
             options.limits,
         ),
+        definitions: Definitions::new(options.work().join("definitions")),
         looking: Retry::new(),
         metrics_written: None,
     };
@@ -174,60 +180,6 @@ fn lock(work: &Path) -> Result<fs::File> {
     }
 }
 
-/// What is known of earlier runs, with all data directories, which are not saved yet; it must be of the same destination, and made with the same options.
-fn begin(path: &Path, options: &WatchOptions) -> Result<State> {
-    let destination = state::one_line(&options.destination.display().to_string());
-    let destination = destination.trim_end_matches('/').to_owned();
-    let (mapping, keep) = (options.mapping.name().to_owned(), options.keep.name().to_owned());
-    let others: BTreeMap<String, &PathBuf> = options
-        .more_data
-        .iter()
-        .map(|data| (state::one_line(&resolved(data).display().to_string()), data))
-        .collect();
-    let Some(mut state) = State::load(path)? else {
-        let state = State { destination, mapping, keep, owner: new_owner(), ..State::default() };
-        state.save(path)?;
-        return Ok(State { others: others.into_keys().collect(), ..state });
-    };
-    for (what, before, now) in [
-        ("destination", &state.destination, &destination),
-        ("mapping", &state.mapping, &mapping),
-        ("--keep", &state.keep, &keep),
-    ] {
-        if before != now {
-            let what = format!(
-                "this directory for work is that of the {what} {before}, not {now}: name another one (--work), and another destination"
-            );
-            return Err(Error::misuse(what).at(|place| place.object = Some(path.display().to_string())));
-        }
-    }
-    for before in &state.others {
-        let what = match others.get(before) {
-            None => format!(
-                "it was watched together with the data directory {before}: name that, too, or, if it is gone for good, remove the line `also {before}`"
-            ),
-            Some(data) if !options.work_of(data).exists() => {
-                format!(
-                    "the data directory {before} has no directory for work any more: is its file system mounted?"
-                )
-            }
-            Some(_) => continue,
-        };
-        return Err(Error::misuse(what).at(|place| place.object = Some(path.display().to_string())));
-    }
-    if others.len() > state.others.len() {
-        // What is in a new one was never looked at, so it counts as what is there at first.
-        state.others.extend(others.into_keys());
-        state.begun.clear();
-    }
-    if options.retry_failed {
-        for decision in state.decisions.values_mut().filter(|it| matches!(it, Decision::Failed(_))) {
-            *decision = Decision::Convert;
-        }
-    }
-    Ok(state)
-}
-
 struct Watcher<'a> {
     options: &'a WatchOptions,
     catalog: Catalog,
@@ -235,6 +187,7 @@ struct Watcher<'a> {
     notices: Option<Notices>,
     pace: Option<Pace>,
     schema: NodeSchema,
+    definitions: Definitions,
     looking: Retry,
     metrics_written: Option<Instant>,
 }
@@ -250,15 +203,22 @@ impl Watcher<'_> {
         self.look_at_all(report)?;
         self.catalog.resume(false, report)?;
         self.catalog.begun()?;
+        self.remember();
+        self.definitions.release(|place| self.catalog.has_place(place))?;
         self.say_what_is_not_there(report);
         self.catalog.say_failed_before(report);
         let (tables, waiting) = (self.catalog.table_count(), self.catalog.waiting());
         report(&WatchEvent::Started { tables, waiting, polling: polling.as_deref() });
         while !self.options.cancel.is_set() {
             self.write_metrics(false, report);
+            self.catalog.say_incomplete(INCOMPLETE, report);
             let is_idle = !self.catalog.has_next();
             if is_idle && self.options.once {
+                self.catalog.say_incomplete(Duration::ZERO, report);
                 break;
+            }
+            if is_idle {
+                self.catalog.settle()?;
             }
             self.notice(if is_idle { WAIT } else { Duration::ZERO }, report)?;
             if self.catalog.is_to_look_again && !self.looking.is_waiting() && !self.options.once {
@@ -273,7 +233,7 @@ impl Watcher<'_> {
                 self.convert(item, report)?;
             }
         }
-        Ok(())
+        self.catalog.settle()
     }
 
     /// Tables that were named and are not there.
@@ -300,7 +260,30 @@ impl Watcher<'_> {
         if wake.all {
             return self.look_at_all(report);
         }
-        self.catalog.look(&wake.directories, report)
+        self.catalog.look(&wake.directories, report)?;
+        if !wake.directories.is_empty() {
+            self.remember();
+        }
+        Ok(())
+    }
+
+    /// Keeps the definitions of the tables that SSTables were just linked of, for the time when another table has their names. What cannot be read
+    /// now is found when an SSTable is converted.
+    fn remember(&mut self) {
+        let places = std::mem::take(&mut self.catalog.linked_of);
+        if self.options.definition != Definition::Beside {
+            return;
+        }
+        for place in places {
+            let kept = match self.schema.standing(&place, &self.options.cancel) {
+                Ok(Standing::Current(Some(text))) => self.definitions.keep(&place, &text),
+                Ok(_) => Ok(()),
+                Err(error) => Err(error),
+            };
+            if kept.is_err_and(|error| !is_of_data(&error)) {
+                self.catalog.linked_of.insert(place);
+            }
+        }
     }
 
     /// Looks for tables, and at all of them.
@@ -340,7 +323,9 @@ impl Watcher<'_> {
         self.catalog.succeeded(DISKS);
         self.catalog.set_tables(tables);
         let paths = self.catalog.table_paths();
-        self.catalog.look(&paths, report)
+        self.catalog.look(&paths, report)?;
+        self.remember();
+        Ok(())
     }
 
     /// Looks at the tables that are known, but for those of a disk that is gone: an empty mount point is no data directory without tables, and what is known of
@@ -417,7 +402,7 @@ impl Watcher<'_> {
                     self.count(&file);
                     report(&WatchEvent::Converted(&file));
                 }
-                self.catalog.converted(&item, report);
+                self.catalog.converted(&item, report)?;
             }
             Err(error) if error.kind() == ErrorKind::Cancelled => self.catalog.cancelled(item),
             Err(error) if is_of_data(&error) => self.catalog.failed(item, &error, report)?,
@@ -465,21 +450,47 @@ impl Watcher<'_> {
         if let Some(file) = item.linked.definition() {
             return Ok(Definition::File(file));
         }
-        let options = self.options;
-        let of = |path: &Path| schema_file(path, options.directory_of(path), &item.table);
-        let file = self.catalog.paths_of(&item.linked.id.place).find_map(of);
-        if let Some(file) = file {
-            return Ok(Definition::File(file));
-        }
-        let keyspace = item.table.split('.').next().unwrap_or_default();
-        match self.schema.definition(keyspace, &item.table, &self.options.cancel) {
-            Ok(Some(text)) => Ok(Definition::Text(text)),
-            Ok(None) => Ok(Definition::Beside),
-            Err(error) if !is_of_data(&error) => Err(error),
-            Err(error) => {
+        let (options, place) = (self.options, &item.linked.id.place);
+        let of = |path: &Path| {
+            let file = schema_file(path, options.directory_of(path), &item.table)?;
+            Some((file.parent() == Some(path), file))
+        };
+        let file = match self.catalog.paths_of(place).find_map(of) {
+            // What is in a table's own directory is that table's.
+            Some((true, file)) => return Ok(Definition::File(file)),
+            other => other.map(|(_, file)| file),
+        };
+        let standing = match self.schema.standing(place, &options.cancel) {
+            Err(error) if file.is_none() && !is_of_data(&error) => return Err(error),
+            Err(error) if file.is_none() => {
                 let text = format!("the node's schema tables cannot be read: {}", error.message());
                 self.catalog.note(&item.table, &text, report);
-                Ok(Definition::Beside)
+                Standing::Unknown
+            }
+            standing => standing.unwrap_or(Standing::Unknown),
+        };
+        match (standing, file) {
+            // Whatever says what a table of that name has means the other one.
+            (Standing::Replaced, _) => match self.definitions.of(place)? {
+                Some(text) => Ok(Definition::Text(text.clone())),
+                None => {
+                    let text = "it was dropped, and another table has its name: its key columns are called pk0, ck0 and so on, because its definition is not \
+                                known any more";
+                    self.catalog.note(&format!("{place} ({})", item.table), text, report);
+                    Ok(Definition::Missing)
+                }
+            },
+            (Standing::Current(text), file) => {
+                if let Some(text) = &text {
+                    self.definitions.keep(place, text)?;
+                }
+                let of_node = text.map_or(Definition::Beside, Definition::Text);
+                Ok(file.map_or(of_node, Definition::File))
+            }
+            (Standing::Unknown, Some(file)) => Ok(Definition::File(file)),
+            (Standing::Unknown, None) => {
+                let text = self.definitions.of(place)?;
+                Ok(text.map_or(Definition::Beside, |text| Definition::Text(text.clone())))
             }
         }
     }

@@ -12,12 +12,13 @@ use marquetry_base::{Error, Limits, Result};
 use marquetry_io::failed;
 use marquetry_parquet::batch::Value;
 use marquetry_parquet::print::{Cell, Columns, InvalidUtf8};
+use marquetry_parquet::schema::Meaning;
 use marquetry_scylla::bridge::mutations::MutationMapping;
 
 use super::directory::{Listed, Stamp, list};
 use super::links::{Linking, Links};
 use super::options::TablePattern;
-use super::tables::{TableDirectory, find_tables};
+use super::tables::{TableDirectory, find_tables, name_of_place};
 use crate::sstables::options::{Definition, SstablesOptions};
 use crate::sstables::source::Sstables;
 use crate::{Cancel, Reading, ReadingOptions, Source};
@@ -31,7 +32,7 @@ const TABLES: &[(&str, &str)] = &[
     ),
     (
         "tables",
-        "keyspace_name text, table_name text, flags frozen<set<text>>, PRIMARY KEY (keyspace_name, table_name)",
+        "keyspace_name text, table_name text, flags frozen<set<text>>, id uuid, PRIMARY KEY (keyspace_name, table_name)",
     ),
     (
         "types",
@@ -40,7 +41,7 @@ const TABLES: &[(&str, &str)] = &[
     ),
     (
         "views",
-        "keyspace_name text, view_name text, base_table_name text, PRIMARY KEY (keyspace_name, view_name)",
+        "keyspace_name text, view_name text, base_table_name text, id uuid, PRIMARY KEY (keyspace_name, view_name)",
     ),
     (
         "dropped_columns",
@@ -60,10 +61,36 @@ pub(super) struct NodeSchema {
     limits: Limits,
     /// The SSTables that were read.
     of: Option<BTreeMap<PathBuf, Stamp>>,
-    /// Statements by keyspaces: types, then tables and views.
-    statements: BTreeMap<String, String>,
-    /// Tables and views that are defined.
-    names: BTreeMap<String, ()>,
+    made: Statements,
+}
+
+/// What the schema tables come to.
+#[derive(Debug, Default)]
+struct Statements {
+    /// The statements of each keyspace's types.
+    types: BTreeMap<String, String>,
+    /// Tables and views, by name: `ks.t`.
+    tables: BTreeMap<String, Defined>,
+}
+
+/// A table or a view.
+#[derive(Debug, PartialEq)]
+struct Defined {
+    /// Its identifier, in hexadecimal digits, as its directory has it.
+    id: String,
+    /// The statements that define it. `None`: no statement says what columns it has.
+    statements: Option<String>,
+}
+
+/// What a node says of the table in a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// It is there: the statements that define it, and the types of its keyspace. `None` if there is none that could.
+    Current(Option<String>),
+    /// Another table has its name: it was dropped, and one was created.
+    Replaced,
+    /// No table has its name; or nothing says which one does.
+    Unknown,
 }
 
 /// A row of a schema table: text, numbers as text, lists of texts.
@@ -80,32 +107,21 @@ enum Field {
 impl NodeSchema {
     /// Of data directories, in which these tables may be spread; `work` is a directory for links, which only this uses.
     pub(super) fn new(data: Vec<PathBuf>, work: PathBuf, limits: Limits) -> NodeSchema {
-        NodeSchema {
-            data,
-            links: work,
-            limits,
-            of: None,
-            statements: BTreeMap::new(),
-            names: BTreeMap::new(),
-        }
+        NodeSchema { data, links: work, limits, of: None, made: Statements::default() }
     }
 
-    /// The statements that define a table, `ks.t`, and the types of its keyspace. `None` if the node does not say.
+    /// What the node says of the table at a place, `ks/t-f34b…`. A name alone does not tell: a table may be dropped, and another one created.
     ///
     /// # Errors
     ///
     /// Those of its SSTables; `Io` if they change all the time.
-    pub(super) fn definition(
-        &mut self,
-        keyspace: &str,
-        name: &str,
-        cancel: &Cancel,
-    ) -> Result<Option<String>> {
+    pub(super) fn standing(&mut self, place: &str, cancel: &Cancel) -> Result<Standing> {
         let wanted: Vec<TablePattern> = vec!["system_schema".parse()?];
         let mut tables = Vec::new();
         for data in &self.data {
             tables.extend(find_tables(data, &wanted)?.tables);
         }
+        let mut is_known = false;
         for _ in 0..TRIES {
             let mut listed = Vec::new();
             let mut stamps = BTreeMap::new();
@@ -115,19 +131,20 @@ impl NodeSchema {
                 stamps.extend(stays.map(|(stem, seen)| (table.path.join(stem), seen.stamp)));
                 listed.push((table, found));
             }
-            if self.of.as_ref() == Some(&stamps) {
+            is_known = self.of.as_ref() == Some(&stamps);
+            if is_known {
                 break;
             }
             if let Some(rows) = self.read(&listed, cancel)? {
-                (self.statements, self.names) = statements(&rows);
-                self.of = Some(stamps);
+                self.made = Statements::of(&rows);
+                (self.of, is_known) = (Some(stamps), true);
                 break;
             }
         }
-        if self.of.is_none() {
+        if !is_known {
             return Err(Error::io("the schema tables change while they are read"));
         }
-        Ok(self.names.get(name).and_then(|()| self.statements.get(keyspace)).cloned())
+        Ok(self.made.standing(place))
     }
 
     /// The rows of all schema tables. `None` if one of their SSTables went away.
@@ -137,20 +154,15 @@ impl NodeSchema {
         cancel: &Cancel,
     ) -> Result<Option<BTreeMap<&'static str, Vec<Row>>>> {
         self.clear()?;
-        let links = Links::or_copies(self.links.clone());
-        // A table in several data directories has one folder of links.
         let mut folders: BTreeMap<&'static str, (&str, PathBuf)> = BTreeMap::new();
-        for (table, listed) in listed {
+        for (number, (table, listed)) in listed.iter().enumerate() {
             let Some((name, definition)) = definition_of(table) else { continue };
+            // A table in several data directories has a folder below for each: SSTables in two of them may have one name.
+            let folder = self.links.join(name);
+            let links = Links::or_copies(folder.join(number.to_string()));
             for seen in listed.sstables.values().filter(|seen| !seen.is_leaving) {
                 match links.link(table, seen)? {
-                    Linking::Done(linked) => {
-                        let folder = linked.files.folder;
-                        let before = folders.insert(name, (definition, folder.clone()));
-                        if before.is_some_and(|(_, before)| before != folder) {
-                            return Err(Error::unsupported("SSTables of a schema table that have one name"));
-                        }
-                    }
+                    Linking::Done(_) => drop(folders.insert(name, (definition, folder.clone()))),
                     Linking::Gone | Linking::Taken => return Ok(None),
                 }
             }
@@ -199,6 +211,9 @@ fn rows(folder: &Path, definition: &str, limits: Limits, cancel: &Cancel) -> Res
             for row in 0..columns.rows() {
                 let fields = (0..columns.len()).map(|column| match columns.cell(row, column)? {
                     Cell::Null => Ok(Field::Null),
+                    Cell::Value(Meaning::Uuid, Value::Bytes(id)) => {
+                        Ok(Field::Text(id.iter().map(|byte| format!("{byte:02x}")).collect()))
+                    }
                     Cell::Value(_, Value::Bytes(text)) => {
                         Ok(Field::Text(String::from_utf8_lossy(text).into_owned()))
                     }
@@ -264,51 +279,67 @@ fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// The statements of each keyspace, and the tables and views that they define.
-fn statements(all: &BTreeMap<&'static str, Vec<Row>>) -> (BTreeMap<String, String>, BTreeMap<String, ()>) {
-    let of = |name: &str| all.get(name).map(Vec::as_slice).unwrap_or_default();
-    let mut made: BTreeMap<String, String> = BTreeMap::new();
-    for row in of("types") {
-        let fields = texts(row, 2).iter().zip(texts(row, 3));
-        let fields: Vec<String> = fields.map(|(name, kind)| format!("{} {kind}", quoted(name))).collect();
-        let keyspace = text(row, 0);
-        let statement =
-            format!("CREATE TYPE {}.{} ({});\n", quoted(keyspace), quoted(text(row, 1)), fields.join(", "));
-        made.entry(keyspace.to_owned()).or_default().push_str(&statement);
+impl Statements {
+    fn of(all: &BTreeMap<&'static str, Vec<Row>>) -> Statements {
+        let of = |name: &str| all.get(name).map(Vec::as_slice).unwrap_or_default();
+        let mut made = Statements::default();
+        for row in of("types") {
+            let fields = texts(row, 2).iter().zip(texts(row, 3));
+            let fields: Vec<String> = fields.map(|(name, kind)| format!("{} {kind}", quoted(name))).collect();
+            let keyspace = text(row, 0);
+            let (name, fields) = (quoted(text(row, 1)), fields.join(", "));
+            let statement = format!("CREATE TYPE {}.{name} ({fields});\n", quoted(keyspace));
+            made.types.entry(keyspace.to_owned()).or_default().push_str(&statement);
+        }
+        let mut columns: BTreeMap<(&str, &str), Vec<&Row>> = BTreeMap::new();
+        for row in of("columns") {
+            columns.entry((text(row, 0), text(row, 1))).or_default().push(row);
+        }
+        // Those of Thrift and of compact storage have columns that no statement says.
+        let is_plain = |row: &Row| {
+            let has = |flag: &str| texts(row, 2).iter().any(|its| its == flag);
+            has("compound") && !has("dense") && !has("super")
+        };
+        for row in of("tables") {
+            let (keyspace, table) = (text(row, 0), text(row, 1));
+            let dropped =
+                of("dropped_columns").iter().filter(|row| (text(row, 0), text(row, 1)) == (keyspace, table));
+            let columns = columns.get(&(keyspace, table)).filter(|_| is_plain(row));
+            let statements = columns.map(|columns| table_statement(keyspace, table, columns, dropped));
+            made.add(keyspace, table, text(row, 3), statements);
+        }
+        for row in of("views") {
+            let (keyspace, view, base) = (text(row, 0), text(row, 1), text(row, 2));
+            let statements = columns.get(&(keyspace, view)).map(|columns| {
+                let of_base = made.tables.get(&format!("{keyspace}.{base}"));
+                let of_base = of_base.and_then(|base| base.statements.clone()).unwrap_or_default();
+                format!(
+                    "{of_base}CREATE MATERIALIZED VIEW {0}.{1} AS SELECT * FROM {0}.{2} WHERE x IS NOT NULL PRIMARY KEY {3};\n",
+                    quoted(keyspace),
+                    quoted(view),
+                    quoted(base),
+                    primary_key(columns)
+                )
+            });
+            made.add(keyspace, view, text(row, 3), statements);
+        }
+        made
     }
-    let mut columns: BTreeMap<(&str, &str), Vec<&Row>> = BTreeMap::new();
-    for row in of("columns") {
-        columns.entry((text(row, 0), text(row, 1))).or_default().push(row);
+
+    fn add(&mut self, keyspace: &str, table: &str, id: &str, statements: Option<String>) {
+        self.tables.insert(format!("{keyspace}.{table}"), Defined { id: id.to_owned(), statements });
     }
-    let mut names = BTreeMap::new();
-    // Those of Thrift and of compact storage have columns that no statement says.
-    let is_plain = |row: &&Row| {
-        let has = |flag: &str| texts(row, 2).iter().any(|its| its == flag);
-        has("compound") && !has("dense") && !has("super")
-    };
-    for row in of("tables").iter().filter(is_plain) {
-        let (keyspace, table) = (text(row, 0), text(row, 1));
-        let Some(columns) = columns.get(&(keyspace, table)) else { continue };
-        let dropped =
-            of("dropped_columns").iter().filter(|row| (text(row, 0), text(row, 1)) == (keyspace, table));
-        let statement = table_statement(keyspace, table, columns, dropped);
-        made.entry(keyspace.to_owned()).or_default().push_str(&statement);
-        names.insert(format!("{keyspace}.{table}"), ());
+
+    fn standing(&self, place: &str) -> Standing {
+        let name = name_of_place(place);
+        let keyspace = name.split('.').next().unwrap_or_default();
+        let Some(defined) = self.tables.get(&name) else { return Standing::Unknown };
+        if !place.rsplit_once('-').is_some_and(|(_, id)| id.eq_ignore_ascii_case(&defined.id)) {
+            return Standing::Replaced;
+        }
+        let types = self.types.get(keyspace).map_or("", String::as_str);
+        Standing::Current(defined.statements.as_ref().map(|statements| format!("{types}{statements}")))
     }
-    for row in of("views") {
-        let (keyspace, view, base) = (text(row, 0), text(row, 1), text(row, 2));
-        let Some(columns) = columns.get(&(keyspace, view)) else { continue };
-        let statement = format!(
-            "CREATE MATERIALIZED VIEW {0}.{1} AS SELECT * FROM {0}.{2} WHERE x IS NOT NULL PRIMARY KEY {3};\n",
-            quoted(keyspace),
-            quoted(view),
-            quoted(base),
-            primary_key(columns)
-        );
-        made.entry(keyspace.to_owned()).or_default().push_str(&statement);
-        names.insert(format!("{keyspace}.{view}"), ());
-    }
-    (made, names)
 }
 
 /// The columns of a kind, in their order.
@@ -392,22 +423,38 @@ mod tests {
             (
                 "tables",
                 vec![
-                    row(&["ks", "t", "[compound"]),
-                    row(&["ks", "dense", "[dense|compound"]),
-                    row(&["ks", "x", "[compound"]),
+                    row(&["ks", "t", "[compound", "aa"]),
+                    row(&["ks", "dense", "[dense|compound", "bb"]),
+                    row(&["ks", "x", "[compound", "cc"]),
                 ],
             ),
             ("types", vec![row(&["ks", "pt", "[x|Y y", "[int|frozen<list<text>>"])]),
-            ("views", vec![row(&["ks", "w", "t"])]),
+            ("views", vec![row(&["ks", "w", "t", "dd"])]),
             (
                 "dropped_columns",
                 vec![row(&["ks", "t", "v", "1700000000123"]), row(&["ks", "t", "old", "1700000000123"])],
             ),
         ]);
-        let (made, names) = statements(&all);
-        assert_eq!(names.keys().cloned().collect::<Vec<_>>(), ["ks.t", "ks.w"]);
-        let defined =
-            Definitions::parse(&made["ks"]).unwrap_or_else(|error| panic!("{error}: {}", made["ks"]));
+        let made = Statements::of(&all);
+        let parsed = |place: &str| match made.standing(place) {
+            Standing::Current(Some(text)) => {
+                Definitions::parse(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+            }
+            other => panic!("{other:?}"),
+        };
+        // No statement defines the one, and nobody knows the columns of the other.
+        for place in ["ks/dense-BB", "ks/x-cc"] {
+            assert_eq!(made.standing(place), Standing::Current(None));
+        }
+        // They were dropped, and others were created; or they were dropped.
+        for place in ["ks/t-a0", "ks/w-aa", "ks/dense-0b", "ks/t"] {
+            assert_eq!(made.standing(place), Standing::Replaced, "{place}");
+        }
+        assert_eq!(made.standing("ks/u-aa"), Standing::Unknown);
+        assert_eq!(made.standing("other/t-aa"), Standing::Unknown);
+        let of_table = parsed("ks/t-aa");
+        assert_eq!((of_table.tables.len(), of_table.types.len(), of_table.views.len()), (1, 1, 0));
+        let defined = parsed("ks/w-dd");
         assert_eq!((defined.tables.len(), defined.types.len(), defined.views.len()), (1, 1, 1));
         let table = &defined.tables[0];
         let name = |at: &usize| table.columns[*at].name.as_str();
@@ -430,6 +477,6 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut schema =
             NodeSchema::new(vec![folder.path().to_path_buf()], folder.path().join("work"), Limits::DEFAULT);
-        assert_eq!(schema.definition("ks", "ks.t", &Cancel::new()), Ok(None));
+        assert_eq!(schema.standing("ks/t-0", &Cancel::new()), Ok(Standing::Unknown));
     }
 }

@@ -1,13 +1,14 @@
 //! What is wrong with a watcher's directories and definition is known when it starts, not when the first SSTable appears.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use marquetry_base::{Error, Result};
 use marquetry_io::failed;
 
 use super::options::{WatchOptions, is_name, resolved};
-use super::tables::has_tables;
+use super::tables::{find_tables, has_tables};
 use crate::sstables::definition;
 
 /// Looks for what cannot be meant.
@@ -97,6 +98,52 @@ fn check_work(data: &Path, work: &Path) -> Result<()> {
                         name one on that of the data";
             Err(wrong(work, what.to_owned()))
         }
+    }
+}
+
+/// Makes a link, as an SSTable's will be: there are none to another mount of the same file system, either. One table of a data directory is enough: another one's
+/// directory may be elsewhere, which is said when something is to be linked there.
+///
+/// # Errors
+///
+/// `Misuse` if no table's files can be linked into the directory for work; `Io` if the data directory cannot be read.
+pub(super) fn check_links(options: &WatchOptions) -> Result<()> {
+    for data in options.directories() {
+        let work = options.work_of(data);
+        let mut refused = None;
+        for table in find_tables(data, &options.tables)?.tables {
+            match can_link(&table.path, &work) {
+                Some(true) => {
+                    refused = None;
+                    break;
+                }
+                Some(false) => drop(refused.get_or_insert(table.path)),
+                None => {}
+            }
+        }
+        if let Some(from) = refused {
+            let what = format!(
+                "no hard links can be made from {} to the directory for work (--work): that is on another file system, or another mount of the same one; name one \
+                 on that of the data",
+                from.display()
+            );
+            return Err(wrong(&work, what));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a file of an SSTable can be linked into the directory for work, or would be on another file system. `None` if there is none that says so.
+fn can_link(table: &Path, work: &Path) -> Option<bool> {
+    let is_data = |path: &PathBuf| path.to_str().is_some_and(|name| name.ends_with("-Data.db"));
+    let mut files = fs::read_dir(table).ok()?.filter_map(|entry| Some(entry.ok()?.path())).filter(is_data);
+    let (file, link) = (files.next()?, work.join("link"));
+    let _ = fs::remove_file(&link);
+    match fs::hard_link(&file, &link) {
+        Ok(()) => fs::remove_file(&link).ok().map(|()| true),
+        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => Some(false),
+        // One that was deleted just now, or is another user's, which is said of each.
+        Err(_) => None,
     }
 }
 

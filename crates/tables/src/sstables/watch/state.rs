@@ -1,15 +1,18 @@
 //! What must be known after a restart, beside what is in the destination: a small file in the directory for work.
 //!
 //! ```text
-//! marquetry-watch 1
+//! marquetry-watch 2
 //! destination s3://lake/node-1
 //! mapping full
 //! keep flushes
 //! owner 5f0c…
+//! written yes
+//! first /disk1/data
 //! also /disk2/data
 //! begun ks/t-f34b…
 //! host 1f3c…
 //! covered ks/t-f34b… 1700000000001:100..1700000000001:5000
+//! made ks/t-f34b… nb-6-big-0a0b0c0d
 //! convert ks/t-f34b… nb-7-big-1f0a93c5
 //! skip ks/t-f34b… nb-8-big-77d0e001 compaction
 //! failed ks/t-f34b… nb-9-big-00c1a2b3 nb-9-big-Data.db: a checksum differs
@@ -28,7 +31,10 @@ use marquetry_io::failed;
 use super::coverage::Coverage;
 use super::links::SstableId;
 
-const FIRST_LINE: &str = "marquetry-watch 1";
+const FIRST_LINE: &str = "marquetry-watch 2";
+
+/// That of states which do not know what was made.
+const FIRST_LINE_BEFORE: &str = "marquetry-watch 1";
 
 /// The most characters of a reason.
 const WHY_CHARS_MAX: usize = 500;
@@ -38,6 +44,8 @@ const WHY_CHARS_MAX: usize = 500;
 pub(super) enum Decision {
     /// It becomes a file.
     Convert,
+    /// It became one, wherever that is now.
+    Made,
     /// It does not, because what it has is in other files.
     Skip(String),
     /// It cannot.
@@ -52,7 +60,12 @@ pub(super) struct State {
     pub(super) keep: String,
     /// What the destination's own file says of who writes to it.
     pub(super) owner: String,
-    /// The data directories beside the first one.
+    /// Whether a file was written to the destination.
+    pub(super) is_written: bool,
+    /// What was decided says nothing of what was made: it is of an earlier version.
+    pub(super) is_without_made: bool,
+    /// The first data directory, and those beside it.
+    pub(super) first: Option<String>,
     pub(super) others: BTreeSet<String>,
     /// The places of the tables of which all that was there at first is decided. (Until then nothing of them can be in files already.)
     pub(super) begun: BTreeSet<String>,
@@ -81,15 +94,19 @@ impl State {
 
     fn parse(text: &str) -> Result<State> {
         let mut lines = text.lines().enumerate();
-        if lines.next().map(|(_, line)| line) != Some(FIRST_LINE) {
-            return Err(Error::corrupt("not a state of `marquetry watch`, or one of another version"));
-        }
-        let mut state = State::default();
+        let is_without_made = match lines.next() {
+            Some((_, FIRST_LINE)) => false,
+            Some((_, FIRST_LINE_BEFORE)) => true,
+            _ => return Err(Error::corrupt("not a state of `marquetry watch`, or one of another version")),
+        };
+        let mut state = State { is_without_made, ..State::default() };
         for (number, line) in lines {
             state.line(line).ok_or_else(|| {
                 Error::corrupt(format!("line {}: not one of a state of `marquetry watch`", number + 1))
             })?;
         }
+        // Nothing was, before anything was decided.
+        state.is_written |= state.is_without_made && !(state.begun.is_empty() && state.decisions.is_empty());
         Ok(state)
     }
 
@@ -103,11 +120,14 @@ impl State {
             "mapping" => rest.clone_into(&mut self.mapping),
             "keep" => rest.clone_into(&mut self.keep),
             "owner" => rest.clone_into(&mut self.owner),
+            "written" => self.is_written = true,
+            "first" => self.first = Some(rest.to_owned()),
             "also" => drop(self.others.insert(rest.to_owned())),
             "begun" => drop(self.begun.insert(rest.to_owned())),
             "host" => self.host = Some(rest.to_owned()),
             "covered" => drop(self.covered.insert(place.to_owned(), more.parse().ok()?)),
             "convert" => drop(self.decisions.insert(SstableId::of_name(place, name)?, Decision::Convert)),
+            "made" => drop(self.decisions.insert(SstableId::of_name(place, name)?, Decision::Made)),
             "skip" => drop(self.decisions.insert(SstableId::of_name(place, name)?, Decision::Skip(why))),
             "failed" => drop(self.decisions.insert(SstableId::of_name(place, name)?, Decision::Failed(why))),
             _ => return None,
@@ -143,6 +163,12 @@ impl State {
         line("mapping", &self.mapping);
         line("keep", &self.keep);
         line("owner", &self.owner);
+        if self.is_written {
+            line("written", "yes");
+        }
+        if let Some(first) = &self.first {
+            line("first", first);
+        }
         for other in &self.others {
             line("also", other);
         }
@@ -159,6 +185,7 @@ impl State {
             let what = format!("{} {}", id.place, id.name());
             match decision {
                 Decision::Convert => line("convert", &what),
+                Decision::Made => line("made", &what),
                 Decision::Skip(why) => line("skip", &format!("{what} {why}")),
                 Decision::Failed(why) => {
                     line(
@@ -200,14 +227,28 @@ mod tests {
         state.save(&path).unwrap();
         assert_eq!(State::load(&path).unwrap().as_ref(), Some(&state));
         state.others = ["/disk 2/data".to_owned(), "/disk3".to_owned()].into();
+        (state.first, state.is_written) = (Some("/disk 1/data".to_owned()), true);
         (state.begun, state.host) = (["ks/t-0".to_owned()].into(), Some("ab".into()));
         state.covered.insert("ks/t-0".into(), "1:2..3:4 5:6..7:8".parse().unwrap());
         state.decisions.insert(id("nb-1-big"), Decision::Convert);
         state.decisions.insert(id("nb-2-big"), Decision::Skip("compaction".into()));
         state.decisions.insert(id("nb-3-big"), Decision::Failed("a checksum (of two) differs".into()));
+        state.decisions.insert(id("nb-4-big"), Decision::Made);
         state.save(&path).unwrap();
         assert_eq!(State::load(&path).unwrap(), Some(state));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left");
+    }
+
+    #[test]
+    fn states_of_the_first_version_are_read() {
+        let state = State::parse("marquetry-watch 1\ndestination lake\n").unwrap();
+        assert!(state.is_without_made && !state.is_written);
+        for decided in ["begun ks/t-0", "convert ks/t-0 nb-1-big-00000007"] {
+            let state = State::parse(&format!("marquetry-watch 1\n{decided}\n")).unwrap();
+            assert!(state.is_without_made && state.is_written, "{decided}");
+            let again = State::parse(&state.text()).unwrap();
+            assert!(!again.is_without_made && again.is_written, "{decided}");
+        }
     }
 
     #[test]
@@ -223,7 +264,7 @@ mod tests {
     #[test]
     fn other_files_are_no_state() {
         for text in
-            ["", "marquetry-watch 2\n", "marquetry-watch 1\nmore\n", "marquetry-watch 1\nconvert a b\n"]
+            ["", "marquetry-watch 3\n", "marquetry-watch 2\nmore\n", "marquetry-watch 1\nconvert a b\n"]
         {
             assert!(State::parse(text).is_err(), "{text}");
         }
