@@ -6,9 +6,9 @@ use std::sync::Arc;
 use marquetry_base::{Error, Result};
 use marquetry_tables::files::{DataFile, Files};
 use marquetry_tables::parquet::{NewParquetDirectory, NewParquetFile};
-use marquetry_tables::sstables::is_sstables;
+use marquetry_tables::sstables::{FullFiles, is_sstables};
 use marquetry_tables::text::{Format, NewTextFile};
-use marquetry_tables::{Address, Destination};
+use marquetry_tables::{Address, Destination, Source};
 
 use super::kind::{DestinationKind, OpenedSource, SourceKind, any};
 use crate::options::{DestinationOptions, OptionGroup, OutputFormat, SourceOptions};
@@ -63,6 +63,12 @@ pub(crate) const TEXT: DestinationKind = DestinationKind {
 fn open_files(addresses: &[Address], options: &SourceOptions) -> Result<OpenedSource> {
     let paths: Vec<&Path> =
         addresses.iter().map(|address| path(address).unwrap_or(Path::new(STDIN))).collect();
+    let takes_writes =
+        |to: &Address| to.sstables().is_some() || cfg!(feature = "cluster") && to.scheme() == Some("cql");
+    let takes_writes = options.files.destination.as_ref().is_some_and(takes_writes);
+    if takes_writes && let Some(full) = FullFiles::open(&paths, &options.files)? {
+        return Ok(OpenedSource { source: Arc::new(full), takes: &[] });
+    }
     let files = Files::open(&paths, &options.files);
     let files =
         files.map_err(|error| match paths.iter().find(|path| is_sstables(&*options.files.store, path)) {
@@ -73,6 +79,11 @@ fn open_files(addresses: &[Address], options: &SourceOptions) -> Result<OpenedSo
             }
             None => error,
         })?;
+    if takes_writes && files.has_lost_writes() {
+        let what = "some of these files have writes (the mapping full), which would become rows beside the others: copy files of either kind by themselves, and all \
+                    of their columns";
+        return Err(Error::misuse(what).at(|place| place.object = Some(files.table().name.clone())));
+    }
     let is_parquet = |file: &DataFile| file.row_groups().is_some();
     let takes: &[OptionGroup] = if files.files().iter().all(is_parquet) { &[] } else { &[OptionGroup::Text] };
     Ok(OpenedSource { source: Arc::new(files), takes })

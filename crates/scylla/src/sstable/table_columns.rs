@@ -148,6 +148,24 @@ impl TableColumns {
         *latest = timestamp.max(*latest);
     }
 
+    /// What the header of an SSTable that has all of these columns says of them.
+    pub fn header(&self) -> SerializationHeader {
+        let kinds =
+            |keys: &[KeyColumn]| -> Vec<MarshalType> { keys.iter().map(|key| key.kind.clone()).collect() };
+        SerializationHeader {
+            timestamp_min: 0,
+            local_deletion_min: 0,
+            ttl_min: 0,
+            key: match &*self.partition_key {
+                [only] => only.kind.clone(),
+                all => MarshalType::Composite(kinds(all)),
+            },
+            clustering: kinds(&self.clustering),
+            statics: self.statics.clone(),
+            regulars: self.regulars.clone(),
+        }
+    }
+
     /// The columns that have cells: the static ones, and then the others.
     pub fn cells(&self) -> impl ExactSizeIterator<Item = &HeaderColumn> + Clone {
         let statics = self.statics.len();
@@ -574,6 +592,7 @@ mod tests {
         };
         let table = TableColumns::new(&[&of], Some(&given(&["a", "b"], &["c"]))).unwrap();
         assert_eq!(names(&table), ["a", "b", "c"]);
+        assert_eq!(table.header(), of);
         for (partition, clustering) in [
             (&["a"][..], &["c"][..]),
             (&["a", "b"], &[]),

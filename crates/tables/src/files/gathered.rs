@@ -26,6 +26,7 @@ use super::parquet::ParquetFile;
 use super::parquet_rows::ParquetRows;
 use super::part::Part;
 use super::replaced::Replaced;
+use crate::key_values::are_writes;
 use crate::project::Conformed;
 use crate::source::Numbered;
 use crate::subject::{name_of, named};
@@ -65,6 +66,8 @@ pub struct Gathered {
     pub(super) key_values: Vec<KeyValue>,
     /// Some of them were opened for some of their columns.
     pub(super) is_partial: bool,
+    /// Files whose rows are writes, of the mapping `full`.
+    pub(super) of_writes: usize,
 }
 
 /// One schema that files have.
@@ -296,7 +299,7 @@ impl Gathered {
         let mut schemas: Vec<FileSchema> = Vec::new();
         let mut by_fingerprint: HashMap<u64, Vec<usize>> = HashMap::new();
         let mut files = Vec::new();
-        let (mut kept_bytes, mut is_partial) = (0_u64, false);
+        let (mut kept_bytes, mut is_partial, mut of_writes) = (0_u64, false, 0);
         let mut key_values: Vec<KeyValue> = Vec::new();
         for (number, opened) in opened.enumerate() {
             let Opened { file, constants } = opened?;
@@ -308,6 +311,7 @@ impl Gathered {
                 Described::Footer(metadata) => Some(&metadata.key_values),
                 Described::Schema(_) => None,
             };
+            of_writes += usize::from(said.is_some_and(|said| said.iter().any(are_writes)));
             if number == 0 {
                 key_values.extend(said.into_iter().flat_map(Segmented::iter).cloned());
             } else {
@@ -347,7 +351,7 @@ impl Gathered {
             });
         }
         let unified = union.with(partitions.iter().cloned()).plan().at_once()?;
-        Ok(Gathered { files, schemas, unified, partitions, key_values, is_partial })
+        Ok(Gathered { files, schemas, unified, partitions, key_values, is_partial, of_writes })
     }
 
     /// The same, with all columns of the files.

@@ -31,7 +31,7 @@ use marquetry_parquet::prune::{Predicate, Verdict};
 use marquetry_parquet::read::Conform;
 use marquetry_parquet::schema::{Plan as _, Schema};
 
-use crate::key_values::holds_for_any_columns;
+use crate::key_values::{are_writes, holds_for_any_columns};
 use crate::source::with_unknown_rows;
 use crate::subject::named;
 use crate::{Batches, BytesRead, Cancel, ColumnPath, Filter, Piece, PieceOptions, Source, Table};
@@ -188,6 +188,12 @@ impl Files {
     /// The files, in the order of their rows.
     pub fn files(&self) -> &[DataFile] {
         &self.gathered.files
+    }
+
+    /// Whether files have writes, of the mapping `full`, which are no writes as these files are read: beside rows, or with other columns than were
+    /// written. Where writes are executed, deletions would become rows.
+    pub fn has_lost_writes(&self) -> bool {
+        self.gathered.of_writes > 0 && !self.table.key_values.iter().any(are_writes)
     }
 
     /// The same files with only these columns, in this order.

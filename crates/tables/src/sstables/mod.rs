@@ -5,6 +5,7 @@ mod components;
 mod definition;
 mod describe;
 mod find;
+mod full_files;
 mod index;
 mod largest;
 mod new;
@@ -26,6 +27,7 @@ pub use crate::TokenRange;
 pub use describe::{
     ColumnRole, Compression, DescribedColumn, Facts, SstableDescription, SstablesDescription, describe,
 };
+pub use full_files::FullFiles;
 pub use largest::{LargePartition, largest_partitions};
 pub use marquetry_scylla::bridge::mutations::MutationMapping;
 pub use marquetry_scylla::sstable::compression_info::Compressor;

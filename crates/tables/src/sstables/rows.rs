@@ -1,4 +1,4 @@
-//! The rows of some partitions, out of all SSTables that have them.
+//! The rows of some partitions, out of all SSTables that have them; or of all that is made of SSTables.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -25,6 +25,22 @@ pub(super) struct Mapping {
     pub(super) at: u32,
 }
 
+/// The writes of an SSTable, or of what was made of one, in their order; of the table that they are read as.
+pub(super) trait Writes: Send {
+    /// The next batch.
+    ///
+    /// # Errors
+    ///
+    /// Why there is none, with the object that they are read from.
+    fn next(&mut self) -> Result<Option<MutationBatch>>;
+
+    /// Gives a batch back, to be filled again.
+    fn recycle(&mut self, batch: MutationBatch);
+
+    /// The object.
+    fn name(&self) -> &str;
+}
+
 impl Mapping {
     pub(super) fn new(kind: MutationMapping, of: &SstablesOf, at: u32) -> Mapping {
         let mut options = MapperOptions::default();
@@ -41,7 +57,7 @@ impl Mapping {
 /// The rows of a piece.
 pub(super) struct Rows {
     name: String,
-    inputs: Vec<Input>,
+    inputs: Vec<Box<dyn Writes>>,
     merger: Option<Merger>,
     mapper: Mapper,
     /// Taken while the next rows are made; not there any more after an error.
@@ -64,17 +80,17 @@ impl Rows {
         tokens: Option<&RangeInclusive<i64>>,
         options: &PieceOptions,
     ) -> Result<Rows> {
-        let mut inputs = Vec::new();
+        let mut inputs: Vec<Box<dyn Writes>> = Vec::new();
         for sstable in &of.sstables {
             options.cancel.check()?;
             let places = (&options.cancel, &options.bytes_read);
             if let Some(scan) = Scan::open(&of.store, sstable, of.limits, tokens, places)? {
                 let map = mapping.columns.index_of(&sstable.statistics.header);
-                inputs.push(Input { map: map.map_err(|error| scan.named(error))?, scan });
+                inputs.push(Box::new(Input { map: map.map_err(|error| scan.named(error))?, scan }));
             }
         }
         let is_logical = mapping.kind == MutationMapping::Logical;
-        let merger = if inputs.len() > 1 || is_logical {
+        let merging = if inputs.len() > 1 || is_logical {
             let mut merging = MergeOptions::default();
             merging.live_at = is_logical.then_some(mapping.at);
             merging.limits = of.limits;
@@ -92,11 +108,23 @@ impl Rows {
                 0 | 1 => Partitioner::of_class(class).unwrap_or(Partitioner::Other),
                 _ => Partitioner::of_class(class).map_err(|error| named(error, name))?,
             };
-            let merger = Merger::new(Arc::clone(&mapping.columns), inputs.len(), merging);
-            Some(merger.map_err(|error| named(error, name))?)
+            Some(merging)
         } else {
             None
         };
+        Rows::of(name, mapping, inputs, merging, options)
+    }
+
+    /// The rows of these writes, merged if that is said. Of several inputs it must be.
+    pub(super) fn of(
+        name: &str,
+        mapping: &Mapping,
+        inputs: Vec<Box<dyn Writes>>,
+        merging: Option<MergeOptions>,
+        options: &PieceOptions,
+    ) -> Result<Rows> {
+        let merger = |merging| Merger::new(Arc::clone(&mapping.columns), inputs.len(), merging);
+        let merger = merging.map(merger).transpose().map_err(|error| named(error, name))?;
         Ok(Rows {
             name: name.to_owned(),
             inputs,
@@ -131,7 +159,7 @@ impl Rows {
     fn next_mutations(&mut self) -> Result<Option<MutationBatch>> {
         let Rows { inputs, merger, name, .. } = self;
         let Some(merger) = merger else {
-            return inputs.first_mut().map_or(Ok(None), Input::next);
+            return inputs.first_mut().map_or(Ok(None), |only| only.next());
         };
         loop {
             match merger.step(&mut Budget::unlimited()).map_err(|error| named(error, name))? {
@@ -167,7 +195,7 @@ impl Rows {
     /// An error of what is in the SSTables: of the only one, or of all.
     fn named(&self, error: Error) -> Error {
         match &*self.inputs {
-            [only] => named(error, only.scan.name()),
+            [only] => named(error, only.name()),
             _ => named(error, &self.name),
         }
     }
@@ -182,8 +210,7 @@ impl Batches for Rows {
     }
 }
 
-impl Input {
-    /// The next batch, of the table.
+impl Writes for Input {
     fn next(&mut self) -> Result<Option<MutationBatch>> {
         let Some(batch) = self.scan.next()? else { return Ok(None) };
         self.map.apply(batch).map(Some).map_err(|error| self.scan.named(error))
@@ -193,5 +220,9 @@ impl Input {
         if self.map.is_same() {
             self.scan.recycle(batch);
         }
+    }
+
+    fn name(&self) -> &str {
+        self.scan.name()
     }
 }

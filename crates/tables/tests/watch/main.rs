@@ -7,6 +7,7 @@ mod full;
 mod inbox;
 mod node;
 mod restarts;
+mod restored;
 mod several;
 mod waiting;
 

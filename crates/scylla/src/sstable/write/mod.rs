@@ -258,22 +258,7 @@ impl SstableWriter {
     ) -> Result<SstableWriter> {
         options.check()?;
         options.split_at.sort_unstable();
-        let key: Vec<MarshalType> = columns.partition_key.iter().map(|column| column.kind.clone()).collect();
-        let clustering: Vec<MarshalType> =
-            columns.clustering.iter().map(|column| column.kind.clone()).collect();
-        let header = SerializationHeader {
-            timestamp_min: 0,
-            local_deletion_min: 0,
-            ttl_min: 0,
-            key: match <[MarshalType; 1]>::try_from(key) {
-                Ok([one]) => one,
-                Err(all) => MarshalType::Composite(all),
-            },
-            clustering,
-            statics: columns.statics.clone(),
-            regulars: columns.regulars.clone(),
-        };
-        SstableWriter::of(header, options, codecs)
+        SstableWriter::of(columns.header(), options, codecs)
     }
 
     fn of(header: SerializationHeader, options: WriteOptions, codecs: &dyn Codecs) -> Result<SstableWriter> {

@@ -11,15 +11,13 @@ use marquetry_scylla::sstable::Component;
 use super::links::Linked;
 use super::options::WatchOptions;
 use crate::files::ParquetFile;
+use crate::key_values::SSTABLE_KEY;
 use crate::parquet::NewParquetFile;
 use crate::sstables::definition::defines;
 use crate::sstables::options::{Definition, SstablesOptions};
 use crate::sstables::source::Sstables;
 use crate::subject::name_of;
 use crate::{Copied, CopyOptions, Note, Source, copy};
-
-/// The key of a file's metadata that says of which SSTable it is.
-const SSTABLE_KEY: &str = "marquetry.sstable";
 
 /// A conversion, as it is to be done.
 pub(super) struct Conversion<'a> {
