@@ -713,3 +713,59 @@ fn random_writes_are_copied() {
         assert!(expect_same_rows(&source, &copy) > 0);
     }
 }
+
+/// Each flush of a table, made a file by `watch`: all of them together are the table again, as SSTables and in another table.
+#[test]
+fn what_watch_made_of_flushes_is_copied_together() {
+    let Some(server) = Server::connect() else { return };
+    server.fresh("writes_flushed");
+    server.fresh("writes_flushed_to");
+    server.run("CREATE TYPE writes_flushed.pair (x int, y text)");
+    server.run(
+        "CREATE TABLE writes_flushed.t (pk int, c1 int, c2 text, s int static, sm map<text, int> static, a int, b text, l list<int>, \
+         m map<text, int>, n set<int>, u pair, PRIMARY KEY (pk, c1, c2)) \
+         WITH compaction = {'class': 'SizeTieredCompactionStrategy', 'enabled': 'false'}",
+    );
+    let folder = Folder::new();
+    let (data, work) =
+        (server.directory.join("data/data"), server.directory.join("data/work-writes-flushed"));
+    let _ = std::fs::remove_dir_all(&work);
+    let mut random = Random(11);
+    for round in 0..4 {
+        if round == 3 {
+            server.run("ALTER TABLE writes_flushed.t ADD added text");
+            server.run("INSERT INTO writes_flushed.t (pk, c1, c2, added) VALUES (1, 1, 'x', 'later')");
+        }
+        for _ in 0..60 {
+            server.run(&statement(&mut random, "writes_flushed.t"));
+        }
+        server.flush("writes_flushed");
+        let [data, work] = [&data, &work].map(|path| path.to_str().unwrap());
+        let lake = folder.path("lake");
+        let watch = [
+            "watch",
+            data,
+            "--to",
+            &lake,
+            "--work",
+            work,
+            "--table",
+            "writes_flushed.t",
+            "--once",
+            "--quiet",
+        ];
+        run(watch).succeeded();
+    }
+    let _ = std::fs::remove_dir_all(&work);
+    std::thread::sleep(Duration::from_secs(2));
+    let source = server.snapshot("writes_flushed", "t", "all");
+    let lake = std::fs::read_dir(folder.path("lake/writes_flushed")).unwrap().next().unwrap().unwrap().path();
+    assert_eq!(std::fs::read_dir(&lake).unwrap().count(), 4, "a file each");
+    let files = lake.join("*.parquet").to_str().unwrap().to_owned();
+    let restored = format!("sstable:{}", folder.path("restored"));
+    run(["copy", &files, &restored, "--format", "nb", "--quiet"]).succeeded();
+    assert!(expect_same_writes(&source, &restored, |_| true) > 20);
+    run(["copy", &files, &server.table("writes_flushed_to", "t"), "--create", "--quiet"]).succeeded();
+    let copy = server.snapshot("writes_flushed_to", "t", "copied");
+    assert!(expect_same_rows(&source, &copy) > 0);
+}
