@@ -64,12 +64,14 @@ fn events_for_programs() {
     let said = run(all.iter().chain(&more)).succeeded();
     let events: Vec<Value> = said.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let kinds: Vec<&str> = events.iter().map(|event| event["event"].as_str().unwrap()).collect();
-    assert_eq!(kinds, ["note", "started", "converted", "converted", "ended"]);
+    assert_eq!(kinds, ["note", "started", "converted", "converted", "note", "ended"]);
     assert_eq!(events[0]["text"], "no table is called other");
     let events = &events[1..];
     assert_eq!((&events[2]["table"], &events[2]["sstable"]), (&"ks.t".into(), &"oa-2-big".into()));
     assert!(Path::new(events[2]["path"].as_str().unwrap()).is_file());
-    assert_eq!((&events[3]["converted"], &events[3]["incomplete"]), (&2.into(), &1.into()));
+    let note = events[3]["text"].as_str().unwrap();
+    assert!(note.starts_with("ks.t oa-3-big: ") && note.contains("oa-3-big-TOC.txt"), "{note}");
+    assert_eq!((&events[4]["converted"], &events[4]["incomplete"]), (&2.into(), &1.into()));
     let metrics = fs::read_to_string(metrics).unwrap();
     assert!(metrics.contains("marquetry_watch_sstables_converted_total 2\n"), "{metrics}");
 }
