@@ -1,5 +1,6 @@
 //! Reading a table.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use marquetry_base::Result;
@@ -7,7 +8,7 @@ use marquetry_parquet::batch::Batch;
 use marquetry_parquet::schema::Schema;
 use marquetry_tables::{
     Cancel, ColumnPath, Filter, Reading, ReadingOptions, Source, Table, convert, filter, limit, offset,
-    project, rename, sample,
+    project, rename, sample, some_pieces,
 };
 
 use crate::kinds::OpenedSource;
@@ -115,6 +116,16 @@ impl Reader {
     pub fn limit(mut self, rows: u64) -> Reader {
         self.source = limit(&self.source, rows);
         self
+    }
+
+    /// Takes only these of its pieces, as [`some_pieces`](marquetry_tables::some_pieces): one of several readers' share of the table.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` for pieces that the table has not.
+    pub fn pieces(mut self, pieces: Range<usize>) -> Result<Reader> {
+        self.source = some_pieces(&self.source, pieces)?;
+        Ok(self)
     }
 
     /// Reads [batches](Reader::batches) by this many threads; 0: by the one that asks for them. Unless it is said, one

@@ -4,7 +4,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `table` | `Table`: a table that is open, and its shape |
+//! | `table` | `Table`: a table that is open, its shape and its pieces |
 //! | `statistics` | what the values of its columns are like |
 //! | `batches` | its rows: an iterator, Arrow's C stream |
 //! | `copy`, `diff` | rows copied and compared |
@@ -46,7 +46,7 @@ mod _marquetry {
     #[pymodule_export]
     use crate::statistics::ColumnStatistics;
     #[pymodule_export]
-    use crate::table::{Table, open};
+    use crate::table::{Piece, Table, open};
 
     #[pymodule_export]
     #[allow(non_upper_case_globals, reason = "the name that Python's packages have for it")]

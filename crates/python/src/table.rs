@@ -165,6 +165,17 @@ impl Table {
         self.with(self.reader.clone().types(types), py)
     }
 
+    /// The pieces that can be read independently of each other, in the order of the rows.
+    #[getter]
+    fn pieces(&self) -> Vec<Piece> {
+        self.reader.source().pieces().iter().map(Piece::of).collect()
+    }
+
+    /// Only the pieces from one number to before another.
+    fn only(&self, py: Python<'_>, start: usize, end: usize) -> PyResult<Table> {
+        self.with(self.reader.clone().pieces(start..end), py)
+    }
+
     /// Read by this many threads; 0: by the one that asks for the rows.
     fn threads(&self, threads: usize) -> Table {
         self.of(self.reader.clone().threads(threads))
@@ -226,6 +237,33 @@ impl Table {
     fn __repr__(&self) -> String {
         let rows = self.reader.rows().map_or_else(String::new, |rows| format!(", {rows} rows"));
         format!("<marquetry.Table: {}{rows}, {} columns>", self.name(), self.reader.names().len())
+    }
+}
+
+/// A part of a table that can be read independently of the others.
+#[pyclass(frozen, get_all, module = "marquetry")]
+pub(crate) struct Piece {
+    /// The file or the range that it is.
+    name: String,
+    /// The number of rows, if known.
+    rows: Option<u64>,
+    /// The bytes that it is read from, if known.
+    bytes: Option<u64>,
+    /// The first token and the last, of all partitions with tokens between them.
+    tokens: Option<(i64, i64)>,
+}
+
+impl Piece {
+    fn of(piece: &marquetry::tables::Piece) -> Piece {
+        Piece { name: piece.name.clone(), rows: piece.rows, bytes: piece.bytes, tokens: piece.tokens }
+    }
+}
+
+#[pymethods]
+impl Piece {
+    fn __repr__(&self) -> String {
+        let rows = self.rows.map_or_else(String::new, |rows| format!(", {rows} rows"));
+        format!("<marquetry.Piece: {}{rows}>", self.name)
     }
 }
 

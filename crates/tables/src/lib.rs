@@ -4,7 +4,7 @@
 //! * [`Destination`]: a table that rows are written to, which appears complete or not at all;
 //! * [`copy`](copy()): copies rows from a source to a destination; sorts and verifies on request;
 //! * [`Reading`]: the rows of a source, batch by batch; [`project`], [`filter`](filter()), [`limit`], [`offset`] and [`sample`](sample()):
-//!   some of its columns and rows;
+//!   some of its columns and rows; [`some_pieces`]: one of several readers' share of it;
 //! * [`convert`](convert()) and [`rename`]: its columns in other types, under other names;
 //! * [`column_stats`](column_stats()): what the values of its columns are like;
 //! * [`CqlText`]: a destination that writes CQL statements;
@@ -50,6 +50,7 @@ mod project;
 mod reading;
 mod row_order;
 mod sample;
+mod some_pieces;
 mod sort_by;
 mod sorting;
 mod source;
@@ -88,6 +89,7 @@ pub use portions::Portions;
 pub use project::project;
 pub use reading::{Reading, ReadingOptions};
 pub use sample::sample;
+pub use some_pieces::some_pieces;
 pub use sort_by::SortBy;
 pub use sorting::MEMORY_BYTES;
 pub use source::{Batches, Key, Note, Piece, PieceOptions, Source, Table};

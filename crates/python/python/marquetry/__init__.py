@@ -30,6 +30,7 @@ from ._marquetry import (
     ColumnStatistics,
     Copied,
     Differences,
+    Piece,
     RecordBatch,
     Schema,
     Table,
@@ -55,6 +56,7 @@ __all__ = [
     "LimitExceeded",
     "NotFound",
     "PermissionDenied",
+    "Piece",
     "Place",
     "RecordBatch",
     "Refused",
@@ -81,3 +83,12 @@ def write(rows, to, /, *, progress=None, **options):
             f"{type(rows).__name__} has neither __arrow_c_stream__ nor __arrow_c_array__; copy() takes addresses"
         )
     return _marquetry.copy(rows, to, options, progress, None)
+
+
+def __getattr__(name):
+    # It needs PySpark, which who has no use for Spark need not have.
+    if name == "spark":
+        from importlib import import_module
+
+        return import_module(".spark", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

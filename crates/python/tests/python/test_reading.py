@@ -107,6 +107,19 @@ class Reading(unittest.TestCase):
         # The one that was opened is as before.
         self.assertEqual(trips.columns, ["id", "fare", "city"])
 
+    def test_readers_share_a_table(self):
+        trips = mq.open([self.path, self.path])
+        pieces = trips.pieces
+        self.assertEqual([(piece.name, piece.rows, piece.tokens) for piece in pieces], [(self.path, 100_000, None)] * 2)
+        self.assertIn("100000 rows", repr(pieces[0]))
+        second = trips.only(1, 2).where("id < 10")
+        self.assertEqual((trips.only(0, 2).num_rows, trips.only(1, 2).num_rows, trips.only(1, 1).num_rows), (200_000, 100_000, 0))
+        self.assertEqual(pyarrow.table(second.select("id"))["id"].to_pylist(), list(range(10)))
+        # Rows are chosen before, too.
+        self.assertEqual(trips.where("id < 10").only(1, 2).count(), 10)
+        with self.assertRaises(mq.InvalidArgument):
+            trips.only(1, 3)
+
     def test_notebooks_show_the_picture(self):
         page = mq.open(self.path).select("id")._repr_html_()
         self.assertTrue(page.startswith('<iframe sandbox="allow-scripts"'))
