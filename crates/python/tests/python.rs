@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use marquetry_testing::{python, root};
+use marquetry_testing::{cassandra, python, root, spark};
 
 /// A folder with the package as it is installed: its Python files, and the library that was built for this test.
 fn package(folder: &Path) -> PathBuf {
@@ -24,9 +24,14 @@ fn package(folder: &Path) -> PathBuf {
     folder.to_owned()
 }
 
-/// Runs one file of tests.
+/// Runs one file of tests by the Python that has the peers.
 fn run(tests: &str) {
-    let Some(python) = python() else { return };
+    if let Some(python) = python() {
+        run_by(&python, tests);
+    }
+}
+
+fn run_by(python: &Path, tests: &str) {
     let folder = tempfile::tempdir().unwrap();
     let mut command = Command::new(python);
     // What it prints, it prints as UTF-8, and nothing is left beside the sources.
@@ -78,4 +83,12 @@ fn asyncio_waits_for_it() {
 #[test]
 fn examples_of_the_documents_run() {
     run("test_documents");
+}
+
+#[test]
+fn spark_reads_and_writes() {
+    let Some(python) = spark() else { return };
+    // Puts on record that its part with a cluster does not run, if there is none.
+    let _ = cassandra();
+    run_by(&python, "test_spark");
 }

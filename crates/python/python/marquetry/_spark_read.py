@@ -1,0 +1,248 @@
+"""Reading a table with the tasks of Spark."""
+
+import hashlib
+import json
+import os
+import time
+import uuid
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+
+import pyarrow  # type: ignore[import-untyped]
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from ._errors import Error, InvalidArgument
+from ._spark_types import arrow_schema, cast, chosen, spark_schema
+
+if TYPE_CHECKING:
+    from . import Table, open
+else:
+    from ._marquetry import Table, open
+
+#: The most partitions, unless the option `partitions` says otherwise: each is a task, which costs Spark some milliseconds.
+PARTITIONS_MAX = 1024
+#: Tables that a worker keeps open: tasks of one query come one after the other, and several queries may take turns.
+TABLES_KEPT = 4
+
+#: Options that are about what is read, in the order in which they are applied; all others are those of `open`.
+_SHAPE = ("where", "types", "rename", "columns")
+#: Options that are none of the table's.
+_OWN = ("path", "paths", "partitions", "max_files_per_trigger")
+
+
+def refused(text: str, option: Optional[str] = None) -> InvalidArgument:
+    return InvalidArgument(text, message=text, option=option)
+
+
+def addresses(options: Mapping[str, str]) -> List[str]:
+    """What `load` or `save` was given. Paths of this machine are made absolute, because executors have another directory."""
+    given = [options["path"]] if options.get("path") else []
+    if options.get("paths"):
+        given.extend(json.loads(options["paths"]))
+    if not given:
+        raise refused("an address is needed: load(\"cql://…\"), load(\"sstable:DIR\"), load(\"trips/*.parquet\")", "path")
+    return [absolute(address) for address in given]
+
+
+def absolute(address: str) -> str:
+    if address == "-":
+        raise refused("executors have no standard input or output", "path")
+    if "://" in address:
+        return address
+    if address.startswith("sstable:"):
+        return "sstable:" + os.path.abspath(address[len("sstable:") :])
+    return os.path.abspath(address)
+
+
+def whole(text: str, option: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) == 0:
+        raise refused(f"{option} is a number of one and more, and not {text}", option)
+    return int(text)
+
+
+def split(columns: str) -> List[str]:
+    """The names of a list of columns. In double quotes a comma is one of a name."""
+    names, name, is_quoted = [], "", False
+    for character in columns:
+        is_quoted ^= character == '"'
+        if character == "," and not is_quoted:
+            names.append(name)
+            name = ""
+        else:
+            name += character
+    return [name.strip() for name in [*names, name]]
+
+
+def quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+class Plan:
+    """What is read: the same for all tasks of a query, which open it each for itself."""
+
+    def __init__(self, options: Mapping[str, str], only: Optional[Sequence[str]] = None) -> None:
+        #: Tells this plan from others in a worker, which keeps tables open.
+        self.id = uuid.uuid4().hex
+        self.addresses = list(only) if only is not None else addresses(options)
+        self.shape = {name: options[name] for name in _SHAPE if options.get(name)}
+        self.options = {name.lower(): value for name, value in options.items()}
+        for name in (*_SHAPE, *_OWN):
+            self.options.pop(name, None)
+        if any(address.startswith("sstable:") for address in self.addresses):
+            # Rows, as a query would return them; all tasks at one time.
+            self.options.setdefault("mapping", "logical")
+            if self.options["mapping"] == "logical":
+                self.options.setdefault("at", _now())
+        #: Of those, the only ones.
+        self.columns: Optional[List[str]] = None
+        #: What the table was when the query was planned.
+        self.fingerprint: Optional[str] = None
+
+    @property
+    def name(self) -> str:
+        """What errors call it, without passwords."""
+        return ", ".join(_shown(address) for address in self.addresses)
+
+    def open(self, tokens: Optional[Tuple[int, int]] = None) -> "Table":
+        """Opens the table, or what it has in a range of tokens."""
+        options: Dict[str, Any] = dict(self.options)
+        if tokens is not None:
+            options["token_range"] = _token_range(*tokens)
+        # One address is not a list of one: what is opened by a list is files.
+        address: Union[str, List[str]] = self.addresses[0] if len(self.addresses) == 1 else self.addresses
+        table = open(address, **options)
+        if "where" in self.shape:
+            table = table.where(self.shape["where"])
+        if "types" in self.shape:
+            table = table.types(self.shape["types"])
+        if "rename" in self.shape:
+            table = table.rename(self.shape["rename"])
+        if "columns" in self.shape:
+            table = table.select(*split(self.shape["columns"]))
+        if self.columns is not None:
+            table = table.select(*map(quoted, self.columns))
+        return table
+
+    def kept(self) -> "Table":
+        """The table, which stays open for other tasks of this worker."""
+        # A child that was forked cannot use all that its parent has open.
+        key = (self.id, os.getpid())
+        table = _kept.get(key)
+        if table is None:
+            table = self.open()
+            if self.fingerprint not in (None, fingerprint(table)):
+                said = f"{self.name}: it was changed after the query was planned: load it again"
+                raise Error(said, message=said, address=self.name)
+            _kept[key] = table
+            while len(_kept) > TABLES_KEPT:
+                _kept.popitem(last=False)
+        _kept.move_to_end(key)
+        return table
+
+
+_kept: "OrderedDict[Tuple[str, int], Table]" = OrderedDict()
+
+
+def _now() -> str:
+    return str(int(time.time()))
+
+
+def _shown(address: str) -> str:
+    scheme, there, rest = address.partition("://")
+    if not there:
+        return address
+    host, slash, path = rest.partition("/")
+    return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
+
+
+def _token_range(first: int, last: int) -> str:
+    after = "" if first == -(2**63) else str(first - 1)
+    return f"{after}:{last}"
+
+
+def fingerprint(table: "Table") -> str:
+    """A text that is another one, most likely, if a table has other columns or pieces."""
+    pieces = [(piece.name, piece.rows, piece.bytes, piece.tokens) for piece in table.pieces]
+    return hashlib.sha256(f"{table.schema.fields!r}{pieces!r}".encode()).hexdigest()
+
+
+class Share(InputPartition):
+    """The pieces of a table that one task reads: by their numbers, or, of a cluster, whose ring may be split otherwise a moment later, by their tokens."""
+
+    def __init__(self, plan: Plan, start: int, end: int, tokens: Optional[List[Tuple[int, int]]]) -> None:
+        super().__init__((start, end))
+        self.plan = plan
+        self.start = start
+        self.end = end
+        self.tokens = tokens
+
+    def tables(self) -> Iterator["Table"]:
+        if self.tokens is None:
+            yield self.plan.kept().only(self.start, self.end)
+        else:
+            for tokens in self.tokens:
+                yield self.plan.open(tokens)
+
+
+def shares(plan: Plan, partitions: int) -> List[Share]:
+    """All of a table, in so many partitions at most."""
+    table = plan.kept()
+    plan.fingerprint = fingerprint(table)
+    pieces = table.pieces
+    count = min(len(pieces), partitions)
+    ends = [len(pieces) * (at + 1) // count for at in range(count)]
+    found = []
+    for start, end in zip([0, *ends], ends):
+        tokens = [piece.tokens for piece in pieces[start:end]]
+        ranges = [it for it in tokens if it is not None]
+        is_by_tokens = len(ranges) == len(tokens)
+        found.append(Share(plan, start, end, _joined(ranges) if is_by_tokens else None))
+    return found
+
+
+def _joined(ranges: List[Tuple[int, int]]) -> List[Tuple[int, int]]:
+    """Ranges in order, those that follow one another as one."""
+    joined: List[Tuple[int, int]] = []
+    for first, last in ranges:
+        if joined and joined[-1][1] + 1 == first:
+            joined[-1] = (joined[-1][0], last)
+        else:
+            joined.append((first, last))
+    return joined
+
+
+def rows(share: InputPartition, schema: pyarrow.Schema) -> Iterator[pyarrow.RecordBatch]:
+    """The rows of a share, as Spark takes them. Of a table without pieces, Spark asks for a partition all the same."""
+    if not isinstance(share, Share):
+        return
+    for table in share.tables():
+        # A task has one processor, and this thread is on it.
+        for batch in table.threads(0).batches():
+            yield cast(pyarrow.record_batch(batch), schema, share.plan.name)
+
+
+class Reader(DataSourceReader):
+    """Reads all columns of a schema.
+
+    It has no `pushFilters`: up to 4.3 at least, Spark keeps the filters of one query for the others of a data frame, which so lose rows.
+    """
+
+    def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
+        self.partitions_max = whole(options.get("partitions") or str(PARTITIONS_MAX), "partitions")
+        if "max_files_per_trigger" in options:
+            raise refused("this is for streams", "max_files_per_trigger")
+        self.plan = Plan(options)
+        table = self.plan.open()
+        columns = chosen(schema, spark_schema(pyarrow.schema(table.schema), self.plan.name), self.plan.name)
+        if columns != table.columns:
+            if "columns" in self.plan.shape:
+                raise refused("a schema that is given has the columns that are read: leave the option out", "columns")
+            self.plan.columns = columns
+        self.schema = schema
+
+    def partitions(self) -> Sequence[InputPartition]:
+        return shares(self.plan, self.partitions_max)
+
+    def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
+        return rows(partition, arrow_schema(self.schema))

@@ -1,0 +1,219 @@
+"""Writing a table with the tasks of Spark."""
+
+import os
+import shutil
+import time
+import uuid
+from dataclasses import dataclass
+from typing import Any, Dict, Iterator, List, Mapping, Optional
+
+import pyarrow  # type: ignore[import-untyped]
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
+from pyspark.sql.types import StructType
+
+from . import write
+from ._errors import AlreadyExists, InvalidArgument, NotFound, Unsupported
+from ._spark_read import addresses, refused
+from ._spark_types import cast, stored_schema
+
+#: Said of a directory that is complete, as Spark says it.
+SUCCESS = "_SUCCESS"
+
+#: Options of a table that is created: then it is there, and the tasks' rows go into it.
+_OF_CREATION = ("create", "key", "frozen", "as_set")
+
+
+def writer(options: Mapping[str, str], schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
+    there = addresses(options)
+    if len(there) != 1:
+        raise refused("rows are saved at one address", "path")
+    address = there[0]
+    rest = {name.lower(): value for name, value in options.items()}
+    for name in ("path", "paths"):
+        rest.pop(name, None)
+    if address.startswith("cql://"):
+        return ClusterWriter(address, rest, schema, overwrite)
+    if "://" in address or address.startswith("sstable:"):
+        said = "Spark's tasks write Parquet files into a directory, which all of them see, and rows into clusters (cql://)"
+        raise Unsupported(said, message=said, address=address)
+    return DirectoryWriter(address, rest, schema, overwrite)
+
+
+@dataclass
+class Written(WriterCommitMessage):
+    """What a task has written."""
+
+    rows: int
+    #: Its file, if there are rows.
+    file: Optional[str] = None
+
+
+def _reader(batches: Iterator[pyarrow.RecordBatch], schema: pyarrow.Schema, name: str) -> pyarrow.RecordBatchReader:
+    return pyarrow.RecordBatchReader.from_batches(schema, (cast(batch, schema, name) for batch in batches))
+
+
+class DirectoryWriter(DataSourceArrowWriter):
+    """Writes a directory of Parquet files.
+
+    Each attempt of a task writes a file of its own into a directory that nobody reads. When all tasks have ended, those of the attempts that count
+    become the table, and the others are removed.
+    """
+
+    def __init__(self, directory: str, options: Dict[str, Any], schema: StructType, overwrite: bool) -> None:
+        self.directory = directory
+        self.job = uuid.uuid4().hex
+        self.schema = stored_schema(schema, directory)
+        self.options = options
+        must_be_new = self.options.pop("new", "false")
+        if must_be_new not in ("true", "false"):
+            raise refused(f"new is true or false, and not {must_be_new}", "new")
+        if must_be_new == "true" and os.path.lexists(directory):
+            said = f"{directory}: already exists"
+            raise AlreadyExists(said, message="already exists", address=directory)
+        if os.path.lexists(directory) and not os.path.isdir(directory):
+            said = f"{directory} is no directory: Spark's tasks write a file each"
+            raise InvalidArgument(said, message=said, address=directory)
+        self.replaces = overwrite and os.path.isdir(directory)
+        self.appends = not overwrite and os.path.isdir(directory)
+        if self.replaces:
+            # A link to a directory stays one.
+            self.directory = os.path.realpath(directory)
+            _expect_table(self.directory)
+        # Beside what it replaces or becomes; inside what it is added to, which may be the only directory of its file system.
+        # The name of a directory that is passed over has no "=", which those of Hive's partitions have.
+        place = self.directory if self.appends else os.path.dirname(self.directory)
+        self.temporary = os.path.join(place, f"_marquetry-{self.job}")
+        # Options that are wrong are known before the first task begins.
+        os.makedirs(self.temporary)
+        try:
+            self._write(iter(()), "probe")
+            os.remove(os.path.join(self.temporary, "probe.parquet"))
+        except BaseException:
+            shutil.rmtree(self.temporary, ignore_errors=True)
+            raise
+
+    def _write(self, batches: Iterator[pyarrow.RecordBatch], stem: str) -> str:
+        file = f"{stem}.parquet"
+        write(_reader(batches, self.schema, self.directory), os.path.join(self.temporary, file), **self.options)
+        return file
+
+    def write(self, iterator: Iterator[pyarrow.RecordBatch]) -> WriterCommitMessage:
+        if not os.path.isdir(self.temporary):
+            said = f"{self.temporary}: not found: the directory must be on a file system that all executors share"
+            raise NotFound(said, message=said, address=self.directory)
+        rows = 0
+
+        def counted() -> Iterator[pyarrow.RecordBatch]:
+            nonlocal rows
+            for batch in iterator:
+                rows += batch.num_rows
+                yield batch
+
+        context = TaskContext.get()
+        number = context.partitionId() if context else 0
+        # Of two attempts at one task each has a file, whatever becomes of the other.
+        file = self._write(counted(), f"part-{number:05}-{self.job}-{uuid.uuid4().hex[:8]}")
+        if rows == 0:
+            os.remove(os.path.join(self.temporary, file))
+            return Written(0)
+        return Written(rows, file)
+
+    def commit(self, messages: List[Optional[WriterCommitMessage]]) -> None:
+        files = [message.file for message in messages if isinstance(message, Written) and message.file is not None]
+        if any(message is None for message in messages):
+            raise refused("a task has not said what it wrote")
+        if not files and not self.appends:
+            # A table without rows has columns.
+            files = [self._write(iter(()), f"part-00000-{self.job}")]
+        if self.appends:
+            self._append(files)
+        else:
+            self._become(files)
+
+    def _append(self, files: List[str]) -> None:
+        moved = []
+        try:
+            for file in files:
+                os.rename(os.path.join(self.temporary, file), os.path.join(self.directory, file))
+                moved.append(file)
+            _sync(self.directory)
+        except BaseException:
+            for file in moved:
+                os.remove(os.path.join(self.directory, file))
+            raise
+        shutil.rmtree(self.temporary)
+        _succeeded(self.directory)
+
+    def _become(self, files: List[str]) -> None:
+        for file in set(os.listdir(self.temporary)) - set(files):
+            os.remove(os.path.join(self.temporary, file))
+        _succeeded(self.temporary)
+        above = os.path.dirname(self.directory)
+        if not self.replaces:
+            # Nothing is replaced: of a directory that is there by now, only an empty one.
+            os.rename(self.temporary, self.directory)
+            _sync(above)
+            return
+        _expect_table(self.directory)
+        old = f"{self.temporary}-old"
+        os.rename(self.directory, old)
+        try:
+            os.rename(self.temporary, self.directory)
+        except BaseException:
+            os.rename(old, self.directory)
+            raise
+        _sync(above)
+        shutil.rmtree(old)
+
+    def abort(self, messages: List[Optional[WriterCommitMessage]]) -> None:
+        shutil.rmtree(self.temporary, ignore_errors=True)
+
+
+def _expect_table(directory: str) -> None:
+    """Fails for a directory with anything in it that no table has: it would be lost."""
+    for entry in os.scandir(directory):
+        is_of_table = entry.name.endswith(".parquet") or entry.name.startswith(("_", "."))
+        if entry.is_symlink() or not is_of_table or not entry.is_file():
+            said = f"{directory} is not replaced: {entry.name} in it is no Parquet file"
+            raise InvalidArgument(said, message=said, address=directory)
+
+
+def _succeeded(directory: str) -> None:
+    with open(os.path.join(directory, SUCCESS), "wb"):
+        pass
+    _sync(directory)
+
+
+def _sync(directory: str) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+class ClusterWriter(DataSourceArrowWriter):
+    """Writes rows into a table of a cluster.
+
+    A task that is tried again writes its rows again, with the write times that they had: one that was written twice is as one that was written once.
+    """
+
+    def __init__(self, address: str, options: Dict[str, Any], schema: StructType, overwrite: bool) -> None:
+        if overwrite:
+            said = "rows are added to a table of a cluster (mode append): truncate it before, if it is to have no others"
+            raise Unsupported(said, message=said)
+        self.address = address
+        self.schema = stored_schema(schema, "the rows")
+        self.options = options
+        # Of one job all rows have times from the same on.
+        self.options.setdefault("timestamp", str(time.time_ns() // 1000))
+        if self.options.get("timestamp") == "now":
+            self.options["timestamp"] = str(time.time_ns() // 1000)
+        # The table is created here, once; and options that are wrong are known before the first task begins.
+        write(self.schema.empty_table(), self.address, **self.options)
+        for name in _OF_CREATION:
+            self.options.pop(name, None)
+
+    def write(self, iterator: Iterator[pyarrow.RecordBatch]) -> WriterCommitMessage:
+        return Written(write(_reader(iterator, self.schema, "the rows"), self.address, **self.options).rows)

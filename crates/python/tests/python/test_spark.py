@@ -1,0 +1,440 @@
+"""The data source of Apache Spark: one session for all tests, with two threads, which tries a task three times."""
+
+import os
+import random
+import shutil
+import socket
+import struct
+import sys
+import tempfile
+import time
+import unittest
+
+import marquetry as mq
+import pyarrow
+import pyarrow.parquet
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from test_types import columns
+
+PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
+#: What Spark has no type for: unsigned 64 bits, more than 38 digits, nanoseconds.
+REFUSED = {"uint64", "decimal76", "time_ns", "timestamp_ns"}
+
+
+def setUpModule():
+    global spark, scratch
+    scratch = tempfile.mkdtemp()
+    os.environ.update(PYSPARK_PYTHON=sys.executable, PYSPARK_DRIVER_PYTHON=sys.executable, SPARK_LOCAL_IP="127.0.0.1")
+    builder = SparkSession.builder.master("local[2,3]").appName("marquetry")
+    conf = {
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.local.dir": scratch,
+        "spark.sql.warehouse.dir": os.path.join(scratch, "warehouse"),
+        "spark.sql.shuffle.partitions": "2",
+        # Another zone than UTC, and than this machine's.
+        "spark.sql.session.timeZone": "America/New_York",
+        "spark.sql.timeType.enabled": "true",
+    }
+    for name, value in conf.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+    spark.dataSource.register(mq.spark.Source)
+
+
+def tearDownModule():
+    spark.stop()
+    shutil.rmtree(scratch, ignore_errors=True)
+
+
+def load(address, schema=None, **options):
+    reader = spark.read.format("marquetry").options(**options)
+    return (reader.schema(schema) if schema else reader).load(address)
+
+
+def save(frame, address, mode="append", **options):
+    frame.write.format("marquetry").mode(mode).options(**options).save(address)
+
+
+class WithFolder(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def trips(self, name, ids):
+        """A file of these trips."""
+        ids = list(ids)
+        rows = {"id": ids, "fare": [i / 4 if i % 7 else None for i in ids], "city": [f"city {i % 13}" for i in ids]}
+        mq.write(pyarrow.table(rows), self.path(name))
+
+    def refused(self, what, *words):
+        """What Spark says when something fails, which has these words."""
+        with self.assertRaises(PySparkException) as raised:
+            what()
+        for word in words:
+            self.assertIn(word, str(raised.exception))
+        return str(raised.exception)
+
+
+class Reading(WithFolder):
+    def test_every_type(self):
+        kinds = {name: it for name, it in columns().items() if name not in REFUSED}
+        table = pyarrow.table({name: pyarrow.array(values, kind) for name, (values, kind) in kinds.items()})
+        mq.write(table, self.path("a.parquet"))
+        frame = load(self.path("a.parquet"))
+        self.assertEqual(frame.columns, table.column_names)
+        wanted = {
+            "uint8": "smallint", "uint16": "int", "uint32": "bigint", "float16": "float", "decimal38": "decimal(38,0)",
+            "timestamp_ms": "timestamp_ntz", "timestamp_zone": "timestamp", "time_ms": "time(6)", "string_view": "string",
+            "uuid": "binary", "duration": "interval day to second", "map": "map<string,bigint>",
+            "structs": "array<struct<lat:double,tags:array<string>>>", "null": "void",
+        }  # fmt: skip
+        types = {field.name: field.dataType.simpleString() for field in frame.schema}
+        self.assertEqual({name: types[name] for name in wanted}, wanted)
+        for name in table.column_names:
+            with self.subTest(name):
+                self.assertEqual(frame.select(name).toArrow()[name].to_pylist(), table[name].to_pylist())
+
+    def test_what_spark_lacks_is_refused_with_its_columns(self):
+        kinds = columns()
+        table = pyarrow.table({name: pyarrow.array(*kinds[name]) for name in ("int8", *sorted(REFUSED))})
+        nested = pyarrow.array([{"a": [1, None]}], pyarrow.struct([("a", pyarrow.list_(pyarrow.uint64()))]))
+        mq.write(table, self.path("a.parquet"))
+        mq.write(pyarrow.table({"deep": nested}), self.path("b.parquet"))
+        said = self.refused(lambda: load(self.path("a.parquet")), "uint64", "decimal76", "time_ns", "timestamp_ns")
+        self.assertNotIn("int8, which", said.replace("uint", ""))
+        self.refused(lambda: load(self.path("b.parquet")), "deep.a.element, which is uint64")
+        # They can be left out, and have other types.
+        self.assertEqual(load(self.path("a.parquet"), columns="int8").count(), 3)
+        frame = load(self.path("a.parquet"), columns="uint64", types="uint64=decimal(20, 0)")
+        self.assertEqual([row[0] for row in frame.collect()], [0, None, 2**64 - 1])
+
+    def test_partitions_are_files_and_row_groups(self):
+        for number in range(5):
+            self.trips(f"{number}.parquet", range(number * 1000, number * 1000 + 1000))
+        frame = load(self.folder)
+        self.assertEqual(frame.rdd.getNumPartitions(), 5)
+        self.assertEqual(sorted(row.id for row in frame.collect()), list(range(5000)))
+        fewer = load(self.folder, partitions="2")
+        self.assertEqual(fewer.rdd.getNumPartitions(), 2)
+        self.assertEqual(fewer.agg(F.sum("id")).first()[0], sum(range(5000)))
+        self.assertEqual(load(self.path("*.parquet")).count(), 5000)
+        # A file of two row groups that are worth a task each.
+        noise = random.Random(1)
+        large = pyarrow.table({"x": pyarrow.array([noise.getrandbits(62) for _ in range(2_300_000)])})
+        pyarrow.parquet.write_table(large, self.path("large.parquet"), row_group_size=1_150_000, use_dictionary=False)
+        frame = load(self.path("large.parquet"))
+        self.assertEqual(frame.rdd.getNumPartitions(), 2)
+        self.assertEqual(frame.agg(F.bit_xor("x")).first()[0], self.xor(large["x"]))
+        self.assertEqual(frame.count(), 2_300_000)
+
+    @staticmethod
+    def xor(column):
+        value = 0
+        for each in column.to_pylist():
+            value ^= each
+        return value
+
+    def test_columns_and_rows_are_chosen_by_options(self):
+        self.trips("a.parquet", range(1000))
+        # Names are those after `rename`.
+        self.refused(lambda: load(self.path("a.parquet"), columns="city, id", rename="city=town"), "city")
+        frame = load(self.path("a.parquet"), columns="town, id", where="id < 20 AND fare IS NOT NULL", rename="city=town")
+        self.assertEqual(frame.columns, ["town", "id"])
+        self.assertEqual(sorted(row.id for row in frame.collect()), [i for i in range(20) if i % 7])
+        self.refused(lambda: load(self.path("a.parquet"), kolumns="id"), "kolumns")
+        self.refused(lambda: load(self.path("a.parquet"), partitions="none").collect(), "partitions is a number")
+        self.refused(lambda: load(self.path("a.parquet"), max_files_per_trigger="1").collect(), "this is for streams")
+
+    def test_one_query_does_not_filter_another(self):
+        self.trips("a.parquet", range(100))
+        self.addCleanup(spark.conf.set, PUSHDOWN, "false")
+        for may_push in ("true", "false"):
+            spark.conf.set(PUSHDOWN, may_push)
+            frame = load(self.path("a.parquet"))
+            self.assertEqual(frame.where("id < 10").count(), 10)
+            self.assertEqual(frame.count(), 100)
+            self.assertEqual(frame.where("id = 3").union(frame).count(), 101)
+
+    def test_a_schema_that_is_given_is_the_tables(self):
+        self.trips("a.parquet", range(100))
+        frame = load(self.path("a.parquet"), "city string, id bigint")
+        self.assertEqual(frame.columns, ["city", "id"])
+        self.assertEqual(frame.where("id = 3").collect()[0], ("city 3", 3))
+        self.refused(lambda: load(self.path("a.parquet"), "id int").collect(), "the column id is bigint, and not int")
+        self.refused(lambda: load(self.path("a.parquet"), "tip double").collect(), "no column tip; it has id, fare, city")
+
+    def test_what_is_not_there_is_said(self):
+        self.refused(lambda: load(self.path("none.parquet")), "none.parquet")
+        self.refused(lambda: load("-"), "no standard input")
+        self.refused(lambda: spark.read.format("marquetry").load(), "an address is needed")
+
+    def test_a_table_that_changed_is_an_error(self):
+        self.trips("a.parquet", range(100))
+        frame = load(self.path("a.parquet"))
+        self.assertEqual(frame.count(), 100)
+        self.trips("b.parquet", range(50))
+        os.replace(self.path("b.parquet"), self.path("a.parquet"))
+        # Workers that are kept have the table open, as it was.
+        self.refused(frame.collect, "changed")
+        self.assertEqual(load(self.path("a.parquet")).count(), 50)
+
+    def test_sstables_are_rows(self):
+        rows = pyarrow.table({"id": list(range(1000)), "name": [f"n{i}" for i in range(1000)]})
+        address = "sstable:" + self.path("t")
+        mq.write(rows, address, format="da", table="ks.t", key="id")
+        frame = load(address)
+        self.assertEqual(frame.columns, ["id", "name"])
+        self.assertEqual(sorted(map(tuple, frame.collect())), [(i, f"n{i}") for i in range(1000)])
+
+
+class Writing(WithFolder):
+    def rows(self, start, end, partitions=2):
+        return spark.range(start, end, 1, partitions).withColumn("name", F.concat(F.lit("n"), "id"))
+
+    def ids(self, directory):
+        return sorted(pyarrow.table(mq.open(directory))["id"].to_pylist())
+
+    def test_append_and_overwrite(self):
+        to = self.path("below/t")
+        save(self.rows(0, 100), to)
+        self.assertEqual(self.ids(to), list(range(100)))
+        self.assertEqual(sorted(os.listdir(self.path("below"))), ["t"])
+        self.assertIn("_SUCCESS", os.listdir(to))
+        self.assertEqual(len(os.listdir(to)), 3)
+        save(self.rows(100, 150), to, codec="zstd")
+        self.assertEqual(self.ids(to), list(range(150)))
+        self.assertEqual(len(os.listdir(to)), 5)
+        save(self.rows(7, 9), to, "overwrite")
+        self.assertEqual(self.ids(to), [7, 8])
+        self.assertEqual(sorted(os.listdir(self.path("below"))), ["t"])
+        self.assertEqual(sorted(map(tuple, load(to).collect())), [(7, "n7"), (8, "n8")])
+        self.refused(lambda: save(self.rows(0, 1), to, new="true"), "already exists")
+        self.refused(lambda: save(self.rows(0, 1), to, kodec="zstd"), "kodec")
+        self.assertEqual(self.ids(to), [7, 8])
+
+    def test_no_rows_are_a_table_with_columns(self):
+        to = self.path("t")
+        save(self.rows(0, 0), to)
+        self.assertEqual(mq.open(to).columns, ["id", "name"])
+        self.assertEqual(load(to).count(), 0)
+        save(self.rows(0, 0), to)
+        self.assertEqual(len(os.listdir(to)), 2)
+
+    def test_what_is_no_table_is_not_replaced(self):
+        to = self.path("t")
+        save(self.rows(0, 5), to)
+        with open(os.path.join(to, "thesis.doc"), "w") as file:
+            file.write("years of work")
+        self.refused(lambda: save(self.rows(5, 6), to, "overwrite"), "thesis.doc in it is no Parquet file")
+        os.remove(os.path.join(to, "thesis.doc"))
+        self.assertEqual(self.ids(to), list(range(5)))
+        self.assertEqual(os.listdir(self.folder), ["t"])
+        with open(self.path("file"), "w"):
+            pass
+        self.refused(lambda: save(self.rows(0, 1), self.path("file")), "is no directory")
+        self.refused(lambda: save(self.rows(0, 1), "s3://bucket/t"), "into a directory")
+
+    def test_every_type_there_and_back(self):
+        kinds = {name: it for name, it in columns().items() if name not in REFUSED and name != "null"}
+        table = pyarrow.table({name: pyarrow.array(values, kind) for name, (values, kind) in kinds.items()})
+        mq.write(table, self.path("a.parquet"))
+        frame = load(self.path("a.parquet"))
+        save(frame, self.path("t"))
+        back = load(self.path("t"))
+        self.assertEqual(back.schema, frame.schema)
+        for name in table.column_names:
+            with self.subTest(name):
+                self.assertEqual(back.select(name).toArrow()[name].to_pylist(), table[name].to_pylist())
+
+    def test_types_that_are_not_written_are_refused(self):
+        frame = spark.sql("SELECT 1 AS id, INTERVAL '1' YEAR AS span, array(parse_json('1')) AS what")
+        self.refused(lambda: save(frame, self.path("t")), "span is interval year", "what.element is variant")
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_a_task_that_fails_leaves_nothing(self):
+        def fail(batches):
+            from pyspark import TaskContext
+
+            for batch in batches:
+                yield batch
+            if TaskContext.get().partitionId() == 1:
+                raise RuntimeError("no more of this")
+
+        save(self.rows(0, 5), self.path("t"))
+        before = sorted(os.listdir(self.path("t")))
+        failing = self.rows(0, 100).mapInArrow(fail, "id bigint, name string")
+        self.refused(lambda: save(failing, self.path("t")), "no more of this")
+        self.assertEqual(sorted(os.listdir(self.path("t"))), before)
+        self.refused(lambda: save(failing, self.path("t"), "overwrite"), "no more of this")
+        self.refused(lambda: save(failing, self.path("u")), "no more of this")
+        self.assertEqual(os.listdir(self.folder), ["t"])
+        self.assertEqual(self.ids(self.path("t")), list(range(5)))
+
+    def test_a_worker_that_is_killed_is_replaced_and_its_rows_are_there_once(self):
+        marks = self.path("marks")
+        os.mkdir(marks)
+
+        def die_once(batches):
+            import os
+            import signal
+            from pyspark import TaskContext
+
+            mark = os.path.join(marks, str(TaskContext.get().partitionId()))
+            for batch in batches:
+                yield batch
+            if not os.path.exists(mark):
+                open(mark, "w").close()
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        save(self.rows(0, 1000).mapInArrow(die_once, "id bigint, name string"), self.path("t"))
+        self.assertEqual(sorted(os.listdir(marks)), ["0", "1"])
+        self.assertEqual(self.ids(self.path("t")), list(range(1000)))
+        self.assertEqual(len(os.listdir(self.path("t"))), 3)
+
+
+class Streams(WithFolder):
+    def setUp(self):
+        super().setUp()
+        os.mkdir(self.path("in"))
+
+    def run_once(self, schema=None, **options):
+        reader = spark.readStream.format("marquetry").options(**options)
+        stream = (reader.schema(schema) if schema else reader).load(self.path("in"))
+        writer = stream.writeStream.format("parquet").option("checkpointLocation", self.path("checkpoint"))
+        query = writer.option("path", self.path("out")).trigger(availableNow=True).start()
+        try:
+            query.awaitTermination(120)
+            if query.exception():
+                raise query.exception()
+            return query
+        finally:
+            query.stop()
+
+    def out(self):
+        return sorted(row.id for row in spark.read.parquet(self.path("out")).collect())
+
+    def test_each_file_once(self):
+        self.trips("in/b.parquet", range(10))
+        self.trips("in/_hidden.parquet", range(500, 510))
+        self.run_once()
+        self.assertEqual(self.out(), list(range(10)))
+        # Names have no order: one that comes before is new, too.
+        self.trips("in/a.parquet", range(10, 20))
+        self.trips("in/c.parquet", range(20, 30))
+        query = self.run_once(max_files_per_trigger="1")
+        self.assertEqual(self.out(), list(range(30)))
+        self.assertEqual([each["numInputRows"] for each in query.recentProgress if each["numInputRows"]], [10, 10])
+        self.run_once()
+        self.assertEqual(self.out(), list(range(30)))
+
+    def test_files_that_appear_while_it_runs(self):
+        self.trips("in/0.parquet", range(10))
+        found = []
+        stream = spark.readStream.format("marquetry").load(self.path("in"))
+        writer = stream.writeStream.foreachBatch(lambda frame, _: found.extend(row.id for row in frame.collect()))
+        query = writer.trigger(processingTime="200 milliseconds").start()
+        try:
+            for number in range(1, 4):
+                self.trips(f"in/{number}.parquet", range(10 * number, 10 * number + 10))
+                end = time.monotonic() + 60
+                while len(found) < 10 * number + 10 and time.monotonic() < end and not query.exception():
+                    time.sleep(0.1)
+        finally:
+            query.stop()
+        self.assertEqual(sorted(found), list(range(40)))
+
+    def test_columns_that_come_later(self):
+        self.trips("in/a.parquet", range(10))
+        self.run_once()
+        mq.write(pyarrow.table({"id": [10]}), self.path("in/b.parquet"))
+        schema = "id bigint, fare double, city string"
+        self.run_once(schema)
+        self.assertEqual(self.out(), list(range(11)))
+        # With others a query begins, knowing what it leaves out.
+        mq.write(pyarrow.table({"id": [11], "tip": [1.5]}), self.path("in/c.parquet"))
+        self.run_once(schema)
+        self.assertEqual(self.out(), list(range(12)))
+        mq.write(pyarrow.table({"id": ["text"]}), self.path("in/d.parquet"))
+        self.refused(lambda: self.run_once(schema), "id")
+        self.assertEqual(self.out(), list(range(12)))
+
+    def test_the_reader_by_itself(self):
+        from pyspark.sql.streaming.datasource import ReadAllAvailable
+
+        self.trips("in/a.parquet", range(10))
+        schema = load(self.path("in")).schema
+        reader = mq.spark.Source({"path": self.path("in")}).streamReader(schema)
+        start = reader.initialOffset()
+        end = reader.latestOffset(start, ReadAllAvailable())
+        self.assertEqual(list(end["files"]), ["a.parquet"])
+        self.assertEqual(reader.partitions(end, end), [])
+        self.assertEqual(sum(batch.num_rows for part in reader.partitions(start, end) for batch in reader.read(part)), 10)
+        # A column that nobody knew when it began, and a file that is gone before it is read.
+        mq.write(pyarrow.table({"id": [1], "tip": [2.0]}), self.path("in/b.parquet"))
+        later = reader.latestOffset(end, ReadAllAvailable())
+        with self.assertRaises(mq.ConversionError) as raised:
+            reader.partitions(end, later)
+        self.assertIn("tip", str(raised.exception))
+        os.remove(self.path("in/b.parquet"))
+        with self.assertRaises(mq.NotFound):
+            reader.partitions(end, later)
+        self.assertEqual(reader.latestOffset(later, ReadAllAvailable()), later)
+
+
+@unittest.skipUnless(os.environ.get("MARQUETRY_CASSANDRA"), "it needs a Cassandra")
+class Cluster(WithFolder):
+    KEYSPACE = "marquetry_spark"
+
+    def setUp(self):
+        super().setUp()
+        self.server = os.environ["MARQUETRY_CASSANDRA"]
+        self.statement(f"DROP KEYSPACE IF EXISTS {self.KEYSPACE}")
+        replication = "{'class': 'SimpleStrategy', 'replication_factor': 1}"
+        self.statement(f"CREATE KEYSPACE {self.KEYSPACE} WITH replication = {replication}")
+        self.addCleanup(self.statement, f"DROP KEYSPACE {self.KEYSPACE}")
+
+    def statement(self, text):
+        """Sends a statement by the native protocol, version 4."""
+        host, _, port = self.server.rpartition(":")
+        with socket.create_connection((host, int(port)), timeout=60) as connection, connection.makefile("rb") as answers:
+
+            def send(opcode, body):
+                connection.sendall(struct.pack(">BBhBi", 4, 0, 0, opcode, len(body)) + body)
+                _, _, _, opcode, length = struct.unpack(">BBhBi", answers.read(9))
+                body = answers.read(length)
+                self.assertNotEqual(opcode, 0, body)
+
+            options = b"\0\1" + b"".join(struct.pack(">h", len(it)) + it for it in (b"CQL_VERSION", b"3.0.0"))
+            send(1, options)
+            send(7, struct.pack(">i", len(text)) + text.encode() + struct.pack(">hB", 1, 0))
+
+    def test_rows_into_a_table_and_out_of_it(self):
+        address = f"cql://{self.server}/{self.KEYSPACE}.t"
+        rows = spark.range(0, 5000, 1, 3).withColumn("name", F.concat(F.lit("n"), "id"))
+        self.refused(lambda: save(rows, address), "no table")
+        save(rows, address, create="true", key="id")
+        wanted = [(i, f"n{i}") for i in range(5000)]
+        frame = load(address)
+        self.assertGreater(frame.rdd.getNumPartitions(), 1)
+        self.assertEqual(sorted(map(tuple, frame.collect())), wanted)
+        self.assertEqual(load(address, partitions="3").rdd.getNumPartitions(), 3)
+        self.assertEqual(sorted(map(tuple, load(address, partitions="3").collect())), wanted)
+        self.assertEqual(load(address, where="id = 77").collect(), [(77, "n77")])
+        # The same rows once more change nothing.
+        save(rows, address)
+        self.assertEqual(load(address).count(), 5000)
+        self.refused(lambda: save(rows, address, "overwrite"), "mode append")
+
+
+if __name__ == "__main__":
+    unittest.main()
