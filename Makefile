@@ -13,7 +13,7 @@ PEERS_PYTHON := $(CURDIR)/target/peers-venv/bin/python
 SPARK_PYTHON := $(CURDIR)/target/spark-venv/bin/python
 MOTO_PYTHON := $(CURDIR)/target/moto-venv/bin/python
 AZURITE := $(CURDIR)/target/azurite/node_modules/azurite/dist/src/blob/main.js
-# make test WITHOUT="peers spark corpus" leaves out what this machine cannot have.
+# make test WITHOUT="peers cassandra corpus" leaves out what this machine cannot have; make soak WITHOUT="spark", too.
 # The words are those of dev/skipped.sh; in CI (CI=true) what is missing and not named fails.
 export WITHOUT ?=
 export MARQUETRY_SKIPPED := $(CURDIR)/target/skipped.txt
@@ -40,11 +40,11 @@ demo: ## three million real flights: a Parquet file becomes rows of a real Cassa
 	@dev/demo.sh
 
 # Lint is a part of CI's tests only: a newer toolchain's new warnings must not fail them on a user's machine.
-test: ## all tests, with the peers, Spark, a real Cassandra, servers of S3 and Azure and a browser (WITHOUT="peers spark cassandra s3 azure chromium" leaves these out)
-	@dev/setup.sh rust-dev $(PEERS) $(SPARK) $(CASSANDRA) $(STORES) $(CHROMIUM)
+test: ## all tests, with the peers, a real Cassandra, servers of S3 and Azure and a browser (WITHOUT="peers cassandra s3 azure chromium" leaves these out)
+	@dev/setup.sh rust-dev $(PEERS) $(CASSANDRA) $(STORES) $(CHROMIUM)
 	@mkdir -p target && rm -f $(MARQUETRY_SKIPPED) $(MARQUETRY_USED)
 	cargo test $(LOCKED) --workspace --no-run
-	$(WITH_SPARK) $(WITH_ALL) cargo test $(LOCKED) --workspace
+	$(WITH_ALL) cargo test $(LOCKED) --workspace
 	$(if $(CI),@$(MAKE) --no-print-directory without-corpus lint builds semver)
 	@dev/skipped.sh $(MARQUETRY_SKIPPED)
 

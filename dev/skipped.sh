@@ -39,7 +39,7 @@ how() {
     real) echo "real files, which are not ours to pass on; CONTRIBUTING.md names them (MARQUETRY_CORPUS)" ;;
     sstables) echo "SSTables of real servers, which are not kept here; CONTRIBUTING.md says which (MARQUETRY_SSTABLES)" ;;
     peers) echo "other implementations of Parquet; dev/setup.sh peers installs them, make test does" ;;
-    spark) echo "Apache Spark; dev/setup.sh spark installs it, make test does" ;;
+    spark) echo "Apache Spark; dev/setup.sh spark installs it, make soak does" ;;
     cassandra) echo "a Cassandra; dev/setup.sh cassandra installs it, make test does" ;;
     chromium) echo "Chromium and ChromeDriver; dev/setup.sh chromium installs them, make test does" ;;
     s3) echo "moto, a server of S3; dev/setup.sh s3 installs it, make test does" ;;

@@ -86,6 +86,7 @@ fn examples_of_the_documents_run() {
 }
 
 #[test]
+#[ignore = "soak: a Spark of 450 MB"]
 fn spark_reads_and_writes() {
     let Some(python) = spark() else { return };
     // Puts on record that its part with a cluster does not run, if there is none.
