@@ -185,6 +185,20 @@ fn cancelled_while_batches_wait_to_be_written() {
         drop(to);
         assert_eq!(names(folder.path()), ["big"]);
     }
+    // Nobody writes on, as when another part of the copy fails: what is on its way ends before the directory is removed.
+    piece.batch_rows = Some(5_000);
+    let cancel = Cancel::new();
+    let mut to = NewSstables::new(folder.path().join("to"), NewSstablesOptions::default()).unwrap();
+    to.cancelled_by(&cancel);
+    to.set_threads(2);
+    to.begin(source.table()).unwrap();
+    let mut batches = source.open(0, &piece).unwrap();
+    for _ in 0..4 {
+        to.write(batches.next().unwrap().unwrap()).unwrap();
+    }
+    cancel.cancel();
+    drop(to);
+    assert_eq!(names(folder.path()), ["big"]);
 }
 
 #[test]
