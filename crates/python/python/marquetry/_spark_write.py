@@ -84,6 +84,8 @@ class DirectoryWriter(DataSourceArrowWriter):
         # The name of a directory that is passed over has no "=", which those of Hive's partitions have.
         place = self.directory if self.appends else os.path.dirname(self.directory)
         self.temporary = os.path.join(place, f"_marquetry-{self.job}")
+        #: What becomes the table, and what it replaces.
+        self.table, self.old = f"{self.temporary}-table", f"{self.temporary}-old"
         # Options that are wrong are known before the first task begins.
         os.makedirs(self.temporary)
         try:
@@ -137,37 +139,41 @@ class DirectoryWriter(DataSourceArrowWriter):
             for file in files:
                 os.rename(os.path.join(self.temporary, file), os.path.join(self.directory, file))
                 moved.append(file)
-            _sync(self.directory)
+            _succeeded(self.directory)
         except BaseException:
             for file in moved:
                 os.remove(os.path.join(self.directory, file))
             raise
-        shutil.rmtree(self.temporary)
-        _succeeded(self.directory)
+        self._clean()
 
     def _become(self, files: List[str]) -> None:
-        for file in set(os.listdir(self.temporary)) - set(files):
-            os.remove(os.path.join(self.temporary, file))
-        _succeeded(self.temporary)
+        # An attempt that does not count may still be writing: only what counts is in the directory that is moved.
+        os.mkdir(self.table)
+        for file in files:
+            os.rename(os.path.join(self.temporary, file), os.path.join(self.table, file))
+        _succeeded(self.table)
         above = os.path.dirname(self.directory)
-        if not self.replaces:
-            # Nothing is replaced: of a directory that is there by now, only an empty one.
-            os.rename(self.temporary, self.directory)
-            _sync(above)
-            return
-        _expect_table(self.directory)
-        old = f"{self.temporary}-old"
-        os.rename(self.directory, old)
+        if self.replaces:
+            _expect_table(self.directory)
+            os.rename(self.directory, self.old)
         try:
-            os.rename(self.temporary, self.directory)
+            # Where nothing is to be replaced, this fails if something is there by now.
+            os.rename(self.table, self.directory)
         except BaseException:
-            os.rename(old, self.directory)
+            if self.replaces:
+                os.rename(self.old, self.directory)
             raise
         _sync(above)
-        shutil.rmtree(old)
+        self._clean()
+
+    def _clean(self) -> None:
+        """Removes what is not the table. That it cannot be is no error of the rows', which are there: nobody must write them again."""
+        for directory in (self.temporary, self.table, self.old):
+            shutil.rmtree(directory, ignore_errors=True)
 
     def abort(self, messages: List[Optional[WriterCommitMessage]]) -> None:
-        shutil.rmtree(self.temporary, ignore_errors=True)
+        for directory in (self.temporary, self.table):
+            shutil.rmtree(directory, ignore_errors=True)
 
 
 def _expect_table(directory: str) -> None:

@@ -16,6 +16,7 @@ import pyarrow.parquet
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql import types as spark_types
 
 from test_types import columns
 
@@ -243,6 +244,38 @@ class Writing(WithFolder):
             pass
         self.refused(lambda: save(self.rows(0, 1), self.path("file")), "is no directory")
         self.refused(lambda: save(self.rows(0, 1), "s3://bucket/t"), "into a directory")
+
+    def test_an_attempt_that_does_not_count_is_not_in_the_table(self):
+        schema = spark_types.StructType([spark_types.StructField("id", spark_types.LongType())])
+        batch = pyarrow.record_batch({"id": [1, 2]})
+        for overwrite in (False, False, True):
+            to = self.path("t")
+            writer = mq.spark.Source({"path": to}).writer(schema, overwrite)
+            counts, _ = writer.write(iter([batch])), writer.write(iter([batch]))
+            writer.commit([counts])
+            self.assertEqual(os.listdir(self.folder), ["t"])
+            # One that is late writes nowhere.
+            with self.assertRaises(mq.NotFound):
+                writer.write(iter([batch]))
+            writer.abort([counts])
+        self.assertEqual(self.ids(to), [1, 2])
+        writers = [mq.spark.Source({"path": to}).writer(schema, False) for _ in range(2)]
+        messages = [writer.write(iter([batch])) for writer in writers]
+        os.remove(os.path.join(writers[1].temporary, messages[1].file))
+        writers[0].commit(messages[:1])
+        with self.assertRaises(OSError):
+            writers[1].commit([writers[1].write(iter([batch])), messages[1]])
+        writers[1].abort(messages)
+        self.assertEqual(self.ids(to), [1, 1, 2, 2])
+        # Of two jobs that make one directory, one does.
+        writers = [mq.spark.Source({"path": self.path("u")}).writer(schema, False) for _ in range(2)]
+        messages = [writer.write(iter([batch])) for writer in writers]
+        writers[0].commit(messages[:1])
+        with self.assertRaises(OSError):
+            writers[1].commit(messages[1:])
+        writers[1].abort(messages)
+        self.assertEqual(self.ids(self.path("u")), [1, 2])
+        self.assertEqual(sorted(os.listdir(self.folder)), ["t", "u"])
 
     def test_every_type_there_and_back(self):
         kinds = {name: it for name, it in columns().items() if name not in REFUSED and name != "null"}
