@@ -49,6 +49,7 @@ use output::Output;
 use pace::Pace;
 use retry::Retry;
 use schema::{NodeSchema, Standing};
+use state::State;
 use tables::find_tables;
 
 pub use options::{Keep, TablePattern, WatchOptions};
@@ -107,12 +108,19 @@ pub fn watch(options: &WatchOptions, report: &mut dyn FnMut(&WatchEvent<'_>)) ->
         }
         start::check_links(options)?;
         let output = Output::open(&options.store, &options.destination)?;
-        // First: who owns the destination is known then, whenever this is killed.
-        state.save(&state_path)?;
+        // First: who owns the destination is known then, whenever this is killed. What is known already is not written again: that takes time in which
+        // a compaction may delete what is not linked yet.
+        let known = State::load(&state_path)?;
+        if known.as_ref() != Some(&state) {
+            state.save(&state_path)?;
+        }
         output.claim(&state.owner, &options.data)?;
         // Only now that all of them can be watched: later starts ask for each data directory that was.
+        let claimed = state.clone();
         add_directories(&mut state, options);
-        state.save(&state_path)?;
+        if claimed != state {
+            state.save(&state_path)?;
+        }
         Ok((state, output))
     });
     let (state, output) = claimed.inspect_err(|_| works.iter().for_each(Work::leave_nothing))?;
