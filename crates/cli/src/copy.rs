@@ -36,7 +36,7 @@ use crate::target::{self, Given, To};
     override_usage = "marquetry copy [OPTIONS] <FILE>... cql://HOST/KEYSPACE.TABLE\n       marquetry copy [OPTIONS] <FILE>... TO.parquet|TO.csv|TO.jsonl\n       marquetry copy [OPTIONS] <FILE>... DIRECTORY/\n       marquetry copy [OPTIONS] <FILE>... sstable:DIR\n       marquetry copy [OPTIONS] <FILE>... - --to FORMAT\n       marquetry copy [OPTIONS] cql://HOST/KEYSPACE.TABLE TO",
     long_about = "Copy Parquet files into a table of a live ScyllaDB or Cassandra cluster, or into a Parquet file or a directory of them, or into CSV, TSV or JSON lines.
 
-With --create, the table is created, and with it the user-defined types for groups. Otherwise it must exist, with columns of the same \
+With --create, the table is created, and with it the user-defined types for groups; it has the options of the source's table, and its indexes, if that has the same columns and key. Otherwise it must exist, with columns of the same \
 names (--map): its key is known, so --key is not needed; its types decide what values become, and between list and set, and groups are matched with \
 user-defined types by field names. What fits is converted, exactly: text to any type as CQL writes it, numbers to other numbers, times to \
 other units. Values are sent in the database's own form, prepared, many at a time, in bounded memory. Of rows \

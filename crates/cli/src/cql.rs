@@ -13,7 +13,7 @@ use crate::args::{RowArgs, ThreadArgs};
 use crate::failure::{Failure, Outcome};
 use crate::output::Interrupted;
 use crate::progress::{Goes, Progress};
-use crate::table_args::{Hive, TableArgs, say_notes};
+use crate::table_args::{Hive, TableArgs, noted, say_notes};
 use crate::text::{Format, TextArgs};
 
 /// Print rows as CQL: CREATE TYPE and CREATE TABLE, then one INSERT per row
@@ -116,5 +116,6 @@ pub(crate) fn print(files: &[PathBuf], options: &Options, interrupted: Interrupt
     (copying.threads, copying.cancel) = (threads.get(), interrupted.cancel());
     let bar = Progress::of_copy(source.table(), &copying, false, *quiet, Goes::ToStdout);
     copy(&source, &mut text, &copying, &mut |copied| bar.copied(copied))?;
+    noted(Vec::new(), &copying.lost, *quiet);
     Ok(())
 }

@@ -34,6 +34,7 @@ pub(crate) fn of_option(option: &str) -> Option<&'static str> {
         "timestamps_as_millis" => "--timestamps-as millis cuts them off",
         "types" => "--types COLUMN=TYPE gives its type",
         "union" => "--union reads it as null where it is missing, as the wider type where types differ",
+        "with_metadata" => "--with-metadata keeps them, of SSTables --mapping full",
         "where" => "--where 'COLUMN IS NOT NULL' leaves such rows out",
         _ => return None,
     })

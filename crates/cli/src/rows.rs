@@ -24,7 +24,7 @@ use crate::numbers::{parse_number, plural, thousands};
 use crate::output::{Interrupted, Output};
 use crate::progress::{Goes, Progress, rows_wanted};
 use crate::table::{Side, Table, printable};
-use crate::table_args::{TableArgs, say_notes};
+use crate::table_args::{TableArgs, noted, say_notes};
 use crate::terminal::Terminal;
 
 /// Rows that a table shows unless told otherwise.
@@ -188,6 +188,7 @@ impl Printing {
         copying.threads = self.threads.get();
         let bar = Progress::of_copy(source.table(), &copying, false, self.quiet, Goes::ToStdout);
         let copied = copy(source, &mut lines, &copying, &mut |copied| bar.copied(copied));
+        noted(Vec::new(), &copying.lost, self.quiet);
         copied.map(drop).map_err(|error| failure(&source.table().name, &error))
     }
 
@@ -204,6 +205,7 @@ impl Printing {
         let mut options = ReadingOptions::default();
         (options.threads, options.cancel) = (self.threads.get(), interrupted.cancel());
         options.piece.limit = limit;
+        let lost = options.piece.lost.clone();
         let mut reading = Reading::new(source, options)?;
         let mut output = Output::new(interrupted);
         let mut done = 0;
@@ -248,6 +250,7 @@ impl Printing {
         if !notice.is_empty() && !is_terminal && !self.quiet {
             say("marquetry", &format!("note: {notice}"));
         }
+        noted(Vec::new(), &lost, self.quiet);
         Ok(())
     }
 }

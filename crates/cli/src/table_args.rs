@@ -11,7 +11,7 @@ use marquetry::base::{Detail, Error, Limits};
 use marquetry::tables::files::{self, FileFormat, FilesOptions};
 use marquetry::tables::text::Types;
 use marquetry::tables::{
-    Address, ColumnPath, Described, Filter, Key, Rename, Source, Table, convert, filter, project,
+    Address, ColumnPath, Described, Filter, LostValues, Note, Rename, Source, Table, convert, filter, project,
 };
 use marquetry::{OptionGroup, Reader, SourceOptions};
 
@@ -204,9 +204,9 @@ impl TableArgs {
         if more.is_empty() {
             let live =
                 paths.iter().zip([&a, &b]).find(|(path, _)| Address::parse(path).scheme() == Some("cql"));
-            more.extend(live.into_iter().flat_map(|(_, table)| key_of(table.table())));
+            more.extend(live.into_iter().flat_map(|(_, table)| table.table().key_columns()));
         }
-        let wanted = self.wanted()?.map(|columns| with_columns(columns, more));
+        let wanted = self.wanted()?.map(|columns| ColumnPath::joined(columns, more));
         let (rename, filter) = (self.renamed()?, self.predicate.as_ref().map(Filter::new));
         let has = |table: &Reader, name: &str| {
             let is_there = |path: ColumnPath| path.leaves(table.schema()).is_ok();
@@ -236,7 +236,7 @@ impl TableArgs {
                 None => options.columns = self.wanted()?,
                 Some(filter) => {
                     let needed = self.wanted()?.zip(filter.columns());
-                    options.needed = needed.map(|(wanted, more)| with_columns(wanted, &more));
+                    options.needed = needed.map(|(wanted, more)| ColumnPath::joined(wanted, &more));
                 }
             }
         }
@@ -407,34 +407,21 @@ impl TableArgs {
 /// Notes of a table, each a line on standard error.
 pub(crate) fn say_notes(table: &Table) {
     for note in &table.notes {
-        let advice = note.option.and_then(of_option).map(advised).unwrap_or_default();
-        say("marquetry", &format!("note: {}: {}{advice}", table.name, note.text));
+        say("marquetry", &format!("note: {}: {}", table.name, advised_note(note)));
     }
 }
 
-/// The names of the columns of a table's key.
-fn key_of(table: &Table) -> Vec<ColumnPath> {
-    let Some(Key { partition, clustering }) = &table.key else { return Vec::new() };
-    let clustering = clustering.iter().filter_map(|by| usize::try_from(by.column).ok());
-    let name = |leaf: usize| {
-        let leaf = table.schema.leaves().get(leaf)?;
-        Some(ColumnPath::of([table.schema.node_of(leaf).name.as_str()]))
-    };
-    partition.iter().copied().chain(clustering).filter_map(name).collect()
+/// Notes of what was done, each a line on standard error, and one of the values that became null meanwhile.
+pub(crate) fn noted(mut notes: Vec<String>, lost: &LostValues, quiet: bool) -> Vec<String> {
+    notes.extend(lost.note().as_ref().map(advised_note));
+    notes.iter().filter(|_| !quiet).for_each(|note| say("marquetry", &format!("note: {note}")));
+    notes
 }
 
-/// These columns, and those of the others that they do not include.
-fn with_columns(mut columns: Vec<ColumnPath>, others: &[ColumnPath]) -> Vec<ColumnPath> {
-    for path in others {
-        let name = path.dotted();
-        let is_read = |column: &ColumnPath| {
-            name.strip_prefix(&column.dotted()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-        };
-        if !columns.iter().any(is_read) {
-            columns.push(path.clone());
-        }
-    }
-    columns
+/// A note, and what changes what it says.
+pub(crate) fn advised_note(note: &Note) -> String {
+    let advice = note.option.and_then(of_option).map(advised).unwrap_or_default();
+    format!("{}{advice}", note.text)
 }
 
 /// What an option that can be given several times says.

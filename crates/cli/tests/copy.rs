@@ -524,7 +524,9 @@ fn rows_that_do_not_fit_are_kept() {
     let loaded = run(["copy", &from, &to, "--rejects", &bad, "--max-errors", "2"]);
     assert!(loaded.out.starts_with("1 row loaded into cql://"), "{}", loaded.err);
     let found = run(["rows", &bad, "--format", "csv"]).succeeded();
-    assert!(found.starts_with("id,at,name,error\n"), "{found}");
+    assert!(found.starts_with("id,at,name,error,line\n"), "{found}");
+    let lines = run(["rows", &bad, "--columns", "id,line", "--format", "csv"]).succeeded();
+    assert_eq!(lines, "id,line\n2,3\n3000000000,4\n");
     assert!(
         found.contains("ascii (column name, row 1, ") && found.contains("3000000000 does not fit"),
         "{found}"

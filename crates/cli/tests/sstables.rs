@@ -355,6 +355,15 @@ fn what_is_left_out_is_said() {
     assert!(err.contains(unknown) && err.contains("--schema FILE"), "{err}");
     assert!(!said(&address(&nameless), &["--schema", "none"]).err.contains("not known"));
     assert!(run(["show", &address(&nameless)]).succeeded().contains(unknown));
+    // No table is created with such names, unless that is asked for: then somebody looks for a server.
+    let source = address(&nameless);
+    for more in [&[][..], &["--mapping", "logical"]] {
+        let create = ["copy", &source, "cql://127.0.0.1:1/ks.t", "--create", "--quiet"];
+        let known = "no table is created with names that are made up; --schema FILE";
+        run([&create[..], more].concat())
+            .failed(2, &["the names of key columns are not known (pk0, ck0): there is no schema.cql", known]);
+        run([&create[..], more, &["--schema", "none"]].concat()).failed(3, &["cannot connect"]);
+    }
     // Above the SSTables may be anything; beside them, the definition.
     folder.write("schema.cql", "CREATE TABLE (");
     assert!(said(&address(&nameless), &[]).err.contains("schema.cql cannot be read (line 1: "));
@@ -392,6 +401,7 @@ fn the_mapping_is_in_the_file() {
             .filter(|pair| pair["key"].as_str().unwrap().starts_with("marquetry."))
             .map(|pair| match pair["key"].as_str().unwrap() {
                 "marquetry.table.columns" => "columns".to_owned(),
+                "marquetry.table.schema" => "schema".to_owned(),
                 key => {
                     format!("{}={}", key.trim_start_matches("marquetry."), pair["value"].as_str().unwrap())
                 }
@@ -400,20 +410,20 @@ fn the_mapping_is_in_the_file() {
         pairs.sort_unstable();
         pairs.join(" ")
     };
-    let full = "columns mapping.group=mutation mapping.version=1 mapping=full table.name=ks.t";
+    let full = "columns mapping.group=mutation mapping.version=1 mapping=full schema table.name=ks.t";
     assert_eq!(keys(&source, &[]), full);
     assert_eq!(keys(&source, &["--where", "v > 50"]), full);
     assert_eq!(
         keys(&source, &["--at", "1800000000", "--token-range", "0:"]),
-        "columns mapping.at=1800000000 mapping.version=1 mapping=logical table.name=ks.t table.tokens=0:"
+        "columns mapping.at=1800000000 mapping.version=1 mapping=logical schema table.name=ks.t table.tokens=0:"
     );
     for options in [&["--columns", "pk,mutation.kind"], &["--rename", "v=w"], &["--types", "v=bigint"]] {
-        assert_eq!(keys(&source, options), "table.name=ks.t", "{options:?}");
+        assert_eq!(keys(&source, options), "schema table.name=ks.t", "{options:?}");
     }
     let parquet = folder.path("full.parquet");
     run(["copy", &source, &parquet, "--quiet"]).succeeded();
     assert_eq!(keys(&parquet, &[]), full);
-    assert_eq!(keys(&parquet, &["--columns", "pk,v"]), "table.name=ks.t");
+    assert_eq!(keys(&parquet, &["--columns", "pk,v"]), "schema table.name=ks.t");
 }
 
 #[test]

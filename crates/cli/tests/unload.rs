@@ -411,3 +411,170 @@ fn durations_go_to_csv_and_back() {
     let json = run(["copy", &a, "-", "--to", "jsonl", "--where", "p = 2"]).succeeded();
     assert!(json.contains("\"d\":{\"months\":144,\"days\":0,\"nanoseconds\":0}"), "{json}");
 }
+
+/// Values of no bytes, which old clients wrote and `blobAsInt(0x)` does, have no form in Parquet: they become null, but not in silence.
+#[test]
+fn values_that_become_null_are_said() {
+    let Some(keyspace) = Keyspace::fresh("marquetry_cli_lost") else { return };
+    for table in ["a", "b", "c"] {
+        keyspace.run(&format!(
+            "CREATE TABLE marquetry_cli_lost.{table} (p int PRIMARY KEY, i int, t timestamp, v text, b blob)"
+        ));
+        keyspace.run(&format!("INSERT INTO marquetry_cli_lost.{table} (p, i, v, b) VALUES (1, 7, '', 0x)"));
+    }
+    for statement in [
+        "INSERT INTO marquetry_cli_lost.a (p, i, t) VALUES (2, blob_as_int(0x), blob_as_timestamp(0x))",
+        "INSERT INTO marquetry_cli_lost.a (p, i) VALUES (3, blob_as_int(0x))",
+        "INSERT INTO marquetry_cli_lost.b (p, i, t) VALUES (2, blob_as_int(0x), blob_as_timestamp(0x))",
+        "INSERT INTO marquetry_cli_lost.b (p, i) VALUES (3, blob_as_int(0x))",
+        "INSERT INTO marquetry_cli_lost.c (p) VALUES (2)",
+        "INSERT INTO marquetry_cli_lost.c (p) VALUES (3)",
+    ] {
+        keyspace.run(statement);
+    }
+    let folder = Folder::new();
+    let [a, b, c] = ["a", "b", "c"].map(|table| keyspace.address(table));
+    let file = folder.path("a.parquet");
+    let said = "3 values without a form in Parquet (an int of no bytes, for example) became null, in the columns i, t; --with-metadata keeps them";
+    let copied = run(["copy", &a, &file]);
+    assert_eq!((copied.code, copied.err.lines().count()), (Some(0), 1), "{}", copied.err);
+    assert!(copied.err.starts_with(&format!("marquetry: note: {said}")), "{}", copied.err);
+    let copied = run(["copy", &a, &file, "--overwrite", "--json", "--quiet"]).succeeded();
+    let copied: serde_json::Value = serde_json::from_str(&copied).unwrap();
+    assert_eq!(copied["values_lost"], 3);
+    assert!(copied["notes"][0].as_str().unwrap().starts_with(said), "{copied}");
+    let parts = [folder.path("parts"), folder.path("parts.state")];
+    let copied = run(["copy", &a, &format!("{}/", parts[0]), "--state", &parts[1], "--json", "--quiet"]);
+    let copied: serde_json::Value = serde_json::from_str(&copied.succeeded()).unwrap();
+    assert_eq!(copied["values_lost"], 3);
+    // Only of the columns that are read.
+    let only_t = folder.path("t.parquet");
+    let copied = run(["copy", &a, &only_t, "--columns", "p,when", "--rename", "t=when"]);
+    assert!(copied.err.contains("note: 1 value without a form") && copied.err.contains("in the column when"));
+    let out = run(["copy", &a, &only_t, "--columns", "p,v", "--overwrite"]).succeeded();
+    assert!(out.starts_with("3 rows written"), "{out}");
+    for command in
+        [&["rows", &a, "--format", "jsonl"][..], &["rows", &a], &["cql", &a, "--table", "k.t", "--key", "p"]]
+    {
+        let printed = run(command);
+        assert_eq!(printed.code, Some(0), "{}", printed.err);
+        assert!(printed.err.contains(said), "{command:?}: {}", printed.err);
+    }
+    // With metadata nothing is lost.
+    let full = folder.path("full.parquet");
+    run(["copy", &a, &full, "--with-metadata"]).succeeded();
+    let restored = keyspace.address("restored");
+    run(["copy", &full, &restored, "--create"]).succeeded();
+    // A file that lacks them is not as the table, and neither is a table that has nulls.
+    for other in [&file, &c] {
+        let out = run(["diff", &a, other, "--quiet"]).failed(1, &["differ"]);
+        assert!(out.contains("3 compared, 0 differ"), "{out}");
+        assert!(out.contains("A: 3 values without a form in Parquet"), "{out}");
+        assert!(!out.contains("B: 3 values"), "{out}");
+    }
+    // Where both have as many, nobody can say more, and that is said.
+    for other in [&b, &restored] {
+        let out = run(["diff", &a, other, "--quiet"]).succeeded();
+        assert!(out.starts_with("the same: 3 rows of 5 columns\nA: "), "{out}");
+        assert!(out.contains("\nA: 3 values without") && out.contains("\nB: 3 values without"), "{out}");
+        let found = run(["diff", &a, other, "--quiet", "--json"]).succeeded();
+        let found: serde_json::Value = serde_json::from_str(&found).unwrap();
+        assert_eq!(found["a"]["values_lost"], serde_json::json!({"i": 2, "t": 1}));
+        assert_eq!(found["a"]["values_lost"], found["b"]["values_lost"]);
+    }
+    let out = run(["diff", &a, &b, "--columns", "p,v,b", "--quiet"]).succeeded();
+    assert_eq!(out, "the same: 3 rows of 3 columns\n");
+}
+
+/// A table that is created of what another one was has its options, and its indexes once the rows are there.
+#[test]
+fn a_created_table_has_the_options_of_its_source() {
+    let Some(keyspace) = Keyspace::fresh("marquetry_cli_like") else { return };
+    for statement in [
+        "CREATE TYPE marquetry_cli_like.u (a int)",
+        "CREATE TABLE marquetry_cli_like.t (p int, c int, v text, f frozen<u>, PRIMARY KEY (p, c)) WITH CLUSTERING ORDER BY (c DESC)
+         AND default_time_to_live = 864000 AND gc_grace_seconds = 7200 AND comment = 'it''s AND more'
+         AND compaction = {'class': 'LeveledCompactionStrategy', 'sstable_size_in_mb': '50'} AND compression = {'enabled': 'false'}",
+        "CREATE INDEX by_v ON marquetry_cli_like.t (v)",
+        "INSERT INTO marquetry_cli_like.t (p, c, v, f) VALUES (1, 2, 'x', {a: 3})",
+    ] {
+        keyspace.run(statement);
+    }
+    let folder = Folder::new();
+    let t = keyspace.address("t");
+    let [rows, full, directory] = ["rows.parquet", "full.parquet", "rows/"].map(|name| folder.path(name));
+    run(["copy", &t, &rows]).succeeded();
+    run(["copy", &t, &full, "--with-metadata"]).succeeded();
+    run(["copy", &t, &directory]).succeeded();
+    let options = |table: &str| {
+        let columns = "default_time_to_live, gc_grace_seconds, comment, compaction, compression, bloom_filter_fp_chance";
+        let query = format!(
+            "SELECT {columns} FROM system_schema.tables WHERE keyspace_name = 'marquetry_cli_like' AND table_name = '{table}'"
+        );
+        let answer = keyspace.runtime.block_on(keyspace.session.query_unpaged(query, ())).unwrap();
+        let answer = answer.into_rows_result().unwrap();
+        format!("{:?}", answer.single_row::<scylla::value::Row>().unwrap())
+    };
+    let indexes = |table: &str| {
+        let query = format!(
+            "SELECT options FROM system_schema.indexes WHERE keyspace_name = 'marquetry_cli_like' AND table_name = '{table}'"
+        );
+        let answer = keyspace.runtime.block_on(keyspace.session.query_unpaged(query, ())).unwrap();
+        answer.into_rows_result().unwrap().rows_num()
+    };
+    for (source, table, more) in [
+        (&rows, "a", &[][..]),
+        (&full, "b", &[]),
+        (&directory, "c", &[]),
+        (&t, "d", &[]),
+        (&t, "e", &["--with-metadata"]),
+    ] {
+        let to = keyspace.address(table);
+        let loaded = run([&["copy", source, &to, "--create"][..], more].concat());
+        assert_eq!(loaded.code, Some(0), "{}", loaded.err);
+        let said = format!(
+            "the indexes of the source's table were created after the rows: CREATE INDEX IF NOT EXISTS ON marquetry_cli_like.{table} (v);"
+        );
+        assert!(loaded.err.contains(&said), "{}", loaded.err);
+        let is_of_writes = source == &full || !more.is_empty();
+        assert_eq!(
+            loaded.err.contains("has the source's default_time_to_live = 864000"),
+            !is_of_writes,
+            "{}",
+            loaded.err
+        );
+        assert_eq!((options(table), indexes(table)), (options("t"), 1), "{table}");
+    }
+    // It is there now; and a dry run says what it would do.
+    let again = run(["copy", &rows, &keyspace.address("a"), "--create"]);
+    assert!(again.err.contains("are not created in one that exists: CREATE INDEX"), "{}", again.err);
+    let dry = run(["copy", &rows, &keyspace.address("g"), "--create", "--dry-run"]);
+    assert!(dry.err.contains("would be created after the rows: CREATE INDEX"), "{}", dry.err);
+    // Other columns are another table's, whose options are not known.
+    let other = run(["copy", &rows, &keyspace.address("f"), "--create", "--key", "p", "--columns", "p,v"]);
+    assert_eq!((other.code, indexes("f")), (Some(0), 0), "{}", other.err);
+    assert!(
+        other.err.contains("was made without default_time_to_live = 864000 and indexes"),
+        "{}",
+        other.err
+    );
+    // What the cluster refuses is named, and nothing is made.
+    let statements = std::fs::read_to_string(format!("{directory}schema.cql")).unwrap();
+    let strange = statements.replace("LeveledCompactionStrategy", "StrangeCompactionStrategy");
+    let strange = folder.write("strange.cql", strange);
+    let sstables = format!("sstable:{}", folder.path("new"));
+    run(["copy", &rows, &sstables, "--schema-cql", &format!("{directory}schema.cql"), "--quiet"]).succeeded();
+    let to = keyspace.address("h");
+    let refused = run(["copy", &sstables, &to, "--create", "--schema", &strange, "--quiet"]);
+    refused.failed(
+        1,
+        &["not create the table with compaction = {", "StrangeCompactionStrategy", "without that"],
+    );
+    run(["count", &to]).failed(1, &["no table or view marquetry_cli_like.h"]);
+    // SSTables have a definition beside them, and may be given another.
+    run(["copy", &sstables, &to, "--create", "--quiet"]).succeeded();
+    assert_eq!((options("h"), indexes("h")), (options("t"), 0));
+    let (to, given) = (keyspace.address("i"), format!("{directory}schema.cql"));
+    run(["copy", &sstables, &to, "--create", "--schema", &given, "--quiet"]).succeeded();
+    assert_eq!((options("i"), indexes("i")), (options("t"), 1));
+}

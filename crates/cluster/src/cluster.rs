@@ -19,7 +19,7 @@ use crate::error::{Differing, Error, Item, Result};
 use crate::options::ConnectOptions;
 use crate::runtime::Runtime;
 use crate::same_table::SameTable;
-use crate::schema;
+use crate::schema::{self, Types};
 use crate::tls::TlsOptions;
 
 /// A connection to a cluster, for one table: reads the table's definition, and creates it.
@@ -139,11 +139,21 @@ impl Cluster {
         self.runtime.wait(async move { schema::read(&session, &name).await })?
     }
 
-    /// The user-defined types of the table's keyspace.
+    /// The user-defined types of the table's keyspace. Those that are not understood are left out, because other tables may be without them.
     ///
     /// # Errors
+    ///
     /// The cluster's errors.
     pub fn types(&self) -> Result<Vec<TypeDef>> {
+        self.read_types().map(Types::into_known)
+    }
+
+    /// The same, and an error if this definition of the table needs one that is not understood.
+    pub(crate) fn types_of(&self, table: &TableDef) -> Result<Vec<TypeDef>> {
+        self.read_types()?.of_table(table)
+    }
+
+    fn read_types(&self) -> Result<Types> {
         let (session, name) = self.shared();
         self.runtime.wait(async move { schema::read_types(&session, &name).await })?
     }
@@ -158,6 +168,20 @@ impl Cluster {
     /// [`Error::Definition`]: then nothing is created. The cluster's errors; in [`Error::TypesLeft`] if types were
     /// created before.
     pub fn create_table(&self, definition: &TableDef, types: &[TypeDef]) -> Result<Created> {
+        self.create_table_with(definition, types, Vec::new())
+    }
+
+    /// The same with options: each with its name, and as it is written. They count if the table is created.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Properties`], too.
+    pub(crate) fn create_table_with(
+        &self,
+        definition: &TableDef,
+        types: &[TypeDef],
+        properties: Vec<(String, String)>,
+    ) -> Result<Created> {
         let (session, name) = self.shared();
         let mut wanted = definition.clone();
         wanted.table = name;
@@ -168,7 +192,7 @@ impl Cluster {
             .map(|it| TypeDef { keyspace: wanted.table.keyspace.clone(), if_not_exists: true, ..it.clone() })
             .collect();
         types.iter().try_for_each(TypeDef::check).map_err(Error::Definition)?;
-        self.runtime.wait(async move { create(&session, &wanted, &types).await })?
+        self.runtime.wait(async move { create(&session, &wanted, &types, &properties).await })?
     }
 
     /// What [`create_table`](Cluster::create_table) would do, without doing it.
@@ -182,6 +206,22 @@ impl Cluster {
         let types = types.to_vec();
         let (table, _) = self.runtime.wait(async move { compare(&session, &wanted, &types).await })??;
         Ok(if table.is_some() { Created::AlreadyThere } else { Created::New })
+    }
+
+    /// Creates indexes of the table by their statements, one after the other, and waits until all nodes know them.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Index`], with the first that was not created.
+    pub(crate) fn create_indexes(&self, statements: Vec<String>) -> Result<()> {
+        let session = Arc::clone(&self.session);
+        self.runtime.wait(async move {
+            for statement in statements {
+                let created = session.query_unpaged(statement.as_str(), ()).await;
+                created.map_err(|reason| Error::Index { statement, reason: Box::new(reason) })?;
+            }
+            Ok::<(), Error>(())
+        })?
     }
 
     /// What the cluster knows the table by: that of a table which is dropped and created again is another.
@@ -230,21 +270,26 @@ async fn compare(
     let existing = schema::read(session, &wanted.table).await?;
     let existing_types = match types {
         [] => Vec::new(),
-        _ => schema::read_types(session, &wanted.table).await?,
+        _ => schema::read_types(session, &wanted.table).await?.with(types)?,
     };
     let mut differing = schema::compare_types(&existing_types, types);
     differing.splice(0..0, existing.as_ref().and_then(|existing| differing_table(existing, wanted)));
     if differing.is_empty() { Ok((existing, existing_types)) } else { Err(Error::Differ(differing)) }
 }
 
-async fn create(session: &Session, wanted: &TableDef, types: &[TypeDef]) -> Result<Created> {
+async fn create(
+    session: &Session,
+    wanted: &TableDef,
+    types: &[TypeDef],
+    properties: &[(String, String)],
+) -> Result<Created> {
     let (existing, existing_types) = compare(session, wanted, types).await?;
     let mut made = Vec::new();
     let done = async {
         create_types(session, &wanted.table, types, &existing_types, &mut made).await?;
         match existing {
             Some(_) => Ok(Created::AlreadyThere),
-            None => create_missing_table(session, wanted).await,
+            None => create_missing_table(session, wanted, properties).await,
         }
     };
     let done = done.await;
@@ -274,7 +319,7 @@ async fn create_types(
         return Ok(());
     }
     // Where somebody else was faster with one, it is theirs.
-    let existing = schema::read_types(session, table).await?;
+    let existing = schema::read_types(session, table).await?.with(types)?;
     let differing = schema::compare_types(&existing, types);
     if !differing.is_empty() {
         return Err(Error::Differ(differing));
@@ -286,8 +331,13 @@ async fn create_types(
     }
 }
 
-async fn create_missing_table(session: &Session, wanted: &TableDef) -> Result<Created> {
-    match session.query_unpaged(wanted.to_string(), ()).await {
+async fn create_missing_table(
+    session: &Session,
+    wanted: &TableDef,
+    properties: &[(String, String)],
+) -> Result<Created> {
+    let statement = wanted.to_string_with(properties.iter().map(|(_, text)| text.as_str()));
+    match session.query_unpaged(statement, ()).await {
         // The driver has waited until the nodes agree on the schema.
         Ok(_) => Ok(Created::New),
         // Somebody else was faster.
@@ -298,15 +348,22 @@ async fn create_missing_table(session: &Session, wanted: &TableDef) -> Result<Cr
                     None => Ok(Created::AlreadyThere),
                 },
                 // Somebody is faster with everything.
-                None => Err(not_created(error)),
+                None => Err(not_created(error, properties)),
             }
         }
-        Err(error) => Err(not_created(error)),
+        Err(error) => Err(not_created(error, properties)),
     }
 }
 
-fn not_created(reason: ExecutionError) -> Error {
-    Error::Statement { purpose: "create the table", reason: Box::new(reason) }
+/// Why a table is not there. Servers name the option that they refuse in their own words only; what is made of these is the words of ours.
+fn not_created(reason: ExecutionError, properties: &[(String, String)]) -> Error {
+    let (said, reason) = (reason.to_string().to_lowercase(), Box::new(reason));
+    let is_named = |(name, _): &&(String, String)| said.contains(name.as_str());
+    let named: Vec<String> = properties.iter().filter(is_named).map(|(_, text)| text.clone()).collect();
+    match named.is_empty() {
+        true => Error::Statement { purpose: "create the table", reason },
+        false => Error::Properties { properties: named, reason },
+    }
 }
 
 fn differing_table(existing: &TableDef, wanted: &TableDef) -> Option<Differing> {

@@ -98,6 +98,20 @@ pub enum Error {
     Definition(TableError),
     /// A table or user-defined types are there already, and are others than those that are needed.
     Differ(Vec<Differing>),
+    /// The cluster would not create the table with options of the source's. Nothing was created.
+    Properties {
+        /// Those that it seems to refuse, as they are written.
+        properties: Vec<String>,
+        /// What the driver says.
+        reason: Box<ExecutionError>,
+    },
+    /// All rows are loaded, and the cluster would not create an index of the source's table.
+    Index {
+        /// The statement.
+        statement: String,
+        /// What the driver says.
+        reason: Box<ExecutionError>,
+    },
     /// The keyspace does not have a user-defined type that is needed.
     NoType(Name),
     /// User-defined types were made, and then the next type or the table could not be. They are left.
@@ -269,6 +283,18 @@ impl fmt::Display for Error {
                 join(f, differing)?;
                 f.write_str("; drop it first, or choose another name for the table")
             }
+            Error::Properties { properties, reason } => write!(
+                f,
+                "the cluster {} not create the table with {}, as the source's table has it: {reason}; create it by the statements of the source's \
+                 (schema.cql, or marquetry.table.schema in a file) without that, and load into the table that is there",
+                self.would(),
+                properties.join(" AND ")
+            ),
+            Error::Index { statement, reason } => write!(
+                f,
+                "the rows are loaded, but the cluster {} not create an index of the source's table: {reason}; it is {statement}",
+                self.would()
+            ),
             Error::NoType(name) => write!(f, "the keyspace has no type {}", name.as_type()),
             Error::TypesLeft { types, reason } => {
                 write!(f, "{reason}; types created before it remain: {}", list(types))
@@ -297,6 +323,8 @@ impl std::error::Error for Error {
             Error::Start(error) => Some(error),
             Error::Connect { reason, .. } => Some(&**reason),
             Error::Statement { reason, .. }
+            | Error::Properties { reason, .. }
+            | Error::Index { reason, .. }
             | Error::Insert { reason, .. }
             | Error::Read { reason, .. }
             | Error::Select(reason) => Some(&**reason),
@@ -318,6 +346,8 @@ impl Error {
             Error::NoDatacenter { .. } => ErrorKind::Misuse,
             Error::Start(_) | Error::Connect { .. } | Error::ConnectTimeout { .. } => ErrorKind::Io,
             Error::Statement { reason, .. }
+            | Error::Properties { reason, .. }
+            | Error::Index { reason, .. }
             | Error::Insert { reason, .. }
             | Error::Read { reason, .. }
             | Error::Select(reason) => kind_of(reason),

@@ -32,6 +32,7 @@ mod credentials;
 mod error;
 mod load;
 mod loading;
+mod made_like;
 mod mapped;
 mod notes;
 mod options;

@@ -97,6 +97,17 @@ fn key_columns(table: &TableDef) -> [Vec<Option<&Name>>; 2] {
     ]
 }
 
+/// Fails for a source whose key columns have names that are made up: a table that is created would have them.
+///
+/// # Errors
+///
+/// `Misuse`.
+pub(crate) fn expect_key_names(table: &Table) -> Result<()> {
+    let Some(why) = &table.unnamed_key else { return Ok(()) };
+    let error = Error::misuse(format!("{why}; no table is created with names that are made up"));
+    Err(error.with(Detail::AdmittedBy(&["definition"])).at(|place| place.object = Some(table.name.clone())))
+}
+
 /// Fails for options that say how rows become rows of a table: writes are what they are.
 ///
 /// # Errors
@@ -164,6 +175,21 @@ mod tests {
                  the type u exists with a different definition: missing field b"
                 .to_owned())
         );
+    }
+
+    #[test]
+    fn no_table_is_created_with_names_that_are_made_up() {
+        let schema = marquetry_parquet::schema::Schema::of_fields(&[]).unwrap();
+        let mut table = Table::new("sstable:t", std::sync::Arc::new(schema));
+        assert_eq!(expect_key_names(&table), Ok(()));
+        table.unnamed_key =
+            Some("the names of key columns are not known (pk0): there is no schema.cql".to_owned());
+        let error = expect_key_names(&table).unwrap_err();
+        assert_eq!(
+            (error.kind(), error.detail()),
+            (ErrorKind::Misuse, Some(Detail::AdmittedBy(&["definition"])))
+        );
+        assert!(error.message().starts_with("the names of key columns are not known (pk0)"), "{error}");
     }
 
     #[test]

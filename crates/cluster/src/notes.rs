@@ -1,31 +1,9 @@
 //! What is said of a load at its end.
 
-use marquetry_scylla::cql::{Definitions, Name};
-use marquetry_tables::{Distinct, TABLE_SCHEMA_KEY, Table};
+use marquetry_scylla::cql::Name;
+use marquetry_tables::Distinct;
 
 use crate::loading::SameKey;
-
-/// What a source says of its table that changes what is in it or what can be asked, and a table with its columns and its key does not have.
-/// (Of other options there is always something, because servers describe all of them.)
-pub(crate) fn left_out(table: &Table) -> Option<String> {
-    let value = table.key_values.iter().find(|it| it.key == TABLE_SCHEMA_KEY)?.value.as_ref()?;
-    let statements = std::str::from_utf8(value).ok()?;
-    let made = Definitions::parse(statements).ok()?;
-    let ttl = made.options.iter().map(|options| options.default_ttl_s).find(|seconds| *seconds > 0);
-    let words: Vec<&str> = statements.split_whitespace().collect();
-    let has_indexes = words.windows(2).any(|pair| match pair {
-        [before, word] => {
-            ["CREATE", "CUSTOM"].iter().any(|it| before.eq_ignore_ascii_case(it))
-                && word.eq_ignore_ascii_case("INDEX")
-        }
-        _ => false,
-    });
-    let ttl = ttl.map(|seconds| format!("default_time_to_live = {seconds}"));
-    let what = ttl.into_iter().chain(has_indexes.then(|| "indexes".to_owned()));
-    let what = what.collect::<Vec<_>>().join(" and ");
-    let which = "which the source's table has, and its other options: they are in its statements (schema.cql, or marquetry.table.schema in a file)";
-    (!what.is_empty()).then(|| format!("{what}, {which}"))
-}
 
 /// That rows have the same keys, as far as that is known.
 pub(crate) fn repeated_keys((rows, keys, same): (u64, Distinct, SameKey)) -> Option<String> {
@@ -63,11 +41,6 @@ pub(crate) fn remains(table: &str, types: &[Name]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use marquetry_parquet::format::KeyValue;
-    use marquetry_parquet::schema::{FieldDef, FieldType, PhysicalType, Schema};
-
     use super::*;
 
     #[test]
@@ -81,30 +54,6 @@ mod tests {
         ] {
             assert_eq!(remains("k.p", types), format!("{said}{advice}"));
         }
-    }
-
-    #[test]
-    fn what_a_new_table_lacks_is_said() {
-        let of = |statements: &str| {
-            let schema =
-                Schema::of_fields(&[FieldDef::new("k", FieldType::Leaf(PhysicalType::Int32, None))]).unwrap();
-            let mut table = Table::new("rows", Arc::new(schema));
-            let value = Some(statements.as_bytes().to_vec().into());
-            table.key_values = vec![KeyValue { key: TABLE_SCHEMA_KEY.to_owned(), value }];
-            left_out(&table)
-        };
-        let table = "CREATE TABLE k.t (k int, c int, PRIMARY KEY (k, c))";
-        assert_eq!(of(&format!("{table};")), None);
-        assert_eq!(
-            of(&format!("{table} WITH CLUSTERING ORDER BY (c DESC) AND default_time_to_live = 0;")),
-            None
-        );
-        let said =
-            of(&format!("{table} WITH gc_grace_seconds = 7 AND default_time_to_live = 86400;")).unwrap();
-        assert!(said.starts_with("default_time_to_live = 86400, which the source's table has"), "{said}");
-        assert!(!said.contains("indexes"), "{said}");
-        let said = of(&format!("{table};\nCREATE CUSTOM INDEX i ON k.t (c) USING 'x';")).unwrap();
-        assert!(said.starts_with("indexes, which"), "{said}");
     }
 
     #[test]

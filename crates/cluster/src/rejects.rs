@@ -11,7 +11,7 @@ use marquetry_parquet::format::KeyValue;
 use marquetry_parquet::schema::{Column, LogicalType, PhysicalType, Plan, Schema, Union};
 use marquetry_scylla::bridge::mutations::MutationMapping;
 use marquetry_tables::parquet::{NewParquetFile, ParquetOptions};
-use marquetry_tables::{Described, Destination, Table};
+use marquetry_tables::{Cancel, Described, Destination, Reading, ReadingOptions, Source, Table, lines_of};
 
 /// How many rows may be rejected before a load ends.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -112,6 +112,13 @@ pub(crate) struct Rejects {
     /// Their numbers among all rows.
     ordinals: Vec<u64>,
     leaves: usize,
+    /// What the file is of: the rows' columns, and the reason.
+    table: Table,
+    /// Where the lines of rows can be found, and what ends that; `None` if nobody wants to know them.
+    source: Option<(Arc<dyn Source>, Cancel)>,
+    /// The objects that the rows are from, and of each row which one, and its number there; fewer than the rows if one is not known.
+    objects: Vec<String>,
+    places: Vec<(usize, u64)>,
 }
 
 impl Rejects {
@@ -133,7 +140,8 @@ impl Rejects {
         expect_new(path)?;
         let mut file = NewParquetFile::new(path, ParquetOptions::default())?;
         let leaves = table.schema.leaves().len();
-        let (schema, name) = with_error(&table.schema)?;
+        let (schema, name) =
+            with_column(&table.schema, "error", PhysicalType::ByteArray, Some(LogicalType::String))?;
         let mut rejected = Table::new("rejected rows", schema);
         // What is a write stays one, beside the reason.
         if Described::of(table)?.is_some_and(|it| it.mapping == MutationMapping::Full) {
@@ -142,8 +150,24 @@ impl Rejects {
             rejected.key_values.push(KeyValue { key: REASON_KEY.to_owned(), value });
         }
         file.begin(&rejected)?;
-        let (path, before) = (path.to_path_buf(), before.unwrap_or(0));
-        Ok(Rejects { file, path, max_errors, before, ordinals: Vec::new(), leaves })
+        Ok(Rejects {
+            file,
+            path: path.to_path_buf(),
+            max_errors,
+            before: before.unwrap_or(0),
+            ordinals: Vec::new(),
+            leaves,
+            table: rejected,
+            source: None,
+            objects: Vec::new(),
+            places: Vec::new(),
+        })
+    }
+
+    /// Says the lines of the rows, if their source has lines.
+    pub(crate) fn with_lines_of(mut self, source: Option<Arc<dyn Source>>, cancel: &Cancel) -> Rejects {
+        self.source = source.map(|source| (source, cancel.clone()));
+        self
     }
 
     /// Where they go.
@@ -169,18 +193,17 @@ impl Rejects {
         let Rejected { mut row, ordinal, error } = rejected;
         let text = error.to_string().into_bytes();
         let lengths = [text.len()];
-        row.columns.push(ColumnBatch {
-            leaf: self.leaves,
-            rows: 1,
-            nulls: 0,
-            validity: None,
-            values: Values::ByteArray(ByteArrays::from_lengths(text.into(), lengths)),
-            layout: Layout::Spaced,
-            levels: None,
-            provisional: false,
-        });
+        row.columns
+            .push(column(self.leaves, Values::ByteArray(ByteArrays::from_lengths(text.into(), lengths))));
         self.file.write(row)?;
         self.ordinals.push(ordinal);
+        let place = error.place();
+        if let (Some(object), Some(row)) = (&place.object, place.row) {
+            let known = self.objects.iter().rposition(|known| known == object);
+            let number = known.unwrap_or(self.objects.len());
+            self.objects.extend(known.is_none().then(|| object.clone()));
+            self.places.push((number, row));
+        }
         self.check(rows, false, Some(&error))
     }
 
@@ -214,8 +237,67 @@ impl Rejects {
         if rows == 0 {
             return Ok(None);
         }
-        let bytes = self.file.finish().map_err(|error| named(error, &self.path))?.bytes;
+        let mut bytes = self.file.finish().map_err(|error| named(error, &self.path))?.bytes;
+        if let Some(lines) = self.lines() {
+            (self.file, bytes) = self.lined(&lines).map_err(|error| named(error, &self.path))?;
+        }
         Ok(Some(Complete { file: self.file, path: self.path, rows, bytes }))
+    }
+
+    /// The line of each row, if all have one: each text is read again, once.
+    fn lines(&self) -> Option<Vec<i64>> {
+        let (source, cancel) = self.source.as_ref()?;
+        if self.places.len() < self.ordinals.len() {
+            return None;
+        }
+        let mut lines = vec![0; self.places.len()];
+        for (number, object) in self.objects.iter().enumerate() {
+            let places = self.places.iter().enumerate().filter(|(_, (of, _))| *of == number);
+            let mut rows: Vec<(u64, usize)> = places.map(|(at, (_, row))| (*row, at)).collect();
+            rows.sort_unstable();
+            let wanted: Vec<u64> = rows.iter().map(|(row, _)| *row).collect();
+            let found = lines_of(source.as_ref(), object, &wanted, cancel)?;
+            for ((_, at), line) in rows.iter().zip(found) {
+                *lines.get_mut(*at)? = i64::try_from(line).ok()?;
+            }
+        }
+        Some(lines)
+    }
+
+    /// The file, which is finished, once more, with a column more for the lines; and its length.
+    fn lined(&self, lines: &[i64]) -> Result<(NewParquetFile, u64)> {
+        let lost = || Error::internal("rejected rows that cannot be read again");
+        let written: Arc<dyn Source> = Arc::from(self.file.written()?.ok_or_else(lost)?);
+        let mut options = ReadingOptions::default();
+        options.threads = Some(1);
+        let mut reading = Reading::new(written, options)?;
+        let mut table = self.table.clone();
+        (table.schema, _) = with_column(&table.schema, "line", PhysicalType::Int64, None)?;
+        let mut file = NewParquetFile::new(&self.path, ParquetOptions::default())?;
+        file.begin(&table)?;
+        let mut left = lines;
+        while let Some((_, mut batch)) = reading.next_batch()? {
+            let (of_batch, rest) = left.split_at_checked(batch.rows).ok_or_else(lost)?;
+            batch.columns.push(column(self.leaves + 1, of_batch.to_vec().into()));
+            file.write(batch)?;
+            left = rest;
+        }
+        let bytes = file.finish()?.bytes;
+        if left.is_empty() { Ok((file, bytes)) } else { Err(lost()) }
+    }
+}
+
+/// A column without nulls.
+fn column(leaf: usize, values: Values) -> ColumnBatch {
+    ColumnBatch {
+        leaf,
+        rows: values.len(),
+        nulls: 0,
+        validity: None,
+        values,
+        layout: Layout::Spaced,
+        levels: None,
+        provisional: false,
     }
 }
 
@@ -286,19 +368,20 @@ pub(crate) fn reason_of(table: &Table) -> Option<&str> {
     core::str::from_utf8(value).ok()
 }
 
-/// The schema of the rows, and a column after them for the reason: `error`, or with a number where the rows have that; and its name.
-fn with_error(schema: &Arc<Schema>) -> Result<(Arc<Schema>, String)> {
-    let mut name = "error".to_owned();
+/// A schema with a column more: of this name, or with a number where the rows have that; and its name.
+fn with_column(
+    schema: &Arc<Schema>,
+    wanted: &str,
+    physical_type: PhysicalType,
+    logical_type: Option<LogicalType>,
+) -> Result<(Arc<Schema>, String)> {
+    let mut name = wanted.to_owned();
     let mut number = 1;
     while schema.child_of_root(&name).is_some() {
         number += 1;
-        name = format!("error_{number}");
+        name = format!("{wanted}_{number}");
     }
-    let column = Column {
-        name: name.clone(),
-        physical_type: PhysicalType::ByteArray,
-        logical_type: Some(LogicalType::String),
-    };
+    let column = Column { name: name.clone(), physical_type, logical_type };
     let mut union = Union::new();
     union.add(Arc::clone(schema));
     Ok((union.with([column]).plan().at_once()?.schema, name))

@@ -58,8 +58,85 @@ pub(crate) async fn read_id(session: &Session, table: &TableName) -> Result<Stri
 /// A user-defined type's row of `system_schema.types`: name, names of the fields, types of the fields.
 type TypeRow = (String, Vec<String>, Vec<String>);
 
+/// The user-defined types of a keyspace.
+#[derive(Debug, Default)]
+pub(crate) struct Types {
+    /// Those that are understood.
+    known: Vec<TypeDef>,
+    /// The names of the others, and what is not understood: it matters to those who use them.
+    odd: Vec<(String, String)>,
+}
+
+impl Types {
+    fn of(keyspace: &Name, rows: Vec<TypeRow>) -> Types {
+        let mut types = Types::default();
+        for row in rows {
+            let name = row.0.clone();
+            match type_of(keyspace, row) {
+                Ok(known) => types.known.push(known),
+                Err(reason) => types.odd.push((name, reason)),
+            }
+        }
+        types
+    }
+
+    /// Those that are understood.
+    pub(crate) fn into_known(self) -> Vec<TypeDef> {
+        self.known
+    }
+
+    /// Those that are understood, if all that a table's columns are made of are among them.
+    ///
+    /// # Errors
+    ///
+    /// What is not understood of one that they need.
+    pub(crate) fn of_table(self, table: &TableDef) -> Result<Vec<TypeDef>> {
+        let odd = table.columns.iter().find_map(|column| self.odd_in(&column.cql_type, &mut HashSet::new()));
+        match odd.map(not_understood) {
+            Some(error) => Err(error),
+            None => Ok(self.known),
+        }
+    }
+
+    /// Those that are understood, if those that are to be used are among them or are not there.
+    ///
+    /// # Errors
+    ///
+    /// What is not understood of one that is to be used.
+    pub(crate) fn with(self, wanted: &[TypeDef]) -> Result<Vec<TypeDef>> {
+        match self.odd.iter().find(|(name, _)| wanted.iter().any(|it| it.name.as_str() == name)) {
+            Some(odd) => Err(not_understood(odd)),
+            None => Ok(self.known),
+        }
+    }
+
+    /// A type that is not understood, of those that values of a type have; `seen` are those that were looked at.
+    fn odd_in<'a>(&'a self, of: &'a CqlType, seen: &mut HashSet<&'a Name>) -> Option<&'a (String, String)> {
+        match of {
+            CqlType::List(inner)
+            | CqlType::Set(inner)
+            | CqlType::Frozen(inner)
+            | CqlType::Vector(inner, _) => self.odd_in(inner, seen),
+            CqlType::Map(key, value) => self.odd_in(key, seen).or_else(|| self.odd_in(value, seen)),
+            CqlType::Tuple(members) => members.iter().find_map(|member| self.odd_in(member, seen)),
+            CqlType::Udt { name, .. } if seen.insert(name) => {
+                let odd = self.odd.iter().find(|(odd, _)| odd == name.as_str());
+                odd.or_else(|| {
+                    let known = self.known.iter().find(|it| it.name == *name)?;
+                    known.fields.iter().find_map(|(_, field)| self.odd_in(field, seen))
+                })
+            }
+            _ => None,
+        }
+    }
+}
+
+fn not_understood((name, reason): &(String, String)) -> Error {
+    Error::Answer { purpose: PURPOSE, reason: format!("the type {name:?}, which is needed: {reason}") }
+}
+
 /// Reads the user-defined types of a table's keyspace.
-pub(crate) async fn read_types(session: &Session, table: &TableName) -> Result<Vec<TypeDef>> {
+pub(crate) async fn read_types(session: &Session, table: &TableName) -> Result<Types> {
     let Some(keyspace) = &table.keyspace else {
         return Err(Error::Internal("a table's keyspace is not known"));
     };
@@ -69,7 +146,7 @@ pub(crate) async fn read_types(session: &Session, table: &TableName) -> Result<V
         (keyspace.as_str(),),
     )
     .await?;
-    rows.into_iter().map(|row| type_of(keyspace, row)).collect()
+    Ok(Types::of(keyspace, rows))
 }
 
 /// Compares user-defined types that are to be used with those that are there, by name: which of them are there with other
@@ -200,20 +277,19 @@ fn table_of(table: &TableName, rows: Vec<ColumnRow>) -> Result<TableDef> {
     Ok(def)
 }
 
-fn type_of(keyspace: &Name, (name, names, types): TypeRow) -> Result<TypeDef> {
-    let nonsense = |reason: String| Error::Answer { purpose: PURPOSE, reason };
+/// A type as it is listed, or what is not understood of it.
+fn type_of(keyspace: &Name, (name, names, types): TypeRow) -> Result<TypeDef, String> {
     if names.len() != types.len() {
-        return Err(nonsense(format!("the type {name:?} has not as many names as types of fields")));
+        return Err("it has not as many names as types of fields".to_owned());
     }
     let fields = names.iter().zip(types).map(|(field, cql_type)| {
-        let cql_type = CqlType::parse(&cql_type).map_err(|error| {
-            nonsense(format!("the type {cql_type:?} of the field {field:?} of {name:?}: {error}"))
-        })?;
-        let field = Name::new(field).map_err(|error| nonsense(format!("a field's name: {error}")))?;
+        let cql_type = CqlType::parse(&cql_type)
+            .map_err(|error| format!("the type {cql_type:?} of the field {field:?}: {error}"))?;
+        let field = Name::new(field).map_err(|error| format!("a field's name: {error}"))?;
         Ok((field, cql_type))
     });
-    let fields = fields.collect::<Result<_>>()?;
-    let name = Name::new(&name).map_err(|error| nonsense(format!("a type's name: {error}")))?;
+    let fields = fields.collect::<Result<_, String>>()?;
+    let name = Name::new(&name).map_err(|error| format!("its name: {error}"))?;
     Ok(TypeDef { keyspace: Some(keyspace.clone()), name, if_not_exists: false, fields })
 }
 
@@ -362,8 +438,42 @@ mod tests {
         for (names, types) in
             [(vec!["a".to_owned()], vec![]), (vec!["a".to_owned()], vec!["int<".to_owned()])]
         {
-            let error = type_of(&name("k"), ("p".to_owned(), names, types)).unwrap_err();
-            assert!(matches!(error, Error::Answer { .. }), "{error}");
+            type_of(&name("k"), ("p".to_owned(), names, types)).unwrap_err();
         }
+    }
+
+    /// What is not understood ends nothing but what needs it, however deep that is.
+    #[test]
+    fn odd_types_matter_to_those_who_use_them() {
+        let row = |name: &str, kind: &str| (name.to_owned(), vec!["a".to_owned()], vec![kind.to_owned()]);
+        let types = || {
+            let rows = vec![
+                row("odd", "'org.apache.cassandra.db.marshal.LexicalUUIDType'"),
+                row("fine", "int"),
+                row("outer", "frozen<map<text, frozen<middle>>>"),
+                row("middle", "frozen<list<frozen<odd>>>"),
+            ];
+            Types::of(&name("k"), rows)
+        };
+        let table = |kind: &str| {
+            existing(&[("p", "partition_key", 0, "none", "int"), ("v", "regular", -1, "none", kind)])
+        };
+        for kind in ["int", "fine", "list<frozen<tuple<int, frozen<fine>>>>"] {
+            let known = types().of_table(&table(kind)).unwrap();
+            assert_eq!(known.len(), 3, "{kind}");
+        }
+        for kind in ["odd", "set<frozen<outer>>", "frozen<tuple<fine, middle>>", "vector<frozen<odd>, 2>"] {
+            let error = types().of_table(&table(kind)).unwrap_err().to_string();
+            assert!(
+                error.contains("the type \"odd\", which is needed: ") && error.contains("LexicalUUIDType"),
+                "{error}"
+            );
+        }
+        let wanted = |name: &str| {
+            let made = type_of(&self::name("k"), row(name, "int")).unwrap();
+            types().with(&[made]).map(|known| known.len())
+        };
+        assert_eq!((wanted("fine").unwrap(), wanted("absent").unwrap()), (3, 3));
+        assert!(wanted("odd").unwrap_err().to_string().contains("LexicalUUIDType"));
     }
 }

@@ -10,7 +10,7 @@ use marquetry_scylla::bridge::{Mapping, MappingOptions, Nulls};
 use marquetry_scylla::cql::{CqlType, Name, TableDef, TypeDef};
 use marquetry_scylla::sstable::TableColumns;
 use marquetry_tables::stamps::{Stamps, WriteTimes};
-use marquetry_tables::{Cancel, Destination, Distinct, Guard, Stage, Table, Wants, Watch, Written};
+use marquetry_tables::{Cancel, Destination, Distinct, Guard, Source, Stage, Table, Wants, Watch, Written};
 
 use crate::address::CqlAddress;
 use crate::cluster::{Cluster, Created};
@@ -18,8 +18,9 @@ use crate::counts::Counts;
 use crate::error::Error as ClusterError;
 use crate::load::{self, By, Ended, Load, Sending};
 use crate::loading::{End, Loading, Road, SameKey, Stop, next_write_time_us};
+use crate::made_like::MadeLike;
 use crate::mapped::{self, RowsOf};
-use crate::notes::{left_out, remains, repeated_keys};
+use crate::notes::{remains, repeated_keys};
 use crate::options::{CqlOptions, IN_FLIGHT_MAX};
 use crate::rejects::{self, Rejects};
 use crate::retry::{FEW, Retries};
@@ -87,6 +88,14 @@ pub struct CqlTable {
     is_loaded: bool,
     /// What the source's table has, and one that is created here does not.
     left_out: Option<String>,
+    /// The statements of the indexes that the source's table has, for this one.
+    indexes: Vec<String>,
+    /// They are created after the rows.
+    makes_indexes: bool,
+    /// They were created, or were there.
+    has_indexes: bool,
+    /// After so many seconds, rows without a TTL of their own expire in the table that was created.
+    default_ttl_s: u32,
     counts: Arc<Counts>,
     /// Rows are expected, or were.
     is_begun: bool,
@@ -98,6 +107,8 @@ pub struct CqlTable {
     rejected: u64,
     /// The file that they go to.
     rejects: Option<PathBuf>,
+    /// Where rows come from, until it is known who wants to know.
+    source: Option<Arc<dyn Source>>,
     /// All rows were loaded by an earlier run.
     was_finished: bool,
     guard: Guard,
@@ -125,12 +136,17 @@ impl CqlTable {
             lists: Vec::new(),
             is_loaded: false,
             left_out: None,
+            indexes: Vec::new(),
+            makes_indexes: false,
+            has_indexes: false,
+            default_ttl_s: 0,
             counts: Arc::default(),
             is_begun: false,
             has_counters: false,
             keys: None,
             rejected: 0,
             rejects: None,
+            source: None,
             was_finished: false,
             guard: Guard::default(),
             state: State::Idle,
@@ -160,6 +176,7 @@ impl CqlTable {
         let defined = match RowsOf::of(table)? {
             RowsOf::Writes(columns) => return self.open_writes(table, columns),
             RowsOf::Logical(columns) if *create && !options.shape_table() => {
+                mapped::expect_key_names(table)?;
                 Some(columns.definition(name).map_err(about)?)
             }
             RowsOf::Logical(_) | RowsOf::Plain => None,
@@ -182,15 +199,14 @@ impl CqlTable {
                     Some((made, types)) => (made, &**types),
                     None => (mapping.table(), mapping.types()),
                 };
-                self.create(&cluster, made, types)?;
-                self.left_out = left_out(table);
+                self.create(&cluster, (made, types), table, state.as_ref())?;
                 mapping
             }
             None => {
                 let existing = cluster.table()?.ok_or_else(|| ClusterError::NoTable(name.clone()))?;
                 let names: Vec<&str> = existing.columns.iter().map(|it| it.name.as_str()).collect();
                 let options = stamps.left_out_of(&self.options.mapping, &table.schema, &names);
-                let options = options.defined_by(&existing, cluster.types()?);
+                let options = options.defined_by(&existing, cluster.types_of(&existing)?);
                 map(&options).map_err(|error| misfit(name, error))?
             }
         };
@@ -200,12 +216,30 @@ impl CqlTable {
         self.start(cluster, mapping, table, (stamps, state))
     }
 
-    /// Makes the table, or compares it with the one that is there, and only that where nothing is to be done.
-    fn create(&mut self, cluster: &Cluster, table: &TableDef, types: &[TypeDef]) -> Result<()> {
-        self.created = Some(match self.options.dry_run {
+    /// Makes the table, or compares it with the one that is there, and only that where nothing is to be done. If it is as the source's, it has that one's
+    /// options, and gets its indexes after the rows.
+    fn create(
+        &mut self,
+        cluster: &Cluster,
+        (table, types): (&TableDef, &[TypeDef]),
+        source: &Table,
+        state: Option<&LoadState>,
+    ) -> Result<()> {
+        let like = MadeLike::of(source);
+        let fitting = like.as_ref().filter(|like| like.fits(table));
+        let properties = fitting.map(MadeLike::properties).unwrap_or_default();
+        let created = match self.options.dry_run {
             true => cluster.compare_table(table, types)?,
-            false => cluster.create_table(table, types)?,
-        });
+            false => cluster.create_table_with(table, types, properties)?,
+        };
+        self.created = Some(created);
+        self.indexes = fitting.map(|like| like.indexes(self.address.table())).unwrap_or_default();
+        // A table that an earlier run of this load has created waits for them; another one may do without.
+        self.makes_indexes = created == Created::New || state.is_some_and(|state| state.runs > 1);
+        if created == Created::New {
+            self.default_ttl_s = fitting.map_or(0, MadeLike::default_ttl_s);
+            self.left_out = like.as_ref().filter(|_| fitting.is_none()).and_then(MadeLike::in_words);
+        }
         if !self.options.dry_run {
             self.types = types.iter().map(|it| it.name.clone()).collect();
         }
@@ -218,6 +252,9 @@ impl CqlTable {
         mapped::expect_no_mapping(mapping)?;
         mapped::expect_none(&[(*timestamp != WriteTimes::Now, "timestamp"), (ttl.is_some(), "ttl")])?;
         let (dry_run, consistency) = (*dry_run, *consistency);
+        if self.options.create {
+            mapped::expect_key_names(table)?;
+        }
         let (name, columns) = (self.address.table().clone(), Arc::new(columns));
         let about = |error: Error| error.at(|place| place.object = Some(table.name.clone()));
         let block = BlockSize::of(self.options.rate);
@@ -228,11 +265,13 @@ impl CqlTable {
         let cluster =
             Cluster::connect_unless(self.cancel.clone(), self.address.clone(), &self.options.connect)?;
         if self.options.create {
-            self.create(&cluster, &wanted, &types)?;
-            self.left_out = left_out(table);
+            self.create(&cluster, (&wanted, &types), table, state.as_ref())?;
+            // Each write says how long it lives.
+            self.default_ttl_s = 0;
         } else {
             let existing = cluster.table()?.ok_or(ClusterError::NoTable(name))?;
-            mapped::expect_fitting((&existing, &cluster.types()?), (&wanted, &types)).map_err(about)?;
+            mapped::expect_fitting((&existing, &cluster.types_of(&existing)?), (&wanted, &types))
+                .map_err(about)?;
         }
         let mut writing = if is_scylla(cluster.session()) {
             writing.with_list_keys()
@@ -284,6 +323,7 @@ impl CqlTable {
         let Some(path) = &self.options.rejects else { return Ok(None) };
         let before = state.filter(|state| state.runs > 1).map(|state| state.rejected);
         let rejects = Rejects::begin(path, before, table, self.options.max_errors)?;
+        let rejects = rejects.with_lines_of(self.source.take(), &self.cancel);
         self.rejects = Some(rejects.path().to_path_buf());
         Ok(Some(rejects))
     }
@@ -512,7 +552,13 @@ impl CqlTable {
         let (rejected, outcome) = loading.close(end, first);
         self.rejected = rejected;
         self.keys = Some(loading.keys());
-        outcome
+        outcome?;
+        if end == End::AllCame && self.makes_indexes && !self.options.dry_run {
+            self.is_loaded = true;
+            loading.cluster.create_indexes(self.indexes.clone())?;
+            self.has_indexes = true;
+        }
+        Ok(())
     }
 }
 
@@ -535,6 +581,10 @@ impl Destination for CqlTable {
 
     fn cancelled_by(&mut self, cancel: &Cancel) {
         self.cancel = cancel.clone();
+    }
+
+    fn rows_of(&mut self, source: &Arc<dyn Source>) {
+        self.source = self.options.rejects.is_some().then(|| Arc::clone(source));
     }
 
     /// Connects, checks, and makes the table and its types where that is wanted.
@@ -567,6 +617,21 @@ impl Destination for CqlTable {
         if let (Some(left_out), Some(Created::New)) = (&self.left_out, self.created) {
             let made = if self.options.dry_run { "would be made" } else { "was made" };
             notes.push(format!("the table {name} {made} without {left_out}"));
+        }
+        if self.default_ttl_s > 0 && self.options.ttl.is_none() {
+            let ttl = self.default_ttl_s;
+            notes.push(format!(
+                "the table {name} has the source's default_time_to_live = {ttl}: rows that come without a TTL expire that many seconds after they are loaded"
+            ));
+        }
+        if !self.indexes.is_empty() {
+            let made = match (self.makes_indexes, self.options.dry_run, self.has_indexes) {
+                (false, ..) => "are not created in one that exists",
+                (true, true, _) => "would be created after the rows",
+                (true, false, true) => "were created after the rows",
+                (true, false, false) => "are not created yet",
+            };
+            notes.push(format!("the indexes of the source's table {made}: {}", self.indexes.join(" ")));
         }
         if !self.lists.is_empty() && !self.options.dry_run {
             let lists: Vec<String> = self.lists.iter().map(ToString::to_string).collect();

@@ -25,6 +25,8 @@ pub(crate) struct Copied {
     files: u64,
     row_groups: u64,
     rows_verified: u64,
+    /// Values that became null, because columns cannot hold them.
+    values_lost: u64,
 }
 
 impl Copied {
@@ -39,6 +41,7 @@ impl Copied {
             files: counts.written.files,
             row_groups: counts.written.row_groups,
             rows_verified: counts.verified,
+            values_lost: counts.values_lost,
         }
     }
 }

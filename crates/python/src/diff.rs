@@ -24,13 +24,15 @@ pub(crate) struct Differences {
     columns_incomparable: Vec<(String, String, String)>,
     /// Columns with values that differ, and in how many rows.
     columns_changed: Vec<(String, u64)>,
+    /// Values that were compared as null, because columns cannot hold them.
+    values_lost: (u64, u64),
 }
 
 impl Differences {
     fn of(found: Found) -> Differences {
         let are_rows_equal = found.are_rows_equal();
         let are_schemas_equal = found.schema.is_none();
-        let Found { schema, rows, values, .. } = found;
+        let Found { schema, rows, values, lost: [lost_a, lost_b], .. } = found;
         let ([rows_a, rows_b], [only_a, only_b], [columns_a, columns_b]) =
             (rows.total, rows.only, schema.only);
         Differences {
@@ -47,6 +49,7 @@ impl Differences {
                 .map(|(name, [a, b])| (name, a, b))
                 .collect(),
             columns_changed: values.into_iter().map(|column| (column.name, column.rows)).collect(),
+            values_lost: (lost_a.total(), lost_b.total()),
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::reading::{Reading, ReadingOptions, processors};
 use crate::row_order::RowOrder;
 use crate::sorting::{MEMORY_BYTES, Sorting};
 use crate::subject::{named, of_rows};
-use crate::{BytesRead, Cancel, Destination, Piece, PieceOptions, Source, Table, Written};
+use crate::{BytesRead, Cancel, Destination, LostValues, PieceOptions, Source, Table, Written, lines_of};
 
 /// The part of all memory in which batches wait between threads, at most.
 const WAITING_PART: u64 = 8;
@@ -53,6 +53,8 @@ pub struct CopyOptions {
     pub threads: Option<usize>,
     /// Cancels the copy. Rows that are in flight to a server are abandoned if it does not answer.
     pub cancel: Cancel,
+    /// Where the values are counted that became null because columns cannot hold them: for those who want to say of which columns.
+    pub lost: LostValues,
 }
 
 impl Default for CopyOptions {
@@ -64,6 +66,7 @@ impl Default for CopyOptions {
             verify: false,
             threads: None,
             cancel: Cancel::new(),
+            lost: LostValues::default(),
         }
     }
 }
@@ -86,6 +89,8 @@ pub struct Copied {
     pub verified: u64,
     /// If rows are sorted, the bytes of them that were spilled to a temporary file.
     pub sorted_by_way_of: Option<u64>,
+    /// Values that were read and became null because columns cannot hold them ([`CopyOptions::lost`]). Known at the end.
+    pub values_lost: u64,
 }
 
 /// Copies the rows of a source to a destination. Memory is bounded, whatever the number of rows: some batches per
@@ -133,6 +138,10 @@ pub fn copy(
 ) -> Result<Copied> {
     destination.cancelled_by(&options.cancel);
     destination.set_threads(threads_of(options));
+    // Rows that are sorted have other numbers than in their source.
+    if options.sort.is_empty() {
+        destination.rows_of(source);
+    }
     destination.set_sorting(options.sort.is_empty().then(|| options.memory_bytes - waiting_bytes(options)));
     let copied = copy_all(source, destination, options, report);
     copied.map_err(|error| {
@@ -149,15 +158,12 @@ fn with_line(source: &dyn Source, error: Error, cancel: &Cancel) -> Error {
     if error.kind() == ErrorKind::Io {
         return error;
     }
-    let is_it =
-        |piece: &Piece| piece.name == *object || piece.name.is_empty() && source.table().name == *object;
-    let line = source.pieces().iter().position(is_it).and_then(|piece| source.line_of(piece, row, cancel));
-    match line {
-        Some(line) => {
+    match lines_of(source, object, &[row], cancel).as_deref() {
+        Some([line]) => {
             let message = format!("line {line}: {}", error.message());
             error.reworded(message)
         }
-        None => error,
+        _ => error,
     }
 }
 
@@ -199,6 +205,7 @@ fn copy_all(
         limit: options.limit,
         keep_dictionaries,
         bytes_read: bytes_read.clone(),
+        lost: options.lost.clone(),
         ..PieceOptions::default()
     };
     let waiting_bytes = Some(waiting_bytes(options));
@@ -245,7 +252,7 @@ fn copy_all(
         }
         report(&copied);
     }
-    copied.bytes_read = bytes_read.get();
+    (copied.bytes_read, copied.values_lost) = (bytes_read.get(), options.lost.total());
     if let Some(sorting) = &mut sorting {
         destination.rows_from(&table.name);
         while let Some(batch) = sorting.next().map_err(|error| unsorted(error, sorting, &reading))? {

@@ -13,7 +13,7 @@ use crate::{Cancel, Source, Table};
 ///
 /// [`copy`](crate::copy) calls, in this order:
 ///
-/// 1. [`cancelled_by`](Destination::cancelled_by), [`set_threads`](Destination::set_threads),
+/// 1. [`cancelled_by`](Destination::cancelled_by), [`set_threads`](Destination::set_threads), [`rows_of`](Destination::rows_of),
 ///    [`set_sorting`](Destination::set_sorting) and [`begin`](Destination::begin), once;
 /// 2. [`write`](Destination::write), once per batch, and before it [`rows_from`](Destination::rows_from), whenever
 ///    the batch comes from another object than the one before it; or [`drain`](Destination::drain), if the source fails;
@@ -70,6 +70,9 @@ pub trait Destination: Send {
     /// (it encodes, or compresses) spreads it over them; what it writes, and the error that it returns, do not depend
     /// on their number.
     fn set_threads(&mut self, _threads: usize) {}
+
+    /// Receives the source of the rows, if they come as they are numbered there: for who wants to know the [lines](crate::lines_of) of some.
+    fn rows_of(&mut self, _source: &Arc<dyn Source>) {}
 
     /// Receives how many bytes of rows may be in memory if the destination sorts rows itself; `None` if the copy sorts
     /// them anyway, and so can bring them in any [order](Wants::order) at little cost.

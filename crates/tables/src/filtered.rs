@@ -125,7 +125,7 @@ impl Source for Filtered {
         })
     }
 
-    // No `line_of`: rows are counted from the first of a batch, between whose rows others were left out.
+    // No `lines_of`: rows are counted from the first of a batch, between whose rows others were left out.
 
     fn project(&self, columns: &[ColumnPath]) -> Result<Option<Arc<dyn Source>>> {
         if self.columns.is_some() {

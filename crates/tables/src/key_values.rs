@@ -5,7 +5,7 @@ use marquetry_scylla::cql::TableName;
 
 use crate::Table;
 
-/// Of a table of a live cluster: the statements that make it. A directory of its Parquet files has them in a file, too.
+/// Of a table of a live cluster, or of SSTables that come with a definition: the statements that make it. A directory of its Parquet files has them in a file, too.
 pub const TABLE_SCHEMA_KEY: &str = "marquetry.table.schema";
 
 /// Of a table of SSTables or of a live cluster: its name, with its keyspace.

@@ -109,10 +109,10 @@ impl Source for Cut {
         Ok(Box::new(some))
     }
 
-    fn line_of(&self, piece: usize, row: u64, cancel: &Cancel) -> Option<u64> {
+    fn lines_of(&self, piece: usize, rows: &[u64], cancel: &Cancel) -> Option<Vec<u64>> {
         let Part { of, skip, .. } = self.parts.get(piece)?;
         // The rows of several pieces are numbered together.
-        if of.len() == 1 && *skip == 0 { self.source.line_of(of.start, row, cancel) } else { None }
+        if of.len() == 1 && *skip == 0 { self.source.lines_of(of.start, rows, cancel) } else { None }
     }
 
     fn project(&self, columns: &[ColumnPath]) -> Result<Option<Arc<dyn Source>>> {

@@ -49,6 +49,21 @@ impl ColumnPath {
         ColumnPath::of(names)
     }
 
+    /// These columns, and those of others that they do not include.
+    pub fn joined(mut columns: Vec<ColumnPath>, others: &[ColumnPath]) -> Vec<ColumnPath> {
+        for path in others {
+            let name = path.dotted();
+            let is_read = |column: &ColumnPath| {
+                name.strip_prefix(&column.dotted())
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            };
+            if !columns.iter().any(is_read) {
+                columns.push(path.clone());
+            }
+        }
+        columns
+    }
+
     /// Parses one path.
     ///
     /// # Errors

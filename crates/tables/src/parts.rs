@@ -188,7 +188,7 @@ impl Parts {
             let some = PartOf::new(Arc::clone(source), first, PIECES_OF_A_FILE)?;
             first += some.pieces.len();
             let tokens = some.tokens.clone();
-            let file = format!("part-{:016x}.parquet", tokens.start().cast_unsigned() ^ 1 << 63);
+            let file = name_of(&tokens);
             let mut parquet = parquet.clone();
             // What is there is of the part that is written now, or somebody else's.
             parquet.overwrite = false;
@@ -204,10 +204,26 @@ impl Parts {
                 copied.written = before.written;
             }
         }
+        if self.files() == 0 {
+            copied.written.files += self.write_empty(table, parquet)?;
+        }
         self.write_schema(table)?;
         self.is_finished = true;
         self.save()?;
         Ok(copied)
+    }
+
+    /// Writes a file without rows, so that the directory of a table that has none is one, too; how many files there are now.
+    fn write_empty(&mut self, table: &Table, parquet: &ParquetOptions) -> Result<u64> {
+        let Some(last) = self.parts.last_mut() else { return Ok(0) };
+        let name = name_of(&last.tokens);
+        let parquet = ParquetOptions { overwrite: false, ..parquet.clone() };
+        let mut file = NewParquetFile::new(self.directory.join(&name), parquet)?;
+        file.begin(table)?;
+        (last.file, last.bytes) = (Some(name), file.finish()?.bytes);
+        self.save()?;
+        file.commit()?;
+        Ok(1)
     }
 
     fn expect_empty(&self) -> Result<()> {
@@ -386,6 +402,8 @@ fn sum(before: &Copied, now: &Copied) -> Copied {
     sum.rows += now.rows;
     sum.bytes_read += now.bytes_read;
     sum.verified += now.verified;
+    // All parts have one counter of these.
+    sum.values_lost = now.values_lost;
     let (written, more) = (&mut sum.written, &now.written);
     written.rows += more.rows;
     written.bytes += more.bytes;
@@ -530,6 +548,11 @@ impl Source for PartOf {
     ) -> Result<Option<Box<dyn Batches>>> {
         self.source.open_rows(self.first + piece, rows, options)
     }
+}
+
+/// The name of the file of a part: by its first token, in the order of tokens.
+fn name_of(tokens: &RangeInclusive<i64>) -> String {
+    format!("part-{:016x}.parquet", tokens.start().cast_unsigned() ^ 1 << 63)
 }
 
 /// The name of a table without how it is reached: its address's hosts and user, and whether connections are encrypted.
@@ -775,6 +798,36 @@ mod tests {
         run(&mut parts, &source).unwrap();
         drop(parts);
         assert_eq!(rows_of(&directory), all());
+    }
+
+    /// A table without rows is a directory with a file without rows, which can be read.
+    #[test]
+    fn a_table_without_rows_has_a_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let (state, directory) = (folder.path().join("state"), folder.path().join("ring"));
+        let open = || Parts::open(&state, &directory, true, "o").unwrap();
+        let empty = |parts: &Parts| {
+            let mut ring = Ring::new(50, &parts.done(), 99);
+            ring.pieces.retain(|piece| piece.tokens.is_some_and(|(start, _)| (0..100).contains(&start)));
+            Arc::new(ring) as Arc<dyn Source>
+        };
+        let mut parts = open();
+        let source = empty(&parts);
+        let copied = run(&mut parts, &source).unwrap();
+        assert_eq!((copied.rows, copied.written.files, parts.files(), parts.rows()), (0, 1, 1, 0));
+        drop(parts);
+        assert_eq!(rows_of(&directory), [0_i64; 0]);
+        let parts = open();
+        assert!(parts.is_finished());
+        // Without its file it is not complete, and made again.
+        let file = fs::read_dir(&directory).unwrap().next().unwrap().unwrap().path();
+        fs::remove_file(&file).unwrap();
+        drop(parts);
+        let mut parts = open();
+        assert!(!parts.is_finished());
+        let source = empty(&parts);
+        assert_eq!(run(&mut parts, &source).unwrap().written.files, 1);
+        assert!(file.exists());
     }
 
     /// The statements are there when all files are, and only then.

@@ -79,14 +79,18 @@ impl Source for Projected {
 
     fn open(&self, piece: usize, options: &PieceOptions) -> Result<Box<dyn Batches>> {
         let plan = (Arc::clone(&self.conform), Vec::new());
+        let schema = &self.table.schema;
+        let names = schema.children(0).filter_map(|node| schema.nodes().get(node)).map(|node| &*node.name);
+        let lost = options.lost.of_columns(names.map(|name| (name, name)));
+        let options = &PieceOptions { lost, ..options.clone() };
         Conformed::open(plan, options, |leaves, options| {
             let (batches, leaves) = (open_piece(self.source.as_ref(), piece, options)?, leaves.to_vec());
             Ok(Box::new(Picked { batches, leaves }))
         })
     }
 
-    fn line_of(&self, piece: usize, row: u64, cancel: &Cancel) -> Option<u64> {
-        self.source.line_of(piece, row, cancel)
+    fn lines_of(&self, piece: usize, rows: &[u64], cancel: &Cancel) -> Option<Vec<u64>> {
+        self.source.lines_of(piece, rows, cancel)
     }
 }
 

@@ -83,8 +83,8 @@ impl Source for Share {
         self.source.open_rows(self.of_all(piece)?, rows, options)
     }
 
-    fn line_of(&self, piece: usize, row: u64, cancel: &Cancel) -> Option<u64> {
-        self.source.line_of(self.of_all(piece).ok()?, row, cancel)
+    fn lines_of(&self, piece: usize, rows: &[u64], cancel: &Cancel) -> Option<Vec<u64>> {
+        self.source.lines_of(self.of_all(piece).ok()?, rows, cancel)
     }
 }
 

@@ -10,7 +10,7 @@ use marquetry_parquet::prune::Predicate;
 use marquetry_parquet::schema::Schema;
 use marquetry_scylla::sstable::TableColumns;
 
-use crate::{BytesRead, Cancel, ColumnPath, Filter};
+use crate::{BytesRead, Cancel, ColumnPath, Filter, LostValues, Note};
 
 /// A table that rows are read from: files, a live table, a generator.
 ///
@@ -120,10 +120,10 @@ pub trait Source: Send + Sync {
         Ok(None)
     }
 
-    /// The line, counted from 1, of a row of a piece that is a text; the row is counted as in errors about it. It may take as
-    /// long as reading the piece up to there. `None` where rows have no lines or cannot be read again.
-    fn line_of(&self, piece: usize, row: u64, cancel: &Cancel) -> Option<u64> {
-        let _ = (piece, row, cancel);
+    /// The lines, counted from 1, of rows of a piece that is a text. The rows are counted as in errors about them, and ascend. It may take as
+    /// long as reading the piece up to the last of them. `None` where rows have no lines or cannot be read again.
+    fn lines_of(&self, piece: usize, rows: &[u64], cancel: &Cancel) -> Option<Vec<u64>> {
+        let _ = (piece, rows, cancel);
         None
     }
 }
@@ -212,6 +212,8 @@ pub struct Table {
     pub key_values: Vec<KeyValue>,
     /// What whoever reads it should know, and would not see.
     pub notes: Vec<Note>,
+    /// Why the names of its key columns are made up (`pk0`, …), if they are, and nobody asked for such: SSTables do not have them.
+    pub unnamed_key: Option<String>,
     /// What tells it from another table that has had its name before, or has it elsewhere: the identifier that its servers gave it. `None` if
     /// nothing does.
     pub identity: Option<String>,
@@ -221,23 +223,6 @@ pub struct Table {
     /// Rows come in the order of their partitions' tokens, those of one partition together and in the order of the clustering columns, as the
     /// [`Described`](crate::Described) table has them.
     pub is_in_token_order: bool,
-}
-
-/// What is to be known of a table before it is read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Note {
-    /// The note.
-    pub text: String,
-    /// The option of the library's that changes what it says.
-    pub option: Option<&'static str>,
-}
-
-impl Note {
-    /// One that no option changes.
-    pub fn of(text: impl Into<String>) -> Note {
-        Note { text: text.into(), option: None }
-    }
 }
 
 /// A primary key, by leaves of the schema.
@@ -289,10 +274,22 @@ impl Table {
             bytes: None,
             key_values: Vec::new(),
             notes: Vec::new(),
+            unnamed_key: None,
             identity: None,
             cluster: None,
             is_in_token_order: false,
         }
+    }
+
+    /// The columns of its key, in order; none if it has no key.
+    pub fn key_columns(&self) -> Vec<ColumnPath> {
+        let Some(Key { partition, clustering }) = &self.key else { return Vec::new() };
+        let clustering = clustering.iter().filter_map(|by| usize::try_from(by.column).ok());
+        let path = |leaf: usize| {
+            let leaf = self.schema.leaves().get(leaf)?;
+            Some(ColumnPath::of([self.schema.node_of(leaf).name.as_str()]))
+        };
+        partition.iter().copied().chain(clustering).filter_map(path).collect()
     }
 
     /// A number that differs, most likely, if the columns do: it only has to tell tables apart that somebody mixes up.
@@ -304,6 +301,14 @@ impl Table {
         }
         hash
     }
+}
+
+/// The [lines](Source::lines_of) of rows that an object has, by its name in errors about them. `None` where it has no lines, or none of the source's
+/// pieces is this object.
+pub fn lines_of(source: &dyn Source, object: &str, rows: &[u64], cancel: &Cancel) -> Option<Vec<u64>> {
+    let is_it =
+        |piece: &Piece| piece.name == object || piece.name.is_empty() && source.table().name == object;
+    source.lines_of(source.pieces().iter().position(is_it)?, rows, cancel)
 }
 
 /// A part of a table that can be read independently of the others.
@@ -445,6 +450,8 @@ pub struct PieceOptions {
     /// Where a source counts the bytes of its input that it has read for the batches that it handed out, so that it is known how
     /// much of [`Table::bytes`] is done. Files do, Parquet files a piece at a time.
     pub bytes_read: BytesRead,
+    /// Where a source counts the values that are null in its batches because columns cannot hold them.
+    pub lost: LostValues,
 }
 
 impl PieceOptions {

@@ -18,11 +18,11 @@ use marquetry::tables::{
 use marquetry::{DestinationOptions, OptionGroup, Target};
 
 use super::Copying;
-use crate::failure::{Failure, Outcome, say};
+use crate::failure::{Failure, Outcome};
 use crate::numbers::{parse_bytes, parse_count, plural, size, thousands};
 use crate::progress::{Goes, Progress};
 use crate::table::printable;
-use crate::table_args::say_notes;
+use crate::table_args::{noted, say_notes};
 use crate::target::Given;
 
 /// How files are written.
@@ -354,12 +354,10 @@ impl FileArgs {
             };
             destination.notes().iter().fold(failure, Failure::and)
         })?;
-        if !copying.quiet {
-            destination.notes().iter().for_each(|note| say("marquetry", &format!("note: {note}")));
-        }
+        let notes = noted(destination.notes(), &options.lost, copying.quiet);
         let (written, name) = (copied.written, destination.name());
         if copying.json {
-            return super::summary_json(copying, &copied, name, destination.notes(), started);
+            return super::summary_json(copying, &copied, name, notes, started);
         }
         if is_live {
             let again = match written.retries {

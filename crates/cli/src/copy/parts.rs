@@ -14,7 +14,7 @@ use crate::failure::{Failure, Outcome};
 use crate::numbers::{plural, size};
 use crate::progress::{Goes, Progress};
 use crate::table::printable;
-use crate::table_args::say_notes;
+use crate::table_args::{noted, say_notes};
 
 impl FileArgs {
     /// Copies; returns what is said of it.
@@ -73,8 +73,9 @@ impl FileArgs {
         let copied = copied.map_err(|error| {
             Failure::from(error).and(format_args!("{in_all} are complete; --resume goes on with the others"))
         })?;
+        let mut notes = noted(Vec::new(), &options.lost, copying.quiet);
         if copying.json {
-            let notes = vec![format!("{in_all} are complete")];
+            notes.insert(0, format!("{in_all} are complete"));
             return super::summary_json(copying, &copied, &path.display().to_string(), notes, started);
         }
         if was_finished {

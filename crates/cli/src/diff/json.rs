@@ -1,5 +1,7 @@
 //! What programs read.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -16,6 +18,7 @@ pub(super) fn write(compared: &Compared) -> Outcome<String> {
         name: &compared.names[side],
         rows: rows.total[side],
         columns: compared.sources[side].table().schema.children(0).count(),
+        values_lost: found.lost[side].by_column().into_iter().collect(),
     };
     let differing = |fields: &'_ [(String, [String; 2])]| -> Vec<FieldJson> {
         let field = |(name, [a, b]): &(String, [String; 2])| FieldJson {
@@ -120,6 +123,8 @@ struct TableJson<'a> {
     name: &'a str,
     rows: u64,
     columns: usize,
+    /// By column, how many values were compared as null because columns of Parquet cannot hold them.
+    values_lost: BTreeMap<String, u64>,
 }
 
 #[derive(Serialize)]

@@ -24,11 +24,15 @@ pub(super) fn write(compared: &Compared) -> Outcome<String> {
         text +=
             &format!("the same: {} of {}\n", plural(found.rows.compared, "row"), plural(columns, "column"));
         // A and B are only spoken of if something differs.
-        if found.schema.is_none() && found.rows.repeated_keys == [0, 0] {
+        if found.schema.is_none() && found.rows.repeated_keys == [0, 0] && found.are_all_compared() {
             return Ok(text);
         }
     }
     tables(compared, &mut text);
+    for (letter, lost) in ["A", "B"].into_iter().zip(&found.lost) {
+        let note = lost.note().map(|note| format!("{letter}: {}\n", printable(&note.text)));
+        text += &note.unwrap_or_default();
+    }
     schemas(compared, &mut text);
     if !found.are_rows_equal() || found.rows.repeated_keys != [0, 0] {
         rows(compared, &mut text)?;

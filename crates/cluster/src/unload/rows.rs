@@ -9,7 +9,7 @@ use marquetry_parquet::batch::Batch;
 use marquetry_scylla::bridge::mutations::{MapStep, Mapper};
 use marquetry_scylla::select::SelectedRows;
 use marquetry_scylla::sstable::batch::MutationBatch;
-use marquetry_tables::{Batches, Cancel, PieceOptions, Portions, spaced};
+use marquetry_tables::{Batches, Cancel, LostValues, PieceOptions, Portions, spaced};
 use scylla::deserialize::row::ColumnIterator;
 
 use super::pages::Pages;
@@ -32,6 +32,7 @@ struct Making {
     ready: VecDeque<MutationBatch>,
     is_over: bool,
     mapper: Mapper,
+    lost: LostValues,
     cancel: Cancel,
     // Last: what the requests run on lives as long as they do.
     _runtime: Arc<dyn Send + Sync>,
@@ -53,6 +54,7 @@ impl PieceRows {
             ready: VecDeque::new(),
             is_over: false,
             mapper,
+            lost: options.lost.clone(),
             cancel: options.cancel.clone(),
             _runtime: runtime,
         };
@@ -77,7 +79,10 @@ impl Making {
         loop {
             self.cancel.check()?;
             match self.mapper.step(&mut Budget::unlimited())? {
-                MapStep::Ready(batch) => return Ok(Some(spaced(batch))),
+                MapStep::Ready(batch) => {
+                    self.lost.add_all(self.mapper.take_lost());
+                    return Ok(Some(spaced(batch)));
+                }
                 MapStep::Need => match self.next_mutations(wanted)? {
                     Some(batch) => self.mapper.feed(batch)?,
                     None => self.mapper.finish(),

@@ -98,7 +98,7 @@ impl CqlSource {
             Err(ClusterError::NoKeyspace(_)) => return Err(missing(false).into()),
             Err(error) => return Err(error.into()),
         };
-        let types = cluster.types()?;
+        let types = cluster.types_of(&definition)?;
         let name = cluster.address().to_string();
         let about = |error: Error| error.at(|place| place.object = Some(name.clone()));
         let columns = Arc::new(TableColumns::of_table(&definition, &types).map_err(about)?);

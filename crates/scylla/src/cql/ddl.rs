@@ -5,5 +5,7 @@ mod parse;
 mod table;
 
 pub use key::{KeyError, KeyPart, KeySpec, Order};
-pub use parse::{DefinitionError, DefinitionFault, Definitions, DroppedColumn, TableOptions, ViewDef};
+pub use parse::{
+    DefinitionError, DefinitionFault, Definitions, DroppedColumn, IndexDef, TableOptions, ViewDef,
+};
 pub use table::{ColumnDef, TableDef, TableError, TypeDef, insert_prefix};

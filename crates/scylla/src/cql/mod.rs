@@ -12,7 +12,7 @@ pub mod literal;
 pub mod types;
 
 pub use ddl::{
-    ColumnDef, Definitions, KeySpec, Order, TableDef, TableOptions, TypeDef, ViewDef, insert_prefix,
+    ColumnDef, Definitions, IndexDef, KeySpec, Order, TableDef, TableOptions, TypeDef, ViewDef, insert_prefix,
 };
 pub use identifier::{Name, NameError, TableName};
 pub use literal::LiteralError;

@@ -1,4 +1,5 @@
-use alloc::string::ToString;
+use alloc::collections::BTreeMap;
+use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -65,12 +66,25 @@ fn gathered(selection: &Arc<Selection>, all: &[Vec<Cell>]) -> MutationBatch {
 
 /// The rows in batches of so many, as the logical mapping has them.
 fn mapped(selection: &Arc<Selection>, all: &[Vec<Cell>], batch_rows: usize) -> Vec<Batch> {
+    mapped_as(MutationMapping::Logical, selection, all, batch_rows).0
+}
+
+/// The same by another mapping, and how many values of which columns are lost.
+fn mapped_as(
+    kind: MutationMapping,
+    selection: &Arc<Selection>,
+    all: &[Vec<Cell>],
+    batch_rows: usize,
+) -> (Vec<Batch>, BTreeMap<String, u64>) {
     let mut rows = SelectedRows::new(Arc::clone(selection), UNKNOWN);
     let mut parts = all.chunks(batch_rows);
     let columns = Arc::clone(selection.columns());
-    let mut mapper = Mapper::new(MutationMapping::Logical, columns, &MapperOptions::default()).unwrap();
-    let mut batches = Vec::new();
+    let mut mapper = Mapper::new(kind, columns, &MapperOptions::default()).unwrap();
+    let (mut batches, mut lost) = (Vec::new(), BTreeMap::new());
     loop {
+        for (name, values) in mapper.take_lost() {
+            *lost.entry(name).or_default() += values;
+        }
         match mapper.step(&mut Budget::unlimited()).unwrap() {
             MapStep::Ready(batch) => batches.push(batch),
             MapStep::Need => match parts.next() {
@@ -81,7 +95,7 @@ fn mapped(selection: &Arc<Selection>, all: &[Vec<Cell>], batch_rows: usize) -> V
                 None => mapper.finish(),
             },
             MapStep::Yield => {}
-            MapStep::Done => return batches,
+            MapStep::Done => return (batches, lost),
         }
     }
 }
@@ -372,4 +386,79 @@ fn anything_may_come() {
     assert_eq!(bad(8, collection(1, &[None])), "a null in a collection that is not frozen");
     assert_eq!(bad(8, collection(i32::MAX, &[int(1)])), "a collection with fewer elements than it says");
     assert!(bad(10, Some(values(&[None, None, int(1)]))).contains("more fields than the type had"));
+}
+
+/// What columns cannot hold becomes null in them, and is counted: each value of no bytes, of those in collections, too.
+#[test]
+fn values_of_no_bytes_are_counted() {
+    const TABLE: &str = "CREATE TYPE k.u (a int, b text);
+        CREATE TABLE k.t (p int, c bigint, s int static, x set<int> static, b boolean, d date, i int, t text, l list<int>, m map<text, int>,
+        f frozen<list<int>>, u u, z inet, PRIMARY KEY (p, c))";
+    let selection = selection(TABLE, Times::None);
+    let names: Vec<String> =
+        selection.columns().cells().map(|column| String::from_utf8(column.name.clone()).unwrap()).collect();
+    let nothing = || Some(Vec::new());
+    // The columns with a value; others are null.
+    let row = |p: Cell, c: Cell, with: &[(&str, Cell)]| {
+        let cell = |name: &String| with.iter().find(|(it, _)| it == name).and_then(|(_, cell)| cell.clone());
+        [vec![p, c], names.iter().map(cell).collect()].concat()
+    };
+    let rows = [
+        row(
+            int(1),
+            big(1),
+            &[("s", nothing()), ("x", collection(2, &[nothing(), int(4)])), ("i", nothing())],
+        ),
+        row(
+            int(1),
+            big(2),
+            &[("s", nothing()), ("x", collection(2, &[nothing(), int(4)])), ("t", nothing())],
+        ),
+        row(int(2), nothing(), &[("i", int(7)), ("b", nothing()), ("d", nothing()), ("z", nothing())]),
+        row(
+            nothing(),
+            big(4),
+            &[
+                ("l", collection(3, &[int(1), nothing(), nothing()])),
+                ("m", collection(2, &[text("a"), nothing(), text("b"), int(5)])),
+                ("f", collection(3, &[int(1), nothing(), None])),
+                ("u", Some(values(&[nothing(), nothing()]))),
+            ],
+        ),
+        // Text that is not UTF-8 has no form, either.
+        row(int(5), big(5), &[("t", Some(vec![0xff])), ("i", nothing())]),
+    ];
+    let expected = [
+        ("b", 1),
+        ("c", 1),
+        ("d", 1),
+        ("f", 1),
+        ("i", 2),
+        ("l", 2),
+        ("m", 1),
+        ("p", 1),
+        ("s", 2),
+        ("t", 1),
+        ("u", 1),
+        ("x", 2),
+        ("z", 1),
+    ];
+    for batch_rows in [1, 2, 100] {
+        let (batches, lost) = mapped_as(MutationMapping::Logical, &selection, &rows, batch_rows);
+        assert_eq!(batches.iter().map(|batch| batch.rows).sum::<usize>(), rows.len());
+        let lost: Vec<(&str, u64)> = lost.iter().map(|(name, values)| (&**name, *values)).collect();
+        assert_eq!(lost, expected, "{batch_rows}");
+        // They are nulls, as `s` is in the rows of the first partition.
+        assert_eq!(batches[0].columns[2].nulls, batches[0].rows, "{batch_rows}");
+        let (_, lost) = mapped_as(MutationMapping::Full, &selection, &rows, batch_rows);
+        assert!(lost.is_empty(), "{lost:?}");
+    }
+    // What has no such value loses nothing.
+    let (_, lost) = mapped_as(
+        MutationMapping::Logical,
+        &self::selection(EVERYTHING, Times::None),
+        &[everything(3), everything(2)],
+        1,
+    );
+    assert!(lost.is_empty(), "{lost:?}");
 }

@@ -137,8 +137,8 @@ impl Source for Converted {
         Ok(batches.map(|batches| self.converting(piece, batches)))
     }
 
-    fn line_of(&self, piece: usize, row: u64, cancel: &Cancel) -> Option<u64> {
-        self.source.line_of(piece, row, cancel)
+    fn lines_of(&self, piece: usize, rows: &[u64], cancel: &Cancel) -> Option<Vec<u64>> {
+        self.source.lines_of(piece, rows, cancel)
     }
 
     /// Columns of which nothing is wanted are not read.

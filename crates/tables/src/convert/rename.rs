@@ -230,6 +230,15 @@ impl Renamed {
         Some(path)
     }
 
+    /// What the source counts its lost values in, under the new names.
+    fn counting(&self, options: &PieceOptions) -> PieceOptions {
+        let [all, own] = [&self.source.table().schema, &self.table.schema];
+        let names = all.children(0).zip(own.children(0));
+        let names = names.filter_map(|(old, new)| all.nodes().get(old).zip(own.nodes().get(new)));
+        let names = names.map(|(old, new)| (&*old.name, &*new.name));
+        PieceOptions { lost: options.lost.of_columns(names), ..options.clone() }
+    }
+
     /// The column that a node is in.
     fn column_of(&self, node: usize) -> usize {
         let parent =
@@ -248,7 +257,7 @@ impl Source for Renamed {
     }
 
     fn open(&self, piece: usize, options: &PieceOptions) -> Result<Box<dyn Batches>> {
-        open_piece(self.source.as_ref(), piece, options)
+        open_piece(self.source.as_ref(), piece, &self.counting(options))
     }
 
     fn open_rows(
@@ -257,11 +266,11 @@ impl Source for Renamed {
         rows: RowSelection,
         options: &PieceOptions,
     ) -> Result<Option<Box<dyn Batches>>> {
-        open_piece_rows(self.source.as_ref(), piece, rows, options)
+        open_piece_rows(self.source.as_ref(), piece, rows, &self.counting(options))
     }
 
-    fn line_of(&self, piece: usize, row: u64, cancel: &Cancel) -> Option<u64> {
-        self.source.line_of(piece, row, cancel)
+    fn lines_of(&self, piece: usize, rows: &[u64], cancel: &Cancel) -> Option<Vec<u64>> {
+        self.source.lines_of(piece, rows, cancel)
     }
 
     /// By the source, under the old names. What it lacks is reported under the new ones.

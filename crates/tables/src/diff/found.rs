@@ -5,6 +5,8 @@ use std::sync::Arc;
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::schema::Schema;
 
+use crate::LostValues;
+
 /// The differences of two tables. Each pair has the first table's item, then the second's.
 ///
 /// [`diff`](crate::diff()) has an example.
@@ -26,6 +28,9 @@ pub struct Differences {
     pub key: Option<[Arc<Schema>; 2]>,
     /// By key: the bytes that were spilled to sort the rows.
     pub sorted_by_way_of: Option<u64>,
+    /// The values of each table that were compared as null because columns cannot hold them: nobody can say whether two of them are equal. If a
+    /// column has more of them in one table, they differ; but see [`LostValues`] of filters.
+    pub lost: [LostValues; 2],
 }
 
 /// How the schemas of two tables differ. Nested fields are named by their paths: `place.lat`, `tags.element`.
@@ -97,13 +102,25 @@ pub struct DifferentRow {
 
 impl Differences {
     /// Whether the rows are equal: both tables have the same columns and as many rows, all columns can be compared, and all values
-    /// are equal. The schemas may still differ.
+    /// are equal, as many of each column [lost](Differences::lost). The schemas may still differ.
     pub fn are_rows_equal(&self) -> bool {
         let SchemaDifferences { only, incomparable, .. } = &self.schema;
         only.iter().all(Vec::is_empty)
             && incomparable.is_empty()
             && self.rows.only == [0, 0]
             && self.values.is_empty()
+            && self.is_as_much_lost()
+    }
+
+    /// Whether no value is [lost](Differences::lost): then all were compared.
+    pub fn are_all_compared(&self) -> bool {
+        self.lost.iter().all(|lost| lost.total() == 0)
+    }
+
+    /// Whether as many values of each column of both tables were compared as null because columns cannot hold them.
+    pub fn is_as_much_lost(&self) -> bool {
+        let [a, b] = self.lost.each_ref().map(LostValues::by_column);
+        a == b
     }
 }
 

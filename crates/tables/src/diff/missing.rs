@@ -90,6 +90,8 @@ impl Source for Missing {
     fn open(&self, _: usize, options: &PieceOptions) -> Result<Box<dyn Batches>> {
         let mut own = self.options.clone();
         (own.cancel, own.bytes_read) = (options.cancel.clone(), options.bytes_read.clone());
+        // Those of the other table count, too: rows of both may seem to be the same.
+        own.lost = [options.lost.clone(), options.lost.clone()];
         let tables = [self.sources[0].table(), self.sources[1].table()];
         let mut columns = Vec::new();
         for pair in schemas::pair(tables, &own)?.columns {

@@ -38,6 +38,8 @@ use tokens::TokenOrder;
 ///   the same key, the first is compared with the first, and so on. Null keys equal each other.
 /// * Tables of clusters, whose rows come [in the order of tokens](crate::Table::is_in_token_order), are matched by their key as they come, if
 ///   they have the same: they are not sorted, and a column of the key may be nested, too.
+/// * A value of a table of ScyllaDB or Cassandra that columns of Parquet cannot hold (an `int` of no bytes) is null when it is compared. Such values are
+///   [counted](Differences::lost), and tables with other numbers of them are not equal.
 /// * How files are written (encodings, codecs, pages, row groups) makes no difference.
 ///
 /// `report` receives the number of rows passed so far: each row of either table counts when it is compared, and by key also
@@ -130,6 +132,7 @@ pub fn diff(
         .filter(|_| tokens.is_none())
         .map(|_| sides[0].spilled_bytes() + sides[1].spilled_bytes());
     found.key = key.map(|key| key.schemas);
+    found.lost = options.lost.clone();
     let differs = |difference: &ColumnDifference| difference.rows > 0;
     found.values = columns.into_iter().map(|column| column.difference).filter(differs).collect();
     Ok(found)

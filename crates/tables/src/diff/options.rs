@@ -3,7 +3,7 @@
 use marquetry_base::Limits;
 
 use crate::sorting::MEMORY_BYTES;
-use crate::{BytesRead, Cancel, ColumnPath};
+use crate::{BytesRead, Cancel, ColumnPath, LostValues};
 
 /// How two tables are compared.
 ///
@@ -38,6 +38,8 @@ pub struct DiffOptions {
     pub cancel: Cancel,
     /// Where the bytes are counted that were read of both tables: see [`PieceOptions::bytes_read`](crate::PieceOptions).
     pub bytes_read: BytesRead,
+    /// Where the values of each table are counted that are null when they are compared, because columns cannot hold them.
+    pub lost: [LostValues; 2],
 }
 
 impl Default for DiffOptions {
@@ -52,6 +54,7 @@ impl Default for DiffOptions {
             limits: Limits::DEFAULT,
             cancel: Cancel::new(),
             bytes_read: BytesRead::default(),
+            lost: [LostValues::default(), LostValues::default()],
         }
     }
 }

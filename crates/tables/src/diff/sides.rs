@@ -157,6 +157,7 @@ impl Side {
         let mut reading =
             ReadingOptions { threads, cancel: options.cancel.clone(), ..ReadingOptions::default() };
         reading.piece.bytes_read = options.bytes_read.clone();
+        reading.piece.lost = options.lost.get(side).cloned().unwrap_or_default();
         let reading = Reading::new(Arc::clone(source), reading)?;
         let key = key.map_or(Vec::new(), |key| key.leaves[side].clone());
         let mut side = Side {

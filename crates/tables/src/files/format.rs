@@ -117,10 +117,10 @@ pub trait FormatFile: Send + Sync {
         false
     }
 
-    /// The line, counted from 1, that a row begins in, counted from 0: for errors about a row that say where it is. It may
-    /// take as long as reading the file up to there. `None` for files without lines, what cannot be read again, and once
+    /// The lines, counted from 1, that rows begin in, which are counted from 0 and ascend: for errors about rows that say where they are. It may
+    /// take as long as reading the file up to the last of them. `None` for files without lines, what cannot be read again, and once
     /// it is cancelled.
-    fn line_of(&self, _row: u64, _cancel: &Cancel) -> Option<u64> {
+    fn lines_of(&self, _rows: &[u64], _cancel: &Cancel) -> Option<Vec<u64>> {
         None
     }
 

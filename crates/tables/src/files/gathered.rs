@@ -408,11 +408,11 @@ impl DataFile {
         }
     }
 
-    /// The line of a row, if it is a text that can be read again.
-    pub(super) fn line_of(&self, row: u64, cancel: &Cancel) -> Option<u64> {
+    /// The lines of rows, if it is a text that can be read again.
+    pub(super) fn lines_of(&self, rows: &[u64], cancel: &Cancel) -> Option<Vec<u64>> {
         match &self.kind {
             Kind::Parquet { .. } => None,
-            Kind::Other(file) => file.line_of(row, cancel),
+            Kind::Other(file) => file.lines_of(rows, cancel),
         }
     }
 

@@ -253,9 +253,9 @@ impl Source for Files {
         Ok(Some(Box::new(some)))
     }
 
-    fn line_of(&self, piece: usize, row: u64, cancel: &Cancel) -> Option<u64> {
+    fn lines_of(&self, piece: usize, rows: &[u64], cancel: &Cancel) -> Option<Vec<u64>> {
         let (number, _) = self.places.get(piece)?;
-        self.gathered.files.get(*number)?.line_of(row, cancel)
+        self.gathered.files.get(*number)?.lines_of(rows, cancel)
     }
 
     fn project(&self, columns: &[ColumnPath]) -> Result<Option<Arc<dyn Source>>> {

@@ -31,6 +31,8 @@ pub(super) struct Defined {
     pub(super) name: Option<String>,
     /// The file of the definition.
     pub(super) from: Option<String>,
+    /// The statements that make the table, with its types, options and indexes, if there is a definition of one.
+    pub(super) statements: Option<String>,
     /// Why the names of key columns are made up, if they are and nobody asked for it.
     pub(super) nameless: Option<String>,
     /// What its rows need to be alive, if something says whether it is a view.
@@ -149,6 +151,7 @@ fn of_scylla(
             columns: columns.map_err(|error| named(error, &path))?,
             name: Some(format!("{}.{}", schema.keyspace, schema.table)),
             from: Some(path),
+            statements: None,
             nameless: None,
             liveness: None,
         }));
@@ -190,6 +193,7 @@ fn without(headers: &[&SerializationHeader], origin: &Origin) -> Result<Defined>
         columns: TableColumns::new(headers, None)?,
         name: origin.name(),
         from: None,
+        statements: None,
         nameless: None,
         liveness: None,
     })
@@ -203,8 +207,14 @@ fn by(
     is_given: bool,
 ) -> Result<Option<Defined>> {
     let found = TableOf::find(made, headers, origin.known(), is_given)?;
+    // A view has none of its own.
+    let statements = |name: &str| {
+        let table = made.tables.iter().find(|table| table.table.to_string() == name)?;
+        made.statements_of(&table.table)
+    };
     Ok(found.map(|TableOf { columns, name, liveness, .. }| Defined {
         columns,
+        statements: statements(&name),
         name: Some(name),
         from: None,
         nameless: None,

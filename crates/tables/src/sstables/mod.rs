@@ -98,14 +98,17 @@ impl SstablesOf {
             let text = format!("left out: {} (not in {from})", left_out.join(", "));
             notes.push(Note { text, option: None });
         }
-        if let Some(why) = &self.defined.nameless {
-            let columns = &self.defined.columns;
-            let keys = columns.partition_key.iter().chain(&columns.clustering);
-            let keys: Vec<&str> = keys.map(|key| key.name.as_str()).collect();
-            let text = format!("the names of key columns are not known ({}): {why}", keys.join(", "));
-            notes.push(Note { text, option: Some("definition") });
-        }
+        notes.extend(self.unnamed_key().map(|text| Note { text, option: Some("definition") }));
         notes
+    }
+
+    /// Why names of key columns are made up, if they are and nobody asked for it.
+    fn unnamed_key(&self) -> Option<String> {
+        let why = self.defined.nameless.as_ref()?;
+        let columns = &self.defined.columns;
+        let keys = columns.partition_key.iter().chain(&columns.clustering);
+        let keys: Vec<&str> = keys.map(|key| key.name.as_str()).collect();
+        Some(format!("the names of key columns are not known ({}): {why}", keys.join(", ")))
     }
 }
 

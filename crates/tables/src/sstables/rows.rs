@@ -13,7 +13,7 @@ use marquetry_scylla::sstable::{ColumnMap, TableColumns};
 use super::SstablesOf;
 use super::scan::Scan;
 use crate::subject::named;
-use crate::{Batches, Cancel, PieceOptions, Portions, spaced};
+use crate::{Batches, Cancel, LostValues, PieceOptions, Portions, spaced};
 
 /// How writes become rows: the same for all pieces.
 #[derive(Debug, Clone)]
@@ -63,6 +63,7 @@ pub(super) struct Rows {
     /// Taken while the next rows are made; not there any more after an error.
     portions: Option<Portions>,
     cancel: Cancel,
+    lost: LostValues,
 }
 
 /// An SSTable.
@@ -132,6 +133,7 @@ impl Rows {
             mapper: mapping.mapper()?,
             portions: Some(Portions::new(options)),
             cancel: options.cancel.clone(),
+            lost: options.lost.clone(),
         })
     }
 
@@ -141,7 +143,10 @@ impl Rows {
             self.cancel.check()?;
             let step = self.mapper.step(&mut Budget::unlimited());
             match step.map_err(|error| self.named(error))? {
-                MapStep::Ready(batch) => return Ok(Some(spaced(batch))),
+                MapStep::Ready(batch) => {
+                    self.lost.add_all(self.mapper.take_lost());
+                    return Ok(Some(spaced(batch)));
+                }
                 MapStep::Need => {
                     self.recycle();
                     match self.next_mutations()? {

@@ -13,7 +13,7 @@ use super::index;
 use super::options::SstablesOptions;
 use super::rows::{Mapping, Rows};
 use super::{SstablesOf, component::Sstable};
-use crate::key_values::TABLE_NAME_KEY;
+use crate::key_values::{TABLE_NAME_KEY, TABLE_SCHEMA_KEY};
 use crate::subject::named;
 use crate::{Batches, Key, Piece, PieceOptions, Source, Table, TokenRange};
 
@@ -67,12 +67,13 @@ impl Sstables {
         let more = [
             ("marquetry.mapping.at", is_logical.then(|| mapping.at.to_string())),
             (TABLE_NAME_KEY, of.defined.name.clone()),
+            (TABLE_SCHEMA_KEY, of.defined.statements.clone()),
             ("marquetry.table.tokens", options.tokens.map(|tokens| tokens.to_string())),
         ];
         table.key_values.extend(more.into_iter().filter_map(|(key, value)| {
             Some(KeyValue { key: key.to_owned(), value: Some(Bytes::copy_from_slice(value?.as_bytes())) })
         }));
-        table.notes = of.notes();
+        (table.notes, table.unnamed_key) = (of.notes(), of.unnamed_key());
         let share = table.bytes.map(|bytes| bytes / u64::try_from(tokens.len().max(1)).unwrap_or(u64::MAX));
         let piece = |tokens: &Option<RangeInclusive<i64>>| {
             let name = match (tokens, &*of.sstables) {

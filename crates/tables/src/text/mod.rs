@@ -40,7 +40,7 @@ use crate::files::{FileFormat, FormatFile, FoundFile};
 use crate::subject::{name_of, named, renamed};
 use crate::{Batches, BytesRead, Cancel, PieceOptions};
 use compression::Compression;
-use rows::{Blocks, line_of};
+use rows::{Blocks, lines_of};
 use start::format_by_start;
 use steps::{fed, unexpected};
 use stream::Stream;
@@ -379,10 +379,10 @@ impl FormatFile for TextFile {
     }
 
     /// Reads it again up to there.
-    fn line_of(&self, row: u64, cancel: &Cancel) -> Option<u64> {
+    fn lines_of(&self, rows: &[u64], cancel: &Cancel) -> Option<Vec<u64>> {
         let From::Path(..) = &self.from else { return None };
         let blocks = self.blocks(cancel, &BytesRead::default()).ok()?;
-        line_of(row, &self.form, blocks, self.limits).ok()?
+        lines_of(rows, &self.form, blocks, self.limits).ok()?
     }
 
     /// What can be read only once is opened once.

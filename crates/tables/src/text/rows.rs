@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Budget, Limits, Result, Step};
+use marquetry_base::{Budget, Error, Limits, Result, Step};
 use marquetry_parquet::batch::Batch;
 use marquetry_text::read::{
     Block, Read, ReadOptions, Split, SplitOptions, TextForm, TextReader, TextSplitter,
@@ -143,37 +143,48 @@ impl Drop for TextRows {
     }
 }
 
-/// The line, counted from 1, that a row begins in; `None` if there are not as many rows.
+/// The lines, counted from 1, that rows begin in, which ascend; `None` if there are not as many rows.
 ///
 /// # Errors
 ///
-/// What is wrong with the text before it.
-pub(super) fn line_of(row: u64, form: &TextForm, mut blocks: Blocks, limits: Limits) -> Result<Option<u64>> {
+/// What is wrong with the text before the last of them.
+pub(super) fn lines_of(
+    rows: &[u64],
+    form: &TextForm,
+    mut blocks: Blocks,
+    limits: Limits,
+) -> Result<Option<Vec<u64>>> {
     let parser = |batch_rows| {
         let mut options = ReadOptions::default();
         // The rows are the same whatever is read of them.
         (options.batch_rows, options.leaves, options.limits) = (batch_rows, Some(vec![0]), limits);
-        Ok(Parser { reader: TextReader::new(form, options)?, is_open: false })
+        Ok::<_, Error>(Parser { reader: TextReader::new(form, options)?, is_open: false })
     };
-    let (mut counting, mut one_by_one) = (parser(BATCH_ROWS)?, parser(1)?);
-    let mut left = row;
-    while let Some(block) = blocks.next()? {
+    let mut counting = parser(BATCH_ROWS)?;
+    let mut lines = Vec::with_capacity(rows.len());
+    // The first row of the block.
+    let mut first = 0_u64;
+    while let Some(&next) = rows.get(lines.len()) {
+        let Some(block) = blocks.next()? else { return Ok(None) };
         // A block with a fault may have the row before that.
-        let rows = counting.rows_of(block.clone()).unwrap_or(u64::MAX);
-        if left >= rows {
-            left -= rows;
-            continue;
-        }
-        one_by_one.begin(block)?;
-        while one_by_one.next()?.is_some() {
-            if left == 0 {
-                return Ok(Some(one_by_one.reader.line()));
+        let end = first.saturating_add(counting.rows_of(block.clone()).unwrap_or(u64::MAX));
+        if next < end {
+            let mut one_by_one = parser(1)?;
+            one_by_one.begin(block)?;
+            let mut read = first;
+            while let Some(&wanted) = rows.get(lines.len()).filter(|row| **row < end) {
+                while read <= wanted {
+                    if one_by_one.next()?.is_none() {
+                        return Ok(None);
+                    }
+                    read += 1;
+                }
+                lines.push(one_by_one.reader.line());
             }
-            left -= 1;
         }
-        return Ok(None);
+        first = end;
     }
-    Ok(None)
+    Ok(Some(lines))
 }
 
 /// The blocks of a text, as it is read and decompressed.

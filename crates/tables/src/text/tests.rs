@@ -241,3 +241,32 @@ fn a_text_that_fails_in_the_middle_by_threads() {
         assert_eq!((found.0, found.1.kind()), (rows, ErrorKind::Internal));
     }
 }
+
+/// Rows may have several lines, and there may be lines that are no rows: the lines of many rows are found in one pass, whatever the blocks are.
+#[test]
+fn lines_of_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.csv");
+    let (mut text, mut lines) = ("n,t\n".to_owned(), Vec::new());
+    for row in 0..500_u64 {
+        lines.push(1 + u64_of(text.matches('\n').count()));
+        let field = if row % 7 == 3 { "\"a\n\nb\"" } else { "c" };
+        text.push_str(&format!("{row},{field}\n"));
+        if row % 50 == 49 {
+            text.push('\n');
+        }
+    }
+    fs::write(&path, &text).unwrap();
+    let mut file = opened(&path);
+    let cancel = Cancel::new();
+    let expected = |rows: &[u64]| rows.iter().map(|row| lines[usize::try_from(*row).unwrap()]).collect();
+    for block_bytes in [16, 100, 1000, 1 << 20] {
+        file.block_bytes = Some(block_bytes);
+        for rows in [&[][..], &[0], &[499], &[0, 1, 2, 3, 4, 5, 5, 99, 100, 101, 350, 350, 499]] {
+            assert_eq!(file.lines_of(rows, &cancel), Some(expected(rows)), "{block_bytes}: {rows:?}");
+        }
+        assert_eq!(file.lines_of(&[0, 500], &cancel), None);
+    }
+    let all: Vec<u64> = (0..500).collect();
+    assert_eq!(file.lines_of(&all, &cancel), Some(lines.clone()));
+}

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::mem;
 
-use marquetry_base::cast::{bits_u32, bits_u64, usize_of_u32};
+use marquetry_base::cast::{bits_u32, bits_u64, u64_of, usize_of_u32};
 use marquetry_base::{Budget, Bytes, Error, Price, Result};
 use marquetry_kernels::{strings, utf8};
 use marquetry_parquet::batch::{ByteArrays, ColumnBatch, FixedBytes, Values as Parquet};
@@ -37,6 +37,8 @@ pub(super) struct Filling {
     pub(super) listed: Vec<u32>,
     /// Cells that are not in the natural columns at all: their paths cannot be there.
     pub(super) absent: Vec<u32>,
+    /// Values that the natural columns have null for, or lack, because they cannot hold them.
+    pub(super) lost: u64,
     /// Bytes of values and of paths.
     pub(super) values: Bytes,
     pub(super) paths: Bytes,
@@ -62,6 +64,8 @@ struct Reading {
     open: Option<Open>,
     /// A value that is not read completely, and the row it is of.
     within: Option<(usize, Phase)>,
+    /// Values that the leaves cannot hold.
+    lost: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -110,7 +114,8 @@ impl Filling {
             true => Way::Array { checked: 0 },
             false => Way::Values(Reading::new(plan, cells, &values, &paths)?),
         };
-        Ok(Filling { way, raws: Vec::new(), listed: Vec::new(), absent: Vec::new(), values, paths })
+        let (raws, listed, absent) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Filling { way, raws, listed, absent, lost: 0, values, paths })
     }
 
     /// Goes on; the columns once they are complete, `None` if the budget is spent first.
@@ -140,7 +145,7 @@ impl Filling {
             budget.charge(PASS_PRICE, 0, cells.len() + 16);
             return Ok(Some(alloc::vec![self.pass_on(plan, cells, rows)]));
         }
-        let Filling { way: Way::Values(reading), raws, listed, absent, values, paths } = self else {
+        let Filling { way: Way::Values(reading), raws, listed, absent, lost, values, paths } = self else {
             return Err(Error::internal("a column in two ways"));
         };
         let sources = Sources {
@@ -151,6 +156,7 @@ impl Filling {
         if !reading.run(plan, cells, rows, sources, &mut notes, budget)? {
             return Ok(None);
         }
+        *lost = reading.lost;
         reading.finish(plan, rows.count, budget).map(Some)
     }
 
@@ -159,6 +165,8 @@ impl Filling {
         let gone = merged(&cells.tombstones.at, &cells.empties);
         // A value of no bytes is nothing that a number's column can hold.
         self.raws.clone_from(&cells.empties);
+        let is_alive = |cell: &&u32| cells.tombstones.at.binary_search(cell).is_err();
+        self.lost = u64_of(cells.empties.iter().filter(is_alive).count());
         let is_float = matches!(plan.shapes.leaf(), Some(Kind::Float | Kind::Double));
         let is_string = matches!(cells.values, Values::Strings(_));
         let values: Parquet = match &mut cells.values {
@@ -302,6 +310,7 @@ impl Reading {
             rows: 0,
             open: None,
             within: None,
+            lost: 0,
         })
     }
 
@@ -451,6 +460,7 @@ impl Reading {
                 let Some((field, node)) = field.and_then(|field| Some((field, *fields.get(field)?))) else {
                     // Not a field of the type, as far as it is known.
                     notes.absent.push(at);
+                    self.lost += 1;
                     return Ok(true);
                 };
                 if self.within.is_none() {
@@ -518,6 +528,7 @@ impl Reading {
         match progress {
             Progress::Done(found) => {
                 self.within = None;
+                self.lost += self.decoder.lost(found);
                 Some(found)
             }
             Progress::More => {

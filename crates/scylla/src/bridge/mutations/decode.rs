@@ -80,6 +80,8 @@ pub(super) struct Decoder {
     marks: Vec<Mark>,
     first_leaf: usize,
     is_exact: bool,
+    /// Values within it that became null, because their columns cannot hold them.
+    lost: u64,
 }
 
 /// A list, map, tuple or user-defined type that is being read.
@@ -113,6 +115,7 @@ impl Decoder {
         work: &mut Effort,
     ) -> Progress {
         let shape = &shapes.nodes[node];
+        self.lost = 0;
         if let Form::Leaf(kind) = shape.form {
             // What is most frequent needs no stack.
             let Some(leaf) = leaves.get_mut(shape.leaves.start) else {
@@ -155,6 +158,15 @@ impl Decoder {
             }
         }
         Progress::Done(if self.is_exact { Found::Exact } else { Found::Inexact })
+    }
+
+    /// Of the value that was read: how many values the columns have null for, because they cannot hold them.
+    pub(super) fn lost(&self, found: Found) -> u64 {
+        match found {
+            Found::Exact => 0,
+            Found::Inexact => self.lost,
+            Found::Nothing => 1,
+        }
     }
 
     fn refuse(&mut self, leaves: &mut [LeafBuilder]) -> Progress {
@@ -212,6 +224,7 @@ impl Decoder {
             Item::Value(range) => {
                 if !self.value(shapes, node, source, range, repetition, leaves, work)? {
                     self.is_exact = false;
+                    self.lost += 1;
                     null(shape, repetition, leaves)?;
                 }
             }

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::mem;
 use core::ops::Range;
 
-use marquetry_base::cast::usize_of_u32;
+use marquetry_base::cast::{u64_of, usize_of_u32};
 use marquetry_base::{Budget, Bytes, Error, Price, Result};
 use marquetry_parquet::batch::ColumnBatch;
 
@@ -31,8 +31,8 @@ pub(super) struct Odd {
     pub(super) value: Option<Vec<u8>>,
 }
 
-/// Columns, and what they cannot have.
-type Made = (Vec<ColumnBatch>, Vec<Odd>);
+/// Columns, what they cannot have exactly, and in how many rows they have null for a value that they cannot hold.
+pub(super) type Made = (Vec<ColumnBatch>, Vec<Odd>, u64);
 
 /// A column of the partition key that is being made.
 #[derive(Debug)]
@@ -45,6 +45,7 @@ pub(super) struct PartitionKey {
     rows: usize,
     /// Whether its value is read to some part, for the next row.
     is_within: bool,
+    lost: u64,
 }
 
 impl PartitionKey {
@@ -56,6 +57,7 @@ impl PartitionKey {
             partition: 0,
             rows: 0,
             is_within: false,
+            lost: 0,
         }
     }
 
@@ -102,6 +104,7 @@ impl PartitionKey {
                     self.leaves.iter_mut().for_each(|leaf| leaf.push_null(0, 0));
                 }
                 if found != Found::Exact && self.rows == 0 {
+                    self.lost += self.decoder.lost(found) * u64_of(of.len());
                     let value = Some(keys.get(range.clone()).unwrap_or_default().to_vec());
                     self.odd.push(Odd { rows: of.clone(), value });
                 }
@@ -124,7 +127,7 @@ impl PartitionKey {
             }
         }
         budget.charge(KEY_PRICE, 0, work.done());
-        Ok(Some((finished(plan, &mut self.leaves, rows.count)?, mem::take(&mut self.odd))))
+        Ok(Some((finished(plan, &mut self.leaves, rows.count)?, mem::take(&mut self.odd), self.lost)))
     }
 }
 
@@ -237,7 +240,7 @@ impl Clustering {
                 odd.push(Odd { rows: row..row + rows_of(&batch.entries.kinds, *entry), value: None });
             }
         }
-        Ok(Some((columns, odd)))
+        Ok(Some((columns, odd, filling.lost)))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The machine: batches of writes in, batches of Parquet out.
 
 use alloc::boxed::Box;
-use alloc::string::ToString;
+use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -68,6 +68,8 @@ pub struct Mapper {
     /// The partition that goes on has no row of the `full` mapping yet.
     is_bare: bool,
     spare: Option<MutationBatch>,
+    /// Values that became null, by the numbers of their columns' names.
+    lost: Vec<(usize, u64)>,
     rows: u64,
     is_finished: bool,
     failed: Failed,
@@ -150,6 +152,7 @@ impl Mapper {
             statics: Statics::default(),
             is_bare: false,
             spare: None,
+            lost: Vec::new(),
             rows: 0,
             is_finished: false,
             failed: Failed::default(),
@@ -212,6 +215,18 @@ impl Mapper {
         self.spare.take()
     }
 
+    /// The values of the batches that came since this was last called which are null in them because their columns cannot hold them, by the
+    /// columns' names: those of no bytes of types other than text and blobs (which `blobAsInt(0x)` makes), for the most part; text that is not UTF-8
+    /// and numbers of thousands of digits are others. Of a static column and of the partition key each row counts. A `logical` mapping loses them; `full`
+    /// has their bytes beside the columns, and `verbatim` in them.
+    pub fn take_lost(&mut self) -> Vec<(String, u64)> {
+        let named = |(name, values): (usize, u64)| {
+            let name = self.plan.names.get(name).map(|name| &**name).unwrap_or_default();
+            (String::from_utf8_lossy(name).into_owned(), values)
+        };
+        core::mem::take(&mut self.lost).into_iter().map(named).collect()
+    }
+
     /// Works until there is a batch, another one is needed, or the budget is spent.
     ///
     /// # Errors
@@ -229,6 +244,9 @@ impl Mapper {
                 let Some(mut batch) = work.step(&self.plan, &self.statics, budget)? else {
                     return Ok(MapStep::Yield);
                 };
+                if let Doing::Rows(work) = work {
+                    self.lost.extend(work.take_lost());
+                }
                 if work.is_done()
                     && let Some(work) = self.work.take()
                 {

@@ -67,11 +67,13 @@ pub(super) struct Repeating {
     /// The column that is.
     number: usize,
     doing: Option<Doing>,
+    /// Values of columns, by number, that the rows have null for, because the columns cannot hold them.
+    pub(super) lost: Vec<(usize, u64)>,
 }
 
 #[derive(Debug)]
 enum Doing {
-    Leaf(Leaf),
+    Leaf(Box<Leaf>),
     Elements(Box<Elements>),
 }
 
@@ -145,14 +147,18 @@ impl Repeating {
         while let Some(plan) = plans.get(self.number) {
             let (number, rows) = (self.number, self.rows.clone());
             let doing = self.doing.get_or_insert_with(|| match is_leaf(plan) {
-                true => Doing::Leaf(Leaf::new(plan, rows.start)),
+                true => Doing::Leaf(Box::new(Leaf::new(plan, rows.start))),
                 false => Doing::Elements(Box::new(Elements::new(sources.batch, number, rows.start))),
             });
-            let columns = match doing {
-                Doing::Leaf(leaf) => leaf.step(plan, number, sources, &rows, budget)?,
-                Doing::Elements(elements) => elements.step(plan, number, sources, &rows, budget)?,
+            let (columns, lost) = match doing {
+                Doing::Leaf(leaf) => (leaf.step(plan, number, sources, &rows, budget)?, leaf.lost),
+                Doing::Elements(elements) => {
+                    let columns = elements.step(plan, number, sources, &rows, budget)?;
+                    (columns, elements.filling.as_ref().map_or(0, |filling| filling.lost))
+                }
             };
             let Some(columns) = columns else { return Ok(None) };
+            self.lost.extend((lost > 0).then_some((number, lost)));
             made.extend(columns);
             (self.doing, self.number) = (None, number + 1);
         }
@@ -176,6 +182,8 @@ struct Leaf {
     /// A value that is copied, and how much of it is UTF-8.
     value: Option<Bytes>,
     checked: usize,
+    /// Rows that have null for a value that the column cannot hold.
+    lost: u64,
 }
 
 impl Leaf {
@@ -189,6 +197,7 @@ impl Leaf {
             part: 0,
             value: None,
             checked: 0,
+            lost: 0,
         }
     }
 
@@ -218,7 +227,8 @@ impl Leaf {
                         self.value = Some(bytes);
                         return Ok(None);
                     };
-                    self.push(plan, &bytes, is_valid, budget);
+                    let is_lost = !self.push(plan, &bytes, is_valid, budget);
+                    self.lost += if is_lost { u64_of(times) } else { 0 };
                     self.leaves.iter_mut().for_each(|leaf| leaf.repeat(times - 1));
                     self.checked = 0;
                 }
@@ -258,7 +268,8 @@ impl Leaf {
         }
     }
 
-    fn push(&mut self, plan: &ColumnPlan, bytes: &Bytes, is_valid: bool, budget: &mut Budget<'_>) {
+    /// Adds the value of a row; false if the column cannot hold it, and has null for it.
+    fn push(&mut self, plan: &ColumnPlan, bytes: &Bytes, is_valid: bool, budget: &mut Budget<'_>) -> bool {
         let Leaf { leaves, decoder, .. } = self;
         let buffer = leaves.iter_mut().map(|leaf| leaf.add_buffer(bytes)).next().unwrap_or_default();
         let kind = plan.shapes.leaf();
@@ -267,7 +278,7 @@ impl Leaf {
                 leaf.values.push_view(bytes, buffer, 0);
                 leaf.close(0);
             }
-            return;
+            return true;
         }
         let mut work = Effort::new(usize::MAX);
         let source = Source { bytes, buffer };
@@ -278,6 +289,7 @@ impl Leaf {
             leaves.iter_mut().for_each(|leaf| leaf.push_null(0, 0));
         }
         budget.charge(ELEMENT_PRICE, 0, work.done());
+        !is_nothing
     }
 }
 

@@ -42,6 +42,8 @@ pub(super) struct Work {
     taken: usize,
     /// The bytes of the partition keys.
     keys: Bytes,
+    /// Of a `logical` mapping: values that became null, by the number of their column's name.
+    lost: Vec<(usize, u64)>,
 }
 
 /// What is done next.
@@ -91,6 +93,7 @@ impl Work {
             repeated: Vec::new(),
             taken: 0,
             keys,
+            lost: Vec::new(),
         })
     }
 
@@ -127,9 +130,9 @@ impl Work {
                         .key
                         .get_or_insert_with(|| keys::PartitionKey::new(&plan.keys[number], &self.keys));
                     let made = key.step(&plan.keys, number, &self.batch, &self.keys, &self.rows, budget)?;
-                    let Some((columns, odd)) = made else { return Ok(None) };
+                    let Some(made) = made else { return Ok(None) };
                     self.key = None;
-                    self.add_keys(plan, plan.cells.len() + number, columns, odd);
+                    self.add_keys(plan, plan.cells.len() + number, made);
                     self.stage = Stage::Key(number + 1);
                 }
                 Stage::Key(_) => self.stage = Stage::Clustering(0),
@@ -142,9 +145,9 @@ impl Work {
                     }
                     let Some(clustering) = &mut self.clustering else { return Ok(None) };
                     let made = clustering.step(column, number, &self.batch, &self.rows, budget)?;
-                    let Some((columns, odd)) = made else { return Ok(None) };
+                    let Some(made) = made else { return Ok(None) };
                     self.clustering = None;
-                    self.add_keys(plan, plan.cells.len() + plan.keys.len() + number, columns, odd);
+                    self.add_keys(plan, plan.cells.len() + plan.keys.len() + number, made);
                     self.stage = Stage::Clustering(number + 1);
                 }
                 Stage::Clustering(_) => self.stage = Stage::Cells(0),
@@ -202,6 +205,8 @@ impl Work {
         }
         let Some(filling) = &mut self.filling else { return Ok(false) };
         let Some(columns) = filling.step(column, cells, &self.rows, budget)? else { return Ok(false) };
+        let lost = filling.lost;
+        self.lose(plan, number, lost);
         self.set(columns);
         self.stage =
             if plan.mutation.is_some() { Stage::Exceptions(number) } else { Stage::Cells(number + 1) };
@@ -226,13 +231,26 @@ impl Work {
         self.exceptions.add_cells(&looked, &self.batch, &self.rows, &self.survey, budget)
     }
 
-    fn add_keys(&mut self, plan: &Plan, name: usize, columns: Vec<ColumnBatch>, odd: Vec<keys::Odd>) {
+    fn add_keys(&mut self, plan: &Plan, name: usize, (columns, odd, lost): keys::Made) {
+        self.lose(plan, name, lost);
         self.set(columns);
         if plan.mutation.is_some() {
             for odd in odd {
                 self.exceptions.add_key(&self.rows, odd.rows, number_of(name), odd.value.as_deref());
             }
         }
+    }
+
+    /// Counts values of a column that became null. A `full` mapping has them elsewhere.
+    fn lose(&mut self, plan: &Plan, name: usize, values: u64) {
+        if values > 0 && plan.mutation.is_none() {
+            self.lost.push((name, values));
+        }
+    }
+
+    /// The values that became null since this was last called, by the numbers of their columns' names.
+    pub(super) fn take_lost(&mut self) -> impl Iterator<Item = (usize, u64)> + use<> {
+        mem::take(&mut self.lost).into_iter().chain(mem::take(&mut self.repeating.lost))
     }
 
     fn set(&mut self, columns: Vec<ColumnBatch>) {

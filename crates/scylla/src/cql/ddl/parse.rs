@@ -1,12 +1,13 @@
 //! Statements that define tables, read: a `schema.cql`, or what `DESCRIBE` prints.
 //!
 //! Snapshots have such a file beside their SSTables, and it is all that says what key columns are called. So everything is read that those
-//! files are made of, and other statements (keyspaces, indexes, functions, roles) are passed over. What `ALTER TABLE` and `ALTER TYPE` say is
+//! files are made of, and other statements (keyspaces, functions, roles) are passed over. What `ALTER TABLE` and `ALTER TYPE` say is
 //! read to its end, or is an error: it changes what was defined.
 //!
 //! Sources: `SchemaCQLHelper.java` and `TableMetadata.java` of Cassandra, `schema.cc` of ScyllaDB.
 
 mod alter;
+mod index;
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -31,6 +32,21 @@ pub struct Definitions {
     pub dropped: Vec<DroppedColumn>,
     /// What `CREATE TABLE` says after the columns, and `ALTER TABLE … WITH`: of each of `tables`, in their order.
     pub options: Vec<TableOptions>,
+    /// `CREATE INDEX` and `CREATE CUSTOM INDEX`.
+    pub indexes: Vec<IndexDef>,
+}
+
+/// An index of a table, as a statement creates it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IndexDef {
+    /// Its table.
+    pub table: TableName,
+    /// Whether it is `CUSTOM`.
+    pub is_custom: bool,
+    /// Its name as it is written, in double quotes where it needs them. `None`: the server names it.
+    pub name: Option<String>,
+    /// What it is of, and how it is made, from the parenthesis after the table's name on.
+    pub text: String,
 }
 
 /// What a `CREATE TABLE` says after the columns, as `ALTER TABLE` has changed it.
@@ -214,6 +230,11 @@ impl<'a> Parser<'a> {
             let base = self.find_base()?;
             let (partition_key, clustering) = self.find_key()?;
             self.made.views.push(ViewDef { view, base, partition_key, clustering });
+        } else {
+            let is_custom = self.take_word("custom");
+            if self.take_word("index") {
+                self.read_index(is_custom)?;
+            }
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use marquetry_parquet::batch::Batch;
 use marquetry_scylla::bridge::mutations::MutationMapping;
 use marquetry_scylla::bridge::writes::{RowAssembler, RowEncoder, RowRecords};
 use marquetry_scylla::bridge::{Mapping, MappingOptions};
-use marquetry_scylla::cql::{Definitions, Order, TableDef, TableName, TableOptions, TypeDef};
+use marquetry_scylla::cql::{Definitions, TableDef, TableName, TableOptions, TypeDef};
 use marquetry_scylla::sstable::TableColumns;
 use marquetry_scylla::sstable::batch::MutationBatch;
 
@@ -74,7 +74,7 @@ impl PlainRows {
             Some((table, types, stored)) => (table, &**types, stored.clone()),
             None => (mapping.table(), mapping.types(), TableOptions::default()),
         };
-        let made = statement(table_def, &stored);
+        let made = stored.statement(table_def);
         let statements = types.iter().map(|made| format!("{made}")).chain([made]).collect();
         let now_us = options.now_us.unwrap_or_else(now_us);
         let now_s = u32::try_from(now_us / 1_000_000)
@@ -187,17 +187,6 @@ impl PlainRows {
         }
         Ok(())
     }
-}
-
-/// The statement that makes a table, with all that its definition says.
-fn statement(table: &TableDef, options: &TableOptions) -> String {
-    if options.text.is_empty() {
-        return table.to_string();
-    }
-    let mut bare = TableDef { comment: None, ..table.clone() };
-    bare.clustering.iter_mut().for_each(|(_, order)| *order = Order::Ascending);
-    let made = bare.to_string();
-    format!("{} {};\n", made.trim_end().trim_end_matches(';'), options.text)
 }
 
 /// What the table is called, and what it is like if that is known without the rows.

@@ -9,7 +9,7 @@ use crate::cql::ddl::{Order, TableDef, TypeDef};
 use crate::cql::identifier::Name;
 
 /// What follows `WITH` in a `CREATE TABLE`, and is no property: `ALTER TABLE` cannot set it.
-const NO_PROPERTIES: [&str; 4] = ["clustering", "compact", "dropped", "id"];
+pub(super) const NO_PROPERTIES: [&str; 4] = ["clustering", "compact", "dropped", "id"];
 
 impl Parser<'_> {
     pub(super) fn read_alter(&mut self) -> Parsed<()> {
@@ -233,7 +233,7 @@ fn order_of(table: &TableDef) -> String {
 }
 
 /// The options of a text from `WITH` on: each with the word that it begins with, in small letters.
-fn parts_of(text: &str) -> Parsed<Vec<(String, String)>> {
+pub(super) fn parts_of(text: &str) -> Parsed<Vec<(String, String)>> {
     let mut parser = Parser { text, rest: text, keyspace: None, made: super::Definitions::default() };
     let mut parts = Vec::new();
     if !parser.take_word("with") {
@@ -249,7 +249,7 @@ fn parts_of(text: &str) -> Parsed<Vec<(String, String)>> {
     Ok(parts)
 }
 
-fn text_of(options: &[(String, String)]) -> String {
+pub(super) fn text_of(options: &[(String, String)]) -> String {
     let all: Vec<&str> = options.iter().map(|(_, text)| text.as_str()).collect();
     if all.is_empty() { String::new() } else { format!("WITH {}", all.join("\n    AND ")) }
 }
