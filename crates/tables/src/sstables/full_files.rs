@@ -16,16 +16,16 @@ use marquetry_scylla::sstable::{ColumnMap, KeyColumn, KeyNames, TableColumns};
 
 use super::rows::{Mapping, Rows, Writes};
 use crate::files::{Files, FilesOptions, Hive, find};
-use crate::key_values::{SSTABLE_KEY, TABLE_NAME_KEY, holds_for_any_columns};
+use crate::key_values::{SSTABLE_KEY, holds_for_any_columns, name_of};
 use crate::source::open_piece;
 use crate::subject::{is_stdin, named};
 use crate::{Batches, Described, Key, Piece, PieceOptions, Source, Table};
 
-/// Rows of all files together that are in memory, about; of wide rows, [bytes](BATCH_BYTES).
+/// Rows of batches of all files together, about; of wide rows, [bytes](BATCH_BYTES). The pages that readers hold come on top.
 const BATCH_ROWS: usize = 1 << 17;
 /// The least rows of a file's batch.
 const BATCH_ROWS_MIN: usize = 64;
-/// Bytes of values of all files together that are in memory, about.
+/// Bytes of values of such batches together, about.
 const BATCH_BYTES: u64 = 64 << 20;
 /// The least of a file's batch.
 const BATCH_BYTES_MIN: u64 = 64 << 10;
@@ -291,33 +291,34 @@ fn expect_one_table(
     other: &Files,
     of_other: &TableColumns,
 ) -> Result<()> {
-    let names = |columns: &TableColumns| {
-        let KeyNames { partition_key, clustering } = names_of(columns);
-        format!("the key ({}), {}", partition_key.join(", "), clustering.join(", "))
-    };
     // Of an SSTable: where its table is, which has its identifier.
     let place = |files: &Files| {
         let (place, _) = value(files, SSTABLE_KEY)?.rsplit_once('/')?;
         Some(place.to_owned())
     };
-    let table = |files: &Files| value(files, TABLE_NAME_KEY).map(str::to_owned);
-    let pairs = [
-        (place(first), place(other)),
-        (table(first), table(other)),
-        (Some(names(of_first)), Some(names(of_other))),
-    ];
-    for pair in pairs {
-        if let (Some(one), Some(another)) = pair
-            && one != another
-        {
-            let what = format!(
-                "writes of another table than those of {}: of {another}, not {one}",
-                first.table().name
-            );
-            return Err(named(Error::misuse(what), &other.table().name));
-        }
-    }
-    Ok(())
+    let name = |files: &Files| Some(name_of(files.table())?.to_string());
+    let keys = |columns: &TableColumns| {
+        let KeyNames { partition_key, clustering } = names_of(columns);
+        Some(format!("the key ({}), {}", partition_key.join(", "), clustering.join(", ")))
+    };
+    let differ = |one: Option<String>, another: Option<String>| match (one, another) {
+        (Some(one), Some(another)) if one != another => Some((one, another)),
+        _ => None,
+    };
+    let is_one_place = place(first).is_some() && place(first) == place(other);
+    let by_name = || differ(place(first), place(other)).or_else(|| differ(name(first), name(other)));
+    let by_table = if is_one_place { None } else { by_name() };
+    let Some((one, another)) = by_table.or_else(|| differ(keys(of_first), keys(of_other))) else {
+        return Ok(());
+    };
+    let to = &first.table().name;
+    let what = match is_one_place {
+        true => format!(
+            "{another}, where {to}, of the same table, has {one}: a column of the key was renamed, or its name not known; copy files of either name by themselves"
+        ),
+        false => format!("writes of another table than those of {to}: of {another}, not {one}"),
+    };
+    Err(named(Error::misuse(what), &other.table().name))
 }
 
 fn names_of(columns: &TableColumns) -> KeyNames {

@@ -102,6 +102,23 @@ fn files_that_were_taken_away_are_not_made_again() {
     assert_eq!(fs::read_to_string(&state).unwrap().matches("\nmade ").count(), 2);
 }
 
+/// A table of contents is written anew when an index is dropped: an SSTable without one is not gone.
+#[test]
+fn what_was_made_is_known_though_a_component_is_away_for_a_moment() {
+    let node = Node::new();
+    node.put(TABLE, INSERTED, "oa-2-big");
+    assert_eq!(node.once()[1..], ["converted ks.t oa-2-big 15"]);
+    fs::remove_file(node.file(&node.files()[0])).unwrap();
+    let contents = node.table(TABLE).join("oa-2-big-TOC.txt");
+    let away = node.data().with_file_name("TOC.txt");
+    fs::rename(&contents, &away).unwrap();
+    node.put(TABLE, UPDATED, "nb-3-big");
+    assert!(node.once().iter().any(|event| event.starts_with("converted ks.t nb-3-big")));
+    fs::rename(&away, &contents).unwrap();
+    assert_eq!(node.once(), ["started 1 0"]);
+    assert_eq!(node.files().len(), 1);
+}
+
 /// Killed while it linked: there is no table of contents yet.
 #[test]
 fn incomplete_links_are_removed() {

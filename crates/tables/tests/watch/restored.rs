@@ -97,6 +97,23 @@ fn files_of_all_flushes_are_the_sstables_again() {
     assert!(rows(&of_files) < of_all);
 }
 
+/// The name of a key column was not known when the first file was made; or it was renamed.
+#[test]
+fn files_with_other_names_of_the_key_are_told_to_be_of_one_table() {
+    let node = Node::new();
+    node.put(TABLE, INSERTED, "oa-2-big");
+    node.once();
+    node.schema();
+    node.put(TABLE, DELETED, "oa-4-big");
+    node.once();
+    assert_eq!(node.files().len(), 2);
+    let error = full_files(&node.file(&Node::place(TABLE))).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::Misuse, "{error}");
+    for part in ["of the same table", "(pk)", "(pk0)", "a column of the key was renamed"] {
+        assert!(error.message().contains(part), "{part}: {error}");
+    }
+}
+
 /// Files whose rows are one after the other are no table of writes, and files of two tables none at all.
 #[test]
 fn only_writes_of_one_table_are_merged() {

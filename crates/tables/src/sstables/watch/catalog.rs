@@ -693,8 +693,11 @@ impl Catalog {
         for table in self.tables.values() {
             tables.entry(&table.directory.place).or_default().push(table);
         }
+        // One that lacks a file for a moment is not gone.
         let is_its = |table: &&Table, id: &SstableId| {
-            !table.is_settled || table.known.get(&id.stem).is_some_and(|known| known.id == *id)
+            !table.is_settled
+                || table.incomplete.contains_key(&id.stem)
+                || table.known.get(&id.stem).is_some_and(|known| known.id == *id)
         };
         let is_there = |id: &SstableId| {
             tables.get(&*id.place).is_none_or(|its| its.iter().any(|table| is_its(table, id)))
