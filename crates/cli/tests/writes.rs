@@ -3,7 +3,7 @@
 
 mod common;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -598,9 +598,26 @@ fn rows_of_a_select_are_copied_into_a_table_that_is_the_same() {
     assert_eq!(alone, [[Some(CqlValue::Text("alone".to_owned())), None]]);
 }
 
+/// The tables of the fixtures, which have no `schema.cql`.
+const FIXTURES: [(&str, &str); 4] = [
+    (
+        "mix",
+        "CREATE TYPE ks.addr (street text, zip int, tags frozen<set<text>>);
+         CREATE TABLE ks.mix (pk int, ck1 text, ck2 bigint, st text static, v_bool boolean, v_int int, v_big bigint, v_si smallint, v_ti tinyint,
+         v_f float, v_d double, v_dec decimal, v_vi varint, v_text text, v_ascii ascii, v_blob blob, v_ts timestamp, v_date date, v_time time,
+         v_dur duration, v_uuid uuid, v_tu timeuuid, v_inet inet, li list<int>, se set<text>, ma map<text, int>, fl frozen<list<int>>,
+         fm frozen<map<text, frozen<set<int>>>>, tu frozen<tuple<int, text, double>>, u frozen<addr>, un addr, PRIMARY KEY (pk, ck1, ck2))
+         WITH CLUSTERING ORDER BY (ck1 ASC, ck2 DESC);",
+    ),
+    ("wide", "CREATE TABLE ks.wide (pk text, ck int, st int static, v text, b blob, PRIMARY KEY (pk, ck));"),
+    ("simple", "CREATE TABLE ks.simple (id bigint PRIMARY KEY, a int, b text, c double, d timestamp);"),
+    ("cnt", "CREATE TABLE ks.cnt (pk int, ck int, c1 counter, c2 counter, PRIMARY KEY (pk, ck));"),
+];
+
 #[test]
 fn fixtures_are_copied() {
     let (Some(server), Some(folders)) = (Server::connect(), marquetry_testing::sstables()) else { return };
+    let named = Folder::new();
     let mut copied = 0;
     for entry in std::fs::read_dir(&folders[0]).unwrap() {
         let folder = entry.unwrap().path();
@@ -608,18 +625,28 @@ fn fixtures_are_copied() {
             continue;
         }
         server.fresh("writes_fixtures");
-        for table in ["mix", "wide", "simple"] {
-            let source = format!("sstable:{}", folder.join(table).display());
+        for (table, schema) in FIXTURES {
             let to = server.table("writes_fixtures", table);
-            run(["copy", &source, &to, "--create", "--quiet"]).succeeded();
+            let nameless = format!("sstable:{}", folder.join(table).display());
+            run(["copy", &nameless, &to, "--create", "--quiet"])
+                .failed(2, &["are not known (pk0", "--schema FILE"]);
+            let beside = named.path(&format!("{}-{table}", folder.file_name().unwrap().display()));
+            std::fs::create_dir(&beside).unwrap();
+            for file in std::fs::read_dir(folder.join(table)).unwrap().map(Result::unwrap) {
+                std::fs::copy(file.path(), Path::new(&beside).join(file.file_name())).unwrap();
+            }
+            std::fs::write(Path::new(&beside).join("schema.cql"), schema).unwrap();
+            let source = format!("sstable:{beside}");
+            let load = run(["copy", &source, &to, "--create", "--quiet"]);
+            if table == "cnt" {
+                load.failed(1, &["the counter \"c1\"", "--mapping logical"]);
+                continue;
+            }
+            load.succeeded();
             let copy = server.snapshot("writes_fixtures", table, "copied");
             assert!(expect_same_rows(&source, &copy) > 0, "{source}");
             copied += 1;
         }
-        let source = format!("sstable:{}", folder.join("cnt").display());
-        let to = server.table("writes_fixtures", "cnt");
-        run(["copy", &source, &to, "--create", "--quiet"])
-            .failed(1, &["the counter \"c1\"", "--mapping logical"]);
     }
     assert!(copied >= 3, "no fixtures");
 }
