@@ -22,25 +22,36 @@ use crate::read::read;
 pub(crate) struct Server {
     script: PathBuf,
     directory: PathBuf,
+    /// Of Cassandra; `None`: the usual one.
+    version: Option<&'static str>,
 }
 
 impl Server {
     /// A server with a directory of this name, which reads all versions of the format.
     pub(crate) fn start(name: &str) -> Option<Server> {
+        Server::start_version(name, None)
+    }
+
+    /// The same of a version before 5.0, which reads what it writes and what came before.
+    pub(crate) fn start_version(name: &str, version: Option<&'static str>) -> Option<Server> {
         // Where this is, Cassandra is, too.
         let script = marquetry_testing::sstabledump()?;
         let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        let server = Server { script, directory };
+        let server = Server { script, directory, version };
         server.stop();
         let _ = std::fs::remove_dir_all(server.directory.join("data"));
-        let start = server.script("start").env("COMPATIBILITY", "NONE").status();
-        assert!(start.is_ok_and(|status| status.success()), "Cassandra did not start");
+        let mut start = server.script("start");
+        if version.is_none() {
+            start.env("COMPATIBILITY", "NONE");
+        }
+        assert!(start.status().is_ok_and(|status| status.success()), "Cassandra did not start");
         Some(server)
     }
 
     pub(crate) fn script(&self, command: &str) -> Command {
         let mut script = Command::new(&self.script);
         script.arg(command).arg(&self.directory);
+        script.envs(self.version.map(|version| ("CASSANDRA_VERSION", version)));
         script
     }
 
