@@ -1,7 +1,5 @@
 //! What is written is imported by a real Cassandra, which answers as it did before, verifies the files, and compacts them.
 
-use std::path::Path;
-
 use marquetry_scylla::sstable::batch::MutationBatch;
 use marquetry_scylla::sstable::compression_info::Compressor;
 use marquetry_scylla::sstable::merge::MergeOptions;
@@ -65,7 +63,7 @@ fn check(
     batches: &(Table, Vec<MutationBatch>),
     options: &WriteOptions,
 ) {
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("imported").join(to);
+    let directory = server.directory.join("imported").join(to);
     let written = write(&batches.0.columns, options, &batches.1, 150_000)
         .unwrap_or_else(|error| panic!("{to}: {error}"));
     written.create(&directory);
@@ -130,7 +128,7 @@ fn import_all(server: &Server, versions: &[&str]) {
     for version in versions {
         let written =
             write(&mixed.0.columns, &options(version, Some(Compressor::Zstd)), &mixed.1, 150_000).unwrap();
-        let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("imported").join(version);
+        let directory = server.directory.join("imported").join(version);
         written.create(&directory);
         // What is beside them is no hindrance.
         std::fs::write(directory.join("manifest.json"), "{\"manifest\": {}, \"sstables\": []}").unwrap();

@@ -21,7 +21,7 @@ use crate::read::read;
 /// A server of the test's own, which is stopped when it is dropped.
 pub(crate) struct Server {
     script: PathBuf,
-    directory: PathBuf,
+    pub(crate) directory: PathBuf,
     /// Of Cassandra; `None`: the usual one.
     version: Option<&'static str>,
 }
