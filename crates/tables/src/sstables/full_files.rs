@@ -277,7 +277,9 @@ fn value<'a>(files: &'a Files, key: &str) -> Option<&'a str> {
 /// What a file may have, as its columns say.
 fn present(files: &Files) -> Present {
     let schema: &Schema = &files.table().schema;
-    let group = value(files, "marquetry.mapping.group").unwrap_or("mutation");
+    let Some(group) = value(files, "marquetry.mapping.group") else {
+        return Present { ttls: true, deletions: true, write_times: true };
+    };
     let has = |field: &str| {
         let path = format!("{group}.{field}");
         (0..schema.leaves().len()).any(|leaf| schema.leaf_path(leaf) == path)
