@@ -578,3 +578,76 @@ fn a_created_table_has_the_options_of_its_source() {
     run(["copy", &sstables, &to, "--create", "--schema", &given, "--quiet"]).succeeded();
     assert_eq!((options("i"), indexes("i")), (options("t"), 1));
 }
+
+/// What the source's table has is told once, and in a table that a load did not make nothing is made, however often it goes on.
+#[test]
+fn a_created_table_has_what_only_it_is_to_have() {
+    let Some(keyspace) = Keyspace::fresh("marquetry_cli_made") else { return };
+    let Some(other) = Keyspace::fresh("marquetry_cli_made_too") else { return };
+    keyspace.run(
+        "CREATE TABLE marquetry_cli_made.t (k int PRIMARY KEY, at time, v text) WITH comment = 'mine' AND default_time_to_live = 864000",
+    );
+    keyspace.run("CREATE INDEX by_v ON marquetry_cli_made.t (v)");
+    keyspace.run("INSERT INTO marquetry_cli_made.t (k, at, v) VALUES (1, '08:12:54', 'x')");
+    let folder = Folder::new();
+    let [rows, state] = ["rows.parquet", "load.state"].map(|name| folder.path(name));
+    run(["copy", &keyspace.address("t"), &rows]).succeeded();
+    let asked = |of: &Keyspace, query: &str| {
+        let answer = of.runtime.block_on(of.session.query_unpaged(query, ())).unwrap();
+        answer.into_rows_result().unwrap()
+    };
+
+    // A comment of the columns' own gives way to the table's; rows whose column says nothing of a TTL have the table's.
+    let stamped = folder.write("stamped.csv", "k,v,life\n2,y,\n3,z,100\n");
+    let to = keyspace.address("a");
+    let loaded = run(["copy", &rows, &to, "--create", "--key", "k"]);
+    assert_eq!(loaded.code, Some(0), "{}", loaded.err);
+    let said = asked(
+        &keyspace,
+        "SELECT comment FROM system_schema.tables WHERE keyspace_name = 'marquetry_cli_made' AND table_name = 'a'",
+    );
+    assert_eq!(said.single_row::<(String,)>().unwrap(), ("mine".to_owned(),));
+    run(["copy", &stamped, &to, "--ttl", "life", "--quiet"]).succeeded();
+
+    // A load that goes on into a table that was there.
+    keyspace.run("CREATE TABLE marquetry_cli_made.b (k int PRIMARY KEY, at time, v text)");
+    for _ in 0..2 {
+        let to = keyspace.address("b");
+        let loaded = run(["copy", &rows, &to, "--create", "--state", &state, "--resume"]);
+        assert_eq!(loaded.code, Some(0), "{}", loaded.err);
+        assert!(loaded.err.contains("are not created in one that exists"), "{}", loaded.err);
+    }
+    let indexes = "SELECT index_name FROM system_schema.indexes WHERE keyspace_name = 'marquetry_cli_made' AND table_name = 'b'";
+    assert_eq!(asked(&keyspace, indexes).rows_num(), 0);
+
+    // The name of an index is another table's.
+    other.run("CREATE TABLE marquetry_cli_made_too.u (k int PRIMARY KEY, w text)");
+    other.run("CREATE INDEX by_v ON marquetry_cli_made_too.u (w)");
+    let to = other.address("t");
+    let taken = run(["copy", &rows, &to, "--create", "--quiet"]);
+    taken.failed(1, &["another table of the keyspace has one of its name", "INDEX IF NOT EXISTS by_v ON"]);
+    assert_eq!(run(["count", &to]).succeeded(), "1\n");
+}
+
+/// A table of which some columns are read is still that table.
+#[test]
+fn some_columns_are_of_the_same_table() {
+    let Some(keyspace) = Keyspace::fresh("marquetry_cli_some") else { return };
+    keyspace.run("CREATE TABLE marquetry_cli_some.t (k int PRIMARY KEY, f float, v text)");
+    let folder = Folder::new();
+    let text = folder.write("rows.csv", "k,f,v\n1,0.1,a\n2,0.7,b\n");
+    let t = keyspace.address("t");
+    run(["copy", &text, &t, "--quiet"]).succeeded();
+    // A FLOAT has what a load of the DOUBLE leaves of it, on either side.
+    for tables in [[&t, &text], [&text, &t]] {
+        run(["diff", tables[0], tables[1], "--key", "k", "--columns", "k,f", "--quiet"]).succeeded();
+    }
+    run(["copy", &t, &t, "--columns", "k,f"]).failed(2, &["source and destination are one table"]);
+    // Its rows are not those of one that has its name later.
+    let [parts, state] = ["parts/", "parts.state"].map(|name| folder.path(name));
+    let unload = ["copy", &t, &parts, "--columns", "k,f", "--state", &state, "--resume", "--quiet"];
+    run(unload).succeeded();
+    keyspace.run("DROP TABLE marquetry_cli_some.t");
+    keyspace.run("CREATE TABLE marquetry_cli_some.t (k int PRIMARY KEY, f float, v text)");
+    run(unload).failed(2, &["another table"]);
+}

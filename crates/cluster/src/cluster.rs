@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use marquetry_scylla::cql::ddl::{TableDef, TypeDef};
 use marquetry_scylla::cql::{Name, TableName};
@@ -17,6 +17,7 @@ use crate::address::CqlAddress;
 use crate::credentials::Credentials;
 use crate::error::{Differing, Error, Item, Result};
 use crate::options::ConnectOptions;
+use crate::retry::{backoff, is_passing};
 use crate::runtime::Runtime;
 use crate::same_table::SameTable;
 use crate::schema::{self, Types};
@@ -186,6 +187,9 @@ impl Cluster {
         let mut wanted = definition.clone();
         wanted.table = name;
         wanted.if_not_exists = false;
+        if properties.iter().any(|(name, _)| name == "comment") {
+            wanted.comment = None;
+        }
         wanted.check().map_err(Error::Definition)?;
         let types: Vec<TypeDef> = types
             .iter()
@@ -208,17 +212,21 @@ impl Cluster {
         Ok(if table.is_some() { Created::AlreadyThere } else { Created::New })
     }
 
-    /// Creates indexes of the table by their statements, one after the other, and waits until all nodes know them.
+    /// Creates indexes of the table by their statements, one after the other, and waits until all nodes know them. A cluster that does not answer is
+    /// asked again, for so long each time.
     ///
     /// # Errors
     ///
-    /// [`Error::Index`], with the first that was not created.
-    pub(crate) fn create_indexes(&self, statements: Vec<String>) -> Result<()> {
-        let session = Arc::clone(&self.session);
+    /// [`Error::Index`] and [`Error::IndexOfAnother`], with the first that was not created.
+    pub(crate) fn create_indexes(&self, statements: Vec<String>, patience: Duration) -> Result<()> {
+        let (session, name) = self.shared();
         self.runtime.wait(async move {
-            for statement in statements {
-                let created = session.query_unpaged(statement.as_str(), ()).await;
-                created.map_err(|reason| Error::Index { statement, reason: Box::new(reason) })?;
+            for (before, statement) in statements.into_iter().enumerate() {
+                create_index(&session, &statement, patience).await?;
+                // Where an index of another table has the name, nothing is done, and no error says so.
+                if schema::count_indexes(&session, &name).await? <= before {
+                    return Err(Error::IndexOfAnother { statement });
+                }
             }
             Ok::<(), Error>(())
         })?
@@ -331,6 +339,22 @@ async fn create_types(
     }
 }
 
+async fn create_index(session: &Session, statement: &str, patience: Duration) -> Result<()> {
+    let (begun, mut tries) = (Instant::now(), 0);
+    loop {
+        match session.query_unpaged(statement, ()).await {
+            Ok(_) => return Ok(()),
+            Err(reason) if is_passing(&reason) && begun.elapsed() < patience => {
+                tries += 1;
+                tokio::time::sleep(backoff(tries, 0)).await;
+            }
+            Err(reason) => {
+                return Err(Error::Index { statement: statement.to_owned(), reason: Box::new(reason) });
+            }
+        }
+    }
+}
+
 async fn create_missing_table(
     session: &Session,
     wanted: &TableDef,
@@ -357,8 +381,15 @@ async fn create_missing_table(
 
 /// Why a table is not there. Servers name the option that they refuse in their own words only; what is made of these is the words of ours.
 fn not_created(reason: ExecutionError, properties: &[(String, String)]) -> Error {
+    let is_about_the_statement = matches!(
+        &reason,
+        ExecutionError::LastAttemptError(RequestAttemptError::DbError(
+            DbError::Invalid | DbError::SyntaxError | DbError::ConfigError,
+            _
+        ))
+    );
     let (said, reason) = (reason.to_string().to_lowercase(), Box::new(reason));
-    let is_named = |(name, _): &&(String, String)| said.contains(name.as_str());
+    let is_named = |(name, _): &&(String, String)| is_about_the_statement && said.contains(name.as_str());
     let named: Vec<String> = properties.iter().filter(is_named).map(|(_, text)| text.clone()).collect();
     match named.is_empty() {
         true => Error::Statement { purpose: "create the table", reason },

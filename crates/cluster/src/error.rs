@@ -11,6 +11,8 @@ use scylla::errors::{
     MetadataError, NewSessionError, PrepareError, RequestAttemptError,
 };
 
+use crate::retry::is_passing_attempt;
+
 /// The result of this crate's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -111,6 +113,11 @@ pub enum Error {
         statement: String,
         /// What the driver says.
         reason: Box<ExecutionError>,
+    },
+    /// All rows are loaded, and an index of the source's table was not created, because another table of the keyspace has one of its name.
+    IndexOfAnother {
+        /// The statement.
+        statement: String,
     },
     /// The keyspace does not have a user-defined type that is needed.
     NoType(Name),
@@ -295,6 +302,11 @@ impl fmt::Display for Error {
                 "the rows are loaded, but the cluster {} not create an index of the source's table: {reason}; it is {statement}",
                 self.would()
             ),
+            Error::IndexOfAnother { statement } => write!(
+                f,
+                "the rows are loaded, but an index of the source's table was not created, because another table of the keyspace has one of its name; \
+                 create it by another: {statement}"
+            ),
             Error::NoType(name) => write!(f, "the keyspace has no type {}", name.as_type()),
             Error::TypesLeft { types, reason } => {
                 write!(f, "{reason}; types created before it remain: {}", list(types))
@@ -359,6 +371,7 @@ impl Error {
             | Error::NotThere { .. }
             | Error::Dropped(_)
             | Error::Changed { .. }
+            | Error::IndexOfAnother { .. }
             | Error::NoType(_)
             | Error::Differ(_)
             | Error::Answer { .. } => ErrorKind::Refused,
@@ -434,15 +447,7 @@ fn kind_of_preparing(reason: &PrepareError) -> ErrorKind {
 }
 
 fn kind_of_attempt(reason: &RequestAttemptError) -> ErrorKind {
-    match reason {
-        RequestAttemptError::BrokenConnectionError(_)
-        | RequestAttemptError::UnableToAllocStreamId
-        | RequestAttemptError::DbError(
-            DbError::Unavailable { .. } | DbError::ReadTimeout { .. } | DbError::WriteTimeout { .. },
-            _,
-        ) => ErrorKind::Io,
-        _ => ErrorKind::Refused,
-    }
+    if is_passing_attempt(reason) { ErrorKind::Io } else { ErrorKind::Refused }
 }
 
 /// As a destination's error: whose fault it is, the row and its object; and this one as the cause.
@@ -538,7 +543,7 @@ mod tests {
             (db(unavailable), ErrorKind::Io, "did not acknowledge"),
             (RequestAttemptError::UnableToAllocStreamId.into(), ErrorKind::Io, "did not acknowledge"),
             (db(DbError::Invalid), ErrorKind::Refused, "rejected"),
-            (db(DbError::Overloaded), ErrorKind::Refused, "rejected"),
+            (db(DbError::Overloaded), ErrorKind::Io, "did not acknowledge"),
             (db(DbError::Unauthorized), ErrorKind::Refused, "rejected"),
         ] {
             let text = format!("the cluster {said} a row, sent 2 times: {reason} (row 7, a.parquet)");

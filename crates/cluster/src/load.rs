@@ -36,8 +36,8 @@ use crate::writes::{Sent, Writes};
 /// Blocks that wait between the thread that makes them and the runtime that sends: enough that neither waits for the
 /// other at every block.
 const BLOCKS_WAITING: usize = 2;
-/// KiB of rows in flight, the driver's copies not counted: 256 rows of 128 KiB each. A larger row goes alone.
-const IN_FLIGHT_KIB: u32 = 32 << 10;
+/// KiB of rows in flight, the driver's copies not counted: 256 rows of 64 KiB each. A larger row goes alone.
+const IN_FLIGHT_KIB: u32 = 16 << 10;
 /// The time that rows in flight are given when the load is cancelled: a cluster that is well answers in a few milliseconds,
 /// and then all rows that arrived are counted. Whoever cancels does not notice it.
 const CANCELLED_TIMEOUT: Duration = Duration::from_millis(250);

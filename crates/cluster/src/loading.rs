@@ -30,6 +30,8 @@ pub(crate) struct Loading {
     /// The write times that the rows may have, if the clock gives them: those of later loads of this program are later.
     pub(crate) write_times_us: Option<(i64, i64)>,
     pub(crate) rejects: Option<Rejects>,
+    /// Why their file has no lines, if it should.
+    pub(crate) without_lines: Option<Error>,
     pub(crate) state: Option<State>,
     /// How long a cluster that does not answer is asked again.
     pub(crate) retry_for: Duration,
@@ -239,6 +241,7 @@ impl Loading {
                 Err(error) => outcome = outcome.and(Err(error)),
             }
         }
+        self.without_lines = file.as_mut().and_then(|file| file.without_lines.take());
         let is_finished = is_whole && outcome.is_ok();
         let without = self.load.acknowledged_until();
         if file.is_some() {

@@ -38,15 +38,22 @@ const USUAL: [(&str, &[&str]); 19] = [
 ];
 
 impl MadeLike {
-    /// What the statements say that a source has; `None` if it has none, or they are not of one table.
-    pub(crate) fn of(source: &Table) -> Option<MadeLike> {
+    /// What the statements say that a source has: `None` if it has none, and why not if they say nothing of one table.
+    pub(crate) fn of(source: &Table) -> Option<Result<MadeLike, &'static str>> {
         let value = source.key_values.iter().find(|it| it.key == TABLE_SCHEMA_KEY)?.value.as_ref()?;
+        Some(MadeLike::said(value))
+    }
+
+    fn said(statements: &[u8]) -> Result<MadeLike, &'static str> {
+        let text = std::str::from_utf8(statements).map_err(|_| "are no text")?;
         let Definitions { tables, options, indexes, .. } =
-            Definitions::parse(std::str::from_utf8(value).ok()?).ok()?;
-        let ([table], [options]) =
-            (<[TableDef; 1]>::try_from(tables).ok()?, <[TableOptions; 1]>::try_from(options).ok()?);
+            Definitions::parse(text).map_err(|_| "are not understood")?;
+        let made = (<[TableDef; 1]>::try_from(tables), <[TableOptions; 1]>::try_from(options));
+        let (Ok([table]), Ok([options])) = made else {
+            return Err("do not make one table; a view's do not");
+        };
         let indexes = indexes.into_iter().filter(|index| index.is_of(&table.table)).collect();
-        Some(MadeLike { table, options, indexes })
+        Ok(MadeLike { table, options, indexes })
     }
 
     /// Whether a table has the columns, the key and the types of the statement's.
@@ -130,7 +137,7 @@ mod tests {
     }
 
     fn like(statements: &str) -> MadeLike {
-        MadeLike::of(&source(statements)).unwrap()
+        MadeLike::of(&source(statements)).unwrap().unwrap()
     }
 
     /// As Cassandra 5.0 describes a table of which four options were given.
@@ -184,7 +191,7 @@ mod tests {
             "CREATE TABLE (",
             "CREATE TABLE k.t (k int PRIMARY KEY); CREATE TABLE k.u (k int PRIMARY KEY);",
         ] {
-            assert!(MadeLike::of(&source(other)).is_none(), "{other}");
+            assert!(MadeLike::of(&source(other)).unwrap().is_err(), "{other}");
         }
     }
 

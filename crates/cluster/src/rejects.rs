@@ -237,11 +237,16 @@ impl Rejects {
         if rows == 0 {
             return Ok(None);
         }
-        let mut bytes = self.file.finish().map_err(|error| named(error, &self.path))?.bytes;
-        if let Some(lines) = self.lines() {
-            (self.file, bytes) = self.lined(&lines).map_err(|error| named(error, &self.path))?;
-        }
-        Ok(Some(Complete { file: self.file, path: self.path, rows, bytes }))
+        let bytes = self.file.finish().map_err(|error| named(error, &self.path))?.bytes;
+        let lined = self.lines().map(|lines| self.lined(&lines));
+        let Rejects { file, path, .. } = self;
+        // The rows are what counts: where there is no space for a second file, they are kept without their lines.
+        let (file, bytes, without_lines) = match lined {
+            None => (file, bytes, None),
+            Some(Ok((file, bytes))) => (file, bytes, None),
+            Some(Err(error)) => (file, bytes, Some(named(error, &path))),
+        };
+        Ok(Some(Complete { file, path, rows, bytes, without_lines }))
     }
 
     /// The line of each row, if all have one: each text is read again, once.
@@ -307,6 +312,8 @@ pub(crate) struct Complete {
     path: PathBuf,
     rows: u64,
     bytes: u64,
+    /// Why it does not say in which lines of a text its rows are, if it should.
+    pub(crate) without_lines: Option<Error>,
 }
 
 impl Complete {

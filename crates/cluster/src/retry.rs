@@ -31,7 +31,8 @@ pub(crate) fn is_passing_prepare(error: &PrepareError) -> bool {
     }
 }
 
-fn is_passing_attempt(error: &RequestAttemptError) -> bool {
+/// The same of one attempt.
+pub(crate) fn is_passing_attempt(error: &RequestAttemptError) -> bool {
     match error {
         RequestAttemptError::DbError(error, _) => matches!(
             error,

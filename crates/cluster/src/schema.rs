@@ -55,6 +55,18 @@ pub(crate) async fn read_id(session: &Session, table: &TableName) -> Result<Stri
     }
 }
 
+/// How many indexes a table has.
+pub(crate) async fn count_indexes(session: &Session, table: &TableName) -> Result<usize> {
+    let keyspace = table.keyspace.as_ref().map_or("", |keyspace| keyspace.as_str());
+    let rows: Vec<(String,)> = query(
+        session,
+        "SELECT index_name FROM system_schema.indexes WHERE keyspace_name = ? AND table_name = ?",
+        (keyspace, table.table.as_str()),
+    )
+    .await?;
+    Ok(rows.len())
+}
+
 /// A user-defined type's row of `system_schema.types`: name, names of the fields, types of the fields.
 type TypeRow = (String, Vec<String>, Vec<String>);
 

@@ -63,6 +63,8 @@ pub(crate) struct State {
     pub(crate) runs: u64,
     /// How often a row may have been sent by these runs, at most.
     pub(crate) sent: i64,
+    /// The load makes its table: what is made after the rows is not there before it has ended.
+    pub(crate) makes_table: bool,
     /// No row from this one on was sent; known only of writes that add to lists.
     pub(crate) sent_until: u64,
     /// Rows before [`rows`](State::rows) that were rejected, and are in files.
@@ -94,7 +96,7 @@ struct Appearing {
 }
 
 /// The first line.
-const TITLE: &str = "marquetry load, version 4";
+const TITLE: &str = "marquetry load, version 5";
 /// What the first line of any version begins with.
 const TITLES: &str = "marquetry load, version ";
 /// The time between two versions of the file, at least.
@@ -130,6 +132,7 @@ impl State {
                     rows: 0,
                     runs: 1,
                     sent: 0,
+                    makes_table: false,
                     sent_until: 0,
                     rejected: 0,
                     is_finished: false,
@@ -190,6 +193,20 @@ impl State {
         state.runs += 1;
         state._lock = Some(lock);
         Ok(state)
+    }
+
+    /// The load is about to make its table; or it has not, if that failed, or somebody else was faster. It is written before, so that a load that goes on
+    /// knows whose the table is; the file of a load that came no further than that is removed.
+    ///
+    /// # Errors
+    ///
+    /// As [`State::save`]; `Io` for a file that cannot be removed.
+    pub(crate) fn make_table(&mut self, makes: bool) -> Result<()> {
+        self.makes_table = makes;
+        if makes || self.runs > 1 {
+            return self.save();
+        }
+        fs::remove_file(&self.path).map_err(|error| failed("remove", &self.path.display().to_string(), error))
     }
 
     /// The table that rows go to, in its cluster.
@@ -307,6 +324,7 @@ impl std::fmt::Display for State {
         writeln!(f, "rows {}", self.rows)?;
         writeln!(f, "runs {}", self.runs)?;
         writeln!(f, "sent {}", self.sent)?;
+        writeln!(f, "makes-table {}", yes_or_no(self.makes_table))?;
         writeln!(f, "sent-until {}", self.sent_until)?;
         writeln!(f, "rejected {}", self.rejected)?;
         match &self.appearing {
@@ -372,6 +390,7 @@ fn parse(path: &Path, text: &str) -> Option<State> {
         rows: value("rows")?.parse().ok()?,
         runs: value("runs")?.parse().ok()?,
         sent: value("sent")?.parse().ok()?,
+        makes_table: is_yes(value("makes-table")?)?,
         sent_until: value("sent-until")?.parse().ok()?,
         rejected: value("rejected")?.parse().ok()?,
         appearing: match value("rejects")? {
@@ -519,6 +538,35 @@ mod tests {
     }
 
     #[test]
+    fn a_table_that_a_load_makes_is_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut options = StateOptions::new(folder.path().join("load.state"));
+        let open = |options: &StateOptions| State::open(options, identity("a.parquet"), 7);
+        // It was not made: nothing is left of the load.
+        let mut state = open(&options).unwrap();
+        state.make_table(true).unwrap();
+        assert!(options.path.exists());
+        state.make_table(false).unwrap();
+        assert!(!options.path.exists());
+        // It was, and the process ended before a row was sent.
+        state.make_table(true).unwrap();
+        drop(state);
+        options.resume = true;
+        let mut state = open(&options).unwrap();
+        assert!(state.makes_table && state.runs == 2);
+        state.expect_table("id").unwrap();
+        state.save().unwrap();
+        drop(state);
+        // Not made again, what is known of the rows is kept.
+        let mut state = open(&options).unwrap();
+        assert!(state.makes_table);
+        state.make_table(false).unwrap();
+        drop(state);
+        let state = open(&options).unwrap();
+        assert!(!state.makes_table && state.table_id.as_deref() == Some("id"));
+    }
+
+    #[test]
     fn other_files_are_no_states() {
         let folder = tempfile::tempdir().unwrap();
         let mut options = StateOptions::new(folder.path().join("load.state"));
@@ -529,7 +577,7 @@ mod tests {
         let text = fs::read_to_string(&options.path).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         let without = |at: usize| [&lines[..at], &lines[at + 1..]].concat().join("\n");
-        let old = fs::read_to_string(&options.path).unwrap().replace("version 4", "version 3");
+        let old = fs::read_to_string(&options.path).unwrap().replace("version 5", "version 4");
         for wrong in [
             String::new(),
             "id,name\n".to_owned(),

@@ -9,7 +9,7 @@ use marquetry_parquet::batch::Batch;
 use marquetry_scylla::bridge::{Mapping, MappingOptions, Nulls};
 use marquetry_scylla::cql::{CqlType, Name, TableDef, TypeDef};
 use marquetry_scylla::sstable::TableColumns;
-use marquetry_tables::stamps::{Stamps, WriteTimes};
+use marquetry_tables::stamps::{Stamps, Ttl, WriteTimes};
 use marquetry_tables::{Cancel, Destination, Distinct, Guard, Source, Stage, Table, Wants, Watch, Written};
 
 use crate::address::CqlAddress;
@@ -107,6 +107,8 @@ pub struct CqlTable {
     rejected: u64,
     /// The file that they go to.
     rejects: Option<PathBuf>,
+    /// Why it does not say in which lines they are, if it should.
+    without_lines: Option<Error>,
     /// Where rows come from, until it is known who wants to know.
     source: Option<Arc<dyn Source>>,
     /// All rows were loaded by an earlier run.
@@ -146,6 +148,7 @@ impl CqlTable {
             keys: None,
             rejected: 0,
             rejects: None,
+            without_lines: None,
             source: None,
             was_finished: false,
             guard: Guard::default(),
@@ -184,7 +187,7 @@ impl CqlTable {
         let mut faults = Faults::default();
         let stamps = Stamps::new(&table.schema, timestamp, ttl.as_ref(), &mut faults);
         faults.into_result()?;
-        let state = self.load_state(table)?;
+        let mut state = self.load_state(table)?;
         let options = match &defined {
             Some((table, types)) => options.clone().defined_by(table, types.clone()),
             None => options.clone(),
@@ -199,7 +202,7 @@ impl CqlTable {
                     Some((made, types)) => (made, &**types),
                     None => (mapping.table(), mapping.types()),
                 };
-                self.create(&cluster, (made, types), table, state.as_ref())?;
+                self.create(&cluster, (made, types), table, state.as_mut())?;
                 mapping
             }
             None => {
@@ -223,23 +226,43 @@ impl CqlTable {
         cluster: &Cluster,
         (table, types): (&TableDef, &[TypeDef]),
         source: &Table,
-        state: Option<&LoadState>,
+        state: Option<&mut LoadState>,
     ) -> Result<()> {
         let like = MadeLike::of(source);
-        let fitting = like.as_ref().filter(|like| like.fits(table));
+        let fitting = like.as_ref().and_then(|like| like.as_ref().ok()).filter(|like| like.fits(table));
         let properties = fitting.map(MadeLike::properties).unwrap_or_default();
-        let created = match self.options.dry_run {
-            true => cluster.compare_table(table, types)?,
-            false => cluster.create_table_with(table, types, properties)?,
-        };
+        let mut created = cluster.compare_table(table, types)?;
+        // A table that an earlier run of this load has created waits for its indexes; another one may do without.
+        let mut is_own = created == Created::New || state.as_ref().is_some_and(|state| state.makes_table);
+        if !self.options.dry_run {
+            let makes_table = created == Created::New;
+            let mut state = state.filter(|_| makes_table);
+            if let Some(state) = &mut state {
+                state.make_table(true)?;
+            }
+            let made = cluster.create_table_with(table, types, properties);
+            if makes_table && !matches!(made, Ok(Created::New)) {
+                is_own = false;
+                let undone = state.map_or(Ok(()), |state| state.make_table(false));
+                created = made?;
+                undone?;
+            } else {
+                created = made?;
+            }
+        }
         self.created = Some(created);
         self.indexes = fitting.map(|like| like.indexes(self.address.table())).unwrap_or_default();
-        // A table that an earlier run of this load has created waits for them; another one may do without.
-        self.makes_indexes = created == Created::New || state.is_some_and(|state| state.runs > 1);
-        if created == Created::New {
+        self.makes_indexes = is_own;
+        if is_own {
             self.default_ttl_s = fitting.map_or(0, MadeLike::default_ttl_s);
-            self.left_out = like.as_ref().filter(|_| fitting.is_none()).and_then(MadeLike::in_words);
         }
+        self.left_out = match &like {
+            Some(Ok(like)) if fitting.is_none() => like.in_words(),
+            Some(Err(why)) => Some(format!(
+                "options and indexes that the source's table may have: its statements (schema.cql, or marquetry.table.schema in a file) {why}"
+            )),
+            _ => None,
+        };
         if !self.options.dry_run {
             self.types = types.iter().map(|it| it.name.clone()).collect();
         }
@@ -265,7 +288,7 @@ impl CqlTable {
         let cluster =
             Cluster::connect_unless(self.cancel.clone(), self.address.clone(), &self.options.connect)?;
         if self.options.create {
-            self.create(&cluster, (&wanted, &types), table, state.as_ref())?;
+            self.create(&cluster, (&wanted, &types), table, state.as_mut())?;
             // Each write says how long it lives.
             self.default_ttl_s = 0;
         } else {
@@ -311,6 +334,7 @@ impl CqlTable {
             loaded_before: earlier.acknowledged,
             write_times_us: None,
             rejects,
+            without_lines: None,
             state,
             retry_for: self.options.retry_for,
             same,
@@ -444,6 +468,7 @@ impl CqlTable {
             loaded_before: loaded_before.unwrap_or(0),
             write_times_us,
             rejects,
+            without_lines: None,
             state,
             retry_for: self.options.retry_for,
             same,
@@ -551,11 +576,12 @@ impl CqlTable {
         };
         let (rejected, outcome) = loading.close(end, first);
         self.rejected = rejected;
+        self.without_lines = loading.without_lines.take();
         self.keys = Some(loading.keys());
         outcome?;
         if end == End::AllCame && self.makes_indexes && !self.options.dry_run {
             self.is_loaded = true;
-            loading.cluster.create_indexes(self.indexes.clone())?;
+            loading.cluster.create_indexes(self.indexes.clone(), self.options.retry_for)?;
             self.has_indexes = true;
         }
         Ok(())
@@ -618,7 +644,7 @@ impl Destination for CqlTable {
             let made = if self.options.dry_run { "would be made" } else { "was made" };
             notes.push(format!("the table {name} {made} without {left_out}"));
         }
-        if self.default_ttl_s > 0 && self.options.ttl.is_none() {
+        if self.default_ttl_s > 0 && !matches!(self.options.ttl, Some(Ttl::Seconds(_))) {
             let ttl = self.default_ttl_s;
             notes.push(format!(
                 "the table {name} has the source's default_time_to_live = {ttl}: rows that come without a TTL expire that many seconds after they are loaded"
@@ -642,7 +668,16 @@ impl Destination for CqlTable {
         }
         if let (Some(path), 1..) = (&self.rejects, self.rejected) {
             let rows = if self.rejected == 1 { "row was" } else { "rows were" };
-            notes.push(format!("{} {rows} rejected: see {}", self.rejected, path.display()));
+            let why = self
+                .without_lines
+                .as_ref()
+                .map(|error| format!(", without the lines that they are in: {error}"));
+            notes.push(format!(
+                "{} {rows} rejected: see {}{}",
+                self.rejected,
+                path.display(),
+                why.unwrap_or_default()
+            ));
         }
         if let Some(keys) =
             self.keys.filter(|_| self.is_loaded && !self.has_counters && !self.options.dry_run)

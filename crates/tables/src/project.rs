@@ -51,6 +51,9 @@ pub fn project(source: &Arc<dyn Source>, columns: &[ColumnPath]) -> Result<Arc<d
     let mut table = Table::new(all.name.clone(), schema);
     (table.rows, table.row_groups) = (all.rows, all.row_groups);
     table.notes.clone_from(&all.notes);
+    // It is still that table of that cluster.
+    table.identity.clone_from(&all.identity);
+    table.cluster.clone_from(&all.cluster);
     table.key_values = all.key_values.iter().filter(|it| holds_for_any_columns(it)).cloned().collect();
     // The order goes on up to the first column that is left out.
     let place = |by: &SortingColumn| {

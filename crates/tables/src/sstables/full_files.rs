@@ -1,14 +1,16 @@
 //! Parquet files that were made of SSTables of one table, as that table: what `marquetry watch` made of each flush, say.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use marquetry_base::{Budget, Error, Limits, Result};
+use marquetry_base::{Budget, Detail, Error, Limits, Result};
 use marquetry_io::files::PARQUET_EXTENSIONS;
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::format::KeyValue;
 use marquetry_parquet::schema::Schema;
 use marquetry_scylla::bridge::mutations::{MapperOptions, MutationMapping, Present, UnmapStep, Unmapper};
+use marquetry_scylla::cql::Definitions;
 use marquetry_scylla::sstable::batch::MutationBatch;
 use marquetry_scylla::sstable::merge::{MergeOptions, Ties};
 use marquetry_scylla::sstable::statistics::SerializationHeader;
@@ -16,7 +18,7 @@ use marquetry_scylla::sstable::{ColumnMap, KeyColumn, KeyNames, TableColumns};
 
 use super::rows::{Mapping, Rows, Writes};
 use crate::files::{Files, FilesOptions, Hive, find};
-use crate::key_values::{SSTABLE_KEY, holds_for_any_columns, name_of};
+use crate::key_values::{SSTABLE_KEY, TABLE_SCHEMA_KEY, holds_for_any_columns, name_of};
 use crate::source::open_piece;
 use crate::subject::{is_stdin, named};
 use crate::{Batches, Described, Key, Piece, PieceOptions, Source, Table};
@@ -106,9 +108,7 @@ impl FullFiles {
                     return Err(named(Error::misuse(what), &files.table().name));
                 }
             };
-            if let Some(first) = opened.first() {
-                expect_one_table(first, &files, &columns)?;
-            }
+            expect_one_table(&opened, (&files, &columns), options.union)?;
             opened.push((Arc::new(files), columns));
         }
         let Some(((first, columns), others)) = opened.split_first() else { return Ok(None) };
@@ -154,6 +154,7 @@ impl FullFiles {
             holds_for_any_columns(it) && opened.iter().all(|(files, _)| files.table().key_values.contains(it))
         };
         table.key_values.extend(first.table().key_values.iter().filter(is_of_all).cloned());
+        table.key_values.extend(definition(&opened, &mapping.columns));
         let pieces = [Piece { bytes: table.bytes, ..Piece::of(name) }];
         let map = |((files, columns), header): ((Arc<Files>, TableColumns), &SerializationHeader)| {
             let map = mapping.columns.index_of(header).map_err(|error| named(error, &files.table().name))?;
@@ -268,6 +269,27 @@ impl Writes for FileWrites {
     }
 }
 
+/// The statements that make the table with all of these columns, where files have others, because columns were added between them: those of the last file
+/// that has such.
+fn definition(opened: &[(Arc<Files>, TableColumns)], columns: &TableColumns) -> Option<KeyValue> {
+    let of_each = |(files, _): &(Arc<Files>, TableColumns)| {
+        files.table().key_values.iter().find(|it| it.key == TABLE_SCHEMA_KEY).cloned()
+    };
+    let first = opened.first().and_then(of_each);
+    if opened.iter().all(|file| of_each(file) == first) {
+        // All files say so.
+        return None;
+    }
+    let has_all = |it: &KeyValue| {
+        let made = Definitions::parse(std::str::from_utf8(it.value.as_ref()?).ok()?).ok()?;
+        let [table] = &*made.tables else { return None };
+        let names: BTreeSet<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
+        let mut all = columns.statics.iter().chain(&columns.regulars);
+        Some(all.all(|column| std::str::from_utf8(&column.name).is_ok_and(|name| names.contains(name))))
+    };
+    opened.iter().rev().filter_map(of_each).find(|it| has_all(it) == Some(true))
+}
+
 /// A text among a file's key-value metadata.
 fn value<'a>(files: &'a Files, key: &str) -> Option<&'a str> {
     let found = files.table().key_values.iter().find(|it| it.key == key)?;
@@ -287,12 +309,14 @@ fn present(files: &Files) -> Present {
     Present { ttls: has("expires_at"), deletions: has("local_deletion_time"), write_times: true }
 }
 
-/// Fails for files of which something says that they are of different tables, or of which keys have different names.
+/// Fails for a file of which something says that it is of another table than those before it, or of which keys have other names. Of files that do not say
+/// whose they are, only the columns tell, unless columns that some of them lack are `wanted`.
 fn expect_one_table(
-    (first, of_first): &(Arc<Files>, TableColumns),
-    other: &Files,
-    of_other: &TableColumns,
+    before: &[(Arc<Files>, TableColumns)],
+    (files, columns): (&Files, &TableColumns),
+    wanted: bool,
 ) -> Result<()> {
+    let Some((first, of_first)) = before.first() else { return Ok(()) };
     // Of an SSTable: where its table is, which has its identifier.
     let place = |files: &Files| {
         let (place, _) = value(files, SSTABLE_KEY)?.rsplit_once('/')?;
@@ -301,26 +325,43 @@ fn expect_one_table(
     let name = |files: &Files| Some(name_of(files.table())?.to_string());
     let keys = |columns: &TableColumns| {
         let KeyNames { partition_key, clustering } = names_of(columns);
-        Some(format!("the key ({}), {}", partition_key.join(", "), clustering.join(", ")))
+        format!("the key ({}), {}", partition_key.join(", "), clustering.join(", "))
     };
-    let differ = |one: Option<String>, another: Option<String>| match (one, another) {
-        (Some(one), Some(another)) if one != another => Some((one, another)),
+    // Not each of them says it.
+    let said = |what: &dyn Fn(&Files) -> Option<String>| {
+        before.iter().find_map(|(of, _)| Some((what(of)?, of.table().name.clone())))
+    };
+    let differ = |before: Option<(String, String)>, now: Option<String>| match (before, now) {
+        (Some((was, of)), Some(is)) if was != is => Some((was, of, is)),
         _ => None,
     };
-    let is_one_place = place(first).is_some() && place(first) == place(other);
-    let by_name = || differ(place(first), place(other)).or_else(|| differ(name(first), name(other)));
-    let by_table = if is_one_place { None } else { by_name() };
-    let Some((one, another)) = by_table.or_else(|| differ(keys(of_first), keys(of_other))) else {
-        return Ok(());
-    };
-    let to = &first.table().name;
-    let what = match is_one_place {
-        true => format!(
-            "{another}, where {to}, of the same table, has {one}: a column of the key was renamed, or its name not known; copy files of either name by themselves"
-        ),
-        false => format!("writes of another table than those of {to}: of {another}, not {one}"),
-    };
-    Err(named(Error::misuse(what), &other.table().name))
+    let wrong = |what: String| Err(named(Error::misuse(what), &files.table().name));
+    let placed = said(&place);
+    let is_one_place = placed.as_ref().map(|(place, _)| place) == place(files).as_ref() && placed.is_some();
+    let by_table = || differ(placed.clone(), place(files)).or_else(|| differ(said(&name), name(files)));
+    if let Some((was, of, is)) = if is_one_place { None } else { by_table() } {
+        return wrong(format!("writes of another table than those of {of}: of {is}, not {was}"));
+    }
+    let (was, is, of) = (keys(of_first), keys(columns), &first.table().name);
+    match (was == is, is_one_place) {
+        (true, _) => {}
+        (false, true) => {
+            return wrong(format!(
+                "{is}, where {of}, of the same table, has {was}: a column of the key was renamed, or its name not known; copy files of either name by themselves"
+            ));
+        }
+        (false, false) => {
+            return wrong(format!("writes of another table than those of {of}: of {is}, not {was}"));
+        }
+    }
+    let is_known = |files: &Files| place(files).is_some() || name(files).is_some();
+    if !wanted && columns != of_first && !(is_known(files) && is_known(first)) {
+        let what = format!(
+            "other columns than those of {of}, and not both say which table they are of: columns that some files lack have to be asked for"
+        );
+        return Err(named(Error::misuse(what).with(Detail::AdmittedBy(&["union"])), &files.table().name));
+    }
+    Ok(())
 }
 
 fn names_of(columns: &TableColumns) -> KeyNames {

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use marquetry_base::ErrorKind;
+use marquetry_scylla::bridge::mutations::MutationMapping;
 use marquetry_scylla::cql::TableName;
 use marquetry_tables::files::{Files, FilesOptions};
 use marquetry_tables::parquet::{NewParquetFile, ParquetOptions};
@@ -147,4 +148,36 @@ fn only_writes_of_one_table_are_merged() {
     options.union = true;
     assert!(Files::open([&lake], &options).unwrap().has_lost_writes());
     assert!(!Files::open([node.file(&files[0])], &options).unwrap().has_lost_writes());
+}
+
+/// Files of SSTables of which nothing says whose they are: other columns may be those of another table.
+#[test]
+fn files_of_nobody_are_of_one_table_if_that_is_said() {
+    let node = flushed();
+    let folder = tempfile::tempdir().unwrap();
+    let lake = folder.path().join("lake");
+    fs::create_dir(&lake).unwrap();
+    for (name, stem) in [("a", "oa-2-big-"), ("b", "nb-9-big-")] {
+        let plain = folder.path().join(name);
+        fs::create_dir(&plain).unwrap();
+        for entry in fs::read_dir(node.table(TABLE)).unwrap() {
+            let entry = entry.unwrap();
+            if entry.file_name().to_str().unwrap().starts_with(stem) {
+                fs::copy(entry.path(), plain.join(entry.file_name())).unwrap();
+            }
+        }
+        let mut options = SstablesOptions::default();
+        options.mapping = MutationMapping::Full;
+        let writes: Arc<dyn Source> = Arc::new(Sstables::open(&plain, &options).unwrap());
+        let mut to =
+            NewParquetFile::new(lake.join(format!("{name}.parquet")), ParquetOptions::default()).unwrap();
+        copy(&writes, &mut to, &CopyOptions::default(), &mut |_| {}).unwrap();
+    }
+    let error = full_files(&lake).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::Misuse, "{error}");
+    assert!(error.message().contains("not both say which table they are of"), "{error}");
+    let mut options = FilesOptions::default();
+    options.union = true;
+    let all = FullFiles::open([&lake], &options).unwrap().unwrap();
+    assert!(all.table().key.is_some());
 }

@@ -239,7 +239,7 @@ impl Case<'_> {
                 command
             }
         };
-        command.stdin(Stdio::null()).stderr(Stdio::null());
+        command.stdin(Stdio::null());
         command
     }
 
@@ -252,8 +252,11 @@ impl Case<'_> {
             self.create(table)?;
         }
         let before = self.server.cpu()?;
-        let run = program::watch_tree(self.command(contestant, table, folder));
-        let run = run.map_err(|error| format!("{contestant}: {error}"))?;
+        let said = folder.join("stderr.txt");
+        let mut command = self.command(contestant, table, folder);
+        command.stderr(std::fs::File::create(&said).map_err(|error| error.to_string())?);
+        let run =
+            program::watch_tree(command).map_err(|error| format!("{contestant}: {}", why(&said, &error)))?;
         let server_s = self.server.cpu()?.saturating_sub(before).as_secs_f64();
         // What it says that it did is what it did.
         let found = match self.is_load {
@@ -293,21 +296,40 @@ impl Case<'_> {
         Ok(found)
     }
 
-    /// All take turns.
-    fn compare(&self, contestants: &[&'static str]) -> Result<Vec<Row>, String> {
+    /// All take turns. A peer that fails twice, one time after the other, takes no more of them, and is in no row; why is added to what `failed`.
+    fn compare(&self, contestants: &[&'static str], failed: &mut Vec<String>) -> Result<Vec<Row>, String> {
         let folder = self.options.files.join("cluster-out");
-        let mut runs: Vec<Vec<Measured>> = contestants.iter().map(|_| Vec::new()).collect();
+        let mut runs: Vec<(&'static str, Vec<Measured>)> =
+            contestants.iter().map(|contestant| (*contestant, Vec::new())).collect();
         // The first one's time is that of a server that has compiled nothing yet: it is not counted.
-        for contestant in contestants {
-            self.once(contestant, &folder)?;
-        }
-        for round in 0..self.options.rounds {
-            for turn in 0..contestants.len() {
-                let index = (round + turn) % contestants.len();
-                runs[index].push(self.once(contestants[index], &folder)?);
+        for round in 0..=self.options.rounds {
+            let count = runs.len();
+            let mut left = Vec::new();
+            for turn in 0..count {
+                let (contestant, runs) = &mut runs[(round + turn) % count];
+                let run = match self.once(contestant, &folder) {
+                    Err(error) if !contestant.starts_with("ours") => {
+                        eprintln!("{error}; once more");
+                        self.once(contestant, &folder)
+                    }
+                    run => run,
+                };
+                match run {
+                    Ok(run) if round > 0 => runs.push(run),
+                    Ok(_) => {}
+                    Err(error) if contestant.starts_with("ours") => return Err(error),
+                    Err(error) => {
+                        eprintln!("{error}");
+                        failed.push(format!("{} by {error}", self.name()));
+                        left.push(*contestant);
+                    }
+                }
             }
+            runs.retain(|(contestant, _)| !left.contains(contestant));
         }
         let _ = std::fs::remove_dir_all(&folder);
+        let (contestants, runs): (Vec<&'static str>, Vec<Vec<Measured>>) = runs.into_iter().unzip();
+        let contestants = &*contestants;
         let rows = u32::try_from(self.rows).map_or(f64::NAN, f64::from);
         let of = |value: &dyn Fn(&Measured) -> f64| -> Vec<Vec<f64>> {
             runs.iter().map(|runs| runs.iter().map(value).collect()).collect()
@@ -326,6 +348,16 @@ impl Case<'_> {
         });
         Ok(made.collect())
     }
+}
+
+/// Why a program failed: the line that says so among those that it wrote, or else the last one, or else how it ended.
+fn why(said: &Path, ended: &str) -> String {
+    let said = std::fs::read(said).unwrap_or_default();
+    let said = String::from_utf8_lossy(&said);
+    let mut lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
+    let line = lines.clone().find(|line| line.contains("Exception")).or_else(|| lines.next_back());
+    // How it ended comes after the command, which is long.
+    line.unwrap_or_else(|| ended.rsplit(": ").next().unwrap_or(ended)).chars().take(300).collect()
 }
 
 /// A row of the report. With a bar it is better the higher it is.
@@ -381,7 +413,8 @@ fn run(options: &Options) -> Result<(), String> {
         program::output(compile.arg(&options.spark))?;
     }
     let server = Server::start(&options.cassandra, &options.files.join("cluster-cassandra"))?;
-    let mut rows = Vec::new();
+    std::fs::create_dir_all(&options.out).map_err(|error| format!("{}: {error}", options.out.display()))?;
+    let (mut rows, mut failed) = (Vec::new(), Vec::new());
     for (table, more) in TABLES {
         let types = TYPES.into_iter().cycle().take(more).enumerate();
         let mut columns = vec![("id".to_owned(), "bigint")];
@@ -406,12 +439,17 @@ fn run(options: &Options) -> Result<(), String> {
                 case.create("source")?;
                 program::output(&mut case.command_to_fill())?;
             }
-            rows.extend(case.compare(&contestants)?);
+            rows.extend(case.compare(&contestants, &mut failed)?);
+            // What was measured is there, whatever comes.
+            report(options, &contestants, (&missing, &failed), in_groups(&rows)).write(&options.out, None)?;
         }
     }
-    if rows.is_empty() {
-        return Err("no case has all of those words".to_owned());
-    }
+    if rows.is_empty() { Err("no case has all of those words".to_owned()) } else { Ok(()) }
+}
+
+/// The rows, those of a group together.
+fn in_groups(rows: &[Row]) -> Vec<Row> {
+    let mut rows = rows.to_vec();
     let mut groups: Vec<String> = Vec::new();
     for row in &rows {
         if !groups.contains(&row.group) {
@@ -419,8 +457,7 @@ fn run(options: &Options) -> Result<(), String> {
         }
     }
     rows.sort_by_key(|row| groups.iter().position(|group| *group == row.group));
-    std::fs::create_dir_all(&options.out).map_err(|error| format!("{}: {error}", options.out.display()))?;
-    report(options, &contestants, &missing, rows).write(&options.out, None)
+    rows
 }
 
 impl Case<'_> {
@@ -488,7 +525,12 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
     std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-fn report(options: &Options, contestants: &[&str], missing: &[String], rows: Vec<Row>) -> Report {
+fn report(
+    options: &Options,
+    contestants: &[&str],
+    (missing, failed): (&[String], &[String]),
+    rows: Vec<Row>,
+) -> Report {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let version = |program: PathBuf| {
         program::output(Command::new(program).arg("--version"))
@@ -525,9 +567,14 @@ fn report(options: &Options, contestants: &[&str], missing: &[String], rows: Vec
          with Parquet files instead of CSV as `ours_parquet`."
             .to_owned(),
         format!("{} rows of 5 columns, {} of 57. Versions: {text}. {}.", options.rows, options.wide_rows, clock::processor()),
-        match missing.is_empty() {
+        match missing.is_empty() && failed.is_empty() {
             true => "All contestants ran.".to_owned(),
-            false => format!("Not run: {}.", missing.join(", ")),
+            false => [("Not run", missing), ("Failed twice", failed)]
+                .into_iter()
+                .filter(|(_, of)| !of.is_empty())
+                .map(|(what, of)| format!("{what}: {}.", of.join("; ")))
+                .collect::<Vec<_>>()
+                .join(" "),
         },
     ];
     Report {
@@ -540,6 +587,7 @@ fn report(options: &Options, contestants: &[&str], missing: &[String], rows: Vec
             "wide_rows": options.wide_rows,
             "versions": versions,
             "not_run": missing,
+            "failed": failed,
             "cores": cores,
             "processor": clock::processor(),
         }),
