@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint builds semver without-corpus soak fuzz bench bench-stall bench-wide bench-disk bench-sstable bench-pq bench-plugin bench-python bench-cluster bench-door deny wheel
+.PHONY: help demo test counts lint builds semver without-corpus soak fuzz bench bench-stall bench-wide bench-disk bench-sstable bench-pq bench-plugin bench-python bench-cluster bench-door deny wheel
 
 TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/marquetry/tools
 export PATH := $(HOME)/.cargo/bin:$(PATH):$(TOOLS)/bin
@@ -23,6 +23,7 @@ PEERS := $(filter-out $(WITHOUT),peers)
 CASSANDRA := $(filter-out $(WITHOUT),cassandra)
 CHROMIUM := $(filter-out $(WITHOUT),chromium)
 STORES := $(filter-out $(WITHOUT),s3 azure)
+VALGRIND := $(filter-out $(WITHOUT),valgrind)
 SPARK := $(filter-out $(WITHOUT),spark)
 WITH_PEERS := $(if $(PEERS),MARQUETRY_PYTHON=$(PEERS_PYTHON))
 WITH_SPARK := $(if $(SPARK),MARQUETRY_SPARK=$(SPARK_PYTHON))
@@ -40,13 +41,18 @@ demo: ## three million real flights: a Parquet file becomes rows of a real Cassa
 	@dev/demo.sh
 
 # Lint is a part of CI's tests only: a newer toolchain's new warnings must not fail them on a user's machine.
-test: ## all tests, with the peers, a real Cassandra, servers of S3 and Azure and a browser (WITHOUT="peers cassandra s3 azure chromium" leaves these out)
-	@dev/setup.sh rust-dev $(PEERS) $(CASSANDRA) $(STORES) $(CHROMIUM)
+test: ## all tests, with the peers, a real Cassandra, servers of S3 and Azure and a browser (WITHOUT="peers cassandra s3 azure chromium valgrind" leaves these out)
+	@dev/setup.sh rust-dev $(PEERS) $(CASSANDRA) $(STORES) $(CHROMIUM) $(VALGRIND)
 	@mkdir -p target && rm -f $(MARQUETRY_SKIPPED) $(MARQUETRY_USED)
 	cargo test $(LOCKED) --workspace --no-run
 	$(WITH_ALL) cargo test $(LOCKED) --workspace
+	$(if $(VALGRIND),dev/counts.sh,@dev/skipped.sh --add valgrind "make test" "instruction counts")
 	$(if $(CI),@$(MAKE) --no-print-directory without-corpus lint builds semver)
 	@dev/skipped.sh $(MARQUETRY_SKIPPED)
+
+counts: ## instructions of kernels, reads and writes, against their baselines (valgrind); dev/counts.sh renew makes new ones
+	@dev/setup.sh rust-dev valgrind
+	dev/counts.sh
 
 # As in a clone that has none: they are skipped, all others pass.
 without-corpus: ## the tests that use the corpus, without it (those that the last make test put on record)

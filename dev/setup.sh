@@ -16,6 +16,7 @@
 #              cqlsh, as dev/cluster-peers.txt has it, DSBulk, and Spark with the Spark Cassandra Connector, in target/cluster-peers (400 MB), which only the
 #              benchmark of live clusters compares with
 #   chromium   Chromium and ChromeDriver, which the picture of a file is tested in
+#   valgrind   valgrind, which counts instructions
 #   s3         moto, a server of S3, as dev/moto.txt has it, in target/moto-venv (140 MB)
 #   python     maturin, which builds the wheel of crates/python, as dev/python.txt has it, in target/python-venv (40 MB)
 #   azure      Azurite, a server of Azure's blobs, in target/azurite (190 MB), and Node.js
@@ -60,7 +61,7 @@ main() {
   local part
   for part in "$@"; do
     case $part in
-      rust | rust-dev | lint | c++ | peers | find-peers | spark | cassandra | cluster-peers | chromium | s3 | python | azure | corpus | flights | deny | semver) ;;
+      rust | rust-dev | lint | c++ | peers | find-peers | spark | cassandra | cluster-peers | chromium | valgrind | s3 | python | azure | corpus | flights | deny | semver) ;;
       *) sed -n '2,/^set -e/{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}" >&2; fail "unknown part '$part'" ;;
     esac
   done
@@ -267,6 +268,12 @@ need_chromium() {
 }
 
 make_chromium() { :; }
+
+# --- valgrind
+
+need_valgrind() { have valgrind || missing valgrind; }
+
+make_valgrind() { :; }
 
 # --- the wheel of the package for Python
 

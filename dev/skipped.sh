@@ -53,7 +53,8 @@ how() {
     mandoc) echo "mandoc; apt-get install mandoc" ;;
     compiler) echo "compilers of C11 and C++20; apt-get install gcc g++" ;;
     clang) echo "clang and its runtimes; apt-get install clang" ;;
-    valgrind) echo "valgrind; apt-get install valgrind" ;;
+    valgrind) echo "valgrind; dev/setup.sh valgrind installs it, make test does" ;;
+    counts) echo "a processor with AVX2, and baselines of instruction counts for this compiler; dev/counts.sh renew makes them" ;;
     liburing) echo "liburing's header and library; apt-get install liburing-dev" ;;
     seastar) echo "Seastar, built and installed so that pkg-config finds it; github.com/scylladb/seastar" ;;
     shellcheck) echo "shellcheck; apt-get install shellcheck" ;;
