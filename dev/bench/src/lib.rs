@@ -5,13 +5,15 @@
 //! [`stats`] turns their times into medians with confidence intervals, [`report`] into JSON and Markdown, [`chart`] into a picture.
 //! Where Marquetry's reader takes part is [`ours`]. [`stall`] times a reader's calls one by one, [`prices`] the work that a budget
 //! is charged for, both at the [`level`] of kernels that is asked for, with the [`allocator`] told what they need; [`lateness`] is what a timer sees of a reader on its thread;
-//! [`program`] watches whole programs; [`sstables`] are made by Cassandra's writer; a [`server`] is a whole one; [`find`] and [`wide`] say what look-ups and wide tables are measured on.
+//! [`program`] watches whole programs; [`sstables`] are made by Cassandra's writer; a [`server`] is a whole one; [`find`] and [`wide`] say what look-ups and wide tables are measured on, [`gdelt`] makes
+//! events.
 #![forbid(unsafe_code)]
 
 pub mod allocator;
 pub mod chart;
 pub mod clock;
 pub mod find;
+pub mod gdelt;
 pub mod lateness;
 pub mod level;
 pub mod ours;
