@@ -222,7 +222,8 @@ impl RowArgs {
         let is_for_rows = is_for_writes && (self.given().next().is_some() || self.table.changes_columns());
         self.table.sstables.is_for_writes = is_for_writes;
         self.table.sstables.is_for_rows = is_for_rows || target.takes(OptionGroup::CqlText);
-        self.table.connection.has_destination = target.takes(OptionGroup::Cluster);
+        self.table.connection.has_destination =
+            target.takes(OptionGroup::Cluster) || target.takes(OptionGroup::Columns);
         self
     }
 

@@ -17,7 +17,7 @@ use clap::Args;
 use marquetry::tables::Address;
 use marquetry::{DestinationOptions, OptionGroup, Target};
 
-use cluster::ClusterArgs;
+use cluster::{ClusterArgs, Layout};
 pub(crate) use copying::{Copying, summary, summary_json};
 pub(crate) use file::CodecArgs;
 use file::FileArgs;
@@ -151,7 +151,8 @@ impl Copy {
         let from: Vec<PathBuf> = from.iter().map(PathBuf::from).collect();
         let mut given = self.file.given();
         let wants_directory = given.any(|(_, groups)| groups.contains(&OptionGroup::Directory));
-        let target = target::parse(to, self.to, wants_directory)?;
+        let is_columns = self.cluster.layout == Some(Layout::Columns);
+        let target = target::parse(to, self.to, is_columns, wants_directory)?;
         let is_standard = *target.address() == Address::Standard;
         if is_standard && self.json {
             return Err(Failure::usage("--json prints the summary to standard output, where the rows go"));
@@ -234,7 +235,7 @@ impl Copy {
             (options.sstables.rows.timestamp, options.sstables.rows.ttl) = self.cluster.stamps();
             options.sstables.rows.table = self.table.as_deref().map(cql::table_name).transpose()?;
         }
-        if target.takes(OptionGroup::Cluster) {
+        if target.takes(OptionGroup::Cluster) || target.takes(OptionGroup::Columns) {
             options.cluster = self.cluster.options(from, &self.rows, interrupted)?;
         }
         if target.takes(OptionGroup::CqlText) {
@@ -252,7 +253,9 @@ impl Copy {
     /// Whether the table comes to be as the options say, which then say its key.
     fn makes_table(&self, target: &Target) -> bool {
         let is_of_sstables = target.takes(OptionGroup::SstableOutput) && !self.sstables.has_definition();
-        self.cluster.create || is_of_sstables || target.takes(OptionGroup::CqlText)
+        self.cluster.create && target.takes(OptionGroup::Cluster)
+            || is_of_sstables
+            || target.takes(OptionGroup::CqlText)
     }
 
     fn given(&self, keeps_state: bool) -> impl Iterator<Item = Given> {

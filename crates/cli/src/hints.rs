@@ -24,6 +24,7 @@ pub(crate) fn of_option(option: &str) -> Option<&'static str> {
         "infer_bytes" => "--infer-all looks at all rows first",
         "lists_at_least_once" => "--lists-at-least-once loads them all the same",
         "mapping" => "of SSTables, --mapping logical loads the rows that a SELECT returns",
+        "layout" => "--layout columns --overwrite writes it",
         "max_errors" => "--max-errors allows more",
         "overwrite" => "--overwrite replaces it",
         "password_file" => "--password-file FILE, or the variable MARQUETRY_PASSWORD, gives the password",

@@ -33,7 +33,7 @@ use crate::terminal::Terminal;
 use crate::text::{FormArgs, Format, TextArgs};
 
 /// Describe Parquet files: schema, sizes, encodings, statistics
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(
     long_about = "Describe Parquet files: rows, size, writer, the schema as a tree, and for every column its encodings, \
 codec, sizes, nulls, minimum and maximum. Only the footer is read (with --pages also page headers; with --index and --bloom what they \
@@ -47,6 +47,8 @@ the columns in their paths, their schemas joined by name, their differences, the
 
 Of SSTables of Cassandra and ScyllaDB (sstable:DIR, or a directory or a Data.db of them) it tells versions, components, compression, \
 partitions, rows, cells, tombstones, times and TTLs, each and together, as Statistics.db has them, and the columns.
+
+A table of a cluster is described that holds a Parquet file (copy --layout columns).
 
 Of CSV, TSV and JSON lines, compressed or not, the inferred columns are shown. As everywhere, a file is what its name or, without a \
 telling one, its first bytes say. A file that is broken is reported at the end, after the others.",
@@ -66,7 +68,7 @@ Examples:
 )]
 pub(crate) struct Show {
     /// Parquet files, CSV or JSON lines, directories, patterns ('trips/year=*/**/*.parquet'), also at s3://, az://, gs:// and
-    /// https://; SSTables (sstable:DIR); '-' is standard input
+    /// https://; SSTables (sstable:DIR); or a table that holds a Parquet file (cql://HOST/KEYSPACE.TABLE); '-' is standard input
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 
@@ -176,8 +178,13 @@ impl Show {
     pub(crate) fn run(&self, interrupted: Interrupted) -> Outcome {
         let mut addresses = self.files.iter().map(|path| Address::parse(path.as_path()));
         let is_shown = |address: &Address| address.object().or(address.sstables()).is_some();
-        if let Some(url) = addresses.find(|it| !is_shown(it) && *it != Address::Standard) {
+        let is_table = |address: &Address| address.scheme() == Some("cql");
+        if let Some(url) = addresses.find(|it| !is_shown(it) && !is_table(it) && *it != Address::Standard) {
             return Err(Failure::usage(format!("{url}: only files and objects of stores can be shown")));
+        }
+        let is_table = self.files.iter().any(|path| is_table(&Address::parse(path)));
+        if is_table && !self.schema && !self.column_stats {
+            return self.table(interrupted);
         }
         let stores = interrupted.stores();
         let mut output = Output::new(interrupted);
@@ -218,6 +225,26 @@ impl Show {
             return self.summary(stores, &mut output);
         }
         self.each(stores, &mut output)
+    }
+
+    /// Describes the file that a table of a cluster holds.
+    fn table(&self, interrupted: Interrupted) -> Outcome {
+        let [path] = &*self.files else {
+            return Err(Failure::usage("tables of a cluster are shown alone"));
+        };
+        if self.largest.is_some() || self.schema_file.is_some() {
+            return Err(Failure::usage("--largest and --schema-file are for SSTables"));
+        }
+        let table = TableArgs { limits: self.limits, ..TableArgs::default() };
+        let table = table.stored_file(&Address::parse(path), &interrupted)?;
+        // By another name than the address, which may have a password.
+        let show = Show { files: vec![table.name().into()], ..self.clone() };
+        let mut output = Output::new(interrupted);
+        match (&self.html, self.summary) {
+            (Some(page), _) => show.picture(page, Arc::new(table), &mut output),
+            (None, true) => show.summary(Arc::new(table), &mut output),
+            (None, false) => show.each(Arc::new(table), &mut output),
+        }
     }
 
     /// Describes SSTables.
@@ -269,7 +296,7 @@ impl Show {
     }
 
     /// All files together.
-    fn summary(&self, stores: Arc<Stores>, output: &mut Output) -> Outcome {
+    fn summary(&self, stores: Arc<dyn Store>, output: &mut Output) -> Outcome {
         let options = self.options(stores, output)?;
         let progress = Progress::of_files();
         let survey = Survey::read(&self.files, &options, |done, all| progress.files(done, all));
@@ -290,7 +317,7 @@ impl Show {
     }
 
     /// How files are found and opened.
-    fn options(&self, stores: Arc<Stores>, output: &Output) -> Outcome<FilesOptions> {
+    fn options(&self, stores: Arc<dyn Store>, output: &Output) -> Outcome<FilesOptions> {
         let text = TextArgs { from: self.from, ..TextArgs::default() };
         let table = TableArgs { limits: self.limits, text, ..TableArgs::default() };
         let mut options = table.options(output.interrupted())?;
@@ -299,7 +326,7 @@ impl Show {
     }
 
     /// One file after the other. One that is broken does not hide the others.
-    fn each(&self, stores: Arc<Stores>, output: &mut Output) -> Outcome {
+    fn each(&self, stores: Arc<dyn Store>, output: &mut Output) -> Outcome {
         let options = self.options(stores, output)?;
         let mut failures = Failures::new(self.limits.trust);
         let mut is_first = true;
@@ -371,7 +398,7 @@ impl Show {
     }
 
     /// Draws the only file.
-    fn picture(&self, page: &Path, stores: Arc<Stores>, output: &mut Output) -> Outcome {
+    fn picture(&self, page: &Path, stores: Arc<dyn Store>, output: &mut Output) -> Outcome {
         let options = self.options(stores, output)?;
         let [path] = &*files::find(&self.files, &options)? else {
             return Err(Failure::usage("--html draws one file"));

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use clap::{Args, ValueEnum};
 
 use marquetry::base::{Detail, Error, Limits};
+use marquetry::cluster::{ColumnsTable, OpenedTable, UnloadOptions};
 use marquetry::tables::files::{self, FileFormat, FilesOptions};
 use marquetry::tables::text::Types;
 use marquetry::tables::{
@@ -254,6 +255,22 @@ impl TableArgs {
             (self.connection.consistency, self.connection.retry_for());
         options.cluster.cancel = interrupted.cancel();
         Ok(marquetry::open_all([text], &options)?)
+    }
+
+    /// The Parquet file that a table of a cluster holds.
+    pub(crate) fn stored_file(&self, address: &Address, interrupted: &Interrupted) -> Outcome<ColumnsTable> {
+        let Address::Url { text, .. } = address else {
+            return Err(Error::internal("a table of a cluster without an address").into());
+        };
+        let parsed = text.parse().map_err(|error| Failure::usage(format!("{address}: {error}")));
+        let mut options = self.connection.unload_options(UnloadOptions::default());
+        options.cancel = interrupted.cancel();
+        match OpenedTable::open(parsed?, &options)? {
+            OpenedTable::Columns(table) => Ok(table),
+            _ => Err(Failure::usage(format!(
+                "{address}: only files and objects of stores can be shown, and tables that hold a Parquet file"
+            ))),
+        }
     }
 
     fn source_options(&self, files: FilesOptions) -> Outcome<SourceOptions> {

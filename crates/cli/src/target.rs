@@ -41,8 +41,15 @@ impl From<To> for OutputFormat {
 }
 
 /// Reads the address of a table, or the name of a file or of a directory, which options may be given for.
-pub(crate) fn parse(to: &OsStr, format: Option<To>, wants_directory: bool) -> Outcome<Target> {
-    Target::parse(to, format.map(OutputFormat::from)).map_err(|error| {
+pub(crate) fn parse(
+    to: &OsStr,
+    format: Option<To>,
+    is_columns: bool,
+    wants_directory: bool,
+) -> Outcome<Target> {
+    let is_table = Address::parse(to).scheme() == Some("cql");
+    let written = if is_columns && is_table { Some(OutputFormat::Columns) } else { format.map(Into::into) };
+    Target::parse(to, written).map_err(|error| {
         // Neither holds a password.
         let address = error.place().object.clone().unwrap_or_default();
         let why = match error.kind() {
@@ -93,9 +100,9 @@ fn meant(group: OptionGroup) -> &'static str {
     match group {
         OptionGroup::Parquet => "writing Parquet files",
         OptionGroup::Directory => "directories: end the name of one in /",
-        OptionGroup::Mapping => "tables of a cluster, CQL text and SSTables",
+        OptionGroup::Mapping => "tables of a cluster with the layout rows, CQL text and SSTables",
         OptionGroup::CqlText => "CQL text (--to cql) and SSTables",
-        OptionGroup::Cluster => "tables of a cluster",
+        OptionGroup::Cluster | OptionGroup::Columns => "tables of a cluster",
         OptionGroup::Text => "writing CSV and JSON lines",
         OptionGroup::SstableOutput => "writing SSTables: sstable:DIR",
         OptionGroup::Verify => "files and directories, which can be read again before they appear",
@@ -110,12 +117,12 @@ mod tests {
 
     #[test]
     fn what_cannot_be_copied_to_is_said() {
-        let said = |text: &str| match parse(OsStr::new(text), None, false) {
+        let said = |text: &str| match parse(OsStr::new(text), None, false, false) {
             Err(Failure::Said(_, message)) => message,
             other => panic!("{other:?}"),
         };
         assert!(said("-").contains("needs a format") && said("-").contains("marquetry cql"));
-        assert!(parse(OsStr::new("sstable:data/ks/t"), Some(To::Csv), false).is_err());
+        assert!(parse(OsStr::new("sstable:data/ks/t"), Some(To::Csv), false, false).is_err());
         assert!(said("ftp://host/key").contains("copying to ftp:// is not supported; rows go to files"));
         assert!(said("https://host/a.csv").contains("can only be read"));
         for name in ["out.txt", "s3://bucket/key"] {
@@ -125,7 +132,7 @@ mod tests {
                 said(name)
             );
         }
-        let takes = |text: &str, group| parse(OsStr::new(text), None, false).unwrap().takes(group);
+        let takes = |text: &str, group| parse(OsStr::new(text), None, false, false).unwrap().takes(group);
         for directory in ["out/", "out.parquet/", "out.csv/", "."] {
             assert!(takes(directory, OptionGroup::Directory), "{directory}");
         }
@@ -156,10 +163,10 @@ mod tests {
     #[test]
     fn a_format_is_for_files_and_standard_output() {
         for format in [To::Parquet, To::Csv, To::Tsv, To::Jsonl, To::Cql] {
-            assert!(parse(OsStr::new("-"), Some(format), false).is_ok());
-            assert!(parse(OsStr::new("cql://h/k.t"), Some(format), false).is_err());
-            assert_eq!(parse(OsStr::new("out.txt"), Some(format), false).is_ok(), format != To::Cql);
-            assert_eq!(parse(OsStr::new("out/"), Some(format), false).is_ok(), format == To::Parquet);
+            assert!(parse(OsStr::new("-"), Some(format), false, false).is_ok());
+            assert!(parse(OsStr::new("cql://h/k.t"), Some(format), false, false).is_err());
+            assert_eq!(parse(OsStr::new("out.txt"), Some(format), false, false).is_ok(), format != To::Cql);
+            assert_eq!(parse(OsStr::new("out/"), Some(format), false, false).is_ok(), format == To::Parquet);
         }
     }
 }

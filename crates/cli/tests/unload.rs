@@ -171,6 +171,8 @@ fn what_cannot_be_read_is_said() {
     run(["rows", &from, &from]).failed(2, &["tables of a cluster are read alone"]);
     run(["rows", &from, "--mapping", "full"]).failed(2, &["--mapping is for SSTables"]);
     run(["rows", &from, "--header", "no"]).failed(2, &["--header is for CSV"]);
+    run(["show", &from])
+        .failed(2, &["only files and objects of stores can be shown", "that hold a Parquet file"]);
     assert_eq!(run(["count", &from]).succeeded(), "0\n");
 }
 
@@ -184,7 +186,7 @@ fn options_of_clusters_are_for_clusters() {
     run(["rows", &path, "--token-range", "0:"]).failed(2, &["--token-range is for SSTables"]);
     run(["rows", "cql://127.0.0.1:1/k.t"]).failed(3, &["cannot connect to cql://127.0.0.1:1/k.t"]);
     run(["rows", "cql://me:tiger@127.0.0.1/t"]).failed(2, &["names a table without its keyspace"]);
-    run(["show", "cql://127.0.0.1/k.t"]).failed(2, &["only files and objects of stores can be shown"]);
+    run(["show", "cql://127.0.0.1:1/k.t"]).failed(3, &["cannot connect to cql://127.0.0.1:1/k.t"]);
 }
 
 /// Killed again and again, a copy into a directory goes on, and each row is in one file.

@@ -4,6 +4,7 @@
 //! * [`CqlTable`]: a [`Destination`](marquetry_tables::Destination), which creates the table, or uses it as it is,
 //!   and loads rows;
 //! * [`CqlSource`]: a [`Source`](marquetry_tables::Source), which reads a table or a view by token ranges;
+//! * [`OpenedTable`]: what a table is read as: rows, or a Parquet file within the table ([`ColumnsTable`], written by [`NewColumns`]);
 //! * [`Cluster`]: a connection, only to inspect or create a table.
 //!
 //! What it guarantees:
@@ -27,6 +28,7 @@
 mod acknowledged;
 mod address;
 mod cluster;
+mod columns;
 mod counts;
 mod credentials;
 mod error;
@@ -35,6 +37,7 @@ mod loading;
 mod made_like;
 mod mapped;
 mod notes;
+mod opened;
 mod options;
 mod pace;
 mod prepare;
@@ -56,7 +59,9 @@ pub use marquetry_tables::stamps::{TTL_SECONDS_MAX, Ttl, WriteTimes};
 
 pub use address::{CqlAddress, CqlAddressError, Host, PORT_DEFAULT};
 pub use cluster::{Cluster, Created};
+pub use columns::{ColumnsTable, NewColumns};
 pub use error::{Difference, Differing, Error, Item, Result};
+pub use opened::OpenedTable;
 pub use options::{
     CONNECT_TIMEOUT, ConnectOptions, Consistency, ConsistencyError, CqlOptions, IN_FLIGHT, IN_FLIGHT_MAX,
     PASSWORD_VARIABLE, RETRY_FOR, ROW_BYTES_MAX,

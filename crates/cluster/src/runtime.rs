@@ -52,6 +52,19 @@ impl Runtime {
         self.wait_for(&answer, || task.abort())
     }
 
+    /// The same, whether or not the work is cancelled: for what must be known, or undone.
+    pub(crate) fn wait_through<T: Send + 'static>(
+        &self,
+        future: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T> {
+        let (done, answer) = mpsc::sync_channel(1);
+        self.spawn(async move {
+            // Whoever waits is there.
+            let _ = done.send(future.await);
+        })?;
+        answer.recv().map_err(|_| Error::Internal("a task panicked"))
+    }
+
     /// Waits for what a task sends. Once the work is cancelled, `stop` asks the task to end soon, possibly several times.
     ///
     /// # Errors
@@ -114,6 +127,18 @@ mod tests {
         assert!(matches!(error, Error::Cancelled), "{error}");
         assert!(started.elapsed() < Duration::from_millis(900), "{:?}", started.elapsed());
         later.join().unwrap();
+    }
+
+    #[test]
+    fn what_must_be_known_is_waited_for() {
+        let cancel = Cancel::new();
+        let runtime = Runtime::start(cancel.clone()).unwrap();
+        cancel.cancel();
+        let later = async {
+            tokio::time::sleep(3 * LOOK_UP_AFTER).await;
+            7
+        };
+        assert_eq!(runtime.wait_through(later).unwrap(), 7);
     }
 
     #[test]

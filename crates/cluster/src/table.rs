@@ -14,6 +14,7 @@ use marquetry_tables::{Cancel, Destination, Distinct, Guard, Source, Stage, Tabl
 
 use crate::address::CqlAddress;
 use crate::cluster::{Cluster, Created};
+use crate::columns::is_columns;
 use crate::counts::Counts;
 use crate::error::Error as ClusterError;
 use crate::load::{self, By, Ended, Load, Sending};
@@ -207,6 +208,10 @@ impl CqlTable {
             }
             None => {
                 let existing = cluster.table()?.ok_or_else(|| ClusterError::NoTable(name.clone()))?;
+                if is_columns(&existing) {
+                    let what = "the table holds a Parquet file, which rows are not added to: the layout columns writes another version of it";
+                    return Err(Error::refused(what).with(Detail::AdmittedBy(&["layout"])));
+                }
                 let names: Vec<&str> = existing.columns.iter().map(|it| it.name.as_str()).collect();
                 let options = stamps.left_out_of(&self.options.mapping, &table.schema, &names);
                 let options = options.defined_by(&existing, cluster.types_of(&existing)?);

@@ -52,6 +52,11 @@ pub trait Store: Debug + Send + Sync {
         None
     }
 
+    /// Whether all of its objects are Parquet files, so that nobody needs to look at what they begin with.
+    fn holds_parquet(&self) -> bool {
+        false
+    }
+
     /// What a path leads to.
     ///
     /// # Errors

@@ -165,6 +165,8 @@ pub enum OptionGroup {
     CqlText,
     /// The rest of `cluster`, of destinations and of sources.
     Cluster,
+    /// A table of a cluster that holds a Parquet file: `cluster`'s connection, `create`, consistency and rate.
+    Columns,
     /// How SSTables are read: [`SourceOptions::sstables`].
     Sstables,
     /// How SSTables are written: [`DestinationOptions::sstables`].
@@ -201,6 +203,8 @@ pub enum OutputFormat {
     JsonLines,
     /// CQL statements.
     Cql,
+    /// A Parquet file within a table of a cluster: the layout `columns`.
+    Columns,
 }
 
 impl OutputFormat {
@@ -210,7 +214,7 @@ impl OutputFormat {
             OutputFormat::Csv => Some(Format::Csv),
             OutputFormat::Tsv => Some(Format::Tsv),
             OutputFormat::JsonLines => Some(Format::JsonLines),
-            OutputFormat::Parquet | OutputFormat::Cql => None,
+            OutputFormat::Parquet | OutputFormat::Cql | OutputFormat::Columns => None,
         }
     }
 }

@@ -40,7 +40,7 @@ use crate::{DestinationOptions, OptionGroup, OutputFormat, Reader, SourceOptions
 /// | `with_metadata` | tables of a cluster that are opened |
 /// | `consistency`, `rate`, `retry_for` (in seconds), `password_file`, `local_datacenter` | clusters |
 /// | `columns`, `where`, `types`, `rename`, `limit` | rows |
-/// | `to`, `overwrite`, `verify`, `sort`, `memory`, `threads` | the copy |
+/// | `to`, `layout`, `overwrite`, `verify`, `sort`, `memory`, `threads` | the copy |
 /// | `codec`, `level`, `bloom`, `page_bloom`, `locator`, `row_group_rows`, `row_group_bytes`, `page_rows`, `page_bytes`, `dictionary_bytes`, `footer_bytes` | Parquet files |
 /// | `partition_by`, `file_rows`, `file_bytes` | directories |
 /// | `table` | CQL text, SSTables |
@@ -82,6 +82,9 @@ pub struct CopyWords {
     rename: Option<String>,
     limit: Option<u64>,
     to: Option<OutputFormat>,
+    /// What a table of a cluster has instead of rows.
+    #[cfg(feature = "cluster")]
+    layout: Option<OutputFormat>,
     destination: DestinationOptions,
     overwrites: bool,
     rows: MappingOptions,
@@ -148,19 +151,19 @@ const OPTIONS: &[(&str, For, Setter)] = &[
     #[cfg(feature = "cluster")]
     ("with_metadata", For::From(CLUSTER), |words, text| set(&mut words.unload.with_metadata, parsed(text))),
     #[cfg(feature = "cluster")]
-    ("consistency", For::Either(CLUSTER), |words, text| set(&mut words.unload.consistency, parsed(text))),
+    ("consistency", For::Either(TABLES), |words, text| set(&mut words.unload.consistency, parsed(text))),
     #[cfg(feature = "cluster")]
-    ("rate", For::Either(CLUSTER), |words, text| set(&mut words.unload.rate, parsed(text))),
+    ("rate", For::Either(TABLES), |words, text| set(&mut words.unload.rate, parsed(text))),
     #[cfg(feature = "cluster")]
-    ("retry_for", For::Either(CLUSTER), |words, text| {
+    ("retry_for", For::Either(TABLES), |words, text| {
         set(&mut words.unload.retry_for, parsed(text).map(Duration::from_secs))
     }),
     #[cfg(feature = "cluster")]
-    ("password_file", For::Either(CLUSTER), |words, text| {
+    ("password_file", For::Either(TABLES), |words, text| {
         set(&mut words.unload.connect.password_file, path(text).map(Some))
     }),
     #[cfg(feature = "cluster")]
-    ("local_datacenter", For::Either(CLUSTER), |words, text| {
+    ("local_datacenter", For::Either(TABLES), |words, text| {
         set(&mut words.unload.connect.local_datacenter, name(text).map(Some))
     }),
     ("columns", For::Copy, |words, text| set(&mut words.columns, ColumnPath::parse_list(text).map(Some))),
@@ -169,6 +172,10 @@ const OPTIONS: &[(&str, For, Setter)] = &[
     ("rename", For::Copy, |words, text| set(&mut words.rename, Ok(Some(text.to_owned())))),
     ("limit", For::Copy, |words, text| set(&mut words.limit, parsed(text).map(Some))),
     ("to", For::Copy, |words, text| set(&mut words.to, format(text).map(Some))),
+    #[cfg(feature = "cluster")]
+    ("layout", For::To(&[OptionGroup::Cluster, OptionGroup::Columns]), |words, text| {
+        set(&mut words.layout, layout(text))
+    }),
     ("memory", For::Copy, |words, text| {
         set(&mut words.copy.memory_bytes, parsed::<NonZeroU64>(text).map(NonZeroU64::get))
     }),
@@ -251,7 +258,7 @@ const OPTIONS: &[(&str, For, Setter)] = &[
         set(&mut words.destination.sstables.rows.schema_cql, read.map(Some))
     }),
     #[cfg(feature = "cluster")]
-    ("create", For::To(CLUSTER), |words, text| set(&mut words.destination.cluster.create, parsed(text))),
+    ("create", For::To(TABLES), |words, text| set(&mut words.destination.cluster.create, parsed(text))),
     #[cfg(feature = "cluster")]
     ("in_flight", For::To(CLUSTER), |words, text| {
         set(&mut words.destination.cluster.in_flight, parsed(text))
@@ -280,6 +287,7 @@ const TEXT: For = For::From(&[OptionGroup::Text]);
 const SSTABLES: &[OptionGroup] = &[OptionGroup::Sstables];
 const TOKENS: &[OptionGroup] = &[OptionGroup::Sstables, OptionGroup::Cluster];
 const CLUSTER: &[OptionGroup] = &[OptionGroup::Cluster];
+const TABLES: &[OptionGroup] = &[OptionGroup::Cluster, OptionGroup::Columns];
 const PARQUET: For = For::To(&[OptionGroup::Parquet]);
 const DIRECTORY: For = For::To(&[OptionGroup::Directory]);
 const MAPPING: For = For::To(&[OptionGroup::Mapping]);
@@ -339,10 +347,12 @@ impl CopyWords {
     ) -> Result<Reader> {
         let mut options = SourceOptions::default();
         let to = to.map(|to| to.as_ref().to_owned());
-        options.files.destination = to.as_ref().map(Address::parse);
         (options.files.union, options.files.hive) = (self.union, self.hive);
         options.files.cancel = self.cancel.clone();
-        let target = to.map(|to| Target::parse(to, self.to)).transpose()?;
+        let target = to.map(|to| self.target(to)).transpose()?;
+        // What goes into a file within a table is rows, as for any file.
+        let other = target.as_ref().filter(|target| !target.takes(OptionGroup::Columns));
+        options.files.destination = other.map(|target| target.address().clone());
         self.read_text(&mut options, target.as_ref());
         options.sstables.cancel = self.cancel.clone();
         options.sstables.tokens = self.tokens;
@@ -354,6 +364,18 @@ impl CopyWords {
             options.cluster.tokens = self.tokens;
         }
         open_all(from, &options)
+    }
+
+    /// What an address means that rows go to.
+    fn target(&self, to: impl AsRef<OsStr>) -> Result<Target> {
+        #[cfg(feature = "cluster")]
+        if let (Some(layout), Some("cql")) = (self.layout, Address::parse(&to).scheme()) {
+            return match self.to {
+                None => Target::parse(to, Some(layout)),
+                Some(_) => Err(Error::option("to", "a table of a cluster has a layout, and no format")),
+            };
+        }
+        Target::parse(to, self.to)
     }
 
     /// How a table of a cluster is read, and either is talked to.
@@ -450,7 +472,7 @@ impl CopyWords {
         to: impl AsRef<OsStr>,
         report: &mut dyn FnMut(&Copied),
     ) -> Result<Copied> {
-        let target = Target::parse(to, self.to)?;
+        let target = self.target(to)?;
         for &(name, of) in &self.given {
             let has_meaning = match of {
                 For::Opening | For::Copy => true,
@@ -539,6 +561,16 @@ fn word<T: Copy>(text: &str, words: &[(&str, T)]) -> Result<T> {
 
 fn hive(text: &str) -> Result<Hive> {
     word(text, &[("auto", Hive::Auto), ("text", Hive::Text), ("off", Hive::Off)])
+}
+
+/// What a table of a cluster has instead of rows, by the name of its layout.
+#[cfg(feature = "cluster")]
+fn layout(text: &str) -> Result<Option<OutputFormat>> {
+    match text {
+        "rows" => Ok(None),
+        "columns" => Ok(Some(OutputFormat::Columns)),
+        _ => Err(Error::misuse(format!("{text}: layouts of a table are rows and columns"))),
+    }
 }
 
 fn format(text: &str) -> Result<OutputFormat> {

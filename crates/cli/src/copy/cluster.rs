@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use marquetry::OptionGroup;
 use marquetry::base::{Detail, Error};
@@ -17,12 +17,28 @@ use crate::numbers::parse_count;
 use crate::output::Interrupted;
 use crate::target::Given;
 
+/// How a table holds rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Layout {
+    /// A row of the table for each
+    Rows,
+    /// A Parquet file within the table: encoded pages as cells
+    Columns,
+}
+
 /// How a cluster is talked to.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ClusterArgs {
     /// Create the table and its types, unless they exist with the same columns and key
     #[arg(long, help_heading = "Table")]
     pub(super) create: bool,
+
+    /// How the table holds rows [default: rows]
+    ///
+    /// A table of the layout columns holds one Parquet file, of which readers ask the columns and pages that they need (docs/layouts.md). All commands
+    /// know it by its columns. With --overwrite a new version takes the place of the one that is there.
+    #[arg(long, value_enum, value_name = "LAYOUT", conflicts_with = "to", help_heading = "Table")]
+    pub(super) layout: Option<Layout>,
 
     /// Names in the table of columns of the files: cql=parquet,…
     ///
@@ -111,9 +127,10 @@ impl ClusterArgs {
 
     /// The options that are given, and what they have a meaning for; --state has one for directories, too, if `keeps_state`.
     pub(super) fn given(&self, keeps_state: bool) -> impl Iterator<Item = Given> {
-        use OptionGroup::{Cluster, SstableOutput};
+        use OptionGroup::{Cluster, Columns, SstableOutput};
         [
-            (self.create, "--create", &[Cluster][..]),
+            (self.create, "--create", &[Cluster, Columns][..]),
+            (self.layout.is_some(), "--layout", &[Cluster, Columns]),
             (!self.map.is_empty(), "--map", &[Cluster, SstableOutput]),
             (self.timestamp != WriteTimes::Now, "--timestamp", &[Cluster, SstableOutput]),
             (self.ttl.is_some(), "--ttl", &[Cluster, SstableOutput]),

@@ -313,7 +313,10 @@ impl FileArgs {
         allow_many_files();
         let wrong = |error: Error| error.with(Detail::Option("sort"));
         let sort = self.sort.as_deref().map(SortBy::parse_list).transpose().map_err(wrong)?;
-        let source = copying.rows.table.open_for(target.address(), copying.from, copying.interrupted)?;
+        // What goes into a file within a table is rows, as for any file.
+        let is_file = target.takes(OptionGroup::Columns);
+        let to = if is_file { &Address::Standard } else { target.address() };
+        let source = copying.rows.table.open_for(to, copying.from, copying.interrupted)?;
         if copying.makes_table {
             copying.rows.expect_key(source.table())?;
         }

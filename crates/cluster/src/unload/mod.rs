@@ -23,3 +23,4 @@ mod source;
 pub(crate) use estimates::is_scylla;
 pub use options::{PAGE_BYTES, PIECE_BYTES, UnloadOptions};
 pub use source::CqlSource;
+pub(crate) use source::definition;

@@ -10,7 +10,7 @@ use marquetry_parquet::format::KeyValue;
 use marquetry_parquet::prune::Predicate;
 use marquetry_parquet::schema::Schema;
 use marquetry_scylla::bridge::mutations::{Mapper, MapperOptions, MutationMapping, Present};
-use marquetry_scylla::cql::TableName;
+use marquetry_scylla::cql::{TableDef, TableName};
 use marquetry_scylla::select::{SelectedRows, Selection, Times};
 use marquetry_scylla::sstable::TableColumns;
 use marquetry_scylla::sstable::statistics::HeaderColumn;
@@ -91,13 +91,16 @@ impl CqlSource {
     /// and partitioners other than Murmur3.
     pub fn open(address: CqlAddress, options: &UnloadOptions) -> Result<CqlSource> {
         let cluster = Cluster::connect_unless(options.cancel.clone(), address, &options.connect)?;
-        let missing =
-            |has_keyspace| ClusterError::NotThere { table: cluster.address().table().clone(), has_keyspace };
-        let definition = match cluster.table() {
-            Ok(definition) => definition.ok_or_else(|| missing(true))?,
-            Err(ClusterError::NoKeyspace(_)) => return Err(missing(false).into()),
-            Err(error) => return Err(error.into()),
-        };
+        let definition = definition(&cluster)?;
+        CqlSource::of_table(cluster, definition, options)
+    }
+
+    /// The table that a cluster is connected for.
+    pub(crate) fn of_table(
+        cluster: Cluster,
+        definition: TableDef,
+        options: &UnloadOptions,
+    ) -> Result<CqlSource> {
         let types = cluster.types_of(&definition)?;
         let name = cluster.address().to_string();
         let about = |error: Error| error.at(|place| place.object = Some(name.clone()));
@@ -151,6 +154,17 @@ impl CqlSource {
         table.cluster.clone_from(&self.table.cluster);
         let (ahead, requests) = (Arc::default(), Arc::new(requests));
         Ok(CqlSource { ahead, requests, table, has_all_columns: false, ..self.clone() })
+    }
+}
+
+/// The definition of the table that a cluster is connected for.
+pub(crate) fn definition(cluster: &Cluster) -> Result<TableDef> {
+    let missing =
+        |has_keyspace| ClusterError::NotThere { table: cluster.address().table().clone(), has_keyspace };
+    match cluster.table() {
+        Ok(definition) => Ok(definition.ok_or_else(|| missing(true))?),
+        Err(ClusterError::NoKeyspace(_)) => Err(missing(false).into()),
+        Err(error) => Err(error.into()),
     }
 }
 

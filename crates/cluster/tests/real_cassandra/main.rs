@@ -5,6 +5,7 @@
 
 mod all_types;
 mod cassandra;
+mod columns;
 mod encrypted;
 mod expected;
 mod into;
@@ -42,5 +43,6 @@ fn on_a_real_cassandra() {
     nested::all(&server);
     loading::all(&server);
     unloading::all(&server);
+    columns::all(&server);
     sharded::all(&server);
 }

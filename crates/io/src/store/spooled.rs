@@ -62,8 +62,15 @@ impl Spooled {
                 Err(error) => return Err(failed("read", &name, error)),
             }
         }
+        Ok(Spooled::of(name, file, bytes))
+    }
+}
+
+impl Spooled {
+    /// What was written to such a file, and has this length. `name` is what errors call it.
+    pub fn of(name: impl Into<String>, file: SpillFile, bytes: u64) -> Spooled {
         let version = ObjectVersion::new(bytes, "");
-        Ok(Spooled { name, version, file: Arc::new(Mutex::new(file)) })
+        Spooled { name: name.into(), version, file: Arc::new(Mutex::new(file)) }
     }
 }
 

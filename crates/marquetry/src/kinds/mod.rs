@@ -33,6 +33,8 @@ const SOURCES: &[&SourceKind] = &[
 const DESTINATIONS: &[&DestinationKind] = &[
     #[cfg(feature = "cluster")]
     &cql::TABLE,
+    #[cfg(feature = "cluster")]
+    &cql::COLUMNS,
     &files::PARQUET,
     &files::DIRECTORY,
     &files::TEXT,
@@ -89,7 +91,7 @@ fn unsupported(address: &Address) -> Error {
 /// | a path that ends in `.csv`, `.tsv`, `.jsonl`, also before `.gz`, `.bz2` and `.zst` | such a text | a file of that format |
 /// | `s3://…`, `gs://…`, `az://…` (feature `object-store`) | by their names, as paths | as paths |
 /// | `-` | | standard output |
-/// | `cql://HOST/KEYSPACE.TABLE` (feature `cluster`) | a table of a live cluster | |
+/// | `cql://HOST/KEYSPACE.TABLE` (feature `cluster`) | a table of a live cluster | with [`Columns`](OutputFormat::Columns), a Parquet file within the table |
 /// | `sstable:DIR` | a new directory of SSTables | |
 ///
 /// ```

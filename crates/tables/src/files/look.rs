@@ -56,6 +56,9 @@ impl LikelyParquet {
 pub(super) fn look(path: &Path, options: &FilesOptions) -> Result<Looked> {
     options.cancel.check()?;
     let name = name_of(path);
+    if options.store.holds_parquet() {
+        return parquet(name, FoundFile::named(path), options).map(Looked::Parquet);
+    }
     let file = start_of(path, options).map_err(|error| named(error, &name))?;
     match options.formats.iter().position(|format| format.is_of(&file)) {
         Some(format) => Ok(Looked::Other { format, file }),

@@ -1,0 +1,473 @@
+//! Cells of a table, asked for and sent: many at a time, and again if that may help.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use marquetry_base::cast::u64_of;
+use marquetry_base::{Bytes, Error, Result};
+use marquetry_scylla::cql::TableName;
+use scylla::client::session::Session;
+use scylla::deserialize::row::ColumnIterator;
+use scylla::errors::ExecutionError;
+use scylla::response::query_result::QueryRowsResult;
+use scylla::response::{PagingState, PagingStateResponse};
+use scylla::statement::prepared::PreparedStatement;
+use scylla::statement::{Consistency as DriverConsistency, SerialConsistency, Statement};
+
+use super::head::Head;
+use super::part::{Part, Version};
+use super::plan::CELL_BYTES;
+use super::statements::{self, Bound};
+use crate::cluster::Cluster;
+use crate::error::Error as ClusterError;
+use crate::options::Consistency;
+use crate::prepare::prepared;
+use crate::retry::{backoff, is_passing};
+
+/// Cells of a page: 2 MiB of those that are as large as is aimed for, 16 MiB at most.
+const PAGE_CELLS: i32 = 16;
+/// Keys of a page.
+const PAGE_KEYS: i32 = 1000;
+/// The time for an answer to what is conditional, for which the servers talk to each other several times.
+const CONDITIONAL_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A cell: where it begins in the file, and its bytes.
+pub(super) type Cell = (u64, Bytes);
+
+/// A table of this layout.
+pub(super) struct Table {
+    pub(super) cluster: Cluster,
+    name: TableName,
+    consistency: Consistency,
+    retry_for: Duration,
+    select: PreparedStatement,
+    select_before: PreparedStatement,
+    /// Of a table that is written.
+    changes: Option<Changes>,
+}
+
+struct Changes {
+    insert: PreparedStatement,
+    delete: PreparedStatement,
+    partitions: PreparedStatement,
+}
+
+impl Table {
+    /// Prepares what will be asked of a table.
+    pub(super) fn new(
+        cluster: Cluster,
+        (consistency, retry_for): (Consistency, Duration),
+        is_written: bool,
+    ) -> Result<Arc<Table>> {
+        let (session, name) = (Arc::clone(cluster.session()), cluster.address().table().clone());
+        let preparing = async move {
+            let prepare = async |text: String| {
+                let done = prepared(&session, &text, consistency, retry_for).await;
+                done.map_err(|reason| ClusterError::Select(Box::new(ExecutionError::PrepareError(reason))))
+            };
+            let (select, select_before) = tokio::try_join!(
+                prepare(statements::select(&name)),
+                prepare(statements::select_before(&name))
+            )?;
+            let changes = match is_written {
+                false => None,
+                true => {
+                    let (insert, delete, partitions) = tokio::try_join!(
+                        prepare(statements::insert(&name)),
+                        prepare(statements::delete(&name)),
+                        prepare(statements::partitions(&name))
+                    )?;
+                    Some(Changes { insert, delete, partitions })
+                }
+            };
+            Ok::<_, ClusterError>((name, select, select_before, changes))
+        };
+        let (name, mut select, select_before, mut changes) = cluster.runtime().wait(preparing)??;
+        select.set_page_size(PAGE_CELLS);
+        if let Some(changes) = &mut changes {
+            changes.partitions.set_page_size(PAGE_KEYS);
+        }
+        Ok(Arc::new(Table { cluster, name, consistency, retry_for, select, select_before, changes }))
+    }
+
+    fn session(&self) -> &Session {
+        self.cluster.session()
+    }
+
+    /// What is current; `None` of a table without a file.
+    pub(super) async fn head(&self) -> Result<Option<Head>> {
+        let rows = self.cells(Version::NONE, Part::MAP, 0..1).await?;
+        rows.first().map(|(_, bytes)| Head::parse(bytes)).transpose()
+    }
+
+    /// What is current, as its bytes, and the versions that are being written, by their leases: as all writers agree upon.
+    pub(super) async fn agreed(&self) -> Result<(Option<Bytes>, Vec<u64>)> {
+        let mut select = self.select.clone();
+        select.set_consistency(DriverConsistency::Serial);
+        let rows = self.cells_by(&select, Version::NONE, Part::MAP, 0..offset_max()).await?;
+        let head = rows.iter().find(|(number, _)| *number == 0).map(|(_, bytes)| bytes.clone());
+        Ok((head, rows.iter().map(|(number, _)| *number).filter(|number| *number > 0).collect()))
+    }
+
+    /// The cells of a part that begin within a range.
+    pub(super) async fn cells(&self, version: Version, part: Part, range: Range<u64>) -> Result<Vec<Cell>> {
+        self.cells_by(&self.select, version, part, range).await
+    }
+
+    async fn cells_by(
+        &self,
+        select: &PreparedStatement,
+        version: Version,
+        part: Part,
+        range: Range<u64>,
+    ) -> Result<Vec<Cell>> {
+        let offsets = [signed(range.start)?, signed(range.end)?];
+        let (mut cells, mut state) = (Vec::new(), PagingState::start());
+        loop {
+            let bound = Bound { version, part, offsets: &offsets, bytes: None };
+            let (page, next) = self.page(select, &bound, state).await?;
+            add_cells(&page, &mut cells)?;
+            match next {
+                Some(next) => state = next,
+                None => return Ok(cells),
+            }
+        }
+    }
+
+    /// The last cell of a part that begins before an offset.
+    pub(super) async fn cell_before(
+        &self,
+        version: Version,
+        part: Part,
+        offset: u64,
+    ) -> Result<Option<Cell>> {
+        let offsets = [signed(offset)?];
+        let bound = Bound { version, part, offsets: &offsets, bytes: None };
+        let (page, _) = self.page(&self.select_before, &bound, PagingState::start()).await?;
+        let mut cells = Vec::new();
+        add_cells(&page, &mut cells)?;
+        Ok(cells.into_iter().next())
+    }
+
+    /// The cells that hold a range of a part: all of each, in order. If they do not, where the first byte is that none has.
+    pub(super) async fn holding(
+        &self,
+        version: Version,
+        part: Part,
+        range: Range<u64>,
+    ) -> Result<Result<Vec<Cell>, u64>> {
+        let (those, before) =
+            (self.cells(version, part, range.clone()), self.cell_before(version, part, range.start));
+        // A page is looked up within a cell, most likely; what is scanned begins where one does.
+        let (mut cells, before) = match range.end - range.start < CELL_BYTES {
+            true => tokio::try_join!(those, before)?,
+            false => match those.await? {
+                cells if cells.first().is_some_and(|(offset, _)| *offset == range.start) => (cells, None),
+                cells => (cells, before.await?),
+            },
+        };
+        if cells.first().is_none_or(|(offset, _)| *offset > range.start) {
+            cells.splice(0..0, before);
+        }
+        Ok(match covered(&cells, &range) {
+            at if at < range.end => Err(at),
+            _ => Ok(cells),
+        })
+    }
+
+    /// A page, and where the next one begins.
+    async fn page(
+        &self,
+        statement: &PreparedStatement,
+        bound: &Bound<'_>,
+        state: PagingState,
+    ) -> Result<(QueryRowsResult, Option<PagingState>)> {
+        let (mut tries, began) = (0, Instant::now());
+        loop {
+            tries += 1;
+            let asked = self.session().execute_single_page(statement, bound, state.clone()).await;
+            let reason = match asked {
+                Ok((answer, next)) => return page_of(answer.into_rows_result(), next),
+                Err(reason) => reason,
+            };
+            let left = self.retry_for.saturating_sub(began.elapsed());
+            if left.is_zero() || !is_passing(&reason) {
+                return Err(ClusterError::Read { tries, reason: Box::new(reason) }.into());
+            }
+            tokio::time::sleep(backoff(tries, 0).min(left)).await;
+        }
+    }
+
+    /// Writes a cell. Sent twice it is the same.
+    pub(super) async fn put(&self, version: Version, part: Part, offset: u64, bytes: &[u8]) -> Result<()> {
+        let offsets = [signed(offset)?];
+        let bound = Bound { version, part, offsets: &offsets, bytes: Some(bytes) };
+        self.change(&self.changes()?.insert, &bound, offset, "write a part of the file").await
+    }
+
+    /// Deletes a partition.
+    pub(super) async fn drop_part(&self, version: Version, part: Part) -> Result<()> {
+        let bound = Bound { version, part, offsets: &[], bytes: None };
+        self.change(&self.changes()?.delete, &bound, 0, "drop an old version").await
+    }
+
+    async fn change(
+        &self,
+        statement: &PreparedStatement,
+        bound: &Bound<'_>,
+        spread: u64,
+        purpose: &'static str,
+    ) -> Result<()> {
+        let (mut tries, began) = (0, Instant::now());
+        loop {
+            tries += 1;
+            let Err(reason) = self.session().execute_unpaged(statement, bound).await else { return Ok(()) };
+            let left = self.retry_for.saturating_sub(began.elapsed());
+            if left.is_zero() || !is_passing(&reason) {
+                return Err(ClusterError::Statement { purpose, reason: Box::new(reason) }.into());
+            }
+            tokio::time::sleep(backoff(tries, spread).min(left)).await;
+        }
+    }
+
+    /// All partitions, by their keys.
+    pub(super) async fn partitions(&self) -> Result<Vec<(Version, Part)>> {
+        let (mut found, mut state) = (Vec::new(), PagingState::start());
+        let statement = &self.changes()?.partitions;
+        let (mut tries, began) = (0, Instant::now());
+        loop {
+            let asked = self.session().execute_single_page(statement, (), state.clone()).await;
+            let (page, next) = match asked {
+                Ok((answer, next)) => page_of(answer.into_rows_result(), next)?,
+                Err(reason) => {
+                    tries += 1;
+                    let left = self.retry_for.saturating_sub(began.elapsed());
+                    if left.is_zero() || !is_passing(&reason) {
+                        return Err(ClusterError::Read { tries, reason: Box::new(reason) }.into());
+                    }
+                    tokio::time::sleep(backoff(tries, 0).min(left)).await;
+                    continue;
+                }
+            };
+            for row in page.rows::<ColumnIterator<'_, '_>>().map_err(|error| unexpected(&error))? {
+                let mut values: Vec<Vec<u8>> = Vec::new();
+                for cell in row.map_err(|error| unexpected(&error))? {
+                    let cell = cell.map_err(|error| unexpected(&error))?;
+                    values.push(cell.slice.map(|slice| slice.as_slice().to_vec()).unwrap_or_default());
+                }
+                found.push(key_of(&values).ok_or_else(|| unexpected(&"a key of other columns"))?);
+            }
+            match next {
+                Some(next) => state = next,
+                None => return Ok(found),
+            }
+        }
+    }
+
+    /// Says that a version is being written.
+    pub(super) async fn lease(&self, version: Version) -> Result<()> {
+        let text = statements::lease(&self.name, version);
+        // If the answer was lost, the row may be there, and is this version's: nobody else has its number.
+        self.conditional(text, "begin a version").await.map(drop)
+    }
+
+    /// Says so again.
+    ///
+    /// # Errors
+    ///
+    /// `Io` if it is too late: another writer may have dropped what was written.
+    pub(super) async fn renew(&self, version: Version) -> Result<()> {
+        match self.conditional(statements::renew(&self.name, version), "go on with a version").await? {
+            true => Ok(()),
+            false => Err(too_late()),
+        }
+    }
+
+    /// Gives a lease back. Otherwise it ends by itself.
+    pub(super) async fn give_back(&self, version: Version) -> Result<()> {
+        self.conditional(statements::give_back(&self.name, version), "give up a version").await.map(drop)
+    }
+
+    /// Makes a version current in place of what was.
+    ///
+    /// # Errors
+    ///
+    /// `Refused` if another version became current meanwhile; `Io` if this one took too long to be written, or it is not known whether it
+    /// is current.
+    pub(super) async fn publish(&self, version: Version, was: Option<&Bytes>, head: &str) -> Result<()> {
+        let text = statements::publish(&self.name, version, was.map(|was| &was[..]), head);
+        let (mut tries, began) = (0, Instant::now());
+        loop {
+            tries += 1;
+            let reason = match self.once(&text).await {
+                Ok(true) => return Ok(()),
+                Ok(false) => None,
+                Err(reason) => Some(reason),
+            };
+            // Whatever the answer was, and if there was none: what is current is what counts.
+            let (now, leases) = self.agreed().await.map_err(|error| {
+                let message = format!("whether the new version is current is not known: {}", error.message());
+                error.reworded(message)
+            })?;
+            if now.as_deref() == Some(head.as_bytes()) {
+                return Ok(());
+            }
+            if now.as_ref() != was {
+                let what = "another version was written meanwhile, and is current; this one was dropped";
+                return Err(Error::refused(what));
+            }
+            if !leases.iter().any(|lease| i64::try_from(*lease) == Ok(version.lease())) {
+                return Err(too_late());
+            }
+            let left = self.retry_for.saturating_sub(began.elapsed());
+            match reason {
+                Some(reason) if left.is_zero() || !is_passing(&reason) => {
+                    let purpose = "make the new version current";
+                    return Err(ClusterError::Statement { purpose, reason: Box::new(reason) }.into());
+                }
+                None if left.is_zero() => {
+                    return Err(Error::refused("the cluster did not make the new version current"));
+                }
+                _ => tokio::time::sleep(backoff(tries, version.lease().unsigned_abs()).min(left)).await,
+            }
+        }
+    }
+
+    /// Whether a conditional statement was applied. One that was not answered is sent again: then it may say no to what it did itself.
+    async fn conditional(&self, text: String, purpose: &'static str) -> Result<bool> {
+        let (mut tries, began) = (0, Instant::now());
+        loop {
+            tries += 1;
+            let reason = match self.once(&text).await {
+                Ok(is_applied) => return Ok(is_applied),
+                Err(reason) => reason,
+            };
+            let left = self.retry_for.saturating_sub(began.elapsed());
+            if left.is_zero() || !is_passing(&reason) {
+                return Err(ClusterError::Statement { purpose, reason: Box::new(reason) }.into());
+            }
+            tokio::time::sleep(backoff(tries, 0).min(left)).await;
+        }
+    }
+
+    async fn once(&self, text: &str) -> Result<bool, ExecutionError> {
+        let mut statement = Statement::new(text);
+        statement.set_consistency(self.consistency.for_driver());
+        statement.set_serial_consistency(Some(SerialConsistency::Serial));
+        statement.set_request_timeout(Some(CONDITIONAL_TIMEOUT));
+        let answer = self.session().query_unpaged(statement, ()).await?;
+        // The first column says so; an answer without rows is one to what is not conditional.
+        let applied = answer.into_rows_result().ok().and_then(|rows| {
+            let mut rows = rows.rows::<ColumnIterator<'_, '_>>().ok()?;
+            let first = rows.next()?.ok()?.next()?.ok()?;
+            Some(first.slice?.as_slice() == [1])
+        });
+        Ok(applied == Some(true))
+    }
+
+    fn changes(&self) -> Result<&Changes> {
+        self.changes.as_ref().ok_or_else(|| Error::internal("a table that is only read"))
+    }
+}
+
+/// Up to where cells hold a range from its start on, if each begins where the one before ends.
+fn covered(cells: &[Cell], range: &Range<u64>) -> u64 {
+    let mut at = range.start;
+    for (nth, (offset, bytes)) in cells.iter().enumerate() {
+        let follows = if nth == 0 { *offset <= at } else { *offset == at };
+        let end = offset.saturating_add(u64_of(bytes.len()));
+        if !follows || end <= at {
+            break;
+        }
+        at = end;
+    }
+    at
+}
+
+/// The largest offset, which no cell begins at.
+pub(super) fn offset_max() -> u64 {
+    i64::MAX.unsigned_abs()
+}
+
+fn signed(offset: u64) -> Result<i64> {
+    i64::try_from(offset).map_err(|_| Error::misuse("an offset beyond what a file can have"))
+}
+
+fn too_late() -> Error {
+    Error::io(
+        "writing the version took too long, so another writer may have dropped what was written of it: write it again",
+    )
+}
+
+fn page_of(
+    answer: std::result::Result<QueryRowsResult, impl std::fmt::Display>,
+    next: PagingStateResponse,
+) -> Result<(QueryRowsResult, Option<PagingState>)> {
+    let rows = answer.map_err(|error| unexpected(&error))?;
+    Ok((
+        rows,
+        match next {
+            PagingStateResponse::HasMorePages { state } => Some(state),
+            PagingStateResponse::NoMorePages => None,
+        },
+    ))
+}
+
+fn add_cells(page: &QueryRowsResult, cells: &mut Vec<Cell>) -> Result<()> {
+    for row in page.rows::<ColumnIterator<'_, '_>>().map_err(|error| unexpected(&error))? {
+        let mut row = row.map_err(|error| unexpected(&error))?;
+        let mut next = || row.next().and_then(std::result::Result::ok).and_then(|column| column.slice);
+        let (Some(offset), Some(bytes)) = (next(), next()) else {
+            return Err(unexpected(&"a cell without an offset or bytes"));
+        };
+        let offset = <[u8; 8]>::try_from(offset.as_slice()).map(i64::from_be_bytes).ok();
+        let offset = offset.and_then(|offset| u64::try_from(offset).ok());
+        cells.push((offset.ok_or_else(|| unexpected(&"a cell before the file's start"))?, bytes.to_bytes()));
+    }
+    Ok(())
+}
+
+/// A partition, by the values of its key.
+fn key_of(values: &[Vec<u8>]) -> Option<(Version, Part)> {
+    let [version, column, row_group, shard] = values else { return None };
+    let number = |value: &[u8]| value.try_into().ok().map(i32::from_be_bytes);
+    let part = Part { column: number(column)?, row_group: number(row_group)?, shard: number(shard)? };
+    Some((Version::of_bytes(version)?, part))
+}
+
+fn unexpected(reason: &dyn std::fmt::Display) -> Error {
+    ClusterError::Answer { purpose: "read parts of a file", reason: reason.to_string() }.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_hold_a_range_if_they_follow_each_other() {
+        let cells = |cells: &[(u64, usize)]| -> Vec<Cell> {
+            cells.iter().map(|(offset, length)| (*offset, Bytes::from(vec![0; *length]))).collect()
+        };
+        let covered = |of: &[(u64, usize)], range| covered(&cells(of), &range);
+        assert_eq!(covered(&[(0, 10), (10, 10)], 5..20), 20);
+        assert_eq!(covered(&[(5, 10), (15, 10)], 5..20), 25);
+        // None; too late; the one before ends before; one is missing; two overlap; one is empty.
+        assert_eq!(covered(&[], 5..20), 5);
+        assert_eq!(covered(&[(6, 100)], 5..20), 5);
+        assert_eq!(covered(&[(0, 4), (6, 100)], 5..20), 5);
+        assert_eq!(covered(&[(0, 10), (12, 10)], 5..20), 10);
+        assert_eq!(covered(&[(0, 10), (9, 20)], 5..20), 10);
+        assert_eq!(covered(&[(0, 10), (10, 0), (10, 10)], 5..20), 10);
+    }
+
+    #[test]
+    fn keys_are_read() {
+        let version = Version::random();
+        let number = |number: i32| number.to_be_bytes().to_vec();
+        let key = vec![version.as_bytes().to_vec(), number(-3), number(7), number(1)];
+        assert_eq!(key_of(&key), Some((version, Part { column: -3, row_group: 7, shard: 1 })));
+        assert_eq!(key_of(&key[..3]), None);
+        assert_eq!(key_of(&[key[0].clone(), vec![0], number(7), number(1)]), None);
+    }
+}
