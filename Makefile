@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test counts lint builds semver without-corpus soak fuzz bench bench-stall bench-wide bench-disk bench-sstable bench-pq bench-plugin bench-python bench-cluster bench-door deny wheel
+.PHONY: help demo test counts lint builds semver without-corpus soak fuzz bench bench-stall bench-wide bench-disk bench-sstable bench-pq bench-plugin bench-python bench-cluster bench-layouts bench-spark bench-door deny wheel
 
 TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/marquetry/tools
 export PATH := $(HOME)/.cargo/bin:$(PATH):$(TOOLS)/bin
@@ -89,9 +89,10 @@ soak: ## the long tests, those marked #[ignore], as make test builds them; then 
 	@$(MAKE) --no-print-directory deny
 	@dev/skipped.sh $(MARQUETRY_SKIPPED)
 
-wheel: ## the wheel of the package for Python, for this machine's processor: in target/wheels
+wheel: ## the wheel of the package for Python, for this machine's processor, in target/wheels; and whether it works in each CPython that is found
 	@dev/setup.sh rust python
-	target/python-venv/bin/maturin build --release $(LOCKED) -m crates/python/Cargo.toml -o target/wheels
+	dev/wheel.sh build $(LOCKED)
+	dev/wheel.sh try
 
 fuzz: ## the fuzz targets under libFuzzer: MINUTES=5 for each, TARGET="page codec" for some of them
 	@dev/setup.sh rust-dev c++
@@ -134,3 +135,9 @@ bench-pq: ## one partition, and all, from an SSTable and from a Parquet file of 
 
 bench-cluster: ## loads into and unloads from a Cassandra on this machine, against cqlsh COPY, DSBulk and Spark's connector
 	dev/bench/run.sh --only-cluster
+
+bench-layouts: ## four million events in each layout of a table in Cassandra, and in a Parquet file: disk, loads, reading
+	dev/bench/run.sh --only-layouts
+
+bench-spark: ## the queries of the published experiment by Spark: on Parquet and on tables, by its own reader, its connector for Cassandra, and ours
+	dev/bench/run.sh --only-spark

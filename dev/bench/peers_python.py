@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Contestants of the benchmark of the package for Python, each on one thread; a reading ends when the whole table has been dropped.
 
-    peers_python.py NAME FILE    NAME: marquetry-pyarrow | marquetry-polars | pyarrow | polars
+    peers_python.py NAME FILE    NAME: marquetry-pyarrow | marquetry-polars | marquetry-duckdb | pyarrow | polars
 
 The protocol is that of src/protocol.rs. `marquetry` is found by PYTHONPATH.
 """
@@ -28,6 +28,27 @@ def marquetry_polars(path):
     return mq.__version__, lambda: pl.DataFrame(mq.open(path).threads(0))
 
 
+def marquetry_duckdb(path):
+    import duckdb
+    import marquetry as mq
+
+    connection = duckdb.connect(config={"threads": 1})
+
+    class Counted:
+        """DuckDB keeps no rows of a stream: it counts them, which is the least that it does with them."""
+
+        def __init__(self):
+            self.rows = connection.from_arrow(mq.open(path).threads(0)).aggregate("count(*)").fetchone()[0]
+
+        def __len__(self):
+            return self.rows
+
+        def to_arrow(self):
+            return connection.from_arrow(mq.open(path).threads(0)).to_arrow_table()
+
+    return mq.__version__, Counted
+
+
 def pyarrow(path):
     import pyarrow.parquet as pq
 
@@ -47,6 +68,7 @@ def main():
     contestants = {
         "marquetry-pyarrow": marquetry_pyarrow,
         "marquetry-polars": marquetry_polars,
+        "marquetry-duckdb": marquetry_duckdb,
         "pyarrow": pyarrow,
         "polars": polars,
     }

@@ -10,6 +10,8 @@
 #     dev/bench/run.sh [--quick] --only-sstable-writing [options of bench-sstable-writing, such as: --rows 1000000 --only "five"]
 #     dev/bench/run.sh [--quick] --only-pq [options of bench-pq, such as: --rounds 3 --only "ten"]
 #     dev/bench/run.sh [--quick] --only-cluster [options of bench-cluster, such as: --rounds 5 --only "load five"]
+#     dev/bench/run.sh [--quick] --only-layouts [options of bench-layouts, such as: --rounds 5 --only columns --compressions no]
+#     dev/bench/run.sh [--quick] --only-spark [options of spark_queries.py, such as: --rounds 3 --without connector]
 #     dev/bench/run.sh [--quick] --only-python [options of bench-python, such as: --only "int64 PLAIN"]
 #     dev/bench/run.sh [--quick] --only-lateness [options of bench-lateness, such as: --seconds 20 --only "INT64 SNAPPY"]
 #
@@ -43,6 +45,8 @@ sstable=no
 sstable_writing=no
 pq=no
 cluster=no
+layouts=no
+spark=no
 lateness=no
 in_python=no
 disk_rows=1000000
@@ -53,6 +57,7 @@ pq_rows=10000000
 pq_wide_rows=1000000
 cluster_rows=1000000
 cluster_wide_rows=200000
+layouts_rows=4037539
 mib=64
 large_mib=100
 thousands=1000
@@ -61,7 +66,7 @@ stall_scale=0.25
 
 while [ $# -gt 0 ]; do
     case "$1" in
-        --quick) scale=0.05 stall_scale=0.01 mib=4 large_mib=8 thousands=20 page_mib=16 rounds=5 find_rows=100000 wide_columns=10,1000 disk_rows=20000 sstable_rows=200000 server_rows=20000 writing_rounds=1 pq_rows=200000 pq_wide_rows=20000 cluster_rows=20000 cluster_wide_rows=5000 files="$out/files-quick" ;;
+        --quick) scale=0.05 stall_scale=0.01 mib=4 large_mib=8 thousands=20 page_mib=16 rounds=5 find_rows=100000 wide_columns=10,1000 disk_rows=20000 sstable_rows=200000 server_rows=20000 writing_rounds=1 pq_rows=200000 pq_wide_rows=20000 cluster_rows=20000 cluster_wide_rows=5000 layouts_rows=50000 files="$out/files-quick" ;;
         --only-read) nested=no write=no cql_text=no whole=no find=no wide=no ;;
         --only-nested) read=no write=no cql_text=no whole=no find=no wide=no ;;
         --only-write) read=no nested=no cql_text=no whole=no find=no wide=no ;;
@@ -77,9 +82,11 @@ while [ $# -gt 0 ]; do
         --only-sstable-writing) read=no nested=no write=no cql_text=no whole=no find=no wide=no sstable_writing=yes ;;
         --only-pq) read=no nested=no write=no cql_text=no whole=no find=no wide=no pq=yes ;;
         --only-cluster) read=no nested=no write=no cql_text=no whole=no find=no wide=no cluster=yes ;;
+        --only-layouts) read=no nested=no write=no cql_text=no whole=no find=no wide=no layouts=yes ;;
+        --only-spark) read=no nested=no write=no cql_text=no whole=no find=no wide=no spark=yes ;;
         --only-python) read=no nested=no write=no cql_text=no whole=no find=no wide=no in_python=yes ;;
         --only-lateness) read=no nested=no write=no cql_text=no whole=no find=no wide=no lateness=yes ;;
-        -h | --help) sed -n '2,18s/^# \{0,1\}//p' "$0"; exit 0 ;;
+        -h | --help) sed -n '2,20s/^# \{0,1\}//p' "$0"; exit 0 ;;
         *) break ;;
     esac
     shift
@@ -96,7 +103,7 @@ python="$venv/bin/python"
 mkdir -p "$out"
 
 marquetry=${MARQUETRY:-}
-if [ -z "$marquetry" ] && [ "$nested$cql_text$whole$disk$sstable$sstable_writing$pq$cluster" != nononononononono ]; then
+if [ -z "$marquetry" ] && [ "$nested$cql_text$whole$disk$sstable$sstable_writing$pq$cluster$layouts$spark" != nononononononononono ]; then
     say "building marquetry"
     cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-cli --bin marquetry
     marquetry="$target/release/marquetry"
@@ -126,6 +133,16 @@ if [ "$read$nested$write$stall" != nononono ]; then
     cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench --features peers
 fi
 
+# Builds the package for Python, as it is installed.
+make_package() {
+    say "building the package for Python"
+    cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-python
+    package="$out/python-package"
+    rm -rf "$package" && mkdir -p "$package"
+    cp -R "$root/crates/python/python/marquetry" "$package/marquetry"
+    cp "$target/release/lib_marquetry.so" "$package/marquetry/_marquetry.abi3.so"
+}
+
 contest() {
     "$target/release/bench-read" --files "$files" --out "$out" --bin "$target/release" --python "$python" \
         --peers "$bench/peers.py" --readbatch "$out/arrow_readbatch" --marquetry "${marquetry:-none}" --rounds "$rounds" "$@"
@@ -142,13 +159,8 @@ fi
 if [ "$in_python" = yes ]; then
     say "making the files in $files"
     "$python" "$bench/make_files.py" "$files" --scale "$scale"
-    say "building the package for Python"
-    cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-python
     cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench --features peers --bin bench-python
-    package="$out/python-package"
-    rm -rf "$package" && mkdir -p "$package"
-    cp -R "$root/crates/python/python/marquetry" "$package/marquetry"
-    cp "$target/release/lib_marquetry.so" "$package/marquetry/_marquetry.abi3.so"
+    make_package
     say "reading in Python"
     "$target/release/bench-python" --files "$files" --out "$out" --python "$python" --peers "$bench/peers_python.py" --package "$package" \
         --rounds "$rounds" "$@"
@@ -286,6 +298,26 @@ if [ "$cluster" = yes ]; then
     "$target/release/bench-cluster" --files "$files" --out "$out" --marquetry "$marquetry" --cassandra "$root/dev/cassandra.sh" \
         --peers "$root/target/cluster-peers" --spark "$bench/SparkCopy.java" --rows "$cluster_rows" --wide-rows "$cluster_wide_rows" "$@"
     say "results: $out/cluster.md, cluster.json"
+fi
+
+if [ "$layouts" = yes ]; then
+    say "making events in $files, and loading and reading them"
+    "$root/dev/setup.sh" cassandra
+    mkdir -p "$files"
+    cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench --features layouts --bin bench-layouts --bin bench-layouts-ours
+    "$target/release/bench-layouts" --files "$files" --out "$out" --bin "$target/release" --marquetry "$marquetry" --cassandra "$root/dev/cassandra.sh" \
+        --rows "$layouts_rows" "$@"
+    say "results: $out/layouts.md, layouts.json"
+fi
+
+if [ "$spark" = yes ]; then
+    say "making events in $files, and asking Spark about them"
+    "$root/dev/setup.sh" spark cluster-peers
+    make_package
+    cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench --bin bench-gdelt
+    PYTHONPATH="$package" "${SPARK_VENV:-$root/target/spark-venv}/bin/python" "$bench/spark_queries.py" --files "$files" --out "$out" --bin "$target/release" \
+        --marquetry "$marquetry" --cassandra "$root/dev/cassandra.sh" --peers "$root/target/cluster-peers" --connector "$bench/SparkQueries.java" --rows "$layouts_rows" "$@"
+    say "results: $out/spark.md, spark.svg, spark.json"
 fi
 
 if [ "$lateness" = yes ]; then

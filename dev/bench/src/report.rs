@@ -46,7 +46,7 @@ pub struct Row {
     pub ours: Option<f64>,
     /// The others' values.
     pub peers: Vec<(String, f64)>,
-    /// What `ours` is held to.
+    /// What `ours` is held to; NaN if that is nothing.
     pub bar: f64,
     /// `ours` by the best peer, and that ratio's 95 % interval, where both are known.
     pub ratio: Option<(f64, Interval)>,
@@ -93,9 +93,9 @@ impl Row {
         eprintln!("{}, {}: {} {}{ratio}", self.group, self.case, values.join(", "), self.unit);
     }
 
-    /// Whether our value meets the bar; nothing if we did not take part.
+    /// Whether our value meets the bar; nothing if we did not take part, or there is none.
     pub fn holds(&self) -> Option<bool> {
-        self.ours.map(|ours| match self.better {
+        self.ours.filter(|_| !self.bar.is_nan()).map(|ours| match self.better {
             Better::Lower => ours <= self.bar,
             Better::Higher => ours >= self.bar,
         })
@@ -255,7 +255,9 @@ fn table(group: &str, rows: &[&Row]) -> String {
 
 /// A number with three significant digits or so.
 fn figure(value: f64) -> String {
-    if value < 10.0 {
+    if value.is_nan() {
+        "–".to_owned()
+    } else if value < 10.0 {
         format!("{value:.2}")
     } else if value < 100.0 {
         format!("{value:.1}")
@@ -288,6 +290,7 @@ mod tests {
         assert_eq!(row(Better::Lower, Some(31.0), 30.0).holds(), Some(false));
         assert_eq!(row(Better::Higher, Some(299.0), 300.0).holds(), Some(false));
         assert_eq!(row(Better::Higher, None, 300.0).holds(), None);
+        assert_eq!(row(Better::Lower, Some(1.0), f64::NAN).holds(), None);
         assert_eq!(row(Better::Lower, None, 1.0).best_peer().map(|(name, _)| name.as_str()), Some("fast"));
         assert_eq!(row(Better::Higher, None, 1.0).best_peer().map(|(name, _)| name.as_str()), Some("slow"));
     }

@@ -69,6 +69,31 @@ impl Server {
         command
     }
 
+    /// The bytes of a table's files, as they are now: without snapshots.
+    ///
+    /// # Errors
+    /// When it has none, or they cannot be looked at.
+    pub fn table_bytes(&self, table: &str) -> Result<u64, String> {
+        let keyspace = self.directory.join("data/data").join(KEYSPACE);
+        let named = |error: std::io::Error| format!("{}: {error}", keyspace.display());
+        let (mut bytes, mut files) = (0, 0);
+        for directory in std::fs::read_dir(&keyspace).map_err(named)? {
+            let directory = directory.map_err(named)?;
+            // A table's directory is its name and its number; one of that name that was dropped may still be there.
+            let name = directory.file_name();
+            if name.to_str().and_then(|name| name.rsplit_once('-')).is_none_or(|(name, _)| name != table) {
+                continue;
+            }
+            for file in std::fs::read_dir(directory.path()).map_err(named)? {
+                let metadata = file.and_then(|file| file.metadata()).map_err(named)?;
+                if metadata.is_file() {
+                    (bytes, files) = (bytes + metadata.len(), files + 1);
+                }
+            }
+        }
+        if files == 0 { Err(format!("{}: {table} has no files", keyspace.display())) } else { Ok(bytes) }
+    }
+
     /// The CPU time that its process has had.
     ///
     /// # Errors

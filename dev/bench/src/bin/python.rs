@@ -27,11 +27,16 @@ const IMPORT_BAR: f64 = 50.0;
 /// Untimed readings before the first round.
 const WARM_UP_RUNS: usize = 2;
 
-/// What is read into, the contestant of the package, and the other reader.
-const INTO: [(&str, &str, &str, &str); 2] = [
-    ("pyarrow", "marquetry-pyarrow", "pyarrow", "pyarrow.parquet.read_table"),
-    ("Polars", "marquetry-polars", "polars", "polars.read_parquet"),
+/// What is read into, the contestant of the package, and the other reader. DuckDB's own counts rows without reading them.
+const INTO: [(&str, &str, Option<[&str; 2]>); 3] = [
+    ("pyarrow", "marquetry-pyarrow", Some(["pyarrow", "pyarrow.parquet.read_table"])),
+    ("Polars", "marquetry-polars", Some(["polars", "polars.read_parquet"])),
+    ("DuckDB", "marquetry-duckdb", None),
 ];
+/// What the crate is called as a contestant.
+const ENGINE: &str = "the crate in Rust";
+/// Of ten rows beside other readers, how many are to be faster.
+const FASTER_OF_TEN: usize = 9;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -139,14 +144,14 @@ fn run(options: &Options) -> Result<(), String> {
     report(options, &listing, rows, versions).write(&options.out, None)
 }
 
-/// Two rows: beside the engine, and beside the other reader.
+/// A row beside the engine, and one beside the other reader, if there is one.
 fn compare(
     options: &Options,
     name: &str,
     case: &Value,
-    (library, ours, other, reader): (&'static str, &'static str, &'static str, &'static str),
+    (library, ours, other): (&'static str, &'static str, Option<[&'static str; 2]>),
     versions: &mut serde_json::Map<String, Value>,
-) -> Result<[Row; 2], String> {
+) -> Result<Vec<Row>, String> {
     let file = options.files.join(case["file"].as_str().ok_or("a case without a file")?);
     let file = file.to_string_lossy();
     let peers = options.peers.to_string_lossy();
@@ -156,17 +161,19 @@ fn compare(
         command.args(["engine", &*file]);
         command
     };
-    let mut contestants = [
+    let mut contestants = vec![
         Contestant::start("ours", options.python(&[&*peers, ours, &*file]))?,
-        Contestant::start("the crate in Rust", engine)?,
-        Contestant::start(reader, options.python(&[&*peers, other, &*file]))?,
+        Contestant::start(ENGINE, engine)?,
     ];
+    if let Some([other, reader]) = other {
+        contestants.push(Contestant::start(reader, options.python(&[&*peers, other, &*file]))?);
+    }
     let (rows, sum) = (case["rows"].as_u64().unwrap_or(0), case["sum"].as_u64().unwrap_or(0));
     for contestant in &mut contestants {
         versions.insert(contestant.name.to_owned(), json!(contestant.version));
         let (_, count) = contestant.run(true).map_err(|error| format!("{name}: {error}"))?;
         // The crate is proved by the package, which is made of it.
-        let proof = if contestant.name == "the crate in Rust" { 0 } else { sum };
+        let proof = if contestant.name == ENGINE { 0 } else { sum };
         if count != (Count { rows, sum: proof }) {
             return Err(format!("{name}: {} found {count:?}, not {rows} rows of {sum}", contestant.name));
         }
@@ -185,19 +192,18 @@ fn compare(
             samples[index].push(time.cpu.as_secs_f64() * 1e3);
         }
     }
-    let [ours, engine, other] = &*samples else { return Err("three contestants".to_owned()) };
-    let row = |beside: &str, peer: &'static str, bar: f64, of_peer: &Vec<f64>| {
-        let group = format!("To {library}, beside {beside}");
+    let [ours, others @ ..] = &*samples else { return Err("no contestants".to_owned()) };
+    let rows = contestants[1..].iter().zip(others).map(|(contestant, of_peer)| {
+        let peer = contestant.name;
+        let bar = if peer == ENGINE { ENGINE_BAR } else { READER_BAR };
+        let group = format!("To {library}, beside {peer}");
         let names = ["ours", peer];
         let row =
             Row::of_samples(group, name.to_owned(), ("ms", bar), &names, &[ours.clone(), of_peer.clone()]);
         row.tell();
         row
-    };
-    Ok([
-        row("the crate in Rust", "the crate in Rust", ENGINE_BAR, engine),
-        row(reader, reader, READER_BAR, other),
-    ])
+    });
+    Ok(rows.collect())
 }
 
 /// What `import marquetry` takes: the time of a Python that does it, less that of one that does nothing.
@@ -232,6 +238,32 @@ fn imported(options: &Options) -> Result<Row, String> {
     })
 }
 
+/// What was wanted, and what was found of it, in a sentence each.
+fn claims(rows: &[Row]) -> String {
+    let (engine, rest): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| row.group.ends_with(ENGINE));
+    let (import, readers): (Vec<&Row>, Vec<&Row>) = rest.into_iter().partition(|row| row.group == "Import");
+    let holding = |rows: &[&Row]| rows.iter().filter(|row| row.holds() == Some(true)).count();
+    // Below and above the bar with 95 % confidence: what lies between is not decided by so many rounds.
+    let beyond = |is_beyond: &dyn Fn(f64, f64) -> bool| {
+        engine.iter().filter(|row| row.ratio.is_some_and(|(_, [low, high])| is_beyond(low, high))).count()
+    };
+    let yes = |holds: bool| if holds { "holds" } else { "does not hold" };
+    let faster = holding(&readers);
+    let import = import.first().and_then(|row| row.ours).unwrap_or(f64::NAN);
+    format!(
+        "Wanted: faster than the other reader in {FASTER_OF_TEN} of ten rows: {faster} of {} are; it {}. At most {ENGINE_BAR} × the CPU time of {ENGINE}: {} of {} rows are (in {} the whole \
+         interval is, in {} none of it); it {}. An import in less than {IMPORT_BAR} ms: {import:.1} ms; it {}.",
+        readers.len(),
+        yes(10 * faster >= FASTER_OF_TEN * readers.len()),
+        holding(&engine),
+        engine.len(),
+        beyond(&|_, high| high <= ENGINE_BAR),
+        beyond(&|low, _| low > ENGINE_BAR),
+        yes(holding(&engine) == engine.len()),
+        yes(import < IMPORT_BAR),
+    )
+}
+
 fn report(
     options: &Options,
     listing: &Value,
@@ -243,9 +275,10 @@ fn report(
         .map(|(name, version)| format!("{name} {}", version.as_str().unwrap_or("?")))
         .collect();
     let mut notes = vec![
+        claims(&rows),
         format!(
             "Median CPU time of {} rounds to open and read a file of one column as one table, on one CPU and one thread each; the file is in the page \
-             cache. Contestants took turns. Beside the crate in Rust (`marquetry::open(…).record_batches()`, all of which are kept) the bar is \
+             cache. DuckDB, which keeps no rows of a stream, counts them. Contestants took turns. Beside the crate in Rust (`marquetry::open(…).record_batches()`, all of which are kept) the bar is \
              {ENGINE_BAR} × its time, beside the library's own reader that time. Intervals are 95 %, by the bootstrap over rounds.",
             options.rounds
         ),
@@ -267,5 +300,34 @@ fn report(
             "processor": clock::processor(),
         }),
         rows,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn claims_are_counted_from_the_rows() {
+        let row = |peer: &str, ours: f64| {
+            let samples = [vec![ours; 5], vec![10.0; 5]];
+            let bar = if peer == ENGINE { ENGINE_BAR } else { READER_BAR };
+            let group = format!("To pyarrow, beside {peer}");
+            Row::of_samples(group, "a".to_owned(), ("ms", bar), &["ours", peer], &samples)
+        };
+        let mut rows: Vec<Row> = (0..9).map(|_| row("a reader", 9.0)).collect();
+        rows.extend([row("a reader", 11.0), row(ENGINE, 10.2), row(ENGINE, 10.4)]);
+        let import =
+            Row { group: "Import".to_owned(), bar: IMPORT_BAR, ours: Some(40.0), ..row("Python", 1.0) };
+        rows.push(import);
+        let said = claims(&rows);
+        assert!(said.contains("9 of 10 are; it holds"), "{said}");
+        assert!(
+            said.contains("1 of 2 rows are (in 1 the whole interval is, in 1 none of it); it does not hold"),
+            "{said}"
+        );
+        assert!(said.contains("40.0 ms; it holds"), "{said}");
+        rows.push(row("a reader", 11.0));
+        assert!(claims(&rows).contains("9 of 11 are; it does not hold"));
     }
 }
