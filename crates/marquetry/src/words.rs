@@ -754,6 +754,7 @@ mod tests {
             "token_range" => "1:7",
             "consistency" => "one",
             "format" => "da",
+            "layout" => "columns",
             "schema_cql" => "Cargo.toml",
             "codec" => "ZSTD",
             "table" => "ks.t",
