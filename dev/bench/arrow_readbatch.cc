@@ -45,6 +45,18 @@ uint64_t Bits(double value) {
   std::memcpy(&bits, &value, sizeof bits);
   return bits;
 }
+uint64_t Bits(float value) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+uint64_t Bits(bool value) { return value ? 1 : 0; }
+uint64_t Bits(const parquet::FixedLenByteArray& value) {
+  // No case has values of fewer bytes.
+  uint64_t bits;
+  std::memcpy(&bits, value.ptr, sizeof bits);
+  return bits;
+}
 uint64_t Bits(const parquet::ByteArray& value) {
   uint64_t bits = 0;
   std::memcpy(&bits, value.ptr, value.len < 8 ? value.len : 8);
@@ -55,15 +67,15 @@ template <typename DType>
 void ReadChunk(parquet::ColumnReader* untyped, int64_t batch_values, bool check, Count* count) {
   using Value = typename DType::c_type;
   auto* reader = static_cast<parquet::TypedColumnReader<DType>*>(untyped);
-  static std::vector<Value> values;
+  // Not a vector, which would pack booleans.
+  static const std::unique_ptr<Value[]> values(new Value[batch_values]);
   static std::vector<int16_t> levels;
-  values.resize(batch_values);
   levels.resize(batch_values);
   const bool nullable = reader->descr()->max_definition_level() > 0;
   while (reader->HasNext()) {
     int64_t values_read = 0;
     const int64_t levels_read =
-        reader->ReadBatch(batch_values, nullable ? levels.data() : nullptr, nullptr, values.data(), &values_read);
+        reader->ReadBatch(batch_values, nullable ? levels.data() : nullptr, nullptr, values.get(), &values_read);
     count->rows += nullable ? levels_read : values_read;
     if (check) {
       for (int64_t i = 0; i < values_read; ++i) count->sum += Bits(values[i]);
@@ -85,6 +97,9 @@ Count ReadFile(const std::shared_ptr<arrow::Buffer>& bytes, int64_t batch_values
       case parquet::Type::INT32: ReadChunk<parquet::Int32Type>(column.get(), batch_values, check, &count); break;
       case parquet::Type::INT64: ReadChunk<parquet::Int64Type>(column.get(), batch_values, check, &count); break;
       case parquet::Type::DOUBLE: ReadChunk<parquet::DoubleType>(column.get(), batch_values, check, &count); break;
+      case parquet::Type::FLOAT: ReadChunk<parquet::FloatType>(column.get(), batch_values, check, &count); break;
+      case parquet::Type::BOOLEAN: ReadChunk<parquet::BooleanType>(column.get(), batch_values, check, &count); break;
+      case parquet::Type::FIXED_LEN_BYTE_ARRAY: ReadChunk<parquet::FLBAType>(column.get(), batch_values, check, &count); break;
       case parquet::Type::BYTE_ARRAY: ReadChunk<parquet::ByteArrayType>(column.get(), batch_values, check, &count); break;
       default: throw parquet::ParquetException("a type that no case has");
     }

@@ -8,7 +8,8 @@ cases.json lists what was written, in the order of the report:
 `{"scale", "pyarrow", "cases": [{"name", "file", "type", "rows", "nulls", "sum", "products"}]}`.
 
 `sum` is what a contestant must find when it is asked to prove that it read everything: the sum, modulo 2^64, of all values that are
-not null, a value being its 64 bits (INT32: sign-extended), or the first eight bytes of a string, little-endian.
+not null, a value being its 64 bits (INT32: sign-extended; FLOAT and BOOLEAN: zeros before theirs), or the first eight bytes of a string,
+little-endian.
 A directory that already holds the same cases, written by the same program, is left as it is.
 """
 
@@ -27,14 +28,17 @@ DISTINCT = 1_000  # of the dictionary-encoded columns: an index is ten bits
 INT_VALUES = 1 << 20
 COMMON_INTS = 256  # every second integer is one of these, so that a block codec finds something
 STRING80_TOKENS = 4_096  # likewise; an 80-byte string is ten tokens of eight bytes
-NULL_PART = 0.1
+NULL_PARTS = {"random": 0.1, "clustered": 0.1, "half": 0.5}
 NULL_RUN_ROWS = 1_000  # clustered nulls come in runs of this many rows
 
 MILLION = 1_000_000
-ROWS = {"int32": 20 * MILLION, "int64": 20 * MILLION, "double": 20 * MILLION, "string8": 20 * MILLION, "string80": 5 * MILLION}
+ROWS = {type_: 20 * MILLION for type_ in ["int32", "int64", "float", "double", "boolean", "string8"]}
+ROWS |= {"fixed16": 10 * MILLION, "string80": 5 * MILLION}
 ROWS_SLOW_CODEC = 10 * MILLION  # GZIP and ZSTD: their time is the codec's
 
-ARROW = {"int32": pa.int32(), "int64": pa.int64(), "double": pa.float64(), "string8": pa.string(), "string80": pa.string()}
+ARROW = {"int32": pa.int32(), "int64": pa.int64(), "float": pa.float32(), "double": pa.float64(), "boolean": pa.bool_()}
+ARROW |= {"fixed16": pa.binary(16), "string8": pa.string(), "string80": pa.string()}
+WIDTHS = {"fixed16": 16, "string8": 8, "string80": 80}  # of the types whose values are byte strings
 
 
 def cases():
@@ -56,10 +60,29 @@ def cases():
         yield case("string8", "PLAIN", codec)
     yield case("int64", "PLAIN", "SNAPPY", page="V2")
     yield case("int64", "PLAIN", "UNCOMPRESSED", nulls="random", page="V2")
+    yield case("int64", "PLAIN", "UNCOMPRESSED", nulls="half")
+    yield case("int64", "RLE_DICTIONARY", "SNAPPY", nulls="half")
+    yield case("double", "PLAIN", "SNAPPY", nulls="half")
+    for encoding in ["PLAIN", "BYTE_STREAM_SPLIT"]:
+        yield case("float", encoding, "UNCOMPRESSED")
+    for encoding in ["PLAIN", "RLE"]:
+        yield case("boolean", encoding, "UNCOMPRESSED")
+    for encoding in ["PLAIN", "RLE_DICTIONARY", "BYTE_STREAM_SPLIT"]:
+        yield case("fixed16", encoding, "UNCOMPRESSED")
+    yield case("fixed16", "PLAIN", "SNAPPY")
+    for encoding in ["DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY"]:
+        yield case("string8", encoding, "UNCOMPRESSED")
+        yield case("string80", encoding, "UNCOMPRESSED")
+    for type_ in ["int64", "string8", "string80"]:
+        yield case(type_, "PLAIN", "LZ4_RAW")
+    for level in [1, 9, 19]:
+        yield case("int64", "PLAIN", "ZSTD", level=level)
+        yield case("string80", "PLAIN", "ZSTD", level=level)
 
 
-def case(type_, encoding, codec, nulls="none", page="V1", products=("dense", "arrow")):
+def case(type_, encoding, codec, nulls="none", page="V1", level=None, products=("dense", "arrow")):
     words = [type_, encoding, codec]
+    words += [f"level-{level}"] if level is not None else []
     words += [f"nulls-{nulls}"] if nulls != "none" else []
     words += [page] if page != "V1" else []
     name = " ".join(words)
@@ -69,6 +92,7 @@ def case(type_, encoding, codec, nulls="none", page="V1", products=("dense", "ar
         "type": type_,
         "encoding": encoding,
         "codec": codec,
+        "level": level,
         "nulls": nulls,
         "page": page,
         "products": list(products),
@@ -85,7 +109,9 @@ def ascii_digits(numbers, digits):
 
 
 def string_bytes(rng, type_, rows):
-    """Fixed-width random text as an array of (rows, width) bytes."""
+    """Random text of one width, or random bytes, as an array of (rows, width) bytes."""
+    if type_ == "fixed16":
+        return rng.integers(0, 256, (rows, 16), dtype=np.uint8)
     if type_ == "string8":
         return ascii_digits(rng.integers(0, 10**8, rows), 8)
     tokens = ascii_digits(np.random.default_rng(7).integers(0, 10**8, STRING80_TOKENS), 8)
@@ -93,21 +119,27 @@ def string_bytes(rng, type_, rows):
 
 
 def values(rng, item, rows):
-    """One row group's values as a numpy array: integers, doubles, or (rows, width) bytes."""
+    """One row group's values as a numpy array: integers, numbers with a fraction, booleans, or (rows, width) bytes."""
     type_ = item["type"]
     if item["encoding"] == "RLE_DICTIONARY":
         fixed = np.random.default_rng(11)
-        if type_.startswith("string"):
+        if type_ in WIDTHS:
             distinct = string_bytes(fixed, type_, DISTINCT)
         else:
             distinct = fixed.integers(0, INT_VALUES, DISTINCT)
         return distinct[rng.integers(0, DISTINCT, rows)]
     if item["encoding"] == "DELTA_BINARY_PACKED":
         return np.cumsum(rng.integers(-100, 101, rows))
-    if type_.startswith("string"):
+    if item["encoding"] == "DELTA_BYTE_ARRAY":
+        # In order, so that a string begins as the one before.
+        width = WIDTHS[type_]
+        return np.sort(string_bytes(rng, type_, rows).view(f"S{width}"), axis=0).view(np.uint8).reshape(rows, width)
+    if type_ in WIDTHS:
         return string_bytes(rng, type_, rows)
-    if type_ == "double":
-        return rng.normal(size=rows)
+    if type_ in ("float", "double"):
+        return rng.normal(size=rows).astype(np.float32 if type_ == "float" else np.float64)
+    if type_ == "boolean":
+        return rng.random(rows) < 0.3
     common = np.random.default_rng(5).integers(0, INT_VALUES, COMMON_INTS)
     return np.where(rng.random(rows) < 0.5, common[rng.integers(0, COMMON_INTS, rows)], rng.integers(0, INT_VALUES, rows))
 
@@ -116,16 +148,18 @@ def null_mask(rng, kind, rows):
     """True where a row is null; None for a required column."""
     if kind == "none":
         return None
-    if kind == "random":
-        return rng.random(rows) < NULL_PART
-    runs = rng.random(rows // NULL_RUN_ROWS + 1) < NULL_PART
+    if kind != "clustered":
+        return rng.random(rows) < NULL_PARTS[kind]
+    runs = rng.random(rows // NULL_RUN_ROWS + 1) < NULL_PARTS[kind]
     return np.repeat(runs, NULL_RUN_ROWS)[:rows]
 
 
 def arrow_array(item, data, mask):
-    if not item["type"].startswith("string"):
+    if item["type"] not in WIDTHS:
         return pa.array(data.astype(ARROW[item["type"]].to_pandas_dtype()), mask=mask)
     rows, width = data.shape
+    if item["type"] == "fixed16":
+        return pa.Array.from_buffers(pa.binary(width), rows, [None, pa.py_buffer(np.ascontiguousarray(data))])
     offsets = np.arange(0, (rows + 1) * width, width, dtype=np.int32)
     return pa.Array.from_buffers(pa.string(), rows, [None, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(data))])
 
@@ -134,6 +168,10 @@ def sum_of(data, mask):
     """The proof of reading, as the module's text defines it."""
     if data.dtype == np.uint8:
         data = np.ascontiguousarray(data[:, :8])
+    if data.dtype == np.float32:
+        data = data.view(np.uint32).astype(np.uint64)
+    if data.dtype == np.bool_:
+        data = data.astype(np.uint64)
     bits = data.view(np.uint64).reshape(-1)
     return int(bits.sum(dtype=np.uint64) if mask is None else bits[~mask].sum(dtype=np.uint64))
 
@@ -144,11 +182,12 @@ def write(item, out, scale):
     rows = int((ROWS_SLOW_CODEC if slow else ROWS[item["type"]]) * scale)
     schema = pa.schema([pa.field("v", ARROW[item["type"]], nullable=item["nulls"] != "none")])
     options = {
-        "compression": "NONE" if item["codec"] == "UNCOMPRESSED" else item["codec"],
+        "compression": {"UNCOMPRESSED": "NONE", "LZ4_RAW": "LZ4"}.get(item["codec"], item["codec"]),
+        "compression_level": item["level"],
         "data_page_version": "2.0" if item["page"] == "V2" else "1.0",
         "use_dictionary": item["encoding"] == "RLE_DICTIONARY",
     }
-    if item["encoding"] in ("DELTA_BINARY_PACKED", "BYTE_STREAM_SPLIT"):
+    if item["encoding"] not in ("PLAIN", "RLE_DICTIONARY"):
         options["column_encoding"] = {"v": item["encoding"]}
     seed = int.from_bytes(hashlib.sha256(item["type"].encode()).digest()[:4], "little")
     total, nulls = 0, 0
@@ -217,14 +256,14 @@ def main():
     program = hashlib.sha256(pathlib.Path(__file__).read_bytes()).hexdigest()
     stamp = {"program": program, "scale": arguments.scale, "pyarrow": pa.__version__}
     if arguments.table:
-        make(out, "tables", stamp, lambda: tables(out, arguments.scale))
+        make(out, "tables", "tables", stamp, lambda: tables(out, arguments.scale))
     else:
-        make(out, "cases", stamp, lambda: (write(item, out, arguments.scale) for item in cases()))
+        make(out, "cases", "cases", stamp, lambda: (write(item, out, arguments.scale) for item in cases()))
 
 
-def make(out, what, stamp, written):
-    """Writes the files and their listing, unless they are there."""
-    listing = out / f"{what}.json"
+def make(out, name, what, stamp, written):
+    """Writes the files and their listing, `what` of NAME.json, unless they are there."""
+    listing = out / f"{name}.json"
     if listing.exists():
         old = json.loads(listing.read_text())
         same = all(old.get(key) == value for key, value in stamp.items())

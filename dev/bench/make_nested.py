@@ -240,7 +240,7 @@ def main():
     out.mkdir(parents=True, exist_ok=True)
     programs = b"".join(pathlib.Path(module.__file__).read_bytes() for module in (make_files, peers)) + pathlib.Path(__file__).read_bytes()
     stamp = {"program": hashlib.sha256(programs).hexdigest(), "scale": arguments.scale, "pyarrow": pa.__version__}
-    make_files.make(out, "nested", stamp, lambda: (write(item, out, arguments.scale) for item in cases()))
+    make_files.make(out, "nested", "nested", stamp, lambda: (write(item, out, arguments.scale) for item in cases()))
 
 
 if __name__ == "__main__":

@@ -117,12 +117,18 @@ def column_sum(column):
         return len(column) + 2 * len(keys) + column_sum(keys) + column_sum(items)
     if pa.types.is_struct(column.type):
         return len(column) + sum(column_sum(field) for field in column.flatten())
-    if pa.types.is_floating(column.type):
+    if pa.types.is_float32(column.type):
+        bits = column.to_numpy().view(np.uint32).astype(np.uint64)
+    elif pa.types.is_floating(column.type):
         bits = column.to_numpy().view(np.uint64)
+    elif pa.types.is_boolean(column.type):
+        return pa.compute.sum(column).as_py()
     elif pa.types.is_integer(column.type):
         bits = column.to_numpy().astype(np.int64).view(np.uint64)
     else:
-        column = column.cast(pa.string()).cast(pa.binary())
+        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type) or pa.types.is_string_view(column.type):
+            column = column.cast(pa.string())
+        column = column.cast(pa.binary())
         width = len(column[0].as_py())
         if pa.compute.binary_length(column).unique().to_pylist() != [width]:
             raise ValueError("strings of several widths")

@@ -13,6 +13,7 @@
 #     dev/bench/run.sh [--quick] --only-layouts [options of bench-layouts, such as: --rounds 5 --only columns --compressions no]
 #     dev/bench/run.sh [--quick] --only-spark [options of spark_queries.py, such as: --rounds 3 --without connector]
 #     dev/bench/run.sh [--quick] --only-python [options of bench-python, such as: --only "int64 PLAIN"]
+#     dev/bench/run.sh [--quick] --only-scale [options of bench-scale, such as: --only columns]
 #     dev/bench/run.sh [--quick] --only-lateness [options of bench-lateness, such as: --seconds 20 --only "INT64 SNAPPY"]
 #
 # --quick     a twentieth of the rows, small pages and few rounds: whether it works, not how fast it is
@@ -48,6 +49,7 @@ cluster=no
 layouts=no
 spark=no
 lateness=no
+in_scale=no
 in_python=no
 disk_rows=1000000
 sstable_rows=5000000
@@ -85,8 +87,9 @@ while [ $# -gt 0 ]; do
         --only-layouts) read=no nested=no write=no cql_text=no whole=no find=no wide=no layouts=yes ;;
         --only-spark) read=no nested=no write=no cql_text=no whole=no find=no wide=no spark=yes ;;
         --only-python) read=no nested=no write=no cql_text=no whole=no find=no wide=no in_python=yes ;;
+        --only-scale) read=no nested=no write=no cql_text=no whole=no find=no wide=no in_scale=yes ;;
         --only-lateness) read=no nested=no write=no cql_text=no whole=no find=no wide=no lateness=yes ;;
-        -h | --help) sed -n '2,20s/^# \{0,1\}//p' "$0"; exit 0 ;;
+        -h | --help) sed -n '2,22s/^# \{0,1\}//p' "$0"; exit 0 ;;
         *) break ;;
     esac
     shift
@@ -154,6 +157,14 @@ if [ "$read" = yes ]; then
     say "reading"
     contest "$@"
     say "results: $out/read.md, read.svg, read.json"
+fi
+
+if [ "$in_scale" = yes ]; then
+    say "making files of more and more in $files (14 GB)"
+    "$python" "$bench/make_scale.py" "$files" --scale "$scale"
+    cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench --features peers --bin bench-scale --bin bench-ours --bin bench-parquet-rs
+    "$target/release/bench-scale" --files "$files" --out "$out" --bin "$target/release" --python "$python" --peers "$bench/peers.py" "$@"
+    say "results: $out/scale.md, scale.svg, scale.json"
 fi
 
 if [ "$in_python" = yes ]; then

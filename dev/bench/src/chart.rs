@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::report::{Report, Row};
 
 /// How our own contestant is called in the picture.
-const OURS: &str = "Marquetry";
+pub const OURS: &str = "Marquetry";
 
 const WIDTH: f64 = 1000.0;
 const PLOT_LEFT: f64 = 330.0;
@@ -197,6 +197,139 @@ fn dot(x: f64, y: f64, name: &str, names: &[&str]) -> String {
     )
 }
 
+/// A contestant's values in a panel of a chart of lines.
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// The panel that it is in.
+    pub panel: String,
+    /// The contestant: [`OURS`], or a peer's name.
+    pub name: String,
+    /// Sizes and values, both above 0.
+    pub points: Vec<(f64, f64)>,
+}
+
+const PANEL_WIDTH: f64 = 300.0;
+const PANEL_HEIGHT: f64 = 260.0;
+const PANEL_GAP: f64 = 80.0;
+
+/// Draws lines over sizes as an SVG document: both axes are logarithmic, so that what is linear rises as steeply as the grey lines, by which all of a panel
+/// may be judged. `unit` is that of all values.
+pub fn draw_lines(title: &str, unit: &str, lines: &[Line]) -> String {
+    let (mut names, mut panels): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
+    for line in lines {
+        if line.name != OURS && !names.contains(&&*line.name) {
+            names.push(&line.name);
+        }
+        if !panels.contains(&&*line.panel) {
+            panels.push(&line.panel);
+        }
+    }
+    let mut body = legend(title, &names);
+    let mut left = PANEL_GAP;
+    for panel in panels {
+        let of: Vec<&Line> = lines.iter().filter(|line| line.panel == panel).collect();
+        draw_panel(&mut body, left, panel, unit, &of, &names);
+        left += PANEL_WIDTH + PANEL_GAP;
+    }
+    let (width, height) = (left.max(WIDTH), HEADER_HEIGHT + PANEL_HEIGHT + 70.0);
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
+         font-family=\"Helvetica, Arial, 'DejaVu Sans', sans-serif\" font-size=\"12\" fill=\"#222\">\n\
+         <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n{body}</svg>\n"
+    )
+}
+
+/// Whole powers of ten around what there is: from the first to the last.
+fn decades(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
+    let low = values.clone().fold(f64::INFINITY, f64::min).log10().floor();
+    let high = values.fold(f64::NEG_INFINITY, f64::max).log10().ceil();
+    if low.is_finite() && high.is_finite() { (low, high.max(low + 1.0)) } else { (0.0, 1.0) }
+}
+
+fn draw_panel(body: &mut String, left: f64, panel: &str, unit: &str, lines: &[&Line], names: &[&str]) {
+    let points = || lines.iter().flat_map(|line| &line.points);
+    let (sizes, values) = (decades(points().map(|point| point.0)), decades(points().map(|point| point.1)));
+    let (top, bottom) = (HEADER_HEIGHT + 30.0, HEADER_HEIGHT + 30.0 + PANEL_HEIGHT);
+    let x = |decade: f64| left + (decade - sizes.0) / (sizes.1 - sizes.0) * PANEL_WIDTH;
+    let y = |decade: f64| bottom - (decade - values.0) / (values.1 - values.0) * PANEL_HEIGHT;
+    let _ = writeln!(
+        body,
+        "<text x=\"{left}\" y=\"{}\" font-weight=\"bold\" font-size=\"13\">{}, {}</text>\
+         <clipPath id=\"clip{left}\"><rect x=\"{left}\" y=\"{top}\" width=\"{PANEL_WIDTH}\" height=\"{PANEL_HEIGHT}\"/></clipPath>",
+        top - 12.0,
+        escape(unit),
+        escape(panel)
+    );
+    let mut decade = sizes.0;
+    while decade <= sizes.1 {
+        let (at, mark) = (x(decade), power_of_ten(decade));
+        let _ = writeln!(
+            body,
+            "<line x1=\"{at}\" y1=\"{top}\" x2=\"{at}\" y2=\"{bottom}\" stroke=\"#ddd\"/>\
+             <text x=\"{at}\" y=\"{}\" text-anchor=\"middle\" fill=\"#666\">{mark}</text>",
+            bottom + 16.0
+        );
+        decade += 1.0;
+    }
+    decade = values.0;
+    while decade <= values.1 {
+        let (at, mark) = (y(decade), power_of_ten(decade));
+        let _ = writeln!(
+            body,
+            "<line x1=\"{left}\" y1=\"{at}\" x2=\"{}\" y2=\"{at}\" stroke=\"#ddd\"/>\
+             <text x=\"{}\" y=\"{}\" text-anchor=\"end\" fill=\"#666\">{mark}</text>",
+            left + PANEL_WIDTH,
+            left - 6.0,
+            at + 4.0
+        );
+        // What is linear, from here.
+        let _ = writeln!(
+            body,
+            "<line x1=\"{left}\" y1=\"{at}\" x2=\"{}\" y2=\"{}\" stroke=\"#bbb\" stroke-dasharray=\"2 4\" clip-path=\"url(#clip{left})\"/>",
+            x(sizes.1),
+            y(decade + sizes.1 - sizes.0)
+        );
+        decade += 1.0;
+    }
+    for line in lines {
+        let at: Vec<(f64, f64)> =
+            line.points.iter().map(|(size, value)| (x(size.log10()), y(value.log10()))).collect();
+        let path: Vec<String> = at.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
+        let index = names.iter().position(|name| *name == line.name);
+        let colour = index.map_or(OURS_COLOUR, |index| COLOURS[index % COLOURS.len()]);
+        let _ = writeln!(
+            body,
+            "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.5\"/>",
+            path.join(" ")
+        );
+        for (x, y) in at {
+            *body += &dot(x, y, &line.name, names);
+        }
+    }
+}
+
+/// A mark of a logarithmic axis: 0.001, 1, 100,000.
+fn power_of_ten(decade: f64) -> String {
+    let text = if decade < 0.0 { format!("{:.*}", decimals(decade), 10f64.powf(decade)) } else { format!("{:.0}", 10f64.powf(decade)) };
+    let places = text.len();
+    if decade < 4.0 {
+        return text;
+    }
+    let mut out = String::new();
+    for (index, digit) in text.chars().enumerate() {
+        if index > 0 && (places - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// How many places behind the point a negative power of ten has.
+fn decimals(decade: f64) -> usize {
+    (1..).take_while(|places| f64::from(*places) < -decade).count() + 1
+}
+
 fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
@@ -213,5 +346,26 @@ mod tests {
         assert_eq!(place(0.01), PLOT_LEFT);
         assert_eq!(place(99.0), PLOT_RIGHT);
         assert_eq!(Axis::microseconds(500.0).place(10.0), PLOT_LEFT);
+    }
+
+    #[test]
+    fn axes_are_marked_at_powers_of_ten() {
+        assert_eq!([-3.0, -1.0, 0.0, 2.0, 4.0, 6.0].map(power_of_ten), ["0.001", "0.1", "1", "100", "10,000", "1,000,000"]);
+        assert_eq!(decades([0.02, 30.0].into_iter()), (-2.0, 2.0));
+        assert_eq!(decades([10.0].into_iter()), (1.0, 2.0));
+        assert_eq!(decades(std::iter::empty()), (0.0, 1.0));
+    }
+
+    #[test]
+    fn lines_are_drawn_in_the_panel_of_their_own() {
+        let line = |panel: &str, name: &str| Line {
+            panel: panel.to_owned(),
+            name: name.to_owned(),
+            points: vec![(10.0, 0.5), (100.0, 5.0)],
+        };
+        let svg = draw_lines("More", "seconds", &[line("by size", OURS), line("by size", "peer"), line("by columns", OURS)]);
+        assert_eq!(svg.matches("<polyline").count(), 3);
+        assert_eq!(svg.matches("<clipPath").count(), 2);
+        assert!(svg.contains(">seconds, by columns</text>"), "{svg}");
     }
 }

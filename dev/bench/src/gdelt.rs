@@ -754,3 +754,6 @@ fn significant(degrees: f64) -> String {
 fn trimmed(text: &str) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
+
+#[cfg(test)]
+mod tests;

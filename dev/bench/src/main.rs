@@ -7,22 +7,27 @@ use std::time::Duration;
 
 use marquetry_bench::protocol::{Contestant, Count, Product, Time};
 use marquetry_bench::report::{Better, Report, Row};
-use marquetry_bench::{chart, clock, stats};
+use marquetry_bench::{chart, clock, level, stats};
 use serde_json::{Value, json};
 
 const USAGE: &str =
     "usage: bench-read --files DIR --out DIR --bin DIR --python PYTHON --peers PEERS.PY --readbatch PROGRAM
                   --marquetry PROGRAM [--nested] [--rounds 15] [--clock cpu|wall] [--cpu NUMBER] [--only WORDS]
-                  [--without NAME]…
+                  [--without NAME]… [--name NAME]
 
 --nested reads the files of nested.json, not those of cases.json.
+Ours reads at each level of instructions that this processor has, a group of rows each, or at that of BENCH_LEVEL alone.
+--name is that of the results: read or nested, if it is not given.
 --only keeps the cases whose product and name (`arrow int32 PLAIN SNAPPY`) have all of the words.
 --without leaves a contestant out: ours, readbatch, parquet-rs, pyarrow, duckdb, polars.";
 
 /// The largest multiple of the best peer's time that is good.
-const BAR: f64 = 1.5;
-/// The same where records are printed.
-const BAR_RECORDS: f64 = 1.0;
+const BAR: f64 = 0.8;
+/// The same where a codec is most of the time, and where records are printed.
+const BAR_SHARED: f64 = 1.0;
+
+/// The portable kernels have no bar: they are for processors that the peers' are not made for either.
+const UNJUDGED_LEVEL: &str = "portable";
 
 /// Untimed readings before the first round, after the one that proves the result: caches, allocators and branch predictors settle.
 const WARM_UP_RUNS: usize = 2;
@@ -56,6 +61,8 @@ struct Options {
     cpu: usize,
     only: Vec<String>,
     without: Vec<String>,
+    name: Option<String>,
+    levels: Vec<&'static str>,
 }
 
 impl Options {
@@ -74,6 +81,8 @@ impl Options {
             cpu: 0,
             only: Vec::new(),
             without: Vec::new(),
+            name: None,
+            levels: level::wanted()?,
         };
         let mut arguments = std::env::args().skip(1);
         while let Some(name) = arguments.next() {
@@ -95,6 +104,7 @@ impl Options {
                 "--cpu" => options.cpu = number(&value)?,
                 "--only" => options.only = value.split_whitespace().map(str::to_owned).collect(),
                 "--without" => options.without.push(value),
+                "--name" => options.name = Some(value),
                 _ => return Err(format!("{name} {value}?\n{USAGE}")),
             }
         }
@@ -113,7 +123,7 @@ impl Options {
         Ok(options)
     }
 
-    /// The contestants of a product on a file: the name to leave one out by, the name in the report, how to start it.
+    /// The contestants of a product on a file: the name to leave one out by, the name in the report (of ours, the level), how to start it.
     fn contestants(&self, product: Product, file: &Path) -> Vec<(&'static str, &'static str, Command)> {
         let program = |path: PathBuf, arguments: &[&str]| {
             let mut command = Command::new(path);
@@ -125,33 +135,32 @@ impl Options {
             command.arg(&self.peers).args([name, product.name()]).arg(file);
             command
         };
-        let ours = ("ours", "ours", program(self.bin.join("bench-ours"), &[product.name()]));
+        let mut all = Vec::new();
+        for level in self.levels.iter().copied() {
+            let mut command = match product {
+                Product::Records => python(&self.marquetry.to_string_lossy()),
+                _ => program(self.bin.join("bench-ours"), &[product.name()]),
+            };
+            command.env(level::VARIABLE, level);
+            all.push(("ours", level, command));
+            // The command knows no levels but the processor's own.
+            if product == Product::Records {
+                break;
+            }
+        }
         let parquet_rs =
             ("parquet-rs", "parquet-rs", program(self.bin.join("bench-parquet-rs"), &[product.name()]));
         let pyarrow = ("pyarrow", "pyarrow", python("pyarrow"));
-        let mut all = match product {
+        let duckdb = ("duckdb", "DuckDB", python("duckdb"));
+        let polars = ("polars", "Polars", python("polars"));
+        all.extend(match product {
             Product::Dense => {
-                vec![
-                    ours,
-                    ("readbatch", "Arrow C++ ReadBatch", program(self.readbatch.clone(), &[])),
-                    parquet_rs,
-                ]
+                vec![("readbatch", "Arrow C++ ReadBatch", program(self.readbatch.clone(), &[])), parquet_rs]
             }
-            Product::Arrow => vec![
-                ours,
-                pyarrow,
-                parquet_rs,
-                ("duckdb", "DuckDB", python("duckdb")),
-                ("polars", "Polars", python("polars")),
-            ],
-            Product::Dictionary => vec![ours, pyarrow, parquet_rs],
-            Product::Records => vec![
-                ("ours", "ours", python(&self.marquetry.to_string_lossy())),
-                ("duckdb", "DuckDB", python("duckdb")),
-                ("polars", "Polars", python("polars")),
-                pyarrow,
-            ],
-        };
+            Product::Arrow => vec![pyarrow, parquet_rs, duckdb, polars],
+            Product::Dictionary => vec![pyarrow, parquet_rs],
+            Product::Records => vec![duckdb, polars, pyarrow],
+        });
         all.retain(|(key, _, _)| !self.without.iter().any(|without| without == key));
         all
     }
@@ -179,20 +188,16 @@ fn run(options: &Options) -> Result<(), String> {
                 .is_some_and(|products| products.iter().any(|p| p == product.name()));
             let full_name = format!("{} {name}", product.name());
             if made && options.only.iter().all(|word| full_name.split(' ').any(|other| other == word)) {
-                outcome.rows.push(compare(
-                    options,
-                    product,
-                    name,
-                    case,
-                    &mut outcome.versions,
-                    &mut outcome.busy,
-                )?);
+                compare(options, product, name, case, &mut outcome)?;
             }
         }
     }
     if outcome.rows.is_empty() {
         return Err("no case has all of those words".to_owned());
     }
+    // A level's rows of all products follow each other.
+    let place = |row: &Row| options.levels.iter().position(|level| row.more["level"] == *level);
+    outcome.rows.sort_by_key(place);
     let report = report(options, &listing, outcome);
     std::fs::create_dir_all(&options.out).map_err(|error| format!("{}: {error}", options.out.display()))?;
     report.write(&options.out, Some(&chart::draw(&report, &chart::Axis::relative(BAR))))
@@ -205,6 +210,8 @@ struct Outcome {
     versions: serde_json::Map<String, Value>,
     /// How much longer everything took than its CPU time: one part a case.
     busy: Vec<f64>,
+    /// Peers that cannot read a case, and why.
+    left_out: Vec<String>,
 }
 
 fn compare(
@@ -212,101 +219,128 @@ fn compare(
     product: Product,
     name: &str,
     case: &Value,
-    versions: &mut serde_json::Map<String, Value>,
-    busy: &mut Vec<f64>,
-) -> Result<Row, String> {
+    outcome: &mut Outcome,
+) -> Result<(), String> {
     let file = options.files.join(case["file"].as_str().ok_or("a case without a file")?);
-    let mut contestants = Vec::new();
-    for (_, name, command) in options.contestants(product, &file) {
-        contestants.push(Contestant::start(name, command)?);
-    }
+    let full_name = format!("{} {name}", product.name());
     let expected = Count { rows: case["rows"].as_u64().unwrap_or(0), sum: case["sum"].as_u64().unwrap_or(0) };
-    for contestant in &mut contestants {
-        versions.insert(contestant.name.to_owned(), json!(contestant.version));
-        let (_, count) =
-            contestant.run(true).map_err(|error| format!("{} {name}: {error}", product.name()))?;
-        if count != expected {
-            return Err(format!(
-                "{} {name}: {} found {count:?}, not {expected:?}",
-                product.name(),
-                contestant.name
-            ));
+    let mut contestants = Vec::new();
+    for (key, name, command) in options.contestants(product, &file) {
+        let mut contestant = Contestant::start(name, command)?;
+        match contestant.run(true) {
+            Ok((_, count)) if count == expected => {}
+            Ok((_, count)) => return Err(format!("{full_name}: {name} found {count:?}, not {expected:?}")),
+            Err(error) if key == "ours" => return Err(format!("{full_name}: {error}")),
+            Err(error) => {
+                outcome.left_out.push(format!("{full_name}: {error}"));
+                continue;
+            }
         }
+        let shown = if key == "ours" { key } else { name };
+        outcome.versions.insert(shown.to_owned(), json!(contestant.version));
         for _ in 0..WARM_UP_RUNS {
             contestant.run(false)?;
         }
+        contestants.push((key == "ours", contestant));
     }
     let mut times: Vec<Vec<Time>> = contestants.iter().map(|_| Vec::new()).collect();
     for round in 0..options.rounds {
         for turn in 0..contestants.len() {
             // Each round begins with another contestant, so that none always follows the same one.
             let index = (round + turn) % contestants.len();
-            let (time, count) = contestants[index].run(false)?;
+            let (_, contestant) = &mut contestants[index];
+            let (time, count) = contestant.run(false)?;
             if count.rows != expected.rows {
-                return Err(format!("{name}: {} counted {} rows", contestants[index].name, count.rows));
+                return Err(format!("{full_name}: {} counted {} rows", contestant.name, count.rows));
             }
             times[index].push(time);
         }
     }
-    let names: Vec<&'static str> = contestants.iter().map(|contestant| contestant.name).collect();
-    busy.push(busy_part(&times));
-    let row = judge(options, product, name, case, &names, &times);
-    eprintln!("{}", progress(&row));
-    Ok(row)
+    outcome.busy.push(busy_part(&times));
+    let measured: Vec<Measured> = contestants
+        .iter()
+        .zip(times)
+        .map(|((is_ours, contestant), times)| Measured { is_ours: *is_ours, name: contestant.name, times })
+        .collect();
+    let (ours, peers): (Vec<&Measured>, Vec<&Measured>) = measured.iter().partition(|one| one.is_ours);
+    // Where ours was left out, the peers have a row all the same.
+    let rows = if ours.is_empty() { vec![None] } else { ours.into_iter().map(Some).collect() };
+    for ours in rows {
+        let row = judge(options, product, name, case, ours, &peers);
+        eprintln!("{}", progress(&row));
+        outcome.rows.push(row);
+    }
+    Ok(())
 }
 
+/// What a contestant took, round by round.
+struct Measured {
+    is_ours: bool,
+    /// Of ours, the level of its kernels.
+    name: &'static str,
+    times: Vec<Time>,
+}
+
+impl Measured {
+    fn milliseconds(&self, wall: bool) -> Vec<f64> {
+        self.times.iter().map(|time| milliseconds(if wall { time.wall } else { time.cpu })).collect()
+    }
+}
+
+/// The row of ours at one level, beside the peers.
 fn judge(
     options: &Options,
     product: Product,
     name: &str,
     case: &Value,
-    names: &[&str],
-    times: &[Vec<Time>],
+    ours: Option<&Measured>,
+    peers: &[&Measured],
 ) -> Row {
-    let by_clock = |wall: bool| -> Vec<Vec<f64>> {
-        let of = |time: &Time| milliseconds(if wall { time.wall } else { time.cpu });
-        times.iter().map(|times| times.iter().map(of).collect()).collect()
-    };
-    let samples = by_clock(options.wall);
-    let others = by_clock(!options.wall);
-    let mut peers = Vec::new();
-    let (mut ours, mut best): (Option<usize>, Option<usize>) = (None, None);
     let (mut intervals, mut other_clock) = (serde_json::Map::new(), serde_json::Map::new());
-    for (index, name) in names.iter().enumerate() {
-        let median = stats::median(&samples[index]);
-        intervals.insert((*name).to_owned(), json!(stats::median_interval(&samples[index])));
-        other_clock.insert((*name).to_owned(), json!(stats::median(&others[index])));
-        if *name == "ours" {
-            ours = Some(index);
-            continue;
-        }
-        peers.push(((*name).to_owned(), median));
-        if best.is_none_or(|best| median < stats::median(&samples[best])) {
-            best = Some(index);
-        }
+    for one in ours.iter().chain(peers) {
+        let shown = if one.is_ours { "ours" } else { one.name };
+        intervals
+            .insert(shown.to_owned(), json!(stats::median_interval(&one.milliseconds(options.wall))));
+        other_clock.insert(shown.to_owned(), json!(stats::median(&one.milliseconds(!options.wall))));
     }
-    let best_ms = best.map_or(f64::NAN, |best| stats::median(&samples[best]));
-    let ours_ms = ours.map(|ours| stats::median(&samples[ours]));
+    let median = |one: &Measured| stats::median(&one.milliseconds(options.wall));
+    let best = peers.iter().copied().min_by(|a, b| median(a).total_cmp(&median(b)));
+    let best_ms = best.map_or(f64::NAN, median);
     let ratio = ours.zip(best).map(|(ours, best)| {
-        (stats::median(&samples[ours]) / best_ms, stats::ratio_interval(&samples[ours], &samples[best]))
+        let interval =
+            stats::ratio_interval(&ours.milliseconds(options.wall), &best.milliseconds(options.wall));
+        (median(ours) / best_ms, interval)
     });
+    let level = ours.map(|ours| ours.name);
+    let bar = match product {
+        _ if level == Some(UNJUDGED_LEVEL) => f64::NAN,
+        Product::Records => BAR_SHARED,
+        _ if is_mostly_codec(case) => BAR_SHARED,
+        _ => BAR,
+    };
     Row {
-        group: group(product).to_owned(),
+        group: level.map_or(group(product).to_owned(), |level| format!("{} ({level})", group(product))),
         case: name.to_owned(),
         unit: "ms",
         better: Better::Lower,
-        ours: ours_ms,
-        peers,
-        bar: if product == Product::Records { BAR_RECORDS } else { BAR } * best_ms,
+        ours: ours.map(median),
+        peers: peers.iter().map(|peer| (peer.name.to_owned(), median(peer))).collect(),
+        bar: bar * best_ms,
         ratio,
         more: json!({
             "product": product.name(),
+            "level": level,
             "values": case["rows"],
             "file_bytes": case["bytes"],
             "intervals": intervals,
             if options.wall { "cpu" } else { "wall" }: other_clock,
         }),
     }
+}
+
+/// Whether a codec is most of the time to read a file: it is where values are PLAIN and compressed.
+fn is_mostly_codec(case: &Value) -> bool {
+    case["encoding"] == "PLAIN" && case["codec"] != "UNCOMPRESSED"
 }
 
 fn group(product: Product) -> &'static str {
@@ -349,7 +383,8 @@ fn report(options: &Options, listing: &Value, outcome: Outcome) -> Report {
     let mut notes = vec![
         format!(
             "Median {time} time of {} rounds to read a file{} once, from bytes that are in memory, on one CPU; lower is better. \
-             Contestants took turns. The bar is {BAR} × the best peer{}; intervals are 95 %, by the bootstrap over rounds.",
+             Contestants took turns. The bar is {BAR} × the best peer{}, {BAR_SHARED} × where values are PLAIN and compressed; intervals are 95 %, by \
+             the bootstrap over rounds.",
             options.rounds,
             if options.nested { "" } else { " of one column" },
             if options.nested {
@@ -370,8 +405,18 @@ fn report(options: &Options, listing: &Value, outcome: Outcome) -> Report {
             "The machine was busy: elapsed times exceeded CPU times by {part:.0} % in the median case."
         ));
     }
+    if options.levels.len() > 1 {
+        notes.push(format!(
+            "Ours is held to each level of instructions that the processor has ({}), in turns with the peers, which use what they find. The portable \
+             kernels are shown and have no bar; records are printed by the command, at the processor's level.",
+            options.levels.join(", ")
+        ));
+    }
+    if !outcome.left_out.is_empty() {
+        notes.push(format!("Peers that cannot read a file: {}.", outcome.left_out.join("; ")));
+    }
     Report {
-        name: if options.nested { "nested" } else { "read" }.to_owned(),
+        name: options.name.clone().unwrap_or(if options.nested { "nested" } else { "read" }.to_owned()),
         title: if options.nested {
             "Reading nested Parquet, and printing records: Marquetry and its peers"
         } else {

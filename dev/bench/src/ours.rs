@@ -99,9 +99,12 @@ fn array_sum(array: &Array, is_there: &dyn Fn(usize) -> bool) -> u64 {
 fn values_sum(values: &Values, is_there: &dyn Fn(usize) -> bool) -> u64 {
     let indices = (0..values.len()).filter(|&index| is_there(index));
     match values {
+        Values::Boolean(values) => sum(indices.map(|index| values.get(index))),
         Values::Int32(values) => sum(indices.map(|index| values[index])),
         Values::Int64(values) => sum(indices.map(|index| values[index])),
+        Values::Float(values) => sum(indices.map(|index| values[index])),
         Values::Double(values) => sum(indices.map(|index| values[index])),
+        Values::FixedLenByteArray(values) => sum(indices.map(|index| values.get(index))),
         Values::ByteArray(values) => sum(indices.map(|index| values.get(index))),
         Values::Dictionary(keys, entries) => match &**entries {
             Values::Int32(entries) => sum(indices.map(|index| entries[keys[index] as usize])),

@@ -7,7 +7,7 @@
 //! contestant: error MESSAGE                  and it ends
 //! ```
 //!
-//! SUM is 0 for `run`. For `check` it is the sum modulo 2^64 of all values that are not null, a value being its 64 bits (INT32: sign-extended),
+//! SUM is 0 for `run`. For `check` it is the sum modulo 2^64 of all values that are not null, a value being its 64 bits (INT32: sign-extended; FLOAT and BOOLEAN: zeros before theirs),
 //! or the first eight bytes of a string, little-endian; what lists, maps, structs and printed records count says `make_nested.py`.
 //! A contestant ends when its input does.
 
@@ -80,6 +80,18 @@ impl Sum for i64 {
 impl Sum for f64 {
     fn bits(&self) -> u64 {
         self.to_bits()
+    }
+}
+
+impl Sum for f32 {
+    fn bits(&self) -> u64 {
+        u64::from(self.to_bits())
+    }
+}
+
+impl Sum for bool {
+    fn bits(&self) -> u64 {
+        u64::from(*self)
     }
 }
 

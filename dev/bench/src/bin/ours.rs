@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use bytes::Bytes;
-use marquetry_bench::ours;
+use marquetry_bench::{level, ours};
 use marquetry_bench::protocol::{Product, refuse, serve};
 
 fn main() -> ExitCode {
@@ -19,5 +19,8 @@ fn main() -> ExitCode {
         Ok(file) => Bytes::from(file),
         Err(error) => return refuse(&format!("{path}: {error}")),
     };
+    if let Err(message) = level::hold() {
+        return refuse(&message);
+    }
     serve(env!("CARGO_PKG_VERSION"), |check| ours::read(&file, product, check))
 }

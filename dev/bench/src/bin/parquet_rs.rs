@@ -9,14 +9,14 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, Int32Type, Int64Type};
+use arrow_array::types::{Float32Type, Float64Type, Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef, cast::downcast_array};
 use arrow_schema::{DataType, Field, Schema};
 use bytes::Bytes;
 use marquetry_bench::protocol::{Count, Product, Sum, refuse, serve, sum};
 use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
-use parquet::data_type::{ByteArray, DataType as PhysicalType};
+use parquet::data_type::{ByteArray, DataType as PhysicalType, FixedLenByteArray};
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
@@ -74,6 +74,16 @@ fn read_dense(file: &Bytes, batch_rows: usize, check: bool) -> Result<Count, Par
             }
             ColumnReader::DoubleColumnReader(chunk) => {
                 read_chunk(chunk, batch_rows, check, &mut count, Sum::bits)?
+            }
+            ColumnReader::FloatColumnReader(chunk) => {
+                read_chunk(chunk, batch_rows, check, &mut count, Sum::bits)?
+            }
+            ColumnReader::BoolColumnReader(chunk) => {
+                read_chunk(chunk, batch_rows, check, &mut count, Sum::bits)?
+            }
+            ColumnReader::FixedLenByteArrayColumnReader(chunk) => {
+                let bits = |value: &FixedLenByteArray| value.data().bits();
+                read_chunk(chunk, batch_rows, check, &mut count, bits)?;
             }
             ColumnReader::ByteArrayColumnReader(chunk) => {
                 read_chunk(chunk, batch_rows, check, &mut count, |value: &ByteArray| value.data().bits())?;
@@ -149,6 +159,9 @@ fn sum_of(column: &ArrayRef) -> Result<u64, ParquetError> {
         DataType::Int32 => sum(column.as_primitive::<Int32Type>().iter().flatten()),
         DataType::Int64 => sum(column.as_primitive::<Int64Type>().iter().flatten()),
         DataType::Float64 => sum(column.as_primitive::<Float64Type>().iter().flatten()),
+        DataType::Float32 => sum(column.as_primitive::<Float32Type>().iter().flatten()),
+        DataType::Boolean => sum(column.as_boolean().iter().flatten()),
+        DataType::FixedSizeBinary(_) => sum(column.as_fixed_size_binary().iter().flatten()),
         DataType::Utf8View => sum(column.as_string_view().iter().flatten().map(str::as_bytes)),
         DataType::Dictionary(_, _) => {
             let column: arrow_array::DictionaryArray<Int32Type> = downcast_array(column.as_ref());

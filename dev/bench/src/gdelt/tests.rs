@@ -8,7 +8,8 @@ use std::path::Path;
 use marquetry::CopyWords;
 use marquetry::base::Limits;
 use marquetry::tables::files::ParquetFile;
-use marquetry_bench::gdelt::{COLUMNS, Model, ROWS, Wanted, schema};
+
+use super::{COLUMNS, Model, ROWS, Wanted, schema};
 
 /// How far a size may be from that of the real events.
 const SIZE_PART: f64 = 0.15;
