@@ -7,6 +7,7 @@
 //! PLAIN's own form, length then bytes, *is* the view of a short value: it takes one unaligned load and a mask.
 
 use alloc::vec::Vec;
+use core::mem::MaybeUninit;
 use core::{fmt, ptr};
 
 use crate::Error;
@@ -251,6 +252,94 @@ pub fn append<const LENGTHS: bool>(
     // with their views, which have 12 bytes after their length.
     unsafe { out.set_len(start + at) };
     Ok(())
+}
+
+/// What [`join`] did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Joined {
+    /// Values that were built.
+    pub values: usize,
+    /// Bytes of `data` that are in them.
+    pub taken: usize,
+}
+
+/// Builds values that begin as the one before (DELTA_BYTE_ARRAY; Encodings.md, "Delta Strings"), one after the other at the end of `out`: of each,
+/// `prefixes` bytes of the value before, and then `suffixes` bytes of `data`, which are taken from its start on. `last` is the value before the
+/// first.
+///
+/// It ends where one of the two lists does, and before a value that is not to be had: a length is negative, the prefix longer than the value
+/// before, the value longer than `value_max`; `data` ends within it; or all would be more than `bytes_max`, or more than `out` has capacity
+/// for, with [`APPEND_SLACK`] bytes more. `out` does not grow.
+pub fn join(
+    prefixes: &[i32],
+    suffixes: &[i32],
+    data: &[u8],
+    last: &[u8],
+    (value_max, bytes_max): (usize, usize),
+    out: &mut Vec<u8>,
+) -> Joined {
+    let start = out.len();
+    let room = out.spare_capacity_mut();
+    let end_max = bytes_max.min(room.len().saturating_sub(APPEND_SLACK));
+    let value_max = value_max.min(i32::MAX as usize);
+    let to = room.as_mut_ptr();
+    let (mut at, mut taken, mut values) = (0, 0, 0);
+    let mut before = last.len();
+    for (&prefix, &suffix) in prefixes.iter().zip(suffixes) {
+        // Negative lengths are larger than any value.
+        let (prefix, suffix) = (prefix as u32, suffix as u32);
+        let length = u64::from(prefix) + u64::from(suffix);
+        if length > value_max as u64
+            || prefix as usize > before
+            || suffix as usize > data.len() - taken
+            || length > (end_max - at) as u64
+        {
+            break;
+        }
+        let (prefix, suffix, length) = (prefix as usize, suffix as usize, length as usize);
+        // Here the room has `length + APPEND_SLACK` bytes from `at` on: `end_max` leaves as many.
+        if values == 0 || prefix > BLOCKS_MAX {
+            let from = match values {
+                0 => last.as_ptr().cast(),
+                // SAFETY: the value before is the last `before <= at` bytes before `at`.
+                _ => unsafe { to.add(at - before) },
+            };
+            // SAFETY: both are of `prefix <= before` bytes: `last`, or the value before, which ends where this one begins, so that
+            // they do not overlap; and the room from `at` on.
+            unsafe { ptr::copy_nonoverlapping(from, to.add(at), prefix) };
+        } else {
+            for block in (0..prefix).step_by(BLOCK) {
+                // SAFETY: a block begins within the prefix, so the one that is read ends less than `BLOCK` bytes after the value
+                // before, that is after `at`, and the one that is written less than `BLOCK` bytes after this value's prefix: both are
+                // in the room. They may overlap, but one is read before the other is written, and what a later block reads of the
+                // value before is before `at`, where nothing is written. What is not written yet is copied as what it is, and
+                // written over by this value's suffix, or by the next value.
+                unsafe {
+                    let bytes = to.add(at - before + block).cast::<[MaybeUninit<u8>; BLOCK]>().read_unaligned();
+                    to.add(at + block).cast::<[MaybeUninit<u8>; BLOCK]>().write_unaligned(bytes);
+                }
+            }
+        }
+        let (from, behind) = (data[taken..].as_ptr().cast::<MaybeUninit<u8>>(), at + prefix);
+        let in_blocks = suffix.next_multiple_of(BLOCK);
+        if suffix <= BLOCKS_MAX && in_blocks <= data.len() - taken {
+            for block in (0..in_blocks).step_by(BLOCK) {
+                // SAFETY: `data` has `in_blocks` bytes from `taken` on. So has the room after the prefix: fewer than `BLOCK` bytes more
+                // than the value has. `out` is borrowed alone: they do not overlap.
+                unsafe { ptr::copy_nonoverlapping(from.add(block), to.add(behind + block), BLOCK) };
+            }
+        } else {
+            // SAFETY: `data` has `suffix` bytes from `taken` on, and so has the room after the prefix; see above.
+            unsafe { ptr::copy_nonoverlapping(from, to.add(behind), suffix) };
+        }
+        at += length;
+        taken += suffix;
+        values += 1;
+        before = length;
+    }
+    // SAFETY: the values are consecutive from `start` on, `at` bytes in total, and each was written: its prefix, then its suffix.
+    unsafe { out.set_len(start + at) };
+    Joined { values, taken }
 }
 
 /// Equal lengths before the next one is assumed to be equal, too.
@@ -581,6 +670,68 @@ mod tests {
                 assert_eq!((refused.is_ok(), short.is_empty()), (fits, !fits || expected.is_empty()));
             }
         }
+    }
+
+    #[test]
+    fn joins_values_that_begin_as_the_one_before() {
+        let mut random = Random::new(11);
+        for round in 0..rounds(300) {
+            let most = [3, 13, 40, 300, 3000][round % 5];
+            let last: Vec<u8> = (0..random.below(most)).map(|_| random.next() as u8).collect();
+            let (mut prefixes, mut suffixes, mut data) = (vec![], vec![], vec![]);
+            let mut values: Vec<Vec<u8>> = vec![];
+            for _ in 0..round % 70 {
+                let before = values.last().unwrap_or(&last);
+                let prefix = random.below(before.len() + 1);
+                let suffix: Vec<u8> = (0..random.below(most)).map(|_| random.next() as u8).collect();
+                values.push([&before[..prefix], &suffix].concat());
+                prefixes.push(prefix as i32);
+                suffixes.push(suffix.len() as i32);
+                data.extend_from_slice(&suffix);
+            }
+            // With no more capacity than is needed, and with less; with a limit of a value, and of all of them.
+            let all: usize = values.iter().map(Vec::len).sum();
+            for (capacity, value_max, bytes_max) in [
+                (all, usize::MAX, usize::MAX),
+                (all, most, usize::MAX),
+                (all, usize::MAX, all / 2),
+                (all / 2, usize::MAX, usize::MAX),
+            ] {
+                let mut out = Vec::with_capacity(3 + capacity + APPEND_SLACK);
+                out.extend_from_slice(b"abc");
+                let room = (out.capacity() - 3 - APPEND_SLACK).min(bytes_max);
+                let mut bytes = 0;
+                let fits = values.iter().take_while(|value| {
+                    bytes += value.len();
+                    value.len() <= value_max && bytes <= room
+                });
+                let expected: Vec<u8> = fits.clone().flatten().copied().collect();
+                let count = fits.count();
+                let joined = join(&prefixes, &suffixes, &data, &last, (value_max, bytes_max), &mut out);
+                let taken = suffixes[..count].iter().map(|&suffix| suffix as usize).sum();
+                assert_eq!(joined, Joined { values: count, taken });
+                assert_eq!((&out[..3], &out[3..]), (&b"abc"[..], &expected[..]));
+            }
+        }
+    }
+
+    #[test]
+    fn joins_no_values_that_are_not_there() {
+        let join = |prefixes: &[i32], suffixes: &[i32], data: &[u8]| {
+            let mut out = Vec::with_capacity(200);
+            let joined = join(prefixes, suffixes, data, b"xyz", (usize::MAX, usize::MAX), &mut out);
+            (joined.values, joined.taken, out)
+        };
+        assert_eq!(join(&[3, 1], &[1, 1], b"ab"), (2, 2, b"xyzaxb".to_vec()));
+        for (prefixes, suffixes) in
+            [([4, 0], [1, 1]), ([-1, 0], [1, 1]), ([0, 0], [-1, 1]), ([0, 0], [3, 0]), ([i32::MIN, 0], [i32::MIN, 0])]
+        {
+            assert_eq!(join(&prefixes, &suffixes, b"ab"), (0, 0, vec![]));
+        }
+        // The second is not: longer than the one before, beyond the data.
+        assert_eq!(join(&[1, 3], &[1, 0], b"ab"), (1, 1, b"xa".to_vec()));
+        assert_eq!(join(&[1, 0], &[1, 2], b"ab"), (1, 1, b"xa".to_vec()));
+        assert_eq!(join(&[0, 0], &[2], b"ab"), (1, 2, b"ab".to_vec()));
     }
 
     #[test]

@@ -296,6 +296,53 @@ impl DeltaByteArray {
             .find(|stream| stream.is_starved())
     }
 
+    /// Builds values as long as they are short and their bytes are there, at the end of `built`, which is buffer number `buffer`, and makes views of
+    /// them. No value where the next is for [`DeltaByteArray::next`]: a long one, one of which bytes are missing, one that is an error.
+    pub(crate) fn next_short(
+        &mut self,
+        buffer: BufferIndex,
+        built: &mut Vec<u8>,
+        views: &mut [u128],
+    ) -> Result<Decoded> {
+        let (None, Value::Short(last)) = (&self.building, &mut self.last) else {
+            return Ok(Decoded::default());
+        };
+        let (prefixes, suffixes) = (self.prefixes.ahead(views.len())?, self.suffixes.ahead(views.len())?);
+        let mut lengths = [0; LENGTHS_MAX];
+        let mut bytes = 0;
+        for ((length, &prefix), &suffix) in lengths.iter_mut().zip(prefixes).zip(suffixes) {
+            *length = prefix.wrapping_add(suffix);
+            bytes += u64::from(length.cast_unsigned());
+        }
+        let bytes = usize::try_from(bytes).map_or(BUILT_BYTES, |bytes| bytes.min(BUILT_BYTES));
+        let room = bytes + strings::APPEND_SLACK;
+        built.try_reserve(room).map_err(|_| Error::out_of_memory(room))?;
+        let longest = usize::try_from(self.accept.value_bytes_max).unwrap_or(usize::MAX);
+        let mut at = built.len();
+        let joined = strings::join(prefixes, suffixes, self.bytes.there(), last, (longest, bytes), built);
+        let Some(last_bytes) = joined.values.checked_sub(1).map(|index| lengths[index]) else {
+            return Ok(Decoded::default());
+        };
+        let lengths = &lengths[..joined.values];
+        if self.accept.only_text {
+            check_text(&built[at..], lengths)?;
+        }
+        let bytes = built.len() - at;
+        let made = strings::lengths_to_views(lengths, built, &mut at, buffer, 0, views);
+        if made != Ok(joined.values) {
+            return Err(Error::internal("values that were built have no views"));
+        }
+        // The next call begins with it.
+        last.clear();
+        let from = built.len() - usize::try_from(last_bytes).unwrap_or(0).min(built.len());
+        last.try_reserve(built.len() - from).map_err(|_| Error::out_of_memory(built.len() - from))?;
+        last.extend_from_slice(&built[from..]);
+        self.bytes.advance(joined.taken);
+        self.prefixes.next += joined.values;
+        self.suffixes.next += joined.values;
+        Ok(Decoded { values: joined.values, bytes })
+    }
+
     /// Builds the next value, or a slice of it; the caller needs `count` more.
     pub(crate) fn next(&mut self, count: usize, memory: &mut Memory) -> Result<Built<'_>> {
         if self.building.is_some() {

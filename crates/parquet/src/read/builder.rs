@@ -106,8 +106,8 @@ impl Buffers {
         Ok(())
     }
 
-    /// Copies a value to where values are built: the number of the buffer, and the offset in it.
-    pub(super) fn build(&mut self, value: &[u8]) -> Result<(u32, u32)> {
+    /// Where values are built, one behind the other: the number that the buffer has, and its bytes so far.
+    pub(super) fn building(&mut self) -> Result<(u32, &mut Vec<u8>)> {
         if self.built.len() >= BUILT_BYTES_MAX {
             self.close_built();
         }
@@ -119,9 +119,15 @@ impl Buffers {
                 index
             }
         };
-        let offset = u32::try_from(self.built.len()).map_err(|_| Error::internal("values beyond 4 GiB"))?;
-        self.built.try_reserve(value.len()).map_err(|_| Error::out_of_memory(value.len()))?;
-        self.built.extend_from_slice(value);
+        Ok((index, &mut self.built))
+    }
+
+    /// Copies a value to where values are built: the number of the buffer, and the offset in it.
+    pub(super) fn build(&mut self, value: &[u8]) -> Result<(u32, u32)> {
+        let (index, built) = self.building()?;
+        let offset = u32::try_from(built.len()).map_err(|_| Error::internal("values beyond 4 GiB"))?;
+        built.try_reserve(value.len()).map_err(|_| Error::out_of_memory(value.len()))?;
+        built.extend_from_slice(value);
         Ok((index, offset))
     }
 

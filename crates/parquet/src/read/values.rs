@@ -387,6 +387,13 @@ impl ValueDecoder {
             (ValueDecoder::DeltaByteArray(delta), _) => {
                 let mut decoded = Decoded::default();
                 while decoded.values < count && decoded.bytes < BUILT_BYTES {
+                    let (buffer, built) = buffers.building()?;
+                    let short = delta.next_short(buffer, built, &mut out[decoded.values..count])?;
+                    if short.values > 0 {
+                        decoded.values += short.values;
+                        decoded.bytes += short.bytes;
+                        continue;
+                    }
                     match delta.next(count - decoded.values, memory)? {
                         Built::Value(Value::Short(value)) => {
                             let (buffer, offset) = buffers.build(value)?;
