@@ -162,9 +162,7 @@ impl Bounds {
                 self.take_both(of, is_number.then_some((min.to_le_bytes(), max.to_le_bytes())));
             }
             Slice::ByteArray(views, buffers) => self.add_strings(of, views, buffers),
-            Slice::Fixed { width, values, bytes } => {
-                (0..values).for_each(|at| self.take(of, &bytes[at * width..(at + 1) * width]));
-            }
+            Slice::Fixed { width, values, bytes } => self.add_fixed(of, width, values, bytes),
             // Bounds are those of the dictionary's values, not of indices.
             Slice::Indices(_) => {}
         }
@@ -208,6 +206,34 @@ impl Bounds {
             (compared[next], next) = (Some(*view), 1 - next);
             self.take(of, value);
             keys = self.keys(is_by_bytes);
+        }
+    }
+
+    fn add_fixed(&mut self, of: &BoundsOf, width: usize, values: usize, bytes: &[u8]) {
+        // What makes a key of the first bytes that is in the order of the values.
+        let flipped = match of.order {
+            Order::Bytes => Some(0),
+            Order::Decimal => Some(1 << 127),
+            _ => None,
+        };
+        let keys = |bounds: &Bounds| match (&bounds.min, &bounds.max, flipped) {
+            (Some(min), Some(max), Some(flipped)) => {
+                [min, max].map(|bound| long_key_of(bound.bytes.bytes()) ^ flipped)
+            }
+            _ => [u128::MAX, 0],
+        };
+        // The key of a short value is all of it.
+        let is_whole = width <= 16;
+        let mut between = keys(self);
+        for at in 0..values {
+            let value = &bytes[at * width..(at + 1) * width];
+            let key = long_key_of(value) ^ flipped.unwrap_or(0);
+            let [min, max] = between;
+            if min < key && key < max || is_whole && min <= key && key <= max {
+                continue;
+            }
+            self.take(of, value);
+            between = keys(self);
         }
     }
 
@@ -319,6 +345,18 @@ fn key_of(value: &[u8]) -> u64 {
             let mut first = [0; 8];
             first[..value.len()].copy_from_slice(value);
             u64::from_be_bytes(first)
+        }
+    }
+}
+
+/// As [`key_of`], of sixteen bytes.
+fn long_key_of(value: &[u8]) -> u128 {
+    match value.first_chunk() {
+        Some(first) => u128::from_be_bytes(*first),
+        None => {
+            let number = value.iter().fold(0, |number, &byte| number << 8 | u128::from(byte));
+            let missing = 8 * (16 - u32::try_from(value.len()).unwrap_or(0));
+            number.checked_shl(missing).unwrap_or(0)
         }
     }
 }
@@ -437,6 +475,38 @@ mod tests {
         bounds.add(&doubles, Slice::Double(&[1.5, f64::INFINITY]));
         let [_, (max, _)] = bounds.finish(&doubles).unwrap();
         assert_eq!(max, f64::INFINITY.to_le_bytes());
+    }
+
+    #[test]
+    fn of_fixed_width_by_their_first_bytes() {
+        let mut random = 1_u64;
+        let mut byte = || {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            random.to_be_bytes()[0]
+        };
+        for width in [1_usize, 2, 7, 15, 16, 17, 40] {
+            for few in [2, 255] {
+                let values: Vec<Vec<u8>> =
+                    (0..200).map(|_| (0..width).map(|_| byte() % few * (255 / few)).collect()).collect();
+                let slice = Slice::Fixed { width, values: 200, bytes: &values.concat() };
+                let physical = PhysicalType::FixedLenByteArray(u32::try_from(width).unwrap());
+                let decimal = LogicalType::Decimal { scale: 0, precision: 1 };
+                for logical in [None, Some(decimal)] {
+                    let is_signed = logical.is_some();
+                    let of = of(physical, logical);
+                    let mut bounds = Bounds::default();
+                    bounds.add(&of, slice);
+                    let key = |value: &&Vec<u8>| {
+                        let mut key = (*value).clone();
+                        key[0] ^= if is_signed { 0x80 } else { 0 };
+                        key
+                    };
+                    let least = values.iter().min_by_key(key).unwrap().clone();
+                    let most = values.iter().max_by_key(key).unwrap().clone();
+                    assert_eq!(bounds.finish(&of), Some([(least, true), (most, true)]), "{width} {few} {is_signed}");
+                }
+            }
+        }
     }
 
     #[test]
