@@ -355,7 +355,10 @@ fn why(said: &Path, ended: &str) -> String {
     let said = std::fs::read(said).unwrap_or_default();
     let said = String::from_utf8_lossy(&said);
     let mut lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
-    let line = lines.clone().find(|line| line.contains("Exception")).or_else(|| lines.next_back());
+    // What ended it, or else what it met first: a library logs what it tries and does without.
+    let having = |words: &str| lines.clone().find(|line| line.contains(words));
+    let line = having("Exception in thread").or_else(|| having("Exception"));
+    let line = line.or_else(|| lines.next_back());
     // How it ended comes after the command, which is long.
     line.unwrap_or_else(|| ended.rsplit(": ").next().unwrap_or(ended)).chars().take(300).collect()
 }
