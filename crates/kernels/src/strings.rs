@@ -700,13 +700,15 @@ mod tests {
                 let mut out = Vec::with_capacity(3 + capacity + APPEND_SLACK);
                 out.extend_from_slice(b"abc");
                 let room = (out.capacity() - 3 - APPEND_SLACK).min(bytes_max);
-                let mut bytes = 0;
-                let fits = values.iter().take_while(|value| {
-                    bytes += value.len();
-                    value.len() <= value_max && bytes <= room
-                });
-                let expected: Vec<u8> = fits.clone().flatten().copied().collect();
-                let count = fits.count();
+                let mut expected: Vec<u8> = vec![];
+                let mut count = 0;
+                for value in &values {
+                    if value.len() > value_max || expected.len() + value.len() > room {
+                        break;
+                    }
+                    expected.extend_from_slice(value);
+                    count += 1;
+                }
                 let joined = join(&prefixes, &suffixes, &data, &last, (value_max, bytes_max), &mut out);
                 let taken = suffixes[..count].iter().map(|&suffix| suffix as usize).sum();
                 assert_eq!(joined, Joined { values: count, taken });
