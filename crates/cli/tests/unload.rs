@@ -162,6 +162,41 @@ fn run_marquetry(arguments: &[&str]) {
 }
 
 #[test]
+fn text_goes_into_a_table_as_it_is_written() {
+    let Some(keyspace) = Keyspace::fresh("marquetry_cli_as_written") else { return };
+    let folder = Folder::new();
+    keyspace.run(
+        "CREATE TABLE marquetry_cli_as_written.t (id int PRIMARY KEY, price decimal, big bigint, huge varint, word text, v double)",
+    );
+    let rows = "1,12345678901234567.89,9007199254740993.0,1e30,1.10,0.10\n2,100.00,\"\",-7.00,TRUE,1e2\n\
+                3,0.12345678901234567890,1e3,,2024-02-29 12:00:00,\n";
+    let csv = folder.write("a.csv", &format!("id,price,big,huge,word,v\n{rows}"));
+    let table = keyspace.address("t");
+    run(["copy", &csv, &table, "--quiet"]).succeeded();
+    let there = run(["rows", &table, "--format", "csv"]).succeeded();
+    let mut there: Vec<&str> = there.lines().skip(1).collect();
+    there.sort_unstable();
+    assert_eq!(
+        there,
+        [
+            "1,12345678901234567.89,9007199254740993,1000000000000000000000000000000,1.10,0.1",
+            "2,100.00,,-7,TRUE,100.0",
+            "3,0.12345678901234567890,1000,,2024-02-29 12:00:00,",
+        ]
+    );
+    // As JSON has them.
+    let lines = folder.write("a.jsonl", "{\"id\":4,\"price\":12345678901234567.89,\"word\":1.10}\n");
+    run(["copy", &lines, &table, "--quiet"]).succeeded();
+    let one = run(["rows", &table, "--where", "id = 4", "--format", "jsonl", "--columns", "price,word"]).succeeded();
+    assert_eq!(one, "{\"price\":\"12345678901234567.89\",\"word\":\"1.10\"}\n");
+    // A fraction is no integer.
+    let odd = folder.write("odd.csv", "id,big\n5,9007199254740993.5\n");
+    run(["copy", &odd, &table, "--quiet"]).failed(1, &["9007199254740993.5", "bigint"]);
+    // A table that is not there yet has the types that are inferred.
+    run(["copy", &csv, &keyspace.address("new"), "--create", "--key", "id", "--quiet"]).succeeded();
+}
+
+#[test]
 fn what_cannot_be_read_is_said() {
     let Some(keyspace) = Keyspace::fresh("marquetry_cli_unread") else { return };
     keyspace.run("CREATE TABLE marquetry_cli_unread.t (p int PRIMARY KEY)");

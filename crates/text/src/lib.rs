@@ -26,7 +26,7 @@ mod value;
 
 pub use columns::{Column, ColumnType, Columns};
 pub use marquetry_base::parse::unix_seconds;
-pub use options::{Format, Header, Quote, TextOptions, character};
+pub use options::{Format, Header, Quote, TextOptions, Wanted, character};
 pub use scalar::Scalar;
 pub use timestamp_format::TimestampFormat;
 pub use types::{TypeOf, Types};

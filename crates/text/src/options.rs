@@ -8,7 +8,7 @@ use marquetry_base::{Error, Limits, Result};
 use marquetry_parquet::schema::TimeUnit;
 
 use crate::parse::hex_byte;
-use crate::{Columns, TimestampFormat, Types};
+use crate::{Columns, Scalar, TimestampFormat, Types};
 
 /// The format of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -203,6 +203,9 @@ pub struct TextOptions {
     pub schema: Option<Columns>,
     /// Types of some columns, where those of the others are inferred. What is not in the text is ignored.
     pub types: Types,
+    /// Columns, by their names, whose text is wanted as it is written, where their types are inferred. As everywhere, a name that has no
+    /// exact match is looked up in lower case. What is not in the text is ignored.
+    pub wanted: Vec<(String, Wanted)>,
     /// Bytes from which types are inferred, approximately. `u64::MAX`: the complete text.
     pub infer_bytes: u64,
     /// Limits of sizes: a row has at most [`Limits::value_bytes`] minus 4 KiB, so that the resulting file can be read
@@ -226,9 +229,30 @@ impl Default for TextOptions {
             skip_empty: false,
             schema: None,
             types: Types::default(),
+            wanted: Vec::new(),
             infer_bytes: 16 << 20,
             limits: Limits::DEFAULT,
         }
+    }
+}
+
+/// What a column's text is wanted for, by whoever takes its rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    /// For text: it stays as it is written, also where it looks like a number, a time, `TRUE`.
+    Text,
+    /// For an exact number: where there are fractions or exponents, which would make it a DOUBLE, it is text, digit by digit. As for
+    /// numbers, empty quotes are null there.
+    Exact,
+}
+
+/// Whether a column is text instead of what was inferred.
+pub(crate) fn is_wanted_as_text(wanted: &[(String, Wanted)], name: &str, inferred: Scalar) -> bool {
+    let of = |name: &str| wanted.iter().find(|(known, _)| known == name).map(|(_, wanted)| *wanted);
+    match of(name).or_else(|| of(&name.to_ascii_lowercase())) {
+        Some(Wanted::Text) => inferred != Scalar::Text,
+        Some(Wanted::Exact) => inferred == Scalar::Double,
+        None => false,
     }
 }
 

@@ -4,11 +4,14 @@ use std::sync::Arc;
 
 use marquetry_base::{Error, Result};
 use marquetry_cluster::{
-    ColumnsTable, CqlAddress, CqlAddressError, CqlTable, NewColumns, OpenedTable, UnloadOptions,
+    Cluster, ColumnsTable, ConnectOptions, CqlAddress, CqlAddressError, CqlTable, NewColumns, OpenedTable,
+    UnloadOptions,
 };
+use marquetry_scylla::cql::{ColumnDef, CqlType};
 use marquetry_tables::Address;
-use marquetry_tables::files::{Files, FilesOptions, Hive};
+use marquetry_tables::files::{Files, FilesOptions, Hive, WantedColumns};
 use marquetry_tables::parquet::NewParquetFile;
+use marquetry_tables::text::Wanted;
 
 use super::kind::{DestinationKind, OpenedSource, SourceKind};
 use crate::options::{OptionGroup, OutputFormat, SourceOptions};
@@ -68,6 +71,46 @@ fn expect_file(table: &ColumnsTable, options: &UnloadOptions) -> Result<()> {
             Err(Error::option(name, what).at(|place| place.object = Some(table.name().to_owned())))
         }
         None => Ok(()),
+    }
+}
+
+/// What a table that rows go to wants of text.
+pub(crate) fn wanted_columns(
+    destination: &Address,
+    connect: &ConnectOptions,
+) -> Option<Arc<dyn WantedColumns>> {
+    let is_table = destination.scheme() == Some("cql");
+    let address = is_table.then(|| parse(destination).ok()).flatten()?;
+    Some(Arc::new(WantedByTable { address, connect: connect.clone() }))
+}
+
+#[derive(Debug)]
+struct WantedByTable {
+    address: CqlAddress,
+    connect: ConnectOptions,
+}
+
+impl WantedColumns for WantedByTable {
+    /// Text for text, and digits for what loses none. A cluster that does not answer, and a table that is not there, are for the copy to
+    /// tell, which has the patience.
+    fn wanted(&self) -> Result<Vec<(String, Wanted)>> {
+        let connected = Cluster::connect(self.address.clone(), &self.connect);
+        let Ok(Some(table)) = connected.and_then(|cluster| cluster.table()) else { return Ok(Vec::new()) };
+        let of = |column: &ColumnDef| {
+            let wanted = match column.cql_type {
+                CqlType::Text | CqlType::Ascii => Wanted::Text,
+                CqlType::Decimal
+                | CqlType::Varint
+                | CqlType::Bigint
+                | CqlType::Counter
+                | CqlType::Int
+                | CqlType::Smallint
+                | CqlType::Tinyint => Wanted::Exact,
+                _ => return None,
+            };
+            Some((column.name.as_str().to_owned(), wanted))
+        };
+        Ok(table.columns.iter().filter_map(of).collect())
     }
 }
 

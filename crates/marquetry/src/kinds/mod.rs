@@ -12,9 +12,11 @@ mod standard;
 
 use std::ffi::OsStr;
 use std::fmt;
+use std::sync::Arc;
 
 use marquetry_base::{Detail, Error, Result};
 use marquetry_parquet::schema::TimeUnit;
+use marquetry_tables::files::WantedColumns;
 use marquetry_tables::{Address, Destination};
 
 use crate::options::{DestinationOptions, OptionGroup, OutputFormat, SourceOptions};
@@ -62,8 +64,28 @@ pub(crate) fn source(addresses: &[Address], options: &SourceOptions) -> Result<O
     match addresses.iter().find(|address| !(kind.is_of)(address)) {
         Some(other) if SOURCES.iter().any(|kind| (kind.is_of)(other)) => Err(of_two_kinds(first, other)),
         Some(other) => Err(unsupported(other)),
-        None => (kind.open)(addresses, options),
+        None => match wanted_columns(options) {
+            None => (kind.open)(addresses, options),
+            Some(wanted) => {
+                let mut options = options.clone();
+                for format in &mut options.files.formats {
+                    *format = format.going_to(&wanted).unwrap_or(Arc::clone(format));
+                }
+                (kind.open)(addresses, &options)
+            }
+        },
     }
+}
+
+/// What the destination wants of text: a table that is there has types.
+#[cfg(feature = "cluster")]
+fn wanted_columns(options: &SourceOptions) -> Option<Arc<dyn WantedColumns>> {
+    cql::wanted_columns(options.files.destination.as_ref()?, &options.cluster.connect)
+}
+
+#[cfg(not(feature = "cluster"))]
+fn wanted_columns(_: &SourceOptions) -> Option<Arc<dyn WantedColumns>> {
+    None
 }
 
 /// Each could be read alone, but not the two as one table.

@@ -215,9 +215,11 @@ impl Cast {
         Some(match self {
             Cast::Boolean => Value::Boolean(parse::boolean(text)?),
             Cast::Tinyint | Cast::Smallint | Cast::Int | Cast::Bigint | Cast::Counter => {
-                return self.of_integer(parse::integer(text)?.into());
+                let integer = parse::integer(text).map(i128::from);
+                let whole = || twos_complement::to_i128(&read::whole(text)?);
+                return self.of_integer(integer.or_else(whole)?);
             }
-            Cast::Varint => return read::varint(text),
+            Cast::Varint => return read::varint(text).or_else(|| read::whole(text).map(Value::Varint)),
             Cast::Decimal => return read::decimal(text),
             Cast::Double => Value::Double(parse::double(text)?),
             Cast::Float => Value::Float(parse::float(text)?),

@@ -49,6 +49,31 @@ pub(super) fn decimal(text: &[u8]) -> Option<Value<'static>> {
     Some(Value::DecimalBytes { unscaled: Cow::Owned(unscaled), scale: i32::try_from(scale).ok()? })
 }
 
+/// The integer that a decimal number is, with a fraction of zeros or an exponent: `7.00`, `1e3`. Nothing is rounded.
+pub(super) fn whole(text: &[u8]) -> Option<Vec<u8>> {
+    let Some(Value::DecimalBytes { scale, .. }) = decimal(text) else { return None };
+    let mantissa = text.split(|byte| matches!(byte, b'e' | b'E')).next()?;
+    let (is_negative, digits) = signed(mantissa);
+    let mut digits: Vec<u8> = digits.iter().copied().filter(|byte| *byte != b'.').collect();
+    match usize::try_from(scale) {
+        Ok(fraction) => {
+            let zeros = digits.iter().rev().take_while(|digit| **digit == b'0').count();
+            let is_zero = zeros == digits.len();
+            (is_zero || fraction <= zeros).then_some(())?;
+            digits.truncate(digits.len().saturating_sub(fraction));
+            if digits.is_empty() {
+                digits.push(b'0');
+            }
+        }
+        Err(_) => {
+            let zeros = usize::try_from(scale.unsigned_abs()).ok()?;
+            (zeros <= twos_complement::DIGITS_MAX).then_some(())?;
+            digits.resize(digits.len() + zeros, b'0');
+        }
+    }
+    twos_complement::of_digits(is_negative, &digits)
+}
+
 /// Milliseconds since 1970: of a point in time as ISO 8601 writes it (in UTC if it has no zone), or the number itself.
 pub(super) fn timestamp(text: &[u8], rounds: bool) -> Option<i64> {
     let Some(mut time) = parse::timestamp(text) else { return parse::integer(text) };

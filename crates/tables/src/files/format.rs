@@ -8,6 +8,7 @@ use marquetry_base::Result;
 use marquetry_io::store::{ObjectStream, Store};
 use marquetry_parquet::schema::Schema;
 
+use crate::text::Wanted;
 use crate::{Batches, Cancel, PieceOptions};
 
 /// A format whose files are read wherever Parquet files are: CSV, or one of your own.
@@ -27,6 +28,23 @@ pub trait FileFormat: Send + Sync {
     ///
     /// What cannot be opened. Errors name the file that they are about ([`Place::object`](marquetry_base::Place)).
     fn open(&self, store: &Arc<dyn Store>, files: Vec<FoundFile>) -> Result<Vec<Box<dyn FormatFile>>>;
+
+    /// The same format, for rows that go where columns are wanted as these: where types are inferred, that says more than the files. `None`:
+    /// it makes no difference.
+    fn going_to(&self, _: &Arc<dyn WantedColumns>) -> Option<Arc<dyn FileFormat>> {
+        None
+    }
+}
+
+/// What is wanted of text, where its rows go.
+pub trait WantedColumns: Send + Sync + fmt::Debug {
+    /// Columns, by name, whose text is wanted as it is written: see [`TextOptions::wanted`](crate::text::TextOptions). Asked when there is
+    /// text.
+    ///
+    /// # Errors
+    ///
+    /// Those of looking there.
+    fn wanted(&self) -> Result<Vec<(String, Wanted)>>;
 }
 
 /// A file that was found, before anybody knows what it is.

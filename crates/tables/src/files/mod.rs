@@ -37,7 +37,7 @@ use crate::subject::named;
 use crate::{Batches, BytesRead, Cancel, ColumnPath, Filter, Piece, PieceOptions, Source, Table};
 
 pub use any::AnyFile;
-pub use format::{FileFormat, FormatFile, FoundFile};
+pub use format::{FileFormat, FormatFile, FoundFile, WantedColumns};
 pub use gathered::{DataFile, Gathered, find};
 pub use hive::Hive;
 pub use map::{Extent, ExtentKind, FileMap, MapOptions, MappedPage, MappedPageKind};

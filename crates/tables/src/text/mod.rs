@@ -27,7 +27,7 @@ use marquetry_parquet::schema::Schema;
 use marquetry_text::read::{Sample, Sampled, TextForm, TextSampler};
 
 pub use marquetry_text::{
-    Column, ColumnType, Columns, Format, Header, Quote, Scalar, TextOptions, TypeOf, Types, character,
+    Column, ColumnType, Columns, Format, Header, Quote, Scalar, TextOptions, TypeOf, Types, Wanted, character,
 };
 
 pub use fit::columns_of;
@@ -36,7 +36,7 @@ pub use output::{TextOutput, TextOutputOptions};
 pub use prepare::{Encoding, Preparing};
 pub use rows::TextRows;
 
-use crate::files::{FileFormat, FormatFile, FoundFile};
+use crate::files::{FileFormat, FormatFile, FoundFile, WantedColumns};
 use crate::subject::{name_of, named, renamed};
 use crate::{Batches, BytesRead, Cancel, PieceOptions};
 use compression::Compression;
@@ -73,6 +73,8 @@ pub struct TextFormat {
     pub preparing: Preparing,
     /// Ends early what may take long: waiting for standard input.
     pub cancel: Cancel,
+    /// Where rows go, if that says what is wanted of their text.
+    wanted: Option<Arc<dyn WantedColumns>>,
 }
 
 impl TextFormat {
@@ -108,11 +110,18 @@ impl FileFormat for TextFormat {
 
     fn open(&self, store: &Arc<dyn Store>, files: Vec<FoundFile>) -> Result<Vec<Box<dyn FormatFile>>> {
         let format = |file: FoundFile| self.format_of(&file).map(|format| (file, format));
-        let files = files.into_iter().filter_map(format);
+        let files: Vec<(FoundFile, Format)> = files.into_iter().filter_map(format).collect();
         let mut options = self.options.clone();
         options.skip_empty |= self.preparing.leaves_out();
-        let opened = TextFile::open_found(store, files, (&options, &self.preparing), &self.cancel)?;
+        if let (Some(wanted), None, false) = (&self.wanted, &options.schema, files.is_empty()) {
+            options.wanted = wanted.wanted()?;
+        }
+        let opened = TextFile::open_found(store, files.into_iter(), (&options, &self.preparing), &self.cancel)?;
         Ok(opened.into_iter().map(|file| Box::new(file) as Box<dyn FormatFile>).collect())
+    }
+
+    fn going_to(&self, wanted: &Arc<dyn WantedColumns>) -> Option<Arc<dyn FileFormat>> {
+        Some(Arc::new(TextFormat { wanted: Some(Arc::clone(wanted)), ..self.clone() }))
     }
 }
 

@@ -9,7 +9,7 @@ use marquetry_base::{Detail, ErrorKind, Limit};
 use marquetry_parquet::batch::Values;
 
 use super::*;
-use crate::Header;
+use crate::{Header, Wanted};
 
 /// How a host behaves: the bytes of a piece, and the units of a step.
 #[derive(Clone, Copy)]
@@ -387,6 +387,39 @@ fn what_is_wrong_in_json_lines_is_told_with_its_line() {
 }
 
 /// A column of `unknown` has only nulls, whatever its text says null is.
+#[test]
+fn what_is_wanted_is_kept_as_it_is_written() {
+    let wanted = |name: &str, wanted| (name.to_string(), wanted);
+    let options = TextOptions {
+        wanted: vec![
+            wanted("word", Wanted::Text),
+            wanted("price", Wanted::Exact),
+            wanted("many", Wanted::Exact),
+            wanted("nobody", Wanted::Text),
+        ],
+        ..TextOptions::default()
+    };
+    check(
+        "word,Price,many,other\n1.10,100.00,7,1.10\nTRUE,\"\",8,2.50\n\"\",12345678901234567.89,,3\n",
+        Format::Csv,
+        &options,
+        "word text, Price text, many bigint, other double",
+        &["1.10|100.00|7|1.1", "TRUE|-|8|2.5", "|12345678901234567.89|-|3"],
+    );
+    check(
+        "{\"word\":1.10,\"price\":0.12345678901234567890,\"many\":1}\n{\"word\":3,\"price\":1e2,\"many\":null}\n",
+        Format::JsonLines,
+        &options,
+        "word text, price text, many bigint",
+        &["1.10|0.12345678901234567890|1", "3|1e2|-"],
+    );
+    // What is given is what it is, and a decimal comma makes no text that others read.
+    let given = TextOptions { types: "price=float".parse().unwrap(), ..options.clone() };
+    check("price\n1.5\n", Format::Csv, &given, "price float", &["1.5"]);
+    let comma = TextOptions { decimal: b',', delimiter: Some(b';'), ..options };
+    check("price;a\n1,5;1\n", Format::Csv, &comma, "price double, a bigint", &["1.5|1"]);
+}
+
 #[test]
 fn nothing_but_nulls() {
     let given = TextOptions {

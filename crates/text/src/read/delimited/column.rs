@@ -397,7 +397,11 @@ impl Filling {
     ) -> End {
         let (text, nulls) = (source.text, &source.form.nulls);
         let quote = source.form.dialect.quote;
-        let is_null = |field: &Field<'_>| !field.is_quoted && is_null(nulls, field);
+        let is_of_numbers = source.column.is_of_numbers;
+        let is_null = |field: &Field<'_>| match field.is_quoted {
+            true => is_of_numbers && field.text.is_empty(),
+            false => is_null(nulls, field),
+        };
         let mut quoted = 0;
         let (end, bytes, rows) = self.each(source, is_null, |row, field, bytes| {
             views[row] = match quote.filter(|_| field.has_doubled) {

@@ -40,6 +40,8 @@ struct FormColumn {
     scalar: Scalar,
     /// Its type was given, not inferred.
     is_given: bool,
+    /// A text of numbers: empty quotes are null, as they are for numbers.
+    is_of_numbers: bool,
     rewrite: Rewrite,
     /// Its place among the fields of a row.
     field: usize,

@@ -18,7 +18,7 @@ use super::scan::{Dialect, Field, Scanned, Scanner, Strip, unquote};
 use super::style::{REWRITE_TIMES, Rewrite, Style};
 use super::{BYTE_ORDER_MARK, Form, FormColumn};
 use crate::columns::NAME_BYTES_MAX;
-use crate::options::{Format, Header, TextOptions};
+use crate::options::{Format, Header, TextOptions, Wanted, is_wanted_as_text};
 use crate::scalar::Kinds;
 use crate::{Column, ColumnType, Columns, Scalar, Types};
 
@@ -43,6 +43,7 @@ pub(crate) struct Sample {
     nulls: Vec<Vec<u8>>,
     schema: Option<Columns>,
     types: Types,
+    wanted: Vec<(String, Wanted)>,
     style: Option<Style>,
     timestamp_unit: Option<TimeUnit>,
 }
@@ -179,6 +180,7 @@ impl Sampler {
             nulls: core::mem::take(&mut self.nulls),
             schema: self.options.schema.take(),
             types: core::mem::take(&mut self.options.types),
+            wanted: core::mem::take(&mut self.options.wanted),
             style: self.style.take(),
             timestamp_unit: self.options.timestamp_unit,
         }
@@ -664,12 +666,17 @@ impl Sample {
                 let kinds = places.into_iter().filter_map(|place| types.kinds.get(place));
                 let columns = self.names.iter().zip(kinds).enumerate().map(|(field, (name, kinds))| {
                     let given = faults.take(self.types.scalar_of(name)).flatten();
-                    let (scalar, is_given) =
-                        (given.unwrap_or_else(|| kinds.scalar_in(self.timestamp_unit)), given.is_some());
+                    let inferred = kinds.scalar_in(self.timestamp_unit);
+                    // Numbers with another decimal mark than a point are no text that others read.
+                    let is_readable = inferred != Scalar::Double || self.rewrite_of(inferred) == Rewrite::No;
+                    let is_wanted =
+                        given.is_none() && is_readable && is_wanted_as_text(&self.wanted, name, inferred);
+                    let scalar = if is_wanted { Scalar::Text } else { given.unwrap_or(inferred) };
                     FormColumn {
                         name: Arc::clone(name),
                         scalar,
-                        is_given,
+                        is_given: given.is_some() || is_wanted,
+                        is_of_numbers: is_wanted && inferred == Scalar::Double && self.is_exact(name),
                         rewrite: self.rewrite_of(scalar),
                         field,
                     }
@@ -688,6 +695,12 @@ impl Sample {
             nulls: self.nulls.clone(),
             style: self.style.clone(),
         })
+    }
+
+    /// Whether a column is wanted for exact numbers.
+    fn is_exact(&self, name: &str) -> bool {
+        // A number with a fraction is text then, and an integer is not.
+        !is_wanted_as_text(&self.wanted, name, Scalar::Integer(64))
     }
 
     fn rewrite_of(&self, scalar: Scalar) -> Rewrite {
@@ -717,7 +730,8 @@ impl Sample {
                 *taken = true;
             }
             let rewrite = self.rewrite_of(scalar);
-            Ok(FormColumn { name: name.as_str().into(), scalar, is_given: true, rewrite, field })
+            let name = name.as_str().into();
+            Ok(FormColumn { name, scalar, is_given: true, is_of_numbers: false, rewrite, field })
         };
         let columns = schema.as_slice().iter().enumerate().map(&mut column).collect::<Result<Vec<_>>>()?;
         match taken.iter().position(|taken| !taken) {

@@ -17,7 +17,7 @@ use super::super::place::shown;
 use super::json::{Text, Token, Tokens};
 use super::{Form, Lines, Next, no_object};
 use crate::columns::NAME_BYTES_MAX;
-use crate::options::TextOptions;
+use crate::options::{TextOptions, Wanted, is_wanted_as_text};
 use crate::parse;
 use crate::scalar::Kinds;
 use crate::{Column, ColumnType, Columns, Scalar, Types};
@@ -45,6 +45,7 @@ pub(crate) struct Sample {
     nodes: Vec<Node>,
     schema: Option<Columns>,
     types: Types,
+    wanted: Vec<(String, Wanted)>,
     timestamp_unit: Option<TimeUnit>,
     comment: Option<u8>,
 }
@@ -109,7 +110,9 @@ impl Sampler {
     pub(crate) fn new(options: &TextOptions) -> Sampler {
         let (schema, types) = (options.schema.clone(), options.types.clone());
         let (timestamp_unit, comment) = (options.timestamp_unit, options.comment);
-        let sample = Sample { nodes: alloc::vec![Node::Nothing], schema, types, timestamp_unit, comment };
+        let wanted = options.wanted.clone();
+        let nodes = alloc::vec![Node::Nothing];
+        let sample = Sample { nodes, schema, types, wanted, timestamp_unit, comment };
         Sampler {
             lines: Lines::new(options.row_bytes(), comment),
             infer_bytes: options.infer_bytes,
@@ -528,7 +531,8 @@ impl Sample {
             }
             (None, Some(Node::Object(fields))) => {
                 let mut numbered = Numbered::default();
-                let columns = self.fields(fields, &mut numbered)?.into();
+                let columns = fields.list.iter().map(|(name, node)| self.column(*node, name, &mut numbered));
+                let columns = columns.collect::<Result<Vec<_>>>()?.into();
                 Ok(Form { columns, is_given: false, given: numbered.given, comment })
             }
             (None, _) => {
@@ -536,6 +540,21 @@ impl Sample {
                 Err(error.with(Detail::AdmittedBy(&["schema"])))
             }
         }
+    }
+
+    /// A column of the table, which may be wanted as text.
+    fn column(&self, node: usize, name: &str, numbered: &mut Numbered) -> Result<Column> {
+        let first = numbered.next;
+        let mut column_type = self.column_type(node, name, numbered)?;
+        if let (ColumnType::Scalar(inferred), false) =
+            (&column_type, matches!(self.nodes.get(node), Some(Node::Given(_))))
+            && is_wanted_as_text(&self.wanted, name, *inferred)
+        {
+            column_type = ColumnType::Scalar(Scalar::Text);
+            // It takes numbers and words, too, as a type that was given does.
+            numbered.given.push(first..numbered.next);
+        }
+        Ok(Column { name: name.to_string(), column_type })
     }
 
     fn fields(&self, fields: &Fields, numbered: &mut Numbered) -> Result<Vec<Column>> {
