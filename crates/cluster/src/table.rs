@@ -236,7 +236,8 @@ impl CqlTable {
         let like = MadeLike::of(source);
         let fitting = like.as_ref().and_then(|like| like.as_ref().ok()).filter(|like| like.fits(table));
         let properties = fitting.map(MadeLike::properties).unwrap_or_default();
-        let mut created = cluster.compare_table(table, types)?;
+        let compared = cluster.compare_table(table, types)?;
+        let mut created = compared.created();
         // A table that an earlier run of this load has created waits for its indexes; another one may do without.
         let mut is_own = created == Created::New || state.as_ref().is_some_and(|state| state.makes_table);
         if !self.options.dry_run {
@@ -245,7 +246,7 @@ impl CqlTable {
             if let Some(state) = &mut state {
                 state.make_table(true)?;
             }
-            let made = cluster.create_table_with(table, types, properties);
+            let made = cluster.create(compared, properties);
             if makes_table && !matches!(made, Ok(Created::New)) {
                 is_own = false;
                 let undone = state.map_or(Ok(()), |state| state.make_table(false));
