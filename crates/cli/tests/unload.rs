@@ -568,7 +568,7 @@ fn a_created_table_has_the_options_of_its_source() {
     let other = run(["copy", &rows, &keyspace.address("f"), "--create", "--key", "p", "--columns", "p,v"]);
     assert_eq!((other.code, indexes("f")), (Some(0), 0), "{}", other.err);
     assert!(
-        other.err.contains("was made without default_time_to_live = 864000 and indexes"),
+        other.err.contains("was made without comment = 'it''s AND more', default_time_to_live = 864000, gc_grace_seconds = 7200 and indexes"),
         "{}",
         other.err
     );

@@ -18,6 +18,7 @@ use crate::server::{KEYSPACE, Server};
 
 pub(crate) fn all(server: &Server) {
     tables_are_made_once(server);
+    what_a_table_is_made_without_is_said(server);
     misfits_come_before_the_first_row(server);
     rows_that_no_server_takes(server);
     nulls_are_unset_or_tombstones(server);
@@ -57,6 +58,30 @@ fn table(columns: &[(&str, &str)], clustering: &[(usize, Order)]) -> TableDef {
         partition_key: vec![0],
         clustering: clustering.to_vec(),
         comment: Some("it's a comment".to_owned()),
+    }
+}
+
+/// Options and indexes of the source's table that the new one does not have.
+fn what_a_table_is_made_without_is_said(server: &Server) {
+    let unknown = "options and indexes that the source's table may have: its statements (schema.cql, or marquetry.table.schema in a file)";
+    let view = "CREATE MATERIALIZED VIEW ks.w AS SELECT k, v FROM ks.t WHERE k IS NOT NULL PRIMARY KEY (k) WITH gc_grace_seconds = 7;";
+    let table = "CREATE TABLE ks.t (k int PRIMARY KEY, v int, w int) WITH gc_grace_seconds = 7 AND compression = {'enabled': 'false'};";
+    for (statements, without) in [
+        (view, format!("{unknown} do not make one table; a view's do not")),
+        ("CREATE TABLE ks.t (", format!("{unknown} are not understood")),
+        (table, "gc_grace_seconds = 7, which the source's table has, because its columns".to_owned()),
+    ] {
+        server.run("DROP TABLE IF EXISTS cluster_test.without");
+        for (dry_run, made) in [(true, "would be made"), (false, "was made")] {
+            let key = Some(KeySpec::parse("k").unwrap());
+            let mut options = CqlOptions::create(MappingOptions { key, ..MappingOptions::default() });
+            options.dry_run = dry_run;
+            let mut table = CqlTable::new(server.address("without"), options);
+            let rows = Made::new(&[("k", "int"), ("v", "int")], [vec![int(1), int(2)]]).made_by(statements);
+            assert_eq!(rows.load(&mut table).1, Ok(1));
+            let said = format!("the table cluster_test.without {made} without {without}");
+            assert!(table.notes().iter().any(|note| note.starts_with(&said)), "{:?}", table.notes());
+        }
     }
 }
 
