@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Folder, data, run};
+use common::{Folder, Run, data, run};
 use marquetry_testing::{cassandra, cassandra_directory};
 use scylla::client::session::Session;
 use scylla::client::session_builder::SessionBuilder;
@@ -232,6 +232,37 @@ fn an_unload_that_is_killed_goes_on() {
     assert!(run(arguments).succeeded().contains("was finished before: 12,000 rows in "));
     run(["copy", &table, &folder.path("t.parquet"), "--state", &folder.path("other")])
         .failed(2, &["--state"]);
+}
+
+/// Runs the command with files of so many blocks at most, which stands in for a disk that is full.
+#[cfg(unix)]
+fn with_full_disk(blocks: u32, arguments: &[&str]) -> Run {
+    let script = format!("ulimit -f {blocks}; trap '' XFSZ; exec \"$0\" \"$@\"");
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", &script, env!("CARGO_BIN_EXE_marquetry")]).args(arguments);
+    Run::of(command.output().unwrap())
+}
+
+/// A disk that is full ends an unload, and a load before its first row; both go on when there is space.
+#[cfg(unix)]
+#[test]
+fn a_disk_that_is_full_loses_nothing() {
+    let Some(keyspace) = Keyspace::fresh("marquetry_cli_full") else { return };
+    keyspace.run("CREATE TABLE marquetry_cli_full.t (id int PRIMARY KEY, v text)");
+    let folder = Folder::new();
+    let rows: String = (0..12_000).map(|row| format!("{row},text of {row}\n")).collect();
+    let (csv, table) = (folder.write("rows.csv", format!("id,v\n{rows}")), keyspace.address("t"));
+    let [loading, parts, state] = ["load.state", "parts", "parts.state"].map(|name| folder.path(name));
+    let load = ["copy", &csv, &table, "--state", &loading, "--resume", "--quiet"];
+    with_full_disk(0, &load).failed(3, &["load.state", "ile too large"]);
+    assert_eq!(run(["count", &table]).succeeded(), "0\n");
+    run(load).succeeded();
+    let directory = format!("{parts}/");
+    let unload = ["copy", &table, &directory, "--state", &state, "--resume", "--quiet"];
+    with_full_disk(6, &unload).failed(3, &["part-", "ile too large"]);
+    run(unload).succeeded();
+    run(["diff", &parts, &csv, "--key", "id", "--quiet"]).succeeded();
+    assert_eq!(run(["count", &parts]).succeeded(), "12000\n");
 }
 
 /// Rows that are missing, or were changed, are copied again; others are not.

@@ -386,25 +386,29 @@ fn nobody_waits_for_a_server_that_is_silent(server: &Server) {
     }
 }
 
-/// All connections are cut in the midst of a load: what was in flight is sent again, and nothing is lost.
+/// All connections are cut in the midst of a load, also of one whose server is away for a while: what was in flight is sent again, and nothing is
+/// lost.
 fn a_broken_network_is_survived(server: &Server) {
     const ROWS: i32 = 20_000;
     server.run("CREATE TABLE cluster_test.network (k int PRIMARY KEY, v int)");
     let behind = |proxy: &Proxy, options: CqlOptions| {
         CqlTable::new(format!("cql://{}/{KEYSPACE}.network", proxy.at).parse().unwrap(), options)
     };
-    let proxy = Proxy::start(&server.at, 500_000, Break::Cut);
     let columns = [("k", "int"), ("v", "int")];
-    let rows = (0..ROWS).map(|row| vec![int(row % 10_000), int(row)]);
-    let (loaded, ended) = Made::new(&columns, rows).load(&mut behind(&proxy, CqlOptions::default()));
-    assert_eq!(ended, Ok(20_000));
-    assert_eq!(proxy.breaks(), 1);
-    assert_eq!(loaded.rows, 20_000);
-    assert!(loaded.retries > 0, "{loaded:?}");
-    assert_eq!(server.count("network"), 10_000);
-    // Rows that were sent again are as old as they were.
-    let smallest = server.value("SELECT min(v) FROM cluster_test.network");
-    assert_eq!(smallest, Some(CqlValue::Int(10_000)));
+    for kind in [Break::Cut, Break::Away(Duration::from_secs(2))] {
+        server.run("TRUNCATE cluster_test.network");
+        let proxy = Proxy::start(&server.at, 500_000, kind);
+        let rows = (0..ROWS).map(|row| vec![int(row % 10_000), int(row)]);
+        let (loaded, ended) = Made::new(&columns, rows).load(&mut behind(&proxy, CqlOptions::default()));
+        assert_eq!(ended, Ok(20_000));
+        assert_eq!(proxy.breaks(), 1);
+        assert_eq!(loaded.rows, 20_000);
+        assert!(loaded.retries > 0, "{loaded:?}");
+        assert_eq!(server.count("network"), 10_000);
+        // Rows that were sent again are as old as they were.
+        let smallest = server.value("SELECT min(v) FROM cluster_test.network");
+        assert_eq!(smallest, Some(CqlValue::Int(10_000)));
+    }
     // If nothing is sent again, a row that was in flight ends the load.
     let proxy = Proxy::start(&server.at, 500_000, Break::Cut);
     let rows = (0..ROWS).map(|row| vec![int(row), int(row)]);
