@@ -1,4 +1,4 @@
-//! Tables whose rows come in the order of tokens, as those of clusters do: they are matched by their keys as they come, without being sorted.
+//! Tables whose rows come in the order of tokens, as those of clusters and of SSTables do: they are matched by their keys as they come, without being sorted.
 //!
 //! A key is compared as the bytes that servers have of it, which a load of the rows would send.
 
