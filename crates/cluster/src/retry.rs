@@ -72,7 +72,7 @@ impl Patience {
     }
 
     /// Sends a request until it succeeds, its failure is none that passes, or the time is over: then its last failure is the error. The request
-    /// is told how often it has failed.
+    /// gets the number of its failures so far.
     ///
     /// What follows is to be sent within the same time, if it is sent with the same patience.
     pub(crate) async fn send<T, E, Sent>(

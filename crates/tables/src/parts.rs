@@ -14,11 +14,12 @@ use marquetry_base::{Detail, Error, Result};
 use marquetry_io::blocking::NewFile;
 use marquetry_io::state_file::Lock;
 use marquetry_io::{ByteSink, SCHEMA_FILE, failed};
+use marquetry_parquet::batch::Batch;
 
 use crate::copy::{Copied, CopyOptions, copy};
 use crate::parquet::{NewParquetFile, ParquetOptions};
-use crate::{Destination, Source, TABLE_SCHEMA_KEY, Table};
-use rows::{OfPart, PartOf, name_of};
+use crate::{Cancel, Destination, Source, TABLE_SCHEMA_KEY, Table, Wants, Written};
+use rows::{PartOf, name_of};
 use state::{Part, State, of_state, table_of};
 
 /// A copy of a table, whose pieces are [token ranges](Piece::tokens), into a directory of Parquet files. Each file has the rows of some token
@@ -311,6 +312,83 @@ fn sum(before: &Copied, now: &Copied) -> Copied {
     written.files += more.files;
     written.row_groups += more.row_groups;
     sum
+}
+
+/// The file of a part: it is written down in the state before it appears.
+struct OfPart<'a> {
+    file: NewParquetFile,
+    part: Option<Part>,
+    parts: &'a mut Parts,
+}
+
+impl Destination for OfPart<'_> {
+    fn name(&self) -> &str {
+        self.file.name()
+    }
+
+    fn cancelled_by(&mut self, cancel: &Cancel) {
+        self.file.cancelled_by(cancel);
+    }
+
+    fn set_threads(&mut self, threads: usize) {
+        self.file.set_threads(threads);
+    }
+
+    fn set_sorting(&mut self, memory_bytes: Option<u64>) {
+        self.file.set_sorting(memory_bytes);
+    }
+
+    fn begin(&mut self, table: &Table) -> Result<Wants> {
+        self.file.begin(table)
+    }
+
+    fn rows_from(&mut self, object: &str) {
+        self.file.rows_from(object);
+    }
+
+    fn write(&mut self, batch: Batch) -> Result<()> {
+        if let Some(part) = &mut self.part {
+            part.rows += u64_of(batch.rows);
+        }
+        self.file.write(batch)
+    }
+
+    fn drain(&mut self) -> Result<()> {
+        self.file.drain()
+    }
+
+    fn finish(&mut self) -> Result<Written> {
+        let written = self.file.finish()?;
+        if let Some(part) = &mut self.part {
+            part.bytes = written.bytes;
+        }
+        Ok(written)
+    }
+
+    fn written(&self) -> Result<Option<Box<dyn Source>>> {
+        self.file.written()
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        let Some(mut part) = self.part.take() else {
+            return Err(Error::misuse("a part that was written before"));
+        };
+        let has_rows = part.rows > 0;
+        if !has_rows {
+            part.file = None;
+        }
+        self.parts.parts.push(part);
+        let appeared = self.parts.save().and_then(|()| if has_rows { self.file.commit() } else { Ok(()) });
+        if appeared.is_err() {
+            // Its rows are not there. The file of the state may have it: it counts if its file is there.
+            self.parts.parts.pop();
+        }
+        appeared
+    }
+
+    fn settle(&mut self) {
+        self.file.settle();
+    }
 }
 
 #[cfg(test)]

@@ -1,16 +1,12 @@
-//! The rows of a part, and the file that they go to.
+//! The rows of a part, and the name of the file that they go to.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use marquetry_base::cast::u64_of;
 use marquetry_base::{Error, Result};
-use marquetry_parquet::batch::{Batch, RowSelection};
+use marquetry_parquet::batch::RowSelection;
 
-use super::Parts;
-use super::state::Part;
-use crate::parquet::NewParquetFile;
-use crate::{Batches, Cancel, Destination, Piece, PieceOptions, Source, Table, Wants, Written};
+use crate::{Batches, Piece, PieceOptions, Source, Table};
 
 /// Some pieces of a source, one after the other.
 pub(super) struct PartOf {
@@ -70,83 +66,6 @@ impl Source for PartOf {
         options: &PieceOptions,
     ) -> Result<Option<Box<dyn Batches>>> {
         self.source.open_rows(self.first + piece, rows, options)
-    }
-}
-
-/// The file of a part: it is written down in the state before it appears.
-pub(super) struct OfPart<'a> {
-    pub(super) file: NewParquetFile,
-    pub(super) part: Option<Part>,
-    pub(super) parts: &'a mut Parts,
-}
-
-impl Destination for OfPart<'_> {
-    fn name(&self) -> &str {
-        self.file.name()
-    }
-
-    fn cancelled_by(&mut self, cancel: &Cancel) {
-        self.file.cancelled_by(cancel);
-    }
-
-    fn set_threads(&mut self, threads: usize) {
-        self.file.set_threads(threads);
-    }
-
-    fn set_sorting(&mut self, memory_bytes: Option<u64>) {
-        self.file.set_sorting(memory_bytes);
-    }
-
-    fn begin(&mut self, table: &Table) -> Result<Wants> {
-        self.file.begin(table)
-    }
-
-    fn rows_from(&mut self, object: &str) {
-        self.file.rows_from(object);
-    }
-
-    fn write(&mut self, batch: Batch) -> Result<()> {
-        if let Some(part) = &mut self.part {
-            part.rows += u64_of(batch.rows);
-        }
-        self.file.write(batch)
-    }
-
-    fn drain(&mut self) -> Result<()> {
-        self.file.drain()
-    }
-
-    fn finish(&mut self) -> Result<Written> {
-        let written = self.file.finish()?;
-        if let Some(part) = &mut self.part {
-            part.bytes = written.bytes;
-        }
-        Ok(written)
-    }
-
-    fn written(&self) -> Result<Option<Box<dyn Source>>> {
-        self.file.written()
-    }
-
-    fn commit(&mut self) -> Result<()> {
-        let Some(mut part) = self.part.take() else {
-            return Err(Error::misuse("a part that was written before"));
-        };
-        let has_rows = part.rows > 0;
-        if !has_rows {
-            part.file = None;
-        }
-        self.parts.parts.push(part);
-        let appeared = self.parts.save().and_then(|()| if has_rows { self.file.commit() } else { Ok(()) });
-        if appeared.is_err() {
-            // Its rows are not there. The file of the state may have it: it counts if its file is there.
-            self.parts.parts.pop();
-        }
-        appeared
-    }
-
-    fn settle(&mut self) {
-        self.file.settle();
     }
 }
 

@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use marquetry_base::ErrorKind;
 use marquetry_io::state_file::{sealed, unsealed};
-use marquetry_parquet::batch::Batch;
 use marquetry_parquet::schema::{FieldDef, FieldType, PhysicalType, Schema};
 
 use super::*;
