@@ -29,6 +29,7 @@ pub(crate) fn all(server: &Server) {
     nobody_waits_for_a_server_that_is_silent(server);
     a_broken_network_is_survived(server);
     wrong_addresses(server);
+    only_nodes_of_a_datacenter(server);
 }
 
 /// A table that is there.
@@ -246,6 +247,9 @@ fn the_last_of_many_wins(server: &Server) {
         let (loaded, ended) = load_watched(&mut table, &source, &mut |written| told.push(written.rows));
         println!("{ROWS} rows in {:?}", started.elapsed());
         assert_eq!(ended, Ok(30_000));
+        let said =
+            "30000 rows were sent; they have 7 different keys: of rows with one key the last one is kept";
+        assert_eq!(table.notes(), [said]);
         assert_eq!((loaded.rows, loaded.bytes), (30_000, 16 * 30_000));
         assert!(told.len() == 30 && told.is_sorted() && told[29] > 10_000, "{told:?}");
         let mut read: Vec<_> = server
@@ -420,6 +424,28 @@ fn a_broken_network_is_survived(server: &Server) {
     // Whoever copies may try again.
     assert_eq!(error.kind(), ErrorKind::Io);
     assert!(loaded.rows < 20_000 && loaded.retries == 0, "{loaded:?}");
+}
+
+/// A datacenter that there is not is named, with those that there are.
+fn only_nodes_of_a_datacenter(server: &Server) {
+    let Some(CqlValue::Text(known)) = server.value("SELECT data_center FROM system.local") else {
+        panic!("a node without a datacenter")
+    };
+    let options = |name: &str| {
+        let mut options = CqlOptions::default();
+        options.connect.local_datacenter = Some(name.to_owned());
+        options
+    };
+    server.run("CREATE TABLE cluster_test.near (k int PRIMARY KEY)");
+    let load = |name: &str| {
+        let rows = Made::new(&[("k", "int")], (0..100).map(|row| vec![int(row)]));
+        rows.load(&mut CqlTable::new(server.address("near"), options(name))).1
+    };
+    assert_eq!(load(&known), Ok(100));
+    assert_eq!(server.count("near"), 100);
+    let error = load("nowhere").unwrap_err();
+    assert_eq!(error.detail(), Some(Detail::Option("local_datacenter")));
+    assert_eq!(error.message(), format!("the cluster has no datacenter \"nowhere\"; it has {known}"));
 }
 
 fn wrong_addresses(server: &Server) {
