@@ -240,7 +240,7 @@ fn wide_partitions_in_small_pages(server: &Server) {
     assert_eq!(proxy.breaks(), 1);
     // Too few replicas are waited for, too, for so long.
     let mut too_few = options();
-    (too_few.consistency, too_few.retry_for) = (Consistency::Three, Duration::from_millis(700));
+    (too_few.consistency, too_few.retry_for) = (Consistency::Three, Duration::from_secs(2));
     let error = open(server, "wide", &too_few).open(0, &PieceOptions::default()).unwrap().next().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Io, "{error}");
     assert!(error.to_string().starts_with("the cluster could not read rows, asked "), "{error}");
