@@ -1,4 +1,4 @@
-//! Clusters of several real nodes, on addresses of loopback, which stop, come back and join while rows travel. Long tests (`make soak`).
+//! Clusters of real nodes, on addresses of loopback, which stop, come back and join while rows travel. Long tests (`make soak`).
 //!
 //! `MARQUETRY_NODES_ROWS` is how many rows there are, 200,000 unless it is set.
 
@@ -7,6 +7,7 @@ mod common;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use common::{Folder, Run, run};
@@ -19,7 +20,12 @@ struct Nodes {
     /// The ports of CQL and of gossip, which are the same for all.
     ports: [u16; 2],
     started: Vec<u8>,
+    /// Until they are stopped.
+    _turn: MutexGuard<'static, ()>,
 }
+
+/// The tests have the same addresses, one after the other.
+static TURN: Mutex<()> = Mutex::new(());
 
 impl Nodes {
     /// `None`, put on record, where there is no Java or no Maven to run them.
@@ -31,6 +37,7 @@ impl Nodes {
             skipped(Need::Cassandra);
             return None;
         }
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("nodes");
         // What an earlier run that was killed may have left.
         for node in 1..=9 {
@@ -42,7 +49,7 @@ impl Nodes {
         let _ = std::fs::remove_dir_all(&folder);
         let listeners = [(); 2].map(|()| TcpListener::bind("0.0.0.0:0").unwrap());
         let ports = listeners.map(|it| it.local_addr().unwrap().port());
-        let mut nodes = Nodes { folder, ports, started: Vec::new() };
+        let mut nodes = Nodes { folder, ports, started: Vec::new(), _turn: turn };
         (1..=count).for_each(|node| nodes.begin(node));
         Some(nodes)
     }
@@ -134,6 +141,40 @@ fn killed_again_and_again(arguments: &[&str], kills_ms: &[u64], mut between: imp
     }
     assert!(kills * 2 > kills_ms.len(), "it ended too early to be killed: {kills} of {}", kills_ms.len());
     run(arguments)
+}
+
+/// The only server is stopped in the midst of a load, and of an unload, and is back after a while: both wait for it.
+#[cfg(unix)]
+#[test]
+#[ignore = "soak: a server is stopped and started again, minutes"]
+fn a_server_that_comes_back_is_waited_for() {
+    const ROWS: u32 = 60_000;
+    let Some(nodes) = Nodes::start(1) else { return };
+    let folder = Folder::new();
+    let lines: String = (0..ROWS).map(|row| format!("{row},text of {row}\n")).collect();
+    let (csv, back) = (folder.write("rows.csv", format!("id,v\n{lines}")), folder.path("back.parquet"));
+    nodes.run(&[
+        "CREATE KEYSPACE nodes WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+        "CREATE TABLE nodes.t (id bigint PRIMARY KEY, v text)",
+    ]);
+    let table = nodes.address("nodes.t");
+    // Twenty seconds of it, and those that the server is away.
+    let restarted = |from: &str, to: &str| {
+        let child = started(&["copy", from, to, "--rate", "3K", "--json", "--quiet"]);
+        std::thread::sleep(Duration::from_secs(5));
+        nodes.stop(1);
+        std::thread::sleep(Duration::from_secs(5));
+        assert!(nodes.starting(1).status().unwrap().success());
+        let ended = Run::of(child.wait_with_output().unwrap());
+        assert_eq!(ended.code, Some(0), "{}", ended.err);
+        let summary: serde_json::Value = serde_json::from_str(&ended.out).unwrap();
+        assert_eq!(summary["rows_written"], ROWS, "{summary}");
+        summary
+    };
+    let loaded = restarted(&csv, &table);
+    assert!(loaded["retries"].as_u64() > Some(0) && loaded["rows_rejected"] == 0, "{loaded}");
+    restarted(&table, &back);
+    run(["diff", &csv, &back, "--key", "id"]).succeeded();
 }
 
 /// Rows go to three nodes and back, exactly: the copies are killed, a node is stopped and comes back, and another joins.

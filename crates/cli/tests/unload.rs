@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Folder, data, run};
+use common::{Folder, Run, data, run};
 use marquetry_testing::{cassandra, cassandra_directory};
 use scylla::client::session::Session;
 use scylla::client::session_builder::SessionBuilder;
@@ -148,6 +148,17 @@ fn a_live_table_is_as_its_sstables() {
     let definition = format!("{a}schema.cql");
     run_marquetry(&["copy", &sstables, &b, "--mapping", "logical", "--schema-file", &definition]);
     run_marquetry(&["diff", &a, &b, "--strict"]);
+    // As they come, too, in the order of tokens: the key is the table's, whose tuples and timestamps need not be sorted.
+    let snapshot = folder.path("snapshot");
+    std::fs::create_dir(&snapshot).unwrap();
+    let of_table = std::fs::read_dir(&files).unwrap().map(|entry| entry.unwrap().path());
+    for file in of_table.filter(|path| path.is_file()).chain([definition.clone().into()]) {
+        std::fs::copy(&file, std::path::Path::new(&snapshot).join(file.file_name().unwrap())).unwrap();
+    }
+    let snapshot = format!("sstable:{snapshot}");
+    let found = self::run(["diff", &snapshot, &from, "--mapping", "logical", "--json"]).succeeded();
+    let found: serde_json::Value = serde_json::from_str(&found).unwrap();
+    assert_eq!(found["key"], serde_json::json!(["p", "q", "c"]));
     // All that both tell: when what was written. (Of a row without values no server says when that was.)
     let (a, b) = (folder.path("c.parquet"), folder.path("d.parquet"));
     let rows = "mutation.kind = 'row' AND p != 100";
@@ -269,6 +280,37 @@ fn an_unload_that_is_killed_goes_on() {
         .failed(2, &["--state"]);
 }
 
+/// Runs the command with files of so many blocks at most, which stands in for a disk that is full.
+#[cfg(unix)]
+fn with_full_disk(blocks: u32, arguments: &[&str]) -> Run {
+    let script = format!("ulimit -f {blocks}; trap '' XFSZ; exec \"$0\" \"$@\"");
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", &script, env!("CARGO_BIN_EXE_marquetry")]).args(arguments);
+    Run::of(command.output().unwrap())
+}
+
+/// A disk that is full ends an unload, and a load before its first row; both go on when there is space.
+#[cfg(unix)]
+#[test]
+fn a_disk_that_is_full_loses_nothing() {
+    let Some(keyspace) = Keyspace::fresh("marquetry_cli_full") else { return };
+    keyspace.run("CREATE TABLE marquetry_cli_full.t (id int PRIMARY KEY, v text)");
+    let folder = Folder::new();
+    let rows: String = (0..12_000).map(|row| format!("{row},text of {row}\n")).collect();
+    let (csv, table) = (folder.write("rows.csv", format!("id,v\n{rows}")), keyspace.address("t"));
+    let [loading, parts, state] = ["load.state", "parts", "parts.state"].map(|name| folder.path(name));
+    let load = ["copy", &csv, &table, "--state", &loading, "--resume", "--quiet"];
+    with_full_disk(0, &load).failed(3, &["load.state", "ile too large"]);
+    assert_eq!(run(["count", &table]).succeeded(), "0\n");
+    run(load).succeeded();
+    let directory = format!("{parts}/");
+    let unload = ["copy", &table, &directory, "--state", &state, "--resume", "--quiet"];
+    with_full_disk(6, &unload).failed(3, &["part-", "ile too large"]);
+    run(unload).succeeded();
+    run(["diff", &parts, &csv, "--key", "id", "--quiet"]).succeeded();
+    assert_eq!(run(["count", &parts]).succeeded(), "12000\n");
+}
+
 /// Rows that are missing, or were changed, are copied again; others are not.
 #[test]
 fn only_what_is_missing_is_copied() {
@@ -306,6 +348,9 @@ fn only_what_is_missing_is_copied() {
     assert_eq!(run(["count", &table]).succeeded(), "501\n");
     // By the table's key.
     run(["diff", &csv, &table, "--columns", "p,c,v"]).failed(1, &["differ"]);
+    // Numbers are numbers, whatever columns are chosen.
+    let found = run([&["diff", &csv, &table, "--columns", "d", "--json"][..], &schema].concat());
+    assert!(found.out.contains("\"different\":0,\"only_in_a\":0,\"only_in_b\":1"), "{}", found.out);
     // Which of two is to be there?
     std::fs::write(&csv, format!("p,c,v,d,at\n{rows}0,c7,again,1.00,2024-02-29T12:00:00Z\n")).unwrap();
     copy(&["--missing-only"]).failed(1, &["two rows have one key"]);
@@ -332,6 +377,7 @@ fn what_was_loaded_is_not_missing() {
     assert_eq!(missing(&[]), "3");
     assert_eq!(missing(&[]), "0");
     run([&["diff", &json, &table][..], &schema].concat()).succeeded();
+    run([&["diff", &json, &table, "--columns", "tags,f"][..], &schema].concat()).succeeded();
     // Nulls leave what is there, which is a difference nevertheless.
     keyspace.run("UPDATE marquetry_cli_loaded.t SET v = 'there', tags = ['there'] WHERE p = 1");
     assert_eq!(missing(&[]), "0");
@@ -406,10 +452,16 @@ fn live_tables_are_compared_in_the_order_of_tokens() {
         keyspace.run(statement);
     }
     let lost = 1 + (0..400).filter(|row| row % 36 == 0).count();
-    for more in [&[][..], &["--key", "p,q,c,d"]] {
+    let mut all = serde_json::Value::Null;
+    for more in [&[][..], &["--key", "p,q,c,d"], &["--columns", "v"]] {
         let found = run([&["diff", a.as_str(), b.as_str(), "--json"][..], more].concat());
         let found: serde_json::Value = serde_json::from_str(&found.out).unwrap();
         let rows = &found["rows"];
+        if all.is_null() {
+            all = rows.clone();
+        }
+        // Those that are shown are the first ones by their tokens.
+        assert_eq!(*rows, all, "{more:?}");
         assert_eq!(
             (rows["only_in_a"].as_u64(), rows["only_in_b"].as_u64(), rows["different"].as_u64()),
             (Some(u64::try_from(lost).unwrap()), Some(1), Some(1)),
@@ -444,6 +496,8 @@ fn durations_go_to_csv_and_back() {
     assert!(text.starts_with("p,d,e,v\n") && text.contains("\n1,1mo2d10800000000000ns,-5ns,x\n"), "{text}");
     run(["copy", &csv, &b]).succeeded();
     run(["diff", &a, &b, "--strict"]).succeeded();
+    run(["copy", &a, &csv, "--columns", "d,p", "--where", "p = 1", "--overwrite"]).succeeded();
+    assert_eq!(std::fs::read_to_string(&csv).unwrap(), "d,p\n1mo2d10800000000000ns,1\n");
     // In JSON they are what they are.
     let json = run(["copy", &a, "-", "--to", "jsonl", "--where", "p = 2"]).succeeded();
     assert!(json.contains("\"d\":{\"months\":144,\"days\":0,\"nanoseconds\":0}"), "{json}");
@@ -591,7 +645,7 @@ fn a_created_table_has_the_options_of_its_source() {
     let other = run(["copy", &rows, &keyspace.address("f"), "--create", "--key", "p", "--columns", "p,v"]);
     assert_eq!((other.code, indexes("f")), (Some(0), 0), "{}", other.err);
     assert!(
-        other.err.contains("was made without default_time_to_live = 864000 and indexes"),
+        other.err.contains("was made without comment = 'it''s AND more', default_time_to_live = 864000, gc_grace_seconds = 7200 and indexes"),
         "{}",
         other.err
     );

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use marquetry_scylla::cql::ddl::{TableDef, TypeDef};
 use marquetry_scylla::cql::{Name, TableName};
@@ -17,7 +17,7 @@ use crate::address::CqlAddress;
 use crate::credentials::Credentials;
 use crate::error::{Differing, Error, Item, Result};
 use crate::options::ConnectOptions;
-use crate::retry::{backoff, is_passing};
+use crate::retry::{Patience, is_passing};
 use crate::runtime::Runtime;
 use crate::same_table::SameTable;
 use crate::schema::{self, Types};
@@ -53,6 +53,23 @@ pub enum Created {
     New,
     /// It already existed, with the same columns, types and key.
     AlreadyThere,
+}
+
+/// A table that is wanted, and what is there of it.
+#[derive(Debug)]
+pub(crate) struct Compared {
+    wanted: TableDef,
+    types: Vec<TypeDef>,
+    is_there: bool,
+    /// The keyspace's types, if any are wanted.
+    existing_types: Vec<TypeDef>,
+}
+
+impl Compared {
+    /// How it comes to exist.
+    pub(crate) fn created(&self) -> Created {
+        if self.is_there { Created::AlreadyThere } else { Created::New }
+    }
 }
 
 impl Cluster {
@@ -183,33 +200,43 @@ impl Cluster {
         types: &[TypeDef],
         properties: Vec<(String, String)>,
     ) -> Result<Created> {
+        self.create(self.compare_table(definition, types)?, properties)
+    }
+
+    /// What there is of a table, of which [`create`](Cluster::create) makes the rest.
+    ///
+    /// # Errors
+    ///
+    /// Those that [`create_table`](Cluster::create_table) has before anything is created.
+    pub(crate) fn compare_table(&self, definition: &TableDef, types: &[TypeDef]) -> Result<Compared> {
         let (session, name) = self.shared();
         let mut wanted = definition.clone();
         wanted.table = name;
         wanted.if_not_exists = false;
-        if properties.iter().any(|(name, _)| name == "comment") {
-            wanted.comment = None;
-        }
         wanted.check().map_err(Error::Definition)?;
         let types: Vec<TypeDef> = types
             .iter()
             .map(|it| TypeDef { keyspace: wanted.table.keyspace.clone(), if_not_exists: true, ..it.clone() })
             .collect();
         types.iter().try_for_each(TypeDef::check).map_err(Error::Definition)?;
-        self.runtime.wait(async move { create(&session, &wanted, &types, &properties).await })?
+        self.runtime.wait(async move { compare(&session, wanted, types).await })?
     }
 
-    /// What [`create_table`](Cluster::create_table) would do, without doing it.
+    /// Makes what was not there when it was compared.
     ///
     /// # Errors
     ///
-    /// Those that it has before anything is created.
-    pub(crate) fn compare_table(&self, definition: &TableDef, types: &[TypeDef]) -> Result<Created> {
-        let (session, mut wanted) = (Arc::clone(&self.session), definition.clone());
-        wanted.table = self.address.table().clone();
-        let types = types.to_vec();
-        let (table, _) = self.runtime.wait(async move { compare(&session, &wanted, &types).await })??;
-        Ok(if table.is_some() { Created::AlreadyThere } else { Created::New })
+    /// As [`create_table_with`](Cluster::create_table_with).
+    pub(crate) fn create(
+        &self,
+        mut compared: Compared,
+        properties: Vec<(String, String)>,
+    ) -> Result<Created> {
+        if properties.iter().any(|(name, _)| name == "comment") {
+            compared.wanted.comment = None;
+        }
+        let session = Arc::clone(&self.session);
+        self.runtime.wait(async move { create(&session, &compared, &properties).await })?
     }
 
     /// Creates indexes of the table by their statements, one after the other, and waits until all nodes know them. A cluster that does not answer is
@@ -218,11 +245,11 @@ impl Cluster {
     /// # Errors
     ///
     /// [`Error::Index`] and [`Error::IndexOfAnother`], with the first that was not created.
-    pub(crate) fn create_indexes(&self, statements: Vec<String>, patience: Duration) -> Result<()> {
+    pub(crate) fn create_indexes(&self, statements: Vec<String>, retry_for: Duration) -> Result<()> {
         let (session, name) = self.shared();
         self.runtime.wait(async move {
             for (before, statement) in statements.into_iter().enumerate() {
-                create_index(&session, &statement, patience).await?;
+                create_index(&session, &statement, retry_for).await?;
                 // Where an index of another table has the name, nothing is done, and no error says so.
                 if schema::count_indexes(&session, &name).await? <= before {
                     return Err(Error::IndexOfAnother { statement });
@@ -245,9 +272,9 @@ impl Cluster {
     }
 
     /// Fails if the table is another by now.
-    pub(crate) fn expect_same(&self, table: &Arc<SameTable>, patience: Duration) -> Result<()> {
+    pub(crate) fn expect_same(&self, table: &Arc<SameTable>, retry_for: Duration) -> Result<()> {
         let (session, table) = (Arc::clone(&self.session), Arc::clone(table));
-        self.runtime.wait(async move { table.check(&session, patience).await })?
+        self.runtime.wait(async move { table.check(&session, retry_for).await })?
     }
 
     fn shared(&self) -> (Arc<Session>, TableName) {
@@ -269,35 +296,29 @@ impl std::fmt::Debug for Cluster {
     }
 }
 
-/// The table as it is, if it is, and the keyspace's types. All that can differ is found before anything is made.
-async fn compare(
-    session: &Session,
-    wanted: &TableDef,
-    types: &[TypeDef],
-) -> Result<(Option<TableDef>, Vec<TypeDef>)> {
+/// What is there. All that can differ is found before anything is made.
+async fn compare(session: &Session, wanted: TableDef, types: Vec<TypeDef>) -> Result<Compared> {
     let existing = schema::read(session, &wanted.table).await?;
-    let existing_types = match types {
+    let existing_types = match &*types {
         [] => Vec::new(),
-        _ => schema::read_types(session, &wanted.table).await?.with(types)?,
+        some => schema::read_types(session, &wanted.table).await?.with(some)?,
     };
-    let mut differing = schema::compare_types(&existing_types, types);
-    differing.splice(0..0, existing.as_ref().and_then(|existing| differing_table(existing, wanted)));
-    if differing.is_empty() { Ok((existing, existing_types)) } else { Err(Error::Differ(differing)) }
+    let mut differing = schema::compare_types(&existing_types, &types);
+    differing.splice(0..0, existing.as_ref().and_then(|existing| differing_table(existing, &wanted)));
+    match differing.is_empty() {
+        true => Ok(Compared { wanted, types, is_there: existing.is_some(), existing_types }),
+        false => Err(Error::Differ(differing)),
+    }
 }
 
-async fn create(
-    session: &Session,
-    wanted: &TableDef,
-    types: &[TypeDef],
-    properties: &[(String, String)],
-) -> Result<Created> {
-    let (existing, existing_types) = compare(session, wanted, types).await?;
+async fn create(session: &Session, compared: &Compared, properties: &[(String, String)]) -> Result<Created> {
+    let Compared { wanted, types, is_there, existing_types } = compared;
     let mut made = Vec::new();
     let done = async {
-        create_types(session, &wanted.table, types, &existing_types, &mut made).await?;
-        match existing {
-            Some(_) => Ok(Created::AlreadyThere),
-            None => create_missing_table(session, wanted, properties).await,
+        create_types(session, &wanted.table, types, existing_types, &mut made).await?;
+        match is_there {
+            true => Ok(Created::AlreadyThere),
+            false => create_missing_table(session, wanted, properties).await,
         }
     };
     let done = done.await;
@@ -339,20 +360,11 @@ async fn create_types(
     }
 }
 
-async fn create_index(session: &Session, statement: &str, patience: Duration) -> Result<()> {
-    let (begun, mut tries) = (Instant::now(), 0);
-    loop {
-        match session.query_unpaged(statement, ()).await {
-            Ok(_) => return Ok(()),
-            Err(reason) if is_passing(&reason) && begun.elapsed() < patience => {
-                tries += 1;
-                tokio::time::sleep(backoff(tries, 0)).await;
-            }
-            Err(reason) => {
-                return Err(Error::Index { statement: statement.to_owned(), reason: Box::new(reason) });
-            }
-        }
-    }
+async fn create_index(session: &Session, statement: &str, retry_for: Duration) -> Result<()> {
+    let mut patience = Patience::new(retry_for, 0);
+    let sent = patience.send(is_passing, |_| session.query_unpaged(statement, ())).await;
+    let refused = |reason| Error::Index { statement: statement.to_owned(), reason: Box::new(reason) };
+    sent.map(drop).map_err(refused)
 }
 
 async fn create_missing_table(

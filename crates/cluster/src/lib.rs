@@ -36,7 +36,6 @@ mod load;
 mod loading;
 mod made_like;
 mod mapped;
-mod notes;
 mod opened;
 mod options;
 mod pace;

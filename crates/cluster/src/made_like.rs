@@ -37,6 +37,9 @@ const USUAL: [(&str, &[&str]); 19] = [
     ("speculative_retry", &["'99p'", "'99PERCENTILE'", "'99.0PERCENTILE'"]),
 ];
 
+/// Options that say how a table is stored: whatever they are, the same is in it, and the same can be asked.
+const OF_STORAGE: [&str; 3] = ["bloom_filter_fp_chance", "compaction", "compression"];
+
 impl MadeLike {
     /// What the statements say that a source has: `None` if it has none, and why not if they say nothing of one table.
     pub(crate) fn of(source: &Table) -> Option<Result<MadeLike, &'static str>> {
@@ -83,15 +86,18 @@ impl MadeLike {
         self.options.default_ttl_s
     }
 
-    /// What a table with the columns and the key alone does not have, of what changes what is in it or what can be asked; in words.
+    /// What a table with the columns and the key alone does not have, in words; but for how servers store it, of which they always say something.
     pub(crate) fn in_words(&self) -> Option<String> {
-        let ttl = Some(self.options.default_ttl_s).filter(|seconds| *seconds > 0);
-        let ttl = ttl.map(|seconds| format!("default_time_to_live = {seconds}"));
-        let what = ttl.into_iter().chain((!self.indexes.is_empty()).then(|| "indexes".to_owned()));
-        let what = what.collect::<Vec<_>>().join(" and ");
-        let which = "which the source's table has, and its other options, because its columns or its key are others: they are in its statements \
-                     (schema.cql, or marquetry.table.schema in a file)";
-        (!what.is_empty()).then(|| format!("{what}, {which}"))
+        let options = self.properties().into_iter().filter(|(name, _)| !OF_STORAGE.contains(&&**name));
+        let mut what: Vec<String> = options.map(|(_, text)| text).collect();
+        if !self.indexes.is_empty() {
+            what.push("indexes".to_owned());
+        }
+        let last = what.pop()?;
+        let what = if what.is_empty() { last } else { format!("{} and {last}", what.join(", ")) };
+        let which = "which the source's table has, because its columns or its key are others: all of its options are in its statements (schema.cql, or \
+                     marquetry.table.schema in a file)";
+        Some(format!("{what}, {which}"))
     }
 }
 
@@ -206,8 +212,13 @@ mod tests {
         );
         let said =
             of(&format!("{table} WITH gc_grace_seconds = 7 AND default_time_to_live = 86400;")).unwrap();
-        assert!(said.starts_with("default_time_to_live = 86400, which the source's table has"), "{said}");
+        let begins = "gc_grace_seconds = 7 and default_time_to_live = 86400, which the source's table has";
+        assert!(said.starts_with(begins), "{said}");
         assert!(!said.contains("indexes"), "{said}");
+        assert!(of(&format!("{table} WITH cdc = true;")).unwrap().starts_with("cdc = true, which"));
+        let said = of(DESCRIBED).unwrap();
+        let begins = "comment = 'a = b AND c', default_time_to_live = 86400 and indexes, which";
+        assert!(said.starts_with(begins), "{said}");
         let said = of(&format!("{table};\nCREATE CUSTOM INDEX i ON k.t (c) USING 'x';")).unwrap();
         assert!(said.starts_with("indexes, which"), "{said}");
     }

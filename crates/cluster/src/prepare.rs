@@ -1,6 +1,6 @@
 //! Preparing what is sent.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use scylla::client::session::Session;
 use scylla::errors::PrepareError;
@@ -8,7 +8,7 @@ use scylla::statement::Statement;
 use scylla::statement::prepared::PreparedStatement;
 
 use crate::options::Consistency;
-use crate::retry::{backoff, is_passing_prepare};
+use crate::retry::{Patience, is_passing_prepare};
 
 /// The time for an answer. Servers give up earlier (2 s for a write unless configured otherwise) and say so.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
@@ -21,19 +21,8 @@ pub(crate) async fn prepared(
     consistency: Consistency,
     retry_for: Duration,
 ) -> Result<PreparedStatement, PrepareError> {
-    let (mut tries, began) = (0, Instant::now());
-    let mut prepared = loop {
-        tries += 1;
-        let reason = match session.prepare(Statement::new(text)).await {
-            Ok(prepared) => break prepared,
-            Err(reason) => reason,
-        };
-        let left = retry_for.saturating_sub(began.elapsed());
-        if left.is_zero() || !is_passing_prepare(&reason) {
-            return Err(reason);
-        }
-        tokio::time::sleep(backoff(tries, 0).min(left)).await;
-    };
+    let mut patience = Patience::new(retry_for, 0);
+    let mut prepared = patience.send(is_passing_prepare, |_| session.prepare(Statement::new(text))).await?;
     prepared.set_consistency(consistency.for_driver());
     prepared.set_request_timeout(Some(REQUEST_TIMEOUT));
     prepared.set_is_idempotent(true);

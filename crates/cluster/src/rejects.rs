@@ -398,6 +398,8 @@ fn with_column(
 mod tests {
     use super::*;
     use marquetry_parquet::schema::{FieldDef, FieldType};
+    use marquetry_tables::files::{Files, FilesOptions};
+    use marquetry_tables::{Batches, Piece, PieceOptions};
 
     #[test]
     fn bounds_are_read() {
@@ -428,6 +430,68 @@ mod tests {
             assert_eq!(std::fs::metadata(file.file().0).unwrap().len(), file.file().1);
             file.rows()
         })
+    }
+
+    /// A text whose lines are asked for when one file of rejected rows is complete, and the one with lines is not begun: then their directory is
+    /// renamed.
+    struct Moving {
+        table: Table,
+        pieces: [Piece; 1],
+        from: PathBuf,
+        to: PathBuf,
+    }
+
+    impl Source for Moving {
+        fn table(&self) -> &Table {
+            &self.table
+        }
+
+        fn pieces(&self) -> &[Piece] {
+            &self.pieces
+        }
+
+        fn open(&self, _: usize, _: &PieceOptions) -> Result<Box<dyn Batches>> {
+            Err(Error::internal("nobody reads it"))
+        }
+
+        fn lines_of(&self, _: usize, rows: &[u64], _: &Cancel) -> Option<Vec<u64>> {
+            std::fs::rename(&self.from, &self.to).unwrap();
+            Some(rows.iter().map(|row| row + 2).collect())
+        }
+    }
+
+    /// A second file may be one too many for a disk: then the rows are in the first one.
+    #[test]
+    fn rows_are_kept_where_their_lines_cannot_be() {
+        for (moved_to, columns) in [("there", &["a", "error", "line"][..]), ("away", &["a", "error"])] {
+            let folder = tempfile::tempdir().unwrap();
+            let (from, to) = (folder.path().join("there"), folder.path().join(moved_to));
+            std::fs::create_dir(&from).unwrap();
+            let path = from.join("bad.parquet");
+            let table = Table::new("t", schema(&["a"]));
+            let text = Moving {
+                table: table.clone(),
+                pieces: [Piece::of("a.csv")],
+                from: from.clone(),
+                to: to.clone(),
+            };
+            let rejects = Rejects::begin(&path, None, &table, MaxErrors::Rows(2)).unwrap();
+            let mut rejects = rejects.with_lines_of(Some(Arc::new(text)), &Cancel::new());
+            let error = Error::conversion("it is wrong").at(|place| {
+                (place.object, place.row) = (Some("a.csv".to_owned()), Some(3));
+            });
+            let row = Batch::of_values([vec![7_i32].into()]).unwrap();
+            rejects.add(Rejected { row, ordinal: 0, error }, 1).unwrap();
+            let mut complete = rejects.complete().unwrap().unwrap();
+            let why = complete.without_lines.take().map(|error| error.kind());
+            assert_eq!(why, (columns.len() == 2).then_some(ErrorKind::Io));
+            std::fs::rename(&to, &from).unwrap();
+            complete.appear().unwrap();
+            let file = Files::open([&path], &FilesOptions::default()).unwrap();
+            let found = file.table();
+            let names: Vec<_> = found.schema.nodes().iter().skip(1).map(|node| node.name.as_str()).collect();
+            assert_eq!((&*names, found.rows), (columns, Some(1)));
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What is sent again, and when.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use scylla::errors::{DbError, ExecutionError, PrepareError, RequestAttemptError};
 
@@ -56,9 +56,60 @@ pub(crate) fn is_about_the_row(error: &ExecutionError) -> bool {
     matches!(error, ExecutionError::LastAttemptError(RequestAttemptError::DbError(DbError::Invalid, _)))
 }
 
-/// The wait after a row has been sent `tries` times, or a page asked for: see [`Retries::wait`].
-pub(crate) fn backoff(tries: u32, row: u64) -> Duration {
-    wait(tries, row, BACKOFF_MAX)
+/// For how long a request is sent again whose failure may pass: from now on.
+#[derive(Debug)]
+pub(crate) struct Patience {
+    until: Duration,
+    began: Instant,
+    spread: u64,
+    failures: u32,
+}
+
+impl Patience {
+    /// `spread` tells requests that may fail together from each other, as a row's number does: see [`Retries::wait`].
+    pub(crate) fn new(retry_for: Duration, spread: u64) -> Patience {
+        Patience { until: retry_for, began: Instant::now(), spread, failures: 0 }
+    }
+
+    /// Sends a request until it succeeds, its failure is none that passes, or the time is over: then its last failure is the error. The request
+    /// gets the number of its failures so far.
+    ///
+    /// What follows is to be sent within the same time, if it is sent with the same patience.
+    pub(crate) async fn send<T, E, Sent>(
+        &mut self,
+        is_passing: impl Fn(&E) -> bool,
+        mut request: impl FnMut(u32) -> Sent,
+    ) -> Result<T, E>
+    where
+        Sent: Future<Output = Result<T, E>>,
+    {
+        loop {
+            let reason = match request(self.failures).await {
+                Ok(answer) => return Ok(answer),
+                Err(reason) => reason,
+            };
+            let may_pass = is_passing(&reason);
+            if !self.wait(may_pass).await {
+                return Err(reason);
+            }
+        }
+    }
+
+    /// Counts a failure, and waits. `false`: it is not worth it, or not any more.
+    pub(crate) async fn wait(&mut self, is_passing: bool) -> bool {
+        self.failures += 1;
+        let left = self.until.saturating_sub(self.began.elapsed());
+        if left.is_zero() || !is_passing {
+            return false;
+        }
+        tokio::time::sleep(wait(self.failures, self.spread, BACKOFF_MAX).min(left)).await;
+        true
+    }
+
+    /// How often it was sent in vain.
+    pub(crate) fn failures(&self) -> u32 {
+        self.failures
+    }
 }
 
 /// For how long a row is sent again, and how often at most.
@@ -120,12 +171,49 @@ mod tests {
 
     #[test]
     fn waits_grow_and_differ() {
+        let backoff = |tries, row| wait(tries, row, BACKOFF_MAX);
         assert_eq!(backoff(1, 0), BACKOFF_MIN);
         assert_eq!(backoff(2, 0), BACKOFF_MIN * 2);
         assert_eq!(backoff(40, 0), BACKOFF_MAX);
         let waits: std::collections::BTreeSet<Duration> = (0..100).map(|row| backoff(1, row)).collect();
         assert!(waits.len() > 50, "{waits:?}");
         assert!(waits.iter().all(|wait| *wait > BACKOFF_MIN / 2 && *wait <= BACKOFF_MIN), "{waits:?}");
+    }
+
+    /// Sends what fails so often with a failure that passes, and then ends; how it ended, and what it was told each time.
+    async fn sent(
+        patience: &mut Patience,
+        mut failures: u32,
+        end: Result<(), &'static str>,
+    ) -> (Result<(), &'static str>, Vec<u32>) {
+        let mut told = Vec::new();
+        let request = |failed| {
+            told.push(failed);
+            let answer = if failures == 0 { end } else { Err("busy") };
+            failures = failures.saturating_sub(1);
+            std::future::ready(answer)
+        };
+        let done = patience.send(|reason| *reason == "busy", request).await;
+        (done, told)
+    }
+
+    #[tokio::test]
+    async fn what_passes_is_waited_for_while_there_is_time() {
+        let second = Duration::from_secs(1);
+        let mut patience = Patience::new(60 * second, 0);
+        let began = Instant::now();
+        assert_eq!(sent(&mut patience, 1, Ok(())).await, (Ok(()), vec![0, 1]));
+        // What is sent with the same patience has failed as often.
+        assert_eq!(sent(&mut patience, 1, Err("invalid")).await, (Err("invalid"), vec![1, 2]));
+        assert_eq!(patience.failures(), 3);
+        assert!(began.elapsed() >= BACKOFF_MIN + 2 * BACKOFF_MIN, "{:?}", began.elapsed());
+        // The last time is when the time is over.
+        let mut patience = Patience::new(BACKOFF_MIN / 2, 0);
+        assert_eq!(sent(&mut patience, 9, Ok(())).await, (Err("busy"), vec![0, 1]));
+        // Without time it is sent once.
+        let mut patience = Patience::new(Duration::ZERO, 0);
+        assert_eq!(sent(&mut patience, 9, Ok(())).await, (Err("busy"), vec![0]));
+        assert_eq!(patience.failures(), 1);
     }
 
     #[test]

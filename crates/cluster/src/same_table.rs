@@ -1,13 +1,13 @@
 //! Whether a table is still the one that rows go to: somebody may drop it meanwhile, and create another one of its name.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use marquetry_scylla::cql::{TableDef, TableName};
 use marquetry_tables::Table;
 use scylla::client::session::Session;
 
 use crate::error::{Difference, Error, Result};
-use crate::retry::{backoff, is_passing};
+use crate::retry::{Patience, is_passing};
 use crate::schema;
 
 /// A table as it was when its rows began to be sent.
@@ -48,17 +48,9 @@ impl SameTable {
     ///
     /// [`Error::Changed`] if it was dropped, also if another one has its name by now, or lacks columns, or has them with other types; the
     /// cluster's errors.
-    pub(crate) async fn check(&self, session: &Session, patience: Duration) -> Result<()> {
-        let (begun, mut tries) = (Instant::now(), 0);
-        loop {
-            match self.look(session).await {
-                Err(Error::Statement { reason, .. }) if is_passing(&reason) && begun.elapsed() < patience => {
-                    tries += 1;
-                    tokio::time::sleep(backoff(tries, 0)).await;
-                }
-                looked => return looked,
-            }
-        }
+    pub(crate) async fn check(&self, session: &Session, retry_for: Duration) -> Result<()> {
+        let may_pass = |error: &Error| matches!(error, Error::Statement { reason, .. } if is_passing(reason));
+        Patience::new(retry_for, 0).send(may_pass, |_| self.look(session)).await
     }
 
     async fn look(&self, session: &Session) -> Result<()> {

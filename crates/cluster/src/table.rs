@@ -1,36 +1,25 @@
 //! A live table as a destination.
 
+mod checks;
+mod creating;
+mod notes;
+mod opening;
+
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use marquetry_base::{Detail, Error, Faults, Result};
+use marquetry_base::{Error, Result};
 use marquetry_parquet::batch::Batch;
-use marquetry_scylla::bridge::{Mapping, MappingOptions, Nulls};
-use marquetry_scylla::cql::{CqlType, Name, TableDef, TypeDef};
-use marquetry_scylla::sstable::TableColumns;
-use marquetry_tables::stamps::{Stamps, Ttl, WriteTimes};
+use marquetry_scylla::cql::Name;
 use marquetry_tables::{Cancel, Destination, Distinct, Guard, Source, Stage, Table, Wants, Watch, Written};
 
 use crate::address::CqlAddress;
-use crate::cluster::{Cluster, Created};
-use crate::columns::is_columns;
+use crate::cluster::Created;
 use crate::counts::Counts;
-use crate::error::Error as ClusterError;
-use crate::load::{self, By, Ended, Load, Sending};
-use crate::loading::{End, Loading, Road, SameKey, Stop, next_write_time_us};
-use crate::made_like::MadeLike;
-use crate::mapped::{self, RowsOf};
-use crate::notes::{remains, repeated_keys};
-use crate::options::{CqlOptions, IN_FLIGHT_MAX};
-use crate::rejects::{self, Rejects};
-use crate::retry::{FEW, Retries};
-use crate::rows::{BlockSize, Filling};
-use crate::same_table::SameTable;
-use crate::state::{Identity, State as LoadState, identity_of};
-use crate::statement::{Kind, RowStatement, is_counter};
-use crate::unload::is_scylla;
-use crate::writes::{Earlier, Writes, Writing};
+use crate::load::Ended;
+use crate::loading::{End, Loading, SameKey, Stop};
+use crate::options::CqlOptions;
 
 /// A table of a live cluster, as a [`Destination`]: created on request, or used as it is.
 ///
@@ -55,7 +44,7 @@ use crate::writes::{Earlier, Writes, Writing};
 /// within a quarter of a second; so are attempts to connect.
 ///
 /// Rows are wanted in the source's order: of rows with one key the last one wins, also over those of earlier loads,
-/// and it numbers the rows ([`row_number`](MappingOptions::row_number), continuously over all pieces).
+/// and it numbers the rows ([`row_number`](marquetry_scylla::bridge::MappingOptions::row_number), continuously over all pieces).
 ///
 /// ```no_run
 /// use std::sync::Arc;
@@ -168,394 +157,6 @@ impl CqlTable {
         self.created
     }
 
-    /// Connects; makes the table, or reads what it is.
-    fn open(&mut self, table: &Table) -> Result<Loading> {
-        self.check_options()?;
-        let name = self.address.table();
-        let about = |error: Error| error.at(|place| place.object = Some(table.name.clone()));
-        let map =
-            |options: &MappingOptions| Mapping::new(&table.schema, name.clone(), options).map_err(about);
-        let CqlOptions { create, timestamp, ttl, mapping: options, .. } = &self.options;
-        // The key and the types are those that the source says, unless others are asked for.
-        let defined = match RowsOf::of(table)? {
-            RowsOf::Writes(columns) => return self.open_writes(table, columns),
-            RowsOf::Logical(columns) if *create && !options.shape_table() => {
-                mapped::expect_key_names(table)?;
-                Some(columns.definition(name).map_err(about)?)
-            }
-            RowsOf::Logical(_) | RowsOf::Plain => None,
-        };
-        let mut faults = Faults::default();
-        let stamps = Stamps::new(&table.schema, timestamp, ttl.as_ref(), &mut faults);
-        faults.into_result()?;
-        let mut state = self.load_state(table)?;
-        let options = match &defined {
-            Some((table, types)) => options.clone().defined_by(table, types.clone()),
-            None => options.clone(),
-        };
-        // All that can be wrong with the rows alone is found before a cluster is bothered.
-        let early = create.then(|| map(&stamps.left_out_of(&options, &table.schema, &[]))).transpose()?;
-        let cluster =
-            Cluster::connect_unless(self.cancel.clone(), self.address.clone(), &self.options.connect)?;
-        let mapping = match early {
-            Some(mapping) => {
-                let (made, types) = match &defined {
-                    Some((made, types)) => (made, &**types),
-                    None => (mapping.table(), mapping.types()),
-                };
-                self.create(&cluster, (made, types), table, state.as_mut())?;
-                mapping
-            }
-            None => {
-                let existing = cluster.table()?.ok_or_else(|| ClusterError::NoTable(name.clone()))?;
-                if is_columns(&existing) {
-                    let what = "the table holds a Parquet file, which rows are not added to: the layout columns writes another version of it";
-                    return Err(Error::refused(what).with(Detail::AdmittedBy(&["layout"])));
-                }
-                let names: Vec<&str> = existing.columns.iter().map(|it| it.name.as_str()).collect();
-                let options = stamps.left_out_of(&self.options.mapping, &table.schema, &names);
-                let options = options.defined_by(&existing, cluster.types_of(&existing)?);
-                map(&options).map_err(|error| misfit(name, error))?
-            }
-        };
-        self.check_counters(&mapping)?;
-        self.has_counters = mapping.columns().iter().any(is_counter);
-        self.check_lists(&mapping)?;
-        self.start(cluster, mapping, table, (stamps, state))
-    }
-
-    /// Makes the table, or compares it with the one that is there, and only that where nothing is to be done. If it is as the source's, it has that one's
-    /// options, and gets its indexes after the rows.
-    fn create(
-        &mut self,
-        cluster: &Cluster,
-        (table, types): (&TableDef, &[TypeDef]),
-        source: &Table,
-        state: Option<&mut LoadState>,
-    ) -> Result<()> {
-        let like = MadeLike::of(source);
-        let fitting = like.as_ref().and_then(|like| like.as_ref().ok()).filter(|like| like.fits(table));
-        let properties = fitting.map(MadeLike::properties).unwrap_or_default();
-        let mut created = cluster.compare_table(table, types)?;
-        // A table that an earlier run of this load has created waits for its indexes; another one may do without.
-        let mut is_own = created == Created::New || state.as_ref().is_some_and(|state| state.makes_table);
-        if !self.options.dry_run {
-            let makes_table = created == Created::New;
-            let mut state = state.filter(|_| makes_table);
-            if let Some(state) = &mut state {
-                state.make_table(true)?;
-            }
-            let made = cluster.create_table_with(table, types, properties);
-            if makes_table && !matches!(made, Ok(Created::New)) {
-                is_own = false;
-                let undone = state.map_or(Ok(()), |state| state.make_table(false));
-                created = made?;
-                undone?;
-            } else {
-                created = made?;
-            }
-        }
-        self.created = Some(created);
-        self.indexes = fitting.map(|like| like.indexes(self.address.table())).unwrap_or_default();
-        self.makes_indexes = is_own;
-        if is_own {
-            self.default_ttl_s = fitting.map_or(0, MadeLike::default_ttl_s);
-        }
-        self.left_out = match &like {
-            Some(Ok(like)) if fitting.is_none() => like.in_words(),
-            Some(Err(why)) => Some(format!(
-                "options and indexes that the source's table may have: its statements (schema.cql, or marquetry.table.schema in a file) {why}"
-            )),
-            _ => None,
-        };
-        if !self.options.dry_run {
-            self.types = types.iter().map(|it| it.name.clone()).collect();
-        }
-        Ok(())
-    }
-
-    /// Connects for rows that are writes to a table with these columns; makes the table, or checks that it can have them.
-    fn open_writes(&mut self, table: &Table, columns: TableColumns) -> Result<Loading> {
-        let CqlOptions { timestamp, ttl, mapping, dry_run, consistency, .. } = &self.options;
-        mapped::expect_no_mapping(mapping)?;
-        mapped::expect_none(&[(*timestamp != WriteTimes::Now, "timestamp"), (ttl.is_some(), "ttl")])?;
-        let (dry_run, consistency) = (*dry_run, *consistency);
-        if self.options.create {
-            mapped::expect_key_names(table)?;
-        }
-        let (name, columns) = (self.address.table().clone(), Arc::new(columns));
-        let about = |error: Error| error.at(|place| place.object = Some(table.name.clone()));
-        let block = BlockSize::of(self.options.rate);
-        let writing = Writing::new(&columns, table, &name, (self.options.row_bytes_max, block));
-        let writing = writing.map_err(about)?;
-        let (wanted, types) = columns.definition(&name).map_err(about)?;
-        let mut state = self.load_state(table)?;
-        let cluster =
-            Cluster::connect_unless(self.cancel.clone(), self.address.clone(), &self.options.connect)?;
-        if self.options.create {
-            self.create(&cluster, (&wanted, &types), table, state.as_mut())?;
-            // Each write says how long it lives.
-            self.default_ttl_s = 0;
-        } else {
-            let existing = cluster.table()?.ok_or(ClusterError::NoTable(name))?;
-            mapped::expect_fitting((&existing, &cluster.types_of(&existing)?), (&wanted, &types))
-                .map_err(about)?;
-        }
-        let mut writing = if is_scylla(cluster.session()) {
-            writing.with_list_keys()
-        } else {
-            self.lists = writing.texts().lists().into_iter().cloned().collect();
-            writing
-        };
-        let is_there = !(dry_run && self.created == Some(Created::New));
-        let same = is_there.then(|| cluster.same_table()).transpose()?;
-        expect_another(table, same.as_deref())?;
-        let same = same.filter(|_| !dry_run);
-        let rejects = self.begin_rejects(state.as_ref(), table)?;
-        let retries = Retries::often(self.options.retry_for);
-        let times = state.as_ref().map_or(0, |state| state.sent);
-        let loaded_before = self.go_on(same.as_deref(), &mut state, retries)?;
-        let sent_until = state.as_ref().map_or(0, |state| state.sent_until);
-        let adds_again = self.options.lists_at_least_once;
-        let earlier = Earlier { acknowledged: loaded_before.unwrap_or(0), sent_until, times, adds_again };
-        writing.after(earlier);
-        if rejects.is_some() {
-            writing.keep_rows();
-        }
-        let by = if dry_run {
-            By::Nothing
-        } else {
-            let (session, texts) = (Arc::clone(cluster.session()), writing.texts().clone());
-            let retry_for = self.options.retry_for;
-            let preparing =
-                async move { Writes::prepare(&session, texts, consistency, earlier, retry_for).await };
-            By::Writes(cluster.runtime().wait(preparing)??)
-        };
-        let load = self.start_load(&cluster, (by, same.clone()), retries, loaded_before)?;
-        Ok(Loading {
-            road: Road::Writes(Box::new(writing)),
-            load,
-            rows: 0,
-            loaded_before: earlier.acknowledged,
-            write_times_us: None,
-            rejects,
-            without_lines: None,
-            state,
-            retry_for: self.options.retry_for,
-            same,
-            cluster,
-        })
-    }
-
-    /// Begins the file of rejected rows, if there is to be one.
-    fn begin_rejects(&mut self, state: Option<&LoadState>, table: &Table) -> Result<Option<Rejects>> {
-        let Some(path) = &self.options.rejects else { return Ok(None) };
-        let before = state.filter(|state| state.runs > 1).map(|state| state.rejected);
-        let rejects = Rejects::begin(path, before, table, self.options.max_errors)?;
-        let rejects = rejects.with_lines_of(self.source.take(), &self.cancel);
-        self.rejects = Some(rejects.path().to_path_buf());
-        Ok(Some(rejects))
-    }
-
-    /// Writes the state of a load that begins or goes on, if one is kept; the number of its first row that is not known to be acknowledged.
-    fn go_on(
-        &mut self,
-        table: Option<&SameTable>,
-        state: &mut Option<LoadState>,
-        retries: Retries,
-    ) -> Result<Option<u64>> {
-        let Some(state) = state else { return Ok(None) };
-        let table = table.ok_or_else(|| Error::internal("the state of a load that loads nothing"))?;
-        state.expect_table(table.id())?;
-        self.was_finished = state.is_finished;
-        if state.is_finished {
-            return Ok(Some(u64::MAX));
-        }
-        // From now on it is known what the rows' write times are, and how often this run may send them.
-        state.sent = state.sent.saturating_add(retries.tries_max());
-        state.save()?;
-        Ok(Some(state.rows))
-    }
-
-    /// `first` is the number of the first row, if it is to be known which rows were acknowledged.
-    fn start_load(
-        &mut self,
-        cluster: &Cluster,
-        (by, table): (By, Option<Arc<SameTable>>),
-        retries: Retries,
-        first: Option<u64>,
-    ) -> Result<Load> {
-        let CqlOptions { in_flight, rate, .. } = self.options;
-        let sending = Sending {
-            session: Arc::clone(cluster.session()),
-            by,
-            in_flight: in_flight.get().min(IN_FLIGHT_MAX),
-            rate,
-            retries,
-            keeps_rejected: self.options.rejects.is_some(),
-            table,
-        };
-        let load = Load::start(cluster.runtime(), sending, Arc::clone(&self.counts), first)?;
-        self.is_begun = true;
-        Ok(load)
-    }
-
-    /// The state of the load, if it is kept: read, or new.
-    fn load_state(&self, table: &Table) -> Result<Option<LoadState>> {
-        let CqlOptions { timestamp, ttl, state, .. } = &self.options;
-        let Some(state) = state else { return Ok(None) };
-        let ttl = ttl.as_ref().map_or_else(|| "none".to_owned(), ToString::to_string);
-        let identity = Identity {
-            source: identity_of(table),
-            content: state.source.clone(),
-            destination: self.address.table().to_string(),
-            options: format!("timestamp {timestamp}, ttl {ttl}, {}", state.options),
-        };
-        LoadState::open(state, identity, self.first_write_time_us()).map(Some)
-    }
-
-    fn first_write_time_us(&self) -> i64 {
-        match self.options.timestamp {
-            WriteTimes::From(micros) => micros,
-            _ => next_write_time_us(),
-        }
-    }
-
-    fn start(
-        &mut self,
-        cluster: Cluster,
-        mapping: Mapping,
-        table: &Table,
-        (stamps, mut state): (Stamps, Option<LoadState>),
-    ) -> Result<Loading> {
-        let CqlOptions { consistency, row_bytes_max, dry_run, .. } = self.options;
-        let statement = RowStatement::of(&mapping, self.options.ttl.as_ref());
-        let nulls = match statement.kind {
-            Kind::Counters => Nulls::Unset,
-            _ => self.options.mapping.nulls,
-        };
-        let sent_before = state.as_ref().map_or(0, |state| state.sent);
-        let (session, wanted) = (Arc::clone(cluster.session()), statement.clone());
-        let retry_for = self.options.retry_for;
-        let preparing = async move {
-            load::prepare(&session, &wanted, (nulls, sent_before), consistency, retry_for).await
-        };
-        // A table that is only to be created cannot be asked.
-        let is_there = !(dry_run && self.created == Some(Created::New));
-        // Before anything is prepared: what is sent goes to this table, or is noticed to go to another.
-        let same = is_there.then(|| cluster.same_table()).transpose()?;
-        expect_another(table, same.as_deref())?;
-        let same = same.filter(|_| !dry_run);
-        let by = is_there.then(|| cluster.runtime().wait(preparing)?).transpose()?;
-        let by = by.filter(|_| !dry_run).unwrap_or(By::Nothing);
-        let rejects = self.begin_rejects(state.as_ref(), table)?;
-        let retries = match statement.kind {
-            Kind::Lists => Retries::few(self.options.retry_for),
-            _ => Retries::often(self.options.retry_for),
-        };
-        let loaded_before = self.go_on(same.as_deref(), &mut state, retries)?;
-        let first_write_time_us =
-            state.as_ref().map_or_else(|| self.first_write_time_us(), |state| state.first_write_time_us);
-        // Each time that a row with lists is sent, it has a write time of its own.
-        let step = if statement.kind == Kind::Lists { FEW } else { 1 };
-        let load = self.start_load(&cluster, (by, same.clone()), retries, loaded_before)?;
-        // Given ones may be of any time: a later load's rows are not to be written then.
-        let write_times_us =
-            matches!(self.options.timestamp, WriteTimes::Now).then_some((first_write_time_us, step));
-        let write_times = (first_write_time_us, step);
-        let nulls = self.options.mapping.nulls;
-        let block = BlockSize::of(self.options.rate);
-        let filling = Filling::new(&mapping, &statement, nulls, (row_bytes_max, block), write_times);
-        Ok(Loading {
-            road: Road::Rows { mapping: Arc::new(mapping), stamps, filling: Box::new(filling) },
-            load,
-            rows: 0,
-            loaded_before: loaded_before.unwrap_or(0),
-            write_times_us,
-            rejects,
-            without_lines: None,
-            state,
-            retry_for: self.options.retry_for,
-            same,
-            cluster,
-        })
-    }
-
-    /// Counters are added to only by whoever knows what that means.
-    fn check_counters(&self, mapping: &Mapping) -> Result<()> {
-        let columns = mapping.columns();
-        let Some(counter) = columns.iter().find(|column| is_counter(column)) else { return Ok(()) };
-        let of_partition = columns
-            .iter()
-            .enumerate()
-            .find(|(at, column)| is_counter(column) && mapping.is_of_partition(*at));
-        if let Some((_, counter)) = of_partition {
-            let message = format!(
-                "{} is a static counter, which each row of a partition has: each of them would add it",
-                counter.name
-            );
-            return Err(Error::refused(message).with(Detail::AdmittedBy(&["columns"])));
-        }
-        let CqlOptions { timestamp, ttl, counters_at_least_once, .. } = &self.options;
-        let none = |option: &'static str| {
-            Err(Error::option(option, "rows of counters have neither write times nor TTLs"))
-        };
-        if *timestamp != WriteTimes::Now {
-            return none("timestamp");
-        }
-        if ttl.is_some() {
-            return none("ttl");
-        }
-        if *counters_at_least_once {
-            return Ok(());
-        }
-        let message = format!(
-            "{} is a counter: loading adds to it, and a row that is sent again, because its answer was lost, may be added twice",
-            counter.name
-        );
-        Err(Error::refused(message).with(Detail::AdmittedBy(&["counters_at_least_once"])))
-    }
-
-    /// Lists whose write times are given are doubled by a second load of the same rows: only for whoever knows that.
-    fn check_lists(&self, mapping: &Mapping) -> Result<()> {
-        let is_fixed = self.options.timestamp != WriteTimes::Now;
-        let list = mapping.columns().iter().find(|column| matches!(column.cql_type, CqlType::List(_)));
-        let Some(list) = list.filter(|_| is_fixed && !self.options.lists_at_least_once) else {
-            return Ok(());
-        };
-        let message = format!(
-            "{} is a list that is not frozen: the databases keep its elements under keys of their own, so rows that are loaded \
-             again with the same write times have them twice",
-            list.name
-        );
-        Err(Error::refused(message).with(Detail::AdmittedBy(&["lists_at_least_once"])))
-    }
-
-    /// What the options have no meaning for, each by its name.
-    fn check_options(&self) -> Result<()> {
-        let CqlOptions { create, mapping, timestamp, .. } = &self.options;
-        timestamp.clone().checked()?;
-        if self.options.dry_run && self.options.state.is_some() {
-            return Err(Error::option("dry_run", "nothing is loaded, so there is no state to keep"));
-        }
-        if let Some(path) = &self.options.rejects
-            && !self.options.state.as_ref().is_some_and(|state| state.resume)
-        {
-            rejects::expect_new(path)?;
-        }
-        let given =
-            [(mapping.key.is_some(), "key"), (!mapping.sets.is_empty(), "sets"), (mapping.frozen, "frozen")];
-        match given.into_iter().find(|(is_given, _)| *is_given && !*create) {
-            Some((_, name)) => {
-                let message = format!(
-                    "{name} is for a table that is created; one that exists has its own key and types"
-                );
-                Err(Error::option(name, message))
-            }
-            None => Ok(()),
-        }
-    }
-
     fn send(&mut self, batch: Batch) -> Result<()> {
         let State::Loading(loading) = &mut self.state else { return Err(settled()) };
         match loading.add(batch, &self.object) {
@@ -593,17 +194,6 @@ impl CqlTable {
     }
 }
 
-/// Fails if rows are to go to the table that they are read from.
-fn expect_another(source: &Table, destination: Option<&SameTable>) -> Result<()> {
-    match destination {
-        Some(table) if table.is(source) => {
-            let what = "source and destination are one table, whose rows are there already";
-            Err(Error::misuse(what).at(|place| place.object = Some(source.name.clone())))
-        }
-        _ => Ok(()),
-    }
-}
-
 impl Destination for CqlTable {
     /// Its address, without a password.
     fn name(&self) -> &str {
@@ -622,7 +212,7 @@ impl Destination for CqlTable {
     ///
     /// # Errors
     ///
-    /// Those of [`Mapping::new`], about the source: all that does not fit, at once. Those of the cluster, with a
+    /// Those of [`Mapping::new`](marquetry_scylla::bridge::Mapping::new), about the source: all that does not fit, at once. Those of the cluster, with a
     /// [`cluster::Error`](crate::Error) as the [cause](std::error::Error::source): [`Io`](marquetry_base::ErrorKind::Io) where it
     /// cannot be reached, [`Refused`](marquetry_base::ErrorKind::Refused) otherwise. No row was sent then; of types that were made,
     /// [`TypesLeft`](crate::Error::TypesLeft) tells.
@@ -638,64 +228,7 @@ impl Destination for CqlTable {
     /// That the table existed already; or, after an error, that a new one remains; how many rows were rejected; that an earlier run has
     /// loaded all rows.
     fn notes(&self) -> Vec<String> {
-        let name = self.address.table();
-        let mut notes = match self.created {
-            Some(Created::AlreadyThere) => vec![format!("the table {name} already exists")],
-            Some(Created::New) if self.options.dry_run => vec![format!("the table {name} would be created")],
-            Some(Created::New) if !self.is_loaded => vec![remains(&name.to_string(), &self.types)],
-            Some(Created::New) | None => Vec::new(),
-        };
-        if let (Some(left_out), Some(Created::New)) = (&self.left_out, self.created) {
-            let made = if self.options.dry_run { "would be made" } else { "was made" };
-            notes.push(format!("the table {name} {made} without {left_out}"));
-        }
-        if self.default_ttl_s > 0 && !matches!(self.options.ttl, Some(Ttl::Seconds(_))) {
-            let ttl = self.default_ttl_s;
-            notes.push(format!(
-                "the table {name} has the source's default_time_to_live = {ttl}: rows that come without a TTL expire that many seconds after they are loaded"
-            ));
-        }
-        if !self.indexes.is_empty() {
-            let made = match (self.makes_indexes, self.options.dry_run, self.has_indexes) {
-                (false, ..) => "are not created in one that exists",
-                (true, true, _) => "would be created after the rows",
-                (true, false, true) => "were created after the rows",
-                (true, false, false) => "are not created yet",
-            };
-            notes.push(format!("the indexes of the source's table {made}: {}", self.indexes.join(" ")));
-        }
-        if !self.lists.is_empty() && !self.options.dry_run {
-            let lists: Vec<String> = self.lists.iter().map(ToString::to_string).collect();
-            notes.push(format!(
-                "before the same is loaded again, truncate {name}: Cassandra would add the elements of lists a second time ({})",
-                lists.join(", ")
-            ));
-        }
-        if let (Some(path), 1..) = (&self.rejects, self.rejected) {
-            let rows = if self.rejected == 1 { "row was" } else { "rows were" };
-            let why = self
-                .without_lines
-                .as_ref()
-                .map(|error| format!(", without the lines that they are in: {error}"));
-            notes.push(format!(
-                "{} {rows} rejected: see {}{}",
-                self.rejected,
-                path.display(),
-                why.unwrap_or_default()
-            ));
-        }
-        if let Some(keys) =
-            self.keys.filter(|_| self.is_loaded && !self.has_counters && !self.options.dry_run)
-        {
-            notes.extend(repeated_keys(keys));
-        }
-        if let (Some(state), true) = (&self.options.state, self.was_finished) {
-            let path = state.path.display();
-            notes.push(format!(
-                "this load was finished before, and nothing was loaded; remove {path} to load the rows again"
-            ));
-        }
-        notes
+        self.all_notes()
     }
 
     fn rows_from(&mut self, object: &str) {
@@ -779,12 +312,6 @@ impl fmt::Debug for CqlTable {
 /// A call after [`settle`](Destination::settle).
 fn settled() -> Error {
     Error::misuse("a call for a load that was settled")
-}
-
-/// What does not fit, with the table's name before it.
-fn misfit(table: &impl fmt::Display, error: Error) -> Error {
-    let message = format!("the rows do not fit the table {table}: {}", error.message());
-    error.reworded(message)
 }
 
 #[cfg(test)]

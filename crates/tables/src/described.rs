@@ -85,6 +85,15 @@ impl Described {
     }
 }
 
+/// The columns of the table that a source [describes](Described), also where some of them were left out. `None` where that is not understood, too.
+pub(crate) fn columns_of(table: &Table) -> Option<TableColumns> {
+    let described = of_values(|key| {
+        let mut all = table.key_values.iter().chain(&table.of_all_columns);
+        core::str::from_utf8(all.find(|it| it.key == key)?.value.as_ref()?).ok()
+    });
+    described.ok().flatten().map(|described| described.columns)
+}
+
 const MAPPING: &str = "marquetry.mapping";
 
 fn of_values<'a>(value: impl Fn(&str) -> Option<&'a str>) -> Result<Option<Described>> {

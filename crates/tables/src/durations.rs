@@ -8,11 +8,12 @@ use marquetry_parquet::schema::{Column, LogicalType, PhysicalType, Plan as _, Pr
 use marquetry_scylla::cql::{CqlType, literal};
 use marquetry_scylla::sstable::marshal::MarshalType;
 
+use crate::described::columns_of;
 use crate::entries::Entries;
-use crate::{Batches, ColumnPath, Described, Piece, PieceOptions, Source, Table, project};
+use crate::{Batches, ColumnPath, Piece, PieceOptions, Source, Table, project};
 
 /// The same table, with durations as text, as CQL reads them: `1mo2d5ns`. They are groups of months, days and nanoseconds otherwise, which CSV and
-/// TSV cannot have. A table that does not [say](Described) that it has durations is returned as it is.
+/// TSV cannot have. A table that does not [say](crate::Described) that it has durations is returned as it is.
 ///
 /// ```no_run
 /// use std::sync::Arc;
@@ -65,7 +66,7 @@ pub fn durations_as_text(source: &Arc<dyn Source>) -> Result<Arc<dyn Source>> {
 
 /// The groups that are durations.
 fn durations_of(table: &Table) -> Vec<usize> {
-    let Ok(Some(Described { columns, .. })) = Described::of(table) else { return Vec::new() };
+    let Some(columns) = columns_of(table) else { return Vec::new() };
     let named: Vec<&[u8]> = columns
         .cells()
         .filter(|cell| cell.kind == MarshalType::Native(CqlType::Duration))

@@ -1,5 +1,8 @@
 //! A copy into a directory that can go on after whatever ended it: files appear one by one, and a state says which rows are in them.
 
+mod rows;
+mod state;
+
 use std::fs;
 use std::io::ErrorKind as IoKind;
 use std::ops::RangeInclusive;
@@ -9,16 +12,15 @@ use std::sync::Arc;
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Detail, Error, Result};
 use marquetry_io::blocking::NewFile;
-use marquetry_io::state_file::{Lock, quoted, sealed, unquoted, unsealed};
+use marquetry_io::state_file::Lock;
 use marquetry_io::{ByteSink, SCHEMA_FILE, failed};
-use marquetry_parquet::batch::{Batch, RowSelection};
+use marquetry_parquet::batch::Batch;
 
 use crate::copy::{Copied, CopyOptions, copy};
-use crate::files::{Files, FilesOptions};
 use crate::parquet::{NewParquetFile, ParquetOptions};
-use crate::{
-    Batches, Cancel, Destination, Piece, PieceOptions, Source, TABLE_SCHEMA_KEY, Table, Wants, Written,
-};
+use crate::{Cancel, Destination, Source, TABLE_SCHEMA_KEY, Table, Wants, Written};
+use rows::{PartOf, name_of};
+use state::{Part, State, of_state, table_of};
 
 /// A copy of a table, whose pieces are [token ranges](Piece::tokens), into a directory of Parquet files. Each file has the rows of some token
 /// ranges, and appears when it is complete. A file of state says which ranges are in files that appeared; after whatever ended
@@ -42,23 +44,6 @@ pub struct Parts {
     _lock: Lock,
 }
 
-/// Some rows, and the file that they are in.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Part {
-    /// `None`: there were none.
-    file: Option<String>,
-    tokens: RangeInclusive<i64>,
-    rows: u64,
-    /// The file's length.
-    bytes: u64,
-}
-
-/// The first line.
-const TITLE: &str = "marquetry unload, version 2";
-/// What the first line of any version begins with.
-const TITLES: &str = "marquetry unload, version ";
-/// The name of a part that has no file.
-const NO_FILE: &str = "-";
 /// Pieces whose rows are in one file: of those that are about 32 MiB large for a cluster's servers, files of a row group or so.
 const PIECES_OF_A_FILE: usize = 8;
 
@@ -93,8 +78,8 @@ impl Parts {
             }
             Err(error) => return Err(failed("read", &name, error)),
         };
-        let read =
-            read(&text).map_err(|what| Error::corrupt(what).at(|place| place.object = Some(name.clone())))?;
+        let read = state::read(&text)
+            .map_err(|what| Error::corrupt(what).at(|place| place.object = Some(name.clone())))?;
         if !resume {
             let how =
                 if read.is_finished { "was finished; remove it to copy again" } else { "was not finished" };
@@ -300,99 +285,16 @@ impl Parts {
     }
 
     fn save(&self) -> Result<()> {
-        let mut text = format!(
-            "{TITLE}\nsource {}\ndirectory {}\noptions {}\n",
-            quoted(self.source.as_deref().unwrap_or_default()),
-            quoted(&self.directory.display().to_string()),
-            quoted(&self.options)
-        );
-        for Part { file, tokens, rows, bytes } in &self.parts {
-            let file = file.as_deref().unwrap_or(NO_FILE);
-            text.push_str(&format!("part {} {} {rows} {bytes} {file}\n", tokens.start(), tokens.end()));
-        }
-        text.push_str(if self.is_finished { "finished yes\n" } else { "finished no\n" });
+        let state = State {
+            source: self.source.clone().unwrap_or_default(),
+            directory: self.directory.display().to_string(),
+            options: self.options.clone(),
+            parts: self.parts.clone(),
+            is_finished: self.is_finished,
+        };
         let mut file = NewFile::create(&self.path)?;
-        file.append(sealed(&text).as_bytes())?;
+        file.append(state.text().as_bytes())?;
         file.replace()
-    }
-}
-
-/// What a state's file has.
-struct Read {
-    source: String,
-    directory: String,
-    options: String,
-    parts: Vec<Part>,
-    is_finished: bool,
-}
-
-impl Part {
-    /// Fails unless its file is what was written: as long, a Parquet file, with as many rows.
-    fn check(&self, directory: &Path) -> Result<()> {
-        let Some(file) = &self.file else { return Ok(()) };
-        let path = directory.join(file);
-        let name = path.display().to_string();
-        let bytes = fs::metadata(&path).map_err(|error| failed("looked at", &name, error))?.len();
-        let again = "remove it to have its rows copied again";
-        if bytes != self.bytes {
-            let what = format!(
-                "it is not what this copy wrote: it has {bytes} bytes, and had {}; {again}",
-                self.bytes
-            );
-            return Err(of_state(&what, &path));
-        }
-        let rows = Files::open([&path], &FilesOptions::default()).map(|file| file.table().rows);
-        let what = match rows {
-            Ok(Some(rows)) if rows == self.rows => return Ok(()),
-            Ok(rows) => format!("it has {} rows, and had {}", rows.unwrap_or(0), self.rows),
-            Err(error) => error.message().to_owned(),
-        };
-        Err(of_state(&format!("it is not what this copy wrote: {what}; {again}"), &path))
-    }
-}
-
-/// What is wrong with a file of the directory that a copy goes on in.
-fn of_state(what: &str, path: &Path) -> Error {
-    let what = format!("{}: {what}", path.display());
-    Error::option("state", what)
-}
-
-/// Reads what [`Parts::save`] wrote; what is wrong with another text.
-fn read(text: &str) -> Result<Read, &'static str> {
-    let is_other = "it is not the state of a copy in parts";
-    if !text.starts_with(TITLES) {
-        return Err(is_other);
-    }
-    if text.lines().next() != Some(TITLE) {
-        return Err("another version of this program wrote it, which has to finish the copy");
-    }
-    let text = unsealed(text).ok_or("it was changed or cut: its checksum is not that of its lines")?;
-    parse(text).ok_or(is_other)
-}
-
-fn parse(text: &str) -> Option<Read> {
-    let mut lines = text.lines();
-    (lines.next()? == TITLE).then_some(())?;
-    let mut value = |key: &str| unquoted(lines.next()?.strip_prefix(key)?.strip_prefix(' ')?);
-    let (source, directory, options) = (value("source")?, value("directory")?, value("options")?);
-    let mut parts = Vec::new();
-    loop {
-        let line = lines.next()?;
-        let Some(part) = line.strip_prefix("part ") else {
-            let is_finished = match line {
-                "finished yes" => true,
-                "finished no" => false,
-                _ => return None,
-            };
-            return lines.next().is_none().then_some(Read { source, directory, options, parts, is_finished });
-        };
-        let mut words = part.splitn(5, ' ');
-        let (first, last): (i64, i64) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-        let (rows, bytes) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-        // A name of this copy's: nothing that leads out of the directory.
-        let file = words.next().filter(|name| !name.contains(['/', '\\']))?;
-        let file = (file != NO_FILE).then(|| file.to_owned());
-        parts.push(Part { file, tokens: (first <= last).then_some(first..=last)?, rows, bytes });
     }
 }
 
@@ -489,410 +391,5 @@ impl Destination for OfPart<'_> {
     }
 }
 
-/// Some pieces of a source, one after the other.
-struct PartOf {
-    source: Arc<dyn Source>,
-    table: Table,
-    pieces: Vec<Piece>,
-    first: usize,
-    tokens: RangeInclusive<i64>,
-}
-
-impl PartOf {
-    /// Pieces from one on that follow each other without tokens between them, at most so many.
-    fn new(source: Arc<dyn Source>, first: usize, most: usize) -> Result<PartOf> {
-        let none = || {
-            Error::option(
-                "state",
-                "rows that are not read by ranges of tokens cannot be copied in parts, which go on",
-            )
-        };
-        let all = source.pieces();
-        let mut pieces: Vec<Piece> = Vec::new();
-        let mut tokens: Option<(i64, i64)> = None;
-        for piece in all.iter().skip(first).take(most) {
-            let (start, end) = piece.tokens.ok_or_else(none)?;
-            tokens = match tokens {
-                None => Some((start, end)),
-                // What is between was copied before, or is not wanted: it is none of this part's.
-                Some((_, before)) if before.checked_add(1) != Some(start) => break,
-                Some((first, _)) => Some((first, end)),
-            };
-            pieces.push(piece.clone());
-        }
-        let (start, end) = tokens.ok_or_else(none)?;
-        let mut table = source.table().clone();
-        (table.rows, table.bytes, table.row_groups) = (None, None, None);
-        Ok(PartOf { source, table, pieces, first, tokens: start..=end })
-    }
-}
-
-impl Source for PartOf {
-    fn table(&self) -> &Table {
-        &self.table
-    }
-
-    fn pieces(&self) -> &[Piece] {
-        &self.pieces
-    }
-
-    fn open(&self, piece: usize, options: &PieceOptions) -> Result<Box<dyn Batches>> {
-        self.source.open(self.first + piece, options)
-    }
-
-    fn open_rows(
-        &self,
-        piece: usize,
-        rows: RowSelection,
-        options: &PieceOptions,
-    ) -> Result<Option<Box<dyn Batches>>> {
-        self.source.open_rows(self.first + piece, rows, options)
-    }
-}
-
-/// The name of the file of a part: by its first token, in the order of tokens.
-fn name_of(tokens: &RangeInclusive<i64>) -> String {
-    format!("part-{:016x}.parquet", tokens.start().cast_unsigned() ^ 1 << 63)
-}
-
-/// The name of a table without how it is reached: its address's hosts and user, and whether connections are encrypted.
-fn table_of(name: &str) -> &str {
-    let table = without_hosts(name);
-    match name.starts_with("cql://") {
-        true => table.split_once('?').map_or(table, |(table, _)| table),
-        false => table,
-    }
-}
-
-/// The name of a table without the hosts and the user that its address begins with: another node has the same table.
-fn without_hosts(name: &str) -> &str {
-    name.strip_prefix("cql://").and_then(|rest| rest.split_once('/')).map_or(name, |(_, table)| table)
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use marquetry_base::ErrorKind;
-    use marquetry_parquet::schema::{FieldDef, FieldType, PhysicalType, Schema};
-    use std::sync::atomic::{AtomicU64, Ordering};
-
-    use crate::{Reading, ReadingOptions, TokenRange};
-
-    /// A ring of so many rows, at ten tokens each, that is split anyhow; it fails when so many pieces were opened.
-    struct Ring {
-        table: Table,
-        pieces: Vec<Piece>,
-        opened: AtomicU64,
-        fails_after: u64,
-    }
-
-    const FIRST: i64 = -1000;
-    const LAST: i64 = 999;
-
-    impl Ring {
-        fn split(width: usize, done: &[RangeInclusive<i64>], fails_after: u64) -> Arc<dyn Source> {
-            Arc::new(Ring::new(width, done, fails_after))
-        }
-
-        fn new(width: usize, done: &[RangeInclusive<i64>], fails_after: u64) -> Ring {
-            let id = FieldDef::new("id", FieldType::Leaf(PhysicalType::Int64, None)).required();
-            let mut table = Table::new("ring", Arc::new(Schema::of_fields(&[id]).unwrap()));
-            table.identity = Some("1".to_owned());
-            let wanted = TokenRange::without(&[FIRST..=LAST], done);
-            let mut pieces = Vec::new();
-            for start in (FIRST..=LAST).step_by(width) {
-                let end = LAST.min(start + i64::try_from(width).unwrap() - 1);
-                for range in &wanted {
-                    let (start, end) = (start.max(*range.start()), end.min(*range.end()));
-                    if start <= end {
-                        let mut piece = Piece::of(format!("{start} to {end}"));
-                        piece.tokens = Some((start, end));
-                        pieces.push(piece);
-                    }
-                }
-            }
-            Ring { table, pieces, opened: AtomicU64::new(0), fails_after }
-        }
-    }
-
-    impl Source for Ring {
-        fn table(&self) -> &Table {
-            &self.table
-        }
-
-        fn pieces(&self) -> &[Piece] {
-            &self.pieces
-        }
-
-        fn open(&self, piece: usize, _: &PieceOptions) -> Result<Box<dyn Batches>> {
-            if self.opened.fetch_add(1, Ordering::Relaxed) >= self.fails_after {
-                return Err(Error::io("the ring broke"));
-            }
-            let (start, end) = self.pieces[piece].tokens.unwrap();
-            // Of the tokens from 0 to 99 there are no rows.
-            let rows: Vec<i64> =
-                (start..=end).filter(|token| token % 10 == 0 && !(0..100).contains(token)).collect();
-            Ok(Box::new(Once(Some(rows).filter(|rows| !rows.is_empty()))))
-        }
-    }
-
-    struct Once(Option<Vec<i64>>);
-
-    impl Batches for Once {
-        fn next(&mut self) -> Result<Option<Batch>> {
-            self.0.take().map(|rows| Batch::of_values([rows.into()])).transpose()
-        }
-    }
-
-    fn run(parts: &mut Parts, source: &Arc<dyn Source>) -> Result<Copied> {
-        let options = CopyOptions { threads: Some(1), ..CopyOptions::default() };
-        parts.copy(source, &ParquetOptions::default(), &options, &mut |_| {})
-    }
-
-    /// Every row of the directory, in order.
-    fn rows_of(directory: &Path) -> Vec<i64> {
-        let files: Arc<dyn Source> = Arc::new(Files::open([directory], &FilesOptions::default()).unwrap());
-        let mut reading = Reading::new(files, ReadingOptions::default()).unwrap();
-        let mut rows = Vec::new();
-        while let Some((_, batch)) = reading.next_batch().unwrap() {
-            match &batch.columns[0].values {
-                marquetry_parquet::batch::Values::Int64(values) => rows.extend(values.iter().copied()),
-                other => panic!("{other:?}"),
-            }
-        }
-        rows.sort_unstable();
-        rows
-    }
-
-    fn all() -> Vec<i64> {
-        (FIRST..=LAST).filter(|token| token % 10 == 0 && !(0..100).contains(token)).collect()
-    }
-
-    #[test]
-    fn it_goes_on_however_the_ring_is_split() {
-        let folder = tempfile::tempdir().unwrap();
-        let (state, directory) = (folder.path().join("state"), folder.path().join("ring"));
-        let open = |resume: bool| Parts::open(&state, &directory, resume, "o");
-        // Each run fails later than the one before, and the ring is split otherwise each time.
-        let mut runs = 0;
-        for width in [37_usize, 64, 23, 51, 19].into_iter().cycle() {
-            let mut parts = open(true).unwrap();
-            let source = Ring::split(width, &parts.done(), 20);
-            runs += 1;
-            match run(&mut parts, &source) {
-                Ok(_) => break,
-                Err(error) => assert!(error.to_string().contains("the ring broke"), "{error}"),
-            }
-            // What appeared is what the state says.
-            assert_eq!(rows_of_some(&directory), parts.rows());
-            assert!(runs < 50);
-        }
-        assert!(runs > 2, "{runs}");
-        assert_eq!(rows_of(&directory), all());
-        // It is not repeated.
-        let error = open(false).unwrap_err();
-        assert_eq!(error.detail(), Some(Detail::AdmittedBy(&["resume"])), "{error}");
-        let mut parts = open(true).unwrap();
-        assert!(parts.is_finished() && parts.rows() == u64_of(all().len()));
-        let nothing = Ring::split(7, &parts.done(), 0);
-        assert_eq!(run(&mut parts, &nothing).unwrap().rows, 0);
-        drop(parts);
-        // A file that somebody removed is written again.
-        let lost = fs::read_dir(&directory).unwrap().next().unwrap().unwrap().path();
-        fs::remove_file(lost).unwrap();
-        let mut parts = open(true).unwrap();
-        assert!(!parts.is_finished());
-        let source = Ring::split(100, &parts.done(), 99);
-        run(&mut parts, &source).unwrap();
-        assert_eq!(rows_of(&directory), all());
-    }
-
-    fn rows_of_some(directory: &Path) -> u64 {
-        let has_some = fs::read_dir(directory).is_ok_and(|mut files| files.next().is_some());
-        if has_some { u64_of(rows_of(directory).len()) } else { 0 }
-    }
-
-    /// A kill between the state and the file it speaks of, and after the file: neither loses nor doubles rows.
-    #[test]
-    fn a_state_is_believed_as_far_as_files_are_there() {
-        let folder = tempfile::tempdir().unwrap();
-        let (state, directory) = (folder.path().join("state"), folder.path().join("ring"));
-        let mut parts = Parts::open(&state, &directory, false, "o").unwrap();
-        let source = Ring::split(50, &parts.done(), 20);
-        run(&mut parts, &source).unwrap_err();
-        let files = parts.files();
-        drop(parts);
-        assert_eq!(files, 2);
-        let text = fs::read_to_string(&state).unwrap();
-        let text = unsealed(&text).unwrap();
-        let more = text.replace("finished", "part 500 549 5 99 part-never.parquet\nfinished");
-        fs::write(&state, sealed(&more)).unwrap();
-        let mut parts = Parts::open(&state, &directory, true, "o").unwrap();
-        assert!(!parts.done().iter().any(|tokens| tokens.contains(&500)));
-        let source = Ring::split(50, &parts.done(), 99);
-        run(&mut parts, &source).unwrap();
-        drop(parts);
-        assert_eq!(rows_of(&directory), all());
-    }
-
-    /// Files that appeared are looked at before a copy goes on, or says that it was finished.
-    #[test]
-    fn a_part_that_is_another_file_by_now_is_an_error() {
-        let folder = tempfile::tempdir().unwrap();
-        let (state, directory) = (folder.path().join("state"), folder.path().join("ring"));
-        let mut parts = Parts::open(&state, &directory, false, "o").unwrap();
-        let source = Ring::split(50, &parts.done(), 99);
-        run(&mut parts, &source).unwrap();
-        drop(parts);
-        let error = || Parts::open(&state, &directory, true, "o").unwrap_err().to_string();
-        let mut files: Vec<PathBuf> =
-            fs::read_dir(&directory).unwrap().map(|it| it.unwrap().path()).collect();
-        files.sort_unstable();
-        let (first, whole) = (&files[0], fs::read(&files[0]).unwrap());
-        fs::write(first, &whole[..whole.len() / 2]).unwrap();
-        assert!(error().contains("it is not what this copy wrote: it has "), "{}", error());
-        fs::write(first, vec![0; whole.len()]).unwrap();
-        assert!(error().contains("remove it to have its rows copied again"), "{}", error());
-        fs::write(first, &whole).unwrap();
-        assert!(Parts::open(&state, &directory, true, "o").unwrap().is_finished());
-        fs::copy(first, directory.join("mine.parquet")).unwrap();
-        assert!(error().contains("mine.parquet: this copy did not write it"), "{}", error());
-        fs::remove_file(directory.join("mine.parquet")).unwrap();
-        // It is believed only as it was written.
-        let text = fs::read_to_string(&state).unwrap();
-        fs::write(&state, text.replacen("part -", "part ", 1)).unwrap();
-        assert!(error().contains("its checksum"), "{}", error());
-    }
-
-    #[test]
-    fn the_same_table_by_another_host() {
-        for name in ["cql://localhost/k.t", "cql://me@127.0.0.1:9042,db2/k.t", "k.t"] {
-            assert_eq!(without_hosts(name), "k.t");
-        }
-        assert_eq!(without_hosts("cql://h/k.t (id, schema 01)"), "k.t (id, schema 01)");
-        for name in ["cql://localhost/k.t?tls=yes", "cql://me@db1:9042/k.t"] {
-            assert_eq!(table_of(name), "k.t");
-        }
-        assert_eq!(table_of("what?.parquet"), "what?.parquet");
-    }
-
-    /// How a table is reached is none of the state's business.
-    #[test]
-    fn encryption_may_be_asked_for_otherwise() {
-        let folder = tempfile::tempdir().unwrap();
-        let (state, directory) = (folder.path().join("state"), folder.path().join("ring"));
-        let open = || Parts::open(&state, &directory, true, "o").unwrap();
-        let named = |name: &str, parts: &Parts, fails_after| {
-            let mut ring = Ring::new(50, &parts.done(), fails_after);
-            ring.table.name = name.to_owned();
-            Arc::new(ring) as Arc<dyn Source>
-        };
-        let mut parts = open();
-        let source = named("cql://h/k.t?tls=yes", &parts, 20);
-        run(&mut parts, &source).unwrap_err();
-        drop(parts);
-        let text = fs::read_to_string(&state).unwrap();
-        assert!(text.contains("\nsource \"k.t (1, "), "{text}");
-        let mut parts = open();
-        let source = named("cql://other/k.t", &parts, 99);
-        run(&mut parts, &source).unwrap();
-        drop(parts);
-        assert_eq!(rows_of(&directory), all());
-    }
-
-    /// A table without rows is a directory with a file without rows, which can be read.
-    #[test]
-    fn a_table_without_rows_has_a_file() {
-        let folder = tempfile::tempdir().unwrap();
-        let (state, directory) = (folder.path().join("state"), folder.path().join("ring"));
-        let open = || Parts::open(&state, &directory, true, "o").unwrap();
-        let empty = |parts: &Parts| {
-            let mut ring = Ring::new(50, &parts.done(), 99);
-            ring.pieces.retain(|piece| piece.tokens.is_some_and(|(start, _)| (0..100).contains(&start)));
-            Arc::new(ring) as Arc<dyn Source>
-        };
-        let mut parts = open();
-        let source = empty(&parts);
-        let copied = run(&mut parts, &source).unwrap();
-        assert_eq!((copied.rows, copied.written.files, parts.files(), parts.rows()), (0, 1, 1, 0));
-        drop(parts);
-        assert_eq!(rows_of(&directory), [0_i64; 0]);
-        let parts = open();
-        assert!(parts.is_finished());
-        // Without its file it is not complete, and made again.
-        let file = fs::read_dir(&directory).unwrap().next().unwrap().unwrap().path();
-        fs::remove_file(&file).unwrap();
-        drop(parts);
-        let mut parts = open();
-        assert!(!parts.is_finished());
-        let source = empty(&parts);
-        assert_eq!(run(&mut parts, &source).unwrap().written.files, 1);
-        assert!(file.exists());
-    }
-
-    /// The statements are there when all files are, and only then.
-    #[test]
-    fn what_is_begun_anew_is_not_complete() {
-        let folder = tempfile::tempdir().unwrap();
-        let (state, directory) = (folder.path().join("state"), folder.path().join("ring"));
-        let run = |fails_after| {
-            let mut parts = Parts::open(&state, &directory, true, "o").unwrap();
-            let mut ring = Ring::new(50, &parts.done(), fails_after);
-            let value = Some(marquetry_base::Bytes::from(b"CREATE TABLE".to_vec()));
-            let statements = marquetry_parquet::format::KeyValue { key: TABLE_SCHEMA_KEY.to_owned(), value };
-            ring.table.key_values.push(statements);
-            run(&mut parts, &(Arc::new(ring) as Arc<dyn Source>))
-        };
-        let is_complete = || directory.join(SCHEMA_FILE).exists();
-        run(99).unwrap();
-        assert!(is_complete());
-        run(0).unwrap();
-        assert!(is_complete());
-        let is_part = |path: &PathBuf| path.extension().is_some_and(|it| it == "parquet");
-        let lost = fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path()).find(is_part);
-        fs::remove_file(lost.unwrap()).unwrap();
-        run(0).unwrap_err();
-        assert!(!is_complete());
-        run(99).unwrap();
-        assert!(is_complete());
-        fs::remove_file(directory.join(SCHEMA_FILE)).unwrap();
-        assert_eq!(rows_of(&directory), all());
-    }
-
-    #[test]
-    fn only_what_it_began_with() {
-        let folder = tempfile::tempdir().unwrap();
-        let (state, directory) = (folder.path().join("state"), folder.path().join("ring"));
-        let open = |directory: &Path, options: &str| Parts::open(&state, directory, true, options);
-        let mut parts = open(&directory, "o").unwrap();
-        assert!(Parts::open(&state, &directory, true, "o").unwrap_err().to_string().contains("in use"));
-        let source = Ring::split(50, &[], 20);
-        run(&mut parts, &source).unwrap_err();
-        drop(parts);
-        let told = |made: Result<Parts>| made.unwrap_err().to_string();
-        assert!(told(open(&directory, "other")).contains("other options"));
-        drop(open(&directory.join(""), "o").unwrap());
-        assert!(told(open(&folder.path().join("other"), "o")).contains("a copy into"));
-        let mut parts = open(&directory, "o").unwrap();
-        let id = FieldDef::new("id", FieldType::Leaf(PhysicalType::Int64, None)).required();
-        let mut table = Table::new("ring", Arc::new(Schema::of_fields(&[id]).unwrap()));
-        table.identity = Some("2".to_owned());
-        let other: Arc<dyn Source> =
-            Arc::new(Ring { table, pieces: Vec::new(), opened: AtomicU64::new(0), fails_after: 0 });
-        assert!(run(&mut parts, &other).unwrap_err().to_string().contains("another table"));
-        drop(parts);
-        // A directory with something in it is nobody's to fill.
-        fs::remove_file(&state).unwrap();
-        assert_eq!(open(&directory, "o").unwrap_err().detail(), Some(Detail::AlreadyExists));
-        for wrong in [
-            "",
-            "marquetry unload, version 1\n",
-            "marquetry unload, version 2\nsource \"a\"\ndirectory \"b\"\noptions \"c\"\npart 5 4 0 0 -\nfinished no\n",
-            "marquetry unload, version 2\nsource \"a\"\ndirectory \"b\"\noptions \"c\"\nfinished yes\n",
-        ] {
-            let is_sealed = wrong.ends_with("no\n");
-            fs::write(&state, if is_sealed { sealed(wrong) } else { wrong.to_owned() }).unwrap();
-            assert_eq!(open(&directory, "o").unwrap_err().kind(), ErrorKind::Corrupt, "{wrong}");
-        }
-    }
-}
+mod tests;

@@ -1,13 +1,16 @@
 //! Some columns of any table.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use marquetry_base::{Budget, Detail, Error, Faults, Result};
 use marquetry_parquet::batch::{Batch, Layout, Values};
 use marquetry_parquet::format::SortingColumn;
 use marquetry_parquet::read::{Conform, Conformer};
-use marquetry_parquet::schema::{Plan as _, Projection};
+use marquetry_parquet::schema::{Plan as _, Projection, Schema};
+use marquetry_scylla::sstable::TableColumns;
 
+use crate::described::columns_of;
 use crate::key_values::holds_for_any_columns;
 use crate::source::open_piece;
 use crate::subject::named;
@@ -55,6 +58,10 @@ pub fn project(source: &Arc<dyn Source>, columns: &[ColumnPath]) -> Result<Arc<d
     table.identity.clone_from(&all.identity);
     table.cluster.clone_from(&all.cluster);
     table.key_values = all.key_values.iter().filter(|it| holds_for_any_columns(it)).cloned().collect();
+    let of_all = all.key_values.iter().filter(|it| !holds_for_any_columns(it));
+    table.of_all_columns = of_all.chain(&all.of_all_columns).cloned().collect();
+    table.is_in_token_order = all.is_in_token_order
+        && columns_of(all).is_some_and(|columns| has_key(&columns, &all.schema, &conform));
     // The order goes on up to the first column that is left out.
     let place = |by: &SortingColumn| {
         let leaf = conform.reads().iter().position(|read| u32::try_from(*read) == Ok(by.column))?;
@@ -62,6 +69,15 @@ pub fn project(source: &Arc<dyn Source>, columns: &[ColumnPath]) -> Result<Arc<d
     };
     table.order = all.order.iter().map_while(place).collect();
     Ok(Arc::new(Projected { source: Arc::clone(source), table, conform }))
+}
+
+/// Whether the key is among the leaves that are read, with all that is in its columns.
+fn has_key(columns: &TableColumns, schema: &Schema, conform: &Conform) -> bool {
+    let reads: BTreeSet<usize> = conform.reads().iter().copied().collect();
+    columns.partition_key.iter().chain(&columns.clustering).all(|key| {
+        let column = schema.child_of_root(&key.name);
+        column.is_some_and(|node| schema.leaves_of(node).all(|leaf| reads.contains(&leaf)))
+    })
 }
 
 /// A table whose columns are dropped as they come.

@@ -223,6 +223,8 @@ pub struct Table {
     /// Rows come in the order of their partitions' tokens, those of one partition together and in the order of the clustering columns, as the
     /// [`Described`](crate::Described) table has them.
     pub is_in_token_order: bool,
+    /// Key-value metadata that hold for all columns of a table of which these are some. They are not those of a file that has these rows.
+    pub(crate) of_all_columns: Vec<KeyValue>,
 }
 
 /// A primary key, by leaves of the schema.
@@ -278,6 +280,7 @@ impl Table {
             identity: None,
             cluster: None,
             is_in_token_order: false,
+            of_all_columns: Vec::new(),
         }
     }
 

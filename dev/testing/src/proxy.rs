@@ -3,8 +3,9 @@
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
+use std::time::{Duration, Instant};
 
 /// A proxy before a server, which runs as long as the test does.
 pub struct Proxy {
@@ -20,6 +21,8 @@ pub enum Break {
     Cut,
     /// All connections are cut, and new ones at once, too.
     Gone,
+    /// The same for so long, as with a server that starts again.
+    Away(Duration),
     /// Nothing passes any more; connections stay open, and new ones can be made.
     Silent,
 }
@@ -30,6 +33,8 @@ struct State {
     kind: Break,
     sent: AtomicU64,
     breaks: AtomicU64,
+    /// When the network broke.
+    broken: OnceLock<Instant>,
     open: Mutex<Vec<TcpStream>>,
 }
 
@@ -50,6 +55,7 @@ impl Proxy {
             kind,
             sent: AtomicU64::new(0),
             breaks: AtomicU64::new(0),
+            broken: OnceLock::new(),
             open: Mutex::new(Vec::new()),
         });
         let accepting = Arc::clone(&state);
@@ -69,7 +75,12 @@ impl Proxy {
 
 impl State {
     fn join(self: &Arc<State>, client: TcpStream) {
-        if self.has_broken() && self.kind == Break::Gone {
+        let is_away = match (self.broken.get(), self.kind) {
+            (Some(_), Break::Gone) => true,
+            (Some(broken), Break::Away(time)) => broken.elapsed() < time,
+            _ => false,
+        };
+        if is_away {
             return;
         }
         let server = TcpStream::connect(&self.server).expect("the server listens");
@@ -106,6 +117,7 @@ impl State {
     fn count(&self, bytes: usize) {
         let before = self.sent.fetch_add(bytes as u64, Ordering::SeqCst);
         if before < self.after && before + bytes as u64 >= self.after {
+            self.broken.get_or_init(Instant::now);
             self.breaks.fetch_add(1, Ordering::SeqCst);
             if self.kind != Break::Silent {
                 for stream in self.open.lock().expect("nobody panicked").drain(..) {

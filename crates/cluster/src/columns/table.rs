@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Bytes, Error, Result};
@@ -12,6 +12,7 @@ use scylla::deserialize::row::ColumnIterator;
 use scylla::errors::ExecutionError;
 use scylla::response::query_result::QueryRowsResult;
 use scylla::response::{PagingState, PagingStateResponse};
+use scylla::serialize::row::SerializeRow;
 use scylla::statement::prepared::PreparedStatement;
 use scylla::statement::{Consistency as DriverConsistency, SerialConsistency, Statement};
 
@@ -23,7 +24,7 @@ use crate::cluster::Cluster;
 use crate::error::Error as ClusterError;
 use crate::options::Consistency;
 use crate::prepare::prepared;
-use crate::retry::{backoff, is_passing};
+use crate::retry::{Patience, is_passing};
 
 /// Cells of a page: 2 MiB of those that are as large as is aimed for, 16 MiB at most.
 const PAGE_CELLS: i32 = 16;
@@ -183,19 +184,24 @@ impl Table {
         bound: &Bound<'_>,
         state: PagingState,
     ) -> Result<(QueryRowsResult, Option<PagingState>)> {
-        let (mut tries, began) = (0, Instant::now());
-        loop {
-            tries += 1;
-            let asked = self.session().execute_single_page(statement, bound, state.clone()).await;
-            let reason = match asked {
-                Ok((answer, next)) => return page_of(answer.into_rows_result(), next),
-                Err(reason) => reason,
-            };
-            let left = self.retry_for.saturating_sub(began.elapsed());
-            if left.is_zero() || !is_passing(&reason) {
-                return Err(ClusterError::Read { tries, reason: Box::new(reason) }.into());
+        self.page_by(&mut Patience::new(self.retry_for, 0), statement, bound, state).await
+    }
+
+    /// The same, with the patience that is left.
+    async fn page_by(
+        &self,
+        patience: &mut Patience,
+        statement: &PreparedStatement,
+        values: impl SerializeRow,
+        state: PagingState,
+    ) -> Result<(QueryRowsResult, Option<PagingState>)> {
+        let ask = |_: u32| self.session().execute_single_page(statement, &values, state.clone());
+        match patience.send(is_passing, ask).await {
+            Ok((answer, next)) => page_of(answer.into_rows_result(), next),
+            Err(reason) => {
+                let tries = patience.failures();
+                Err(ClusterError::Read { tries, reason: Box::new(reason) }.into())
             }
-            tokio::time::sleep(backoff(tries, 0).min(left)).await;
         }
     }
 
@@ -219,37 +225,19 @@ impl Table {
         spread: u64,
         purpose: &'static str,
     ) -> Result<()> {
-        let (mut tries, began) = (0, Instant::now());
-        loop {
-            tries += 1;
-            let Err(reason) = self.session().execute_unpaged(statement, bound).await else { return Ok(()) };
-            let left = self.retry_for.saturating_sub(began.elapsed());
-            if left.is_zero() || !is_passing(&reason) {
-                return Err(ClusterError::Statement { purpose, reason: Box::new(reason) }.into());
-            }
-            tokio::time::sleep(backoff(tries, spread).min(left)).await;
-        }
+        let mut patience = Patience::new(self.retry_for, spread);
+        let sent = patience.send(is_passing, |_| self.session().execute_unpaged(statement, bound)).await;
+        sent.map(drop).map_err(|reason| ClusterError::Statement { purpose, reason: Box::new(reason) }.into())
     }
 
     /// All partitions, by their keys.
     pub(super) async fn partitions(&self) -> Result<Vec<(Version, Part)>> {
         let (mut found, mut state) = (Vec::new(), PagingState::start());
         let statement = &self.changes()?.partitions;
-        let (mut tries, began) = (0, Instant::now());
+        // All pages together have the time that one may take.
+        let mut patience = Patience::new(self.retry_for, 0);
         loop {
-            let asked = self.session().execute_single_page(statement, (), state.clone()).await;
-            let (page, next) = match asked {
-                Ok((answer, next)) => page_of(answer.into_rows_result(), next)?,
-                Err(reason) => {
-                    tries += 1;
-                    let left = self.retry_for.saturating_sub(began.elapsed());
-                    if left.is_zero() || !is_passing(&reason) {
-                        return Err(ClusterError::Read { tries, reason: Box::new(reason) }.into());
-                    }
-                    tokio::time::sleep(backoff(tries, 0).min(left)).await;
-                    continue;
-                }
-            };
+            let (page, next) = self.page_by(&mut patience, statement, (), state).await?;
             for row in page.rows::<ColumnIterator<'_, '_>>().map_err(|error| unexpected(&error))? {
                 let mut values: Vec<Vec<u8>> = Vec::new();
                 for cell in row.map_err(|error| unexpected(&error))? {
@@ -297,9 +285,8 @@ impl Table {
     /// is current.
     pub(super) async fn publish(&self, version: Version, was: Option<&Bytes>, head: &str) -> Result<()> {
         let text = statements::publish(&self.name, version, was.map(|was| &was[..]), head);
-        let (mut tries, began) = (0, Instant::now());
+        let mut patience = Patience::new(self.retry_for, version.lease().unsigned_abs());
         loop {
-            tries += 1;
             let reason = match self.once(&text).await {
                 Ok(true) => return Ok(()),
                 Ok(false) => None,
@@ -320,35 +307,21 @@ impl Table {
             if !leases.iter().any(|lease| i64::try_from(*lease) == Ok(version.lease())) {
                 return Err(too_late());
             }
-            let left = self.retry_for.saturating_sub(began.elapsed());
-            match reason {
-                Some(reason) if left.is_zero() || !is_passing(&reason) => {
-                    let purpose = "make the new version current";
-                    return Err(ClusterError::Statement { purpose, reason: Box::new(reason) }.into());
-                }
-                None if left.is_zero() => {
-                    return Err(Error::refused("the cluster did not make the new version current"));
-                }
-                _ => tokio::time::sleep(backoff(tries, version.lease().unsigned_abs()).min(left)).await,
+            let may_pass = reason.as_ref().is_none_or(is_passing);
+            if !patience.wait(may_pass).await {
+                let purpose = "make the new version current";
+                return Err(match reason {
+                    Some(reason) => ClusterError::Statement { purpose, reason: Box::new(reason) }.into(),
+                    None => Error::refused("the cluster did not make the new version current"),
+                });
             }
         }
     }
 
     /// Whether a conditional statement was applied. One that was not answered is sent again: then it may say no to what it did itself.
     async fn conditional(&self, text: String, purpose: &'static str) -> Result<bool> {
-        let (mut tries, began) = (0, Instant::now());
-        loop {
-            tries += 1;
-            let reason = match self.once(&text).await {
-                Ok(is_applied) => return Ok(is_applied),
-                Err(reason) => reason,
-            };
-            let left = self.retry_for.saturating_sub(began.elapsed());
-            if left.is_zero() || !is_passing(&reason) {
-                return Err(ClusterError::Statement { purpose, reason: Box::new(reason) }.into());
-            }
-            tokio::time::sleep(backoff(tries, 0).min(left)).await;
-        }
+        let sent = Patience::new(self.retry_for, 0).send(is_passing, |_| self.once(&text)).await;
+        sent.map_err(|reason| ClusterError::Statement { purpose, reason: Box::new(reason) }.into())
     }
 
     async fn once(&self, text: &str) -> Result<bool, ExecutionError> {

@@ -27,7 +27,7 @@ use crate::error::{Error, Result};
 use crate::options::Consistency;
 use crate::prepare::prepared;
 use crate::rate::Limiter;
-use crate::retry::{backoff, is_passing};
+use crate::retry::{Patience, is_passing};
 use crate::schema;
 
 /// The time for a page. Servers give up earlier (5 s unless configured otherwise; ScyllaDB after the time in the statement) and say so.
@@ -198,42 +198,47 @@ impl Requests {
     ///
     /// [`Error::Read`], [`Error::Dropped`], [`Error::Answer`].
     pub(super) async fn page(&self, of: &Rows, state: PagingState) -> Result<(Page, Option<PagingState>)> {
-        let (mut tries, began) = (0, Instant::now());
-        let mut rows = self.pace.rows().min(self.manner.page_rows_max);
-        loop {
-            tries += 1;
-            let mut prepared = match of.part() {
-                Part::Tokens => self.tokens.clone(),
-                Part::Partition => self.partition.clone(),
-            };
-            prepared.set_page_size(rows);
-            // A node that fails is not asked twice: the driver chooses another then.
-            if let Some(target) = self.target(of.token()).filter(|_| tries == 1) {
-                prepared.set_load_balancing_policy(Some(target));
+        let mut patience = Patience::new(self.manner.retry_for, of.token().cast_unsigned());
+        let mut most = self.pace.rows().min(self.manner.page_rows_max);
+        let ask = |failures: u32| {
+            if failures > 0 {
+                // It may have been too much for the time.
+                most = (most / 4).max(1);
             }
-            let asked_at = now();
-            let reason = match self.session.execute_single_page(&prepared, of, state.clone()).await {
-                Ok((answer, next)) => {
-                    let rows = answer.into_rows_result();
-                    let rows = rows.map_err(|error| unexpected(&error))?;
-                    self.pace.note(rows.rows_num(), rows.rows_bytes_size());
-                    self.manner.slow_down(rows.rows_num(), rows.rows_bytes_size()).await;
-                    let next = match next {
-                        PagingStateResponse::HasMorePages { state } => Some(state),
-                        PagingStateResponse::NoMorePages => None,
-                    };
-                    return Ok((Page { rows, asked_at }, next));
-                }
-                Err(reason) => reason,
-            };
-            let left = self.manner.retry_for.saturating_sub(began.elapsed());
-            if left.is_zero() || !is_passing(&reason) {
-                return Err(self.why(tries, reason).await);
+            let prepared = self.prepared(of, most, failures);
+            let state = state.clone();
+            async move {
+                let asked_at = now();
+                let answer = self.session.execute_single_page(&prepared, of, state).await;
+                answer.map(|answer| (answer, asked_at))
             }
-            tokio::time::sleep(backoff(tries, of.token().cast_unsigned()).min(left)).await;
-            // It may have been too much for the time.
-            rows = (rows / 4).max(1);
+        };
+        let ((answer, next), asked_at) = match patience.send(is_passing, ask).await {
+            Ok(answer) => answer,
+            Err(reason) => return Err(self.why(patience.failures(), reason).await),
+        };
+        let rows = answer.into_rows_result().map_err(|error| unexpected(&error))?;
+        self.pace.note(rows.rows_num(), rows.rows_bytes_size());
+        self.manner.slow_down(rows.rows_num(), rows.rows_bytes_size()).await;
+        let next = match next {
+            PagingStateResponse::HasMorePages { state } => Some(state),
+            PagingStateResponse::NoMorePages => None,
+        };
+        Ok((Page { rows, asked_at }, next))
+    }
+
+    /// What asks for a page of so many rows at most, after so many failures.
+    fn prepared(&self, of: &Rows, most: i32, failures: u32) -> PreparedStatement {
+        let mut prepared = match of.part() {
+            Part::Tokens => self.tokens.clone(),
+            Part::Partition => self.partition.clone(),
+        };
+        prepared.set_page_size(most);
+        // A node that fails is not asked twice: the driver chooses another then.
+        if let Some(target) = self.target(of.token()).filter(|_| failures == 0) {
+            prepared.set_load_balancing_policy(Some(target));
         }
+        prepared
     }
 
     /// A node that has the rows with this token, where it is certain that it is as near as others.

@@ -1,4 +1,4 @@
-//! A server that takes encrypted connections of clients with a certificate; and that owns the least of all tokens.
+//! A server that takes encrypted connections of clients with a certificate and a password; and that owns the least of all tokens.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,12 +20,15 @@ pub(crate) fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/tls").join(name)
 }
 
+/// An option of the server's Java: its first user is there from the beginning.
+pub(crate) const AT_ONCE: &str = "-Dcassandra.superuser_setup_delay_ms=0";
+
 /// What the server is told besides.
 pub(crate) fn yaml() -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("encrypted.yaml");
     let of = |name: &str| data(name).display().to_string();
     let text = format!(
-        "initial_token: {}\nclient_encryption_options:\n  enabled: true\n  optional: true\n  require_client_auth: true\n  \
+        "initial_token: {}\nauthenticator: PasswordAuthenticator\nclient_encryption_options:\n  enabled: true\n  optional: true\n  require_client_auth: true\n  \
          keystore: {}\n  keystore_password: marquetry\n  truststore: {}\n  truststore_password: marquetry\n  store_type: PKCS12\n",
         i64::MIN,
         of("node.p12"),
@@ -42,6 +45,7 @@ pub(crate) fn all(at: &str) {
     // It takes plain ones as well, so that the keyspace can be made.
     let _server = Server::connect(&by_address);
     whom_to_trust(&by_name, &by_address);
+    who_may_log_in(&by_name);
     rows_travel(&by_name);
 }
 
@@ -55,7 +59,8 @@ fn options(authority: &str) -> ConnectOptions {
 
 fn whom_to_trust(by_name: &str, by_address: &str) {
     let connect = |at: &str, options: &ConnectOptions| {
-        Cluster::connect(format!("cql://{at}/{KEYSPACE}.t").parse().unwrap(), options).map(drop)
+        let address = format!("cql://cassandra:cassandra@{at}/{KEYSPACE}.t");
+        Cluster::connect(address.parse().unwrap(), options).map(drop)
     };
     let refused = |at: &str, options: &ConnectOptions| {
         let error = marquetry_base::Error::from(connect(at, options).unwrap_err());
@@ -84,10 +89,27 @@ fn whom_to_trust(by_name: &str, by_address: &str) {
     refused(by_name, &nobody);
 }
 
+fn who_may_log_in(at: &str) {
+    let connect = |login: &str| {
+        let address = format!("cql://{login}{at}/{KEYSPACE}.t");
+        Cluster::connect(address.parse().unwrap(), &options("authority.pem")).map(drop)
+    };
+    connect("cassandra:cassandra@").unwrap();
+    for (login, said) in [
+        ("", "asks for a user and a password: name the user in the address"),
+        ("cassandra:tiger@", "refuses the user or the password"),
+        ("tiger:cassandra@", "refuses the user or the password"),
+    ] {
+        let error = marquetry_base::Error::from(connect(login).unwrap_err());
+        assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
+        assert!(error.message().contains(said) && !error.message().contains(":tiger"), "{error}");
+    }
+}
+
 /// Rows go there and back. The node owns the least token, which no partition has: a range that ended with it would be all of the ring.
 fn rows_travel(at: &str) {
     const ROWS: i32 = 3000;
-    let address = || format!("cql://{at}/{KEYSPACE}.t?tls=yes").parse().unwrap();
+    let address = || format!("cql://cassandra:cassandra@{at}/{KEYSPACE}.t?tls=yes").parse().unwrap();
     let mapping = MappingOptions { key: Some(KeySpec::parse("k").unwrap()), ..MappingOptions::default() };
     let mut loading = CqlOptions::create(mapping);
     loading.connect = options("authority.pem");

@@ -10,6 +10,7 @@ use crate::server::Server;
 pub(crate) fn all(server: &Server) {
     text_is_read_by_the_tables_types(server);
     numbers_fit_or_are_told(server);
+    bytes_are_text_if_they_are(server);
     types_of_keys_are_converted(server);
 }
 
@@ -82,6 +83,19 @@ fn numbers_fit_or_are_told(server: &Server) {
     assert_eq!(error.to_string(), told);
     let (_, ended) = Made::new(&columns, [row(1 << 31, 0)]).load(&mut table(server, "narrow"));
     assert!(ended.unwrap_err().to_string().contains("(column k, row 0"));
+}
+
+/// What is not UTF-8 is told before a server would refuse it.
+fn bytes_are_text_if_they_are(server: &Server) {
+    server.run("CREATE TABLE cluster_test.of_bytes (k int PRIMARY KEY, v text)");
+    let columns = [("k", "int"), ("v", "blob")];
+    let row = |k: i32, v: &[u8]| vec![int(k), Cell::Bytes(v.to_vec())];
+    let made = Made::new(&columns, [row(1, "é".as_bytes()), row(2, b"not \xff UTF-8")]);
+    let (loaded, ended) = made.load(&mut table(server, "of_bytes"));
+    let error = ended.unwrap_err();
+    assert_eq!((loaded.rows, error.kind()), (1, ErrorKind::Conversion), "{error}");
+    assert!(error.to_string().contains("(column v, row 1, made 0)"), "{error}");
+    assert_eq!(server.value("SELECT v FROM cluster_test.of_bytes"), Some(CqlValue::Text("é".to_owned())));
 }
 
 /// The partition key of a row decides where it goes: it is that of the converted value.

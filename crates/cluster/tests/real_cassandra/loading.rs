@@ -18,6 +18,7 @@ use crate::server::{KEYSPACE, Server};
 
 pub(crate) fn all(server: &Server) {
     tables_are_made_once(server);
+    what_a_table_is_made_without_is_said(server);
     misfits_come_before_the_first_row(server);
     rows_that_no_server_takes(server);
     nulls_are_unset_or_tombstones(server);
@@ -28,6 +29,7 @@ pub(crate) fn all(server: &Server) {
     nobody_waits_for_a_server_that_is_silent(server);
     a_broken_network_is_survived(server);
     wrong_addresses(server);
+    only_nodes_of_a_datacenter(server);
 }
 
 /// A table that is there.
@@ -57,6 +59,30 @@ fn table(columns: &[(&str, &str)], clustering: &[(usize, Order)]) -> TableDef {
         partition_key: vec![0],
         clustering: clustering.to_vec(),
         comment: Some("it's a comment".to_owned()),
+    }
+}
+
+/// Options and indexes of the source's table that the new one does not have.
+fn what_a_table_is_made_without_is_said(server: &Server) {
+    let unknown = "options and indexes that the source's table may have: its statements (schema.cql, or marquetry.table.schema in a file)";
+    let view = "CREATE MATERIALIZED VIEW ks.w AS SELECT k, v FROM ks.t WHERE k IS NOT NULL PRIMARY KEY (k) WITH gc_grace_seconds = 7;";
+    let table = "CREATE TABLE ks.t (k int PRIMARY KEY, v int, w int) WITH gc_grace_seconds = 7 AND compression = {'enabled': 'false'};";
+    for (statements, without) in [
+        (view, format!("{unknown} do not make one table; a view's do not")),
+        ("CREATE TABLE ks.t (", format!("{unknown} are not understood")),
+        (table, "gc_grace_seconds = 7, which the source's table has, because its columns".to_owned()),
+    ] {
+        server.run("DROP TABLE IF EXISTS cluster_test.without");
+        for (dry_run, made) in [(true, "would be made"), (false, "was made")] {
+            let key = Some(KeySpec::parse("k").unwrap());
+            let mut options = CqlOptions::create(MappingOptions { key, ..MappingOptions::default() });
+            options.dry_run = dry_run;
+            let mut table = CqlTable::new(server.address("without"), options);
+            let rows = Made::new(&[("k", "int"), ("v", "int")], [vec![int(1), int(2)]]).made_by(statements);
+            assert_eq!(rows.load(&mut table).1, Ok(1));
+            let said = format!("the table cluster_test.without {made} without {without}");
+            assert!(table.notes().iter().any(|note| note.starts_with(&said)), "{:?}", table.notes());
+        }
     }
 }
 
@@ -221,6 +247,9 @@ fn the_last_of_many_wins(server: &Server) {
         let (loaded, ended) = load_watched(&mut table, &source, &mut |written| told.push(written.rows));
         println!("{ROWS} rows in {:?}", started.elapsed());
         assert_eq!(ended, Ok(30_000));
+        let said =
+            "30000 rows were sent; they have 7 different keys: of rows with one key the last one is kept";
+        assert_eq!(table.notes(), [said]);
         assert_eq!((loaded.rows, loaded.bytes), (30_000, 16 * 30_000));
         assert!(told.len() == 30 && told.is_sorted() && told[29] > 10_000, "{told:?}");
         let mut read: Vec<_> = server
@@ -361,25 +390,29 @@ fn nobody_waits_for_a_server_that_is_silent(server: &Server) {
     }
 }
 
-/// All connections are cut in the midst of a load: what was in flight is sent again, and nothing is lost.
+/// All connections are cut in the midst of a load, also of one whose server is away for a while: what was in flight is sent again, and nothing is
+/// lost.
 fn a_broken_network_is_survived(server: &Server) {
     const ROWS: i32 = 20_000;
     server.run("CREATE TABLE cluster_test.network (k int PRIMARY KEY, v int)");
     let behind = |proxy: &Proxy, options: CqlOptions| {
         CqlTable::new(format!("cql://{}/{KEYSPACE}.network", proxy.at).parse().unwrap(), options)
     };
-    let proxy = Proxy::start(&server.at, 500_000, Break::Cut);
     let columns = [("k", "int"), ("v", "int")];
-    let rows = (0..ROWS).map(|row| vec![int(row % 10_000), int(row)]);
-    let (loaded, ended) = Made::new(&columns, rows).load(&mut behind(&proxy, CqlOptions::default()));
-    assert_eq!(ended, Ok(20_000));
-    assert_eq!(proxy.breaks(), 1);
-    assert_eq!(loaded.rows, 20_000);
-    assert!(loaded.retries > 0, "{loaded:?}");
-    assert_eq!(server.count("network"), 10_000);
-    // Rows that were sent again are as old as they were.
-    let smallest = server.value("SELECT min(v) FROM cluster_test.network");
-    assert_eq!(smallest, Some(CqlValue::Int(10_000)));
+    for kind in [Break::Cut, Break::Away(Duration::from_secs(2))] {
+        server.run("TRUNCATE cluster_test.network");
+        let proxy = Proxy::start(&server.at, 500_000, kind);
+        let rows = (0..ROWS).map(|row| vec![int(row % 10_000), int(row)]);
+        let (loaded, ended) = Made::new(&columns, rows).load(&mut behind(&proxy, CqlOptions::default()));
+        assert_eq!(ended, Ok(20_000));
+        assert_eq!(proxy.breaks(), 1);
+        assert_eq!(loaded.rows, 20_000);
+        assert!(loaded.retries > 0, "{loaded:?}");
+        assert_eq!(server.count("network"), 10_000);
+        // Rows that were sent again are as old as they were.
+        let smallest = server.value("SELECT min(v) FROM cluster_test.network");
+        assert_eq!(smallest, Some(CqlValue::Int(10_000)));
+    }
     // If nothing is sent again, a row that was in flight ends the load.
     let proxy = Proxy::start(&server.at, 500_000, Break::Cut);
     let rows = (0..ROWS).map(|row| vec![int(row), int(row)]);
@@ -391,6 +424,28 @@ fn a_broken_network_is_survived(server: &Server) {
     // Whoever copies may try again.
     assert_eq!(error.kind(), ErrorKind::Io);
     assert!(loaded.rows < 20_000 && loaded.retries == 0, "{loaded:?}");
+}
+
+/// A datacenter that there is not is named, with those that there are.
+fn only_nodes_of_a_datacenter(server: &Server) {
+    let Some(CqlValue::Text(known)) = server.value("SELECT data_center FROM system.local") else {
+        panic!("a node without a datacenter")
+    };
+    let options = |name: &str| {
+        let mut options = CqlOptions::default();
+        options.connect.local_datacenter = Some(name.to_owned());
+        options
+    };
+    server.run("CREATE TABLE cluster_test.near (k int PRIMARY KEY)");
+    let load = |name: &str| {
+        let rows = Made::new(&[("k", "int")], (0..100).map(|row| vec![int(row)]));
+        rows.load(&mut CqlTable::new(server.address("near"), options(name))).1
+    };
+    assert_eq!(load(&known), Ok(100));
+    assert_eq!(server.count("near"), 100);
+    let error = load("nowhere").unwrap_err();
+    assert_eq!(error.detail(), Some(Detail::Option("local_datacenter")));
+    assert_eq!(error.message(), format!("the cluster has no datacenter \"nowhere\"; it has {known}"));
 }
 
 fn wrong_addresses(server: &Server) {

@@ -9,11 +9,11 @@ use marquetry_codecs::StandardCodecs;
 use marquetry_io::blocking::File;
 use marquetry_io::{ByteSources, drive};
 use marquetry_parquet::batch::{Batch, ByteArrays, ColumnBatch, Layout, Levels, Values};
-use marquetry_parquet::format::FileMetaData;
+use marquetry_parquet::format::{FileMetaData, KeyValue};
 use marquetry_parquet::read::{BatchReader, FooterReader, ReadOptions};
 use marquetry_parquet::schema::{FieldDef, FieldType, LogicalType, PhysicalType, Schema};
 use marquetry_tables::{
-    Batches, CopyOptions, Destination, Piece, PieceOptions, Source, Table, Written, copy,
+    Batches, CopyOptions, Destination, Piece, PieceOptions, Source, TABLE_SCHEMA_KEY, Table, Written, copy,
 };
 
 /// Loads a source; what was loaded, also after an error, and how it ended.
@@ -164,6 +164,13 @@ impl Made {
         self.pieces.push(Piece::of(format!("made {}", self.pieces.len())));
         let rows = rows.into_iter();
         self.rows.push(Arc::new(move || Box::new(rows.clone())));
+        self
+    }
+
+    /// Rows that come with the statements that made their table.
+    pub(crate) fn made_by(mut self, statements: &str) -> Made {
+        let value = Some(statements.as_bytes().to_vec().into());
+        self.table.key_values.push(KeyValue { key: TABLE_SCHEMA_KEY.to_owned(), value });
         self
     }
 

@@ -19,12 +19,12 @@ mod sharded;
 mod stamped;
 mod unloading;
 
-/// With a server of its own, as encryption is for all of one.
+/// With a server of its own, as encryption and passwords are for all of one.
 #[test]
 fn encrypted_on_a_real_cassandra() {
     let yaml = encrypted::yaml();
-    if let Some(cassandra) = cassandra::Cassandra::start("encrypted", &["--yaml".as_ref(), yaml.as_os_str()])
-    {
+    let options = ["--yaml".as_ref(), yaml.as_os_str(), "--java".as_ref(), encrypted::AT_ONCE.as_ref()];
+    if let Some(cassandra) = cassandra::Cassandra::start("encrypted", &options) {
         encrypted::all(&cassandra.at);
     }
 }

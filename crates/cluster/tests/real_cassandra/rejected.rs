@@ -1,9 +1,10 @@
 //! Rows that cannot be loaded go to a file, and the others are loaded.
 
 use std::path::Path;
+use std::time::Duration;
 
 use marquetry_base::{Detail, ErrorKind};
-use marquetry_cluster::{CqlOptions, CqlTable, MaxErrors};
+use marquetry_cluster::{Consistency, CqlOptions, CqlTable, Error, MaxErrors};
 use marquetry_parquet::batch::Value;
 use marquetry_scylla::bridge::MappingOptions;
 use marquetry_scylla::cql::KeySpec;
@@ -16,6 +17,7 @@ use crate::server::Server;
 pub(crate) fn all(server: &Server) {
     bad_rows_go_to_a_file(server);
     too_many_end_the_load(server);
+    what_passes_rejects_no_row(server);
     a_dry_run_writes_nothing(server);
     a_table_that_is_changed_ends_the_load(server);
 }
@@ -166,6 +168,25 @@ fn too_many_end_the_load(server: &Server) {
         assert_eq!(ended.is_err(), fails, "{max}: {ended:?}");
         assert!(path.exists());
     }
+}
+
+/// A row for which there are too few replicas is as good as any other: it ends the load after a while, and is not in the file of the bad ones.
+fn what_passes_rejects_no_row(server: &Server) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("bad.parquet");
+    let mut options = CqlOptions::default();
+    (options.rejects, options.max_errors) = (Some(path.clone()), MaxErrors::Rows(1_000_000));
+    (options.consistency, options.retry_for) = (Consistency::Three, Duration::from_secs(2));
+    let rows = (0..2000).map(|at| row(text(&format!("passing {at}")), 4, "1"));
+    let mut table = CqlTable::new(server.address("some_bad"), options);
+    let (loaded, ended) = Made::new(&COLUMNS, rows).load(&mut table);
+    let error = ended.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Io, "{error}");
+    let cause = std::error::Error::source(&error).and_then(|cause| cause.downcast_ref::<Error>());
+    assert!(matches!(cause, Some(Error::Insert { tries: 2.., .. })), "{error}");
+    assert!(error.to_string().starts_with("the cluster did not acknowledge a row, sent "), "{error}");
+    assert!(loaded.rows == 0 && loaded.retries > 0, "{loaded:?}");
+    assert!(!path.exists() && table.notes().is_empty(), "{:?}", table.notes());
 }
 
 fn a_dry_run_writes_nothing(server: &Server) {

@@ -23,6 +23,8 @@ impl Server {
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         // With it, the driver would fail on types whose names are quoted inside of others.
         let builder = SessionBuilder::new().known_node(at).fetch_full_schema_metadata(false);
+        // For the one that asks for a password: the first user that each has.
+        let builder = builder.user("cassandra", "cassandra");
         let session = runtime.block_on(builder.build()).unwrap();
         let server = Server { session, runtime, at: at.to_owned() };
         server.run(&format!("DROP KEYSPACE IF EXISTS {KEYSPACE}"));

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use marquetry_base::{Detail, ErrorKind};
-use marquetry_cluster::{CqlOptions, CqlSource, CqlTable, UnloadOptions};
+use marquetry_cluster::{Consistency, CqlOptions, CqlSource, CqlTable, UnloadOptions};
 use marquetry_parquet::batch::Batch;
 use marquetry_tables::text::{Format, TextOutput, TextOutputOptions};
 use marquetry_tables::{
     Cancel, ColumnPath, CopyOptions, DiffOptions, Filter, PieceOptions, Reading, ReadingOptions, Source,
     copy, diff, filter, project,
 };
+use marquetry_testing::{Break, Proxy};
 use scylla::value::CqlValue;
 
 use crate::server::{KEYSPACE, Server};
@@ -229,6 +230,20 @@ fn wide_partitions_in_small_pages(server: &Server) {
         lines(&open(server, "wide", &options))
     };
     assert_eq!([of_half(":0"), of_half("0:")].concat(), expected);
+    // A server that is away for a while is waited for: nothing is lost, and nothing comes twice.
+    let proxy = Proxy::start(&server.at, 100_000, Break::Away(Duration::from_secs(2)));
+    let mut behind = options();
+    behind.page_bytes = 1;
+    let address = format!("cql://{}/{KEYSPACE}.wide", proxy.at).parse().unwrap();
+    let source: Arc<dyn Source> = Arc::new(CqlSource::open(address, &behind).unwrap());
+    assert_eq!(lines(&source), expected);
+    assert_eq!(proxy.breaks(), 1);
+    // Too few replicas are waited for, too, for so long.
+    let mut too_few = options();
+    (too_few.consistency, too_few.retry_for) = (Consistency::Three, Duration::from_secs(2));
+    let error = open(server, "wide", &too_few).open(0, &PieceOptions::default()).unwrap().next().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Io, "{error}");
+    assert!(error.to_string().starts_with("the cluster could not read rows, asked "), "{error}");
     // Only as many as are wanted, of a batch and in all.
     let source = open(server, "wide", &options());
     let mut reading = ReadingOptions::default();

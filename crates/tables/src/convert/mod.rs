@@ -84,6 +84,7 @@ fn with_conversions(
     }
     table.schema = Arc::new(schema);
     table.key_values.retain(holds_for_any_columns);
+    table.of_all_columns.clear();
     table.order = order_kept(&table.order, &conversions);
     Ok(Arc::new(Converted { source: Arc::clone(source), table, conversions: Arc::new(conversions) }))
 }

@@ -183,6 +183,7 @@ pub fn rename(source: &Arc<dyn Source>, names: &Rename) -> Result<Arc<dyn Source
     let mut table = all.clone();
     table.schema = Arc::new(schema);
     table.key_values.retain(holds_for_any_columns);
+    table.of_all_columns.clear();
     Ok(Arc::new(Renamed { source: Arc::clone(source), table, names: by_node }))
 }
 

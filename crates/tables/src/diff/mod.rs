@@ -36,7 +36,7 @@ use tokens::TokenOrder;
 ///   JSON that it stands for.
 /// * Rows are compared in order, or by [key](DiffOptions::key): then both tables are sorted, in bounded memory. Of several rows with
 ///   the same key, the first is compared with the first, and so on. Null keys equal each other.
-/// * Tables of clusters, whose rows come [in the order of tokens](crate::Table::is_in_token_order), are matched by their key as they come, if
+/// * Tables of clusters and of SSTables (in the mapping `logical`), whose rows come [in the order of tokens](crate::Table::is_in_token_order), are matched by their key as they come, if
 ///   they have the same: they are not sorted, and a column of the key may be nested, too.
 /// * A value of a table of ScyllaDB or Cassandra that columns of Parquet cannot hold (an `int` of no bytes) is null when it is compared. Such values are
 ///   [counted](Differences::lost), and tables with other numbers of them are not equal.

@@ -5,7 +5,8 @@ use marquetry_scylla::cql::CqlType;
 use marquetry_scylla::sstable::marshal::MarshalType;
 
 use super::values::{Item, compare, digits_of};
-use crate::{Described, Table};
+use crate::Table;
+use crate::described::columns_of;
 
 /// Whether two values are equal, as numbers where both are: a text that is a number equals the same number however it is written, 12.5 and
 /// 12.50, and the same integer or decimal.
@@ -73,7 +74,7 @@ impl Plain {
 
 /// Whether all that is text in a column are numbers, because the table that it is of has decimals or varints there.
 pub(super) fn has_numbers_as_text(table: &Table, column: &str) -> bool {
-    let Ok(Some(Described { columns, .. })) = Described::of(table) else { return false };
+    let Some(columns) = columns_of(table) else { return false };
     let keys = columns.partition_key.iter().chain(&columns.clustering);
     let of_key = keys.clone().find(|key| key.name == column).map(|key| &key.kind);
     let of_cells = columns.cells().find(|cell| *cell.name == *column.as_bytes()).map(|cell| &cell.kind);

@@ -12,8 +12,9 @@ use super::leaves::LeafPair;
 use super::numbers::has_numbers_as_text;
 use super::options::DiffOptions;
 use super::values::are_comparable;
+use crate::Table;
+use crate::described::columns_of;
 use crate::subject::named;
-use crate::{Described, Table};
 
 /// The columns that two tables share, and what differs in their schemas.
 pub(super) struct Paired {
@@ -83,7 +84,7 @@ pub(super) fn pair([a, b]: [&Table; 2], options: &DiffOptions) -> Result<Paired>
 
 /// Whether a column is one value to the servers: of a type that is none of several cells. It is unless the table says otherwise.
 fn is_whole(table: &Table, column: &str) -> bool {
-    let Ok(Some(Described { columns, .. })) = Described::of(table) else { return true };
+    let Some(columns) = columns_of(table) else { return true };
     let kind = columns.cells().find(|cell| *cell.name == *column.as_bytes()).map(|cell| &cell.kind);
     !matches!(
         kind,

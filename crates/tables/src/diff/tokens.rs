@@ -1,4 +1,4 @@
-//! Tables whose rows come in the order of tokens, as those of clusters do: they are matched by their keys as they come, without being sorted.
+//! Tables whose rows come in the order of tokens, as those of clusters and of SSTables do: they are matched by their keys as they come, without being sorted.
 //!
 //! A key is compared as the bytes that servers have of it, which a load of the rows would send.
 
@@ -14,7 +14,8 @@ use marquetry_scylla::sstable::compare::Comparator;
 use marquetry_scylla::sstable::marshal::MarshalType;
 use marquetry_scylla::sstable::{KeyColumn, TableColumns, murmur3_token};
 
-use crate::{ColumnPath, Described, Table};
+use crate::described::columns_of;
+use crate::{ColumnPath, Table};
 
 /// The key that two such tables share.
 #[derive(Debug, Clone)]
@@ -30,10 +31,7 @@ impl TokenOrder {
     /// The order of two tables, if both have it, the same key, and types of which a load makes values. `wanted` is the key that rows are to
     /// be matched by; none is as good as the tables' own.
     pub(super) fn of(tables: [&Table; 2], wanted: &[ColumnPath], limits: &Limits) -> Option<TokenOrder> {
-        let keys = |table: &Table| {
-            let described = Described::of(table).ok().flatten().filter(|_| table.is_in_token_order);
-            described.map(|described| described.columns)
-        };
+        let keys = |table: &Table| columns_of(table).filter(|_| table.is_in_token_order);
         let (one, other) = (keys(tables[0])?, keys(tables[1])?);
         let is_same = are_alike(&one.partition_key, &other.partition_key)
             && are_alike(&one.clustering, &other.clustering);

@@ -159,8 +159,8 @@ impl Files {
         table.bytes = sum(DataFile::bytes);
         table.row_groups = sum(|file| file.row_groups().map(u64_of));
         let has_all = !gathered.is_partial && matches!(&**schemas, [only] if *only.schema() == schema);
-        let holds = |it: &&KeyValue| has_all || holds_for_any_columns(it);
-        table.key_values = gathered.key_values.iter().filter(holds).cloned().collect();
+        let holds = |it: &KeyValue| has_all || holds_for_any_columns(it);
+        (table.key_values, table.of_all_columns) = gathered.key_values.iter().cloned().partition(holds);
         // Rows that were sorted in one row group are in any part of it; those of two need not be.
         if let ([_], Some(footer), true) = (&**files, schemas.first().and_then(FileSchema::footer), has_all)
             && let (1, Some(group)) = (footer.row_groups.len(), footer.row_groups.first())

@@ -74,6 +74,7 @@ impl Sstables {
             Some(KeyValue { key: key.to_owned(), value: Some(Bytes::copy_from_slice(value?.as_bytes())) })
         }));
         (table.notes, table.unnamed_key) = (of.notes(), of.unnamed_key());
+        table.is_in_token_order = is_logical && of.sstables.iter().all(|it| it.is_sorted_by_tokens());
         let share = table.bytes.map(|bytes| bytes / u64::try_from(tokens.len().max(1)).unwrap_or(u64::MAX));
         let piece = |tokens: &Option<RangeInclusive<i64>>| {
             let name = match (tokens, &*of.sstables) {

@@ -9,7 +9,7 @@ use marquetry_tables::files::{Files, FilesOptions};
 use marquetry_tables::parquet::{NewParquetFile, ParquetOptions};
 use marquetry_tables::{
     Batches, ColumnPath, CopyOptions, DiffOptions, Piece, PieceOptions, Reading, ReadingOptions, RowId,
-    SortBy, Source, Table, copy, diff, missing,
+    SortBy, Source, Table, copy, diff, missing, project,
 };
 
 use crate::made::typed;
@@ -148,6 +148,23 @@ fn keys_of_any_type_are_compared_as_they_come() {
         let RowId::Key(shown) = &found.rows.only_shown[0][0] else { panic!("a number") };
         shown.check(key).unwrap();
     }
+    // So are some of the columns, in whatever order, if all of the key is among them.
+    let some = |names: &str| {
+        let names = ColumnPath::parse_list(names).unwrap();
+        [&a, &b].map(|table| project(table, &names).unwrap())
+    };
+    let reversed: Vec<&str> = ["v"].into_iter().chain(KEY.into_iter().rev()).collect();
+    let [in_a, in_b] = some(&reversed.join(","));
+    let found = diff([&in_a, &in_b], &wanted, &mut |_| {}).unwrap();
+    assert_eq!((found.rows.only, found.rows.changed, found.sorted_by_way_of), ([lost, 1], changed, None));
+    wanted.key = ColumnPath::parse_list("n").unwrap();
+    let [in_a, in_b] = some(&format!("{},v", KEY.join(",").replace(",c,", ",c.street,")));
+    assert!(!in_a.table().is_in_token_order);
+    let found = diff([&in_a, &in_b], &wanted, &mut |_| {}).unwrap();
+    assert_eq!((found.rows.only, found.rows.changed), ([lost, 1], changed));
+    assert!(found.sorted_by_way_of.is_some());
+
+    wanted.key = ColumnPath::parse_list(&KEY.join(",")).unwrap();
     let found = missing(&a, &b, &wanted).unwrap();
     let mut read = Reading::new(found, ReadingOptions::default()).unwrap();
     let mut rows = 0;
