@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test counts lint builds semver without-corpus soak fuzz bench bench-stall bench-wide bench-disk bench-sstable bench-pq bench-plugin bench-python bench-cluster bench-layouts bench-spark bench-door deny wheel
+.PHONY: help demo test counts lint builds semver without-corpus soak ceph-class fuzz bench bench-stall bench-wide bench-disk bench-sstable bench-pq bench-plugin bench-python bench-cluster bench-layouts bench-spark bench-door deny wheel
 
 TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/marquetry/tools
 export PATH := $(HOME)/.cargo/bin:$(PATH):$(TOOLS)/bin
@@ -24,12 +24,14 @@ CASSANDRA := $(filter-out $(WITHOUT),cassandra)
 CHROMIUM := $(filter-out $(WITHOUT),chromium)
 STORES := $(filter-out $(WITHOUT),s3 azure)
 VALGRIND := $(filter-out $(WITHOUT),valgrind)
+CEPH := $(filter-out $(WITHOUT),ceph)
 SPARK := $(filter-out $(WITHOUT),spark)
 WITH_PEERS := $(if $(PEERS),MARQUETRY_PYTHON=$(PEERS_PYTHON))
 WITH_SPARK := $(if $(SPARK),MARQUETRY_SPARK=$(SPARK_PYTHON))
 WITH_CASSANDRA := $(if $(CASSANDRA),dev/cassandra.sh with target/test-cassandra --)
 WITH_STORES := $(if $(filter s3,$(STORES)),MARQUETRY_MOTO=$(MOTO_PYTHON)) $(if $(filter azure,$(STORES)),MARQUETRY_AZURITE=$(AZURITE))
 WITH_CORPUS := $(if $(filter corpus,$(WITHOUT)),MARQUETRY_CORPUS=$(CURDIR)/target/no-corpus)
+WITH_CEPH := $(if $(CEPH),dev/ceph.sh with target/test-ceph --osds 2 --store bluestore --)
 WITH_ALL := $(WITH_PEERS) $(WITH_STORES) $(WITH_CORPUS) $(WITH_CASSANDRA)
 # In CI the versions of Cargo.lock are the only ones.
 LOCKED := $(if $(CI),--locked)
@@ -80,10 +82,10 @@ deny: ## dependencies: licences, sources, advisories (from the network); builds 
 	cargo deny check --hide-inclusion-graph
 
 soak: ## the long tests, those marked #[ignore], as make test builds them; then Miri, fuzz and deny
-	@dev/setup.sh rust-dev $(PEERS) $(CASSANDRA) $(STORES) $(SPARK)
+	@dev/setup.sh rust-dev $(PEERS) $(CASSANDRA) $(STORES) $(SPARK) $(CEPH)
 	@mkdir -p target && rm -f $(MARQUETRY_SKIPPED)
 	cargo test $(LOCKED) --workspace --lib --bins --tests --no-run
-	$(WITH_SPARK) $(WITH_ALL) cargo test $(LOCKED) --workspace --lib --bins --tests -- --ignored
+	$(WITH_SPARK) $(WITH_ALL) $(WITH_CEPH) cargo test $(LOCKED) --workspace --lib --bins --tests -- --ignored
 	dev/builds.sh miri
 	@$(MAKE) --no-print-directory fuzz
 	@$(MAKE) --no-print-directory deny
@@ -93,6 +95,10 @@ wheel: ## the wheel of the package for Python, for this machine's processor, in 
 	@dev/setup.sh rust python
 	dev/wheel.sh build $(LOCKED)
 	dev/wheel.sh try
+
+ceph-class: ## the object class for Ceph's OSDs, in target/ceph/classes (docs/ceph.md); dev/ceph.sh install puts it where they look for it
+	@dev/setup.sh rust c++
+	dev/ceph.sh build
 
 fuzz: ## the fuzz targets under libFuzzer: MINUTES=5 for each, TARGET="page codec" for some of them
 	@dev/setup.sh rust-dev c++

@@ -20,6 +20,7 @@
 #   s3         moto, a server of S3, as dev/moto.txt has it, in target/moto-venv (140 MB)
 #   python     maturin, which builds the wheel of crates/python, and Zig, which links it, as dev/python.txt has it, in target/python-venv (340 MB)
 #   azure      Azurite, a server of Azure's blobs, in target/azurite (190 MB), and Node.js
+#   ceph       a Ceph of Debian's packages (monitor and OSD), and what its object classes and clients are built with (300 MB)
 #   corpus     parquet-testing at a pinned commit, in target/corpus (16 MB)
 #   flights    the demo's file, target/demo/flights-3m.parquet
 #   deny       cargo-deny, built from source (minutes)
@@ -61,7 +62,7 @@ main() {
   local part
   for part in "$@"; do
     case $part in
-      rust | rust-dev | lint | c++ | peers | find-peers | spark | cassandra | cluster-peers | chromium | valgrind | s3 | python | azure | corpus | flights | deny | semver) ;;
+      rust | rust-dev | lint | c++ | peers | find-peers | spark | cassandra | cluster-peers | chromium | valgrind | s3 | python | azure | ceph | corpus | flights | deny | semver) ;;
       *) sed -n '2,/^set -e/{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}" >&2; fail "unknown part '$part'" ;;
     esac
   done
@@ -304,6 +305,17 @@ make_azure() {
 }
 
 azurite_is_there() { have node && [ "$(cat "$azurite/installed.txt" 2>/dev/null)" = "$azurite_package" ]; }
+
+# --- ceph
+
+need_ceph() {
+  have c++ || missing g++
+  have ceph-mon || missing ceph-mon
+  have ceph-osd || missing ceph-osd
+  [ -e /usr/include/rados/objclass.h ] || missing rados-objclass-dev librados-dev
+}
+
+make_ceph() { :; }
 
 # --- corpus
 

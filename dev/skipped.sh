@@ -41,6 +41,7 @@ how() {
     peers) echo "other implementations of Parquet; dev/setup.sh peers installs them, make test does" ;;
     spark) echo "Apache Spark; dev/setup.sh spark installs it, make soak does" ;;
     cassandra) echo "a Cassandra; dev/setup.sh cassandra installs it, make test does" ;;
+    ceph) echo "a Ceph; dev/setup.sh ceph installs it, make soak does" ;;
     chromium) echo "Chromium and ChromeDriver; dev/setup.sh chromium installs them, make test does" ;;
     s3) echo "moto, a server of S3; dev/setup.sh s3 installs it, make test does" ;;
     azure) echo "Azurite, a server of Azure's blobs; dev/setup.sh azure installs it, make test does" ;;

@@ -79,6 +79,8 @@ pub use marquetry_codecs as codecs;
 pub use marquetry_io as io;
 pub use marquetry_parquet as parquet;
 pub use marquetry_parquet::{batch, schema};
+#[cfg(feature = "rados")]
+pub use marquetry_rados as rados;
 pub use marquetry_scylla as scylla;
 #[cfg(feature = "tables")]
 pub use marquetry_tables as tables;

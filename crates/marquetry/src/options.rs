@@ -113,6 +113,14 @@ impl Default for DestinationOptions {
 
 /// Where files are by default: wherever an address can say.
 pub(crate) fn store() -> Arc<dyn Store> {
+    #[cfg(feature = "rados")]
+    return Arc::new(marquetry_rados::RadosObjects::beside(files()));
+    #[cfg(not(feature = "rados"))]
+    return files();
+}
+
+/// The same, but for Ceph.
+fn files() -> Arc<dyn Store> {
     #[cfg(feature = "object-store")]
     return Arc::new(marquetry_io::store::Stores::new());
     #[cfg(not(feature = "object-store"))]

@@ -39,6 +39,8 @@ const SCHEMES: [&str; 2] = ["cql", "sstable"];
 /// Schemes of object stores, and of servers whose objects are only read.
 const OBJECT_SCHEMES: [&str; 3] = ["s3", "gs", "az"];
 const HTTP_SCHEMES: [&str; 2] = ["http", "https"];
+/// The scheme of a Ceph cluster's objects.
+const RADOS_SCHEME: &str = "rados";
 
 impl Address {
     /// Parses an address. Anything that is not a URL is a path.
@@ -72,7 +74,9 @@ impl Address {
     pub fn is_directory(&self) -> bool {
         match self {
             Address::Path(path) => path.as_os_str().as_encoded_bytes().ends_with(b"/") || path.is_dir(),
-            Address::Url { scheme, text } if OBJECT_SCHEMES.contains(&&**scheme) => {
+            Address::Url { scheme, text }
+                if OBJECT_SCHEMES.contains(&&**scheme) || scheme == RADOS_SCHEME =>
+            {
                 text.ends_with('/') || text.matches('/').count() == 2
             }
             _ => false,
@@ -89,7 +93,9 @@ impl Address {
         match self {
             Address::Path(path) => Some(path),
             Address::Url { scheme, text }
-                if OBJECT_SCHEMES.contains(&&**scheme) || HTTP_SCHEMES.contains(&&**scheme) =>
+                if OBJECT_SCHEMES.contains(&&**scheme)
+                    || HTTP_SCHEMES.contains(&&**scheme)
+                    || scheme == RADOS_SCHEME =>
             {
                 Some(Path::new(text))
             }

@@ -44,6 +44,8 @@ pub enum Need {
     Spark,
     /// A Cassandra, or what it takes to run one.
     Cassandra,
+    /// A Ceph, or what it takes to run one.
+    Ceph,
     /// A server of S3, or what it takes to run one.
     S3,
     /// A server of Azure's blobs, or what it takes to run one.
@@ -76,6 +78,7 @@ impl Need {
             Need::Peers => "peers",
             Need::Spark => "spark",
             Need::Cassandra => "cassandra",
+            Need::Ceph => "ceph",
             Need::S3 => "s3",
             Need::Azure => "azure",
             Need::Uring => "uring",
@@ -192,6 +195,11 @@ pub fn cassandra_directory() -> Option<PathBuf> {
     recorded(variable("MARQUETRY_CASSANDRA_DIR").map(PathBuf::from), Need::Cassandra)
 }
 
+/// The configuration of a Ceph, which `dev/ceph.sh` started: `MARQUETRY_CEPH`. `None`, put on record, when it is not set.
+pub fn ceph() -> Option<PathBuf> {
+    recorded(variable("MARQUETRY_CEPH").map(PathBuf::from), Need::Ceph)
+}
+
 /// Chromium and ChromeDriver, as they are installed. `None`, put on record, when one is not.
 pub fn chromium() -> Option<(PathBuf, PathBuf)> {
     recorded(program_file("chromium").zip(program_file("chromedriver")), Need::Chromium)
@@ -255,6 +263,7 @@ mod tests {
             Need::Peers,
             Need::Spark,
             Need::Cassandra,
+            Need::Ceph,
             Need::S3,
             Need::Azure,
             Need::Uring,

@@ -16,14 +16,19 @@ use crate::options::{DestinationOptions, OptionGroup, OutputFormat, SourceOption
 /// Files, directories and patterns, and standard input, which is a file to those that read text; objects of stores, which can
 /// be part of the same table.
 pub(crate) const SOURCE: SourceKind = SourceKind {
-    spelled: if cfg!(feature = "object-store") {
+    spelled: if cfg!(all(feature = "object-store", feature = "rados")) {
+        "local files, s3://, gs://, az://, https:// and rados://"
+    } else if cfg!(feature = "object-store") {
         "local files, s3://, gs://, az:// and https://"
+    } else if cfg!(feature = "rados") {
+        "local files and rados://"
     } else {
         "local files"
     },
-    is_of: |address| match address {
-        Address::Url { .. } => cfg!(feature = "object-store") && address.object().is_some(),
-        _ => true,
+    is_of: |address| match address.scheme() {
+        Some("rados") => cfg!(feature = "rados"),
+        Some(_) => cfg!(feature = "object-store") && address.object().is_some(),
+        None => true,
     },
     open: open_files,
 };

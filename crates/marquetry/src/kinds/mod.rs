@@ -7,6 +7,8 @@ mod files;
 mod kind;
 #[cfg(feature = "object-store")]
 mod objects;
+#[cfg(feature = "rados")]
+mod rados;
 mod sstables;
 mod standard;
 
@@ -46,6 +48,10 @@ const DESTINATIONS: &[&DestinationKind] = &[
     &objects::DIRECTORY,
     #[cfg(feature = "object-store")]
     &objects::TEXT,
+    #[cfg(feature = "rados")]
+    &rados::PARQUET,
+    #[cfg(feature = "rados")]
+    &rados::TEXT,
     &sstables::DESTINATION,
     &standard::OUTPUT,
 ];
@@ -112,6 +118,7 @@ fn unsupported(address: &Address) -> Error {
 /// | a path that ends in `.parquet` | a Parquet file | a file of that format |
 /// | a path that ends in `.csv`, `.tsv`, `.jsonl`, also before `.gz`, `.bz2` and `.zst` | such a text | a file of that format |
 /// | `s3://…`, `gs://…`, `az://…` (feature `object-store`) | by their names, as paths | as paths |
+/// | `rados://pool/name` (feature `rados`) | one object, by its name | as paths |
 /// | `-` | | standard output |
 /// | `cql://HOST/KEYSPACE.TABLE` (feature `cluster`) | a table of a live cluster | with [`Columns`](OutputFormat::Columns), a Parquet file within the table |
 /// | `sstable:DIR` | a new directory of SSTables | |

@@ -15,17 +15,18 @@ use marquetry_base::{
 
 use super::blooms::{self, Blooms};
 use super::judged::{Indexes, Judged, Outcome};
+use super::options::{FindOptions, Found, Stopped};
 use super::pages::ChunkPages;
 use super::program::{Known, Program};
 use super::reading::Reading;
 use super::report::{Report, Structures};
 use super::{dictionaries, dispensable};
-use crate::batch::{Batch, Layout, RowSelection};
+use crate::batch::{Batch, Combine, Combining, Layout, RowSelection};
 use crate::bloom;
-use crate::format::{FileMetaData, OffsetIndex};
+use crate::format::FileMetaData;
 use crate::growing::release_in_step;
 use crate::prune::{Counts, Evaluator, LeafOrder, Matcher, Predicate, Test, Verdict};
-use crate::read::{BatchReader, PageBloom, PageBloomProbe, PageIndexReader, PageSet, PageTests, ReadOptions};
+use crate::read::{BatchReader, PageBloom, PageBloomProbe, PageIndexReader, PageSet, PageTests};
 use crate::schema::Schema;
 
 /// What a row group costs, and each of its tests that is judged.
@@ -39,42 +40,6 @@ const MACHINE_UNITS: u64 = 2_000;
 const PROBES_MAX: usize = 1024;
 /// Bytes of page indexes that are kept for further searches.
 const KEPT_BYTES_MAX: usize = 64 << 20;
-
-/// Options of a [`RowFinder`].
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct FindOptions {
-    /// How columns are read; of its row groups rows are found. Its leaves do not matter.
-    pub read: ReadOptions,
-    /// What is used to leave out row groups and pages.
-    pub structures: Structures,
-    /// Leaves whose pages are located, too, in row groups with rows that are found: those that will be read.
-    pub locate: Vec<usize>,
-    /// Rows that are wanted: when so many are found, it is done.
-    pub limit: u64,
-    /// Ranges of the file's rows, ascending: row groups that have none of them are left out, and nothing of them is read. Of the others all
-    /// rows are searched. Empty: no row group is left out.
-    pub ranges: Vec<Range<u64>>,
-}
-
-impl Default for FindOptions {
-    fn default() -> FindOptions {
-        let (read, structures) = (ReadOptions::default(), Structures::default());
-        FindOptions { read, structures, locate: Vec::new(), limit: u64::MAX, ranges: Vec::new() }
-    }
-}
-
-/// The rows of a row group for which a predicate is true.
-#[derive(Debug)]
-pub struct Found {
-    /// The row group.
-    pub row_group: usize,
-    /// Its rows; at least one. What [`BatchReader::select`] takes.
-    pub rows: RowSelection,
-    /// Where the pages of leaves are, as far as that was read: of the leaves that are tested, and of
-    /// [`FindOptions::locate`]. What [`BatchReader::locate`] takes.
-    pub pages: Vec<(usize, Arc<OffsetIndex>)>,
-}
 
 /// Finds the rows of a file for which a [`Predicate`] is true: one product a row group that has some, in order.
 ///
@@ -142,6 +107,8 @@ enum Stage {
     Check { row_group: usize, leaf: usize, pages: Box<ChunkPages>, reader: Box<PageIndexReader> },
     /// The pages of each test are judged, and put together. If that was done before, what was about to be read then.
     Judge(Box<Judged>, Option<Box<Reading>>),
+    /// Of the rows that can pass those before [`FindOptions::first_row`] are left out.
+    Narrow { row_group: usize, rows: Box<Combining>, before: Option<Box<Reading>> },
     /// Bloom filters of pages are asked about a test; its pages so far.
     PageBloom { judged: Box<Judged>, test: usize, probe: Box<PageBloomProbe>, left: PageSet },
     /// These rows of the columns are about to be read.
@@ -231,6 +198,12 @@ impl RowFinder {
         if row_groups.start > row_groups.end || row_groups.end > groups {
             return Err(Error::misuse(format!("row groups {row_groups:?} of {groups}")));
         }
+        let first = self.options.first_row;
+        if first > 0 && metadata.row_groups.get(row_groups.start).is_none_or(|group| group.rows <= first) {
+            return Err(Error::misuse(format!(
+                "a search from row {first} of a row group that ends before it"
+            )));
+        }
         let program = Program::of(&predicate)?;
         let leaves = metadata.schema.leaves().len();
         let orders = program.tests.iter().map(|test| {
@@ -254,6 +227,54 @@ impl RowFinder {
     /// What was found out so far, and by what.
     pub fn report(&self) -> &Report {
         &self.report
+    }
+
+    /// Where the search is: the row group at hand, and the first of its rows that is not searched. `None` once it is done.
+    pub fn position(&self) -> Option<(usize, u64)> {
+        let mut stage = &self.stage;
+        let (row_group, next_row) = loop {
+            break match stage {
+                Stage::Done => return None,
+                Stage::Begin => (self.row_groups.clone().next()?, 0),
+                Stage::Bloom { row_group, .. }
+                | Stage::Index { row_group, .. }
+                | Stage::Check { row_group, .. }
+                | Stage::Narrow { row_group, .. }
+                | Stage::Open { row_group, .. } => (*row_group, 0),
+                Stage::Judge(judged, _) | Stage::PageBloom { judged, .. } => (judged.row_group, 0),
+                Stage::Dictionary(asking) => (asking.reading.row_group, 0),
+                Stage::Read(reading) => (reading.row_group, reading.next_row),
+                Stage::Locate { row_group, .. } => (*row_group, self.metadata.row_groups[*row_group].rows),
+                Stage::Release(_, then) => {
+                    stage = &**then;
+                    continue;
+                }
+            };
+        };
+        Some((row_group, next_row.max(self.first_row_of(row_group))))
+    }
+
+    /// Ends the search where it is, for a host whose time is up: another finder goes on from there
+    /// ([`FindOptions::first_row`]). What it holds is dropped. `None` if it is done.
+    ///
+    /// # Errors
+    ///
+    /// The error that it has failed with.
+    pub fn stop(&mut self) -> Result<Option<Stopped>> {
+        self.failed.check()?;
+        let Some((row_group, next_row)) = self.position() else { return Ok(None) };
+        let mut stage = core::mem::replace(&mut self.stage, Stage::Done);
+        while let Stage::Release(_, then) = stage {
+            stage = *then;
+        }
+        let rows = match stage {
+            Stage::Read(reading) => reading.found,
+            Stage::Locate { rows, .. } => rows,
+            _ => RowSelection::none(),
+        };
+        let found = (!rows.is_empty()).then(|| self.found(row_group, rows));
+        self.stage = Stage::Done;
+        Ok(Some(Stopped { row_group, next_row, found }))
     }
 
     fn advance(&mut self, budget: &mut Budget<'_>) -> Result<Step<Found>> {
@@ -372,20 +393,20 @@ impl RowFinder {
                             };
                             self.stage = Stage::PageBloom { judged, test, probe, left };
                         }
-                        (Outcome::Rows(rows), None) => {
-                            self.stage = Stage::Open { row_group, rows, how: How::Asking };
-                        }
-                        (Outcome::Rows(rows), Some(reading)) => {
-                            let group = &self.metadata.row_groups[row_group];
-                            let before = reading.wanted.as_ref().map_or(group.rows, RowSelection::rows);
-                            self.stage = if rows.rows() < before {
-                                let open = Stage::Open { row_group, rows, how: How::Asked };
-                                Stage::Release(Released::Reading(reading), Box::new(open))
-                            } else {
-                                self.read(reading)
-                            };
-                        }
+                        (Outcome::Rows(rows), before) => match self.first_row_of(row_group) {
+                            0 => self.go_on(row_group, rows, before),
+                            first => {
+                                let rest = first..self.metadata.row_groups[row_group].rows;
+                                let rest = rows.combine(RowSelection::of(rest)?, Combine::Intersection);
+                                self.stage = Stage::Narrow { row_group, rows: Box::new(rest), before };
+                            }
+                        },
                     }
+                }
+                Stage::Narrow { row_group, rows, before } => {
+                    let Some(rows) = rows.step(budget)? else { return Ok(Step::Yield) };
+                    let (row_group, before) = (*row_group, before.take());
+                    self.go_on(row_group, rows, before);
                 }
                 Stage::PageBloom { probe, left, .. } => {
                     let answer = match probe.step(budget)? {
@@ -580,11 +601,30 @@ impl RowFinder {
         Ok(())
     }
 
-    /// All rows of a row group are found.
+    /// All rows of a row group are found that are searched.
     fn all_rows(&mut self, row_group: usize) -> Result<Stage> {
-        let count = self.metadata.row_groups[row_group].rows;
-        self.report.found += count;
-        Ok(Stage::Locate { row_group, rows: RowSelection::of(0..count)?, reader: None })
+        let rows = RowSelection::of(self.first_row_of(row_group)..self.metadata.row_groups[row_group].rows)?;
+        self.report.found += rows.rows();
+        Ok(Stage::Locate { row_group, rows, reader: None })
+    }
+
+    /// The first row of a row group that is searched.
+    fn first_row_of(&self, row_group: usize) -> u64 {
+        let first = self.options.read.row_groups.as_ref().map_or(0, |groups| groups.start);
+        if row_group == first { self.options.first_row } else { 0 }
+    }
+
+    /// Goes on with the rows that can pass; `before` is what was about to be read before more rows were ruled out.
+    fn go_on(&mut self, row_group: usize, rows: RowSelection, before: Option<Box<Reading>>) {
+        let all = self.metadata.row_groups[row_group].rows;
+        self.stage = match before {
+            None => Stage::Open { row_group, rows, how: How::Asking },
+            Some(reading) if rows.rows() < reading.wanted.as_ref().map_or(all, RowSelection::rows) => {
+                let open = Stage::Open { row_group, rows, how: How::Asked };
+                Stage::Release(Released::Reading(reading), Box::new(open))
+            }
+            Some(reading) => self.read(reading),
+        };
     }
 
     /// A reader of the indexes of the leaves that are tested; `None` if all that there are are at hand.
@@ -756,7 +796,7 @@ impl RowFinder {
         }
         self.report.page_statistics.distrusted += reading.reader.judged().pruned;
         self.evaluator.restart();
-        let rows = RowSelection::of(0..self.metadata.row_groups[row_group].rows)?;
+        let rows = RowSelection::of(self.first_row_of(row_group)..self.metadata.row_groups[row_group].rows)?;
         let open = Stage::Open { row_group, rows, how: How::Plainly };
         self.stage = Stage::Release(Released::Reading(reading), Box::new(open));
         Ok(())
@@ -840,7 +880,12 @@ impl Stage {
             Stage::PageBloom { probe, .. } => Some(&mut **probe),
             Stage::Dictionary(asking) => Some(&mut *asking.reading.reader),
             Stage::Read(reading) => Some(&mut *reading.reader),
-            Stage::Begin | Stage::Judge(..) | Stage::Open { .. } | Stage::Release(..) | Stage::Done => None,
+            Stage::Begin
+            | Stage::Judge(..)
+            | Stage::Narrow { .. }
+            | Stage::Open { .. }
+            | Stage::Release(..)
+            | Stage::Done => None,
         }
     }
 }
@@ -909,7 +954,7 @@ impl Release for RowFinder {
             Stage::Read(reading) | Stage::Release(Released::Reading(reading), _) => reading.release(budget),
             Stage::Dictionary(asking) => asking.reading.release(budget),
             Stage::Release(Released::Reader(reader), _) => reader.release(budget),
-            Stage::Judge(_, reading) => reading.release(budget),
+            Stage::Judge(_, reading) | Stage::Narrow { before: reading, .. } => reading.release(budget),
             Stage::Index { reader: Some(reader), .. }
             | Stage::Locate { reader: Some(reader), .. }
             | Stage::Release(Released::Index(reader), _) => reader.release(budget),

@@ -9,12 +9,14 @@ mod blooms;
 mod dictionaries;
 mod finder;
 mod judged;
+mod options;
 mod pages;
 mod program;
 mod reading;
 mod report;
 
-pub use finder::{FindOptions, Found, RowFinder};
+pub use finder::RowFinder;
+pub use options::{FindOptions, Found, Stopped};
 pub use report::{Report, Structures};
 
 pub use crate::prune::Counts;

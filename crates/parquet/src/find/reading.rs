@@ -28,6 +28,8 @@ pub(super) struct Reading {
     /// What was tested, and is not released yet.
     pub(super) used: Option<Batch>,
     pub(super) found: RowSelection,
+    /// The row after those that were tested.
+    pub(super) next_row: u64,
     /// Page indexes that are not to be used any more.
     pub(super) distrusted: Vec<Arc<ChunkPages>>,
     /// It depends on what indexes and headers say of pages.
@@ -46,6 +48,7 @@ impl Reading {
             batch: None,
             used: None,
             found: RowSelection::none(),
+            next_row: 0,
             distrusted: Vec::new(),
             takes_shortcuts: false,
             is_again: false,
@@ -106,6 +109,7 @@ impl Reading {
                 budget.charge(RUN_PRICE, 0, 1);
                 (row, at) = (start + count, end);
             }
+            self.next_row = row;
             report.found += self.found.rows() - before;
             self.used = self.batch.take();
             if report.found >= limit {

@@ -8,7 +8,7 @@ use crate::workspace::Package;
 const TIER_1: &[&str] = &["base", "kernels", "codecs", "parquet", "text", "scylla", "arrow"];
 
 /// Tier 2, drivers: the only tier that waits.
-const TIER_2: &[&str] = &["io", "tables", "cluster"];
+const TIER_2: &[&str] = &["io", "tables", "cluster", "rados"];
 
 /// Doors translate for somebody outside; nothing inside may need one.
 const DOORS: &[&str] = &["cli", "capi", "python", "ceph"];
@@ -30,6 +30,7 @@ const TABLE: &[(&str, &[&[&str]])] = &[
     ("arrow", &[&["base", "parquet"]]),
     ("tables", &[TIER_1, &["io"]]),
     ("cluster", &[TIER_1, &["io", "tables"]]),
+    ("rados", &[TIER_1, &["io", "tables"]]),
     // The front re-exports; what waits is behind a feature.
     ("marquetry", &[TIER_1, TIER_2]),
     ("cli", &[&["marquetry"]]),

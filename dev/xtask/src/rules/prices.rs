@@ -31,6 +31,12 @@ const UNMEASURED: &[(&str, &str)] = &[
         "what the kernel copies is no loop of ours; bench-lateness sees what a turn takes",
     ),
     ("uring/write.rs APPEND_PRICE", "as uring.rs READ_PRICE"),
+    (
+        "host.rs READ_PRICE",
+        "what an OSD takes to read is no loop of ours; a test with a real one prints what a call took",
+    ),
+    ("output.rs WRITE_PRICE", OSD),
+    ("output.rs FOLD_PRICE", OSD),
     ("find/finder.rs JUDGE_PRICE", "a test of a row group is judged beside metadata that is read for it"),
     ("find/reading.rs RUN_PRICE", "a run of found rows is a part of a batch that was read"),
     ("prune/evaluate.rs WORD_PRICE", "a word of a mask is of 64 rows, which were tested"),
@@ -65,6 +71,9 @@ const UNMEASURED: &[(&str, &str)] = &[
 
 /// The prices are set by what their loops do; the bench of writing large things has no case that is mostly of them.
 const WRITER: &str = "no case of writing is mostly of it";
+
+/// A share is some milliseconds, of which this is the least part.
+const OSD: &str = "a call of the object class is not timed by units alone; make bench-ceph is to measure it";
 
 /// Charged once an SSTable, by its columns; the examples scan long tables of few.
 const BEGINNING: &str = "no example begins with a header of many columns";

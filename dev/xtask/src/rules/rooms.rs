@@ -28,6 +28,7 @@ pub const FLOORS: &[&[&str]] = &[
 pub const WITHOUT_CIRCLES: &[&str] = &[
     "arrow",
     "base",
+    "ceph",
     "cli",
     "cluster",
     "codecs",
@@ -36,6 +37,7 @@ pub const WITHOUT_CIRCLES: &[&str] = &[
     "marquetry",
     "parquet",
     "python",
+    "rados",
     "scylla",
     "tables",
     "text",

@@ -1,0 +1,166 @@
+//! The door to C++: one function, which the shim `class/cls_marquetry.cc` calls for each method of the class.
+//!
+//! A panic, which is a bug, ends here: the call answers `-EIO`, and the OSD goes on. `class/marquetry_ceph.h` is the same interface in C.
+
+use core::ffi::{c_int, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use marquetry_base::cast::u64_of;
+use marquetry_base::{Error, Result};
+
+use crate::{Method, RadosObject, call};
+
+/// `EIO` and `EINVAL`, as on every Linux.
+const EIO: c_int = 5;
+const EINVAL: c_int = 22;
+
+/// The object of a call, and where its answer goes (`struct marquetry_ceph_object`).
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Functions {
+    /// Passed to the functions.
+    pub context: *mut c_void,
+    /// The object's length in bytes.
+    pub stat: Option<unsafe extern "C" fn(context: *mut c_void, length: *mut u64) -> c_int>,
+    /// Bytes of the object.
+    pub read:
+        Option<unsafe extern "C" fn(context: *mut c_void, offset: u64, length: u64, into: *mut u8) -> c_int>,
+    /// Adds bytes to the answer.
+    pub append: Option<unsafe extern "C" fn(context: *mut c_void, bytes: *const u8, length: usize) -> c_int>,
+}
+
+/// Answers a call: 0, or a negative errno.
+///
+/// # Safety
+///
+/// `object` points to a struct whose functions are those of its documentation, and `request` to `length` bytes, or is NULL; both for as long as
+/// the call takes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn marquetry_ceph_call(
+    method: u32,
+    object: *const Functions,
+    request: *const u8,
+    length: usize,
+) -> c_int {
+    let method = match method {
+        1 => Method::Describe,
+        2 => Method::Query,
+        3 => Method::Stats,
+        _ => return -EINVAL,
+    };
+    if object.is_null() || request.is_null() && length > 0 {
+        return -EINVAL;
+    }
+    // SAFETY: it is not NULL, and the caller promises that it points to such a struct, of which this is a copy.
+    let functions = unsafe { object.read() };
+    let request = if request.is_null() {
+        &[]
+    } else {
+        // SAFETY: it is not NULL, and the caller promises that so many bytes are there, which nobody changes during the call.
+        unsafe { core::slice::from_raw_parts(request, length) }
+    };
+    // What a panic leaves behind is dropped: all of it was made for this call.
+    catch_unwind(AssertUnwindSafe(|| answered(method, functions, request))).unwrap_or(-EIO)
+}
+
+fn answered(method: Method, functions: Functions, request: &[u8]) -> c_int {
+    let Some(append) = functions.append else { return -EINVAL };
+    let mut object = Osd { functions, errno: 0 };
+    let answer = call(method, &mut object, request);
+    if object.errno < 0 {
+        return object.errno;
+    }
+    // SAFETY: the caller of `marquetry_ceph_call` promises that it takes bytes, of which as many are there as it is given.
+    unsafe { append(functions.context, answer.as_ptr(), answer.len()) }.min(0)
+}
+
+/// The object that an OSD has opened for a call.
+struct Osd {
+    functions: Functions,
+    /// What went wrong first.
+    errno: c_int,
+}
+
+impl Osd {
+    fn failed(&mut self, errno: c_int, what: &'static str) -> Error {
+        if self.errno == 0 {
+            self.errno = errno;
+        }
+        Error::io(what)
+    }
+}
+
+impl RadosObject for Osd {
+    fn length(&mut self) -> Result<u64> {
+        let Functions { context, stat: Some(stat), .. } = self.functions else {
+            return Err(self.failed(-EINVAL, "no function for the object's length"));
+        };
+        let mut length = 0;
+        // SAFETY: the caller of `marquetry_ceph_call` promises that it takes the context, and writes a number, for which there is room.
+        match unsafe { stat(context, &raw mut length) } {
+            errno if errno < 0 => Err(self.failed(errno, "the object's length is not known")),
+            _ => Ok(length),
+        }
+    }
+
+    fn read(&mut self, offset: u64, into: &mut [u8]) -> Result<()> {
+        let Functions { context, read: Some(read), .. } = self.functions else {
+            return Err(self.failed(-EINVAL, "no function that reads the object"));
+        };
+        // SAFETY: the caller of `marquetry_ceph_call` promises that it takes the context, and writes as many bytes at most, for which there
+        // is room.
+        match unsafe { read(context, offset, u64_of(into.len()), into.as_mut_ptr()) } {
+            errno if errno < 0 => Err(self.failed(errno, "the object could not be read")),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::ptr::null;
+
+    use super::*;
+
+    /// An object that has a length and cannot be read, and the answer.
+    struct Broken {
+        answer: Vec<u8>,
+    }
+
+    unsafe extern "C" fn stat(_: *mut c_void, length: *mut u64) -> c_int {
+        // SAFETY: `Osd::length` passes a place for a number.
+        unsafe { length.write(1000) };
+        0
+    }
+
+    unsafe extern "C" fn read(_: *mut c_void, _: u64, _: u64, _: *mut u8) -> c_int {
+        -61
+    }
+
+    unsafe extern "C" fn append(context: *mut c_void, bytes: *const u8, length: usize) -> c_int {
+        // SAFETY: the context is `Broken`, of which nobody else has a reference during the call, and the bytes are those of an answer.
+        let (broken, bytes) =
+            unsafe { (&mut *context.cast::<Broken>(), core::slice::from_raw_parts(bytes, length)) };
+        broken.answer.extend_from_slice(bytes);
+        0
+    }
+
+    #[test]
+    fn what_the_osd_reports_is_what_the_call_returns() {
+        let mut broken = Broken { answer: Vec::new() };
+        let context = (&raw mut broken).cast();
+        let functions = Functions { context, stat: Some(stat), read: Some(read), append: Some(append) };
+        let asked = |method, functions: *const Functions, request: &[u8]| {
+            // SAFETY: the functions are those above, for a context that lives longer; the request is a slice.
+            unsafe { marquetry_ceph_call(method, functions, request.as_ptr(), request.len()) }
+        };
+        assert_eq!(asked(2, &raw const functions, b"MQQ1"), -61);
+        assert_eq!(asked(9, &raw const functions, b"MQQ1"), -EINVAL);
+        assert_eq!(asked(2, null(), b"MQQ1"), -EINVAL);
+        let without = Functions { read: None, ..functions };
+        assert_eq!(asked(2, &raw const without, b"MQQ1"), -EINVAL);
+        // What is wrong with the request is an answer.
+        assert_eq!(asked(2, &raw const functions, b"HTTP"), 0);
+        assert_eq!(broken.answer[..4], crate::ANSWER);
+    }
+}

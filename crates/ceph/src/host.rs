@@ -1,0 +1,241 @@
+//! Machines are driven here: an OSD reads an object's bytes at once, so a demand is answered where it comes up.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use marquetry_base::cast::{u64_of, usize_of};
+use marquetry_base::{
+    Budget, Bytes, Codecs, Error, Limits, Machine, Object, Price, Priority, Result, Step, Want,
+};
+use marquetry_codecs::StandardCodecs;
+use marquetry_kernels::crc32::crc32;
+use marquetry_parquet::format::FileMetaData;
+use marquetry_parquet::read::{FooterReader, ReadOptions};
+
+use crate::request::Share;
+
+/// The object of a call, as machines name it.
+pub(crate) const OBJECT: Object = Object(0);
+
+/// One mebibyte.
+const MIB: u64 = 1 << 20;
+
+/// What a call takes from an object: an OSD serves others, too, and holds at most this for each of its threads.
+pub(crate) const LIMITS: Limits = Limits {
+    footer_bytes: 16 * MIB,
+    page_header_bytes: MIB,
+    structure_bytes: 64 << 10,
+    page_index_bytes: 4 * MIB,
+    page_bytes: 32 * MIB,
+    dictionary_bytes: 8 * MIB,
+    value_bytes: 8 * MIB,
+    window_bytes: 8 * MIB,
+    nesting: 32,
+    total_bytes: 48 * MIB,
+    expansion: 16,
+};
+
+/// Bytes that are read of an object at a time, unless a page needs more at once: what is read beyond the last batch is read again by the
+/// next call.
+const READ_BYTES: u64 = 128 << 10;
+/// Bytes of a page that are decompressed at a time.
+const WINDOW_BYTES: usize = 256 << 10;
+/// Bytes of a batch, about, and its rows at most: a call ends between batches.
+const BATCH_BYTES: usize = 512 << 10;
+const BATCH_ROWS: usize = 4096;
+
+/// What a read costs, beside its bytes: an OSD looks up where they are, copies them, and may have to wait for a disk, which no price knows.
+const READ_UNITS: u64 = 5_000;
+const READ_PRICE: Price = Price::per_kib(128);
+/// The units that a call takes if without more it would not get on at all.
+const UNITS_END: u64 = 100_000_000;
+
+/// An object whose bytes are read at once, without waiting for anybody: what an object class has.
+pub trait RadosObject {
+    /// Its length in bytes.
+    ///
+    /// # Errors
+    ///
+    /// `Io` if that cannot be found out.
+    fn length(&mut self) -> Result<u64>;
+
+    /// Reads the bytes at `offset` into all of `into`.
+    ///
+    /// # Errors
+    ///
+    /// `Io` if they cannot be read, or the object has fewer.
+    fn read(&mut self, offset: u64, into: &mut [u8]) -> Result<()>;
+}
+
+/// An object in memory.
+impl RadosObject for &[u8] {
+    fn length(&mut self) -> Result<u64> {
+        Ok(u64_of(self.len()))
+    }
+
+    fn read(&mut self, offset: u64, into: &mut [u8]) -> Result<()> {
+        let bytes = usize_of(offset).and_then(|start| self.get(start..)?.get(..into.len()));
+        let bytes =
+            bytes.ok_or_else(|| Error::io(format!("{} bytes from {offset} on are not there", into.len())))?;
+        into.copy_from_slice(bytes);
+        Ok(())
+    }
+}
+
+/// What a call has done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Work {
+    pub(crate) units: u64,
+    pub(crate) bytes: u64,
+    pub(crate) reads: u64,
+}
+
+/// What a machine that is driven comes to.
+pub(crate) enum Driven<T> {
+    Ready(T),
+    Done,
+    /// So much is spent as was allowed.
+    Spent,
+}
+
+/// Drives machines over one object, for one call's share.
+pub(crate) struct Host<'a> {
+    object: &'a mut dyn RadosObject,
+    share: Share,
+    work: Work,
+    /// The checksum of what was read so far, while somebody wants it.
+    mark: Option<u32>,
+}
+
+impl<'a> Host<'a> {
+    pub(crate) fn new(object: &'a mut dyn RadosObject, share: Share) -> Host<'a> {
+        Host { object, share, work: Work::default(), mark: None }
+    }
+
+    pub(crate) fn work(&self) -> Work {
+        self.work
+    }
+
+    pub(crate) fn share(&self) -> Share {
+        self.share
+    }
+
+    /// Units that are left of the share.
+    pub(crate) fn left(&self) -> u64 {
+        self.share.units.saturating_sub(self.work.units)
+    }
+
+    pub(crate) fn charge(&mut self, units: u64) {
+        self.work.units = self.work.units.saturating_add(units);
+    }
+
+    /// How columns are read.
+    pub(crate) fn read_options() -> ReadOptions {
+        ReadOptions {
+            batch_rows: BATCH_ROWS,
+            batch_bytes: BATCH_BYTES,
+            window_bytes: WINDOW_BYTES,
+            read_bytes: READ_BYTES,
+            verify_first_bytes: READ_BYTES,
+            limits: LIMITS,
+            ..ReadOptions::default()
+        }
+    }
+
+    pub(crate) fn codecs() -> Arc<dyn Codecs> {
+        Arc::new(StandardCodecs::new(LIMITS))
+    }
+
+    /// Reads the footer, and its mark: a checksum of the object's length and end.
+    pub(crate) fn footer(&mut self) -> Result<(Arc<FileMetaData>, u32)> {
+        self.mark = Some(0);
+        let metadata = self.finish(&mut FooterReader::new(OBJECT, LIMITS))?;
+        let mark = self.mark.take().unwrap_or_default();
+        let metadata = metadata.ok_or_else(|| Error::internal("a footer that is not there"))?;
+        let mark = crc32(mark, &metadata.file_bytes().to_le_bytes());
+        Ok((metadata, mark))
+    }
+
+    /// The next product of a machine that a call cannot do without, whatever it takes.
+    pub(crate) fn finish<M: Machine>(&mut self, machine: &mut M) -> Result<Option<M::Product>> {
+        match self.drive(machine, UNITS_END)? {
+            Driven::Ready(product) => Ok(Some(product)),
+            Driven::Done => Ok(None),
+            Driven::Spent => Err(too_much()),
+        }
+    }
+
+    /// Works until a product, or until the call has spent `units`. If `got_on` is false then, it goes on until that returns true.
+    pub(crate) fn drive_until<M: Machine>(
+        &mut self,
+        machine: &mut M,
+        mut units: u64,
+        got_on: impl Fn(&M) -> bool,
+    ) -> Result<Driven<M::Product>> {
+        loop {
+            match self.drive(machine, units)? {
+                Driven::Spent if got_on(machine) => return Ok(Driven::Spent),
+                Driven::Spent if self.work.units >= UNITS_END => return Err(too_much()),
+                Driven::Spent => units = self.work.units + Budget::DEFAULT_UNITS,
+                driven => return Ok(driven),
+            }
+        }
+    }
+
+    fn drive<M: Machine>(&mut self, machine: &mut M, units: u64) -> Result<Driven<M::Product>> {
+        loop {
+            let mut budget = Budget::new(units.saturating_sub(self.work.units));
+            let step = machine.step(&mut budget);
+            self.charge(budget.spent());
+            match step? {
+                Step::Ready(product) => return Ok(Driven::Ready(product)),
+                Step::Done => return Ok(Driven::Done),
+                Step::Yield => {}
+                Step::Need(demand) => {
+                    for want in demand.wants {
+                        self.answer(machine, &want)?;
+                    }
+                }
+                Step::Append(..) => return Err(Error::internal("a reader that writes")),
+            }
+            if self.work.units >= units {
+                return Ok(Driven::Spent);
+            }
+        }
+    }
+
+    fn answer<M: Machine>(&mut self, machine: &mut M, want: &Want) -> Result<()> {
+        match want {
+            Want::Length(object) => {
+                let length = self.object.length()?;
+                machine.supply_length(*object, length)
+            }
+            Want::Range(object, range, Priority::Now) => {
+                let bytes = self.read(range)?;
+                machine.supply(*object, range.clone(), bytes)
+            }
+            Want::Range(_, _, Priority::Soon) => Ok(()),
+        }
+    }
+
+    fn read(&mut self, range: &Range<u64>) -> Result<Bytes> {
+        let length = range.end.saturating_sub(range.start);
+        let length = usize_of(length).filter(|length| u64_of(*length) <= LIMITS.total_bytes);
+        let length = length.ok_or_else(|| Error::too_large(format!("a read of {range:?} at once")))?;
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(length).map_err(|_| Error::out_of_memory(length))?;
+        bytes.resize(length, 0);
+        self.object.read(range.start, &mut bytes)?;
+        self.work.bytes += u64_of(length);
+        self.work.reads += 1;
+        self.charge(READ_UNITS + READ_PRICE.of(length, 0));
+        if let Some(mark) = &mut self.mark {
+            *mark = crc32(*mark, &bytes);
+        }
+        Ok(Bytes::from(bytes))
+    }
+}
+
+fn too_much() -> Error {
+    Error::too_large("a page, a footer or an index of this object takes more work than a call may do")
+}

@@ -1,0 +1,163 @@
+//! What a query makes of the rows that it finds: rows as an Arrow IPC stream, or aggregates of them.
+
+use arrow_array::RecordBatch;
+use arrow_ipc::writer::StreamWriter;
+use arrow_schema::SchemaRef;
+use marquetry_arrow::{ArrowOptions, ToArrow};
+use marquetry_base::cast::u64_of;
+use marquetry_base::{Budget, Error, Price, Result};
+use marquetry_parquet::batch::Batch;
+use marquetry_parquet::format::FileMetaData;
+
+use crate::aggregate::{Aggregates, Function};
+use crate::compact::compact_batch;
+use crate::failure::of_arrow;
+use crate::groups::Groups;
+use crate::host::Host;
+
+/// What it costs to write a byte of an answer: it is copied into an array of its own, and from there.
+const WRITE_PRICE: Price = Price::per_kib(600);
+/// What a value costs that is added to an aggregate.
+const FOLD_PRICE: Price = Price::per_kilovalue(3 << 10);
+/// What a group costs that has rows in a batch.
+const GROUP_UNITS: u64 = 2_000;
+
+/// Rows, or aggregates, of an answer.
+pub(crate) struct Output {
+    to_arrow: ToArrow,
+    sink: Sink,
+}
+
+enum Sink {
+    /// Rows, of which as many are still wanted; and bytes that they may take.
+    Rows {
+        stream: Box<StreamWriter<Vec<u8>>>,
+        rows: u64,
+        wanted: u64,
+        bytes_max: usize,
+    },
+    Aggregates(Aggregates),
+    Groups(Box<Groups>),
+}
+
+impl Output {
+    /// Of these leaves of an object.
+    pub(crate) fn rows(
+        metadata: &FileMetaData,
+        leaves: Option<&[usize]>,
+        limit: Option<u64>,
+        bytes_max: usize,
+    ) -> Result<Output> {
+        let to_arrow = ToArrow::of_file(metadata, leaves, ArrowOptions::default())?;
+        let stream = Box::new(StreamWriter::try_new(Vec::new(), to_arrow.schema()).map_err(of_arrow)?);
+        let sink = Sink::Rows { stream, rows: 0, wanted: limit.unwrap_or(u64::MAX), bytes_max };
+        Ok(Output { to_arrow, sink })
+    }
+
+    pub(crate) fn aggregates(
+        metadata: &FileMetaData,
+        leaves: &[usize],
+        asked: &[(String, Option<usize>, Function)],
+        groups: &[usize],
+    ) -> Result<Output> {
+        let to_arrow = ToArrow::of_file(metadata, Some(leaves), ArrowOptions::default())?;
+        let sink = match groups {
+            [] => Sink::Aggregates(Aggregates::new(asked, to_arrow.schema())?),
+            groups => Sink::Groups(Box::new(Groups::new(asked, groups, to_arrow.schema())?)),
+        };
+        Ok(Output { to_arrow, sink })
+    }
+
+    /// The rows that are still wanted.
+    pub(crate) fn wanted(&self) -> u64 {
+        match &self.sink {
+            Sink::Rows { wanted, .. } => *wanted,
+            Sink::Aggregates(_) | Sink::Groups(_) => u64::MAX,
+        }
+    }
+
+    /// Whether the answer has as many bytes as it may have.
+    pub(crate) fn is_full(&self) -> bool {
+        match &self.sink {
+            Sink::Rows { stream, bytes_max, rows, .. } => *rows > 0 && stream.get_ref().len() >= *bytes_max,
+            Sink::Aggregates(_) => false,
+            Sink::Groups(groups) => groups.is_full(),
+        }
+    }
+
+    /// Counts rows of which no column is read.
+    pub(crate) fn count(&mut self, rows: u64) {
+        if let Sink::Aggregates(aggregates) = &mut self.sink {
+            aggregates.count(rows);
+        }
+    }
+
+    /// Takes rows of a batch, from its first on: how many, at least one. Not all if the answer is full with them.
+    pub(crate) fn take(&mut self, batch: &Batch, host: &mut Host<'_>) -> Result<usize> {
+        let mut budget = Budget::unlimited();
+        let made = self.to_arrow.step(batch, &mut budget)?;
+        host.charge(budget.spent());
+        let made = made.ok_or_else(|| Error::internal("a budget without an end is spent"))?;
+        match &mut self.sink {
+            Sink::Rows { stream, rows, wanted, bytes_max } => {
+                let most = usize::try_from(*wanted).unwrap_or(usize::MAX).min(made.num_rows());
+                let made = compact_batch(&made.slice(0, most))?;
+                let room = bytes_max.saturating_sub(stream.get_ref().len());
+                let made = fitting(made, room)?;
+                let before = stream.get_ref().len();
+                stream.write(&made).map_err(of_arrow)?;
+                host.charge(WRITE_PRICE.of(stream.get_ref().len() - before, 0));
+                *rows += u64_of(made.num_rows());
+                *wanted -= u64_of(made.num_rows());
+                Ok(made.num_rows())
+            }
+            Sink::Aggregates(aggregates) => {
+                host.charge(FOLD_PRICE.of(0, made.num_rows().saturating_mul(made.num_columns())));
+                aggregates.add(&made)?;
+                Ok(made.num_rows())
+            }
+            Sink::Groups(groups) => {
+                host.charge(FOLD_PRICE.of(0, made.num_rows().saturating_mul(made.num_columns())));
+                let touched = groups.add(&made)?;
+                host.charge(GROUP_UNITS.saturating_mul(u64_of(touched)));
+                Ok(made.num_rows())
+            }
+        }
+    }
+
+    /// The data, and the rows in it.
+    pub(crate) fn finish(self) -> Result<(Vec<u8>, u64)> {
+        match self.sink {
+            Sink::Rows { stream, rows, .. } => Ok((stream.into_inner().map_err(of_arrow)?, rows)),
+            Sink::Aggregates(aggregates) => Ok((stream_of(&aggregates.finish()?)?, 1)),
+            Sink::Groups(groups) => {
+                let groups = groups.finish()?;
+                Ok((stream_of(&groups)?, u64_of(groups.num_rows())))
+            }
+        }
+    }
+}
+
+/// The first rows of a batch that take about `room` bytes; at least one.
+fn fitting(batch: RecordBatch, room: usize) -> Result<RecordBatch> {
+    let (bytes, rows) = (batch.get_array_memory_size(), batch.num_rows());
+    if bytes <= room || rows <= 1 {
+        return Ok(batch);
+    }
+    let some = u128::from(u64_of(rows)) * u128::from(u64_of(room)) / u128::from(u64_of(bytes));
+    let some = usize::try_from(some).unwrap_or(rows).clamp(1, rows);
+    compact_batch(&batch.slice(0, some))
+}
+
+/// An Arrow IPC stream of one batch.
+pub(crate) fn stream_of(batch: &RecordBatch) -> Result<Vec<u8>> {
+    let mut stream = StreamWriter::try_new(Vec::new(), &batch.schema()).map_err(of_arrow)?;
+    stream.write(batch).map_err(of_arrow)?;
+    stream.into_inner().map_err(of_arrow)
+}
+
+/// An Arrow IPC stream without a batch.
+pub(crate) fn schema_stream(schema: &SchemaRef) -> Result<Vec<u8>> {
+    let stream = StreamWriter::try_new(Vec::new(), schema).map_err(of_arrow)?;
+    stream.into_inner().map_err(of_arrow)
+}

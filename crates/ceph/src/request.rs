@@ -1,0 +1,127 @@
+//! What a call is asked for.
+
+use marquetry_base::{Error, Fields, Result};
+
+use crate::cursor::Cursor;
+
+/// How a request begins: what it is, and the version of its encoding.
+pub const REQUEST: [u8; 4] = *b"MQQ1";
+
+/// Bytes of a request, at most: a predicate of ten thousand keys, and the names of as many columns.
+const REQUEST_BYTES_MAX: usize = 4 << 20;
+
+/// The fields of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u16)]
+pub enum RequestField {
+    /// A column, or a field of one, by its path: `id`, `place.lat`. Once for each; none: all columns.
+    Column = 1,
+    /// The predicate, as `find` takes it.
+    Where = 2,
+    /// An aggregate: `count(*)`, `count(fare)`, `sum(fare)`, `min(fare)`, `max(fare)`. Once for each. They take the place of rows.
+    Aggregate = 3,
+    /// Rows that are wanted, at most (u64).
+    Limit = 4,
+    /// Where to go on: what the answer before said.
+    Cursor = 5,
+    /// Units of work (u64).
+    Units = 6,
+    /// Bytes of rows in the answer, about (u64).
+    AnswerBytes = 7,
+    /// A column whose values make groups, for each of which there is a row of aggregates. Once for each.
+    GroupBy = 8,
+}
+
+impl RequestField {
+    const ALL: [RequestField; 8] = [
+        RequestField::Column,
+        RequestField::Where,
+        RequestField::Aggregate,
+        RequestField::Limit,
+        RequestField::Cursor,
+        RequestField::Units,
+        RequestField::AnswerBytes,
+        RequestField::GroupBy,
+    ];
+}
+
+/// What one call may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Share {
+    /// Units of work after which it ends, each about a nanosecond. What a call must do to get on at all (read the footer, and a first
+    /// batch) may take more.
+    pub units: u64,
+    /// Bytes of rows in its answer after which it ends.
+    pub answer_bytes: usize,
+}
+
+impl Share {
+    /// The units of a call that does not ask for others: some two milliseconds.
+    pub const UNITS: u64 = 2_000_000;
+    /// The most units that a request is granted. A client that asks for more gets these.
+    pub const UNITS_MAX: u64 = 4_000_000;
+    /// The bytes of an answer that nobody asked others for, and the most that are granted.
+    pub const ANSWER_BYTES: usize = 1 << 20;
+    /// See [`Share::ANSWER_BYTES`].
+    pub const ANSWER_BYTES_MAX: usize = 4 << 20;
+}
+
+impl Default for Share {
+    fn default() -> Share {
+        Share { units: Share::UNITS, answer_bytes: Share::ANSWER_BYTES }
+    }
+}
+
+/// A request.
+#[derive(Debug, Default)]
+pub(crate) struct Request<'a> {
+    pub(crate) columns: Vec<&'a str>,
+    pub(crate) predicate: Option<&'a str>,
+    pub(crate) aggregates: Vec<&'a str>,
+    pub(crate) groups: Vec<&'a str>,
+    pub(crate) limit: Option<u64>,
+    pub(crate) cursor: Option<Cursor>,
+    pub(crate) share: Share,
+}
+
+impl<'a> Request<'a> {
+    pub(crate) fn parse(bytes: &'a [u8]) -> Result<Request<'a>> {
+        if bytes.len() > REQUEST_BYTES_MAX {
+            let message = format!("a request of {} bytes, more than {REQUEST_BYTES_MAX}", bytes.len());
+            return Err(Error::too_large(message));
+        }
+        let mut request = Request::default();
+        for field in Fields::of(bytes, REQUEST)? {
+            let field = field?;
+            match RequestField::ALL.into_iter().find(|known| *known as u16 == field.number) {
+                Some(RequestField::Column) => request.columns.push(field.text()?),
+                Some(RequestField::Where) => request.predicate = Some(field.text()?),
+                Some(RequestField::Aggregate) => request.aggregates.push(field.text()?),
+                Some(RequestField::GroupBy) => request.groups.push(field.text()?),
+                Some(RequestField::Limit) => request.limit = Some(field.u64()?),
+                Some(RequestField::Cursor) => request.cursor = Some(Cursor::parse(field.bytes)?),
+                Some(RequestField::Units) => {
+                    request.share.units = field.u64()?.min(Share::UNITS_MAX);
+                }
+                Some(RequestField::AnswerBytes) => {
+                    let bytes = usize::try_from(field.u64()?).unwrap_or(usize::MAX);
+                    request.share.answer_bytes = bytes.min(Share::ANSWER_BYTES_MAX);
+                }
+                None if field.is_optional => {}
+                None => {
+                    let message = format!("field {} of a request is not known here", field.number);
+                    return Err(Error::unsupported(message));
+                }
+            }
+        }
+        if !request.aggregates.is_empty() && (!request.columns.is_empty() || request.limit.is_some()) {
+            return Err(Error::misuse(
+                "aggregates are of all rows that are found, without columns and a limit",
+            ));
+        }
+        if request.aggregates.is_empty() && !request.groups.is_empty() {
+            return Err(Error::misuse("groups without an aggregate"));
+        }
+        Ok(request)
+    }
+}

@@ -1,0 +1,206 @@
+//! A pool of a cluster, and its objects.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use marquetry_base::cast::{u64_of, usize_of};
+use marquetry_base::{Bytes, Error, Result};
+
+use crate::CLASS;
+use crate::asked::Asked;
+use crate::librados::{BYTES_MAX, Cluster, Context, fits};
+use crate::query::{Answer, Execute, Query};
+
+/// A pool of a cluster. Clones share the connection; calls wait, one after the other, but those of different queries need not wait for each
+/// other.
+#[derive(Clone)]
+pub struct Pool {
+    cluster: Arc<Cluster>,
+    context: Arc<Mutex<Context>>,
+    name: Arc<str>,
+}
+
+/// What is known of an object without reading it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stored {
+    /// Its length in bytes.
+    pub bytes: u64,
+    /// Its version, which each write changes.
+    pub version: u64,
+}
+
+impl Pool {
+    /// Connects to the cluster that a configuration (`/etc/ceph/ceph.conf`) describes, as the user `client.admin` or the one
+    /// that `CEPH_ARGS` names.
+    ///
+    /// # Errors
+    ///
+    /// `Unsupported` if librados is not installed; `Io` if the cluster cannot be reached, or has no such pool.
+    pub fn open(configuration: &str, pool: &str) -> Result<Pool> {
+        let cluster = Arc::new(Cluster::open(configuration)?);
+        let context = Arc::new(Mutex::new(Context::open(&cluster, pool)?));
+        Ok(Pool { cluster, context, name: pool.into() })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What is known of an object.
+    ///
+    /// # Errors
+    ///
+    /// `Io`, with [`NotFound`](marquetry_base::Detail::NotFound) if there is none.
+    pub fn stat(&self, object: &str) -> Result<Stored> {
+        let (bytes, version) = self.locked(|context| context.stat(object))?;
+        Ok(Stored { bytes, version })
+    }
+
+    /// Bytes of an object, all that are asked for, and its version.
+    ///
+    /// # Errors
+    ///
+    /// `Io`, also if the object ends before.
+    pub fn read(&self, object: &str, range: Range<u64>) -> Result<(Bytes, u64)> {
+        let length = range.end.saturating_sub(range.start);
+        let length = usize_of(length).filter(|length| u64_of(*length) <= BYTES_MAX);
+        let length = length.ok_or_else(|| Error::too_large(format!("a read of {range:?} at once")))?;
+        let mut bytes = vec![0; length];
+        let (read, version) = self.locked(|context| context.read(object, range.start, &mut bytes))?;
+        if read < length {
+            let message =
+                format!("{length} bytes from {} on were asked for, and {read} are there", range.start);
+            return Err(Error::io(message).at(|place| place.object = Some(object.to_owned())));
+        }
+        Ok((Bytes::from(bytes), version))
+    }
+
+    /// Writes an object of these bytes at once, in place of one that is there if it `replaces`.
+    ///
+    /// # Errors
+    ///
+    /// `Io`, with [`AlreadyExists`](marquetry_base::Detail::AlreadyExists) if there is one, and it does not replace that; and if the cluster
+    /// refuses it: one of more than `osd_max_write_size` (90 MiB), say.
+    pub fn write(&self, object: &str, bytes: &[u8], replaces: bool) -> Result<()> {
+        if !fits(bytes) {
+            return Err(Error::too_large(format!("an object of {} bytes", bytes.len())));
+        }
+        self.locked(|context| context.write_full(object, bytes, replaces))
+    }
+
+    /// Removes an object.
+    ///
+    /// # Errors
+    ///
+    /// `Io`, with [`NotFound`](marquetry_base::Detail::NotFound) if there is none.
+    pub fn remove(&self, object: &str) -> Result<()> {
+        self.locked(|context| context.remove(object))
+    }
+
+    /// The names of the objects that begin so, sorted. All names of the pool are looked at: RADOS has no directories.
+    ///
+    /// # Errors
+    ///
+    /// `Io`.
+    pub fn list(&self, prefix: &str) -> Result<Vec<String>> {
+        self.locked(|context| context.list(prefix))
+    }
+
+    /// Queries an object where it is.
+    ///
+    /// # Errors
+    ///
+    /// `Io` if the pool is not there any more. What else is wrong, the query's answers say.
+    pub fn query(&self, object: &str, asked: &Asked) -> Result<Query<impl Execute + Send + use<>>> {
+        let context = Context::open(&self.cluster, &self.name)?;
+        Ok(Query::new(OneObject { context, object: object.to_owned() }, asked))
+    }
+
+    /// Queries objects where they are, as many at a time as there are threads, which wait for different OSDs. Each answer is handed to
+    /// `each`, with the object's place in the list: those of one object in order, those of different ones as they come. If it returns
+    /// false, no more is asked. A limit is one of each object.
+    ///
+    /// # Errors
+    ///
+    /// The first one of a query, after which no more is asked; and that of `each`.
+    pub fn query_all(
+        &self,
+        objects: &[String],
+        asked: &Asked,
+        threads: usize,
+        mut each: impl FnMut(usize, Answer) -> Result<bool>,
+    ) -> Result<()> {
+        let next = AtomicUsize::new(0);
+        let threads = threads.clamp(1, objects.len().max(1));
+        let work = |answers: SyncSender<(usize, Result<Answer>)>| {
+            // Each takes the next object that nobody has taken, until nobody wants an answer any more.
+            while let Some((at, object)) = take(&next, objects) {
+                let query = self.query(object, asked);
+                let (query, error) =
+                    query.map_or_else(|error| (None, Some(Err(error))), |query| (Some(query), None));
+                for answer in query.into_iter().flatten().chain(error) {
+                    if answers.send((at, answer)).is_err() {
+                        return;
+                    }
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            let (answers, received) = sync_channel(threads);
+            for _ in 0..threads {
+                let answers = answers.clone();
+                scope.spawn(|| work(answers));
+            }
+            drop(answers);
+            // Threads that still send notice when this is dropped, at the latest at the end of the call that they wait for.
+            for (at, answer) in received {
+                if !each(at, answer?)? {
+                    break;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Calls a method of the class on an object, for requests of one's own.
+    ///
+    /// # Errors
+    ///
+    /// As [`Execute::execute`].
+    pub fn execute(&self, object: &str, method: &str, request: &[u8]) -> Result<Vec<u8>> {
+        Ok(self.locked(|context| context.execute(object, (CLASS, method), request, None))?.0)
+    }
+
+    fn locked<T>(&self, work: impl FnOnce(&mut Context) -> Result<T>) -> Result<T> {
+        // A panic in between left nothing half done: librados has no part of it.
+        work(&mut self.context.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// The next object that nobody has taken, and its place.
+fn take<'a>(next: &AtomicUsize, objects: &'a [String]) -> Option<(usize, &'a String)> {
+    let at = next.fetch_add(1, Ordering::Relaxed);
+    objects.get(at).map(|object| (at, object))
+}
+
+/// An object of a pool, with a handle of its own.
+struct OneObject {
+    context: Context,
+    object: String,
+}
+
+impl Execute for OneObject {
+    fn execute(&mut self, request: &[u8], version: Option<u64>) -> Result<(Vec<u8>, u64)> {
+        self.context.execute(&self.object, (CLASS, "query"), request, version)
+    }
+}

@@ -1,0 +1,122 @@
+//! A query of one object, call by call.
+
+use marquetry_base::{Error, ErrorKind, Fields, Result};
+
+use crate::asked::Asked;
+
+/// How an answer begins.
+const ANSWER: [u8; 4] = *b"MQA1";
+
+/// The numbers of an answer's fields.
+const DATA: u16 = 1;
+const CURSOR: u16 = 2;
+const ROWS: u16 = 3;
+const WORK: u16 = 4;
+const ERROR: u16 = 7;
+
+/// What calls a method of the class on one object, always the same one.
+pub trait Execute {
+    /// Calls `query`. If `version` is given, the object must still have it; the answer, and the version that the object has.
+    ///
+    /// # Errors
+    ///
+    /// `Io` if the call does not reach the class, or the object has another version; `Unsupported` if there is no such class.
+    fn execute(&mut self, request: &[u8], version: Option<u64>) -> Result<(Vec<u8>, u64)>;
+}
+
+/// What one call answered.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// An Arrow IPC stream: a schema, and record batches. Each answer's is complete by itself.
+    pub data: Vec<u8>,
+    /// Rows in it.
+    pub rows: u64,
+    /// Units of work in the OSD, each about a nanosecond.
+    pub units: u64,
+    /// Bytes of the object that the OSD read.
+    pub bytes_read: u64,
+}
+
+/// The answers of a query of one object. After an error nothing more comes.
+pub struct Query<E> {
+    execute: E,
+    asked: Asked,
+    wanted: Option<u64>,
+    cursor: Option<Vec<u8>>,
+    version: Option<u64>,
+    is_done: bool,
+}
+
+impl<E: Execute> Query<E> {
+    /// A query, of which nothing is asked yet.
+    pub fn new(execute: E, asked: &Asked) -> Query<E> {
+        let (asked, wanted) = (asked.clone(), asked.rows_wanted());
+        Query { execute, asked, wanted, cursor: None, version: None, is_done: false }
+    }
+
+    fn call(&mut self) -> Result<Answer> {
+        let request = self.asked.request(self.cursor.as_deref(), self.wanted);
+        let (bytes, version) = self.execute.execute(&request, self.version)?;
+        self.version = Some(version);
+        let mut answer = Answer::default();
+        let mut cursor = None;
+        for field in Fields::of(&bytes, ANSWER)? {
+            let field = field?;
+            match field.number {
+                DATA => answer.data = field.bytes.to_vec(),
+                CURSOR => cursor = Some(field.bytes.to_vec()),
+                ROWS => answer.rows = field.u64()?,
+                WORK => [answer.units, answer.bytes_read, _] = numbers(field.bytes),
+                ERROR => return Err(error_of(field.bytes)),
+                _ if field.is_optional => {}
+                other => {
+                    return Err(Error::unsupported(format!(
+                        "an answer with a field {other}, which is not known here"
+                    )));
+                }
+            }
+        }
+        if let Some(wanted) = &mut self.wanted {
+            *wanted = wanted.saturating_sub(answer.rows);
+        }
+        if cursor.is_some() && cursor == self.cursor {
+            return Err(Error::refused("the object class does not get on"));
+        }
+        self.is_done = cursor.is_none() || self.wanted == Some(0);
+        self.cursor = cursor;
+        Ok(answer)
+    }
+}
+
+impl<E: Execute> Iterator for Query<E> {
+    type Item = Result<Answer>;
+
+    fn next(&mut self) -> Option<Result<Answer>> {
+        if self.is_done {
+            return None;
+        }
+        let answer = self.call();
+        self.is_done |= answer.is_err();
+        Some(answer)
+    }
+}
+
+/// Numbers, one after the other; 0 where there are none.
+fn numbers(bytes: &[u8]) -> [u64; 3] {
+    let (chunks, _) = bytes.as_chunks::<8>();
+    [0, 1, 2].map(|at| chunks.get(at).map_or(0, |chunk| u64::from_le_bytes(*chunk)))
+}
+
+/// The error that an answer says.
+fn error_of(bytes: &[u8]) -> Error {
+    let kind = match bytes.first() {
+        Some(1) => ErrorKind::Corrupt,
+        Some(2) => ErrorKind::Unsupported,
+        Some(3) => ErrorKind::LimitExceeded,
+        Some(4) => ErrorKind::Io,
+        Some(5) => ErrorKind::Misuse,
+        Some(6) => ErrorKind::Conversion,
+        _ => ErrorKind::Refused,
+    };
+    Error::new(kind, String::from_utf8_lossy(bytes.get(1..).unwrap_or_default()).into_owned())
+}

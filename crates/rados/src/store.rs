@@ -1,0 +1,319 @@
+//! Objects of pools as files: `rados://pool/name`.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use marquetry_base::{Bytes, Detail, Error, Result};
+use marquetry_io::store::{Found, IsCancelled, NewObject, NewObjects, ObjectStream, Store};
+use marquetry_io::{ByteSink, ByteSource, ObjectVersion, shown};
+
+use crate::pool::Pool;
+
+/// How addresses of objects begin.
+const SCHEME: &str = "rados://";
+/// The configuration of a cluster, unless `CEPH_CONF` names another.
+const CONFIGURATION: &str = "/etc/ceph/ceph.conf";
+/// Bytes of an object that is written, at most: what an OSD takes at once by default (`osd_max_write_size`).
+const OBJECT_BYTES_MAX: usize = 90 << 20;
+/// Bytes that are read at a time of an object that is read from its start.
+const STREAM_BYTES: u64 = 4 << 20;
+
+/// Objects of a Ceph cluster by their addresses, `rados://pool/name`, and everything else where it is.
+///
+/// * The cluster is the one of `CEPH_CONF`, or of `/etc/ceph/ceph.conf`; it is connected to when it is first needed.
+/// * RADOS has no directories: objects whose names begin so, and go on with a slash, are in one. To find them, all names of the pool are
+///   listed. Patterns are refused.
+/// * Whatever is read is of the version that was opened; an object that was changed since is an error.
+/// * An object is written at once when it is committed, so it appears whole, or not at all. It has 90 MiB at most. Directories are not written.
+#[derive(Debug, Clone)]
+pub struct RadosObjects {
+    others: Arc<dyn Store>,
+    /// The cluster's, if it is not that of the environment.
+    configuration: Option<String>,
+    pools: Arc<Mutex<BTreeMap<String, Pool>>>,
+}
+
+impl RadosObjects {
+    /// Beside a store that has all other paths.
+    pub fn beside(others: Arc<dyn Store>) -> RadosObjects {
+        RadosObjects { others, configuration: None, pools: Arc::default() }
+    }
+
+    /// Those of the cluster that this configuration describes.
+    #[must_use]
+    pub fn configured(self, configuration: impl Into<String>) -> RadosObjects {
+        RadosObjects { configuration: Some(configuration.into()), ..self }
+    }
+
+    /// The pool and the name of an address; `None` for another store's.
+    fn address(&self, path: &Path) -> Result<Option<(Pool, String)>> {
+        let Some(rest) = path.to_str().and_then(|path| path.strip_prefix(SCHEME)) else { return Ok(None) };
+        let (pool, name) = rest.split_once('/').unwrap_or((rest, ""));
+        if pool.is_empty() {
+            return Err(about(path, Error::misuse("an address is rados://pool/name")));
+        }
+        let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(open) = pools.get(pool) {
+            return Ok(Some((open.clone(), name.to_owned())));
+        }
+        let configuration = self.configuration.clone().or_else(|| std::env::var("CEPH_CONF").ok());
+        let open = Pool::open(configuration.as_deref().unwrap_or(CONFIGURATION), pool)?;
+        pools.insert(pool.to_owned(), open.clone());
+        Ok(Some((open, name.to_owned())))
+    }
+}
+
+impl Store for RadosObjects {
+    fn cancellable(&self, is_cancelled: IsCancelled) -> Option<Arc<dyn Store>> {
+        let others = self.others.cancellable(is_cancelled)?;
+        let (configuration, pools) = (self.configuration.clone(), Arc::clone(&self.pools));
+        Some(Arc::new(RadosObjects { others, configuration, pools }))
+    }
+
+    fn look(&self, path: &Path) -> Result<Found> {
+        let Some((pool, name)) = self.address(path)? else { return self.others.look(path) };
+        if !name.is_empty() && !name.ends_with('/') {
+            match pool.stat(&name) {
+                Ok(found) => return Ok(Found::Object { bytes: found.bytes }),
+                Err(error) if error.detail() == Some(Detail::NotFound) => {}
+                Err(error) => return Err(about(path, error)),
+            }
+        }
+        let below = pool.list(&directory(&name)).map_err(|error| about(path, error))?;
+        Ok(if below.is_empty() { Found::Nothing } else { Found::Directory { is_empty: false } })
+    }
+
+    fn find(&self, path: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>> {
+        let Some((pool, name)) = self.address(path)? else { return self.others.find(path, extensions) };
+        match self.look(path)? {
+            Found::Object { .. } => return Ok(vec![path.to_path_buf()]),
+            Found::Nothing if name.contains(['*', '?', '[', '{']) => {
+                return Err(about(
+                    path,
+                    Error::unsupported("patterns of objects in RADOS are not supported yet"),
+                ));
+            }
+            Found::Nothing => {
+                return Err(about(path, Error::io("there is no such object").with(Detail::NotFound)));
+            }
+            _ => {}
+        }
+        let prefix = directory(&name);
+        let names = pool.list(&prefix).map_err(|error| about(path, error))?;
+        let is_meant = |name: &String| {
+            let below = &name[prefix.len()..];
+            let is_hidden =
+                |part: &str| part.starts_with('.') || part.starts_with('_') && !part.contains('=');
+            let has_extension = |known: &&str| {
+                below.len() > known.len() + 1
+                    && below
+                        .get(below.len() - known.len()..)
+                        .is_some_and(|end| end.eq_ignore_ascii_case(known))
+                    && below.as_bytes()[below.len() - known.len() - 1] == b'.'
+            };
+            !below.split('/').any(is_hidden) && extensions.iter().any(has_extension)
+        };
+        let found: Vec<PathBuf> =
+            names.into_iter().filter(is_meant).map(|name| path_of(&pool, &name)).collect();
+        if found.is_empty() {
+            return Err(about(
+                path,
+                Error::io("there is no object of that kind below it").with(Detail::NotFound),
+            ));
+        }
+        Ok(found)
+    }
+
+    fn list(&self, path: &Path) -> Result<Vec<(PathBuf, u64)>> {
+        let Some((pool, name)) = self.address(path)? else { return self.others.list(path) };
+        let names = pool.list(&directory(&name)).map_err(|error| about(path, error))?;
+        let sized =
+            |name: String| -> Result<(PathBuf, u64)> { Ok((path_of(&pool, &name), pool.stat(&name)?.bytes)) };
+        names.into_iter().map(sized).collect()
+    }
+
+    fn open(&self, path: &Path) -> Result<(Box<dyn ByteSource + Send>, ObjectVersion)> {
+        let Some((pool, name)) = self.address(path)? else { return self.others.open(path) };
+        let object = Opened::open(pool, name, path)?;
+        let version = object.version();
+        Ok((Box::new(object), version))
+    }
+
+    fn stream(&self, path: &Path, is_cancelled: Box<dyn Fn() -> bool + Send>) -> Result<ObjectStream> {
+        let Some((pool, name)) = self.address(path)? else { return self.others.stream(path, is_cancelled) };
+        let object = Opened::open(pool, name, path)?;
+        let version = Some(object.version());
+        let reader = Streamed { object, at: 0, read: Bytes::new(), is_cancelled };
+        Ok(ObjectStream { reader: Box::new(reader), version })
+    }
+
+    fn create(&self, path: &Path, replaces: bool) -> Result<Box<dyn NewObject>> {
+        let Some((pool, name)) = self.address(path)? else { return self.others.create(path, replaces) };
+        if !replaces && pool.stat(&name).is_ok() {
+            let error = Error::io("it already exists").with(Detail::AlreadyExists);
+            return Err(about(path, error));
+        }
+        Ok(Box::new(Written {
+            pool,
+            name,
+            shown: shown(&path.to_string_lossy()),
+            bytes: Vec::new(),
+            replaces,
+        }))
+    }
+
+    fn remove(&self, path: &Path) -> Result<()> {
+        let Some((pool, name)) = self.address(path)? else { return self.others.remove(path) };
+        match pool.remove(&name) {
+            Err(error) if error.detail() != Some(Detail::NotFound) => Err(about(path, error)),
+            _ => Ok(()),
+        }
+    }
+
+    fn create_directory(
+        &self,
+        path: &Path,
+        replaces: bool,
+        extensions: &'static [&'static str],
+    ) -> Result<Box<dyn NewObjects>> {
+        if self.address(path)?.is_none() {
+            return self.others.create_directory(path, replaces, extensions);
+        }
+        Err(about(path, Error::unsupported("directories of objects in RADOS are not written yet")))
+    }
+}
+
+/// What the names of the objects in a directory begin with.
+fn directory(name: &str) -> String {
+    match name.trim_end_matches('/') {
+        "" => String::new(),
+        name => format!("{name}/"),
+    }
+}
+
+fn path_of(pool: &Pool, name: &str) -> PathBuf {
+    PathBuf::from(format!("{SCHEME}{}/{name}", pool.name()))
+}
+
+fn about(path: &Path, error: Error) -> Error {
+    error.at(|place| place.object = Some(shown(&path.to_string_lossy())))
+}
+
+/// An object of one version.
+struct Opened {
+    pool: Pool,
+    name: String,
+    shown: String,
+    bytes: u64,
+    version: u64,
+}
+
+impl Opened {
+    fn open(pool: Pool, name: String, path: &Path) -> Result<Opened> {
+        let found = pool.stat(&name).map_err(|error| about(path, error))?;
+        let shown = shown(&path.to_string_lossy());
+        Ok(Opened { pool, name, shown, bytes: found.bytes, version: found.version })
+    }
+
+    fn version(&self) -> ObjectVersion {
+        ObjectVersion::new(self.bytes, self.version.to_string())
+    }
+}
+
+impl ByteSource for Opened {
+    fn name(&self) -> &str {
+        &self.shown
+    }
+
+    fn length(&self) -> Result<u64> {
+        Ok(self.bytes)
+    }
+
+    fn read(&self, range: Range<u64>) -> Result<Bytes> {
+        let named = |error: Error| error.at(|place| place.object = Some(self.shown.clone()));
+        let (bytes, version) = self.pool.read(&self.name, range).map_err(named)?;
+        self.version().expect(&ObjectVersion::new(self.bytes, version.to_string())).map_err(named)?;
+        Ok(bytes)
+    }
+}
+
+/// An object that is read from its start.
+struct Streamed {
+    object: Opened,
+    at: u64,
+    read: Bytes,
+    is_cancelled: Box<dyn Fn() -> bool + Send>,
+}
+
+impl Read for Streamed {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.read.is_empty() && self.at < self.object.bytes {
+            if (self.is_cancelled)() {
+                return Err(io::Error::other(Error::cancelled()));
+            }
+            let end = self.object.bytes.min(self.at + STREAM_BYTES);
+            self.read = ByteSource::read(&self.object, self.at..end).map_err(io::Error::other)?;
+            self.at = end;
+        }
+        let some = into.len().min(self.read.len());
+        into[..some].copy_from_slice(&self.read.split_to(some));
+        Ok(some)
+    }
+}
+
+/// An object that is being written: in memory, until it is committed.
+struct Written {
+    pool: Pool,
+    name: String,
+    shown: String,
+    bytes: Vec<u8>,
+    replaces: bool,
+}
+
+impl Written {
+    fn about(&self, error: Error) -> Error {
+        error.at(|place| place.object = Some(self.shown.clone()))
+    }
+}
+
+impl ByteSink for Written {
+    fn name(&self) -> &str {
+        &self.shown
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        if self.bytes.len() + bytes.len() > OBJECT_BYTES_MAX {
+            let message = format!("an object of more than {OBJECT_BYTES_MAX} bytes is not written in RADOS");
+            return Err(self.about(Error::too_large(message)));
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn read(&mut self, range: Range<u64>) -> Result<Bytes> {
+        let (start, end) = (usize::try_from(range.start).ok(), usize::try_from(range.end).ok());
+        let bytes = start.zip(end).and_then(|(start, end)| self.bytes.get(start..end));
+        match bytes {
+            Some(bytes) => Ok(Bytes::copy_from_slice(bytes)),
+            None => Err(self.about(Error::io(format!("bytes {range:?} were not written")))),
+        }
+    }
+}
+
+impl NewObject for Written {
+    fn readable(&self) -> Option<PathBuf> {
+        None
+    }
+
+    fn scratch(&self) -> Option<&Path> {
+        None
+    }
+
+    fn commit(self: Box<Self>) -> Result<()> {
+        let written = self.pool.write(&self.name, &self.bytes, self.replaces);
+        written.map_err(|error| self.about(error))
+    }
+}
