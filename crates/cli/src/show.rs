@@ -18,6 +18,7 @@ use std::sync::Arc;
 use clap::Args;
 
 use marquetry::base::{Detail, Error};
+use marquetry::cluster::{LaidSource, OpenedTable};
 use marquetry::describe::{declaration, picture};
 use marquetry::io::store::{Found, LocalFiles, Store, Stores};
 use marquetry::tables::files::{self, AnyFile, FilesOptions, ParquetFile, Survey};
@@ -28,6 +29,7 @@ use crate::failure::{Failure, Failures, Outcome, say};
 use crate::numbers::parse_number;
 use crate::output::{Interrupted, Output};
 use crate::progress::Progress;
+use crate::table::{Side, Table, printable};
 use crate::table_args::{LimitArgs, TableArgs};
 use crate::terminal::Terminal;
 use crate::text::{FormArgs, Format, TextArgs};
@@ -48,7 +50,7 @@ the columns in their paths, their schemas joined by name, their differences, the
 Of SSTables of Cassandra and ScyllaDB (sstable:DIR, or a directory or a Data.db of them) it tells versions, components, compression, \
 partitions, rows, cells, tombstones, times and TTLs, each and together, as Statistics.db has them, and the columns.
 
-A table of a cluster is described that holds a Parquet file (copy --layout columns).
+A table of a cluster is described that holds a Parquet file (copy --layout columns), or whose rows hold others (wide, blob): names, types, and what holds them.
 
 Of CSV, TSV and JSON lines, compressed or not, the inferred columns are shown. As everywhere, a file is what its name or, without a \
 telling one, its first bytes say. A file that is broken is reported at the end, after the others.",
@@ -227,7 +229,7 @@ impl Show {
         self.each(stores, &mut output)
     }
 
-    /// Describes the file that a table of a cluster holds.
+    /// Describes the file, or the rows, that a table of a cluster holds.
     fn table(&self, interrupted: Interrupted) -> Outcome {
         let [path] = &*self.files else {
             return Err(Failure::usage("tables of a cluster are shown alone"));
@@ -236,7 +238,17 @@ impl Show {
             return Err(Failure::usage("--largest and --schema-file are for SSTables"));
         }
         let table = TableArgs { limits: self.limits, ..TableArgs::default() };
-        let table = table.stored_file(&Address::parse(path), &interrupted)?;
+        let address = Address::parse(path);
+        let table = match table.stored(&address, &interrupted)? {
+            OpenedTable::Columns(table) => table,
+            OpenedTable::Laid(source) if self.asks_nothing() => {
+                return laid(&source, Output::new(interrupted));
+            }
+            _ => {
+                let what = "only files and objects of stores can be shown, and tables that hold a Parquet file; of others --schema and --column-stats";
+                return Err(Failure::usage(format!("{address}: {what}")));
+            }
+        };
         // By another name than the address, which may have a password.
         let show = Show { files: vec![table.name().into()], ..self.clone() };
         let mut output = Output::new(interrupted);
@@ -271,6 +283,11 @@ impl Show {
             options.definition = definition.parse()?;
         }
         sstables::show(paths, &options, (self.largest, self.json), output)
+    }
+
+    /// Whether nothing is asked but what it is.
+    fn asks_nothing(&self) -> bool {
+        !self.is_of_column() && !self.json && !self.why && !self.summary && self.html.is_none()
     }
 
     /// Whether something is asked about one column.
@@ -424,6 +441,17 @@ impl Show {
         let fault = drawn.faults.first().map(|error| Failure::about(file.name(), error));
         fault.map_or(Ok(()), Err)
     }
+}
+
+/// Describes the rows that those of a table of a cluster hold.
+fn laid(source: &LaidSource, mut output: Output) -> Outcome {
+    let head = format!("{}\n  layout  {}\n\n", source.table().name, source.layout().name());
+    output.text().extend_from_slice(head.as_bytes());
+    let mut table =
+        Table::new([("name", Side::Left), ("type", Side::Left), ("held by", Side::Left)]).indented(2);
+    source.columns().into_iter().for_each(|column| table.push(column.map(|text| printable(&text)).into()));
+    table.print(Terminal::of_stdout(), output.text());
+    output.flush()
 }
 
 /// What only a Parquet file has is wanted.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use clap::{Args, ValueEnum};
 
 use marquetry::base::{Detail, Error, Limits};
-use marquetry::cluster::{ColumnsTable, OpenedTable, UnloadOptions};
+use marquetry::cluster::{OpenedTable, UnloadOptions};
 use marquetry::tables::files::{self, FileFormat, FilesOptions};
 use marquetry::tables::text::Types;
 use marquetry::tables::{
@@ -257,20 +257,15 @@ impl TableArgs {
         Ok(marquetry::open_all([text], &options)?)
     }
 
-    /// The Parquet file that a table of a cluster holds.
-    pub(crate) fn stored_file(&self, address: &Address, interrupted: &Interrupted) -> Outcome<ColumnsTable> {
+    /// A table of a cluster, as what it is.
+    pub(crate) fn stored(&self, address: &Address, interrupted: &Interrupted) -> Outcome<OpenedTable> {
         let Address::Url { text, .. } = address else {
             return Err(Error::internal("a table of a cluster without an address").into());
         };
         let parsed = text.parse().map_err(|error| Failure::usage(format!("{address}: {error}")));
         let mut options = self.connection.unload_options(UnloadOptions::default());
         options.cancel = interrupted.cancel();
-        match OpenedTable::open(parsed?, &options)? {
-            OpenedTable::Columns(table) => Ok(table),
-            _ => Err(Failure::usage(format!(
-                "{address}: only files and objects of stores can be shown, and tables that hold a Parquet file"
-            ))),
-        }
+        Ok(OpenedTable::open(parsed?, &options)?)
     }
 
     fn source_options(&self, files: FilesOptions) -> Outcome<SourceOptions> {

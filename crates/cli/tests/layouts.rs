@@ -15,19 +15,24 @@ struct Server {
     at: String,
     runtime: tokio::runtime::Runtime,
     session: Session,
+    keyspace: &'static str,
 }
 
 impl Server {
     /// `None`, said aloud, when there is no server.
     fn fresh() -> Option<Server> {
+        Server::fresh_in(KEYSPACE)
+    }
+
+    fn fresh_in(keyspace: &'static str) -> Option<Server> {
         let at = cassandra()?;
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
         let session =
             runtime.block_on(SessionBuilder::new().known_node(&at).build()).expect("the server answers");
-        let server = Server { at, runtime, session };
-        server.run(&format!("DROP KEYSPACE IF EXISTS {KEYSPACE}"));
+        let server = Server { at, runtime, session, keyspace };
+        server.run(&format!("DROP KEYSPACE IF EXISTS {keyspace}"));
         server.run(&format!(
-            "CREATE KEYSPACE {KEYSPACE} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
+            "CREATE KEYSPACE {keyspace} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
         ));
         Some(server)
     }
@@ -45,14 +50,14 @@ impl Server {
     }
 
     fn address(&self, table: &str) -> String {
-        format!("cql://{}/{KEYSPACE}.{table}", self.at)
+        format!("cql://{}/{}.{table}", self.at, self.keyspace)
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
         if !std::thread::panicking() {
-            self.run(&format!("DROP KEYSPACE {KEYSPACE}"));
+            self.run(&format!("DROP KEYSPACE {}", self.keyspace));
         }
     }
 }
@@ -102,6 +107,55 @@ fn a_parquet_file_within_a_table() {
     run(["rows", &table, "--token-range", "0:"]).failed(2, &["holds a Parquet file"]);
     assert_eq!(run(["count", &table]).succeeded(), "30000\n");
     killed(&server, &folder, &table, &local);
+}
+
+#[test]
+fn rows_within_rows() {
+    let Some(server) = Server::fresh_in("marquetry_cli_laid") else { return };
+    let folder = Folder::new();
+    let rows = csv(&folder, "rows.csv", 20_000);
+    let local = folder.path("local.parquet");
+    run(["copy", &rows, &local, "--types", "square=decimal(20,0)"]).succeeded();
+    for (layout, key) in [("wide", "v, id"), ("blob", "id")] {
+        let table = server.address(layout);
+        let copy = ["copy", &*local, &*table, "--layout", layout];
+        run(copy).failed(1, &["--create creates it"]);
+        run([&copy[..], &["--create"]].concat()).failed(2, &["created with a key", "--key"]);
+        let out = run([&copy[..], &["--create", "--key", key]].concat()).succeeded();
+        assert!(out.starts_with("20,000 rows written to cql://"), "{out}");
+        assert_eq!(run(["count", &table]).succeeded(), "20000\n");
+        run(["diff", &local, &table]).succeeded();
+        let found =
+            run(["find", &table, "v = 'text of 345' AND id > 19000", "--format", "jsonl"]).succeeded();
+        assert_eq!(found, "{\"id\":19345,\"square\":374229025,\"v\":\"text of 345\"}\n");
+        let one = run(["rows", &table, "--columns", "square", "--where", "id = 12", "--format", "jsonl"])
+            .succeeded();
+        assert_eq!(one, "{\"square\":144}\n");
+        let shown = run(["show", &table]).succeeded();
+        assert!(shown.contains(&format!("layout  {layout}")) && shown.contains("DECIMAL(20, 0)"), "{shown}");
+        assert!(run(["show", &table, "--schema"]).succeeded().contains("square decimal(20, 0)"));
+        let back = folder.path(&format!("{layout}.parquet"));
+        run(["copy", &table, &back]).succeeded();
+        run(["diff", &local, &back, "--key", "id"]).succeeded();
+        run(["copy", &local, &table, "--layout", "rows"]).failed(1, &["the table has the layout"]);
+        run(["copy", &local, &table, "--missing-only"]).failed(2, &["of the layout rows"]);
+        run(["copy", &table, &folder.path("meta.parquet"), "--with-metadata"]).failed(2, &["wide and blob"]);
+        run(["show", &table, "--pages", "id"]).failed(2, &["only files"]);
+    }
+    // Killed, and gone on with.
+    let (table, state) = (server.address("killed"), folder.path("load.state"));
+    let copy = ["copy", &*local, &*table, "--layout", "blob", "--create", "--key", "id", "--state", &*state];
+    let mut slow = marquetry().args(copy).args(["--rate", "4K", "--quiet"]).spawn().unwrap();
+    let began = Instant::now();
+    while run(["count", &table]).out.trim().parse::<u64>().unwrap_or(0) < 3000 {
+        assert!(began.elapsed() < Duration::from_secs(60), "nothing is written");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    slow.kill().unwrap();
+    slow.wait().unwrap();
+    let resumed = marquetry().args(copy).args(["--resume", "--quiet"]).output().unwrap();
+    assert!(resumed.status.success(), "{}", String::from_utf8_lossy(&resumed.stderr));
+    run(["diff", &local, &table]).succeeded();
 }
 
 /// Killed while it is written, a new version is not there; and the next one drops what is left of it.

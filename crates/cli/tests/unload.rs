@@ -198,7 +198,8 @@ fn text_goes_into_a_table_as_it_is_written() {
     // As JSON has them.
     let lines = folder.write("a.jsonl", "{\"id\":4,\"price\":12345678901234567.89,\"word\":1.10}\n");
     run(["copy", &lines, &table, "--quiet"]).succeeded();
-    let one = run(["rows", &table, "--where", "id = 4", "--format", "jsonl", "--columns", "price,word"]).succeeded();
+    let one = run(["rows", &table, "--where", "id = 4", "--format", "jsonl", "--columns", "price,word"])
+        .succeeded();
     assert_eq!(one, "{\"price\":\"12345678901234567.89\",\"word\":\"1.10\"}\n");
     // A fraction is no integer.
     let odd = folder.write("odd.csv", "id,big\n5,9007199254740993.5\n");

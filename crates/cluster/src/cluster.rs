@@ -157,6 +157,12 @@ impl Cluster {
         self.runtime.wait(async move { schema::read(&session, &name).await })?
     }
 
+    /// The table's comment. `None`: there is no such table; a view has none.
+    pub(crate) fn comment(&self) -> Result<Option<String>> {
+        let (session, name) = self.shared();
+        self.runtime.wait(async move { schema::read_comment(&session, &name).await })?
+    }
+
     /// The user-defined types of the table's keyspace. Those that are not understood are left out, because other tables may be without them.
     ///
     /// # Errors

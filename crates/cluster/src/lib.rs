@@ -4,7 +4,8 @@
 //! * [`CqlTable`]: a [`Destination`](marquetry_tables::Destination), which creates the table, or uses it as it is,
 //!   and loads rows;
 //! * [`CqlSource`]: a [`Source`](marquetry_tables::Source), which reads a table or a view by token ranges;
-//! * [`OpenedTable`]: what a table is read as: rows, or a Parquet file within the table ([`ColumnsTable`], written by [`NewColumns`]);
+//! * [`OpenedTable`]: what a table is read as: rows, rows in other rows ([`LaidSource`]; loaded by [`CqlOptions::layout`]), or a Parquet file within the
+//!   table ([`ColumnsTable`], written by [`NewColumns`]);
 //! * [`Cluster`]: a connection, only to inspect or create a table.
 //!
 //! What it guarantees:
@@ -32,6 +33,7 @@ mod columns;
 mod counts;
 mod credentials;
 mod error;
+mod layout;
 mod load;
 mod loading;
 mod made_like;
@@ -60,6 +62,7 @@ pub use address::{CqlAddress, CqlAddressError, Host, PORT_DEFAULT};
 pub use cluster::{Cluster, Created};
 pub use columns::{ColumnsTable, NewColumns};
 pub use error::{Difference, Differing, Error, Item, Result};
+pub use layout::{LaidSource, TableLayout};
 pub use opened::OpenedTable;
 pub use options::{
     CONNECT_TIMEOUT, ConnectOptions, Consistency, ConsistencyError, CqlOptions, IN_FLIGHT, IN_FLIGHT_MAX,

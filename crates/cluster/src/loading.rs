@@ -12,6 +12,7 @@ use marquetry_tables::Distinct;
 use marquetry_tables::stamps::Stamps;
 
 use crate::cluster::Cluster;
+use crate::layout::Laying;
 use crate::load::{Ended, Load};
 use crate::rejects::{Complete, Rejected, Rejects, is_of_row};
 use crate::rows::{Filling, Origin, Unfit};
@@ -42,8 +43,8 @@ pub(crate) struct Loading {
 
 /// What becomes of rows.
 pub(crate) enum Road {
-    /// Rows of the table.
-    Rows { mapping: Arc<Mapping>, stamps: Stamps, filling: Box<Filling> },
+    /// Rows of the table, or rows that those of the table hold.
+    Rows { mapping: Arc<Mapping>, laying: Option<Laying>, stamps: Stamps, filling: Box<Filling> },
     /// Writes to it, by what their source says of them.
     Writes(Box<Writing>),
 }
@@ -94,8 +95,8 @@ impl Loading {
         };
         let (first, rows) = (self.rows, u64_of(batch.rows));
         let Loading { road, load, cluster, .. } = self;
-        let (mapping, stamps) = match road {
-            Road::Rows { mapping, stamps, .. } => (Arc::clone(mapping), stamps),
+        let (mapping, laying, stamps) = match road {
+            Road::Rows { mapping, laying, stamps, .. } => (Arc::clone(mapping), laying, stamps),
             Road::Writes(writing) => {
                 self.rows = first.saturating_add(rows);
                 if let Some(state) = self.state.as_mut().filter(|_| writing.adds_to_lists()) {
@@ -114,6 +115,10 @@ impl Loading {
         let stamps = stamps.of(&batch);
         let kept = self.rejects.is_some().then(|| batch.clone());
         let from = Arc::new(Origin { object: Arc::clone(object), batch: kept });
+        let batch = match laying {
+            Some(laying) => laying.lay(&batch)?,
+            None => batch,
+        };
         let batch = mapping.assemble(batch)?;
         let mut batch = mapping.bind(&batch, first)?;
         let mut next = 0;

@@ -10,6 +10,7 @@ use marquetry_scylla::bridge::MappingOptions;
 
 use marquetry_tables::stamps::{Ttl, WriteTimes};
 
+use crate::layout::TableLayout;
 use crate::rate::Rate;
 use crate::rejects::MaxErrors;
 use crate::state::StateOptions;
@@ -91,6 +92,8 @@ pub struct CqlOptions {
     /// Create the table and its types, unless they exist with the same columns and key. Otherwise the table must
     /// exist.
     pub create: bool,
+    /// How the table's rows hold those that are loaded. `None`: as the table does that is there; one that is created has rows.
+    pub layout: Option<TableLayout>,
     /// How the rows' columns map to the table's.
     ///
     /// A table that is not created here has its own key and types: `key`, `sets`, `frozen` and `existing` must not be
@@ -149,6 +152,7 @@ impl Default for CqlOptions {
         CqlOptions {
             connect: ConnectOptions::default(),
             create: false,
+            layout: None,
             mapping: MappingOptions::default(),
             in_flight: IN_FLIGHT,
             rate: Rate::default(),

@@ -55,6 +55,18 @@ pub(crate) async fn read_id(session: &Session, table: &TableName) -> Result<Stri
     }
 }
 
+/// Reads a table's comment. `None`: there is no such table.
+pub(crate) async fn read_comment(session: &Session, table: &TableName) -> Result<Option<String>> {
+    let keyspace = table.keyspace.as_ref().map_or("", |keyspace| keyspace.as_str());
+    let rows: Vec<(Option<String>,)> = query(
+        session,
+        "SELECT comment FROM system_schema.tables WHERE keyspace_name = ? AND table_name = ?",
+        (keyspace, table.table.as_str()),
+    )
+    .await?;
+    Ok(rows.into_iter().next().and_then(|(comment,)| comment))
+}
+
 /// How many indexes a table has.
 pub(crate) async fn count_indexes(session: &Session, table: &TableName) -> Result<usize> {
     let keyspace = table.keyspace.as_ref().map_or("", |keyspace| keyspace.as_str());

@@ -315,7 +315,8 @@ pub fn join(
                 // value before is before `at`, where nothing is written. What is not written yet is copied as what it is, and
                 // written over by this value's suffix, or by the next value.
                 unsafe {
-                    let bytes = to.add(at - before + block).cast::<[MaybeUninit<u8>; BLOCK]>().read_unaligned();
+                    let bytes =
+                        to.add(at - before + block).cast::<[MaybeUninit<u8>; BLOCK]>().read_unaligned();
                     to.add(at + block).cast::<[MaybeUninit<u8>; BLOCK]>().write_unaligned(bytes);
                 }
             }
@@ -725,9 +726,13 @@ mod tests {
             (joined.values, joined.taken, out)
         };
         assert_eq!(join(&[3, 1], &[1, 1], b"ab"), (2, 2, b"xyzaxb".to_vec()));
-        for (prefixes, suffixes) in
-            [([4, 0], [1, 1]), ([-1, 0], [1, 1]), ([0, 0], [-1, 1]), ([0, 0], [3, 0]), ([i32::MIN, 0], [i32::MIN, 0])]
-        {
+        for (prefixes, suffixes) in [
+            ([4, 0], [1, 1]),
+            ([-1, 0], [1, 1]),
+            ([0, 0], [-1, 1]),
+            ([0, 0], [3, 0]),
+            ([i32::MIN, 0], [i32::MIN, 0]),
+        ] {
             assert_eq!(join(&prefixes, &suffixes, b"ab"), (0, 0, vec![]));
         }
         // The second is not: longer than the one before, beyond the data.

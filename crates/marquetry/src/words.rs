@@ -11,7 +11,7 @@ use std::{fs, mem};
 
 use marquetry_base::{Codec, Detail, Error, Result};
 #[cfg(feature = "cluster")]
-use marquetry_cluster::{PASSWORD_VARIABLE, UnloadOptions};
+use marquetry_cluster::{PASSWORD_VARIABLE, TableLayout, UnloadOptions};
 use marquetry_io::blocking::allow_many_files;
 use marquetry_parquet::format::Compression;
 use marquetry_parquet::write::{BloomOptions, PageBloomOptions};
@@ -174,6 +174,7 @@ const OPTIONS: &[(&str, For, Setter)] = &[
     ("to", For::Copy, |words, text| set(&mut words.to, format(text).map(Some))),
     #[cfg(feature = "cluster")]
     ("layout", For::To(&[OptionGroup::Cluster, OptionGroup::Columns]), |words, text| {
+        words.destination.cluster.layout = TableLayout::by_name(text);
         set(&mut words.layout, layout(text))
     }),
     ("memory", For::Copy, |words, text| {
@@ -563,13 +564,13 @@ fn hive(text: &str) -> Result<Hive> {
     word(text, &[("auto", Hive::Auto), ("text", Hive::Text), ("off", Hive::Off)])
 }
 
-/// What a table of a cluster has instead of rows, by the name of its layout.
+/// What a table of a cluster has instead of rows, if anything, by the name of its layout.
 #[cfg(feature = "cluster")]
 fn layout(text: &str) -> Result<Option<OutputFormat>> {
     match text {
-        "rows" => Ok(None),
         "columns" => Ok(Some(OutputFormat::Columns)),
-        _ => Err(Error::misuse(format!("{text}: layouts of a table are rows and columns"))),
+        _ if TableLayout::by_name(text).is_some() => Ok(None),
+        _ => Err(Error::misuse(format!("{text}: layouts of a table are rows, wide, blob and columns"))),
     }
 }
 

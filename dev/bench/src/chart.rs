@@ -310,7 +310,11 @@ fn draw_panel(body: &mut String, left: f64, panel: &str, unit: &str, lines: &[&L
 
 /// A mark of a logarithmic axis: 0.001, 1, 100,000.
 fn power_of_ten(decade: f64) -> String {
-    let text = if decade < 0.0 { format!("{:.*}", decimals(decade), 10f64.powf(decade)) } else { format!("{:.0}", 10f64.powf(decade)) };
+    let text = if decade < 0.0 {
+        format!("{:.*}", decimals(decade), 10f64.powf(decade))
+    } else {
+        format!("{:.0}", 10f64.powf(decade))
+    };
     let places = text.len();
     if decade < 4.0 {
         return text;
@@ -350,7 +354,10 @@ mod tests {
 
     #[test]
     fn axes_are_marked_at_powers_of_ten() {
-        assert_eq!([-3.0, -1.0, 0.0, 2.0, 4.0, 6.0].map(power_of_ten), ["0.001", "0.1", "1", "100", "10,000", "1,000,000"]);
+        assert_eq!(
+            [-3.0, -1.0, 0.0, 2.0, 4.0, 6.0].map(power_of_ten),
+            ["0.001", "0.1", "1", "100", "10,000", "1,000,000"]
+        );
         assert_eq!(decades([0.02, 30.0].into_iter()), (-2.0, 2.0));
         assert_eq!(decades([10.0].into_iter()), (1.0, 2.0));
         assert_eq!(decades(std::iter::empty()), (0.0, 1.0));
@@ -363,7 +370,11 @@ mod tests {
             name: name.to_owned(),
             points: vec![(10.0, 0.5), (100.0, 5.0)],
         };
-        let svg = draw_lines("More", "seconds", &[line("by size", OURS), line("by size", "peer"), line("by columns", OURS)]);
+        let svg = draw_lines(
+            "More",
+            "seconds",
+            &[line("by size", OURS), line("by size", "peer"), line("by columns", OURS)],
+        );
         assert_eq!(svg.matches("<polyline").count(), 3);
         assert_eq!(svg.matches("<clipPath").count(), 2);
         assert!(svg.contains(">seconds, by columns</text>"), "{svg}");

@@ -299,8 +299,7 @@ fn judge(
     let (mut intervals, mut other_clock) = (serde_json::Map::new(), serde_json::Map::new());
     for one in ours.iter().chain(peers) {
         let shown = if one.is_ours { "ours" } else { one.name };
-        intervals
-            .insert(shown.to_owned(), json!(stats::median_interval(&one.milliseconds(options.wall))));
+        intervals.insert(shown.to_owned(), json!(stats::median_interval(&one.milliseconds(options.wall))));
         other_clock.insert(shown.to_owned(), json!(stats::median(&one.milliseconds(!options.wall))));
     }
     let median = |one: &Measured| stats::median(&one.milliseconds(options.wall));

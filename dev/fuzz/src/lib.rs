@@ -140,7 +140,7 @@ pub const TARGETS: &[Target] = &[
     },
     Target {
         name: "cql",
-        about: "files as statements and cells of CQL",
+        about: "files as statements and cells of CQL, and their records as packed cells",
         run: targets::cql::run,
         runs: 1_200,
         canaries: &[Canary::Bytes],

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 use marquetry::OptionGroup;
 use marquetry::base::{Detail, Error};
-use marquetry::cluster::{CqlOptions, IN_FLIGHT, MaxErrors, StateOptions, Ttl, WriteTimes};
+use marquetry::cluster::{CqlOptions, IN_FLIGHT, MaxErrors, StateOptions, TableLayout, Ttl, WriteTimes};
 use marquetry::tables::{Address, Rename};
 
 use super::of_rows::of_rows;
@@ -22,6 +22,10 @@ use crate::target::Given;
 pub(super) enum Layout {
     /// A row of the table for each
     Rows,
+    /// The same with short names of columns; the first columns of --key group rows
+    Wide,
+    /// A row for each: its key, and one cell with all else
+    Blob,
     /// A Parquet file within the table: encoded pages as cells
     Columns,
 }
@@ -35,8 +39,8 @@ pub(crate) struct ClusterArgs {
 
     /// How the table holds rows [default: rows]
     ///
-    /// A table of the layout columns holds one Parquet file, of which readers ask the columns and pages that they need (docs/layouts.md). All commands
-    /// know it by its columns. With --overwrite a new version takes the place of the one that is there.
+    /// A table of the layout columns holds one Parquet file, of which readers ask the columns and pages that they need (docs/layouts.md). With
+    /// --overwrite a new version takes the place of the one that is there. All commands know a table's layout by itself.
     #[arg(long, value_enum, value_name = "LAYOUT", conflicts_with = "to", help_heading = "Table")]
     pub(super) layout: Option<Layout>,
 
@@ -187,6 +191,8 @@ impl ClusterArgs {
         }
         rows.table.connection.connect(&mut options.connect);
         (options.create, options.dry_run) = (self.create, self.dry_run);
+        let layout = self.layout.as_ref().and_then(ValueEnum::to_possible_value);
+        options.layout = layout.and_then(|layout| TableLayout::by_name(layout.get_name()));
         let connection = &rows.table.connection;
         (options.in_flight, options.rate) = (self.in_flight, connection.rate.unwrap_or_default());
         (options.consistency, options.retry_for) = (connection.consistency, connection.retry_for());

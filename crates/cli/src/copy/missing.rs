@@ -34,7 +34,7 @@ pub(super) fn of(
     let keys = Described::of(table)?.map(|it| [it.columns.partition_key, it.columns.clustering].concat());
     options.key = keys.iter().flatten().map(|key| ColumnPath::of([key.name.as_str()])).collect();
     if options.key.is_empty() {
-        return Err(Failure::usage("--missing-only needs a table with a key"));
+        return Err(Failure::usage("--missing-only needs a table of the layout rows with a key"));
     }
     options.memory_bytes = memory_bytes;
     (options.as_loaded, options.keeps_nulls) = (true, copying.rows.nulls == Nulls::Unset);

@@ -20,7 +20,8 @@ impl CqlTable {
         state: Option<&mut LoadState>,
     ) -> Result<()> {
         let like = MadeLike::of(source);
-        let fitting = like.as_ref().and_then(|like| like.as_ref().ok()).filter(|like| like.fits(table));
+        let fitting = like.as_ref().and_then(|like| like.as_ref().ok());
+        let fitting = fitting.filter(|like| !self.is_laid() && like.fits(table));
         let properties = fitting.map(MadeLike::properties).unwrap_or_default();
         let compared = cluster.compare_table(table, types)?;
         let mut created = compared.created();

@@ -13,6 +13,7 @@ use super::CqlTable;
 use crate::cluster::{Cluster, Created};
 use crate::columns::is_columns;
 use crate::error::Error as ClusterError;
+use crate::layout::{self, Laying, Planned, TableLayout};
 use crate::load::{self, By, Load, Sending};
 use crate::loading::{Loading, Road, next_write_time_us};
 use crate::mapped::{self, RowsOf};
@@ -34,11 +35,14 @@ impl CqlTable {
         let about = |error: Error| error.at(|place| place.object = Some(table.name.clone()));
         let map =
             |options: &MappingOptions| Mapping::new(&table.schema, name.clone(), options).map_err(about);
-        let CqlOptions { create, timestamp, ttl, mapping: options, .. } = &self.options;
+        let CqlOptions { create, timestamp, ttl, mapping: options, layout, .. } = &self.options;
         // The key and the types are those that the source says, unless others are asked for.
         let defined = match RowsOf::of(table)? {
-            RowsOf::Writes(columns) => return self.open_writes(table, columns),
-            RowsOf::Logical(columns) if *create && !options.shape_table() => {
+            RowsOf::Writes(columns) => {
+                layout::expect_rows(*layout)?;
+                return self.open_writes(table, columns);
+            }
+            RowsOf::Logical(columns) if *create && !options.shape_table() && !self.is_laid() => {
                 mapped::expect_key_names(table)?;
                 Some(columns.definition(name).map_err(about)?)
             }
@@ -53,16 +57,29 @@ impl CqlTable {
             None => options.clone(),
         };
         // All that can be wrong with the rows alone is found before a cluster is bothered.
-        let early = create.then(|| map(&stamps.left_out_of(&options, &table.schema, &[]))).transpose()?;
+        let early = create.then(|| stamps.left_out_of(&options, &table.schema, &[]));
+        let mut planned = match &early {
+            Some(options) => Planned::new(*layout, &table.schema, options.clone()).map_err(about)?,
+            None => None,
+        };
+        let early = match (&planned, early) {
+            (Some(planned), _) => Some(planned.mapping(name.clone(), None).map_err(about)?),
+            (None, Some(options)) => Some(map(&options)?),
+            (None, None) => None,
+        };
         let cluster =
             Cluster::connect_unless(self.cancel.clone(), self.address.clone(), &self.options.connect)?;
         let mapping = match early {
             Some(mapping) => {
-                let (made, types) = match &defined {
-                    Some((made, types)) => (made, &**types),
-                    None => (mapping.table(), mapping.types()),
+                let laid = planned.as_ref().map(|planned| planned.definition(&mapping)).transpose()?;
+                let (made, types) = match (&defined, &laid) {
+                    (Some((made, types)), _) => (made, &**types),
+                    (None, made) => (made.as_ref().unwrap_or(mapping.table()), mapping.types()),
                 };
                 self.create(&cluster, (made, types), table, state.as_mut())?;
+                if let (Some(planned), Some(Created::AlreadyThere)) = (&planned, self.created) {
+                    planned.expect_in(&cluster)?;
+                }
                 mapping
             }
             None => {
@@ -71,16 +88,33 @@ impl CqlTable {
                     let what = "the table holds a Parquet file, which rows are not added to: the layout columns writes another version of it";
                     return Err(Error::refused(what).with(Detail::AdmittedBy(&["layout"])));
                 }
-                let names: Vec<&str> = existing.columns.iter().map(|it| it.name.as_str()).collect();
+                let described = layout::described(&cluster)?;
+                layout::expect_layout(self.options.layout, described.as_ref())?;
+                let names: Vec<&str> = match &described {
+                    Some(described) => described.names(),
+                    None => existing.columns.iter().map(|it| it.name.as_str()).collect(),
+                };
                 let options = stamps.left_out_of(&self.options.mapping, &table.schema, &names);
-                let options = options.defined_by(&existing, cluster.types_of(&existing)?);
-                map(&options).map_err(|error| misfit(name, error))?
+                let mapped = match described {
+                    Some(described) => Planned::of(described, &table.schema, options).and_then(|laid| {
+                        let mapping = laid.mapping(name.clone(), Some(&existing));
+                        planned = Some(laid);
+                        mapping
+                    }),
+                    None => map(&options.defined_by(&existing, cluster.types_of(&existing)?)),
+                };
+                mapped.map_err(|error| misfit(name, error))?
             }
         };
         self.check_counters(&mapping)?;
         self.has_counters = mapping.columns().iter().any(is_counter);
         self.check_lists(&mapping)?;
-        self.start(cluster, mapping, table, (stamps, state))
+        self.start(cluster, (mapping, planned.map(Planned::into_laying)), table, (stamps, state))
+    }
+
+    /// Whether the rows of the table are to hold others.
+    pub(super) fn is_laid(&self) -> bool {
+        self.options.layout.is_some_and(|layout| layout != TableLayout::Rows)
     }
 
     /// Connects for rows that are writes to a table with these columns; makes the table, or checks that it can have them.
@@ -159,7 +193,7 @@ impl CqlTable {
     fn start(
         &mut self,
         cluster: Cluster,
-        mapping: Mapping,
+        (mapping, laying): (Mapping, Option<Laying>),
         table: &Table,
         (stamps, mut state): (Stamps, Option<LoadState>),
     ) -> Result<Loading> {
@@ -202,7 +236,7 @@ impl CqlTable {
         let block = BlockSize::of(self.options.rate);
         let filling = Filling::new(&mapping, &statement, nulls, (row_bytes_max, block), write_times);
         Ok(Loading {
-            road: Road::Rows { mapping: Arc::new(mapping), stamps, filling: Box::new(filling) },
+            road: Road::Rows { mapping: Arc::new(mapping), laying, stamps, filling: Box::new(filling) },
             load,
             rows: 0,
             loaded_before: loaded_before.unwrap_or(0),

@@ -140,6 +140,27 @@ impl CqlSource {
         &self.requests.table
     }
 
+    /// The same, of which only the partitions are read in which all rows are for which a predicate over some schema is true, whose leaves are those
+    /// of the partition key. `None`: nobody knows.
+    pub(crate) fn of_partitions(
+        &self,
+        predicate: &Predicate,
+        (schema, leaves): (&Schema, &[usize]),
+    ) -> Option<CqlSource> {
+        if !self.has_all_rows {
+            return None;
+        }
+        let columns = &self.requests.selection.columns().partition_key;
+        let partitions = equal::partitions(predicate, schema, leaves, columns)?;
+        let kept = |rows: &Rows| match rows {
+            Rows::Partition(_, token) => self.rows.iter().any(|piece| piece.has(*token)),
+            Rows::Tokens(..) => false,
+        };
+        let rows: Vec<Rows> = partitions.into_iter().filter(kept).collect();
+        let pieces = pieces(&self.table.name, &rows);
+        Some(CqlSource { ahead: Arc::default(), pieces, rows, has_all_rows: false, ..self.clone() })
+    }
+
     /// The same with these columns besides the key only.
     fn narrowed(&self, columns: TableColumns) -> Result<CqlSource> {
         let selection = Arc::new(Selection::new(Arc::new(columns), Times::None)?);
@@ -221,20 +242,11 @@ impl Source for CqlSource {
     }
 
     fn filter(&self, predicate: &Predicate, wanted: &Filter) -> Result<Option<Arc<dyn Source>>> {
-        let Some(key) = self.table.key.as_ref().filter(|_| self.has_all_rows) else { return Ok(None) };
-        let columns = &self.requests.selection.columns().partition_key;
-        let found = equal::partitions(predicate, &self.table.schema, &key.partition, columns);
-        let Some(partitions) = found else { return Ok(None) };
-        let kept = |rows: &Rows| match rows {
-            Rows::Partition(_, token) => self.rows.iter().any(|piece| piece.has(*token)),
-            Rows::Tokens(..) => false,
-        };
-        let rows: Vec<Rows> = partitions.into_iter().filter(kept).collect();
-        let pieces = pieces(&self.table.name, &rows);
-        let ahead = Arc::default();
-        let some: Arc<dyn Source> =
-            Arc::new(CqlSource { ahead, pieces, rows, has_all_rows: false, ..self.clone() });
-        filter(&some, wanted).map(Some)
+        let Some(key) = self.table.key.as_ref() else { return Ok(None) };
+        match self.of_partitions(predicate, (&self.table.schema, &key.partition)) {
+            Some(some) => filter(&(Arc::new(some) as Arc<dyn Source>), wanted).map(Some),
+            None => Ok(None),
+        }
     }
 }
 

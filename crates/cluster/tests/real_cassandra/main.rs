@@ -9,6 +9,7 @@ mod columns;
 mod encrypted;
 mod expected;
 mod into;
+mod laid;
 mod loading;
 mod made;
 mod nested;
@@ -44,5 +45,6 @@ fn on_a_real_cassandra() {
     loading::all(&server);
     unloading::all(&server);
     columns::all(&server);
+    laid::all(&server);
     sharded::all(&server);
 }

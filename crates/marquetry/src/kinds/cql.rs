@@ -49,6 +49,7 @@ fn open_table(addresses: &[Address], options: &SourceOptions) -> Result<OpenedSo
     let takes = &[OptionGroup::Cluster];
     Ok(match OpenedTable::open(parse(address)?, &options.cluster)? {
         OpenedTable::Rows(source) => OpenedSource { source: Arc::new(*source), takes },
+        OpenedTable::Laid(source) => OpenedSource { source: Arc::new(*source), takes },
         OpenedTable::Columns(table) => {
             expect_file(&table, &options.cluster)?;
             OpenedSource { source: Arc::new(open_file(table, options.files.clone())?), takes }

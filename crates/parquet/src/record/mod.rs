@@ -19,7 +19,7 @@ pub use crate::batch::Value;
 use crate::batch::{Batch, ColumnBatch, Layout};
 use crate::growing::{COPY_PRICE, SLICE_BYTES};
 use program::Op;
-pub use program::{Field, Program, ProgramPlan};
+pub use program::{Field, FieldForm, Program, ProgramPlan};
 pub use shred::{ShredOptions, ShredPlan, Shredder};
 
 /// Receives the events of records.

@@ -41,6 +41,19 @@ pub struct Field {
     pub(super) kind: FieldKind,
 }
 
+/// What the events of a [`Field`] are, as [`Program::form`] says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FieldForm {
+    /// A value of this type.
+    Leaf(PhysicalType),
+    /// A start, its fields, an end.
+    Struct,
+    /// A start, elements, an end.
+    List,
+    /// A start, keys and values, an end.
+    Map,
+}
+
 /// What a [`Field`] holds. A list or map has an element from this definition level on, and another one at this
 /// repetition level.
 #[derive(Debug, Clone, Copy)]
@@ -129,6 +142,19 @@ impl Program {
         self.children(ROOT)
     }
 
+    /// What the events of a field are, and whether it may be [null](super::RecordSink::null). `None` for a field that there is none of.
+    pub fn form(&self, field: usize) -> Option<(FieldForm, bool)> {
+        let it = self.fields.get(field)?;
+        let form = match it.kind {
+            FieldKind::Leaf => FieldForm::Leaf(self.leaves.get(it.first)?.physical_type),
+            FieldKind::Struct => FieldForm::Struct,
+            FieldKind::List { .. } => FieldForm::List,
+            FieldKind::Map { .. } => FieldForm::Map,
+        };
+        // An empty struct has no column that could tell that it is null.
+        Some((form, it.is_nullable && it.first < it.behind))
+    }
+
     /// The fields of a struct, the element of a list, the key and value of a map, as indices into [`Program::fields`].
     /// None for other indices.
     pub fn children(&self, field: usize) -> impl Iterator<Item = usize> + '_ {
@@ -147,8 +173,8 @@ impl Program {
         &self.leaves
     }
 
-    /// The path of a field in the schema.
-    pub(super) fn path(&self, field: usize) -> Option<String> {
+    /// The path of a field in the schema, joined with dots. `None` if there is no such field.
+    pub fn path(&self, field: usize) -> Option<String> {
         self.fields.get(field).map(|field| self.schema.path(field.node))
     }
 

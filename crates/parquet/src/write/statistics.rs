@@ -503,7 +503,11 @@ mod tests {
                     };
                     let least = values.iter().min_by_key(key).unwrap().clone();
                     let most = values.iter().max_by_key(key).unwrap().clone();
-                    assert_eq!(bounds.finish(&of), Some([(least, true), (most, true)]), "{width} {few} {is_signed}");
+                    assert_eq!(
+                        bounds.finish(&of),
+                        Some([(least, true), (most, true)]),
+                        "{width} {few} {is_signed}"
+                    );
                 }
             }
         }

@@ -116,7 +116,8 @@ impl FileFormat for TextFormat {
         if let (Some(wanted), None, false) = (&self.wanted, &options.schema, files.is_empty()) {
             options.wanted = wanted.wanted()?;
         }
-        let opened = TextFile::open_found(store, files.into_iter(), (&options, &self.preparing), &self.cancel)?;
+        let opened =
+            TextFile::open_found(store, files.into_iter(), (&options, &self.preparing), &self.cancel)?;
         Ok(opened.into_iter().map(|file| Box::new(file) as Box<dyn FormatFile>).collect())
     }
 

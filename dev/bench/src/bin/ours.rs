@@ -4,8 +4,8 @@
 use std::process::ExitCode;
 
 use bytes::Bytes;
-use marquetry_bench::{level, ours};
 use marquetry_bench::protocol::{Product, refuse, serve};
+use marquetry_bench::{level, ours};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -126,7 +126,10 @@ fn run(options: &Options) -> Result<(), String> {
         format!("{}. {}.", told(&versions), clock::processor()),
     ];
     if listing["scale"].as_f64() != Some(1.0) {
-        notes.push(format!("**A quick look: {} of everything.** Its numbers are no results.", listing["scale"]));
+        notes.push(format!(
+            "**A quick look: {} of everything.** Its numbers are no results.",
+            listing["scale"]
+        ));
     }
     let lines = lines(&rows);
     let report = Report {
@@ -198,11 +201,9 @@ fn lines(rows: &[Row]) -> Vec<Line> {
             let point = (size, value * size / 1e3);
             match lines.iter_mut().find(|line| line.panel == row.group && line.name == name) {
                 Some(line) => line.points.push(point),
-                None => lines.push(Line {
-                    panel: row.group.clone(),
-                    name: name.to_owned(),
-                    points: vec![point],
-                }),
+                None => {
+                    lines.push(Line { panel: row.group.clone(), name: name.to_owned(), points: vec![point] })
+                }
             }
         }
     }

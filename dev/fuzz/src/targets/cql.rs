@@ -1,17 +1,20 @@
-//! Files as CQL: the mapping of columns, statements, cells.
+//! Files as CQL: the mapping of columns, statements, cells; and records as packed cells.
 
 use std::sync::Arc;
 
-use marquetry_base::{ErrorKind, Result};
+use marquetry_base::{Budget, ErrorKind, Result};
 use marquetry_conformance::canonical::FILE;
 use marquetry_conformance::hostile::{self, Manner};
 use marquetry_parquet::batch::{Batch, Layout};
 use marquetry_parquet::format::FileMetaData;
 use marquetry_parquet::read::ReadOptions;
+use marquetry_parquet::record::{Program, ShredOptions, Shredder};
+use marquetry_parquet::schema::{Plan as _, Schema};
 use marquetry_scylla::bridge::{
     DuplicateKeys, InsertWriter, InvalidUtf8, Mapping, MappingOptions, NullElements, Nulls,
 };
 use marquetry_scylla::cql::{Name, TableName};
+use marquetry_scylla::packed::{CellWriter, Packing, Sinks};
 
 use crate::canary::{Canary, is_planted};
 use crate::choices::Choices;
@@ -73,10 +76,54 @@ fn rows(
         if rows > host::ROWS_MAX {
             return Err(marquetry_base::Error::io("enough"));
         }
+        packed(&metadata.schema, &mapping.leaves(), &batch);
         statements(mapping, batch)
     });
     if let Err(error) = result {
         assert!(error.kind() != ErrorKind::Internal && error.kind() != ErrorKind::Misuse, "{error:?}");
+    }
+}
+
+/// Records as cells are the same there and back. One that is damaged is an error, or another record, which is written as it was read.
+fn packed(schema: &Arc<Schema>, leaves: &[usize], batch: &Batch) {
+    let Ok(program) = Program::plan(Arc::clone(schema), Some(leaves.into())).at_once() else { return };
+    let Ok(packing) = Packing::new(Arc::new(program)).map(Arc::new) else { return };
+    let cells = |batch: &Batch| {
+        let mut writer = CellWriter::new(Arc::clone(&packing));
+        let mut records = packing.program().records(batch)?;
+        records.step(&mut writer, &mut Budget::unlimited())?;
+        Ok::<_, marquetry_base::Error>(writer.take())
+    };
+    let written = match cells(batch) {
+        Ok(written) => written,
+        Err(error) => return host::check_error(&error),
+    };
+    let options = ShredOptions { batch_rows: usize::MAX, batch_bytes: usize::MAX, layout: Layout::Spaced };
+    let shredder = || {
+        let plan = Shredder::plan(Arc::clone(schema), Some(leaves.into()), options);
+        plan.at_once().expect("a shredder of what there is a program of")
+    };
+    let taken =
+        |mut shredder: Shredder| shredder.take(&mut Budget::unlimited()).ok().flatten().expect("a batch");
+    let (all, mut back) = (Sinks::of(&packing, |_| true), shredder());
+    written.iter().for_each(|cell| packing.read(cell, &all, &mut back).expect("a cell that was written"));
+    assert!(cells(&taken(back)).expect("they were records before") == written, "a record that is another");
+    for (row, cell) in written.iter().enumerate().take(8) {
+        let mut damaged = cell.to_vec();
+        damaged[row * 7 % cell.len()] ^= 1 << (row % 8);
+        for cell in [&damaged[..], &cell[..cell.len() / 2]] {
+            let mut shredder = shredder();
+            match packing.read(cell, &all, &mut shredder) {
+                Ok(()) => {
+                    let again = cells(&taken(shredder)).expect("a record that was read");
+                    assert!(again.get(0) == cell, "one record, two cells");
+                }
+                Err(error) => {
+                    assert!(error.place().offset.is_some(), "{error:?}");
+                    host::check_error(&error);
+                }
+            }
+        }
     }
 }
 

@@ -51,7 +51,9 @@ fn integers_are_checked() {
 
 #[test]
 fn integers_may_be_written_with_a_fraction_of_zeros() {
-    for (written, printed) in [("7.00", "7"), ("-0.0", "0"), ("1e3", "1000"), ("-1.20e2", "-120"), ("1200e-2", "12"), ("0e-9", "0")] {
+    for (written, printed) in
+        [("7.00", "7"), ("-0.0", "0"), ("1e3", "1000"), ("-1.20e2", "-120"), ("1200e-2", "12"), ("0e-9", "0")]
+    {
         for to in ["int", "bigint", "varint"] {
             fits(&text(written), to, printed);
         }
