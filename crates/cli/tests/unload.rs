@@ -209,6 +209,23 @@ fn text_goes_into_a_table_as_it_is_written() {
 }
 
 #[test]
+fn what_a_server_would_hide_is_not_loaded() {
+    let Some(keyspace) = Keyspace::fresh("marquetry_cli_hidden") else { return };
+    let folder = Folder::new();
+    keyspace.run("CREATE TABLE marquetry_cli_hidden.t (id int PRIMARY KEY, n int, m int)");
+    keyspace.run("ALTER TABLE marquetry_cli_hidden.t DROP n");
+    keyspace.run("ALTER TABLE marquetry_cli_hidden.t ADD n int");
+    let (both, other) = (folder.write("a.csv", "id,n\n1,2\n"), folder.write("b.csv", "id,m\n1,3\n"));
+    let table = keyspace.address("t");
+    run(["copy", &both, &table, "--timestamp", "1000", "--quiet"])
+        .failed(1, &["the column n was dropped", "later write time"]);
+    run(["copy", &other, &table, "--timestamp", "1000", "--quiet"]).succeeded();
+    run(["copy", &both, &table, "--quiet"]).succeeded();
+    let there = run(["rows", &table, "--format", "csv"]).succeeded();
+    assert_eq!(there, "id,m,n\n1,3,2\n");
+}
+
+#[test]
 fn what_cannot_be_read_is_said() {
     let Some(keyspace) = Keyspace::fresh("marquetry_cli_unread") else { return };
     keyspace.run("CREATE TABLE marquetry_cli_unread.t (p int PRIMARY KEY)");

@@ -22,7 +22,7 @@ pub struct CqlAddress {
     password: Option<String>,
     hosts: Vec<Host>,
     table: TableName,
-    wants_tls: bool,
+    wants_tls: Option<bool>,
 }
 
 /// A node to make contact with.
@@ -55,8 +55,8 @@ impl CqlAddress {
         &self.table
     }
 
-    /// Whether connections are encrypted: it ends in `?tls=yes`.
-    pub fn wants_tls(&self) -> bool {
+    /// Whether connections are encrypted, if it says so: it ends in `?tls=yes` or `?tls=no`.
+    pub fn wants_tls(&self) -> Option<bool> {
         self.wants_tls
     }
 
@@ -96,9 +96,9 @@ impl FromStr for CqlAddress {
         let hosts = hosts.split(',').map(Host::parse).collect::<Result<_, _>>()?;
         // No name has a question mark.
         let (path, wants_tls) = match path.split_once('?') {
-            None => (path, false),
-            Some((path, "tls=yes")) => (path, true),
-            Some((path, "tls=no")) => (path, false),
+            None => (path, None),
+            Some((path, "tls=yes")) => (path, Some(true)),
+            Some((path, "tls=no")) => (path, Some(false)),
             Some(_) => return Err(CqlAddressError::Query),
         };
         let path = percent_decode(path).ok_or(CqlAddressError::Percent { part: "path" })?;
@@ -124,7 +124,12 @@ impl fmt::Display for CqlAddress {
             let comma = if nth == 0 { "" } else { "," };
             write!(f, "{comma}{host}")?;
         }
-        write!(f, "/{}{}", self.table, if self.wants_tls { "?tls=yes" } else { "" })
+        let tls = match self.wants_tls {
+            None => "",
+            Some(true) => "?tls=yes",
+            Some(false) => "?tls=no",
+        };
+        write!(f, "/{}{tls}", self.table)
     }
 }
 
@@ -319,8 +324,10 @@ mod tests {
         );
         assert_eq!(parse("CQL://h/k.t"), parse("cql://h/k.t"));
         let encrypted = parse("cql://h/k.t?tls=yes");
-        assert!(encrypted.wants_tls() && encrypted.to_string() == "cql://h:9042/k.t?tls=yes");
-        assert_eq!(parse("cql://h/k.t?tls=no"), parse("cql://h/k.t"));
+        assert!(encrypted.wants_tls() == Some(true) && encrypted.to_string() == "cql://h:9042/k.t?tls=yes");
+        let plain = parse("cql://h/k.t?tls=no");
+        assert!(plain.wants_tls() == Some(false) && plain.to_string() == "cql://h:9042/k.t?tls=no");
+        assert_eq!(parse("cql://h/k.t").wants_tls(), None);
     }
 
     #[test]

@@ -92,9 +92,10 @@ impl Cluster {
         options: &ConnectOptions,
     ) -> Result<Cluster> {
         let tls = match (&options.tls, address.wants_tls()) {
+            // The options are for all clusters of a command, the address for this one.
+            (_, Some(false)) | (None, None) => None,
             (Some(tls), _) => Some(tls.clone()),
-            (None, true) => Some(TlsOptions::default()),
-            (None, false) => None,
+            (None, Some(true)) => Some(TlsOptions::default()),
         };
         let tls = tls.map(|tls| tls.config(&address)).transpose().map_err(Error::Tls)?;
         let credentials = Credentials::find(&address, options).map_err(Error::Credentials)?;
@@ -161,6 +162,12 @@ impl Cluster {
     pub(crate) fn comment(&self) -> Result<Option<String>> {
         let (session, name) = self.shared();
         self.runtime.wait(async move { schema::read_comment(&session, &name).await })?
+    }
+
+    /// Columns that were dropped from the table, and when, in microseconds: see [`schema::read_dropped`].
+    pub(crate) fn dropped_columns(&self) -> Result<Vec<(String, i64)>> {
+        let (session, name) = self.shared();
+        self.runtime.wait(async move { schema::read_dropped(&session, &name).await })?
     }
 
     /// The user-defined types of the table's keyspace. Those that are not understood are left out, because other tables may be without them.

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use marquetry_scylla::cql::{ColumnDef, CqlType, Name, Order, TableDef, TableName, TypeDef};
 use scylla::client::session::Session;
 use scylla::statement::{Consistency, Statement};
-use scylla::value::CqlValue;
+use scylla::value::{CqlTimestamp, CqlValue};
 
 use crate::error::{Difference, Differing, Error, Item, Result};
 
@@ -65,6 +65,20 @@ pub(crate) async fn read_comment(session: &Session, table: &TableName) -> Result
     )
     .await?;
     Ok(rows.into_iter().next().and_then(|(comment,)| comment))
+}
+
+/// Reads which columns a table had that were dropped, and when, in microseconds: servers show nothing that was written until then, also where
+/// there is a new column of that name.
+pub(crate) async fn read_dropped(session: &Session, table: &TableName) -> Result<Vec<(String, i64)>> {
+    let keyspace = table.keyspace.as_ref().map_or("", |keyspace| keyspace.as_str());
+    let rows: Vec<(String, CqlTimestamp)> = query(
+        session,
+        "SELECT column_name, dropped_time FROM system_schema.dropped_columns WHERE keyspace_name = ? AND table_name = ?",
+        (keyspace, table.table.as_str()),
+    )
+    .await?;
+    // The servers count in microseconds, and say milliseconds.
+    Ok(rows.into_iter().map(|(name, CqlTimestamp(ms))| (name, ms.saturating_mul(1_000))).collect())
 }
 
 /// How many indexes a table has.

@@ -225,6 +225,9 @@ impl CqlTable {
         let loaded_before = self.go_on(same.as_deref(), &mut state, retries)?;
         let first_write_time_us =
             state.as_ref().map_or_else(|| self.first_write_time_us(), |state| state.first_write_time_us);
+        if is_there && !matches!(self.options.timestamp, WriteTimes::Column(_)) {
+            expect_seen(&cluster, &mapping, first_write_time_us)?;
+        }
         // Each time that a row with lists is sent, it has a write time of its own.
         let step = if statement.kind == Kind::Lists { FEW } else { 1 };
         let load = self.start_load(&cluster, (by, same.clone()), retries, loaded_before)?;
@@ -333,6 +336,22 @@ fn expect_another(source: &Table, destination: Option<&SameTable>) -> Result<()>
             Err(Error::misuse(what).at(|place| place.object = Some(source.name.clone())))
         }
         _ => Ok(()),
+    }
+}
+
+/// Fails if a column was dropped after the rows' write time: servers would take what is written, and never show it.
+fn expect_seen(cluster: &Cluster, mapping: &Mapping, write_time_us: i64) -> Result<()> {
+    let dropped = cluster.dropped_columns()?;
+    let is_hidden = |(name, dropped_us): &&(String, i64)| {
+        *dropped_us >= write_time_us
+            && mapping.table().columns.iter().any(|column| column.name.as_str() == name)
+    };
+    match dropped.iter().find(is_hidden) {
+        None => Ok(()),
+        Some((name, dropped_us)) => Err(Error::refused(format!(
+            "the column {name} was dropped, and added again, after the rows' write time ({dropped_us} and {write_time_us} µs since 1970): \
+             the cluster would not show their values; load them with a later write time, in a load that begins anew"
+        ))),
     }
 }
 
