@@ -158,7 +158,7 @@ impl Store for RadosObjects {
         }
         Ok(Box::new(Written {
             pool,
-            name,
+            object: name,
             shown: shown(&path.to_string_lossy()),
             bytes: Vec::new(),
             replaces,
@@ -205,7 +205,7 @@ fn about(path: &Path, error: Error) -> Error {
 /// An object of one version.
 struct Opened {
     pool: Pool,
-    name: String,
+    object: String,
     shown: String,
     bytes: u64,
     version: u64,
@@ -215,7 +215,7 @@ impl Opened {
     fn open(pool: Pool, name: String, path: &Path) -> Result<Opened> {
         let found = pool.stat(&name).map_err(|error| about(path, error))?;
         let shown = shown(&path.to_string_lossy());
-        Ok(Opened { pool, name, shown, bytes: found.bytes, version: found.version })
+        Ok(Opened { pool, object: name, shown, bytes: found.bytes, version: found.version })
     }
 
     fn version(&self) -> ObjectVersion {
@@ -234,7 +234,7 @@ impl ByteSource for Opened {
 
     fn read(&self, range: Range<u64>) -> Result<Bytes> {
         let named = |error: Error| error.at(|place| place.object = Some(self.shown.clone()));
-        let (bytes, version) = self.pool.read(&self.name, range).map_err(named)?;
+        let (bytes, version) = self.pool.read(&self.object, range).map_err(named)?;
         self.version().expect(&ObjectVersion::new(self.bytes, version.to_string())).map_err(named)?;
         Ok(bytes)
     }
@@ -267,7 +267,7 @@ impl Read for Streamed {
 /// An object that is being written: in memory, until it is committed.
 struct Written {
     pool: Pool,
-    name: String,
+    object: String,
     shown: String,
     bytes: Vec<u8>,
     replaces: bool,
@@ -313,7 +313,7 @@ impl NewObject for Written {
     }
 
     fn commit(self: Box<Self>) -> Result<()> {
-        let written = self.pool.write(&self.name, &self.bytes, self.replaces);
+        let written = self.pool.write(&self.object, &self.bytes, self.replaces);
         written.map_err(|error| self.about(error))
     }
 }

@@ -187,7 +187,7 @@ impl<'a> Cell<'a> {
         let at = self.at;
         let bits = self.take(count.div_ceil(8))?;
         match bits.last() {
-            Some(last) if count % 8 > 0 && last >> (count % 8) != 0 => {
+            Some(last) if !count.is_multiple_of(8) && last >> (count % 8) != 0 => {
                 Err(Wrong { what: "bits of more values than there are", at: at + bits.len() - 1 })
             }
             _ => Ok(bits),

@@ -43,7 +43,8 @@ pub(crate) struct Sample {
     nulls: Vec<Vec<u8>>,
     schema: Option<Columns>,
     types: Types,
-    wanted: Vec<(String, Wanted)>,
+    /// Shared: a sample is small.
+    wanted: Arc<Vec<(String, Wanted)>>,
     style: Option<Style>,
     timestamp_unit: Option<TimeUnit>,
 }
@@ -180,7 +181,7 @@ impl Sampler {
             nulls: core::mem::take(&mut self.nulls),
             schema: self.options.schema.take(),
             types: core::mem::take(&mut self.options.types),
-            wanted: core::mem::take(&mut self.options.wanted),
+            wanted: Arc::new(core::mem::take(&mut self.options.wanted)),
             style: self.style.take(),
             timestamp_unit: self.options.timestamp_unit,
         }

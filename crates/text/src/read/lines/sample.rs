@@ -45,7 +45,7 @@ pub(crate) struct Sample {
     nodes: Vec<Node>,
     schema: Option<Columns>,
     types: Types,
-    wanted: Vec<(String, Wanted)>,
+    wanted: Arc<Vec<(String, Wanted)>>,
     timestamp_unit: Option<TimeUnit>,
     comment: Option<u8>,
 }
@@ -110,7 +110,7 @@ impl Sampler {
     pub(crate) fn new(options: &TextOptions) -> Sampler {
         let (schema, types) = (options.schema.clone(), options.types.clone());
         let (timestamp_unit, comment) = (options.timestamp_unit, options.comment);
-        let wanted = options.wanted.clone();
+        let wanted = Arc::new(options.wanted.clone());
         let nodes = alloc::vec![Node::Nothing];
         let sample = Sample { nodes, schema, types, wanted, timestamp_unit, comment };
         Sampler {
