@@ -35,9 +35,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     print("alone", &reads(&other, time)?);
     let query = |calls: &mut Vec<Duration>, stop: &AtomicBool| -> marquetry_base::Result<()> {
         while !stop.load(Ordering::Relaxed) {
-            let mut answers = pool.query(FILE, &asked)?;
             let mut begun = Instant::now();
-            while let Some(answer) = answers.next() {
+            for answer in pool.query(FILE, &asked)? {
                 answer?;
                 calls.push(begun.elapsed());
                 begun = Instant::now();

@@ -24,9 +24,10 @@ use marquetry_rados::{Answer, Asked, Execute, Pool, Query, RadosObjects};
 /// Trips in four row groups.
 fn trips(folder: &Path, rows: u32) -> PathBuf {
     let id = |row: u32| i64::from(row) * 3;
-    let city =
-        |row: u32| (row % 5 != 0).then(|| format!("a city with quite a long name, number {}", row % 100));
-    let fare = |row: u32| (row % 7 != 0).then(|| f64::from(row % 4000) / 8.0);
+    let city = |row: u32| {
+        (!row.is_multiple_of(5)).then(|| format!("a city with quite a long name, number {}", row % 100))
+    };
+    let fare = |row: u32| (!row.is_multiple_of(7)).then(|| f64::from(row % 4000) / 8.0);
     let columns: [(&str, ArrayRef); 4] = [
         ("id", Arc::new(Int64Array::from_iter_values((0..rows).map(id)))),
         ("fare", Arc::new(Float64Array::from_iter((0..rows).map(fare)))),
