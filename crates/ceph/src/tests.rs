@@ -205,7 +205,7 @@ fn a_call_ends_after_its_share_and_reads_little() {
     assert!(most < 8 * units, "{most} units in a call of {units}");
     let largest = answers.iter().map(|answer| answer.bytes).max().unwrap();
     assert!(largest < 3 * usize::try_from(bytes).unwrap(), "{largest} bytes");
-    assert_eq!(together(&answers).num_rows() as i64, ROWS);
+    assert_eq!(i64::try_from(together(&answers).num_rows()), Ok(ROWS));
 }
 
 #[test]
@@ -374,7 +374,7 @@ fn hostile_objects_and_requests_are_answered() {
             0 => {
                 for _ in 0..=random(3) {
                     let end = bytes.len();
-                    bytes[end - 1 - random(3000)] = random(256) as u8;
+                    bytes[end - 1 - random(3000)] = u8::try_from(random(256)).unwrap();
                 }
             }
             1 => {
@@ -385,7 +385,7 @@ fn hostile_objects_and_requests_are_answered() {
             }
             _ => {
                 let at = random(asked.len());
-                asked[at] = random(256) as u8;
+                asked[at] = u8::try_from(random(256)).unwrap();
             }
         }
         let method = [Method::Query, Method::Describe, Method::Stats][random(8).saturating_sub(5)];

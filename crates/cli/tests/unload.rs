@@ -181,7 +181,7 @@ fn text_goes_into_a_table_as_it_is_written() {
     );
     let rows = "1,12345678901234567.89,9007199254740993.0,1e30,1.10,0.10\n2,100.00,\"\",-7.00,TRUE,1e2\n\
                 3,0.12345678901234567890,1e3,,2024-02-29 12:00:00,\n";
-    let csv = folder.write("a.csv", &format!("id,price,big,huge,word,v\n{rows}"));
+    let csv = folder.write("a.csv", format!("id,price,big,huge,word,v\n{rows}"));
     let table = keyspace.address("t");
     run(["copy", &csv, &table, "--quiet"]).succeeded();
     let there = run(["rows", &table, "--format", "csv"]).succeeded();

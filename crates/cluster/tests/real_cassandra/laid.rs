@@ -59,7 +59,7 @@ fn assert_same(one: &Arc<dyn Source>, other: &Arc<dyn Source>, key: &str) {
     options.key = ColumnPath::parse_list(key).unwrap();
     let found = diff([one, other], &options, &mut |_| {}).unwrap();
     assert!(found.are_rows_equal(), "{found:?}");
-    assert_eq!(found.schema.only, [Vec::new(), Vec::new()]);
+    assert!(found.schema.only.iter().all(Vec::is_empty), "{:?}", found.schema.only);
 }
 
 fn every_type_there_and_back(server: &Server) {

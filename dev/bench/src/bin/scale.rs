@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode};
 
 use marquetry_bench::chart::{self, Line};
 use marquetry_bench::protocol::{Contestant, Count};
-use marquetry_bench::report::{Better, Report, Row};
+use marquetry_bench::report::{Report, Row};
 use marquetry_bench::{clock, stats};
 use serde_json::{Value, json};
 
