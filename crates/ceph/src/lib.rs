@@ -61,7 +61,7 @@ impl Method {
 }
 
 /// Answers a call. What is wrong with the request or the object is in the answer, as the field
-/// [`ERROR`](AnswerField::ERROR): an answer that has one has nothing else.
+/// `error`: an answer that has one has nothing else.
 pub fn call(method: Method, object: &mut dyn RadosObject, request: &[u8]) -> Vec<u8> {
     match answered(method, object, request) {
         Ok(answer) => answer.into_bytes(),

@@ -120,7 +120,7 @@ fn rows_within_rows() {
         let table = server.address(layout);
         let copy = ["copy", &*local, &*table, "--layout", layout];
         run(copy).failed(1, &["--create creates it"]);
-        run([&copy[..], &["--create"]].concat()).failed(2, &["created with a key", "--key"]);
+        run([&copy[..], &["--create"]].concat()).failed(2, &["must have a primary key", "--key"]);
         let out = run([&copy[..], &["--create", "--key", key]].concat()).succeeded();
         assert!(out.starts_with("20,000 rows written to cql://"), "{out}");
         assert_eq!(run(["count", &table]).succeeded(), "20000\n");

@@ -22,7 +22,7 @@ use crate::{Cancel, Destination, Source, TABLE_SCHEMA_KEY, Table, Wants, Written
 use rows::{PartOf, name_of};
 use state::{Part, State, of_state, table_of};
 
-/// A copy of a table, whose pieces are [token ranges](Piece::tokens), into a directory of Parquet files. Each file has the rows of some token
+/// A copy of a table, whose pieces are [token ranges](crate::Piece::tokens), into a directory of Parquet files. Each file has the rows of some token
 /// ranges, and appears when it is complete. A file of state says which ranges are in files that appeared; after whatever ended
 /// the copy, another one reads the rest. So each row that was there all the time is in exactly one file, also if the servers split their ring
 /// otherwise meanwhile: what is remembered are intervals.
