@@ -351,7 +351,7 @@ mod tests {
             text.replace("blob", "wide"),
             text.replace("key 2", "key 9"),
             text.replace("key 2", "key"),
-            text.replace("schema UEFS", "schema UEFT"),
+            text.replace("UEFSMQ==", "UEFTMQ=="),
             text.replace("schema UEFS", "schema ?EFS"),
             text.replace("schema ", "scheme "),
             text.replace("cell ", "cello "),
