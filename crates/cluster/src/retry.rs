@@ -180,7 +180,7 @@ mod tests {
         assert!(waits.iter().all(|wait| *wait > BACKOFF_MIN / 2 && *wait <= BACKOFF_MIN), "{waits:?}");
     }
 
-    /// Sends what fails so often with a failure that passes, and then ends; how it ended, and what it was told each time.
+    /// Sends what fails so often with a failure that passes, and then ends; how it ended, and what it was given each time.
     async fn sent(
         patience: &mut Patience,
         mut failures: u32,

@@ -267,7 +267,7 @@ pub struct Joined {
 /// `prefixes` bytes of the value before, and then `suffixes` bytes of `data`, which are taken from its start on. `last` is the value before the
 /// first.
 ///
-/// It ends where one of the two lists does, and before a value that is not to be had: a length is negative, the prefix longer than the value
+/// It ends where one of the two lists does, and before a value that cannot be built: a length is negative, the prefix longer than the value
 /// before, the value longer than `value_max`; `data` ends within it; or all would be more than `bytes_max`, or more than `out` has capacity
 /// for, with [`APPEND_SLACK`] bytes more. `out` does not grow.
 pub fn join(

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use marquetry_base::Result;
 use marquetry_io::store::{ObjectStream, Store};
 use marquetry_parquet::schema::Schema;
+use marquetry_text::Wanted;
 
-use crate::text::Wanted;
 use crate::{Batches, Cancel, PieceOptions};
 
 /// A format whose files are read wherever Parquet files are: CSV, or one of your own.

@@ -23,7 +23,7 @@ const TABLE: &[(&str, &[&[&str]])] = &[
     ("io", &[&["base"]]),
     // Codecs come in through base's trait.
     ("parquet", &[&["base", "kernels"]]),
-    // parquet for its `bridge` only, which another rule sees to.
+    // parquet for its `bridge` and its `packed` records only, which another rule sees to.
     ("scylla", &[&["base", "kernels", "parquet"]]),
     // What its rows are: schema and batch.
     ("text", &[&["base", "kernels", "parquet"]]),
@@ -85,14 +85,17 @@ pub fn dev_is_unpublished(packages: &[Package]) -> Vec<String> {
         .collect()
 }
 
-/// Places of crates/scylla, outside its bridge, that name the Parquet engine.
+/// Places of crates/scylla, outside its bridge and the records that it packs, that name the Parquet engine.
 pub fn parquet_only_in_bridge<'a>(files: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<String> {
     files
         .filter(|(path, _)| {
-            path.starts_with("crates/scylla/src/") && !path.starts_with("crates/scylla/src/bridge")
+            let may = ["crates/scylla/src/bridge", "crates/scylla/src/packed"];
+            path.starts_with("crates/scylla/src/") && !may.iter().any(|may| path.starts_with(may))
         })
         .filter(|(_, text)| crate::rust_text::code_only(text).contains("marquetry_parquet"))
-        .map(|(path, _)| format!("{path} uses marquetry_parquet, which only crates/scylla/src/bridge may"))
+        .map(|(path, _)| {
+            format!("{path} uses marquetry_parquet, which only crates/scylla/src/bridge and packed may")
+        })
         .collect()
 }
 
