@@ -35,7 +35,7 @@ fn trips(folder: &Path, rows: u32) -> PathBuf {
         (
             "note",
             Arc::new(StringArray::from_iter_values(
-                (0..rows).map(|row| format!("{:x}", u64::from(row) * 0x9e37_79b9_7f4a_7c15)),
+                (0..rows).map(|row| format!("{:x}", u64::from(row).wrapping_mul(0x9e37_79b9_7f4a_7c15))),
             )),
         ),
     ];
