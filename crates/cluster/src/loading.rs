@@ -86,32 +86,64 @@ impl Loading {
     /// Takes rows of an object.
     pub(crate) fn add(&mut self, batch: Batch, object: &Arc<str>) -> Result<(), Stop> {
         // Of writes, ranges of deleted rows may have begun in those before: they are looked at, and not sent.
-        let batch = match self.road {
-            Road::Writes(_) => batch,
-            Road::Rows { .. } => match self.after_those_before(batch) {
-                Some(batch) => batch,
-                None => return Ok(()),
-            },
+        if let Road::Writes(_) = self.road {
+            return self.add_writes(batch, object);
+        }
+        let Some(batch) = self.after_those_before(batch) else { return Ok(()) };
+        let unfit = match &self.road {
+            Road::Rows { laying: Some(laying), .. } => laying.unfit(&batch)?,
+            _ => Vec::new(),
         };
-        let (first, rows) = (self.rows, u64_of(batch.rows));
-        let Loading { road, load, cluster, .. } = self;
-        let (mapping, laying, stamps) = match road {
-            Road::Rows { mapping, laying, stamps, .. } => (Arc::clone(mapping), laying, stamps),
-            Road::Writes(writing) => {
-                self.rows = first.saturating_add(rows);
-                if let Some(state) = self.state.as_mut().filter(|_| writing.adds_to_lists()) {
-                    state.may_send(self.rows)?;
-                }
-                let (rejects, seen) = (&mut self.rejects, self.rows);
-                let added = writing.add(batch, object, &mut |made| match made {
-                    Made::Block(block) => load.give(cluster.runtime(), block).map_err(Stop::Load),
-                    Made::Unfit(from, unfit, row) => Ok(reject((rejects, load), from, unfit, (row, seen))?),
-                });
-                load.acknowledge_all(writing.without_statements());
-                added?;
-                return Ok(self.note()?);
+        if unfit.is_empty() {
+            return self.add_rows(batch, object);
+        }
+        let kept = self.rejects.is_some().then(|| batch.clone());
+        let from = Origin { object: Arc::clone(object), batch: kept };
+        let mut next = 0;
+        for unfit in unfit {
+            // Those before it are loaded.
+            let before = next..unfit.in_batch;
+            next = unfit.in_batch + 1;
+            if !before.is_empty() {
+                self.add_rows(batch.slice(before), object)?;
             }
+            let (ordinal, seen) = (self.rows, self.rows.saturating_add(1));
+            reject((&mut self.rejects, &self.load), &from, unfit, (ordinal, seen))?;
+            self.rows = seen;
+            self.note()?;
+        }
+        match next < batch.rows {
+            true => self.add_rows(batch.slice(next..batch.rows), object),
+            false => Ok(()),
+        }
+    }
+
+    /// Takes rows that are writes.
+    fn add_writes(&mut self, batch: Batch, object: &Arc<str>) -> Result<(), Stop> {
+        let Loading { road: Road::Writes(writing), load, cluster, .. } = self else {
+            return Err(Stop::Own(Error::internal("writes that are rows by now")));
         };
+        self.rows = self.rows.saturating_add(u64_of(batch.rows));
+        if let Some(state) = self.state.as_mut().filter(|_| writing.adds_to_lists()) {
+            state.may_send(self.rows)?;
+        }
+        let (rejects, seen) = (&mut self.rejects, self.rows);
+        let added = writing.add(batch, object, &mut |made| match made {
+            Made::Block(block) => load.give(cluster.runtime(), block).map_err(Stop::Load),
+            Made::Unfit(from, unfit, row) => Ok(reject((rejects, load), from, unfit, (row, seen))?),
+        });
+        load.acknowledge_all(writing.without_statements());
+        added?;
+        Ok(self.note()?)
+    }
+
+    /// Takes rows of the table, or rows that those of the table can hold.
+    fn add_rows(&mut self, batch: Batch, object: &Arc<str>) -> Result<(), Stop> {
+        let first = self.rows;
+        let Road::Rows { mapping, laying, stamps, .. } = &mut self.road else {
+            return Err(Stop::Own(Error::internal("rows that are writes by now")));
+        };
+        let mapping = Arc::clone(mapping);
         let stamps = stamps.of(&batch);
         let kept = self.rejects.is_some().then(|| batch.clone());
         let from = Arc::new(Origin { object: Arc::clone(object), batch: kept });
@@ -123,10 +155,14 @@ impl Loading {
         let mut batch = mapping.bind(&batch, first)?;
         let mut next = 0;
         while next < batch.rows() {
-            let Road::Rows { filling, .. } = &mut self.road else {
+            let Road::Rows { filling, laying, .. } = &mut self.road else {
                 return Err(Stop::Own(Error::internal("rows that are writes by now")));
             };
             let added = filling.add(&mut batch, &stamps, next, first);
+            let added = added.map_err(|unfit| match laying {
+                Some(laying) => Unfit { error: laying.in_words_of_rows(unfit.error), ..unfit },
+                None => unfit,
+            });
             // Those before a row that cannot be are loaded.
             if let Some(block) = filling.take(&from) {
                 self.load.give(self.cluster.runtime(), block).map_err(Stop::Load)?;

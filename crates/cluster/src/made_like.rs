@@ -76,6 +76,15 @@ impl MadeLike {
         properties
     }
 
+    /// Whether its table has this comment.
+    pub(crate) fn has_comment(&self, comment: &str) -> bool {
+        let quoted = format!("'{}'", comment.replace('\'', "''"));
+        let is_it = |(name, text): &(String, String)| {
+            name == "comment" && text.split_once('=').is_some_and(|(_, value)| value.trim() == quoted)
+        };
+        self.options.properties().iter().any(is_it)
+    }
+
     /// The statements of the indexes, for a table that may have another name.
     pub(crate) fn indexes(&self, table: &TableName) -> Vec<String> {
         self.indexes.iter().map(|index| index.statement(table)).collect()
@@ -167,6 +176,7 @@ mod tests {
             ["bloom_filter_fp_chance", "comment", "compaction", "compression", "default_time_to_live"]
         );
         assert_eq!(properties[1].1, "comment = 'a = b AND c'");
+        assert!(like.has_comment("a = b AND c") && !like.has_comment("a = b") && !like.has_comment(""));
         assert_eq!(like.default_ttl_s(), 86_400);
         let table = |name: &str| TableName::parse(name).unwrap();
         assert_eq!(

@@ -27,8 +27,8 @@ pub(super) enum Carrier {
     Unsigned32,
     /// UINT(64) as `varint`.
     Unsigned64,
-    /// `decimal`.
-    Decimal { precision: u32, scale: u32 },
+    /// `decimal`. What has more digits than the type says, and fits the leaf, is a value all the same.
+    Decimal { scale: u32 },
     /// So many bytes as `blob`.
     Fixed(usize),
     /// A packed cell.
@@ -54,7 +54,7 @@ impl Carrier {
             Meaning::Decimal { precision, scale } => {
                 let digits = u32::try_from(precision).ok().zip(u32::try_from(scale).ok());
                 match digits.filter(|(precision, _)| *precision <= DIGITS_MAX) {
-                    Some((precision, scale)) => Carrier::Decimal { precision, scale },
+                    Some((_, scale)) => Carrier::Decimal { scale },
                     None => Carrier::Packed,
                 }
             }
@@ -134,8 +134,8 @@ impl Carrier {
                     Values::FixedLenByteArray(fixed)
                 })
             }
-            Carrier::Decimal { precision, scale } => {
-                let unscaled = |row: usize| decimal(bytes(row)?, precision, scale);
+            Carrier::Decimal { scale } => {
+                let unscaled = |row: usize| decimal(bytes(row)?, DIGITS_MAX, scale);
                 match leaf {
                     PhysicalType::Int32 => {
                         each(rows, present, |row| i32::try_from(unscaled(row)?).ok()).map(Values::from)

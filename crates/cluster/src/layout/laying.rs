@@ -1,7 +1,9 @@
 //! Rows as those of the table: before they are mapped to its columns, and loaded.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use marquetry_base::cast::u64_of;
 use marquetry_base::{Bitmap, Budget, Error, Faults, Result};
 use marquetry_parquet::batch::{Batch, ColumnBatch, Layout, Values};
 use marquetry_parquet::record::Program;
@@ -12,28 +14,29 @@ use marquetry_scylla::packed::{CellWriter, Packing};
 
 use super::carrier::{Carrier, flat_leaf};
 use super::description::{Description, Held};
+use crate::rows::Unfit;
 
 /// Makes rows of the table of the rows that a source has.
 #[derive(Debug)]
 pub(crate) struct Laying {
     schema: Arc<Schema>,
     columns: Vec<Laid>,
+    /// What the rows call the columns of the table that hold a leaf.
+    names: Vec<(String, String)>,
+    /// Leaves of the rows, and their names, that may be null where rows come from, and never are in the table.
+    never_null: Vec<(usize, String)>,
 }
 
 /// A column of the table, by leaves of the rows.
 #[derive(Debug)]
 enum Laid {
     /// A leaf as it is.
-    Leaf {
-        leaf: usize,
-        /// The rows' column, if it is never null where the description has it, and may be where rows come from.
-        never_null: Option<String>,
-    },
+    Leaf(usize),
     /// Columns as a packed cell.
     Cell {
         packing: Arc<Packing>,
-        /// For each leaf of the packing's program its number there, the rows' leaf, and their column as above.
-        leaves: Vec<(usize, usize, Option<String>)>,
+        /// For each leaf of the packing's program its number there, and the rows' leaf.
+        leaves: Vec<(usize, usize)>,
         /// A record of one column that is null is null.
         is_null_kept: bool,
     },
@@ -53,8 +56,9 @@ impl Laying {
             Some(names) => names.iter().filter_map(named).collect(),
             None => schema.children(0).collect(),
         };
-        let mut planning = Planning { described, schema, wanted, faults: Faults::default() };
-        let (mut fields, mut columns) = (Vec::new(), Vec::new());
+        let (never_null, faults) = (Vec::new(), Faults::default());
+        let mut planning = Planning { described, schema, wanted, never_null, faults };
+        let (mut fields, mut columns, mut names) = (Vec::new(), Vec::new(), Vec::new());
         let nodes: Vec<usize> = described.schema.children(0).collect();
         planning.expect_known();
         for Held { name, number, is_key } in &described.columns {
@@ -74,11 +78,13 @@ impl Laying {
                     let leaf = schema.leaves_of(found).start;
                     let is_required = schema.nodes()[found].repetition == Repetition::Required;
                     let field = if is_required { field.required() } else { field };
-                    (field, Laid::Leaf { leaf, never_null: planning.never_null(node, found) })
+                    planning.note_never_null(node, found);
+                    (field, Laid::Leaf(leaf))
                 }
             };
             fields.push(field);
             columns.push(column);
+            names.push((name.clone(), described.schema.path(node)));
         }
         if let Some(cell) = &described.cell {
             let is_held = |number: &usize| described.columns.iter().any(|held| held.number == *number);
@@ -92,8 +98,9 @@ impl Laying {
                 columns.push(column);
             }
         }
-        planning.faults.into_result()?;
-        Ok(Laying { schema: Arc::new(Schema::of_fields(&fields)?), columns })
+        let Planning { never_null, faults, .. } = planning;
+        faults.into_result()?;
+        Ok(Laying { schema: Arc::new(Schema::of_fields(&fields)?), columns, names, never_null })
     }
 
     /// The schema of the rows of the table.
@@ -101,17 +108,58 @@ impl Laying {
         &self.schema
     }
 
-    /// Rows as rows of the table.
+    /// An error about a column of the table, as one about the rows' column that it holds.
+    pub(crate) fn in_words_of_rows(&self, error: Error) -> Error {
+        error.replaced(|place| {
+            let held = self.names.iter().find(|(held, _)| place.column.as_ref() == Some(held));
+            if let Some((_, name)) = held {
+                place.column = Some(name.clone());
+            }
+        })
+    }
+
+    /// The rows that cannot be rows of the table, in order: `Conversion`, with row and column, for a null in a column that is never null there.
     ///
     /// # Errors
     ///
-    /// `Conversion`, with row and column, for a null that the description does not have; `Corrupt` for levels that contradict each other.
+    /// None but for a batch of other columns.
+    pub(crate) fn unfit(&self, batch: &Batch) -> Result<Vec<Unfit>> {
+        let mut unfit = BTreeMap::new();
+        for (leaf, name) in &self.never_null {
+            let column = of_batch(batch, *leaf)?;
+            let rows = if column.nulls > 0 { column.rows } else { 0 };
+            for row in (0..rows).filter(|row| column.is_null(*row)) {
+                unfit.entry(row).or_insert(name);
+            }
+        }
+        let unfit = unfit.into_iter().map(|(in_batch, name)| {
+            let error = Error::conversion("null, in a column of the table that is never null");
+            let error = error.at(|place| {
+                place.column = Some(name.clone());
+                place.row = Some(batch.first_row.saturating_add(u64_of(in_batch)));
+            });
+            Unfit { in_batch, error }
+        });
+        Ok(unfit.collect())
+    }
+
+    /// Rows as rows of the table, none of which is [unfit](Laying::unfit).
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` for levels that contradict each other; `Internal` for nulls that the table has not.
     pub(crate) fn lay(&self, batch: &Batch) -> Result<Batch> {
+        for (leaf, name) in &self.never_null {
+            if of_batch(batch, *leaf)?.nulls > 0 {
+                let error = Error::internal("a null that was not looked for");
+                return Err(error.at(|place| place.column = Some(name.clone())));
+            }
+        }
         let mut columns = Vec::with_capacity(self.columns.len());
         for (number, column) in self.columns.iter().enumerate() {
             let mut laid = match column {
-                Laid::Leaf { leaf, never_null } => {
-                    let mut laid = of_batch(batch, *leaf, never_null.as_deref())?.clone();
+                Laid::Leaf(leaf) => {
+                    let mut laid = of_batch(batch, *leaf)?.clone();
                     // Twelve bytes, which mean nothing to the table.
                     if let Values::Int96(values) = laid.values {
                         laid.values = Values::FixedLenByteArray(values);
@@ -133,6 +181,7 @@ struct Planning<'a> {
     schema: &'a Schema,
     /// The rows' columns that are wanted.
     wanted: Vec<usize>,
+    never_null: Vec<(usize, String)>,
     faults: Faults,
 }
 
@@ -174,23 +223,24 @@ impl Planning<'_> {
         Some(found)
     }
 
-    /// The name of a column that is never null in the table, where the rows' may be.
-    fn never_null(&self, node: usize, found: usize) -> Option<String> {
+    /// Takes note of a column that is never null in the table, where the rows' may be. Of nested ones, those that may be null are others.
+    fn note_never_null(&mut self, node: usize, found: usize) {
         let is_required =
             |schema: &Schema, node: usize| schema.nodes()[node].repetition == Repetition::Required;
-        (is_required(&self.described.schema, node) && !is_required(self.schema, found))
-            .then(|| self.described.schema.path(node))
+        let may_be_null = flat_leaf(self.schema, found).is_some() && !is_required(self.schema, found);
+        if may_be_null && is_required(&self.described.schema, node) {
+            self.never_null.push((self.schema.leaves_of(found).start, self.described.schema.path(node)));
+        }
     }
 
     /// A column of packed cells of these columns.
-    fn cell(&self, name: &str, columns: &[(usize, usize)]) -> Result<(FieldDef, Laid)> {
+    fn cell(&mut self, name: &str, columns: &[(usize, usize)]) -> Result<(FieldDef, Laid)> {
         let mut leaves = Vec::new();
         for (node, found) in columns {
-            let never_null = self.never_null(*node, *found);
-            let pairs = self.described.schema.leaves_of(*node).zip(self.schema.leaves_of(*found));
-            leaves.extend(pairs.map(|(own, leaf)| (own, leaf, never_null.clone())));
+            self.note_never_null(*node, *found);
+            leaves.extend(self.described.schema.leaves_of(*node).zip(self.schema.leaves_of(*found)));
         }
-        let packing = packing(&self.described.schema, leaves.iter().map(|(own, ..)| *own))?;
+        let packing = packing(&self.described.schema, leaves.iter().map(|(own, _)| *own))?;
         let is_null_kept = packing.is_one_nullable() && self.described.cell.is_none();
         let field = FieldDef::new(name, FieldType::Leaf(PhysicalType::ByteArray, None));
         let field = if is_null_kept { field } else { field.required() };
@@ -204,32 +254,21 @@ pub(super) fn packing(schema: &Arc<Schema>, leaves: impl Iterator<Item = usize>)
     Packing::new(Arc::new(program)).map(Arc::new)
 }
 
-/// A column of a batch, which has no nulls if `never_null` names it.
-fn of_batch<'a>(batch: &'a Batch, leaf: usize, never_null: Option<&str>) -> Result<&'a ColumnBatch> {
-    let column = batch.columns.get(leaf).ok_or_else(|| Error::internal("a batch without a column"))?;
-    match never_null {
-        Some(name) if column.nulls > 0 => {
-            let row = (0..column.rows).find(|row| column.is_null(*row)).unwrap_or(0);
-            let error = Error::conversion("null, in a column of the table that is never null");
-            Err(error.at(|place| {
-                place.column = Some(name.to_owned());
-                place.row = Some(batch.first_row + marquetry_base::cast::u64_of(row));
-            }))
-        }
-        _ => Ok(column),
-    }
+/// A column of a batch.
+fn of_batch(batch: &Batch, leaf: usize) -> Result<&ColumnBatch> {
+    batch.columns.get(leaf).ok_or_else(|| Error::internal("a batch without a column"))
 }
 
 /// A cell for each row.
 fn cells(
     batch: &Batch,
     packing: &Arc<Packing>,
-    leaves: &[(usize, usize, Option<String>)],
+    leaves: &[(usize, usize)],
     is_null_kept: bool,
 ) -> Result<ColumnBatch> {
     let mut columns = Vec::with_capacity(leaves.len());
-    for (own, leaf, never_null) in leaves {
-        let mut column = of_batch(batch, *leaf, never_null.as_deref())?.clone();
+    for (own, leaf) in leaves {
+        let mut column = of_batch(batch, *leaf)?.clone();
         column.leaf = *own;
         columns.push(column);
     }

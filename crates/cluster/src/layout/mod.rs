@@ -18,7 +18,7 @@ mod source;
 
 pub(crate) use description::described;
 pub(crate) use laying::Laying;
-pub(crate) use planned::{Planned, expect_layout, expect_rows};
+pub(crate) use planned::{Planned, expect_layout, expect_plain, expect_rows};
 pub use source::LaidSource;
 
 /// How the rows of a table hold those that are loaded.

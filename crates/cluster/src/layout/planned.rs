@@ -6,10 +6,12 @@ use marquetry_base::{Detail, Error, Result};
 use marquetry_parquet::schema::Schema;
 use marquetry_scylla::bridge::{Mapping, MappingOptions};
 use marquetry_scylla::cql::{TableDef, TableName};
+use marquetry_tables::Table;
 
 use super::description::{Description, chosen, described};
 use super::{Laying, TableLayout};
 use crate::cluster::Cluster;
+use crate::made_like::MadeLike;
 
 /// How rows become those of a table whose rows hold others.
 #[derive(Debug)]
@@ -44,8 +46,12 @@ impl Planned {
     ///
     /// # Errors
     ///
-    /// As [`Planned::new`], and for columns that it lacks or has otherwise.
-    pub(crate) fn of(described: Description, schema: &Schema, options: MappingOptions) -> Result<Planned> {
+    /// As [`Planned::new`], for columns that are chosen and not there, and for those that the table lacks or has otherwise.
+    pub(crate) fn of(
+        described: Description,
+        schema: &Arc<Schema>,
+        options: MappingOptions,
+    ) -> Result<Planned> {
         let name = described.layout.name();
         let given = [
             (options.row_number.is_some(), "row_number"),
@@ -59,6 +65,7 @@ impl Planned {
             );
             return Err(Error::option(option, what));
         }
+        chosen(schema, options.columns.as_deref())?;
         let laying = Laying::new(&described, schema, options.columns.as_deref())?;
         Ok(Planned { described, laying, options: MappingOptions { columns: None, ..options } })
     }
@@ -115,11 +122,33 @@ pub(crate) fn expect_layout(wanted: Option<TableLayout>, there: Option<&Descript
     match wanted {
         Some(wanted) if wanted != there => {
             let [wanted, there] = [wanted, there].map(TableLayout::name);
-            let what = format!("the table has the layout {there}, not {wanted}");
-            Err(Error::refused(what).with(Detail::AdmittedBy(&["layout"])))
+            let what = format!(
+                "the table has the layout {there}, not {wanted}; without this option, rows go into it as it has them"
+            );
+            Err(Error::refused(what).with(Detail::Option("layout")))
         }
         _ => Ok(()),
     }
+}
+
+/// Fails if the rows of a table that is there hold others, and those of a source are to be rows of it themselves: they would be none of its records.
+/// A source may be such a table, as its SSTables are, with the same comment.
+///
+/// # Errors
+///
+/// `Refused`; those of the cluster.
+pub(crate) fn expect_plain(cluster: &Cluster, source: &Table) -> Result<()> {
+    let Some(comment) = cluster.comment()? else { return Ok(()) };
+    let Some(described) = Description::parse(&comment)? else { return Ok(()) };
+    let like = MadeLike::of(source).and_then(std::result::Result::ok);
+    if like.is_some_and(|like| like.has_comment(&comment)) {
+        return Ok(());
+    }
+    let name = described.layout.name();
+    let what = format!(
+        "the table exists, and has the layout {name}; without this option, rows go into it as it has them"
+    );
+    Err(Error::refused(what).with(Detail::Option("create")))
 }
 
 /// Fails for rows that are writes, if a layout other than `rows` is asked for.

@@ -93,6 +93,31 @@ fn rows_are_the_same_there_and_back() {
     }
 }
 
+/// Rows of a column that may be null, in a table where it never is.
+#[test]
+fn nulls_are_errors_of_their_rows() {
+    let id = || leaf("id", PhysicalType::Int64, None).required();
+    let fare = || leaf("fare", PhysicalType::Double, None);
+    let (never, may_be) = (schema(&[id(), fare().required()]), schema(&[id(), fare()]));
+    let mut batch = Batch::of_values([vec![1_i64, 2, 3].into(), vec![0.5, 0.0, -0.0].into()]).unwrap();
+    batch.first_row = 100;
+    (batch.columns[1].nulls, batch.columns[1].validity) =
+        (1, Some([true, false, true].into_iter().collect()));
+    for layout in [TableLayout::Wide, TableLayout::Blob] {
+        let described = described(layout, &never, "id");
+        let laying = Laying::new(&described, &may_be, None).unwrap();
+        let unfit = laying.unfit(&batch).unwrap();
+        let [only] = &*unfit else { panic!("{unfit:?}") };
+        assert_eq!((only.in_batch, only.error.kind()), (1, ErrorKind::Conversion));
+        assert_eq!(only.error.place().row, Some(101));
+        assert_eq!(only.error.place().column.as_deref(), Some("fare"));
+        assert_eq!(laying.lay(&batch).unwrap_err().kind(), ErrorKind::Internal);
+        let laid = laying.lay(&batch.slice(2..3)).unwrap();
+        let back = unlaid(&described, &[0, 1], (laying.schema(), laid)).unwrap();
+        assert_eq!(Value::of_values(&back.columns[1].values, 0), Some(Value::Double(-0.0)));
+    }
+}
+
 /// The record in the document, byte for byte.
 #[test]
 fn the_example_of_the_document() {

@@ -77,8 +77,10 @@ impl CqlTable {
                     (None, made) => (made.as_ref().unwrap_or(mapping.table()), mapping.types()),
                 };
                 self.create(&cluster, (made, types), table, state.as_mut())?;
-                if let (Some(planned), Some(Created::AlreadyThere)) = (&planned, self.created) {
-                    planned.expect_in(&cluster)?;
+                match (&planned, self.created) {
+                    (Some(planned), Some(Created::AlreadyThere)) => planned.expect_in(&cluster)?,
+                    (None, Some(Created::AlreadyThere)) => layout::expect_plain(&cluster, table)?,
+                    _ => {}
                 }
                 mapping
             }

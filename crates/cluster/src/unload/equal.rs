@@ -72,9 +72,15 @@ fn of_plain(value: &[u8], kind: &MarshalType) -> Option<Vec<u8>> {
     Some(match native {
         CqlType::Text | CqlType::Ascii | CqlType::Blob | CqlType::Uuid | CqlType::Timeuuid => value.to_vec(),
         CqlType::Int => int()?.to_be_bytes().to_vec(),
+        // Days since 1970, counted from the middle of 32 bits.
+        CqlType::Date => int()?.wrapping_sub(i32::MIN).to_be_bytes().to_vec(),
         CqlType::Smallint => i16::try_from(int()?).ok()?.to_be_bytes().to_vec(),
         CqlType::Tinyint => i8::try_from(int()?).ok()?.to_be_bytes().to_vec(),
-        CqlType::Bigint | CqlType::Timestamp => long()?.to_be_bytes().to_vec(),
+        CqlType::Bigint | CqlType::Timestamp => match <[u8; 4]>::try_from(value) {
+            // UINT(32), of rows within rows.
+            Ok(number) => i64::from(u32::from_le_bytes(number)).to_be_bytes().to_vec(),
+            Err(_) => long()?.to_be_bytes().to_vec(),
+        },
         _ => return None,
     })
 }
@@ -138,6 +144,16 @@ mod tests {
             can_be(&uuid(1), &native(CqlType::Timeuuid)) && !can_be(&uuid(4), &native(CqlType::Timeuuid))
         );
         assert!(can_be(&uuid(4), &native(CqlType::Uuid)));
+    }
+
+    #[test]
+    fn numbers_are_as_columns_hold_them() {
+        let date = MarshalType::Native(CqlType::Date);
+        for (days, bytes) in [(0, 0x8000_0000_u32), (-1, 0x7fff_ffff), (i32::MIN, 0), (i32::MAX, u32::MAX)] {
+            assert_eq!(of_plain(&days.to_le_bytes(), &date), Some(bytes.to_be_bytes().to_vec()));
+        }
+        let bigint = MarshalType::Native(CqlType::Bigint);
+        assert_eq!(of_plain(&[0xff; 4], &bigint), Some(0xffff_ffff_u64.to_be_bytes().to_vec()));
     }
 
     #[test]

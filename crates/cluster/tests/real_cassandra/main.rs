@@ -10,6 +10,7 @@ mod encrypted;
 mod expected;
 mod into;
 mod laid;
+mod laid_values;
 mod loading;
 mod made;
 mod nested;
@@ -46,5 +47,6 @@ fn on_a_real_cassandra() {
     unloading::all(&server);
     columns::all(&server);
     laid::all(&server);
+    laid_values::all(&server);
     sharded::all(&server);
 }

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use marquetry_bench::gdelt::{COLUMNS, Model, ROWS, Wanted, schema};
 use marquetry_bench::report::{Better, Report, Row};
@@ -88,6 +88,10 @@ const LOAD: f64 = 300_000.0;
 const ALL_COLUMNS: f64 = 1_500_000.0;
 const INTEGERS_MS: f64 = 30.0;
 const STRINGS_MS: f64 = 100.0;
+
+/// A table's files are counted when they are the same for so long; and how often it is looked.
+const SETTLED_AFTER: Duration = Duration::from_secs(1);
+const SETTLED_TRIES: usize = 30;
 
 /// The columns that are read alone: integers, and strings.
 const INTEGERS: &str = "monthyear";
@@ -346,9 +350,23 @@ impl Bench<'_> {
     fn megabytes(&self, is_file: bool, address: &str, table: &str) -> Result<f64, String> {
         let bytes = match is_file {
             true => std::fs::metadata(address).map_err(|error| format!("{address}: {error}"))?.len(),
-            false => self.server.table_bytes(table)?,
+            false => self.settled_bytes(table)?,
         };
         Ok(f64::from(u32::try_from(bytes >> 10).map_err(|error| error.to_string())?) * 1024.0 / 1e6)
+    }
+
+    /// The bytes of a table's files, once those that a compaction has replaced are gone: the server removes them a little later.
+    fn settled_bytes(&self, table: &str) -> Result<u64, String> {
+        let mut before = self.server.table_bytes(table);
+        for _ in 0..SETTLED_TRIES {
+            std::thread::sleep(SETTLED_AFTER);
+            let now = self.server.table_bytes(table);
+            if now.is_ok() && now == before {
+                return now;
+            }
+            before = now;
+        }
+        before.and(Err(format!("the files of {table} change all the time")))
     }
 
     /// Reads all columns, each of two, and one record; and holds what is found to what the text has.
