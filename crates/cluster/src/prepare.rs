@@ -8,7 +8,7 @@ use scylla::statement::Statement;
 use scylla::statement::prepared::PreparedStatement;
 
 use crate::options::Consistency;
-use crate::retry::{Patience, is_passing_prepare};
+use crate::retry::{Patience, answer_timeout, is_passing_prepare};
 
 /// The time for an answer. Servers give up earlier (2 s for a write unless configured otherwise) and say so.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
@@ -24,7 +24,7 @@ pub(crate) async fn prepared(
     let mut patience = Patience::new(retry_for, 0);
     let mut prepared = patience.send(is_passing_prepare, |_| session.prepare(Statement::new(text))).await?;
     prepared.set_consistency(consistency.for_driver());
-    prepared.set_request_timeout(Some(REQUEST_TIMEOUT));
+    prepared.set_request_timeout(Some(answer_timeout(REQUEST_TIMEOUT, retry_for)));
     prepared.set_is_idempotent(true);
     Ok(prepared)
 }

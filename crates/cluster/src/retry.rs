@@ -9,6 +9,14 @@ const BACKOFF_MIN: Duration = Duration::from_millis(100);
 /// The longest wait before a row is sent again.
 const BACKOFF_MAX: Duration = Duration::from_secs(5);
 
+/// The least time for an answer: servers that work give up by themselves within it, unless configured otherwise, and say so.
+const ANSWER_MIN: Duration = Duration::from_secs(10);
+
+/// The time for an answer, at most `most`. A server that says nothing at all is not waited for much longer than one that is gone.
+pub(crate) fn answer_timeout(most: Duration, retry_for: Duration) -> Duration {
+    most.min(retry_for.max(ANSWER_MIN))
+}
+
 /// Whether the same request may succeed a little later: nobody answered, too few replicas did, or a node has too much to do. The row itself
 /// has nothing to do with it, nor the page.
 pub(crate) fn is_passing(error: &ExecutionError) -> bool {
@@ -214,6 +222,13 @@ mod tests {
         let mut patience = Patience::new(Duration::ZERO, 0);
         assert_eq!(sent(&mut patience, 9, Ok(())).await, (Err("busy"), vec![0]));
         assert_eq!(patience.failures(), 1);
+    }
+
+    #[test]
+    fn silence_is_waited_for_as_long_as_absence() {
+        let second = Duration::from_secs(1);
+        let of = |retry_for: u32| answer_timeout(30 * second, retry_for * second);
+        assert_eq!((of(0), of(12), of(120)), (10 * second, 12 * second, 30 * second));
     }
 
     #[test]

@@ -51,8 +51,23 @@ pub(crate) async fn read_id(session: &Session, table: &TableName) -> Result<Stri
     match rows.into_iter().next() {
         Some((CqlValue::Uuid(id),)) => Ok(id.to_string()),
         Some((CqlValue::Timeuuid(id),)) => Ok(id.to_string()),
+        _ if is_view(session, table).await? => Err(Error::Unsupported(
+            "writing to a materialized view, whose rows are made of those of its base table",
+        )),
         _ => Err(Error::NoTable(table.clone())),
     }
+}
+
+/// Whether it is a materialized view, which has columns as a table has.
+async fn is_view(session: &Session, table: &TableName) -> Result<bool> {
+    let keyspace = table.keyspace.as_ref().map_or("", |keyspace| keyspace.as_str());
+    let rows: Vec<(String,)> = query(
+        session,
+        "SELECT view_name FROM system_schema.views WHERE keyspace_name = ? AND view_name = ?",
+        (keyspace, table.table.as_str()),
+    )
+    .await?;
+    Ok(!rows.is_empty())
 }
 
 /// Reads a table's comment. `None`: there is no such table.

@@ -27,7 +27,7 @@ use crate::error::{Error, Result};
 use crate::options::Consistency;
 use crate::prepare::prepared;
 use crate::rate::Limiter;
-use crate::retry::{Patience, is_passing};
+use crate::retry::{Patience, answer_timeout, is_passing};
 use crate::schema;
 
 /// The time for a page. Servers give up earlier (5 s unless configured otherwise; ScyllaDB after the time in the statement) and say so.
@@ -170,7 +170,7 @@ impl Requests {
             let prepared = prepared(&session, &text(part), manner.consistency, manner.retry_for).await;
             let mut prepared =
                 prepared.map_err(|reason| Error::Select(Box::new(ExecutionError::PrepareError(reason))))?;
-            prepared.set_request_timeout(Some(REQUEST_TIMEOUT));
+            prepared.set_request_timeout(Some(answer_timeout(REQUEST_TIMEOUT, manner.retry_for)));
             Ok::<_, Error>(prepared)
         };
         let (tokens, partition) = (select(Part::Tokens).await?, select(Part::Partition).await?);
