@@ -217,12 +217,35 @@ fn what_a_server_would_hide_is_not_loaded() {
     keyspace.run("ALTER TABLE marquetry_cli_hidden.t ADD n int");
     let (both, other) = (folder.write("a.csv", "id,n\n1,2\n"), folder.write("b.csv", "id,m\n1,3\n"));
     let table = keyspace.address("t");
-    run(["copy", &both, &table, "--timestamp", "1000", "--quiet"])
+    // Nothing is begun.
+    let [rejects, state] = ["bad.parquet", "load.state"].map(|name| folder.path(name));
+    let files = ["--rejects", &rejects, "--state", &state];
+    run([&["copy", &both, &table, "--timestamp", "1000", "--quiet"][..], &files].concat())
         .failed(1, &["the column n was dropped", "later write time"]);
+    assert!(!std::fs::exists(&rejects).unwrap() && !std::fs::exists(&state).unwrap());
     run(["copy", &other, &table, "--timestamp", "1000", "--quiet"]).succeeded();
     run(["copy", &both, &table, "--quiet"]).succeeded();
     let there = run(["rows", &table, "--format", "csv"]).succeeded();
     assert_eq!(there, "id,m,n\n1,3,2\n");
+    // Write times of their own: of a row without a value for that column nothing is hidden.
+    let timed = folder.write("c.csv", "id,m,n,at\n2,,5,1000\n3,7,,1000\n");
+    let timed = ["copy", &timed, &table, "--timestamp", "at", "--quiet"];
+    run(timed).failed(1, &["c.csv", "the column n was dropped", "would not show the value"]);
+    run([&timed[..], &["--rejects", &rejects]].concat());
+    assert_eq!(run(["count", &rejects]).succeeded(), "1\n");
+    let there = run(["rows", &table, "--where", "id IN (2, 3)", "--format", "csv"]).succeeded();
+    assert_eq!(there, "id,m,n\n3,7,\n");
+    // The same of writes.
+    keyspace.run("CREATE TABLE marquetry_cli_hidden.u (id int PRIMARY KEY, n int, m int)");
+    keyspace.run("INSERT INTO marquetry_cli_hidden.u (id, m) VALUES (4, 8) USING TIMESTAMP 1000");
+    let (writes, from) = (folder.path("writes.parquet"), keyspace.address("u"));
+    run(["copy", &from, &writes, "--with-metadata", "--quiet"]).succeeded();
+    run(["copy", &writes, &table, "--quiet"]).succeeded();
+    keyspace.run("INSERT INTO marquetry_cli_hidden.u (id, n) VALUES (5, 9) USING TIMESTAMP 1000");
+    run(["copy", &from, &writes, "--with-metadata", "--overwrite", "--quiet"]).succeeded();
+    run(["copy", &writes, &table, "--quiet"])
+        .failed(1, &["the column n was dropped", "would not show the value", "column n"]);
+    assert_eq!(run(["rows", &table, "--where", "id = 4", "--format", "csv"]).succeeded(), "id,m,n\n4,8,\n");
 }
 
 #[test]

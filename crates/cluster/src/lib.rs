@@ -33,6 +33,7 @@ mod columns;
 mod counts;
 mod credentials;
 mod error;
+mod hidden;
 mod layout;
 mod load;
 mod loading;

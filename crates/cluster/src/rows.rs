@@ -15,6 +15,7 @@ use scylla::serialize::SerializationError;
 use scylla::serialize::row::{RowSerializationContext, SerializeRow};
 use scylla::serialize::writers::RowWriter;
 
+use crate::hidden::{Hidden, unseen};
 use crate::rate::Rate;
 use crate::statement::RowStatement;
 
@@ -133,6 +134,8 @@ pub(crate) struct Filling {
     block: BlockSize,
     /// Of each cell of the statement, whether it is one of the key's.
     are_of_key: Vec<bool>,
+    /// Of each, until when what is written is not seen; empty if all is.
+    hidden_until: Vec<Option<i64>>,
     keys: Keys,
 }
 
@@ -215,8 +218,15 @@ impl Filling {
                 .iter()
                 .map(|column| mapping.columns().get(*column).is_some_and(|it| it.in_key))
                 .collect(),
+            hidden_until: Vec::new(),
             keys: Keys::default(),
         }
+    }
+
+    /// The same, for rows with write times of their own: those that have a value that the cluster would not show are no rows of the table.
+    pub(crate) fn beside(mut self, hidden: &Hidden) -> Filling {
+        self.hidden_until = self.rules.columns.iter().map(|name| hidden.until(name)).collect();
+        self
     }
 
     /// How many rows there were, but for those of static columns alone, and how many different keys they have.
@@ -273,9 +283,10 @@ impl Filling {
         ordinal: u64,
     ) -> Result<i64> {
         let (first, is_static, mapping) = (self.bytes.len(), self.is_static, batch.mapping());
-        let columns = self.columns.iter().zip(&self.empty_is_unset);
-        for (column, empty_is_unset) in
-            columns.filter(|(column, _)| !is_static || mapping.is_of_partition(**column))
+        let columns = self.columns.iter().zip(&self.empty_is_unset).enumerate();
+        let mut hidden: Option<(i64, usize)> = None;
+        for (cell, (column, empty_is_unset)) in
+            columns.filter(|(_, (column, _))| !is_static || mapping.is_of_partition(**column))
         {
             let at = self.bytes.len();
             self.bytes.extend_from_slice(&NULL.to_be_bytes());
@@ -292,6 +303,8 @@ impl Filling {
                 Error::conversion(format!("a value of {length} bytes is longer than CQL's protocol can say"))
             })?;
             self.bytes[at..start].copy_from_slice(&length.to_be_bytes());
+            let until = self.hidden_until.get(cell).copied().flatten();
+            hidden = hidden.max(until.map(|until| (until, cell)));
         }
         if !is_static {
             self.rules.check(&self.bytes[first..])?;
@@ -306,13 +319,20 @@ impl Filling {
                 None => self.bytes.extend_from_slice(&NULL.to_be_bytes()),
             }
         }
-        Ok(match stamps.write_time_us(row)? {
+        let write_time_us = match stamps.write_time_us(row)? {
             Some(write_time_us) => {
                 // A row with lists has a time of its own each time that it is sent.
                 write_time_after(write_time_us, 0, self.write_time_step_us)?
             }
             None => write_time_after(self.first_write_time_us, ordinal, self.write_time_step_us)?,
-        })
+        };
+        match hidden.filter(|(until, _)| write_time_us <= *until) {
+            Some((until, cell)) => {
+                let name = self.rules.columns.get(cell).map_or("", String::as_str);
+                Err(unseen(name, until, write_time_us))
+            }
+            None => Ok(write_time_us),
+        }
     }
 
     fn is_full(&self) -> bool {

@@ -28,6 +28,7 @@ use scylla::serialize::row::{RowSerializationContext, SerializeRow};
 use scylla::serialize::writers::RowWriter;
 use scylla::statement::prepared::PreparedStatement;
 
+use crate::hidden::HiddenCells;
 use crate::options::Consistency;
 use crate::prepare::prepared;
 use crate::rejects::reason_of;
@@ -53,6 +54,7 @@ pub(crate) struct Writing {
     /// Rows before this one have statements, or are among those that have none.
     seen: u64,
     without_statements: Vec<Range<u64>>,
+    hidden: HiddenCells,
     keys: Keys,
 }
 
@@ -117,8 +119,14 @@ impl Writing {
             earlier: Earlier::default(),
             seen: 0,
             without_statements: Vec::new(),
+            hidden: HiddenCells::default(),
             keys: Keys::default(),
         })
+    }
+
+    /// Fails, later, for a write to these columns that the cluster would not show.
+    pub(crate) fn expect_seen(&mut self, hidden: HiddenCells) {
+        self.hidden = hidden;
     }
 
     /// Goes on after what earlier runs have sent.
@@ -217,6 +225,7 @@ impl Writing {
             });
             match step? {
                 UnmapStep::Ready(batch) => {
+                    self.hidden.expect_none(&batch).map_err(|error| self.of_source(error))?;
                     self.statements.feed(batch)?;
                     let packed = self.pack_all(give);
                     // Those before a row that cannot be are sent.
@@ -231,6 +240,12 @@ impl Writing {
                 UnmapStep::Yield => {}
             }
         }
+    }
+
+    /// An error about the rows that come next.
+    fn of_source(&self, error: Error) -> Error {
+        let object = self.sources.front().map(|source| source.origin.object.to_string());
+        error.at(|place| place.object = object.filter(|object| !object.is_empty()))
     }
 
     /// Fails for a row that adds elements to a list and may have done so before.

@@ -13,6 +13,7 @@ use super::CqlTable;
 use crate::cluster::{Cluster, Created};
 use crate::columns::is_columns;
 use crate::error::Error as ClusterError;
+use crate::hidden::Hidden;
 use crate::layout::{self, Laying, Planned, TableLayout};
 use crate::load::{self, By, Load, Sending};
 use crate::loading::{Loading, Road, next_write_time_us};
@@ -156,6 +157,10 @@ impl CqlTable {
         let same = is_there.then(|| cluster.same_table()).transpose()?;
         expect_another(table, same.as_deref())?;
         let same = same.filter(|_| !dry_run);
+        if is_there {
+            let is_written = |name: &str| columns.cells().any(|column| *column.name == *name.as_bytes());
+            writing.expect_seen(Hidden::of(&cluster, is_written)?.numbered(&columns));
+        }
         let rejects = self.begin_rejects(state.as_ref(), table)?;
         let retries = Retries::often(self.options.retry_for);
         let times = state.as_ref().map_or(0, |state| state.sent);
@@ -219,17 +224,24 @@ impl CqlTable {
         let same = same.filter(|_| !dry_run);
         let by = is_there.then(|| cluster.runtime().wait(preparing)?).transpose()?;
         let by = by.filter(|_| !dry_run).unwrap_or(By::Nothing);
+        let first_write_time_us =
+            state.as_ref().map_or_else(|| self.first_write_time_us(), |state| state.first_write_time_us);
+        let hidden = match is_there && !state.as_ref().is_some_and(|state| state.is_finished) {
+            true => {
+                let columns = &mapping.table().columns;
+                Hidden::of(&cluster, |name| columns.iter().any(|column| column.name.as_str() == name))?
+            }
+            false => Hidden::default(),
+        };
+        if !matches!(self.options.timestamp, WriteTimes::Column(_)) {
+            hidden.expect_seen_from(first_write_time_us)?;
+        }
         let rejects = self.begin_rejects(state.as_ref(), table)?;
         let retries = match statement.kind {
             Kind::Lists => Retries::few(self.options.retry_for),
             _ => Retries::often(self.options.retry_for),
         };
         let loaded_before = self.go_on(same.as_deref(), &mut state, retries)?;
-        let first_write_time_us =
-            state.as_ref().map_or_else(|| self.first_write_time_us(), |state| state.first_write_time_us);
-        if is_there && !matches!(self.options.timestamp, WriteTimes::Column(_)) {
-            expect_seen(&cluster, &mapping, first_write_time_us)?;
-        }
         // Each time that a row with lists is sent, it has a write time of its own.
         let step = if statement.kind == Kind::Lists { FEW } else { 1 };
         let load = self.start_load(&cluster, (by, same.clone()), retries, loaded_before)?;
@@ -240,6 +252,7 @@ impl CqlTable {
         let nulls = self.options.mapping.nulls;
         let block = BlockSize::of(self.options.rate);
         let filling = Filling::new(&mapping, &statement, nulls, (row_bytes_max, block), write_times);
+        let filling = filling.beside(&hidden);
         Ok(Loading {
             road: Road::Rows { mapping: Arc::new(mapping), laying, stamps, filling: Box::new(filling) },
             load,
@@ -338,22 +351,6 @@ fn expect_another(source: &Table, destination: Option<&SameTable>) -> Result<()>
             Err(Error::misuse(what).at(|place| place.object = Some(source.name.clone())))
         }
         _ => Ok(()),
-    }
-}
-
-/// Fails if a column was dropped after the rows' write time: servers would take what is written, and never show it.
-fn expect_seen(cluster: &Cluster, mapping: &Mapping, write_time_us: i64) -> Result<()> {
-    let dropped = cluster.dropped_columns()?;
-    let is_hidden = |(name, dropped_us): &&(String, i64)| {
-        *dropped_us >= write_time_us
-            && mapping.table().columns.iter().any(|column| column.name.as_str() == name)
-    };
-    match dropped.iter().find(is_hidden) {
-        None => Ok(()),
-        Some((name, dropped_us)) => Err(Error::refused(format!(
-            "the column {name} was dropped, and added again, after the rows' write time ({dropped_us} and {write_time_us} µs since 1970): \
-             the cluster would not show their values; load them with a later write time, in a load that begins anew"
-        ))),
     }
 }
 
