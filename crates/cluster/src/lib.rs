@@ -55,6 +55,7 @@ mod statement;
 mod table;
 mod tls;
 mod unload;
+mod wanted;
 mod writes;
 
 pub use marquetry_tables::stamps::{TTL_SECONDS_MAX, Ttl, WriteTimes};
@@ -75,3 +76,4 @@ pub use state::StateOptions;
 pub use table::CqlTable;
 pub use tls::TlsOptions;
 pub use unload::{CqlSource, PAGE_BYTES, PIECE_BYTES, UnloadOptions};
+pub use wanted::WantedByTable;

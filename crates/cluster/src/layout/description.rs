@@ -8,10 +8,11 @@ use marquetry_io::memory::Memory;
 use marquetry_io::{ByteSources, drive};
 use marquetry_parquet::format::FileMetaData;
 use marquetry_parquet::read::FooterReader;
-use marquetry_parquet::schema::{Plan as _, Projection, Schema};
+use marquetry_parquet::schema::{Leaf, Meaning, Plan as _, Projection, Schema};
 use marquetry_parquet::write::FooterWriter;
 use marquetry_scylla::cql::KeySpec;
 use marquetry_scylla::cql::ddl::KeyPart;
+use marquetry_tables::text::Wanted;
 
 use super::TableLayout;
 use crate::cluster::Cluster;
@@ -174,6 +175,17 @@ impl Description {
     /// The names of the rows' columns.
     pub(crate) fn names(&self) -> Vec<&str> {
         self.schema.children(0).map(|node| &*self.schema.nodes()[node].name).collect()
+    }
+
+    /// What is wanted of text that goes there: text for what is text. Of numbers each is held as the type that it has, which is that of the rows.
+    pub(crate) fn wanted(&self) -> Vec<(String, Wanted)> {
+        let is_text = |node: &usize| {
+            let is_leaf = |leaf: &&Leaf| leaf.node == *node;
+            let leaf = self.schema.leaves().iter().find(is_leaf);
+            leaf.is_some_and(|leaf| self.schema.meaning_of(leaf) == Meaning::String)
+        };
+        let texts = self.schema.children(0).filter(is_text);
+        texts.map(|node| (self.schema.nodes()[node].name.clone(), Wanted::Text)).collect()
     }
 
     fn check(&self) -> Result<(), &'static str> {

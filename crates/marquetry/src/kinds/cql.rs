@@ -4,14 +4,12 @@ use std::sync::Arc;
 
 use marquetry_base::{Error, Result};
 use marquetry_cluster::{
-    Cluster, ColumnsTable, ConnectOptions, CqlAddress, CqlAddressError, CqlTable, NewColumns, OpenedTable,
-    UnloadOptions,
+    ColumnsTable, CqlAddress, CqlAddressError, CqlTable, NewColumns, OpenedTable, UnloadOptions,
+    WantedByTable,
 };
-use marquetry_scylla::cql::{ColumnDef, CqlType};
 use marquetry_tables::Address;
 use marquetry_tables::files::{Files, FilesOptions, Hive, WantedColumns};
 use marquetry_tables::parquet::NewParquetFile;
-use marquetry_tables::text::Wanted;
 
 use super::kind::{DestinationKind, OpenedSource, SourceKind};
 use crate::options::{OptionGroup, OutputFormat, SourceOptions};
@@ -75,44 +73,16 @@ fn expect_file(table: &ColumnsTable, options: &UnloadOptions) -> Result<()> {
     }
 }
 
-/// What a table that rows go to wants of text.
+/// What a table that rows go to, or are compared with, wants of text, by the names that columns have there.
 pub(crate) fn wanted_columns(
     destination: &Address,
-    connect: &ConnectOptions,
-) -> Option<Arc<dyn WantedColumns>> {
-    let is_table = destination.scheme() == Some("cql");
-    let address = is_table.then(|| parse(destination).ok()).flatten()?;
-    Some(Arc::new(WantedByTable { address, connect: connect.clone() }))
-}
-
-#[derive(Debug)]
-struct WantedByTable {
-    address: CqlAddress,
-    connect: ConnectOptions,
-}
-
-impl WantedColumns for WantedByTable {
-    /// Text for text, and digits for what loses none. A cluster that does not answer, and a table that is not there, are for the copy to
-    /// tell, which has the patience.
-    fn wanted(&self) -> Result<Vec<(String, Wanted)>> {
-        let connected = Cluster::connect(self.address.clone(), &self.connect);
-        let Ok(Some(table)) = connected.and_then(|cluster| cluster.table()) else { return Ok(Vec::new()) };
-        let of = |column: &ColumnDef| {
-            let wanted = match column.cql_type {
-                CqlType::Text | CqlType::Ascii => Wanted::Text,
-                CqlType::Decimal
-                | CqlType::Varint
-                | CqlType::Bigint
-                | CqlType::Counter
-                | CqlType::Int
-                | CqlType::Smallint
-                | CqlType::Tinyint => Wanted::Exact,
-                _ => return None,
-            };
-            Some((column.name.as_str().to_owned(), wanted))
-        };
-        Ok(table.columns.iter().filter_map(of).collect())
+    UnloadOptions { connect, cancel, .. }: &UnloadOptions,
+) -> Result<Option<Arc<dyn WantedColumns>>> {
+    if destination.scheme() != Some("cql") {
+        return Ok(None);
     }
+    let table = WantedByTable::new(parse(destination)?, connect.clone(), cancel.clone());
+    Ok(Some(Arc::new(table)))
 }
 
 /// The file that a table holds.

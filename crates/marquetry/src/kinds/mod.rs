@@ -20,6 +20,8 @@ use marquetry_base::{Detail, Error, Result};
 use marquetry_parquet::schema::TimeUnit;
 use marquetry_tables::files::WantedColumns;
 use marquetry_tables::{Address, Destination};
+#[cfg(feature = "cluster")]
+use marquetry_tables::{Rename, text::Wanted};
 
 use crate::options::{DestinationOptions, OptionGroup, OutputFormat, SourceOptions};
 pub(crate) use kind::OpenedSource;
@@ -70,7 +72,7 @@ pub(crate) fn source(addresses: &[Address], options: &SourceOptions) -> Result<O
     match addresses.iter().find(|address| !(kind.is_of)(address)) {
         Some(other) if SOURCES.iter().any(|kind| (kind.is_of)(other)) => Err(of_two_kinds(first, other)),
         Some(other) => Err(unsupported(other)),
-        None => match wanted_columns(options) {
+        None => match wanted_columns(options)? {
             None => (kind.open)(addresses, options),
             Some(wanted) => {
                 let mut options = options.clone();
@@ -85,13 +87,39 @@ pub(crate) fn source(addresses: &[Address], options: &SourceOptions) -> Result<O
 
 /// What the destination wants of text: a table that is there has types.
 #[cfg(feature = "cluster")]
-fn wanted_columns(options: &SourceOptions) -> Option<Arc<dyn WantedColumns>> {
-    cql::wanted_columns(options.files.destination.as_ref()?, &options.cluster.connect)
+fn wanted_columns(options: &SourceOptions) -> Result<Option<Arc<dyn WantedColumns>>> {
+    let Some(destination) = &options.files.destination else { return Ok(None) };
+    let by_table = cql::wanted_columns(destination, &options.cluster)?;
+    let renames = &options.files.renames;
+    Ok(by_table
+        .map(|wanted| Arc::new(Renamed { wanted, renames: renames.clone() }) as Arc<dyn WantedColumns>))
 }
 
 #[cfg(not(feature = "cluster"))]
-fn wanted_columns(_: &SourceOptions) -> Option<Arc<dyn WantedColumns>> {
-    None
+fn wanted_columns(_: &SourceOptions) -> Result<Option<Arc<dyn WantedColumns>>> {
+    Ok(None)
+}
+
+/// What is wanted of columns that have other names on their way there.
+#[cfg(feature = "cluster")]
+#[derive(Debug)]
+struct Renamed {
+    wanted: Arc<dyn WantedColumns>,
+    renames: Vec<Rename>,
+}
+
+#[cfg(feature = "cluster")]
+impl WantedColumns for Renamed {
+    fn wanted(&self) -> Result<Vec<(String, Wanted)>> {
+        let mut all = self.wanted.wanted()?;
+        for rename in self.renames.iter().rev() {
+            all = all
+                .into_iter()
+                .filter_map(|(name, wanted)| Some((rename.before(&name)?.to_owned(), wanted)))
+                .collect();
+        }
+        Ok(all)
+    }
 }
 
 /// Each could be read alone, but not the two as one table.

@@ -64,6 +64,24 @@ impl Rename {
     pub fn names(&self) -> &[(String, String)] {
         &self.names
     }
+
+    /// What a column is called before, that is called so after. `None` for a name that another column had, which has got a new one.
+    ///
+    /// ```
+    /// use marquetry_tables::Rename;
+    ///
+    /// let names: Rename = "fare=price".parse()?;
+    /// assert_eq!((names.before("price"), names.before("day")), (Some("fare"), Some("day")));
+    /// assert_eq!(names.before("fare"), None);
+    /// # Ok::<(), marquetry_base::Error>(())
+    /// ```
+    pub fn before<'a>(&'a self, name: &'a str) -> Option<&'a str> {
+        match self.names.iter().find(|(_, new)| new == name) {
+            Some((old, _)) => Some(old),
+            None if self.names.iter().any(|(old, _)| old == name) => None,
+            None => Some(name),
+        }
+    }
 }
 
 impl FromStr for Rename {

@@ -8,7 +8,7 @@ use marquetry_io::store::{LocalFiles, Store};
 
 use super::format::FileFormat;
 use super::hive::Hive;
-use crate::{Address, Cancel, ColumnPath};
+use crate::{Address, Cancel, ColumnPath, Rename};
 
 /// How files are read as one table.
 ///
@@ -52,6 +52,9 @@ pub struct FilesOptions {
     /// Where the rows will be written: what is there is no part of a directory or a pattern that is read, even if it is found
     /// there.
     pub destination: Option<Address>,
+    /// The names that columns get on their way there, by one after the other: what a destination [wants](super::WantedColumns) of them, it wants
+    /// by the last.
+    pub renames: Vec<Rename>,
     /// Limits on sizes in the files.
     pub limits: Limits,
     /// Cancels what may take long, such as reading the footers of thousands of files.
@@ -69,6 +72,7 @@ impl Default for FilesOptions {
             extensions: &PARQUET_EXTENSIONS,
             formats: Vec::new(),
             destination: None,
+            renames: Vec::new(),
             limits: Limits::DEFAULT,
             cancel: Cancel::new(),
         }
