@@ -35,9 +35,8 @@ Schemas that differ in types, nullability, field ids, the spelling of lists, or 
 with --strict. A column that one table lacks, or whose values cannot be compared, always counts; --columns chooses others.
 
 Rows are compared in order, or with --key by key, in whatever order they are; those of a table of a cluster by its key, unless another is given. \
-They are compared as they are once loaded: FLOAT and DOUBLE with the digits of FLOAT, microseconds with the bigint that they become, and a collection \
-that is empty and not frozen as null. For each column that differs, the number of different \
-rows is printed, and the values of the first ones.
+They are compared as they are once loaded: FLOAT and DOUBLE with the digits of FLOAT, microseconds with the bigint that they become, text with what it is read as, sets in order, \
+and a collection that is empty and not frozen as null. For each column that differs, the number of different rows is printed, and the values of the first ones.
 
 The exit code is 0 if the rows are equal, 1 if there is a difference, and 3 if a table cannot be read, even if the reason is that it \
 is corrupt.

@@ -151,6 +151,7 @@ impl TableArgs {
     ) -> Outcome<Arc<dyn Source>> {
         let mut options = self.options_of(paths, interrupted)?;
         options.destination = Some(destination.clone());
+        options.renames = vec![self.renamed()?, self.map.clone()];
         let filter = self.predicate.as_ref().map(Filter::new);
         let opened = self.opened(paths, filter.as_ref(), options)?;
         self.expect_text(&[&opened])?;
@@ -193,14 +194,16 @@ impl TableArgs {
         more: &mut Vec<ColumnPath>,
         interrupted: &Interrupted,
     ) -> Outcome<[Arc<dyn Source>; 2]> {
-        let open = |path: &PathBuf| {
-            let options = self.options_of(std::slice::from_ref(path), interrupted)?;
+        let open = |path: &PathBuf, beside: &PathBuf| {
+            let mut options = self.options_of(std::slice::from_ref(path), interrupted)?;
+            options.destination = Some(Address::parse(beside)).filter(|it| it.scheme() == Some("cql"));
+            options.renames = vec![self.renamed()?];
             if self.predicate.is_some() {
                 return Ok(marquetry::open_all([path], &self.source_options(options)?)?);
             }
             self.opened(std::slice::from_ref(path), None, options)
         };
-        let [a, b] = [open(paths[0])?, open(paths[1])?];
+        let [a, b] = [open(paths[0], paths[1])?, open(paths[1], paths[0])?];
         self.expect_text(&[&a, &b])?;
         if more.is_empty() {
             let live =

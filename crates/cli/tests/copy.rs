@@ -5,7 +5,7 @@ mod common;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Run, corpus, data, run};
+use common::{Folder, Run, corpus, data, run};
 use marquetry_testing::{Break, Proxy};
 use scylla::client::session::Session;
 use scylla::client::session_builder::SessionBuilder;
@@ -577,4 +577,118 @@ fn empty_lists_are_left_out() {
     assert_eq!(load(empty, &[]), [list(&["a"]), list(&[])]);
     assert_eq!(load(empty, &["--nulls", "tombstone"]), [None, list(&[])]);
     server.rows("DROP KEYSPACE marquetry_cli_empty");
+}
+
+/// What a table wants of text is asked before the text is read: where that fails, nothing is inferred instead.
+#[test]
+fn text_is_not_read_without_a_look_at_the_table() {
+    let Some(server) = Server::connect() else { return };
+    let table = server.fresh("marquetry_cli_looked", "t");
+    server.rows("CREATE TABLE marquetry_cli_looked.t (k int PRIMARY KEY, price decimal)");
+    let folder = Folder::new();
+    let csv = folder.write("a.csv", "k,price\n1,1234567890.12345678901234567890\n");
+    let cost = folder.write("b.csv", "k,cost\n2,1234567890.12345678901234567890\n");
+    // The first connection is cut while it is made; later ones work.
+    for arguments in [&["copy", &csv][..], &["diff", &csv]] {
+        let proxy = Proxy::start(&server.address, 10, Break::Cut);
+        let through = format!("cql://{}/marquetry_cli_looked.t", proxy.at);
+        run([arguments, &[&through]].concat()).failed(3, &["cannot connect", &proxy.at]);
+        assert_eq!(proxy.breaks(), 1);
+    }
+    run(["copy", &csv, &table.replace("looked.t", "looked.none")])
+        .failed(1, &["has no table marquetry_cli_looked.none", "--create"]);
+    server.rows(
+        "CREATE MATERIALIZED VIEW marquetry_cli_looked.v AS SELECT * FROM marquetry_cli_looked.t \
+         WHERE price IS NOT NULL AND k IS NOT NULL PRIMARY KEY (price, k)",
+    );
+    run(["copy", &csv, &table.replace("looked.t", "looked.v")])
+        .failed(1, &["materialized view", "base table"]);
+    assert_eq!(run(["count", &table]).succeeded(), "0\n");
+    run(["copy", &csv, &table, "--quiet"]).succeeded();
+    // Columns that are called otherwise in the table.
+    for names in [["--map", "price=cost"], ["--rename", "cost=price"]] {
+        run([&["copy", &cost, &table, "--quiet"][..], &names].concat()).succeeded();
+        let rows =
+            run(["rows", &table, "--where", "k = 2", "--columns", "price", "--format", "csv"]).succeeded();
+        assert_eq!(rows, "price\n1234567890.12345678901234567890\n");
+        server.rows("DELETE FROM marquetry_cli_looked.t WHERE k = 2");
+    }
+    // A table whose rows hold others has the types of those.
+    let (wide, first) = (table.replace("looked.t", "looked.w"), folder.write("c.csv", "k,word\n1,abc\n"));
+    run(["copy", &first, &wide, "--create", "--key", "k", "--layout", "wide", "--quiet"]).succeeded();
+    let second = folder.write("d.csv", "k,word\n2,42\n");
+    run(["copy", &second, &wide, "--quiet"]).succeeded();
+    assert_eq!(run(["rows", &wide, "--where", "k = 2", "--format", "csv"]).succeeded(), "k,word\n2,42\n");
+    server.rows("DROP KEYSPACE marquetry_cli_looked");
+}
+
+/// A file is compared with what a load makes of it: digits of text, sets in their order, keys that servers hold apart.
+#[test]
+fn a_file_is_what_a_load_makes_of_it() {
+    let Some(server) = Server::connect() else { return };
+    let table = server.fresh("marquetry_cli_made_of", "t");
+    server.rows(
+        "CREATE TABLE marquetry_cli_made_of.t (k double, c decimal, price decimal, many varint, word text, at inet, id uuid, \
+         tags set<int>, groups list<frozen<set<int>>>, marks map<text, int>, ratio float, PRIMARY KEY (k, c))",
+    );
+    let folder = Folder::new();
+    let row = |k: &str, c: &str, tags: &str| {
+        let rest = r#""word":"007","at":"2001:DB8::1","id":"5A1C395E-B41F-11E5-9F22-BA0BE0483C18","groups":[[2,1,2],[],[3]],"marks":{"z":1,"a":2},"ratio":0.1}"#;
+        let numbers = r#""price":12345678901234567890.1230,"many":"123456789012345678901234567890""#;
+        format!(r#"{{"k":{k},"c":"{c}","tags":{tags},{numbers},{rest}"#)
+    };
+    // Two floats that are two keys; decimals that are one clustering key and two values.
+    let rows = [
+        row("0.0", "1.0", "[3,1,2,1]"),
+        row("-0.0", "1.00", "[]"),
+        row("1.5", "1", "null"),
+        row("1.5", "2.50", "[7]"),
+    ];
+    let json = folder.write("a.jsonl", rows.join("\n"));
+    let types = ["--types", "marks=map<text,int>"];
+    let run_with = |arguments: &[&str]| run([arguments, &types[..]].concat());
+    let missing = || {
+        let out = run_with(&["copy", &json, &table, "--missing-only"]).succeeded();
+        out.split(' ').next().unwrap().to_owned()
+    };
+    run_with(&["copy", &json, &table, "--quiet"]).succeeded();
+    assert_eq!(run(["count", &table]).succeeded(), "4\n");
+    assert_eq!(missing(), "0");
+    for tables in [[&json, &table], [&table, &json]] {
+        let same = run_with(&["diff", tables[0], tables[1]]).succeeded();
+        assert!(same.starts_with("the same: 4 rows"), "{same}");
+    }
+    // Another scale is the same number, and the same clustering key.
+    server.rows(
+        "UPDATE marquetry_cli_made_of.t SET price = 12345678901234567890.123 WHERE k = 1.5 AND c = 1.0000",
+    );
+    run_with(&["diff", &json, &table]).succeeded();
+    // One element more, and one of two keys that are equal as numbers.
+    server.rows("UPDATE marquetry_cli_made_of.t SET tags = tags + {9} WHERE k = 0.0 AND c = 1");
+    server.rows("DELETE FROM marquetry_cli_made_of.t WHERE k = -0.0");
+    let found = run_with(&["diff", &json, &table, "--json"]);
+    assert_eq!(found.code, Some(1), "{}", found.err);
+    let found: serde_json::Value = serde_json::from_str(&found.out).unwrap();
+    assert_eq!(found["rows"]["only_in_a"], 1, "{found}");
+    assert_eq!(found["columns"].as_array().unwrap().len(), 1, "{found}");
+    let tags = &found["columns"][0];
+    assert!(tags["column"] == "tags" && tags["different"] == 1, "{found}");
+    assert_eq!((missing(), missing()), ("2".to_owned(), "0".to_owned()));
+
+    // Text as it is spelled, and numbers of any length; what no load takes differs, and is rejected.
+    let csv = folder.write(
+        "b.csv",
+        "k,c,price,many,word,at,id\n0.0,1.0,12345678901234567890.1230,123456789012345678901234567890,007,2001:DB8::1,5A1C395E-B41F-11E5-9F22-BA0BE0483C18\n\
+         -0.0,1.00,12345678901234567890.12300,123456789012345678901234567890,007,2001:db8::1,5a1c395e-b41f-11e5-9f22-ba0be0483c18\n\
+         1.5,1,12345678901234567890.123,123456789012345678901234567890,007,2001:DB8::1,5A1C395E-B41F-11E5-9F22-BA0BE0483C18\n\
+         1.5,2.5,12345678901234567890.123,123456789012345678901234567890,007,2001:DB8::1,5A1C395E-B41F-11E5-9F22-BA0BE0483C18\n",
+    );
+    let columns = "k,c,price,many,word,at,id";
+    run(["diff", &csv, &table, "--columns", columns]).succeeded();
+    assert!(run(["copy", &csv, &table, "--missing-only"]).succeeded().starts_with("0 rows"));
+    let bad = folder.write("c.csv", "k,c,at\n0.0,1.0,2001:db8::1\n1.5,1,nowhere\n");
+    let found = run(["diff", &bad, &table, "--columns", "k,c,at", "--json"]);
+    assert_eq!(found.code, Some(1), "{}", found.err);
+    assert!(found.out.contains("\"different\":1"), "{}", found.out);
+    server.rows("DROP KEYSPACE marquetry_cli_made_of");
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use marquetry_base::{Detail, ErrorKind, Result};
 use marquetry_parquet::batch::{Batch, ColumnBatch, FixedBytes, Layout, Levels, Values};
+use marquetry_parquet::format::KeyValue;
 use marquetry_parquet::schema::{FieldDef, FieldType, LogicalType, PhysicalType, Schema, TimeUnit};
 use marquetry_tables::{
     Batches, ColumnPath, DiffOptions, Differences, Piece, PieceOptions, RowId, Source, Table, diff,
@@ -397,6 +398,79 @@ fn nested_columns_are_compared_by_what_their_levels_mean() {
 
 /// What differs in schemas is reported apart from values, and only counts where values cannot be compared.
 /// A VARIANT is compared as JSON, and what is beside it by value.
+/// A file beside a live table is what a load makes of it: sets in their order and without duplicates, keys that are two for servers.
+#[test]
+fn a_file_is_compared_as_it_is_loaded() {
+    let fields = |element: PhysicalType| {
+        let element = FieldDef::new("element", FieldType::Leaf(element, None));
+        [
+            FieldDef::new("k", FieldType::Leaf(PhysicalType::Double, None)).required(),
+            FieldDef::new("s", FieldType::List(Box::new(element))),
+        ]
+    };
+    let rows = |keys: &[f64], elements: Values, definition: &[u8], repetition: &[u8]| {
+        let tags = ColumnBatch {
+            leaf: 1,
+            rows: keys.len(),
+            nulls: definition.len() - elements.len(),
+            validity: None,
+            values: elements,
+            layout: Layout::Dense,
+            levels: Some(Levels {
+                definition: definition.to_vec().into(),
+                repetition: Some(repetition.to_vec().into()),
+            }),
+            provisional: false,
+        };
+        let keys = flat(0, keys.to_vec().into(), &vec![true; keys.len()]);
+        vec![Batch { row_group: 0, first_row: 0, rows: keys.rows, columns: vec![keys, tags] }]
+    };
+    // [3, 1, 2, 1], [5], []
+    let elements = Values::from(vec![3_i64, 1, 2, 1, 5]);
+    let file = rows(&[0.0, -0.0, 2.0], elements, &[3, 3, 3, 3, 3, 1], &[0, 1, 1, 1, 0, 0]);
+    let file = Memory::source("file", &fields(PhysicalType::Int64), file);
+    let live = |elements: Vec<i32>, definition: &[u8], repetition: &[u8]| {
+        let mut table =
+            Table::new("live", Arc::new(Schema::of_fields(&fields(PhysicalType::Int32)).unwrap()));
+        table.identity = Some("7".to_owned());
+        let said = r#"[{"name":"k","kind":"partition_key","type":"double","class":"DoubleType"},
+            {"name":"s","kind":"regular","type":"set<int>","class":"SetType(Int32Type)"}]"#;
+        let said = [
+            ("marquetry.mapping", "logical"),
+            ("marquetry.mapping.version", "1"),
+            ("marquetry.table.columns", said),
+        ];
+        table.key_values = said
+            .map(|(key, value)| KeyValue {
+                key: key.to_owned(),
+                value: Some(value.as_bytes().to_vec().into()),
+            })
+            .to_vec();
+        let batches = rows(&[-0.0, 2.0, 0.0], elements.into(), definition, repetition);
+        Arc::new(Memory { table, pieces: [Piece::of("live")], batches }) as Arc<dyn Source>
+    };
+    let mut options = DiffOptions::default();
+    (options.as_loaded, options.key) = (true, ColumnPath::parse_list("k").unwrap());
+    let differing = |live: &Arc<dyn Source>| {
+        let mut all = [[&file, live], [live, &file]].map(|tables| {
+            let found = diff(tables, &options, &mut |_| {}).unwrap();
+            assert!(found.schema.incomparable.is_empty());
+            assert_eq!(found.rows.repeated_keys, [0, 0]);
+            assert_eq!((found.rows.only, found.rows.compared), ([0, 0], 3));
+            found.rows.changed
+        });
+        all.sort_unstable();
+        assert_eq!(all[0], all[1]);
+        all[0]
+    };
+    // [5], null, [1, 2, 3]
+    assert_eq!(differing(&live(vec![5, 1, 2, 3], &[3, 0, 3, 3, 3], &[0, 0, 0, 1, 1])), 0);
+    // The sets of the two zeros are each other's.
+    assert_eq!(differing(&live(vec![1, 2, 3, 5], &[3, 3, 3, 0, 3], &[0, 1, 1, 0, 0])), 2);
+    // [5], [2], [1, 2]
+    assert_eq!(differing(&live(vec![5, 2, 1, 2], &[3, 3, 3, 3], &[0, 0, 0, 1])), 2);
+}
+
 #[test]
 fn a_variant_is_a_value_of_its_own() {
     let leaf =

@@ -1,5 +1,8 @@
 //! Comparing two tables: by value, in order or by key.
 
+mod cells;
+mod exact;
+mod forms;
 mod found;
 mod leaves;
 mod missing;
@@ -160,6 +163,10 @@ impl Column {
 
     /// Marks the rows, among those of the first table that were looked at, whose values differ.
     fn mark(&mut self, sides: &[Side; 2], matched: &Matched, marks: &mut [bool]) -> Result<()> {
+        if let Some(cells) = &self.pair.cells {
+            let part = |side: usize| sides[side].leaves(&cells.leaves(side), matched.rows[side].clone());
+            return cells.mark([part(0)?, part(1)?], &matched.runs, marks);
+        }
         for (VariantPair { leaves: [in_a, in_b], .. }, [a, b]) in
             self.pair.variants.iter().zip(&mut self.texts)
         {

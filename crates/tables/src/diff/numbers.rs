@@ -19,7 +19,7 @@ pub(super) fn are_equal(a: Item<'_>, b: Item<'_>) -> bool {
 
 /// A number in the one form that it has: digits without zeros around them, and how many zeros follow, or come before the first.
 #[derive(Debug, PartialEq, Eq)]
-struct Plain {
+pub(super) struct Plain {
     is_negative: bool,
     digits: Vec<u8>,
     exponent: i64,
@@ -31,10 +31,22 @@ impl Plain {
             Item::Bytes(text) => Plain::of_text(text),
             Item::Number(number) => {
                 let (digits, scale): (Digits, i32) = digits_of(number)?;
-                Some(Plain::new(digits.is_negative(), digits.as_slice().to_vec(), -i64::from(scale)))
+                Some(Plain::of_digits(&digits, scale))
             }
             _ => None,
         }
+    }
+
+    /// Digits, so many of them after the point.
+    pub(super) fn of_digits(digits: &Digits, scale: i32) -> Plain {
+        Plain::new(digits.is_negative(), digits.as_slice().to_vec(), -i64::from(scale))
+    }
+
+    /// Appends it: equal numbers have equal bytes.
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        out.push(u8::from(self.is_negative));
+        out.extend(self.exponent.to_be_bytes());
+        out.extend_from_slice(&self.digits);
     }
 
     /// `-12.50`, `7E-60`.

@@ -4,14 +4,15 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use marquetry_base::{Error, Result};
-use marquetry_parquet::schema::{LogicalType, Meaning, Schema, Shape, ShapeKind, TimeUnit};
+use marquetry_parquet::schema::{LogicalType, Meaning, Schema, Shape, ShapeKind};
 use marquetry_scylla::sstable::marshal::MarshalType;
 
+use super::cells::{CellPair, Live};
 use super::found::SchemaDifferences;
 use super::leaves::LeafPair;
 use super::numbers::has_numbers_as_text;
 use super::options::DiffOptions;
-use super::values::are_comparable;
+use super::values::{are_comparable, loaded};
 use crate::Table;
 use crate::described::columns_of;
 use crate::subject::named;
@@ -33,6 +34,8 @@ pub(super) struct ColumnPair {
     pub(super) pairs: Vec<LeafPair>,
     /// The VARIANTs that are compared: by the JSON that they stand for, because equal variants may have different bytes.
     pub(super) variants: Vec<VariantPair>,
+    /// Instead of all these: the cells that loads make of them.
+    pub(super) cells: Option<CellPair>,
 }
 
 /// A VARIANT of the first table, and that of the second that it is compared with.
@@ -60,6 +63,7 @@ pub(super) fn pair([a, b]: [&Table; 2], options: &DiffOptions) -> Result<Paired>
     let all = [columns(&a.schema), columns(&b.schema)];
     let shapes =
         [&a.schema, &b.schema].map(|schema| columns(schema).into_iter().map(|node| schema.shape(node)));
+    let live = Live::of([a, b], &options.limits).filter(|_| options.as_loaded);
     let mut paired = Vec::new();
     for [in_a, in_b] in pairing.matched("", shapes) {
         let nodes = [in_a.node, in_b.node];
@@ -68,7 +72,17 @@ pub(super) fn pair([a, b]: [&Table; 2], options: &DiffOptions) -> Result<Paired>
         let is_whole = !options.as_loaded || [a, b].iter().all(|table| is_whole(table, &name));
         pairing.empty_is_null = !is_whole && !matches!(in_a.kind(), Ok(ShapeKind::Leaf));
         pairing.is_collection = matches!(in_a.kind(), Ok(ShapeKind::List(..) | ShapeKind::Map(..)));
+        let before = pairing.counted();
         pairing.field(&name, [in_a, in_b])?;
+        let is_paired = pairing.counted() == before;
+        let cells = live.as_ref().and_then(|live| {
+            let pairs = (is_paired && pairing.variants.is_empty()).then_some(&*pairing.pairs);
+            live.pair([a, b], &name, pairs, options.keeps_nulls)
+        });
+        if cells.is_some() {
+            // A load takes what else cannot be compared, and makes nulls of fields that are missing.
+            pairing.forget(before);
+        }
         let column =
             [0, 1].map(|side: usize| all[side].iter().position(|node| *node == nodes[side]).unwrap_or(0));
         paired.push(ColumnPair {
@@ -77,6 +91,7 @@ pub(super) fn pair([a, b]: [&Table; 2], options: &DiffOptions) -> Result<Paired>
             leaves: [in_a.leaves(), in_b.leaves()],
             pairs: std::mem::take(&mut pairing.pairs),
             variants: std::mem::take(&mut pairing.variants),
+            cells,
         });
     }
     Ok(Paired { differences: pairing.found, columns: paired })
@@ -90,18 +105,6 @@ fn is_whole(table: &Table, column: &str) -> bool {
         kind,
         Some(MarshalType::List(_) | MarshalType::Set(_) | MarshalType::Map(..) | MarshalType::User { .. })
     )
-}
-
-/// What values mean once they are loaded: a time is an integer where the other table has that.
-pub(super) fn loaded([a, b]: [Meaning; 2]) -> [Meaning; 2] {
-    let is_time =
-        |meaning| matches!(meaning, Meaning::Timestamp { unit: TimeUnit::Micros | TimeUnit::Nanos, .. });
-    let is_integer = |meaning| matches!(meaning, Meaning::Integer { bit_width: 64, is_signed: true });
-    match (a, b) {
-        (a, b) if is_time(a) && is_integer(b) => [b, b],
-        (a, b) if is_integer(a) && is_time(b) => [a, a],
-        both => [both.0, both.1],
-    }
 }
 
 #[derive(Default)]
@@ -128,6 +131,19 @@ struct Pairing<'a> {
 }
 
 impl Pairing<'_> {
+    /// How many fields there are that are not compared: those of either table alone, and those of other types.
+    fn counted(&self) -> [usize; 3] {
+        let [in_a, in_b] = &self.found.only;
+        [in_a.len(), in_b.len(), self.found.incomparable.len()]
+    }
+
+    /// Forgets those that were found after so many.
+    fn forget(&mut self, [in_a, in_b, incomparable]: [usize; 3]) {
+        self.found.only[0].truncate(in_a);
+        self.found.only[1].truncate(in_b);
+        self.found.incomparable.truncate(incomparable);
+    }
+
     /// The fields of two structs that have the same name, in the order of the first.
     fn matched<'s>(
         &mut self,

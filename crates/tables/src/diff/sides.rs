@@ -11,12 +11,12 @@ use marquetry_parquet::format::SortingColumn;
 use marquetry_parquet::schema::{FieldDef, FieldType, Meaning, Plan as _, Projection, Schema};
 use marquetry_parquet::sort::SortOptions;
 
+use super::exact::ExactKeys;
 use super::found::RowId;
 use super::leaves::Run;
 use super::options::DiffOptions;
-use super::schemas::loaded;
 use super::tokens::{Keys, TokenOrder};
-use super::values::{are_comparable, compare, item};
+use super::values::{are_comparable, compare, item, loaded};
 use crate::copy::unsorted;
 use crate::detached::detached_column;
 use crate::reading::processors;
@@ -29,6 +29,10 @@ use crate::{ColumnPath, Reading, ReadingOptions, Source, Table};
 pub(super) struct Key {
     /// Leaves of either table, and what they mean.
     leaves: [Vec<(usize, Meaning)>; 2],
+    /// Those that rows are sorted and matched by: the same, unless keys are `exact`.
+    by: [Vec<(usize, Meaning)>; 2],
+    /// What gives rows the keys that a live table has of them.
+    exact: Option<ExactKeys>,
     /// The schemas of the keys alone.
     pub(super) schemas: [Arc<Schema>; 2],
 }
@@ -50,6 +54,9 @@ impl Key {
         }
         if options.key.is_empty() {
             return Ok(None);
+        }
+        if let Some(exact) = ExactKeys::of(tables, options) {
+            return Key::exact(exact, options, tables).map(Some);
         }
         let mut leaves = [Vec::new(), Vec::new()];
         let mut fields = [Vec::new(), Vec::new()];
@@ -93,7 +100,29 @@ impl Key {
         }
         let [in_a, in_b] = fields;
         let schemas = [Arc::new(Schema::of_fields(&in_a)?), Arc::new(Schema::of_fields(&in_b)?)];
-        Ok(Some(Key { leaves, schemas }))
+        Ok(Some(Key { by: leaves.clone(), leaves, exact: None, schemas }))
+    }
+
+    /// The key of a live table, whose columns may be of other types in the other one.
+    fn exact(exact: ExactKeys, options: &DiffOptions, tables: [&Table; 2]) -> Result<Key> {
+        let mut by = [Vec::new(), Vec::new()];
+        for path in exact.sorted() {
+            let found = tables.map(|table| {
+                let number = path.flat_leaf(&table.schema).map_err(|error| named(error, &table.name))?;
+                let leaf = table.schema.leaves().get(number);
+                let leaf = leaf.ok_or_else(|| Error::internal("a leaf without its place"))?;
+                Ok::<_, Error>((number, table.schema.meaning_of(leaf).read_as(leaf.physical_type)))
+            });
+            let [in_a, in_b] = found;
+            let (in_a, in_b) = (in_a?, in_b?);
+            let meanings = loaded([in_a.1, in_b.1]);
+            by[0].push((in_a.0, meanings[0]));
+            by[1].push((in_b.0, meanings[1]));
+        }
+        for (by, table) in by.iter_mut().zip(tables) {
+            by.push((table.schema.leaves().len(), Meaning::Bytes));
+        }
+        Ok(Key { by, exact: Some(exact), ..Key::whole(&options.key, tables)? })
     }
 
     /// Columns with all that is in them.
@@ -113,7 +142,8 @@ impl Key {
         };
         let [one, other] = tables;
         let (one, other) = (of_table(one)?, of_table(other)?);
-        Ok(Key { leaves: [one.0, other.0], schemas: [one.1, other.1] })
+        let leaves = [one.0, other.0];
+        Ok(Key { by: leaves.clone(), leaves, exact: None, schemas: [one.1, other.1] })
     }
 }
 
@@ -121,8 +151,11 @@ impl Key {
 pub(super) struct Side {
     rows: Rows,
     reading: Reading,
-    /// The leaves of its key, and what they mean.
+    /// The leaves of its key, and what they mean; and those that its rows are sorted by.
     key: Vec<(usize, Meaning)>,
+    by: Vec<(usize, Meaning)>,
+    /// How many leaves it has without those that were added.
+    leaves: usize,
     batch: Option<Batch>,
     pub(super) at: usize,
     /// The key of the row before the batch at hand.
@@ -158,12 +191,20 @@ impl Side {
             ReadingOptions { threads, cancel: options.cancel.clone(), ..ReadingOptions::default() };
         reading.piece.bytes_read = options.bytes_read.clone();
         reading.piece.lost = options.lost.get(side).cloned().unwrap_or_default();
+        let leaves = source.table().schema.leaves().len();
+        let source = &match key.and_then(|key| key.exact.as_ref()) {
+            Some(exact) => exact.source(side, source)?,
+            None => Arc::clone(source),
+        };
         let reading = Reading::new(Arc::clone(source), reading)?;
+        let by = key.map_or(Vec::new(), |key| key.by[side].clone());
         let key = key.map_or(Vec::new(), |key| key.leaves[side].clone());
         let mut side = Side {
             rows: Rows::InOrder,
             reading,
             key,
+            by,
+            leaves,
             batch: None,
             at: 0,
             before: None,
@@ -189,7 +230,7 @@ impl Side {
             let column = u32::try_from(*leaf).map_err(|_| Error::misuse("a column beyond the 2^32nd"))?;
             Ok(SortingColumn { column, descending: false, nulls_first: false })
         };
-        let by = self.key.iter().map(by).collect::<Result<Vec<_>>>()?;
+        let by = self.by.iter().map(by).collect::<Result<Vec<_>>>()?;
         let wrong = |error: Error| match error.kind() {
             ErrorKind::Unsupported | ErrorKind::LimitExceeded => {
                 named(error.blamed(ErrorKind::Misuse).with(Detail::Option("key")), &table.name)
@@ -215,9 +256,11 @@ impl Side {
         if let Rows::ByKey(sorting) = &self.rows { sorting.spilled_bytes() } else { 0 }
     }
 
-    /// The batch at hand, all of it.
+    /// The batch at hand, as the table has it.
     pub(super) fn batch_at_hand(&self) -> Option<Batch> {
-        self.batch.clone()
+        let mut batch = self.batch.clone()?;
+        batch.columns.truncate(self.leaves);
+        Some(batch)
     }
 
     /// Rows of the batch at hand that are left.
@@ -232,7 +275,7 @@ impl Side {
             if let (Some(last), false) = (last, self.key.is_empty()) {
                 match self.tokens {
                     Some(_) => self.key_before = Some(self.keys.last()),
-                    None => self.before = Some(self.key_columns(last)?),
+                    None => self.before = Some(self.columns_of(&self.by, last)?),
                 }
             }
             self.at = 0;
@@ -254,7 +297,7 @@ impl Side {
                     let keys = tokens.keys_of(*side, batch);
                     self.keys = keys.map_err(|error| named(error, self.reading.table_name()))?;
                 }
-                None if self.key.iter().all(is_spaced) => {}
+                None if self.by.iter().all(is_spaced) => {}
                 None => return Err(Error::internal("sorted rows without the columns of their key")),
             }
         }
@@ -278,6 +321,12 @@ impl Side {
         Ok(Batch { row_group: batch.row_group, first_row, rows: count, columns })
     }
 
+    /// Some rows of some leaves, of the batch at hand, which keep their numbers.
+    pub(super) fn leaves(&self, leaves: &[usize], rows: Range<usize>) -> Result<Batch> {
+        let columns = leaves.iter().map(|leaf| self.leaf(*leaf, rows.clone())).collect::<Result<_>>()?;
+        Ok(Batch { row_group: 0, first_row: 0, rows: rows.len(), columns })
+    }
+
     /// A row, copied out of its batch.
     pub(super) fn row(&self, leaves: Range<usize>, row: usize) -> Result<Batch> {
         let mut part = self.part(leaves, row..row + 1)?;
@@ -287,13 +336,13 @@ impl Side {
 
     /// The key of a row, copied out of its batch.
     pub(super) fn key_of(&self, row: usize) -> Result<RowId> {
-        let mut columns = self.key_columns(row)?;
+        let mut columns = self.columns_of(&self.key, row)?;
         columns.iter_mut().enumerate().for_each(|(leaf, column)| column.leaf = leaf);
         Ok(RowId::Key(Batch { row_group: 0, first_row: 0, rows: 1, columns }))
     }
 
-    fn key_columns(&self, row: usize) -> Result<Vec<ColumnBatch>> {
-        self.key.iter().map(|(leaf, _)| Ok(detached_column(&self.leaf(*leaf, row..row + 1)?))).collect()
+    fn columns_of(&self, leaves: &[(usize, Meaning)], row: usize) -> Result<Vec<ColumnBatch>> {
+        leaves.iter().map(|(leaf, _)| Ok(detached_column(&self.leaf(*leaf, row..row + 1)?))).collect()
     }
 
     fn columns(&self) -> &[ColumnBatch] {
@@ -307,13 +356,12 @@ impl Side {
             return ours.zip(theirs).map_or(Ordering::Equal, |(ours, theirs)| tokens.compare(ours, theirs));
         }
         let (ours, theirs) = (self.columns(), other.columns());
-        let mut keys =
-            self.key.iter().zip(&other.key).map(|((leaf, meaning), (their_leaf, their_meaning))| {
-                compare_cells(
-                    (ours.get(*leaf), row, *meaning),
-                    (theirs.get(*their_leaf), other_row, *their_meaning),
-                )
-            });
+        let mut keys = self.by.iter().zip(&other.by).map(|((leaf, meaning), (their_leaf, their_meaning))| {
+            compare_cells(
+                (ours.get(*leaf), row, *meaning),
+                (theirs.get(*their_leaf), other_row, *their_meaning),
+            )
+        });
         keys.find(|ordering| ordering.is_ne()).unwrap_or(Ordering::Equal)
     }
 
@@ -329,7 +377,7 @@ impl Side {
         }
         let Some(before) = &self.before else { return Ordering::Less };
         let columns = self.columns();
-        let mut keys = self.key.iter().zip(before).map(|((leaf, meaning), before)| {
+        let mut keys = self.by.iter().zip(before).map(|((leaf, meaning), before)| {
             compare_cells((Some(before), 0, *meaning), (columns.get(*leaf), row, *meaning))
         });
         keys.find(|ordering| ordering.is_ne()).unwrap_or(Ordering::Equal)

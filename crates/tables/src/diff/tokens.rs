@@ -166,7 +166,7 @@ impl<'a> KeyOfRow<'a> {
 }
 
 /// What makes bytes of a table's key.
-fn mapping(table: &Table, mut columns: TableColumns, limits: &Limits) -> Option<Arc<Mapping>> {
+pub(super) fn mapping(table: &Table, mut columns: TableColumns, limits: &Limits) -> Option<Arc<Mapping>> {
     columns.statics.clear();
     columns.regulars.clear();
     let name = TableName::parse("t").ok()?;

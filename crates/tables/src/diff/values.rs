@@ -55,6 +55,18 @@ pub(super) fn are_comparable(a: Meaning, b: Meaning) -> bool {
     a == b || one_way(a, b) || one_way(b, a)
 }
 
+/// What values mean once they are loaded: a time is an integer where the other table has that.
+pub(super) fn loaded([a, b]: [Meaning; 2]) -> [Meaning; 2] {
+    let is_time =
+        |meaning| matches!(meaning, Meaning::Timestamp { unit: TimeUnit::Micros | TimeUnit::Nanos, .. });
+    let is_integer = |meaning| matches!(meaning, Meaning::Integer { bit_width: 64, is_signed: true });
+    match (a, b) {
+        (a, b) if is_time(a) && is_integer(b) => [b, b],
+        (a, b) if is_integer(a) && is_time(b) => [a, a],
+        both => [both.0, both.1],
+    }
+}
+
 /// A value by its meaning.
 pub(super) fn item(meaning: Meaning, value: Value<'_>) -> Item<'_> {
     let nanos = |units: i64, unit: TimeUnit| {
