@@ -1,5 +1,5 @@
 // cls_marquetry: an object class for Ceph's OSDs. Everything but the calls of the OSD is in libmarquetry_ceph.a; docs/ceph.md says what the
-// methods are. Only the public interface of object classes is used (rados-objclass-dev), and only what reads.
+// methods are. Only the public interface of object classes is used (rados-objclass-dev).
 #include <rados/objclass.h>
 
 #include <cerrno>
@@ -18,7 +18,7 @@ struct Call {
   ceph::bufferlist *answer;
 };
 
-// Nothing may be thrown through Rust, so all three catch everything: a buffer list throws where it has no memory.
+// Nothing may be thrown through Rust, so all of these catch everything: a buffer list throws where it has no memory.
 
 int stat_object(void *context, uint64_t *length) noexcept {
   try {
@@ -54,10 +54,22 @@ int append_answer(void *context, const uint8_t *bytes, size_t length) noexcept {
   }
 }
 
+int write_object(void *context, uint64_t offset, const uint8_t *bytes, size_t length) noexcept {
+  if (offset > INT_MAX || length > INT_MAX) return -EFBIG;
+  try {
+    ceph::bufferlist written;
+    written.append(reinterpret_cast<const char *>(bytes), static_cast<unsigned>(length));
+    return cls_cxx_write(static_cast<Call *>(context)->context, static_cast<int>(offset), static_cast<int>(length), &written);
+  } catch (...) {
+    return -ENOMEM;
+  }
+}
+
 int answer(uint32_t method, cls_method_context_t context, ceph::bufferlist *in, ceph::bufferlist *out) noexcept {
   try {
     Call call{context, out};
-    marquetry_ceph_object object{&call, stat_object, read_object, append_answer};
+    const bool writes = method == MARQUETRY_CEPH_MERGE;
+    marquetry_ceph_object object{&call, stat_object, read_object, append_answer, writes ? write_object : nullptr};
     // In one piece, which a request usually is.
     const auto *request = reinterpret_cast<const uint8_t *>(in->length() > 0 ? in->c_str() : nullptr);
     return marquetry_ceph_call(method, &object, request, in->length());
@@ -78,6 +90,10 @@ int stats(cls_method_context_t context, ceph::bufferlist *in, ceph::bufferlist *
   return answer(MARQUETRY_CEPH_STATS, context, in, out);
 }
 
+int merge(cls_method_context_t context, ceph::bufferlist *in, ceph::bufferlist *out) {
+  return answer(MARQUETRY_CEPH_MERGE, context, in, out);
+}
+
 }  // namespace
 
 CLS_INIT(marquetry) {
@@ -88,4 +104,5 @@ CLS_INIT(marquetry) {
   cls_register_cxx_method(handle, "describe", CLS_METHOD_RD, describe, &method);
   cls_register_cxx_method(handle, "query", CLS_METHOD_RD, query, &method);
   cls_register_cxx_method(handle, "stats", CLS_METHOD_RD, stats, &method);
+  cls_register_cxx_method(handle, "merge", CLS_METHOD_RD | CLS_METHOD_WR, merge, &method);
 }

@@ -14,6 +14,8 @@ enum {
   MARQUETRY_CEPH_DESCRIBE = 1,
   MARQUETRY_CEPH_QUERY = 2,
   MARQUETRY_CEPH_STATS = 3,
+  /* Writes. */
+  MARQUETRY_CEPH_MERGE = 4,
 };
 
 /* The object of a call, and where its answer goes. The functions are called during the call only, on its thread, with `context` as it is here;
@@ -26,9 +28,12 @@ struct marquetry_ceph_object {
   int (*read)(void *context, uint64_t offset, uint64_t length, uint8_t *into);
   /* Adds bytes to the answer. */
   int (*append)(void *context, const uint8_t *bytes, size_t length);
+  /* `length` bytes to the object, from `offset` on, over what is there; NULL in a method that only reads. */
+  int (*write)(void *context, uint64_t offset, const uint8_t *bytes, size_t length);
 };
 
 /* Answers a call: 0, with an answer that says what is wrong if something is; or a negative errno, of one of the functions, or -EIO after a bug.
+ * A method that writes returns a negative errno for whatever is wrong: the OSD must then undo what was written.
  * `request` may be NULL if `length` is 0. */
 int marquetry_ceph_call(uint32_t method, const struct marquetry_ceph_object *object, const uint8_t *request, size_t length);
 

@@ -33,7 +33,8 @@ impl Function {
     /// The function and the column that `sum(fare)` names; no column for `count(*)`.
     pub(crate) fn parse(text: &str) -> Result<(Function, Option<&str>)> {
         let wrong = || {
-            let message = format!("'{text}' is none of count(*), count(x), sum(x), min(x) and max(x)");
+            let message =
+                format!("'{text}' is none of count(*), count(x), sum(x), avg(x), min(x) and max(x)");
             Error::misuse(message)
         };
         let (name, rest) = text.trim().split_once('(').ok_or_else(wrong)?;
@@ -48,6 +49,13 @@ impl Function {
         };
         Ok((function, Some(column)))
     }
+}
+
+/// The column of `avg(fare)`: not an aggregate of its own, because it cannot be put together with others.
+pub(crate) fn average_of(text: &str) -> Option<&str> {
+    let (name, rest) = text.trim().split_once('(')?;
+    let column = rest.strip_suffix(')')?.trim();
+    (name.trim_end().eq_ignore_ascii_case("avg") && column != "*").then_some(column)
 }
 
 /// Aggregates that are being computed.

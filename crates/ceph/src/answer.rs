@@ -1,6 +1,7 @@
 //! What a call answers.
 
 use marquetry_base::{Error, ErrorKind, Frame};
+use marquetry_parquet::find::Report;
 
 use crate::cursor::Cursor;
 use crate::host::Work;
@@ -12,11 +13,11 @@ pub const ANSWER: [u8; 4] = *b"MQA1";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u16)]
 pub enum AnswerField {
-    /// An Arrow IPC stream: a schema, record batches, and the stream's end.
+    /// Rows, in the form that was asked for: an Arrow IPC stream (a schema, record batches, and the stream's end), or a Parquet file.
     Data = 1,
     /// Where the next call goes on. Missing: there is nothing more.
     Cursor = 2,
-    /// Rows: in the data of `query` and `stats`; of `describe`, those of the object (u64).
+    /// Rows: in the data of `query` and `stats`, or that were counted; of `describe`, those of the object (u64).
     Rows = 3,
     /// Units of work, bytes that were read of the object, and in how many pieces (three u64).
     Work = 4,
@@ -27,6 +28,10 @@ pub enum AnswerField {
     /// What is wrong: a number for whose fault it is (u8: 1 the object's, 2 a part of the format or of the request that is not supported, 3 a
     /// limit, 4 reading, 5 the request's, 6 a value that does not fit a type, 7 a bug), and a text.
     Error = 7,
+    /// The number that the first of the rows has in the object (u64). May be ignored.
+    FirstRow = 8,
+    /// What the search did ([`Report`], thirty u64). A row group is counted by each call that comes to it, its rows by the first. May be ignored.
+    Search = 9,
 }
 
 /// An answer that is made.
@@ -38,6 +43,8 @@ pub(crate) struct Answer {
     pub(crate) work: Work,
     pub(crate) row_groups: Option<u64>,
     pub(crate) created_by: Option<String>,
+    pub(crate) first_row: Option<u64>,
+    pub(crate) search: Option<Report>,
 }
 
 impl Answer {
@@ -50,6 +57,13 @@ impl Answer {
         let Work { units, bytes, reads } = self.work;
         let work = [units.to_le_bytes(), bytes.to_le_bytes(), reads.to_le_bytes()];
         frame.push_optional(AnswerField::Work as u16, work.as_flattened());
+        if let Some(first_row) = self.first_row {
+            frame.push_optional(AnswerField::FirstRow as u16, &first_row.to_le_bytes());
+        }
+        if let Some(search) = self.search {
+            let numbers = search.to_numbers().map(u64::to_le_bytes);
+            frame.push_optional(AnswerField::Search as u16, numbers.as_flattened());
+        }
         if let Some(row_groups) = self.row_groups {
             frame.push_u64(AnswerField::RowGroups as u16, row_groups);
         }

@@ -6,13 +6,16 @@ use core::ffi::{c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Error, Result};
+use marquetry_base::{Error, ErrorKind, Result};
 
-use crate::{Method, RadosObject, call};
+use crate::{Method, RadosObject, call, change};
 
-/// `EIO` and `EINVAL`, as on every Linux.
+/// `EIO`, `EINVAL`, `EFBIG`, `EBADMSG` and `EOPNOTSUPP`, as on every Linux.
 const EIO: c_int = 5;
 const EINVAL: c_int = 22;
+const EFBIG: c_int = 27;
+const EBADMSG: c_int = 74;
+const EOPNOTSUPP: c_int = 95;
 
 /// The object of a call, and where its answer goes (`struct marquetry_ceph_object`).
 #[repr(C)]
@@ -27,6 +30,10 @@ pub struct Functions {
         Option<unsafe extern "C" fn(context: *mut c_void, offset: u64, length: u64, into: *mut u8) -> c_int>,
     /// Adds bytes to the answer.
     pub append: Option<unsafe extern "C" fn(context: *mut c_void, bytes: *const u8, length: usize) -> c_int>,
+    /// Writes bytes of the object; `None` in a method that only reads.
+    pub write: Option<
+        unsafe extern "C" fn(context: *mut c_void, offset: u64, bytes: *const u8, length: usize) -> c_int,
+    >,
 }
 
 /// Answers a call: 0, or a negative errno.
@@ -46,6 +53,7 @@ pub unsafe extern "C" fn marquetry_ceph_call(
         1 => Method::Describe,
         2 => Method::Query,
         3 => Method::Stats,
+        4 => Method::Merge,
         _ => return -EINVAL,
     };
     if object.is_null() || request.is_null() && length > 0 {
@@ -66,12 +74,29 @@ pub unsafe extern "C" fn marquetry_ceph_call(
 fn answered(method: Method, functions: Functions, request: &[u8]) -> c_int {
     let Some(append) = functions.append else { return -EINVAL };
     let mut object = Osd { functions, errno: 0 };
-    let answer = call(method, &mut object, request);
+    let answer = match method {
+        // An OSD undoes what was written only if the call fails, and clients get no answer then.
+        Method::Merge => match change(method, &mut object, request) {
+            Err(error) if object.errno == 0 => return errno_of(&error),
+            changed => changed.unwrap_or_default(),
+        },
+        Method::Describe | Method::Query | Method::Stats => call(method, &mut object, request),
+    };
     if object.errno < 0 {
         return object.errno;
     }
     // SAFETY: the caller of `marquetry_ceph_call` promises that it takes bytes, of which as many are there as it is given.
     unsafe { append(functions.context, answer.as_ptr(), answer.len()) }.min(0)
+}
+
+fn errno_of(error: &Error) -> c_int {
+    match error.kind() {
+        ErrorKind::Corrupt => -EBADMSG,
+        ErrorKind::Unsupported => -EOPNOTSUPP,
+        ErrorKind::LimitExceeded => -EFBIG,
+        ErrorKind::Misuse | ErrorKind::Conversion => -EINVAL,
+        _ => -EIO,
+    }
 }
 
 /// The object that an OSD has opened for a call.
@@ -114,6 +139,17 @@ impl RadosObject for Osd {
             _ => Ok(()),
         }
     }
+
+    fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
+        let Functions { context, write: Some(write), .. } = self.functions else {
+            return Err(self.failed(-EINVAL, "no function that writes the object"));
+        };
+        // SAFETY: the caller of `marquetry_ceph_call` promises that it takes the context, and bytes, of which as many are there.
+        match unsafe { write(context, offset, bytes.as_ptr(), bytes.len()) } {
+            errno if errno < 0 => Err(self.failed(errno, "the object could not be written")),
+            _ => Ok(()),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -149,7 +185,8 @@ mod tests {
     fn what_the_osd_reports_is_what_the_call_returns() {
         let mut broken = Broken { answer: Vec::new() };
         let context = (&raw mut broken).cast();
-        let functions = Functions { context, stat: Some(stat), read: Some(read), append: Some(append) };
+        let functions =
+            Functions { context, stat: Some(stat), read: Some(read), append: Some(append), write: None };
         let asked = |method, functions: *const Functions, request: &[u8]| {
             // SAFETY: the functions are those above, for a context that lives longer; the request is a slice.
             unsafe { marquetry_ceph_call(method, functions, request.as_ptr(), request.len()) }
@@ -162,5 +199,10 @@ mod tests {
         // What is wrong with the request is an answer.
         assert_eq!(asked(2, &raw const functions, b"HTTP"), 0);
         assert_eq!(broken.answer[..4], crate::ANSWER);
+        // Of a call that writes, an errno is all that there is.
+        broken.answer.clear();
+        assert_eq!(asked(4, &raw const functions, b"HTTP"), -EOPNOTSUPP);
+        assert_eq!(asked(4, &raw const functions, b"MQQ1"), -EINVAL);
+        assert!(broken.answer.is_empty());
     }
 }

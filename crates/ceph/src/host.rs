@@ -65,6 +65,16 @@ pub trait RadosObject {
     ///
     /// `Io` if they cannot be read, or the object has fewer.
     fn read(&mut self, offset: u64, into: &mut [u8]) -> Result<()>;
+
+    /// Writes bytes at `offset`, over those that are there and beyond the object's end: all of a call's, or none if it fails.
+    ///
+    /// # Errors
+    ///
+    /// `Io` if they cannot be written; `Misuse` in a call that only reads.
+    fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
+        let _ = (offset, bytes);
+        Err(Error::misuse("an object that is only read"))
+    }
 }
 
 /// An object in memory.
@@ -146,12 +156,28 @@ impl<'a> Host<'a> {
         Arc::new(StandardCodecs::new(LIMITS))
     }
 
+    /// Reads the footer as it is.
+    pub(crate) fn whole_footer(&mut self) -> Result<Arc<FileMetaData>> {
+        let metadata = self.finish(&mut FooterReader::new(OBJECT, LIMITS))?;
+        metadata.ok_or_else(|| Error::internal("a footer that is not there"))
+    }
+
+    /// Writes bytes of the object.
+    pub(crate) fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
+        self.charge(READ_UNITS + READ_PRICE.of(bytes.len(), 0));
+        self.object.write(offset, bytes)
+    }
+
     /// Reads the footer, and its mark: a checksum of the object's length and end.
     pub(crate) fn footer(&mut self) -> Result<(Arc<FileMetaData>, u32)> {
         self.mark = Some(0);
-        let metadata = self.finish(&mut FooterReader::new(OBJECT, LIMITS))?;
+        let metadata = self.whole_footer();
         let mark = self.mark.take().unwrap_or_default();
-        let metadata = metadata.ok_or_else(|| Error::internal("a footer that is not there"))?;
+        let mut metadata = metadata?;
+        // As clients name them, who read the footer themselves.
+        if let Some(schema) = metadata.schema.with_unique_names() {
+            Arc::make_mut(&mut metadata).schema = Arc::new(schema);
+        }
         let mark = crc32(mark, &metadata.file_bytes().to_le_bytes());
         Ok((metadata, mark))
     }

@@ -22,7 +22,9 @@ mod failure;
 pub mod ffi;
 mod groups;
 mod host;
+mod merge;
 mod output;
+mod parquet_rows;
 mod query;
 pub mod request;
 mod stats;
@@ -31,7 +33,7 @@ use marquetry_base::Result;
 
 pub use answer::{ANSWER, AnswerField};
 pub use host::RadosObject;
-pub use request::{REQUEST, RequestField};
+pub use request::{Format, REQUEST, RequestField};
 
 use answer::Answer;
 use host::Host;
@@ -46,6 +48,8 @@ pub enum Method {
     Query,
     /// What the footer says of each column chunk.
     Stats,
+    /// Rows of a Parquet file are added to the object's. It writes: see [`change`].
+    Merge,
 }
 
 impl Method {
@@ -55,6 +59,7 @@ impl Method {
             "describe" => Some(Method::Describe),
             "query" => Some(Method::Query),
             "stats" => Some(Method::Stats),
+            "merge" => Some(Method::Merge),
             _ => None,
         }
     }
@@ -69,6 +74,15 @@ pub fn call(method: Method, object: &mut dyn RadosObject, request: &[u8]) -> Vec
     }
 }
 
+/// Carries out a call that writes: what it answers. Nothing is written if it fails, for which an OSD has an errno and no answer.
+///
+/// # Errors
+///
+/// What is wrong with the request or the object.
+pub fn change(method: Method, object: &mut dyn RadosObject, request: &[u8]) -> Result<Vec<u8>> {
+    answered(method, object, request).map(Answer::into_bytes)
+}
+
 fn answered(method: Method, object: &mut dyn RadosObject, request: &[u8]) -> Result<Answer> {
     let request = Request::parse(request)?;
     let mut host = Host::new(object, request.share);
@@ -76,6 +90,7 @@ fn answered(method: Method, object: &mut dyn RadosObject, request: &[u8]) -> Res
         Method::Describe => describe::describe(&mut host)?,
         Method::Query => query::query(&mut host, &request)?,
         Method::Stats => stats::stats(&mut host, &request)?,
+        Method::Merge => merge::merge(&mut host, &request)?,
     };
     answer.work = host.work();
     Ok(answer)

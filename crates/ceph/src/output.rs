@@ -1,4 +1,4 @@
-//! What a query makes of the rows that it finds: rows as an Arrow IPC stream, or aggregates of them.
+//! What a query makes of the rows that it finds: rows as an Arrow IPC stream or a Parquet file, their number, or aggregates of them.
 
 use arrow_array::RecordBatch;
 use arrow_ipc::writer::StreamWriter;
@@ -14,6 +14,8 @@ use crate::compact::compact_batch;
 use crate::failure::of_arrow;
 use crate::groups::Groups;
 use crate::host::Host;
+use crate::parquet_rows::ParquetRows;
+use crate::request::Format;
 
 /// What it costs to write a byte of an answer: it is copied into an array of its own, and from there.
 const WRITE_PRICE: Price = Price::per_kib(600);
@@ -24,20 +26,35 @@ const GROUP_UNITS: u64 = 2_000;
 
 /// Rows, or aggregates, of an answer.
 pub(crate) struct Output {
-    to_arrow: ToArrow,
     sink: Sink,
+    /// The number that the first row has in the object.
+    first_row: Option<u64>,
+}
+
+/// What an answer has in the end.
+pub(crate) struct Made {
+    pub(crate) data: Option<Vec<u8>>,
+    pub(crate) rows: u64,
+    pub(crate) first_row: Option<u64>,
 }
 
 enum Sink {
     /// Rows, of which as many are still wanted; and bytes that they may take.
     Rows {
+        to_arrow: Box<ToArrow>,
         stream: Box<StreamWriter<Vec<u8>>>,
         rows: u64,
         wanted: u64,
         bytes_max: usize,
     },
-    Aggregates(Aggregates),
-    Groups(Box<Groups>),
+    Parquet(Box<ParquetRows>),
+    /// Rows that are counted, and as many as are still wanted.
+    Count {
+        rows: u64,
+        wanted: u64,
+    },
+    Aggregates(Box<ToArrow>, Aggregates),
+    Groups(Box<ToArrow>, Box<Groups>),
 }
 
 impl Output {
@@ -45,13 +62,20 @@ impl Output {
     pub(crate) fn rows(
         metadata: &FileMetaData,
         leaves: Option<&[usize]>,
-        limit: Option<u64>,
+        (limit, format): (Option<u64>, Format),
         bytes_max: usize,
     ) -> Result<Output> {
-        let to_arrow = ToArrow::of_file(metadata, leaves, ArrowOptions::default())?;
-        let stream = Box::new(StreamWriter::try_new(Vec::new(), to_arrow.schema()).map_err(of_arrow)?);
-        let sink = Sink::Rows { stream, rows: 0, wanted: limit.unwrap_or(u64::MAX), bytes_max };
-        Ok(Output { to_arrow, sink })
+        let wanted = limit.unwrap_or(u64::MAX);
+        let sink = match format {
+            Format::Arrow => {
+                let to_arrow = Box::new(ToArrow::of_file(metadata, leaves, ArrowOptions::default())?);
+                let stream = StreamWriter::try_new(Vec::new(), to_arrow.schema()).map_err(of_arrow)?;
+                Sink::Rows { to_arrow, stream: Box::new(stream), rows: 0, wanted, bytes_max }
+            }
+            Format::Parquet => Sink::Parquet(Box::new(ParquetRows::new(metadata, leaves, limit, bytes_max)?)),
+            Format::Count => Sink::Count { rows: 0, wanted },
+        };
+        Ok(Output { sink, first_row: None })
     }
 
     pub(crate) fn aggregates(
@@ -60,19 +84,26 @@ impl Output {
         asked: &[(String, Option<usize>, Function)],
         groups: &[usize],
     ) -> Result<Output> {
-        let to_arrow = ToArrow::of_file(metadata, Some(leaves), ArrowOptions::default())?;
+        let to_arrow = Box::new(ToArrow::of_file(metadata, Some(leaves), ArrowOptions::default())?);
         let sink = match groups {
-            [] => Sink::Aggregates(Aggregates::new(asked, to_arrow.schema())?),
-            groups => Sink::Groups(Box::new(Groups::new(asked, groups, to_arrow.schema())?)),
+            [] => {
+                let aggregates = Aggregates::new(asked, to_arrow.schema())?;
+                Sink::Aggregates(to_arrow, aggregates)
+            }
+            groups => {
+                let groups = Groups::new(asked, groups, to_arrow.schema())?;
+                Sink::Groups(to_arrow, Box::new(groups))
+            }
         };
-        Ok(Output { to_arrow, sink })
+        Ok(Output { sink, first_row: None })
     }
 
     /// The rows that are still wanted.
     pub(crate) fn wanted(&self) -> u64 {
         match &self.sink {
-            Sink::Rows { wanted, .. } => *wanted,
-            Sink::Aggregates(_) | Sink::Groups(_) => u64::MAX,
+            Sink::Rows { wanted, .. } | Sink::Count { wanted, .. } => *wanted,
+            Sink::Parquet(rows) => rows.wanted(),
+            Sink::Aggregates(..) | Sink::Groups(..) => u64::MAX,
         }
     }
 
@@ -80,26 +111,38 @@ impl Output {
     pub(crate) fn is_full(&self) -> bool {
         match &self.sink {
             Sink::Rows { stream, bytes_max, rows, .. } => *rows > 0 && stream.get_ref().len() >= *bytes_max,
-            Sink::Aggregates(_) => false,
-            Sink::Groups(groups) => groups.is_full(),
+            Sink::Parquet(rows) => rows.is_full(),
+            Sink::Aggregates(..) | Sink::Count { .. } => false,
+            Sink::Groups(_, groups) => groups.is_full(),
         }
     }
 
-    /// Counts rows of which no column is read.
-    pub(crate) fn count(&mut self, rows: u64) {
-        if let Sink::Aggregates(aggregates) = &mut self.sink {
-            aggregates.count(rows);
+    /// Rows come, of which the first has this number in the object.
+    pub(crate) fn begins_at(&mut self, row: u64) {
+        self.first_row.get_or_insert(row);
+    }
+
+    /// Counts rows of which no column is read: how many of them.
+    pub(crate) fn count(&mut self, found: u64) -> u64 {
+        match &mut self.sink {
+            Sink::Aggregates(_, aggregates) => {
+                aggregates.count(found);
+                found
+            }
+            Sink::Count { rows, wanted } => {
+                let some = found.min(*wanted);
+                (*rows, *wanted) = (*rows + some, *wanted - some);
+                some
+            }
+            Sink::Rows { .. } | Sink::Parquet(_) | Sink::Groups(..) => found,
         }
     }
 
     /// Takes rows of a batch, from its first on: how many, at least one. Not all if the answer is full with them.
     pub(crate) fn take(&mut self, batch: &Batch, host: &mut Host<'_>) -> Result<usize> {
-        let mut budget = Budget::unlimited();
-        let made = self.to_arrow.step(batch, &mut budget)?;
-        host.charge(budget.spent());
-        let made = made.ok_or_else(|| Error::internal("a budget without an end is spent"))?;
         match &mut self.sink {
-            Sink::Rows { stream, rows, wanted, bytes_max } => {
+            Sink::Rows { to_arrow, stream, rows, wanted, bytes_max } => {
+                let made = arrow_of(to_arrow, batch, host)?;
                 let most = usize::try_from(*wanted).unwrap_or(usize::MAX).min(made.num_rows());
                 let made = compact_batch(&made.slice(0, most))?;
                 let room = bytes_max.saturating_sub(stream.get_ref().len());
@@ -111,12 +154,16 @@ impl Output {
                 *wanted -= u64_of(made.num_rows());
                 Ok(made.num_rows())
             }
-            Sink::Aggregates(aggregates) => {
+            Sink::Parquet(rows) => rows.take(batch, host),
+            Sink::Count { .. } => Err(Error::internal("columns of rows that are counted")),
+            Sink::Aggregates(to_arrow, aggregates) => {
+                let made = arrow_of(to_arrow, batch, host)?;
                 host.charge(FOLD_PRICE.of(0, made.num_rows().saturating_mul(made.num_columns())));
                 aggregates.add(&made)?;
                 Ok(made.num_rows())
             }
-            Sink::Groups(groups) => {
+            Sink::Groups(to_arrow, groups) => {
+                let made = arrow_of(to_arrow, batch, host)?;
                 host.charge(FOLD_PRICE.of(0, made.num_rows().saturating_mul(made.num_columns())));
                 let touched = groups.add(&made)?;
                 host.charge(GROUP_UNITS.saturating_mul(u64_of(touched)));
@@ -126,16 +173,29 @@ impl Output {
     }
 
     /// The data, and the rows in it.
-    pub(crate) fn finish(self) -> Result<(Vec<u8>, u64)> {
-        match self.sink {
-            Sink::Rows { stream, rows, .. } => Ok((stream.into_inner().map_err(of_arrow)?, rows)),
-            Sink::Aggregates(aggregates) => Ok((stream_of(&aggregates.finish()?)?, 1)),
-            Sink::Groups(groups) => {
-                let groups = groups.finish()?;
-                Ok((stream_of(&groups)?, u64_of(groups.num_rows())))
+    pub(crate) fn finish(self, host: &mut Host<'_>) -> Result<Made> {
+        let (data, rows) = match self.sink {
+            Sink::Rows { stream, rows, .. } => (Some(stream.into_inner().map_err(of_arrow)?), rows),
+            Sink::Parquet(rows) => {
+                let (file, rows) = rows.finish(host)?;
+                (Some(file), rows)
             }
-        }
+            Sink::Count { rows, .. } => (None, rows),
+            Sink::Aggregates(_, aggregates) => (Some(stream_of(&aggregates.finish()?)?), 1),
+            Sink::Groups(_, groups) => {
+                let groups = groups.finish()?;
+                (Some(stream_of(&groups)?), u64_of(groups.num_rows()))
+            }
+        };
+        Ok(Made { data, rows, first_row: self.first_row })
     }
+}
+
+fn arrow_of(to_arrow: &mut ToArrow, batch: &Batch, host: &mut Host<'_>) -> Result<RecordBatch> {
+    let mut budget = Budget::unlimited();
+    let made = to_arrow.step(batch, &mut budget)?;
+    host.charge(budget.spent());
+    made.ok_or_else(|| Error::internal("a budget without an end is spent"))
 }
 
 /// The first rows of a batch that take about `room` bytes; at least one.

@@ -1,23 +1,24 @@
 //! Rows of an object for which a predicate is true, or aggregates of them, as many as a call's share pays for.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Budget, Codecs, Detail, Error, ErrorKind, Result};
 use marquetry_parquet::batch::RowSelection;
-use marquetry_parquet::find::{FindOptions, Found, RowFinder};
+use marquetry_parquet::find::{FindOptions, Found, Report, RowFinder};
 use marquetry_parquet::format::FileMetaData;
 use marquetry_parquet::prune::Predicate;
 use marquetry_parquet::read::{BatchReader, PageIndexReader};
 use marquetry_parquet::schema::{Paths, Schema, ShapeKind};
 use marquetry_text::predicate;
 
-use crate::aggregate::Function;
+use crate::aggregate::{Function, average_of};
 use crate::answer::Answer;
 use crate::cursor::Cursor;
 use crate::host::{Driven, Host, OBJECT};
-use crate::output::Output;
-use crate::request::Request;
+use crate::output::{Made, Output};
+use crate::request::{Format, Request};
 
 /// The part of what is left of a share that looking for rows may take, as a fraction: the rest is for reading what was found.
 const FIND_SHARE: (u64, u64) = (3, 4);
@@ -32,7 +33,10 @@ pub(crate) fn query(host: &mut Host<'_>, request: &Request<'_>) -> Result<Answer
     let asked = Asked::of(&metadata, request)?;
     let leaves = asked.leaves.as_deref();
     let mut output = match &asked.aggregates {
-        None => Output::rows(&metadata, leaves, request.limit, host.share().answer_bytes)?,
+        None => {
+            let rows = (request.limit, request.format);
+            Output::rows(&metadata, leaves, rows, host.share().answer_bytes)?
+        }
         Some(aggregates) => {
             Output::aggregates(&metadata, leaves.unwrap_or_default(), aggregates, &asked.groups)?
         }
@@ -50,7 +54,7 @@ pub(crate) fn query(host: &mut Host<'_>, request: &Request<'_>) -> Result<Answer
     {
         return Err(Error::misuse("a cursor to rows that the object does not have"));
     }
-    let mut query = Query { metadata, codecs: Host::codecs(), asked };
+    let mut query = Query { metadata, codecs: Host::codecs(), asked, report: None };
     let mut at = begin;
     while at.0 < end && output.wanted() > 0 {
         if at != begin && (output.is_full() || host.left() <= host.share().units / LEFT_MIN) {
@@ -63,8 +67,13 @@ pub(crate) fn query(host: &mut Host<'_>, request: &Request<'_>) -> Result<Answer
         row: at.1,
         mark,
     });
-    let (data, rows) = output.finish()?;
-    Ok(Answer { data: Some(data), cursor, rows, ..Answer::default() })
+    let Made { data, rows, first_row } = output.finish(host)?;
+    // Rows that were found and not handed out are found again by the next call.
+    let search = query.report.map(|mut report| {
+        report.found = rows;
+        report
+    });
+    Ok(Answer { data, cursor, rows, first_row, search, ..Answer::default() })
 }
 
 /// What a request means for an object.
@@ -90,6 +99,10 @@ impl Asked {
         let mut asked = Asked { leaves: None, predicate, aggregates: None, groups: Vec::new() };
         if !request.aggregates.is_empty() {
             asked.aggregate(schema, &request.aggregates, &request.groups)?;
+        } else if request.format == Format::Count {
+            asked.leaves = Some(Vec::new());
+        } else if !request.leaves.is_empty() {
+            asked.leaves = Some(named_leaves(schema, &request.leaves)?);
         } else if !request.columns.is_empty() {
             let mut leaves = Vec::new();
             for column in &request.columns {
@@ -99,6 +112,10 @@ impl Asked {
                     }
                     leaves.push(leaf);
                 }
+            }
+            if request.format == Format::Parquet {
+                // As its schema has them.
+                leaves.sort_unstable();
             }
             asked.leaves = Some(leaves);
         }
@@ -120,6 +137,13 @@ impl Asked {
         };
         let mut aggregates = Vec::new();
         for text in texts {
+            if let Some(column) = average_of(text) {
+                // The mean of two means is not that of all rows: so the answer has what it is made of.
+                let at = place(column)?;
+                aggregates.push((format!("sum({column})"), Some(at), Function::Sum));
+                aggregates.push((format!("count({column})"), Some(at), Function::Count));
+                continue;
+            }
             let (function, column) = Function::parse(text)?;
             aggregates.push(((*text).to_owned(), column.map(&mut place).transpose()?, function));
         }
@@ -147,6 +171,33 @@ fn leaves_of(schema: &Schema, column: &str) -> Result<std::ops::Range<usize>> {
     }
 }
 
+/// The leaves with these names, and with those of all that they are in, as the object spells them; in the object's order.
+fn named_leaves(schema: &Schema, paths: &[&str]) -> Result<Vec<usize>> {
+    // Names are looked up once, however many columns there are.
+    let columns: HashMap<&str, usize> =
+        schema.children(0).map(|node| (schema.nodes()[node].name.as_str(), node)).collect();
+    let mut leaves = Vec::new();
+    for path in paths {
+        let missing = || Error::misuse(format!("the object has no column {}", path.replace('\0', ".")));
+        let mut names = path.split('\0');
+        let mut node = *names.next().and_then(|name| columns.get(name)).ok_or_else(missing)?;
+        for name in names {
+            let below = schema.children(node).find(|child| schema.nodes()[*child].name == name);
+            node = below.ok_or_else(missing)?;
+        }
+        let leaf = schema.leaves_of(node).start;
+        if schema.leaves().get(leaf).is_none_or(|leaf| leaf.node != node) {
+            return Err(missing());
+        }
+        leaves.push(leaf);
+    }
+    leaves.sort_unstable();
+    if leaves.windows(2).any(|pair| pair[0] == pair[1]) {
+        return Err(Error::misuse("a column is named twice"));
+    }
+    Ok(leaves)
+}
+
 /// A place: a row group, and a row in it.
 type At = (usize, u64);
 
@@ -154,6 +205,8 @@ struct Query {
     metadata: Arc<FileMetaData>,
     codecs: Arc<dyn Codecs>,
     asked: Asked,
+    /// What was searched; `None` where nothing has been.
+    report: Option<Report>,
 }
 
 impl Query {
@@ -161,7 +214,10 @@ impl Query {
     fn go_on(&mut self, at: At, output: &mut Output, host: &mut Host<'_>) -> Result<At> {
         let (found, next) = match &self.asked.predicate {
             None => (Some(self.all_of(at)?), (at.0 + 1, 0)),
-            Some(predicate) => self.find(predicate.clone(), at, output, host)?,
+            Some(predicate) => {
+                let predicate = predicate.clone();
+                self.find(predicate, at, output, host)?
+            }
         };
         let Some(found) = found.filter(|found| !found.rows.is_empty()) else { return Ok(next) };
         let row_group = found.row_group;
@@ -175,7 +231,7 @@ impl Query {
     }
 
     fn find(
-        &self,
+        &mut self,
         predicate: Predicate,
         at: At,
         output: &Output,
@@ -193,7 +249,16 @@ impl Query {
         let mut finder = RowFinder::new(OBJECT, metadata, codecs, predicate, options)?;
         let units = host.work().units + host.left() / FIND_SHARE.1 * FIND_SHARE.0;
         let got_on = |finder: &RowFinder| finder.position().is_none_or(|now| now > at);
-        Ok(match host.drive_until(&mut finder, units, got_on)? {
+        let driven = host.drive_until(&mut finder, units, got_on)?;
+        let mut report = *finder.report();
+        if at.1 > 0 {
+            // The call that came to it first counted its rows.
+            let rows = self.metadata.row_groups.get(at.0).map_or(0, |group| group.rows);
+            report.row_groups = report.row_groups.saturating_sub(1);
+            report.rows = report.rows.saturating_sub(rows);
+        }
+        self.report.get_or_insert_default().add(&report);
+        Ok(match driven {
             Driven::Ready(found) => {
                 let rows = self.metadata.row_groups[found.row_group].rows;
                 let end = found.rows.end();
@@ -221,9 +286,11 @@ impl Query {
     /// Reads the columns of rows that were found, while the share lasts and there is room. The first row that was not read; `None` if all were.
     fn hand_out(&self, found: Found, output: &mut Output, host: &mut Host<'_>) -> Result<Option<u64>> {
         let Found { row_group, rows, pages } = found;
+        let first = rows.next_run(0).map_or(0, |run| run.start);
+        output.begins_at(self.metadata.row_groups[row_group].first_row + first);
         if self.asked.leaves.as_ref().is_some_and(Vec::is_empty) {
-            output.count(rows.rows());
-            return Ok(None);
+            let counted = output.count(rows.rows());
+            return Ok((counted < rows.rows()).then(|| nth(&rows, counted)));
         }
         let mut options = Host::read_options();
         options.leaves = self.asked.leaves.clone();

@@ -7,7 +7,7 @@ use crate::cursor::Cursor;
 /// How a request begins: what it is, and the version of its encoding.
 pub const REQUEST: [u8; 4] = *b"MQQ1";
 
-/// Bytes of a request, at most: a predicate of ten thousand keys, and the names of as many columns.
+/// Bytes of a request, at most: a predicate of ten thousand keys, and the names of as many columns; or a file of about this size.
 const REQUEST_BYTES_MAX: usize = 4 << 20;
 
 /// The fields of a request.
@@ -30,10 +30,30 @@ pub enum RequestField {
     AnswerBytes = 7,
     /// A column whose values make groups, for each of which there is a row of aggregates. Once for each.
     GroupBy = 8,
+    /// A leaf of the schema: the names on the way to it, as the object has them, with a NUL between two of them. Once for each. They take the
+    /// place of columns, and are handed out in the object's order.
+    Leaf = 9,
+    /// The form of rows ([`Format`], u8).
+    Format = 10,
+    /// A Parquet file, whose rows `merge` adds to the object's.
+    File = 11,
+}
+
+/// The form in which rows are in an answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Format {
+    /// An Arrow IPC stream.
+    #[default]
+    Arrow = 1,
+    /// A Parquet file: the object's schema, or that of the columns that were asked for, with the object's own types.
+    Parquet = 2,
+    /// None: rows are counted, and not handed out.
+    Count = 3,
 }
 
 impl RequestField {
-    const ALL: [RequestField; 8] = [
+    const ALL: [RequestField; 11] = [
         RequestField::Column,
         RequestField::Where,
         RequestField::Aggregate,
@@ -42,7 +62,18 @@ impl RequestField {
         RequestField::Units,
         RequestField::AnswerBytes,
         RequestField::GroupBy,
+        RequestField::Leaf,
+        RequestField::Format,
+        RequestField::File,
     ];
+}
+
+impl Format {
+    fn parse(bytes: &[u8]) -> Result<Format> {
+        let known = [Format::Arrow, Format::Parquet, Format::Count];
+        let format = known.into_iter().find(|format| bytes == [*format as u8]);
+        format.ok_or_else(|| Error::unsupported("a form of rows that is not known here"))
+    }
 }
 
 /// What one call may do.
@@ -79,6 +110,9 @@ pub(crate) struct Request<'a> {
     pub(crate) predicate: Option<&'a str>,
     pub(crate) aggregates: Vec<&'a str>,
     pub(crate) groups: Vec<&'a str>,
+    pub(crate) leaves: Vec<&'a str>,
+    pub(crate) format: Format,
+    pub(crate) file: Option<&'a [u8]>,
     pub(crate) limit: Option<u64>,
     pub(crate) cursor: Option<Cursor>,
     pub(crate) share: Share,
@@ -98,6 +132,9 @@ impl<'a> Request<'a> {
                 Some(RequestField::Where) => request.predicate = Some(field.text()?),
                 Some(RequestField::Aggregate) => request.aggregates.push(field.text()?),
                 Some(RequestField::GroupBy) => request.groups.push(field.text()?),
+                Some(RequestField::Leaf) => request.leaves.push(field.text()?),
+                Some(RequestField::Format) => request.format = Format::parse(field.bytes)?,
+                Some(RequestField::File) => request.file = Some(field.bytes),
                 Some(RequestField::Limit) => request.limit = Some(field.u64()?),
                 Some(RequestField::Cursor) => request.cursor = Some(Cursor::parse(field.bytes)?),
                 Some(RequestField::Units) => {
@@ -114,14 +151,31 @@ impl<'a> Request<'a> {
                 }
             }
         }
-        if !request.aggregates.is_empty() && (!request.columns.is_empty() || request.limit.is_some()) {
+        request.check()?;
+        Ok(request)
+    }
+
+    /// Checks that its fields go together.
+    fn check(&self) -> Result<()> {
+        let has_columns = !self.columns.is_empty() || !self.leaves.is_empty();
+        if !self.aggregates.is_empty() && (has_columns || self.limit.is_some()) {
             return Err(Error::misuse(
                 "aggregates are of all rows that are found, without columns and a limit",
             ));
         }
-        if request.aggregates.is_empty() && !request.groups.is_empty() {
+        if self.aggregates.is_empty() && !self.groups.is_empty() {
             return Err(Error::misuse("groups without an aggregate"));
         }
-        Ok(request)
+        if !self.columns.is_empty() && !self.leaves.is_empty() {
+            return Err(Error::misuse("columns and leaves in one request"));
+        }
+        match self.format {
+            Format::Arrow => Ok(()),
+            _ if !self.aggregates.is_empty() => {
+                Err(Error::misuse("aggregates are handed out as an Arrow IPC stream alone"))
+            }
+            Format::Count if has_columns => Err(Error::misuse("columns of rows that are only counted")),
+            Format::Parquet | Format::Count => Ok(()),
+        }
     }
 }

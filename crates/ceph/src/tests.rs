@@ -13,10 +13,10 @@ use arrow_select::concat::concat_batches;
 use marquetry::Writer;
 use marquetry::tables::parquet::ParquetOptions;
 use marquetry_arrow::FromArrow;
-use marquetry_base::{Error, Fields, Frame, Result};
+use marquetry_base::{Error, ErrorKind, Fields, Frame, Result};
 
 use crate::request::Share;
-use crate::{ANSWER, AnswerField, Method, REQUEST, RadosObject, RequestField, call};
+use crate::{ANSWER, AnswerField, Method, REQUEST, RadosObject, RequestField, call, change};
 
 const ROWS: i64 = 60_000;
 
@@ -50,6 +50,13 @@ impl RadosObject for Fake {
         }
         self.read += into.len() as u64;
         self.bytes.as_slice().read(offset, into)
+    }
+
+    fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
+        let at = offset as usize;
+        self.bytes.resize(self.bytes.len().max(at + bytes.len()), 0);
+        self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
+        Ok(())
     }
 }
 
@@ -241,6 +248,18 @@ fn limits_and_aggregates_are_of_all_calls_together() {
         assert_eq!(city, Some("a city with quite a long name, number 1"));
         assert_eq!(all.column(5).as_primitive::<Int64Type>().iter().flatten().max(), Some(last));
     }
+    // A mean is handed out as what it is made of.
+    let answers =
+        all_calls(&mut Fake::of(&path), &[(RequestField::Aggregate, b"avg(fare)")], Share::UNITS, 1);
+    let all = together(&answers);
+    assert_eq!(
+        (all.schema().field(0).name().as_str(), all.schema().field(1).name().as_str()),
+        ("sum(fare)", "count(fare)")
+    );
+    let sum: f64 = all.column(0).as_primitive::<Float64Type>().iter().flatten().sum();
+    let values: Vec<f64> = (0..ROWS).filter(|id| id % 7 != 0).map(|id| (id % 1000) as f64 / 8.0).collect();
+    let counted: u64 = all.column(1).as_primitive::<UInt64Type>().values().iter().sum();
+    assert_eq!((sum, counted), (values.iter().sum(), values.len() as u64));
     // Of all rows, from the footer alone.
     let mut object = Fake::of(&path);
     let answers = all_calls(&mut object, &[(RequestField::Aggregate, b"count(*)")], Share::UNITS, 1);
@@ -298,7 +317,7 @@ fn what_an_object_has_is_described() {
     assert_eq!((stats.rows, stats.batches[0].num_columns()), (16, 9));
     let nulls: u64 = stats.batches[0].column(4).as_primitive::<UInt64Type>().iter().flatten().sum();
     assert!(nulls > 0);
-    assert_eq!(Method::of("query"), Some(Method::Query));
+    assert_eq!([Method::of("query"), Method::of("merge")], [Some(Method::Query), Some(Method::Merge)]);
     assert_eq!(Method::of("drop"), None);
 }
 
@@ -317,7 +336,7 @@ fn what_is_wrong_is_an_answer() {
         &[(RequestField::Column, b"id"), (RequestField::Column, b"id")],
         &[(RequestField::Where, b"id =")],
         &[(RequestField::Cursor, b"elsewhere")],
-        &[(RequestField::Aggregate, b"avg(fare)")],
+        &[(RequestField::Aggregate, b"median(fare)")],
         &[(RequestField::Aggregate, b"count(*)"), (RequestField::Column, b"id")],
         &[(RequestField::Aggregate, b"sum(*)")],
         &[(RequestField::Cursor, &[255; 16])],
@@ -348,6 +367,79 @@ fn what_is_wrong_is_an_answer() {
         let mut object = Fake { fails_after, ..Fake::of(&path) };
         assert_eq!(ask(&mut object, &[(RequestField::Where, b"fare > 124")]), Some(4), "{fails_after}");
     }
+}
+
+/// Rows of which the object has some, and files have the others.
+#[test]
+fn files_are_merged_into_an_object_as_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = std::fs::read(trips(folder.path())).unwrap();
+    let path = folder.path().join("merged.parquet");
+    let mut object = Fake::new(bytes.clone());
+    let merge = |object: &mut Fake, file: &[u8]| {
+        change(Method::Merge, object, &request(&[(RequestField::File, file)]).into_bytes())
+    };
+    let answer = read(&merge(&mut object, &bytes).unwrap());
+    assert_eq!(answer.rows, 2 * ROWS as u64);
+    assert_eq!(read(&merge(&mut object, &bytes).unwrap()).rows, 3 * ROWS as u64);
+    // Whatever was there stays where it is.
+    let body = bytes.len() - 2000;
+    assert!(object.bytes.len() < 3 * bytes.len() + 20_000 && object.bytes[..body / 2] == bytes[..body / 2]);
+    std::fs::write(&path, &object.bytes).unwrap();
+    let merged = marquetry::open(&path).unwrap();
+    assert_eq!((merged.rows(), merged.row_groups()), (Some(3 * ROWS as u64), Some(12)));
+    let all: Vec<RecordBatch> = merged.record_batches().unwrap().map(Result::unwrap).collect();
+    let all = concat_batches(&merged.arrow_schema().unwrap(), &all).unwrap();
+    let once = marquetry::open(folder.path().join("trips.parquet")).unwrap();
+    let once: Vec<RecordBatch> = once.record_batches().unwrap().map(Result::unwrap).collect();
+    let once = concat_batches(&all.schema(), &once).unwrap();
+    for at in 0..3 {
+        assert_eq!(all.slice(at * ROWS as usize, ROWS as usize).columns(), once.columns());
+    }
+    // Its pages are found by their index, wherever they came from.
+    let mut merged = Fake::of(&path);
+    let fields: [(RequestField, &[u8]); 2] =
+        [(RequestField::Column, b"id"), (RequestField::Where, b"id = 31234")];
+    let answers = all_calls(&mut merged, &fields, Share::UNITS, 1 << 20);
+    assert_eq!(together(&answers).num_rows(), 3);
+    assert!(merged.read < 200 * 1024, "{} bytes were read", merged.read);
+
+    // What does not fit is refused, and nothing is written.
+    let before = object.bytes.clone();
+    let other = folder.path().join("other.parquet");
+    let ids: [(&str, ArrayRef); 1] = [("id", Arc::new(Int64Array::from_iter_values(0..5)))];
+    let batch = RecordBatch::try_from_iter(ids).unwrap();
+    let schema = FromArrow::new(&batch.schema()).unwrap().schema().as_ref().clone();
+    let mut writer = Writer::with(&other, schema, ParquetOptions::default()).unwrap();
+    writer.write_arrow(&batch).unwrap();
+    writer.finish().unwrap();
+    let other = std::fs::read(other).unwrap();
+    assert_eq!(merge(&mut object, &other).unwrap_err().kind(), ErrorKind::Misuse);
+    assert_eq!(merge(&mut object, b"PAR1 and nothing else").unwrap_err().kind(), ErrorKind::Corrupt);
+    let mut seed = 3_u64;
+    for _ in 0..200 {
+        let mut file = bytes.clone();
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let at = file.len() - 1 - (seed >> 33) as usize % 3000;
+        file[at] ^= 1 << (seed >> 60 & 7);
+        let mut object = Fake::new(bytes.clone());
+        match merge(&mut object, &file) {
+            Err(error) => {
+                assert_ne!(error.kind(), ErrorKind::Internal, "{error}");
+                assert_eq!(object.bytes, bytes);
+            }
+            // What is wrong in the file's pages is wrong in the object's then; the rows before are as they were.
+            Ok(_) => {
+                let described = read(&call(Method::Describe, &mut object, &request(&[]).into_bytes()));
+                assert_eq!(described.error, None);
+            }
+        }
+    }
+    assert_eq!(object.bytes, before);
+    // A method that only reads does not write.
+    let mut reads = bytes.as_slice();
+    let refused = change(Method::Merge, &mut reads, &request(&[(RequestField::File, &bytes)]).into_bytes());
+    assert_eq!(refused.unwrap_err().kind(), ErrorKind::Misuse);
 }
 
 /// Bytes of objects and requests, changed at random: whatever they are, the class answers.

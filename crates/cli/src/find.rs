@@ -242,6 +242,7 @@ pub(crate) struct CountCommand {
 impl CountCommand {
     pub(crate) fn run(&self, interrupted: Interrupted) -> Outcome {
         let source = self.table.open(&self.files, &interrupted)?;
+        say_notes(source.table());
         let mut options = ReadingOptions::default();
         (options.threads, options.cancel) = (self.threads.get(), interrupted.cancel());
         let rows = count(&source, &options).map_err(|error| Failure::about(&source.table().name, &error))?;

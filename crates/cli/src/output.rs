@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use marquetry::io::store::Stores;
+use marquetry::io::store::Store;
 use marquetry::tables::Cancel;
 
 use crate::failure::{Exit, Failure, Outcome};
@@ -85,10 +85,9 @@ impl Interrupted {
         Cancel::of_flag(Arc::clone(&self.0))
     }
 
-    /// Local files and objects of stores, whose requests end when the program is asked to.
-    pub(crate) fn stores(&self) -> Arc<Stores> {
-        let asked = self.clone();
-        Arc::new(Stores::cancelled_by(move || asked.is_set()))
+    /// Wherever an address can say that files are; what waits there ends when the program is asked to.
+    pub(crate) fn stores(&self) -> Arc<dyn Store> {
+        marquetry::stores(&self.cancel())
     }
 
     /// Whether it was asked to end.

@@ -20,7 +20,7 @@ use clap::Args;
 use marquetry::base::{Detail, Error};
 use marquetry::cluster::{LaidSource, OpenedTable};
 use marquetry::describe::{declaration, picture};
-use marquetry::io::store::{Found, LocalFiles, Store, Stores};
+use marquetry::io::store::{Found, LocalFiles, Store};
 use marquetry::tables::files::{self, AnyFile, FilesOptions, ParquetFile, Survey};
 use marquetry::tables::sstables::SstablesOptions;
 use marquetry::tables::{Address, ReadingOptions, Source, column_stats};
@@ -260,7 +260,7 @@ impl Show {
     }
 
     /// Describes SSTables.
-    fn sstables(&self, paths: &[PathBuf], store: Arc<Stores>, output: &mut Output) -> Outcome {
+    fn sstables(&self, paths: &[PathBuf], store: Arc<dyn Store>, output: &mut Output) -> Outcome {
         let others = [
             ("--summary", self.summary),
             ("--pages", self.pages.is_some()),

@@ -12,11 +12,13 @@ use crate::{ByteSink, ByteSource, ObjectVersion};
 #[cfg(feature = "object-store")]
 mod cloud;
 mod local;
+mod search;
 mod spooled;
 
 #[cfg(feature = "object-store")]
 pub use cloud::Stores;
 pub use local::LocalFiles;
+pub use search::{FoundRows, Search, Searched, SearchedObject, Searching};
 pub use spooled::Spooled;
 
 /// A place where objects have paths: found, opened, and created so that they appear whole.
@@ -64,6 +66,11 @@ pub trait Store: Debug + Send + Sync {
     /// `Io` if that cannot be found out.
     fn look(&self, path: &Path) -> Result<Found>;
 
+    /// Whether a path is a pattern or a directory, so that its objects are not named one by one. What cannot be looked at is neither.
+    fn is_collective(&self, path: &Path) -> bool {
+        crate::files::is_collective(path)
+    }
+
     /// The objects that a path names: itself, those below a directory whose names end in one of `extensions`, or those
     /// that match a pattern, as [`files::find`](crate::files::find) says; sorted by name, bytewise.
     ///
@@ -109,6 +116,24 @@ pub trait Store: Debug + Send + Sync {
     ///
     /// `Io` if it cannot be opened; `Misuse` if it can be read only once, and is being read.
     fn stream(&self, path: &Path, is_cancelled: Box<dyn Fn() -> bool + Send>) -> Result<ObjectStream>;
+
+    /// Whether this object, if it is a Parquet file, can be [searched](Store::search) where it is. `None` if objects of its kind never
+    /// are; an error if they are, and this one is not.
+    fn searches(&self, path: &Path) -> Option<Result<()>> {
+        let _ = path;
+        None
+    }
+
+    /// Searches Parquet objects where they are, so that only rows travel that are wanted. All of them can be [searched](Store::searches).
+    /// What waits for them fails soon after `is_cancelled`.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be begun; `Unsupported` by a store that does not search.
+    fn search(&self, search: Search, is_cancelled: IsCancelled) -> Result<Box<dyn Searching>> {
+        let _ = (search, is_cancelled);
+        Err(Error::unsupported("this store does not search objects"))
+    }
 
     /// Starts an object that will appear at `path`, in place of one that is there if it `replaces`.
     ///

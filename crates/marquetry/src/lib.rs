@@ -87,7 +87,7 @@ pub use marquetry_tables as tables;
 #[cfg(feature = "tables")]
 pub use metrics::Metrics;
 #[cfg(feature = "tables")]
-pub use options::{DestinationOptions, OptionGroup, OutputFormat, SourceOptions};
+pub use options::{DestinationOptions, OptionGroup, OutputFormat, SourceOptions, stores};
 #[cfg(feature = "tables")]
 pub use reader::{Batches, Reader};
 #[cfg(feature = "stream")]

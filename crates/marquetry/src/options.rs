@@ -5,11 +5,11 @@ use std::sync::Arc;
 use marquetry_io::store::Store;
 use marquetry_scylla::bridge::MappingOptions;
 use marquetry_scylla::cql::TableName;
-use marquetry_tables::CqlTextOptions;
 use marquetry_tables::files::{FileFormat, FilesOptions};
 use marquetry_tables::parquet::DirectoryOptions;
 use marquetry_tables::sstables::{NewSstablesOptions, SstablesOptions};
 use marquetry_tables::text::{Format, TextFormat, TextOptions, TextOutputOptions};
+use marquetry_tables::{Cancel, CqlTextOptions};
 
 /// How tables are read. Each kind of source takes what concerns it.
 ///
@@ -117,6 +117,26 @@ pub(crate) fn store() -> Arc<dyn Store> {
     return Arc::new(marquetry_rados::RadosObjects::beside(files()));
     #[cfg(not(feature = "rados"))]
     return files();
+}
+
+/// Where files are by default: wherever an address can say, in the local file system and in the stores that are compiled in. What waits there fails
+/// soon after `cancel` is set.
+///
+/// ```
+/// use std::path::Path;
+///
+/// use marquetry::io::store::Found;
+/// use marquetry::tables::Cancel;
+///
+/// # fn main() -> marquetry::Result<()> {
+/// let store = marquetry::stores(&Cancel::new());
+/// assert_eq!(store.look(Path::new("no/such/file.parquet"))?, Found::Nothing);
+/// # Ok(())
+/// # }
+/// ```
+pub fn stores(cancel: &Cancel) -> Arc<dyn Store> {
+    let (store, cancel) = (store(), cancel.clone());
+    store.cancellable(Arc::new(move || cancel.is_set())).unwrap_or(store)
 }
 
 /// The same, but for Ceph.

@@ -14,6 +14,13 @@ const CURSOR: u16 = 5;
 const UNITS: u16 = 6;
 const ANSWER_BYTES: u16 = 7;
 const GROUP_BY: u16 = 8;
+const LEAF: u16 = 9;
+const FORMAT: u16 = 10;
+const FILE: u16 = 11;
+
+/// The forms of rows, besides an Arrow IPC stream.
+const PARQUET: u8 = 2;
+const COUNT: u8 = 3;
 
 /// A query of an object: all its rows, unless something else is said.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -22,6 +29,8 @@ pub struct Asked {
     predicate: Option<String>,
     aggregates: Vec<String>,
     groups: Vec<String>,
+    leaves: Vec<String>,
+    format: Option<u8>,
     limit: Option<u64>,
     units: Option<u64>,
     answer_bytes: Option<u64>,
@@ -37,6 +46,29 @@ impl Asked {
     #[must_use]
     pub fn column(mut self, path: impl Into<String>) -> Asked {
         self.columns.push(path.into());
+        self
+    }
+
+    /// This leaf of the object's schema, by the names on the way to it as the object has them, beside others that are named so. Leaves take the
+    /// place of columns, and come in the object's order.
+    #[must_use]
+    pub fn leaf<S: AsRef<str>>(mut self, names: &[S]) -> Asked {
+        let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+        self.leaves.push(names.join("\0"));
+        self
+    }
+
+    /// Rows as a Parquet file in each answer, of the object's own types, instead of an Arrow IPC stream.
+    #[must_use]
+    pub fn as_parquet(mut self) -> Asked {
+        self.format = Some(PARQUET);
+        self
+    }
+
+    /// No rows, only how many there are.
+    #[must_use]
+    pub fn counted(mut self) -> Asked {
+        self.format = Some(COUNT);
         self
     }
 
@@ -88,6 +120,12 @@ impl Asked {
         for column in &self.columns {
             frame.push(COLUMN, column.as_bytes());
         }
+        for leaf in &self.leaves {
+            frame.push(LEAF, leaf.as_bytes());
+        }
+        if let Some(format) = self.format {
+            frame.push(FORMAT, &[format]);
+        }
         for aggregate in &self.aggregates {
             frame.push(AGGREGATE, aggregate.as_bytes());
         }
@@ -107,4 +145,11 @@ impl Asked {
         }
         frame.into_bytes()
     }
+}
+
+/// The request that adds the rows of a file to an object.
+pub(crate) fn merge_request(file: &[u8]) -> Vec<u8> {
+    let mut frame = Frame::new(REQUEST);
+    frame.push(FILE, file);
+    frame.into_bytes()
 }

@@ -20,14 +20,19 @@
 #![deny(unsafe_code)]
 
 mod asked;
+mod directory;
 mod librados;
+mod names;
 mod pool;
 mod query;
+mod search;
 mod store;
+mod written;
 
 pub use asked::Asked;
 pub use pool::{Pool, Stored};
 pub use query::{Answer, Execute, Query};
+pub use search::search;
 pub use store::RadosObjects;
 
 /// The name of the object class.

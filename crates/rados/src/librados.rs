@@ -23,6 +23,10 @@ const RANGE: c_int = -34;
 const OVERFLOW: c_int = -75;
 const NOT_SUPPORTED: c_int = -95;
 const EXISTS: c_int = -17;
+/// `-EINVAL`, `-EFBIG` and `-EBADMSG`, by which a method that writes says whose fault it is.
+const INVALID: c_int = -22;
+const TOO_LARGE: c_int = -27;
+const BAD_MESSAGE: c_int = -74;
 
 /// `LIBRADOS_CREATE_EXCLUSIVE`.
 const CREATE_EXCLUSIVE: c_int = 1;
@@ -72,6 +76,10 @@ functions! {
     rados_release_write_op: fn(Handle);
     rados_write_op_create: fn(Handle, c_int, *const c_char);
     rados_write_op_write_full: fn(Handle, *const c_char, usize);
+    rados_write_op_assert_version: fn(Handle, u64);
+    rados_write_op_exec: fn(
+        Handle, *const c_char, *const c_char, *const c_char, usize, *mut c_int
+    );
     rados_write_op_operate: fn(Handle, Handle, *const c_char, *mut libc::time_t, c_int) -> c_int;
     rados_remove: fn(Handle, *const c_char) -> c_int;
     rados_nobjects_list_open: fn(Handle, *mut Handle) -> c_int;
@@ -290,17 +298,66 @@ impl Context {
                 let changed = Error::io("it was changed while it was queried");
                 return Err(changed.at(|place| place.object = Some(object.to_owned())));
             }
-            NOT_SUPPORTED | NOT_PERMITTED => {
-                let message = format!(
-                    "the class {class} has no method {method} there: it is not installed in the object's OSD, or not allowed, or the pool is erasure-coded"
-                );
-                return Err(Error::unsupported(message).at(|place| place.object = Some(object.to_owned())));
-            }
+            NOT_SUPPORTED | NOT_PERMITTED => return Err(no_method(object, (class, method))),
             done => check(done, "the object", || object.to_owned())?,
         }
         check(answered, "the object", || object.to_owned())?;
         Ok((answer.take(), has))
     }
+
+    /// Calls a method of a class that writes an object, if the object has that version. It has another one then. librados repeats what an OSD
+    /// may not have got, and the OSD carries it out once.
+    pub(crate) fn change(
+        &mut self,
+        object: &str,
+        (class, method): (&str, &str),
+        request: &[u8],
+        version: Option<u64>,
+    ) -> Result<()> {
+        let functions = self.functions;
+        let (name, class_text, method_text) = (text(object)?, text(class)?, text(method)?);
+        // SAFETY: it takes nothing. The operation is released by `WriteOperation`.
+        let operation = WriteOperation { functions, handle: unsafe { (functions.rados_create_write_op)() } };
+        if let Some(version) = version {
+            // SAFETY: the operation was created.
+            unsafe { (functions.rados_write_op_assert_version)(operation.handle, version) };
+        }
+        let mut answered = 0;
+        // SAFETY: the operation was created; the texts end with a NUL and, with the request and the place for the answer, stay until it has
+        // been carried out, below.
+        unsafe {
+            (functions.rados_write_op_exec)(
+                operation.handle,
+                class_text.as_ptr(),
+                method_text.as_ptr(),
+                request.as_ptr().cast(),
+                request.len(),
+                &raw mut answered,
+            );
+        }
+        // SAFETY: the operation was created, and the context is open; the name ends with a NUL; NULL stands for the time now.
+        let done = unsafe {
+            (functions.rados_write_op_operate)(operation.handle, self.io, name.as_ptr(), null_mut(), 0)
+        };
+        let refused = match done {
+            RANGE | OVERFLOW if version.is_some() => Error::io("it was changed meanwhile"),
+            NOT_SUPPORTED | NOT_PERMITTED => return Err(no_method(object, (class, method))),
+            INVALID => Error::misuse(format!("{method} was refused: it does not fit the object")),
+            TOO_LARGE => Error::too_large(format!("{method} takes more than a call may")),
+            BAD_MESSAGE => {
+                Error::corrupt(format!("{method} was refused: the object, or what is added, is corrupt"))
+            }
+            done => return check(done, "the object", || object.to_owned()),
+        };
+        Err(refused.at(|place| place.object = Some(object.to_owned())))
+    }
+}
+
+fn no_method(object: &str, (class, method): (&str, &str)) -> Error {
+    let message = format!(
+        "the class {class} has no method {method} there: it is not installed in the object's OSD, or not allowed, or the pool is erasure-coded"
+    );
+    Error::unsupported(message).at(|place| place.object = Some(object.to_owned()))
 }
 
 impl Drop for Context {

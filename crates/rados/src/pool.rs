@@ -10,7 +10,7 @@ use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_base::{Bytes, Error, Result};
 
 use crate::CLASS;
-use crate::asked::Asked;
+use crate::asked::{Asked, merge_request};
 use crate::librados::{BYTES_MAX, Cluster, Context, fits};
 use crate::query::{Answer, Execute, Query};
 
@@ -116,8 +116,13 @@ impl Pool {
     ///
     /// `Io` if the pool is not there any more. What else is wrong, the query's answers say.
     pub fn query(&self, object: &str, asked: &Asked) -> Result<Query<impl Execute + Send + use<>>> {
+        Ok(Query::new(self.reach(object)?, asked))
+    }
+
+    /// What calls the class on an object, with a handle of its own.
+    pub(crate) fn reach(&self, object: &str) -> Result<OneObject> {
         let context = Context::open(&self.cluster, &self.name)?;
-        Ok(Query::new(OneObject { context, object: object.to_owned() }, asked))
+        Ok(OneObject { context, object: object.to_owned() })
     }
 
     /// Queries objects where they are, as many at a time as there are threads, which wait for different OSDs. Each answer is handed to
@@ -175,6 +180,19 @@ impl Pool {
         Ok(self.locked(|context| context.execute(object, (CLASS, method), request, None))?.0)
     }
 
+    /// Adds the rows of a Parquet file to a Parquet object, in its OSD: only the file travels, and a new footer is written there. The object is
+    /// as it was until then, whatever happens. The file has the same columns, and 4 MiB at most. If `version` is given, the object must have it.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` for a file of other columns; `Corrupt` for what is no Parquet file; `LimitExceeded` for too large a file; `Unsupported` if there is
+    /// no class, or for files that are encrypted or have bounds in another order; `Io`, with
+    /// [`NotFound`](marquetry_base::Detail::NotFound) if there is no object, and if it has another version.
+    pub fn merge(&self, object: &str, file: &[u8], version: Option<u64>) -> Result<()> {
+        let request = merge_request(file);
+        self.locked(|context| context.change(object, (CLASS, "merge"), &request, version))
+    }
+
     fn locked<T>(&self, work: impl FnOnce(&mut Context) -> Result<T>) -> Result<T> {
         // A panic in between left nothing half done: librados has no part of it.
         work(&mut self.context.lock().unwrap_or_else(PoisonError::into_inner))
@@ -194,7 +212,7 @@ fn take<'a>(next: &AtomicUsize, objects: &'a [String]) -> Option<(usize, &'a Str
 }
 
 /// An object of a pool, with a handle of its own.
-struct OneObject {
+pub(crate) struct OneObject {
     context: Context,
     object: String,
 }

@@ -13,6 +13,8 @@ const CURSOR: u16 = 2;
 const ROWS: u16 = 3;
 const WORK: u16 = 4;
 const ERROR: u16 = 7;
+const FIRST_ROW: u16 = 8;
+const SEARCH: u16 = 9;
 
 /// What calls a method of the class on one object, always the same one.
 pub trait Execute {
@@ -24,13 +26,24 @@ pub trait Execute {
     fn execute(&mut self, request: &[u8], version: Option<u64>) -> Result<(Vec<u8>, u64)>;
 }
 
+impl<E: Execute + ?Sized> Execute for Box<E> {
+    fn execute(&mut self, request: &[u8], version: Option<u64>) -> Result<(Vec<u8>, u64)> {
+        (**self).execute(request, version)
+    }
+}
+
 /// What one call answered.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// An Arrow IPC stream: a schema, and record batches. Each answer's is complete by itself.
+    /// An Arrow IPC stream (a schema, and record batches), or a Parquet file where that was asked for. Each answer's is complete by itself.
+    /// Empty if rows are counted.
     pub data: Vec<u8>,
-    /// Rows in it.
+    /// Rows in it, or that were counted.
     pub rows: u64,
+    /// The number that the first of them has in the object.
+    pub first_row: u64,
+    /// What the search did, as the numbers of a `Report` of `marquetry-parquet`; none without a predicate.
+    pub report: Vec<u64>,
     /// Units of work in the OSD, each about a nanosecond.
     pub units: u64,
     /// Bytes of the object that the OSD read.
@@ -54,6 +67,13 @@ impl<E: Execute> Query<E> {
         Query { execute, asked, wanted, cursor: None, version: None, is_done: false }
     }
 
+    /// The same, of the object as long as it has this version.
+    #[must_use]
+    pub fn of_version(mut self, version: u64) -> Query<E> {
+        self.version = Some(version);
+        self
+    }
+
     fn call(&mut self) -> Result<Answer> {
         let request = self.asked.request(self.cursor.as_deref(), self.wanted);
         let (bytes, version) = self.execute.execute(&request, self.version)?;
@@ -67,6 +87,11 @@ impl<E: Execute> Query<E> {
                 CURSOR => cursor = Some(field.bytes.to_vec()),
                 ROWS => answer.rows = field.u64()?,
                 WORK => [answer.units, answer.bytes_read, _] = numbers(field.bytes),
+                FIRST_ROW => [answer.first_row, ..] = numbers(field.bytes),
+                SEARCH => {
+                    let (chunks, _) = field.bytes.as_chunks::<8>();
+                    answer.report = chunks.iter().map(|chunk| u64::from_le_bytes(*chunk)).collect();
+                }
                 ERROR => return Err(error_of(field.bytes)),
                 _ if field.is_optional => {}
                 other => {

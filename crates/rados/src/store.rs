@@ -6,18 +6,21 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use marquetry_base::{Bytes, Detail, Error, Result};
-use marquetry_io::store::{Found, IsCancelled, NewObject, NewObjects, ObjectStream, Store};
-use marquetry_io::{ByteSink, ByteSource, ObjectVersion, shown};
+use marquetry_base::{Bytes, Detail, Error, ErrorKind, Result};
+use marquetry_io::store::{
+    Found, IsCancelled, NewObject, NewObjects, ObjectStream, Search, SearchedObject, Searching, Store,
+};
+use marquetry_io::{ByteSource, ObjectVersion, shown};
 
+use crate::asked::Asked;
+use crate::directory::NewPoolDirectory;
+use crate::names::{SCHEME, directory, has_extension, path_of};
 use crate::pool::Pool;
+use crate::search::search;
+use crate::written::Written;
 
-/// How addresses of objects begin.
-const SCHEME: &str = "rados://";
 /// The configuration of a cluster, unless `CEPH_CONF` names another.
 const CONFIGURATION: &str = "/etc/ceph/ceph.conf";
-/// Bytes of an object that is written, at most: what an OSD takes at once by default (`osd_max_write_size`).
-const OBJECT_BYTES_MAX: usize = 90 << 20;
 /// Bytes that are read at a time of an object that is read from its start.
 const STREAM_BYTES: u64 = 4 << 20;
 
@@ -27,19 +30,24 @@ const STREAM_BYTES: u64 = 4 << 20;
 /// * RADOS has no directories: objects whose names begin so, and go on with a slash, are in one. To find them, all names of the pool are
 ///   listed. Patterns are refused.
 /// * Whatever is read is of the version that was opened; an object that was changed since is an error.
-/// * An object is written at once when it is committed, so it appears whole, or not at all. It has 90 MiB at most. Directories are not written.
+/// * An object is written at once when it is committed, so it appears whole, or not at all. It has 90 MiB at most. RADOS cannot rename, so the
+///   objects of a directory appear one after the other, each of them whole; if not all are written, they are removed again, except those that
+///   replaced others.
+/// * Parquet objects are searched in their OSDs, by the object class, where that is allowed.
 #[derive(Debug, Clone)]
 pub struct RadosObjects {
     others: Arc<dyn Store>,
     /// The cluster's, if it is not that of the environment.
     configuration: Option<String>,
     pools: Arc<Mutex<BTreeMap<String, Pool>>>,
+    /// Of each pool of which it was asked, why its objects cannot be searched where they are; `None` if they can.
+    searched: Arc<Mutex<BTreeMap<String, Option<Error>>>>,
 }
 
 impl RadosObjects {
     /// Beside a store that has all other paths.
     pub fn beside(others: Arc<dyn Store>) -> RadosObjects {
-        RadosObjects { others, configuration: None, pools: Arc::default() }
+        RadosObjects { others, configuration: None, pools: Arc::default(), searched: Arc::default() }
     }
 
     /// Those of the cluster that this configuration describes.
@@ -69,8 +77,14 @@ impl RadosObjects {
 impl Store for RadosObjects {
     fn cancellable(&self, is_cancelled: IsCancelled) -> Option<Arc<dyn Store>> {
         let others = self.others.cancellable(is_cancelled)?;
-        let (configuration, pools) = (self.configuration.clone(), Arc::clone(&self.pools));
-        Some(Arc::new(RadosObjects { others, configuration, pools }))
+        Some(Arc::new(RadosObjects { others, ..self.clone() }))
+    }
+
+    fn is_collective(&self, path: &Path) -> bool {
+        match self.address(path) {
+            Ok(None) => self.others.is_collective(path),
+            _ => matches!(self.look(path), Ok(Found::Directory { .. })),
+        }
     }
 
     fn look(&self, path: &Path) -> Result<Found> {
@@ -107,14 +121,7 @@ impl Store for RadosObjects {
             let below = &name[prefix.len()..];
             let is_hidden =
                 |part: &str| part.starts_with('.') || part.starts_with('_') && !part.contains('=');
-            let has_extension = |known: &&str| {
-                below.len() > known.len() + 1
-                    && below
-                        .get(below.len() - known.len()..)
-                        .is_some_and(|end| end.eq_ignore_ascii_case(known))
-                    && below.as_bytes()[below.len() - known.len() - 1] == b'.'
-            };
-            !below.split('/').any(is_hidden) && extensions.iter().any(has_extension)
+            !below.split('/').any(is_hidden) && has_extension(below, extensions)
         };
         let found: Vec<PathBuf> =
             names.into_iter().filter(is_meant).map(|name| path_of(&pool, &name)).collect();
@@ -150,19 +157,46 @@ impl Store for RadosObjects {
         Ok(ObjectStream { reader: Box::new(reader), version })
     }
 
+    fn searches(&self, path: &Path) -> Option<Result<()>> {
+        let (pool, name) = match self.address(path) {
+            Ok(Some(address)) => address,
+            Ok(None) => return self.others.searches(path),
+            Err(error) => return Some(Err(error)),
+        };
+        let known = self.searched.lock().unwrap_or_else(PoisonError::into_inner).get(pool.name()).cloned();
+        let refused = known.unwrap_or_else(|| {
+            // A query of no rows: what the class says of the object does not matter, only that it says something.
+            let request = Asked::new().counted().request(None, Some(0));
+            let refused = pool.execute(&name, "query", &request).err();
+            let refused = refused.filter(|error| error.kind() == ErrorKind::Unsupported);
+            let mut searched = self.searched.lock().unwrap_or_else(PoisonError::into_inner);
+            searched.insert(pool.name().to_owned(), refused.clone());
+            refused
+        });
+        Some(refused.map_or(Ok(()), |error| Err(about(path, error))))
+    }
+
+    fn search(&self, wanted: Search, is_cancelled: IsCancelled) -> Result<Box<dyn Searching>> {
+        for object in &wanted.objects {
+            if self.address(&object.path)?.is_none() {
+                let error = Error::internal("an object of another store is searched in RADOS");
+                return Err(about(&object.path, error));
+            }
+        }
+        let store = self.clone();
+        search(wanted, is_cancelled, move |object: &SearchedObject| match store.address(&object.path)? {
+            Some((pool, name)) => pool.reach(&name),
+            None => Err(Error::internal("an address that is another store's by now")),
+        })
+    }
+
     fn create(&self, path: &Path, replaces: bool) -> Result<Box<dyn NewObject>> {
         let Some((pool, name)) = self.address(path)? else { return self.others.create(path, replaces) };
         if !replaces && pool.stat(&name).is_ok() {
             let error = Error::io("it already exists").with(Detail::AlreadyExists);
             return Err(about(path, error));
         }
-        Ok(Box::new(Written {
-            pool,
-            object: name,
-            shown: shown(&path.to_string_lossy()),
-            bytes: Vec::new(),
-            replaces,
-        }))
+        Ok(Box::new(Written::new(pool, name, path, replaces)))
     }
 
     fn remove(&self, path: &Path) -> Result<()> {
@@ -179,23 +213,12 @@ impl Store for RadosObjects {
         replaces: bool,
         extensions: &'static [&'static str],
     ) -> Result<Box<dyn NewObjects>> {
-        if self.address(path)?.is_none() {
+        let Some((pool, name)) = self.address(path)? else {
             return self.others.create_directory(path, replaces, extensions);
-        }
-        Err(about(path, Error::unsupported("directories of objects in RADOS are not written yet")))
+        };
+        let created = NewPoolDirectory::create(pool, directory(&name), path, (replaces, extensions));
+        Ok(Box::new(created.map_err(|error| about(path, error))?))
     }
-}
-
-/// What the names of the objects in a directory begin with.
-fn directory(name: &str) -> String {
-    match name.trim_end_matches('/') {
-        "" => String::new(),
-        name => format!("{name}/"),
-    }
-}
-
-fn path_of(pool: &Pool, name: &str) -> PathBuf {
-    PathBuf::from(format!("{SCHEME}{}/{name}", pool.name()))
 }
 
 fn about(path: &Path, error: Error) -> Error {
@@ -261,59 +284,5 @@ impl Read for Streamed {
         let some = into.len().min(self.read.len());
         into[..some].copy_from_slice(&self.read.split_to(some));
         Ok(some)
-    }
-}
-
-/// An object that is being written: in memory, until it is committed.
-struct Written {
-    pool: Pool,
-    object: String,
-    shown: String,
-    bytes: Vec<u8>,
-    replaces: bool,
-}
-
-impl Written {
-    fn about(&self, error: Error) -> Error {
-        error.at(|place| place.object = Some(self.shown.clone()))
-    }
-}
-
-impl ByteSink for Written {
-    fn name(&self) -> &str {
-        &self.shown
-    }
-
-    fn append(&mut self, bytes: &[u8]) -> Result<()> {
-        if self.bytes.len() + bytes.len() > OBJECT_BYTES_MAX {
-            let message = format!("an object of more than {OBJECT_BYTES_MAX} bytes is not written in RADOS");
-            return Err(self.about(Error::too_large(message)));
-        }
-        self.bytes.extend_from_slice(bytes);
-        Ok(())
-    }
-
-    fn read(&mut self, range: Range<u64>) -> Result<Bytes> {
-        let (start, end) = (usize::try_from(range.start).ok(), usize::try_from(range.end).ok());
-        let bytes = start.zip(end).and_then(|(start, end)| self.bytes.get(start..end));
-        match bytes {
-            Some(bytes) => Ok(Bytes::copy_from_slice(bytes)),
-            None => Err(self.about(Error::io(format!("bytes {range:?} were not written")))),
-        }
-    }
-}
-
-impl NewObject for Written {
-    fn readable(&self) -> Option<PathBuf> {
-        None
-    }
-
-    fn scratch(&self) -> Option<&Path> {
-        None
-    }
-
-    fn commit(self: Box<Self>) -> Result<()> {
-        let written = self.pool.write(&self.object, &self.bytes, self.replaces);
-        written.map_err(|error| self.about(error))
     }
 }

@@ -225,6 +225,41 @@ fn an_osd_finds_what_find_does() {
 }
 
 #[test]
+#[ignore = "soak: a real Ceph, which loads the class"]
+fn an_osd_adds_files_to_an_object() {
+    let Some(configuration) = marquetry_testing::ceph() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let path = trips(folder.path(), 40_000);
+    let bytes = std::fs::read(&path).unwrap();
+    let pool = Pool::open(&configuration.to_string_lossy(), "test").unwrap();
+    let name = "merged/trips.parquet";
+    pool.write(name, &bytes, true).unwrap();
+    let version = pool.stat(name).unwrap().version;
+    let counted =
+        |asked: &Asked| -> u64 { pool.query(name, asked).unwrap().map(|answer| answer.unwrap().rows).sum() };
+    let mut query = pool.query(name, &Asked::new().share(100_000, 10_000)).unwrap();
+    query.next().unwrap().unwrap();
+    pool.merge(name, &bytes, Some(version)).unwrap();
+    assert_eq!(query.next().unwrap().unwrap_err().kind(), ErrorKind::Io);
+    let error = pool.merge(name, &bytes, Some(version)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Io, "{error}");
+    for rows in [80_000, 120_000] {
+        assert_eq!(counted(&Asked::new().counted()), rows);
+        let once = found(&path, &["id"], "fare > 250").num_rows() as u64;
+        assert_eq!(counted(&asked(&["city"], "fare > 250").as_parquet()), once * rows / 40_000);
+        pool.merge(name, &bytes, None).unwrap();
+    }
+    let before = pool.stat(name).unwrap();
+    assert_eq!(pool.merge(name, b"PAR1, and no file", None).unwrap_err().kind(), ErrorKind::Corrupt);
+    assert_eq!(pool.merge(name, &vec![0; 5 << 20], None).unwrap_err().kind(), ErrorKind::LimitExceeded);
+    assert_eq!(pool.stat(name).unwrap(), before);
+    let missing = pool.merge("merged/none.parquet", &bytes, None).unwrap_err();
+    assert_eq!(missing.detail(), Some(Detail::NotFound));
+    assert!(pool.list("merged/none").unwrap().is_empty());
+    pool.remove(name).unwrap();
+}
+
+#[test]
 #[ignore = "soak: OSDs of a real Ceph are killed and started again"]
 fn a_query_goes_on_when_osds_are_killed() {
     let Some(configuration) = marquetry_testing::ceph() else { return };

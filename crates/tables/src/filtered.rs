@@ -209,12 +209,13 @@ pub fn count(source: &Arc<dyn Source>, options: &ReadingOptions) -> Result<u64> 
     if let Some(rows) = source.table().rows {
         return Ok(rows.min(limit));
     }
-    // One column says how many rows there are.
+    // Or else one column says how many rows there are.
     let schema = &source.table().schema;
     let first = schema.children(0).next().map(|node| ColumnPath::of([schema.nodes()[node].name.as_str()]));
-    let narrow = match first {
-        Some(first) => project(source, &[first])?,
-        None => Arc::clone(source),
+    let narrow = match (source.without_columns()?, first) {
+        (Some(without), _) => without,
+        (None, Some(first)) => project(source, &[first])?,
+        (None, None) => Arc::clone(source),
     };
     let mut reading = Reading::new(narrow, options.clone())?;
     let mut rows = 0;

@@ -120,6 +120,16 @@ pub trait Source: Send + Sync {
         Ok(None)
     }
 
+    /// The same table without its columns, for those who only count its rows: each batch is a number of rows. `None` where a source has no
+    /// better way to count rows than to read a column of them.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`Source::project`].
+    fn without_columns(&self) -> Result<Option<Arc<dyn Source>>> {
+        Ok(None)
+    }
+
     /// The lines, counted from 1, of rows of a piece that is a text. The rows are counted as in errors about them, and ascend. It may take as
     /// long as reading the piece up to the last of them. `None` where rows have no lines or cannot be read again.
     fn lines_of(&self, piece: usize, rows: &[u64], cancel: &Cancel) -> Option<Vec<u64>> {

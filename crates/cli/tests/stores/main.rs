@@ -2,6 +2,7 @@
 //! (Google Cloud Storage has no server that can be run here.)
 
 mod azure;
+mod ceph;
 #[path = "../common/mod.rs"]
 mod common;
 mod http;

@@ -53,6 +53,8 @@ const DESTINATIONS: &[&DestinationKind] = &[
     #[cfg(feature = "rados")]
     &rados::PARQUET,
     #[cfg(feature = "rados")]
+    &rados::DIRECTORY,
+    #[cfg(feature = "rados")]
     &rados::TEXT,
     &sstables::DESTINATION,
     &standard::OUTPUT,
@@ -146,7 +148,7 @@ fn unsupported(address: &Address) -> Error {
 /// | a path that ends in `.parquet` | a Parquet file | a file of that format |
 /// | a path that ends in `.csv`, `.tsv`, `.jsonl`, also before `.gz`, `.bz2` and `.zst` | such a text | a file of that format |
 /// | `s3://…`, `gs://…`, `az://…` (feature `object-store`) | by their names, as paths | as paths |
-/// | `rados://pool/name` (feature `rados`) | one object, by its name | as paths |
+/// | `rados://pool/name` (feature `rados`) | by their names, as paths | as paths |
 /// | `-` | | standard output |
 /// | `cql://HOST/KEYSPACE.TABLE` (feature `cluster`) | a table of a live cluster | with [`Columns`](OutputFormat::Columns), a Parquet file within the table |
 /// | `sstable:DIR` | a new directory of SSTables | |

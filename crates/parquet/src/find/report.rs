@@ -78,6 +78,20 @@ impl Report {
         since
     }
 
+    /// Its numbers, in an order that does not change, for a report that crosses from one program to another.
+    pub fn to_numbers(mut self) -> [u64; 30] {
+        self.numbers().map(|number| *number)
+    }
+
+    /// The report with these numbers. Those that are missing are 0, and more are left out.
+    pub fn of_numbers(numbers: &[u64]) -> Report {
+        let mut report = Report::default();
+        for (number, known) in report.numbers().into_iter().zip(numbers) {
+            *number = *known;
+        }
+        report
+    }
+
     fn numbers(&mut self) -> [&mut u64; 30] {
         let Report { row_groups, rows, tested, found, bytes, reads, .. } = self;
         let [a, b, c, d, e, f] = [

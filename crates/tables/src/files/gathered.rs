@@ -416,6 +416,14 @@ impl DataFile {
         }
     }
 
+    /// Where it is, if it is a Parquet file, and its version.
+    pub(super) fn place(&self) -> Option<(&Arc<dyn Store>, &Path, &ObjectVersion)> {
+        match &self.kind {
+            Kind::Parquet { store, path, version, .. } => Some((store, path, version)),
+            Kind::Other(_) => None,
+        }
+    }
+
     /// Whether it is a Parquet file; other formats count the bytes that they read themselves.
     pub(super) fn is_parquet(&self) -> bool {
         matches!(self.kind, Kind::Parquet { .. })

@@ -14,6 +14,7 @@ mod parquet;
 mod parquet_rows;
 mod part;
 mod replaced;
+mod searched;
 mod selected;
 mod survey;
 mod unchanged;
@@ -50,6 +51,7 @@ pub use unchanged::unchanged;
 use filtered::{FoundRows, Nothing};
 use gathered::{FileSchema, Opened, Plan};
 use part::Part;
+use searched::{SearchedRows, Searches, Wanted};
 use selected::SelectedRows;
 
 /// Files read as one table: Parquet files, directories of them, and patterns.
@@ -278,6 +280,9 @@ struct FilteredFiles {
     pieces: Vec<Piece>,
     predicate: Predicate,
     filter: Filter,
+    searches: Searches,
+    /// If their store searches them: the files of each piece.
+    searched: Vec<Range<usize>>,
 }
 
 impl FilteredFiles {
@@ -292,13 +297,49 @@ impl FilteredFiles {
                 return Ok(None);
             }
         }
+        let over_file = |file: &DataFile| translated(files, file, predicate);
+        let searches = Searches::of(&files.gathered, over_file, filter)?;
         let (all, wanted) = (files.again()?, files.again()?);
-        FilteredFiles::of(all, wanted, predicate.clone(), filter.clone()).map(Some)
+        FilteredFiles::of(all, wanted, predicate.clone(), filter.clone(), searches).map(Some)
     }
 
-    fn of(all: Files, wanted: Files, predicate: Predicate, filter: Filter) -> Result<FilteredFiles> {
-        let (table, pieces) = with_unknown_rows(wanted.table(), wanted.pieces());
-        Ok(FilteredFiles { all, wanted, table, pieces, predicate, filter })
+    fn of(
+        all: Files,
+        wanted: Files,
+        predicate: Predicate,
+        filter: Filter,
+        searches: Searches,
+    ) -> Result<FilteredFiles> {
+        let (mut table, mut pieces) = with_unknown_rows(wanted.table(), wanted.pieces());
+        table.notes.extend(searches.note.clone());
+        let mut searched = Vec::new();
+        if searches.by_store {
+            searched = Searches::pieces(wanted.files().len());
+            let piece = |of: &Range<usize>| {
+                let files = &wanted.files()[of.clone()];
+                let bytes = files.iter().map(DataFile::bytes).sum();
+                let name = files.first().map_or("", DataFile::name);
+                Piece { first_row: None, bytes, ..Piece::of(name) }
+            };
+            pieces = searched.iter().map(piece).collect();
+        }
+        Ok(FilteredFiles { all, wanted, table, pieces, predicate, filter, searches, searched })
+    }
+
+    /// The predicate over a file's own leaves.
+    fn over_file(&self, number: usize) -> Result<Predicate> {
+        let predicate = translated(&self.all, &self.wanted.files()[number], &self.predicate)?;
+        predicate.ok_or_else(|| Error::internal("a file that cannot be searched"))
+    }
+
+    /// Some rows of some files, which their store searches.
+    fn open_searched(&self, files: Range<usize>, options: &PieceOptions) -> Result<Box<dyn Batches>> {
+        let wanted = |number: usize| {
+            let plan = self.wanted.plan(&self.wanted.files()[number]);
+            Ok(Wanted { number, plan, predicate: self.over_file(number)? })
+        };
+        let files = files.map(wanted).collect::<Result<_>>()?;
+        Ok(Box::new(SearchedRows::open(&self.wanted.gathered, files, &self.filter, options)?))
     }
 }
 
@@ -318,21 +359,25 @@ impl Source for FilteredFiles {
     }
 
     fn open(&self, piece: usize, options: &PieceOptions) -> Result<Box<dyn Batches>> {
-        let (number, groups) = &self.wanted.places[piece];
-        let file = &self.wanted.files()[*number];
-        let predicate = translated(&self.all, file, &self.predicate)?;
-        let predicate = predicate.ok_or_else(|| Error::internal("a file that cannot be searched"))?;
-        // What is in the file's path may decide alone.
-        let batches: Box<dyn Batches> = match predicate.judge(&mut |_| Verdict::Some) {
-            Verdict::None => Box::new(Nothing),
-            _ => Box::new(FoundRows::new(
-                file.parquet()?,
-                groups.clone(),
-                self.wanted.plan(file),
-                predicate,
-                &self.filter,
-                options,
-            )?),
+        let batches: Box<dyn Batches> = match self.searched.get(piece) {
+            Some(files) => self.open_searched(files.clone(), options)?,
+            None => {
+                let (number, groups) = &self.wanted.places[piece];
+                let file = &self.wanted.files()[*number];
+                let predicate = self.over_file(*number)?;
+                // What is in the file's path may decide alone.
+                match predicate.judge(&mut |_| Verdict::Some) {
+                    Verdict::None => Box::new(Nothing),
+                    _ => Box::new(FoundRows::new(
+                        file.parquet()?,
+                        groups.clone(),
+                        self.wanted.plan(file),
+                        predicate,
+                        &self.filter,
+                        options,
+                    )?),
+                }
+            }
         };
         let bytes = self.pieces[piece].bytes.unwrap_or(0);
         Ok(Box::new(CountedPiece { batches, bytes, bytes_read: options.bytes_read.clone() }))
@@ -340,9 +385,13 @@ impl Source for FilteredFiles {
 
     fn project(&self, columns: &[ColumnPath]) -> Result<Option<Arc<dyn Source>>> {
         let wanted = self.wanted.with_columns(columns.to_vec())?;
-        let files =
-            FilteredFiles::of(self.all.again()?, wanted, self.predicate.clone(), self.filter.clone())?;
+        let (predicate, filter) = (self.predicate.clone(), self.filter.clone());
+        let files = FilteredFiles::of(self.all.again()?, wanted, predicate, filter, self.searches.clone())?;
         Ok(Some(Arc::new(files)))
+    }
+
+    fn without_columns(&self) -> Result<Option<Arc<dyn Source>>> {
+        self.project(&[])
     }
 }
 

@@ -117,17 +117,6 @@ impl Stores {
         address::is_remote(path)
     }
 
-    /// Whether a path is a pattern or a directory, so that its files are not named one by one: as
-    /// [`files::is_collective`](crate::files::is_collective), also for addresses. What cannot be looked at is neither.
-    pub fn is_collective(&self, path: &Path) -> bool {
-        match ObjectAddress::parse(path) {
-            Ok(None) => crate::files::is_collective(path),
-            Ok(Some(address)) if address.scheme == Scheme::Http => false,
-            Ok(Some(address)) if find::is_pattern(&address.key) => true,
-            _ => matches!(self.look(path), Ok(Found::Directory { .. })),
-        }
-    }
-
     /// An object that is read. `None` for a path of the local file system.
     fn remote(&self, path: &Path) -> Result<Option<Remote>> {
         let address = ObjectAddress::parse(path)?;
@@ -225,6 +214,15 @@ impl Stores {
 }
 
 impl Store for Stores {
+    fn is_collective(&self, path: &Path) -> bool {
+        match ObjectAddress::parse(path) {
+            Ok(None) => crate::files::is_collective(path),
+            Ok(Some(address)) if address.scheme == Scheme::Http => false,
+            Ok(Some(address)) if find::is_pattern(&address.key) => true,
+            _ => matches!(self.look(path), Ok(Found::Directory { .. })),
+        }
+    }
+
     fn cancellable(&self, is_cancelled: IsCancelled) -> Option<Arc<dyn Store>> {
         let cancelled = self.cancelled.or(move || is_cancelled());
         Some(Arc::new(Stores { shared: Arc::clone(&self.shared), cancelled }))

@@ -1,9 +1,11 @@
 //! Writes the page index (`ColumnIndex`, `OffsetIndex`): a slice of one of its lists at a time.
 
+use alloc::vec::Vec;
+
 use marquetry_base::cast::usize_of;
 use marquetry_base::{Budget, Price};
 
-use crate::format::{BoundaryOrder, PageLocation};
+use crate::format::{BoundaryOrder, OffsetIndex, PageLocation};
 use crate::thrift::Kind;
 use crate::thrift::Writer;
 
@@ -219,6 +221,43 @@ impl BoundaryOrder {
             BoundaryOrder::Descending => 2,
             BoundaryOrder::Unknown(number) => number,
         }
+    }
+}
+
+/// The positions of pages that were read, to be written again: the pages are elsewhere by now.
+struct Positions<'a>(&'a OffsetIndex);
+
+impl PageSource for Positions<'_> {
+    fn pages(&self) -> usize {
+        self.0.pages.len()
+    }
+
+    fn bounds(&self, _: usize) -> Option<PageBounds<'_>> {
+        None
+    }
+
+    fn boundary_order(&self) -> BoundaryOrder {
+        BoundaryOrder::Unordered
+    }
+
+    fn location(&self, page: usize) -> PageLocation {
+        let none = PageLocation { offset: 0, compressed_bytes: 0, first_row: 0 };
+        self.0.pages.get(page).copied().unwrap_or(none)
+    }
+
+    fn unencoded_bytes(&self, page: usize) -> Option<u64> {
+        let all = self.0.unencoded_byte_array_data_bytes.as_ref()?;
+        Some(all.get(page).copied().unwrap_or(0))
+    }
+}
+
+impl OffsetIndex {
+    /// The bytes of it in a file, for those who move pages.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut writer = Writer::new();
+        let mut steps = IndexSteps::default();
+        while !steps.offset_index(&Positions(self), &mut writer, &mut Budget::unlimited()) {}
+        writer.into_vec()
     }
 }
 

@@ -1,0 +1,145 @@
+//! Rows as a Parquet file: the object's own types, which Arrow's are not always, and compressed.
+
+use std::sync::Arc;
+
+use marquetry_base::cast::u64_of;
+use marquetry_base::{Budget, Codec, Error, Machine, Object, Result, Step};
+use marquetry_parquet::batch::{Batch, Values};
+use marquetry_parquet::format::{Compression, FileMetaData};
+use marquetry_parquet::schema::{Plan as _, Projection, Schema};
+use marquetry_parquet::write::{Fed, FileWriter, Room, WriteOptions};
+
+use crate::host::{Host, LIMITS};
+
+/// The file that is written: nobody reads another object beside it.
+const FILE: Object = Object(1);
+
+/// Rows of an answer that are being written.
+pub(crate) struct ParquetRows {
+    writer: FileWriter,
+    file: Vec<u8>,
+    rows: u64,
+    wanted: u64,
+    /// Bytes of the values that were taken, before they are encoded: what is held is bounded by them.
+    bytes: usize,
+    bytes_max: usize,
+}
+
+impl ParquetRows {
+    /// Of these leaves of an object, which ascend; `None`: of all.
+    pub(crate) fn new(
+        metadata: &FileMetaData,
+        leaves: Option<&[usize]>,
+        limit: Option<u64>,
+        bytes_max: usize,
+    ) -> Result<ParquetRows> {
+        let schema = schema_of(&metadata.schema, leaves)?;
+        let mut options = WriteOptions::default();
+        // The cheapest codec that is worth its time. A file of one call needs nothing to search it by.
+        options.column.compression = Compression::Codec(Codec::Lz4Raw);
+        (options.column.bounds, options.page_index) = (false, false);
+        options.limits = LIMITS;
+        let writer = FileWriter::new(FILE, schema, Host::codecs(), options)?;
+        let wanted = limit.unwrap_or(u64::MAX);
+        Ok(ParquetRows { writer, file: Vec::new(), rows: 0, wanted, bytes: 0, bytes_max })
+    }
+
+    pub(crate) fn wanted(&self) -> u64 {
+        self.wanted
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.rows > 0 && self.bytes >= self.bytes_max
+    }
+
+    /// Takes rows of a batch, from its first on: how many, at least one.
+    pub(crate) fn take(&mut self, batch: &Batch, host: &mut Host<'_>) -> Result<usize> {
+        let most = usize::try_from(self.wanted).unwrap_or(usize::MAX).min(batch.rows);
+        let bytes: usize = batch.columns.iter().map(|column| bytes_of(&column.values)).sum();
+        let room = self.bytes_max.saturating_sub(self.bytes);
+        let some = match bytes <= room || batch.rows <= 1 {
+            true => most,
+            false => {
+                let fitting = u128::from(u64_of(batch.rows)) * u128::from(u64_of(room))
+                    / u128::from(u64_of(bytes.max(1)));
+                usize::try_from(fitting).unwrap_or(most).clamp(1, most.max(1))
+            }
+        };
+        let mut next = batch.slice(0..some.min(batch.rows));
+        self.bytes += next.columns.iter().map(|column| bytes_of(&column.values)).sum::<usize>();
+        loop {
+            match self.writer.feed(next)? {
+                Fed::Taken => break,
+                Fed::Full(again) => next = again,
+            }
+            self.drive(host)?;
+        }
+        self.drive(host)?;
+        self.rows += u64_of(some);
+        self.wanted = self.wanted.saturating_sub(u64_of(some));
+        Ok(some)
+    }
+
+    /// Works until there is room for a batch, or the file ends.
+    fn drive(&mut self, host: &mut Host<'_>) -> Result<()> {
+        loop {
+            let mut budget = Budget::new(Budget::DEFAULT_UNITS);
+            let step = self.writer.step(&mut budget);
+            host.charge(budget.spent());
+            match step? {
+                Step::Ready(Room) | Step::Done => return Ok(()),
+                Step::Append(_, bytes) => self.file.extend_from_slice(&bytes),
+                Step::Yield => {}
+                Step::Need(_) => return Err(Error::internal("a writer that reads")),
+            }
+        }
+    }
+
+    /// The file, and the rows in it.
+    pub(crate) fn finish(mut self, host: &mut Host<'_>) -> Result<(Vec<u8>, u64)> {
+        self.writer.finish();
+        self.drive(host)?;
+        Ok((self.file, self.rows))
+    }
+}
+
+/// The schema of some leaves, each of them as it is in the object.
+fn schema_of(schema: &Arc<Schema>, leaves: Option<&[usize]>) -> Result<Arc<Schema>> {
+    let all = schema.leaves();
+    let Some(leaves) = leaves.filter(|leaves| leaves.len() < all.len()) else {
+        return Ok(Arc::clone(schema));
+    };
+    let mut projection = Projection::new(Arc::clone(schema));
+    for leaf in leaves {
+        let node = all.get(*leaf).map_or(0, |leaf| leaf.node);
+        projection
+            .add_field(node)
+            .map_err(|error| Error::internal(format!("a leaf that cannot be chosen: {error:?}")))?;
+    }
+    let made = projection.plan().at_once()?;
+    let is_same = made.leaves().len() == leaves.len()
+        && made.leaves().iter().zip(leaves).all(|(made, leaf)| {
+            all.get(*leaf).is_some_and(|leaf| {
+                (made.physical_type, made.definition_max, made.repetition_max)
+                    == (leaf.physical_type, leaf.definition_max, leaf.repetition_max)
+            })
+        });
+    if !is_same {
+        return Err(Error::unsupported("a part of a nested column that is another one without the rest"));
+    }
+    Ok(Arc::new(made))
+}
+
+/// About the bytes of values.
+fn bytes_of(values: &Values) -> usize {
+    match values {
+        Values::Boolean(bits) => bits.len() / 8,
+        Values::Int32(values) => values.len() * 4,
+        Values::Int64(values) => values.len() * 8,
+        Values::Float(values) => values.len() * 4,
+        Values::Double(values) => values.len() * 8,
+        Values::ByteArray(values) => values.iter().map(|value| value.len() + 4).sum(),
+        Values::Int96(values) | Values::FixedLenByteArray(values) => values.len() * values.width(),
+        Values::Dictionary(indices, _) => indices.len() * 4,
+    }
+}

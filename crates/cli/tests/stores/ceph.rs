@@ -1,0 +1,41 @@
+//! Objects of a real Ceph: `dev/ceph.sh with DIR -- cargo test …`, whose OSDs have the object class.
+
+use marquetry_testing::ceph;
+
+use super::common::Run;
+use super::{Folder, numbers, run_with};
+
+#[test]
+#[ignore = "soak: a real Ceph, which loads the class"]
+fn tables_are_written_and_searched_in_osds() {
+    let Some(configuration) = ceph() else { return };
+    let configuration = configuration.to_string_lossy().into_owned();
+    let run =
+        |arguments: &[&str]| -> Run { run_with(&[("CEPH_CONF", &configuration)], arguments.iter().copied()) };
+    let (folder, file) = (Folder::new(), numbers(4));
+    let local = folder.path("local/");
+    run(&["copy", &file, "rados://test/command/", "--file-rows", "20000", "--overwrite"]).succeeded();
+    run(&["copy", &file, &local, "--file-rows", "20000"]).succeeded();
+    run(&["diff", &file, "rados://test/command/"]).succeeded();
+    run(&["copy", &file, "rados://test/command/"]).failed(1, &["not empty"]);
+    // That it is searched there is not said; that it is not, would be.
+    let rows = |table: &str, more: &[&str]| {
+        let predicate = "c1 > 9000000000000000000";
+        run(&[&["find", table, predicate, "--format", "jsonl"], more].concat()).succeeded()
+    };
+    for more in [&[][..], &["--columns", "c3,c0"], &["--limit", "100"]] {
+        let (there, here) = (rows("rados://test/command/", more), rows(&local, more));
+        assert!(there == here && there.lines().count() >= 100, "{more:?}");
+    }
+    let predicate = ["--where", "c1 > 0 AND c2 < 0"];
+    let counted = |table: &str| run(&[&["count", table][..], &predicate].concat()).succeeded();
+    assert_eq!(counted("rados://test/command/"), counted(&local));
+    run(&[&["copy", "rados://test/command/", &folder.path("some.parquet")][..], &predicate].concat())
+        .succeeded();
+    assert_eq!(run(&["count", &folder.path("some.parquet")]).succeeded(), counted(&local));
+    // One object; and one of many, that a copy has in place of others.
+    run(&["copy", &file, "rados://test/command.parquet", "--overwrite"]).succeeded();
+    assert_eq!(counted("rados://test/command.parquet"), counted(&local));
+    run(&["copy", &file, "rados://test/command/", "--overwrite"]).succeeded();
+    assert!(run(&["show", "rados://test/command/"]).succeeded().contains("131,072"));
+}

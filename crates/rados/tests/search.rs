@@ -1,0 +1,207 @@
+//! Tables whose objects are searched where they are: by the class's own engine, in front of files.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use arrow_array::builder::{ListBuilder, StringBuilder};
+use arrow_array::{ArrayRef, Decimal128Array, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow_select::concat::concat_batches;
+use marquetry::arrow::FromArrow;
+use marquetry::tables::parquet::ParquetOptions;
+use marquetry::tables::{ReadingOptions, count};
+use marquetry::{SourceOptions, Writer};
+use marquetry_base::{Error, Result};
+use marquetry_ceph::{Method, call};
+use marquetry_io::store::{
+    Found, IsCancelled, LocalFiles, NewObject, NewObjects, ObjectStream, Search, Searching, Store,
+};
+use marquetry_io::{ByteSource, ObjectVersion};
+use marquetry_rados::{Execute, search};
+
+/// Files with the class in front of each.
+#[derive(Debug, Clone, Default)]
+struct Osd {
+    /// Files that were opened to be read here, and calls of the class.
+    opened: Arc<AtomicUsize>,
+    calls: Arc<AtomicUsize>,
+    /// Nowhere is the class.
+    is_missing: bool,
+    /// It fails in files with this in their name, after some calls.
+    fails_in: Option<(&'static str, usize)>,
+}
+
+struct OneFile {
+    of: Osd,
+    path: PathBuf,
+    calls: usize,
+}
+
+impl Execute for OneFile {
+    fn execute(&mut self, request: &[u8], version: Option<u64>) -> Result<(Vec<u8>, u64)> {
+        assert_eq!(version, Some(7));
+        self.of.calls.fetch_add(1, Ordering::Relaxed);
+        self.calls += 1;
+        if let Some((name, calls)) = self.of.fails_in
+            && self.path.to_string_lossy().contains(name)
+            && self.calls > calls
+        {
+            return Err(Error::too_large("a page of this object"));
+        }
+        let bytes = std::fs::read(&self.path).unwrap();
+        // Small shares, so that there are several answers.
+        let mut request = request.to_vec();
+        for (number, value) in [(6_u16, 300_000_u64), (7, 20_000)] {
+            request.extend_from_slice(&number.to_le_bytes());
+            request.extend_from_slice(&[0, 0, 8, 0, 0, 0]);
+            request.extend_from_slice(&value.to_le_bytes());
+        }
+        Ok((call(Method::Query, &mut bytes.as_slice(), &request), 7))
+    }
+}
+
+impl Store for Osd {
+    fn look(&self, path: &Path) -> Result<Found> {
+        LocalFiles.look(path)
+    }
+
+    fn find(&self, path: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>> {
+        LocalFiles.find(path, extensions)
+    }
+
+    fn open(&self, path: &Path) -> Result<(Box<dyn ByteSource + Send>, ObjectVersion)> {
+        self.opened.fetch_add(1, Ordering::Relaxed);
+        let (source, version) = LocalFiles.open(path)?;
+        Ok((source, ObjectVersion::new(version.bytes(), "7")))
+    }
+
+    fn stream(&self, path: &Path, is_cancelled: Box<dyn Fn() -> bool + Send>) -> Result<ObjectStream> {
+        LocalFiles.stream(path, is_cancelled)
+    }
+
+    fn searches(&self, _: &Path) -> Option<Result<()>> {
+        Some(if self.is_missing { Err(Error::unsupported("there is no class")) } else { Ok(()) })
+    }
+
+    fn search(&self, wanted: Search, is_cancelled: IsCancelled) -> Result<Box<dyn Searching>> {
+        let of = self.clone();
+        search(wanted, is_cancelled, move |object| {
+            Ok(OneFile { of: of.clone(), path: object.path.clone(), calls: 0 })
+        })
+    }
+
+    fn create(&self, path: &Path, replaces: bool) -> Result<Box<dyn NewObject>> {
+        LocalFiles.create(path, replaces)
+    }
+
+    fn create_directory(
+        &self,
+        path: &Path,
+        replaces: bool,
+        extensions: &'static [&'static str],
+    ) -> Result<Box<dyn NewObjects>> {
+        LocalFiles.create_directory(path, replaces, extensions)
+    }
+}
+
+const FILES: i64 = 20;
+const ROWS: i64 = 3000;
+
+/// Trips in files of two row groups each, with types that Arrow has in another form: decimals of 32 bits, lists, nulls.
+fn trips(folder: &Path) {
+    for file in 0..FILES {
+        let ids = file * ROWS..(file + 1) * ROWS;
+        let mut tags = ListBuilder::new(StringBuilder::new());
+        for id in ids.clone() {
+            match id % 4 {
+                0 => tags.append_null(),
+                n => tags.append_value((1..n).map(|tag| Some(format!("tag {tag} of {id}")))),
+            }
+        }
+        let fares =
+            Decimal128Array::from_iter(ids.clone().map(|id| (id % 7 != 0).then(|| i128::from(id % 999))));
+        let city =
+            |id: i64| (id % 5 != 0).then(|| format!("a city with quite a long name, number {}", id % 100));
+        let columns: [(&str, ArrayRef); 5] = [
+            ("id", Arc::new(Int64Array::from_iter_values(ids.clone()))),
+            ("fare", Arc::new(fares.with_precision_and_scale(7, 2).unwrap())),
+            ("tip", Arc::new(Float64Array::from_iter_values(ids.clone().map(|id| (id % 50) as f64)))),
+            ("city", Arc::new(StringArray::from_iter(ids.clone().map(city)))),
+            ("tags", Arc::new(tags.finish())),
+        ];
+        let batch =
+            RecordBatch::try_from_iter_with_nullable(columns.map(|(name, array)| (name, array, true)));
+        let batch = batch.unwrap();
+        let mut options = ParquetOptions::default();
+        (options.write.row_group_rows, options.write.page_rows) = (ROWS as u64 / 2, 500);
+        let schema = FromArrow::new(&batch.schema()).unwrap().schema().as_ref().clone();
+        let day = folder.join(format!("day={}", file / 10));
+        std::fs::create_dir_all(&day).unwrap();
+        let mut writer = Writer::with(day.join(format!("part-{file:03}.parquet")), schema, options).unwrap();
+        writer.write_arrow(&batch).unwrap();
+        writer.finish().unwrap();
+    }
+}
+
+/// What is found, in some columns, of at most so many rows; and how many rows there are.
+fn found(
+    store: Arc<dyn Store>,
+    folder: &Path,
+    asked: (&str, &[&str], u64),
+) -> (RecordBatch, u64, Vec<String>) {
+    let (predicate, columns, limit) = asked;
+    let mut options = SourceOptions::default();
+    options.files.store = store;
+    let filtered = marquetry::open_all([folder], &options).unwrap().filter(predicate).unwrap();
+    let rows = count(filtered.source(), &ReadingOptions::default()).unwrap();
+    let notes = filtered.table().notes.iter().map(|note| note.text.clone()).collect();
+    let reader = filtered.columns(columns).unwrap().limit(limit);
+    let batches: Vec<RecordBatch> = reader.record_batches().unwrap().map(Result::unwrap).collect();
+    (concat_batches(&reader.arrow_schema().unwrap(), &batches).unwrap(), rows, notes)
+}
+
+#[test]
+fn a_table_is_searched_where_its_objects_are() {
+    let folder = tempfile::tempdir().unwrap();
+    trips(folder.path());
+    let all: &[&str] = &["tags", "city", "day", "fare", "id"];
+    let asked: [(&str, &[&str], u64); 7] = [
+        ("fare > 9.5", all, u64::MAX),
+        ("id BETWEEN 8990 AND 9010 OR city = 'a city with quite a long name, number 42'", all, u64::MAX),
+        ("tags = 'tag 1 of 5802' OR tip = 7", &["id", "tip"], 1000),
+        ("fare IS NULL", &["day"], 2000),
+        ("id >= 0", &["tags"], 31_000),
+        ("id < 0", all, u64::MAX),
+        ("city LIKE 'a%' AND id > 59000", &["tags", "id"], 5),
+    ];
+    for asked in asked {
+        let expected = found(Arc::new(LocalFiles), folder.path(), asked);
+        let osd = Osd::default();
+        let here = found(Arc::new(osd.clone()), folder.path(), asked);
+        assert_eq!(here, expected, "{}", asked.0);
+        // Their footers, and nothing else.
+        assert_eq!(osd.opened.load(Ordering::Relaxed), FILES as usize, "{}", asked.0);
+        assert!(osd.calls.load(Ordering::Relaxed) > 0);
+        // One object after some answers, another one at once.
+        for fails_in in [("part-003", 2), ("part-019", 0)] {
+            let osd = Osd { fails_in: Some(fails_in), ..Osd::default() };
+            assert_eq!(found(Arc::new(osd), folder.path(), asked), expected, "{} without one", asked.0);
+        }
+    }
+    // What is in the paths is known here alone.
+    let asked: (&str, &[&str], u64) = ("day = 1 AND tip < 3", &["id"], u64::MAX);
+    let osd = Osd::default();
+    assert_eq!(
+        found(Arc::new(osd.clone()), folder.path(), asked),
+        found(Arc::new(LocalFiles), folder.path(), asked)
+    );
+    assert_eq!(osd.calls.load(Ordering::Relaxed), 0);
+    // Without the class bytes are read, and that is said.
+    let osd = Osd { is_missing: true, ..Osd::default() };
+    let asked: (&str, &[&str], u64) = ("fare > 9.5", all, u64::MAX);
+    let (rows, number, notes) = found(Arc::new(osd.clone()), folder.path(), asked);
+    let (expected, all, _) = found(Arc::new(LocalFiles), folder.path(), asked);
+    assert_eq!((rows, number), (expected, all));
+    assert_eq!(notes, ["there is no class; its bytes are read, and searched here"]);
+    assert_eq!(osd.calls.load(Ordering::Relaxed), 0);
+}
