@@ -61,6 +61,12 @@ pub(crate) struct ConnectionArgs {
     #[arg(long, requires = "ca", help_heading = "Cluster")]
     tls_any_host: bool,
 
+    /// Secure connect bundle of a database such as DataStax Astra's (a ZIP file), whose address has no host: cql:///KEYSPACE.TABLE
+    ///
+    /// The bundle says where the nodes are, and how connections are encrypted. The user of an Astra token is `token`.
+    #[arg(long, value_name = "FILE", help_heading = "Cluster")]
+    bundle: Option<PathBuf>,
+
     /// Write times and TTLs of a table of a cluster, in a column `mutation`
     ///
     /// Rows have the columns that SSTables have with --mapping full. Servers do not tell everything: each row is taken to have a row marker
@@ -102,6 +108,7 @@ impl ConnectionArgs {
             (self.tls, "--tls"),
             (self.ca.is_some(), "--ca"),
             (self.cert.is_some(), "--cert"),
+            (self.bundle.is_some(), "--bundle"),
         ];
         given.into_iter().find(|given| given.0).map(|given| given.1)
     }
@@ -124,6 +131,7 @@ impl ConnectionArgs {
     pub(crate) fn connect(&self, options: &mut ConnectOptions) {
         options.password_file.clone_from(&self.password_file);
         options.local_datacenter.clone_from(&self.local_datacenter);
+        options.bundle.clone_from(&self.bundle);
         options.password_variable = Some(PASSWORD_VARIABLE.to_owned());
         if self.tls || self.ca.is_some() || self.cert.is_some() {
             let mut tls = TlsOptions::default();

@@ -11,6 +11,7 @@ pub(crate) fn advised(advice: &str) -> String {
 /// What another value of an option of the library's would do.
 pub(crate) fn of_option(option: &str) -> Option<&'static str> {
     Some(match option {
+        "bundle" => "--bundle FILE.zip says where it is",
         "columns" => "--columns chooses others",
         "counters_at_least_once" => "--counters-at-least-once loads them all the same",
         "create" => "--create creates it",

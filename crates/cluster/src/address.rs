@@ -1,4 +1,4 @@
-//! Where a table is: `cql://[user[:password]@]HOST[:PORT][,HOST[:PORT]…]/KEYSPACE.TABLE[?tls=yes]`.
+//! Where a table is: `cql://[user[:password]@][HOST[:PORT][,HOST[:PORT]…]]/KEYSPACE.TABLE[?tls=yes]`.
 
 use std::fmt::{self, Write};
 use std::str::FromStr;
@@ -12,7 +12,8 @@ pub const PORT_DEFAULT: u16 = 9042;
 ///
 /// A user and a password are percent-encoded where they hold one of `@ / : %`. IPv6 addresses stand in brackets. The
 /// path is CQL, percent-encoded or plain: bare names are folded to lower case, names in double quotes are kept. `?tls=yes` after it
-/// encrypts connections.
+/// encrypts connections. Without a host (`cql:///KEYSPACE.TABLE`), it is a table of the database that a
+/// [bundle](crate::ConnectOptions::bundle) leads to.
 ///
 /// `Display` prints an address that parses to the same one but for the password, which neither `Display` nor
 /// `Debug` ever shows.
@@ -45,7 +46,8 @@ impl CqlAddress {
         self.password.as_deref()
     }
 
-    /// The nodes to make first contact with, at least one; the cluster tells the others.
+    /// The nodes to make first contact with; the cluster tells the others. None: they are behind what a
+    /// [bundle](crate::ConnectOptions::bundle) leads to.
     pub fn hosts(&self) -> &[Host] {
         &self.hosts
     }
@@ -93,7 +95,10 @@ impl FromStr for CqlAddress {
             Some((user, password)) => (Some(user), password),
             None => (None, None),
         };
-        let hosts = hosts.split(',').map(Host::parse).collect::<Result<_, _>>()?;
+        let hosts = match hosts {
+            "" => Vec::new(),
+            some => some.split(',').map(Host::parse).collect::<Result<_, _>>()?,
+        };
         // No name has a question mark.
         let (path, wants_tls) = match path.split_once('?') {
             None => (path, None),
@@ -323,6 +328,9 @@ mod tests {
             "cql://a%40b@one.example:9042,10.0.0.1:9043,[::1]:19042,[2001:db8::1]:9042/ks.\"T\""
         );
         assert_eq!(parse("CQL://h/k.t"), parse("cql://h/k.t"));
+        let behind_a_bundle = parse("cql://token:tiger@/k.t");
+        assert_eq!((behind_a_bundle.hosts(), &*behind_a_bundle.to_string()), (&[][..], "cql://token@/k.t"));
+        assert!(parse("cql:///k.t").hosts().is_empty());
         let encrypted = parse("cql://h/k.t?tls=yes");
         assert!(encrypted.wants_tls() == Some(true) && encrypted.to_string() == "cql://h:9042/k.t?tls=yes");
         let plain = parse("cql://h/k.t?tls=no");
@@ -363,7 +371,7 @@ mod tests {
             ("cql://%+1:tiger@h/k.t", CqlAddressError::Percent { part: "user" }),
             ("cql://h/k.%é", CqlAddressError::Percent { part: "path" }),
             ("cql://:tiger@h/k.t", CqlAddressError::NoUser),
-            ("cql:///k.t", CqlAddressError::NoHost),
+            ("cql://,/k.t", CqlAddressError::NoHost),
             ("cql://a,,b/k.t", CqlAddressError::NoHost),
             ("cql://u:tiger@:9042/k.t", CqlAddressError::NoHost),
             ("cql://a b/k.t", CqlAddressError::Host { found: ' ' }),

@@ -14,6 +14,7 @@ use scylla::errors::{DbError, ExecutionError, RequestAttemptError};
 use scylla::policies::load_balancing::DefaultPolicy;
 
 use crate::address::CqlAddress;
+use crate::bundle::Bundle;
 use crate::credentials::Credentials;
 use crate::error::{Differing, Error, Item, Result};
 use crate::options::ConnectOptions;
@@ -78,7 +79,7 @@ impl Cluster {
     /// # Errors
     ///
     /// [`Error::Connect`] and [`Error::ConnectTimeout`] have the address without the password.
-    /// [`Error::NoDatacenter`]. [`Error::Tls`] for certificates and keys that cannot be used; [`Error::Credentials`] if there is no password, or
+    /// [`Error::NoDatacenter`]. [`Error::Tls`] for certificates and keys that cannot be used; [`Error::Bundle`]; [`Error::NoHost`]; [`Error::Credentials`] if there is no password, or
     /// more than one.
     pub fn connect(address: CqlAddress, options: &ConnectOptions) -> Result<Cluster> {
         Cluster::connect_unless(Cancel::new(), address, options)
@@ -91,7 +92,18 @@ impl Cluster {
         address: CqlAddress,
         options: &ConnectOptions,
     ) -> Result<Cluster> {
+        let bundle = match (address.hosts(), &options.bundle) {
+            ([], Some(_)) if address.wants_tls() == Some(false) => {
+                let said = "what a secure connect bundle leads to is always encrypted: leave out ?tls=no";
+                return Err(Error::Bundle(marquetry_base::Error::option("bundle", said)));
+            }
+            ([], Some(path)) => Some(Bundle::read(path).map_err(Error::Bundle)?),
+            ([], None) => return Err(Error::NoHost { address: address.to_string() }),
+            _ => None,
+        };
         let tls = match (&options.tls, address.wants_tls()) {
+            // A bundle's connections are encrypted, and by what it says only.
+            _ if bundle.is_some() => None,
             // The options are for all clusters of a command, the address for this one.
             (_, Some(false)) | (None, None) => None,
             (Some(tls), _) => Some(tls.clone()),
@@ -100,6 +112,13 @@ impl Cluster {
         let tls = tls.map(|tls| tls.config(&address)).transpose().map_err(Error::Tls)?;
         let credentials = Credentials::find(&address, options).map_err(Error::Credentials)?;
         let runtime = Runtime::start(cancel)?;
+        let (timeout, timeout_ms) = (options.timeout, options.timeout.as_millis());
+        let late = || Error::ConnectTimeout { address: address.to_string(), timeout_ms };
+        let mut behind = None;
+        if let Some(bundle) = bundle {
+            let opened = runtime.wait(async move { tokio::time::timeout(timeout, bundle.open()).await })?;
+            behind = Some(opened.map_err(|_| late())?.map_err(Error::Bundle)?);
+        }
         let mut builder = SessionBuilder::new()
             .known_nodes(address.hosts().iter().map(ToString::to_string))
             .connection_timeout(options.timeout)
@@ -107,31 +126,36 @@ impl Cluster {
             .fetch_full_schema_metadata(false)
             .keyspaces_to_fetch([address.keyspace()])
             .refresh_metadata_on_auto_schema_agreement(false);
+        let mut datacenter = options.local_datacenter.clone();
+        if let Some(behind) = &behind {
+            builder = builder.known_nodes(&behind.nodes).address_translator(behind.tunnels.clone());
+            datacenter = datacenter.or_else(|| behind.datacenter.clone());
+        }
         if let Some(tls) = tls {
             builder = builder.tls_context(Some(tls));
         }
         if let Some(Credentials { user, password }) = credentials {
             builder = builder.user(user, password);
         }
-        if let Some(datacenter) = &options.local_datacenter {
+        if let Some(datacenter) = &datacenter {
             let policy =
                 DefaultPolicy::builder().prefer_datacenter(datacenter.clone()).permit_dc_failover(false);
             let profile = ExecutionProfile::builder().load_balancing_policy(policy.build());
             builder = builder.default_execution_profile_handle(profile.build().into_handle());
         }
-        let timeout = options.timeout;
         let connecting = async move { tokio::time::timeout(timeout, builder.build()).await };
         let session = match runtime.wait(connecting)? {
             Ok(Ok(session)) => Arc::new(session),
+            // What the driver sees is that its connections to loopback are closed.
             Ok(Err(reason)) => {
+                if let Some(why) = behind.and_then(|it| it.tunnels.failure()) {
+                    return Err(Error::Bundle(marquetry_base::Error::io(why)));
+                }
                 return Err(Error::Connect { address: address.to_string(), reason: Box::new(reason) });
             }
-            Err(_) => {
-                let timeout_ms = options.timeout.as_millis();
-                return Err(Error::ConnectTimeout { address: address.to_string(), timeout_ms });
-            }
+            Err(_) => return Err(late()),
         };
-        if let Some(wanted) = &options.local_datacenter {
+        if let Some(wanted) = &datacenter {
             let state = session.get_cluster_state();
             let known: BTreeSet<&str> =
                 state.get_nodes_info().iter().filter_map(|node| node.datacenter.as_deref()).collect();

@@ -26,6 +26,8 @@ pub enum Error {
     Credentials(marquetry_base::Error),
     /// A certificate or a key cannot be used.
     Tls(marquetry_base::Error),
+    /// A secure connect bundle cannot be used, or does not lead to a database.
+    Bundle(marquetry_base::Error),
     /// The runtime or a thread could not be started.
     Start(std::io::Error),
     /// No node of the cluster could be reached and logged in to.
@@ -34,6 +36,11 @@ pub enum Error {
         address: String,
         /// What the driver says.
         reason: Box<NewSessionError>,
+    },
+    /// The address has no host, and no bundle leads to its database.
+    NoHost {
+        /// The address, without its password.
+        address: String,
     },
     /// The cluster has no such datacenter, but these.
     NoDatacenter {
@@ -209,7 +216,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Unsupported(what) => write!(f, "{what}: not supported yet"),
-            Error::Credentials(reason) | Error::Tls(reason) => write!(f, "{reason}"),
+            Error::Credentials(reason) | Error::Tls(reason) | Error::Bundle(reason) => write!(f, "{reason}"),
             Error::Start(error) => {
                 write!(f, "the threads that talk to the cluster could not be started: {error}")
             }
@@ -233,6 +240,9 @@ impl fmt::Display for Error {
                 let told = reason.to_string();
                 let last = told.rsplit_once("Last connection failed with: ").map_or(&*told, |(_, last)| last);
                 write!(f, "cannot connect to {address}: {last}")
+            }
+            Error::NoHost { address } => {
+                write!(f, "{address} has no host, and no secure connect bundle says where the database is")
             }
             Error::NoDatacenter { wanted, known } => {
                 write!(f, "the cluster has no datacenter {wanted:?}; it has {}", known.join(", "))
@@ -331,7 +341,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Error::Credentials(reason) | Error::Tls(reason) => Some(reason),
+            Error::Credentials(reason) | Error::Tls(reason) | Error::Bundle(reason) => Some(reason),
             Error::Start(error) => Some(error),
             Error::Connect { reason, .. } => Some(&**reason),
             Error::Statement { reason, .. }
@@ -353,9 +363,9 @@ impl Error {
     fn kind(&self) -> ErrorKind {
         match self {
             Error::Unsupported(_) => ErrorKind::Unsupported,
-            Error::Credentials(reason) | Error::Tls(reason) => reason.kind(),
+            Error::Credentials(reason) | Error::Tls(reason) | Error::Bundle(reason) => reason.kind(),
             Error::Connect { reason, .. } if login_of(reason).is_some() => ErrorKind::Refused,
-            Error::NoDatacenter { .. } => ErrorKind::Misuse,
+            Error::NoHost { .. } | Error::NoDatacenter { .. } => ErrorKind::Misuse,
             Error::Start(_) | Error::Connect { .. } | Error::ConnectTimeout { .. } => ErrorKind::Io,
             Error::Statement { reason, .. }
             | Error::Properties { reason, .. }
@@ -387,6 +397,7 @@ impl Error {
         match self {
             Error::NoKeyspace(_) | Error::NoType(_) | Error::NotThere { .. } => Some(Detail::NotFound),
             Error::Connect { reason, .. } => login_of(reason).map(|_| Detail::AdmittedBy(&["password_file"])),
+            Error::NoHost { .. } => Some(Detail::AdmittedBy(&["bundle"])),
             Error::NoDatacenter { .. } => Some(Detail::Option("local_datacenter")),
             Error::NoTable(_) => Some(Detail::AdmittedBy(&["create"])),
             Error::Differ(_) => Some(Detail::AlreadyExists),
@@ -453,7 +464,7 @@ fn kind_of_attempt(reason: &RequestAttemptError) -> ErrorKind {
 /// As a destination's error: whose fault it is, the row and its object; and this one as the cause.
 impl From<Error> for marquetry_base::Error {
     fn from(error: Error) -> marquetry_base::Error {
-        if let Error::Credentials(reason) | Error::Tls(reason) = error {
+        if let Error::Credentials(reason) | Error::Tls(reason) | Error::Bundle(reason) = error {
             return reason;
         }
         let message = match &error {

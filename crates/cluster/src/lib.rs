@@ -28,6 +28,7 @@
 
 mod acknowledged;
 mod address;
+mod bundle;
 mod cluster;
 mod columns;
 mod counts;

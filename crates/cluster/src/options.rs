@@ -31,6 +31,9 @@ pub struct ConnectOptions {
     pub local_datacenter: Option<String>,
     /// Encrypt connections. `None`: unless the address asks for it (`?tls=yes`), they are plain. There is no falling back from one to the other.
     pub tls: Option<TlsOptions>,
+    /// The secure connect bundle (a ZIP archive) of a database in a cloud such as DataStax Astra: where its nodes are, and how connections to
+    /// them are encrypted. It is for [addresses](crate::CqlAddress) that have no host, `cql:///KEYSPACE.TABLE`, and nothing else is.
+    pub bundle: Option<PathBuf>,
     /// The timeout for connecting: names, connections, login, and the cluster's metadata.
     pub timeout: Duration,
 }
@@ -48,6 +51,7 @@ impl Default for ConnectOptions {
             password_variable: None,
             local_datacenter: None,
             tls: None,
+            bundle: None,
             timeout: CONNECT_TIMEOUT,
         }
     }
@@ -62,6 +66,7 @@ impl fmt::Debug for ConnectOptions {
             .field("password_variable", &self.password_variable)
             .field("local_datacenter", &self.local_datacenter)
             .field("tls", &self.tls)
+            .field("bundle", &self.bundle)
             .field("timeout", &self.timeout)
             .finish()
     }

@@ -46,6 +46,9 @@ impl Default for TlsOptions {
     }
 }
 
+/// A client's certificates, from its own to its authority's, and the key of its own.
+pub(crate) type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
+
 impl TlsOptions {
     /// What the driver needs.
     ///
@@ -54,39 +57,15 @@ impl TlsOptions {
     /// `Misuse` for files that are not what they should be, for a certificate without a key and the other way round; `Io` for those that cannot
     /// be read.
     pub(crate) fn config(&self, address: &CqlAddress) -> Result<Arc<ClientConfig>> {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let roots = Arc::new(self.roots()?);
-        let chain = WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(&provider)).build();
-        let chain = chain.map_err(|error| Error::option("ca", format!("its authorities: {error}")))?;
         let names = address.hosts().iter().filter_map(|host| ServerName::try_from(host.name.clone()).ok());
-        let verifier = Verifier {
-            chain,
-            provider: Arc::clone(&provider),
-            names: names.collect(),
-            by_name: self.verify_hosts,
-        };
-        let wrong = |error: rustls::Error| Error::option("tls", error.to_string());
-        let builder = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(wrong)?;
-        let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier));
-        let config = match self.identity()? {
-            None => builder.with_no_client_auth(),
-            Some((certificates, key)) => {
-                let wrong = |error: rustls::Error| {
-                    Error::option("cert", format!("the client's certificate and key: {error}"))
-                };
-                builder.with_client_auth_cert(certificates, key).map_err(wrong)?
-            }
-        };
-        Ok(Arc::new(config))
+        config(self.roots()?, self.identity()?, names.collect(), self.verify_hosts)
     }
 
     fn roots(&self) -> Result<RootCertStore> {
         let mut roots = RootCertStore::empty();
         match &self.authorities {
             Some(path) => {
-                for certificate in certificates(path, "ca")? {
+                for certificate in read_certificates(path, "ca")? {
                     let added = roots.add(certificate);
                     added.map_err(|error| Error::option("ca", format!("{}: {error}", path.display())))?;
                 }
@@ -107,7 +86,7 @@ impl TlsOptions {
     }
 
     /// The client's certificates and key.
-    fn identity(&self) -> Result<Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>> {
+    fn identity(&self) -> Result<Option<Identity>> {
         let (certificate, key) = match (&self.certificate, &self.key) {
             (None, None) => return Ok(None),
             (Some(certificate), Some(key)) => (certificate, key),
@@ -129,16 +108,47 @@ impl TlsOptions {
                 ),
             ));
         }
-        let found = PrivateKeyDer::from_pem_slice(&text);
         // What is in the file is not shown.
-        let found = found.map_err(|_| {
+        let found = self::key(&text).ok_or_else(|| {
             Error::option(
                 "key_file",
                 format!("{} has no private key that is PEM and not encrypted", key.display()),
             )
         })?;
-        Ok(Some((certificates(certificate, "cert")?, found)))
+        Ok(Some((read_certificates(certificate, "cert")?, found)))
     }
+}
+
+/// What a connection needs: whom to trust, who we are, the names that nodes may have, and whether those matter.
+///
+/// # Errors
+///
+/// `Misuse`.
+pub(crate) fn config(
+    authorities: RootCertStore,
+    identity: Option<Identity>,
+    names: Vec<ServerName<'static>>,
+    by_name: bool,
+) -> Result<Arc<ClientConfig>> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let chain =
+        WebPkiServerVerifier::builder_with_provider(Arc::new(authorities), Arc::clone(&provider)).build();
+    let chain = chain.map_err(|error| Error::option("ca", format!("its authorities: {error}")))?;
+    let verifier = Verifier { chain, provider: Arc::clone(&provider), names, by_name };
+    let wrong = |error: rustls::Error| Error::option("tls", error.to_string());
+    let builder =
+        ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().map_err(wrong)?;
+    let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier));
+    let config = match identity {
+        None => builder.with_no_client_auth(),
+        Some((certificates, key)) => {
+            let wrong = |error: rustls::Error| {
+                Error::option("cert", format!("the client's certificate and key: {error}"))
+            };
+            builder.with_client_auth_cert(certificates, key).map_err(wrong)?
+        }
+    };
+    Ok(Arc::new(config))
 }
 
 /// Whether a key's PEM is encrypted: as PKCS #8 has it, or by headers as in older files (RFC 1421).
@@ -151,13 +161,20 @@ fn is_encrypted(text: &[u8]) -> bool {
 }
 
 /// The certificates of a PEM file, of which there must be one.
-fn certificates(path: &Path, option: &'static str) -> Result<Vec<CertificateDer<'static>>> {
-    let text = read(path)?;
-    let found: std::result::Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
-    match found {
-        Ok(found) if !found.is_empty() => Ok(found),
-        _ => Err(Error::option(option, format!("{} has no certificates in PEM", path.display()))),
-    }
+fn read_certificates(path: &Path, option: &'static str) -> Result<Vec<CertificateDer<'static>>> {
+    certificates(&read(path)?)
+        .ok_or_else(|| Error::option(option, format!("{} has no certificates in PEM", path.display())))
+}
+
+/// The certificates of a text in PEM. `None`: there are none, or what is there is damaged.
+pub(crate) fn certificates(text: &[u8]) -> Option<Vec<CertificateDer<'static>>> {
+    let found: std::result::Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text).collect();
+    found.ok().filter(|found| !found.is_empty())
+}
+
+/// The first private key of a text in PEM.
+pub(crate) fn key(text: &[u8]) -> Option<PrivateKeyDer<'static>> {
+    PrivateKeyDer::from_pem_slice(text).ok()
 }
 
 fn read(path: &Path) -> Result<Vec<u8>> {

@@ -43,10 +43,11 @@ pub(crate) fn all(at: &str) {
     // The node's certificate is for the name and for no address.
     let (by_name, by_address) = (format!("localhost:{port}"), format!("127.0.0.1:{port}"));
     // It takes plain ones as well, so that the keyspace can be made.
-    let _server = Server::connect(&by_address);
+    let server = Server::connect(&by_address);
     whom_to_trust(&by_name, &by_address);
     who_may_log_in(&by_name);
-    rows_travel(&by_name);
+    rows_travel(&by_name, &options("authority.pem"));
+    crate::bundled::all(&server, port);
 }
 
 /// Of a client with a certificate, that trusts this authority.
@@ -107,17 +108,17 @@ fn who_may_log_in(at: &str) {
 }
 
 /// Rows go there and back. The node owns the least token, which no partition has: a range that ended with it would be all of the ring.
-fn rows_travel(at: &str) {
+pub(crate) fn rows_travel(at: &str, connect: &ConnectOptions) {
     const ROWS: i32 = 3000;
-    let address = || format!("cql://cassandra:cassandra@{at}/{KEYSPACE}.t?tls=yes").parse().unwrap();
+    let address = || format!("cql://cassandra:cassandra@{at}/{KEYSPACE}.t").parse().unwrap();
     let mapping = MappingOptions { key: Some(KeySpec::parse("k").unwrap()), ..MappingOptions::default() };
     let mut loading = CqlOptions::create(mapping);
-    loading.connect = options("authority.pem");
+    loading.connect = connect.clone();
     let rows = (0..ROWS).map(|row| vec![int(row), int(row)]);
     let mut table = CqlTable::new(address(), loading);
     assert_eq!(Made::new(&[("k", "int"), ("v", "int")], rows).load(&mut table).1, Ok(3000));
     let mut unloading = UnloadOptions::default();
-    unloading.connect = options("authority.pem");
+    unloading.connect = connect.clone();
     let source: Arc<dyn Source> = Arc::new(CqlSource::open(address(), &unloading).unwrap());
     let mut reading = Reading::new(source, ReadingOptions::default()).unwrap();
     let mut found = 0;

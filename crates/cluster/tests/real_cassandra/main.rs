@@ -4,6 +4,7 @@
 //! server that is set up otherwise.
 
 mod all_types;
+mod bundled;
 mod cassandra;
 mod columns;
 mod encrypted;

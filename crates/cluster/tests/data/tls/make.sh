@@ -24,4 +24,4 @@ signed client $'basicConstraints=CA:FALSE\nextendedKeyUsage=clientAuth'
 openssl pkcs12 -export -inkey node-key.pem -in node.pem -certfile authority.pem -name node -passout "pass:$password" -out node.p12
 rm -f trusted.p12
 keytool -importcert -noprompt -alias authority -file authority.pem -keystore trusted.p12 -storetype PKCS12 -storepass "$password"
-rm -f authority-key.pem other-key.pem node-key.pem node.pem
+rm -f authority-key.pem other-key.pem
