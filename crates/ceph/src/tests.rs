@@ -53,7 +53,7 @@ impl RadosObject for Fake {
     }
 
     fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
-        let at = offset as usize;
+        let at = usize::try_from(offset).unwrap();
         self.bytes.resize(self.bytes.len().max(at + bytes.len()), 0);
         self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
         Ok(())
@@ -394,7 +394,8 @@ fn files_are_merged_into_an_object_as_they_are() {
     let once: Vec<RecordBatch> = once.record_batches().unwrap().map(Result::unwrap).collect();
     let once = concat_batches(&all.schema(), &once).unwrap();
     for at in 0..3 {
-        assert_eq!(all.slice(at * ROWS as usize, ROWS as usize).columns(), once.columns());
+        let rows = once.num_rows();
+        assert_eq!(all.slice(at * rows, rows).columns(), once.columns());
     }
     // Its pages are found by their index, wherever they came from.
     let mut merged = Fake::of(&path);

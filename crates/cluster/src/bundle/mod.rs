@@ -128,7 +128,9 @@ mod tests {
         std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/tls").join(name)).unwrap()
     }
 
-    fn parts() -> Vec<(&'static str, Vec<u8>)> {
+    type Parts = Vec<(&'static str, Vec<u8>)>;
+
+    fn parts() -> Parts {
         vec![
             ("config.json", br#"{"host": "db.example", "port": 29080, "keyspace": "k"}"#.to_vec()),
             ("ca.crt", data("authority.pem")),
@@ -160,7 +162,7 @@ mod tests {
     #[test]
     fn what_is_no_bundle_is_said() {
         let folder = tempfile::tempdir().unwrap();
-        let of = |change: &dyn Fn(&mut Vec<(&'static str, Vec<u8>)>)| {
+        let of = |change: &dyn Fn(&mut Parts)| {
             let mut parts = parts();
             change(&mut parts);
             let error = Bundle::read(&archive(folder.path(), &parts)).map(drop).unwrap_err();
