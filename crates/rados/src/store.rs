@@ -149,6 +149,14 @@ impl Store for RadosObjects {
         Ok((Box::new(object), version))
     }
 
+    fn reopen(&self, path: &Path, version: &ObjectVersion) -> Result<Box<dyn ByteSource + Send>> {
+        // Others may know a cheaper way than to ask for the version first.
+        let Some((pool, name)) = self.address(path)? else { return self.others.reopen(path, version) };
+        let object = Opened::open(pool, name, path)?;
+        version.expect(&object.version()).map_err(|error| about(path, error))?;
+        Ok(Box::new(object))
+    }
+
     fn stream(&self, path: &Path, is_cancelled: Box<dyn Fn() -> bool + Send>) -> Result<ObjectStream> {
         let Some((pool, name)) = self.address(path)? else { return self.others.stream(path, is_cancelled) };
         let object = Opened::open(pool, name, path)?;
