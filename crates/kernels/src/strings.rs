@@ -14,10 +14,8 @@ mod word;
 use core::fmt;
 
 pub use append::{APPEND_SLACK, Joined, append, join};
+pub use word::INLINE_MAX;
 use word::{LOAD, Word, length};
-
-/// The longest value that is stored in its view.
-pub const INLINE_MAX: usize = 12;
 
 /// Why no further view could be created. Positions are in the slice that was passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,8 @@ use marquetry_base::{Error, Result};
 use rustls::ClientConfig;
 use serde_json::Value;
 
-use super::BYTES_MAX;
+/// The bytes of what a service says, or of a file in a bundle, at most. They have a few thousand.
+pub(super) const BYTES_MAX: u64 = 1 << 20;
 
 /// Where a database's nodes are.
 #[derive(Debug, PartialEq, Eq)]

@@ -18,11 +18,8 @@ use rustls::{ClientConfig, RootCertStore};
 use serde_json::Value;
 
 use crate::tls;
-use metadata::Metadata;
+use metadata::{BYTES_MAX, Metadata};
 pub(crate) use tunnels::Tunnels;
-
-/// The bytes of a file in a bundle, or of what its service says, at most. They have a few thousand.
-const BYTES_MAX: u64 = 1 << 20;
 
 /// What a bundle says.
 pub(crate) struct Bundle {
@@ -80,7 +77,7 @@ impl Bundle {
         Ok(Bundle { service, authorities: roots, identity: (certificates(&certificate, "cert")?, key) })
     }
 
-    /// Asks the service, and gets ready to reach nodes. It is for a runtime that lives as long as the tunnels shall.
+    /// Asks the service, and gets ready to reach nodes. It is for a runtime that lives as long as the tunnels must.
     ///
     /// # Errors
     ///

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::mem::MaybeUninit;
 use core::ptr;
 
-use super::INLINE_MAX;
+use super::word::INLINE_MAX;
 use crate::Error;
 
 /// The bytes that [`append`] may write after the last string.

@@ -1,6 +1,7 @@
 //! 16 bytes on their way to a view, in the form that a processor has for them.
 
-use super::INLINE_MAX;
+/// The longest value that is stored in its view.
+pub const INLINE_MAX: usize = 12;
 
 /// The length at `at`, by a load of its own: from a vector register it would arrive three cycles later, and the next
 /// value's position waits for it.
