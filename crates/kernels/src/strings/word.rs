@@ -39,15 +39,15 @@ pub(super) use sse2::Word;
 mod sse2 {
     //! SSE2, which every x86-64 has. (As a `u128`, a word is split into halves, with twice the instructions.)
 
-    use crate::strings::word::{INLINE_MAX, KEEP, LOAD};
+    use super::{INLINE_MAX, KEEP, LOAD};
     use core::arch::x86_64::*;
 
     /// 16 bytes on their way to a view.
     #[derive(Clone, Copy)]
-    pub(in crate::strings) struct Word(__m128i);
+    pub(crate) struct Word(__m128i);
 
     impl Word {
-        pub(in crate::strings) const fn of(bits: u128) -> Self {
+        pub(crate) const fn of(bits: u128) -> Self {
             // SAFETY: both are 16 bytes without padding, and any bits are values of both.
             Self(unsafe { core::mem::transmute::<u128, __m128i>(bits) })
         }
@@ -56,7 +56,7 @@ mod sse2 {
         ///
         /// `at + LOAD <= bytes.len()`.
         #[inline(always)]
-        pub(in crate::strings) unsafe fn load(bytes: &[u8], at: usize) -> Self {
+        pub(crate) unsafe fn load(bytes: &[u8], at: usize) -> Self {
             debug_assert!(at + LOAD <= bytes.len());
             // SAFETY: the caller's promise.
             Self(unsafe { _mm_loadu_si128(bytes.as_ptr().add(at).cast()) })
@@ -64,7 +64,7 @@ mod sse2 {
 
         /// The bytes moved up by four, with `len` below them: as in PLAIN.
         #[inline(always)]
-        pub(in crate::strings) fn below(self, len: u32) -> Self {
+        pub(crate) fn below(self, len: u32) -> Self {
             // SAFETY: every x86-64 has SSE2.
             Self(unsafe { _mm_or_si128(_mm_slli_si128::<4>(self.0), _mm_cvtsi32_si128(len as i32)) })
         }
@@ -72,7 +72,7 @@ mod sse2 {
         /// The view of a value whose length and first bytes these are. No branch distinguishes short from long: it
         /// would be unpredictable for mixed data.
         #[inline(always)]
-        pub(in crate::strings) fn select(self, len: u32, place: u64) -> Self {
+        pub(crate) fn select(self, len: u32, place: u64) -> Self {
             let class = (len as usize).min(INLINE_MAX + 1);
             let place = if len as usize > INLINE_MAX { place } else { 0 };
             // SAFETY: every x86-64 has SSE2.
@@ -83,7 +83,7 @@ mod sse2 {
         }
 
         #[inline(always)]
-        pub(in crate::strings) fn store(self, to: &mut u128) {
+        pub(crate) fn store(self, to: &mut u128) {
             // SAFETY: a `u128` is 16 bytes, written unaligned.
             unsafe { _mm_storeu_si128((&raw mut *to).cast(), self.0) }
         }
@@ -97,15 +97,15 @@ pub(super) use neon::Word;
 mod neon {
     //! NEON, which AArch64's programs may use like any other instruction.
 
-    use crate::strings::word::{INLINE_MAX, KEEP, LOAD};
+    use super::{INLINE_MAX, KEEP, LOAD};
     use core::arch::aarch64::*;
 
     /// 16 bytes on their way to a view.
     #[derive(Clone, Copy)]
-    pub(in crate::strings) struct Word(uint8x16_t);
+    pub(crate) struct Word(uint8x16_t);
 
     impl Word {
-        pub(in crate::strings) const fn of(bits: u128) -> Self {
+        pub(crate) const fn of(bits: u128) -> Self {
             // SAFETY: both are 16 bytes without padding, and any bits are values of both.
             Self(unsafe { core::mem::transmute::<u128, uint8x16_t>(bits) })
         }
@@ -114,7 +114,7 @@ mod neon {
         ///
         /// `at + LOAD <= bytes.len()`.
         #[inline(always)]
-        pub(in crate::strings) unsafe fn load(bytes: &[u8], at: usize) -> Self {
+        pub(crate) unsafe fn load(bytes: &[u8], at: usize) -> Self {
             debug_assert!(at + LOAD <= bytes.len());
             // SAFETY: the caller's promise.
             Self(unsafe { vld1q_u8(bytes.as_ptr().add(at)) })
@@ -122,14 +122,14 @@ mod neon {
 
         /// The bytes moved up by four, with `len` below them: as in PLAIN.
         #[inline(always)]
-        pub(in crate::strings) fn below(self, len: u32) -> Self {
+        pub(crate) fn below(self, len: u32) -> Self {
             // SAFETY: NEON is part of the target.
             Self(unsafe { vextq_u8::<12>(vreinterpretq_u8_u32(vdupq_n_u32(len)), self.0) })
         }
 
         /// The view of a value whose length and first bytes these are, without a branch, as with SSE2.
         #[inline(always)]
-        pub(in crate::strings) fn select(self, len: u32, place: u64) -> Self {
+        pub(crate) fn select(self, len: u32, place: u64) -> Self {
             let class = (len as usize).min(INLINE_MAX + 1);
             let place = if len as usize > INLINE_MAX { place } else { 0 };
             // SAFETY: NEON is part of the target.
@@ -140,7 +140,7 @@ mod neon {
         }
 
         #[inline(always)]
-        pub(in crate::strings) fn store(self, to: &mut u128) {
+        pub(crate) fn store(self, to: &mut u128) {
             // SAFETY: a `u128` is 16 bytes.
             unsafe { vst1q_u8((&raw mut *to).cast(), self.0) }
         }
@@ -153,11 +153,11 @@ pub(super) use portable::Word;
 /// The twin of `sse2` and `neon`; compiled everywhere, so that the tests compare the two.
 #[cfg(any(test, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 pub(super) mod portable {
-    use crate::strings::word::{INLINE_MAX, LOAD};
+    use super::{INLINE_MAX, LOAD};
 
     /// 16 bytes on their way to a view.
     #[derive(Clone, Copy)]
-    pub(in crate::strings) struct Word(u128);
+    pub(crate) struct Word(u128);
 
     #[cfg_attr(
         any(target_arch = "x86_64", target_arch = "aarch64"),
@@ -168,19 +168,19 @@ pub(super) mod portable {
         ///
         /// `at + LOAD <= bytes.len()`.
         #[inline(always)]
-        pub(in crate::strings) unsafe fn load(bytes: &[u8], at: usize) -> Self {
+        pub(crate) unsafe fn load(bytes: &[u8], at: usize) -> Self {
             debug_assert!(at + LOAD <= bytes.len());
             // SAFETY: the caller's promise.
             Self(unsafe { bytes.as_ptr().add(at).cast::<u128>().read_unaligned() })
         }
 
         #[inline(always)]
-        pub(in crate::strings) fn below(self, len: u32) -> Self {
+        pub(crate) fn below(self, len: u32) -> Self {
             Self(self.0 << 32 | u128::from(len))
         }
 
         #[inline(always)]
-        pub(in crate::strings) fn select(self, len: u32, place: u64) -> Self {
+        pub(crate) fn select(self, len: u32, place: u64) -> Self {
             // Two choices, each of a form that compiles to a conditional move.
             let class = (len as usize).min(INLINE_MAX);
             let inline = self.0 & u128::MAX >> (96 - 8 * class);
@@ -189,7 +189,7 @@ pub(super) mod portable {
         }
 
         #[inline(always)]
-        pub(in crate::strings) fn store(self, to: &mut u128) {
+        pub(crate) fn store(self, to: &mut u128) {
             *to = self.0;
         }
     }
