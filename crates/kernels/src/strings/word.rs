@@ -39,7 +39,7 @@ pub(super) use sse2::Word;
 mod sse2 {
     //! SSE2, which every x86-64 has. (As a `u128`, a word is split into halves, with twice the instructions.)
 
-    use super::{INLINE_MAX, KEEP, LOAD};
+    use crate::strings::word::{INLINE_MAX, KEEP, LOAD};
     use core::arch::x86_64::*;
 
     /// 16 bytes on their way to a view.
@@ -97,7 +97,7 @@ pub(super) use neon::Word;
 mod neon {
     //! NEON, which AArch64's programs may use like any other instruction.
 
-    use super::{INLINE_MAX, KEEP, LOAD};
+    use crate::strings::word::{INLINE_MAX, KEEP, LOAD};
     use core::arch::aarch64::*;
 
     /// 16 bytes on their way to a view.
@@ -153,7 +153,7 @@ pub(super) use portable::Word;
 /// The twin of `sse2` and `neon`; compiled everywhere, so that the tests compare the two.
 #[cfg(any(test, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 pub(super) mod portable {
-    use super::{INLINE_MAX, LOAD};
+    use crate::strings::word::{INLINE_MAX, LOAD};
 
     /// 16 bytes on their way to a view.
     #[derive(Clone, Copy)]
