@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use marquetry_base::ErrorKind;
 use marquetry_scylla::cql::ddl::{TableDef, TypeDef};
 use marquetry_scylla::cql::{Name, TableName};
 use marquetry_tables::Cancel;
@@ -79,8 +80,8 @@ impl Cluster {
     /// # Errors
     ///
     /// [`Error::Connect`] and [`Error::ConnectTimeout`] have the address without the password.
-    /// [`Error::NoDatacenter`]. [`Error::Tls`] for certificates and keys that cannot be used; [`Error::Bundle`]; [`Error::NoHost`]; [`Error::Credentials`] if there is no password, or
-    /// more than one.
+    /// [`Error::NoDatacenter`]. [`Error::Tls`] for certificates and keys that cannot be used; [`Error::Bundle`] and [`Error::NoHost`] for
+    /// addresses without a host; [`Error::Credentials`] if there is no password, or more than one.
     pub fn connect(address: CqlAddress, options: &ConnectOptions) -> Result<Cluster> {
         Cluster::connect_unless(Cancel::new(), address, options)
     }
@@ -98,7 +99,7 @@ impl Cluster {
                 return Err(Error::Bundle(marquetry_base::Error::option("bundle", said)));
             }
             ([], Some(path)) => Some(Bundle::read(path).map_err(Error::Bundle)?),
-            ([], None) => return Err(Error::NoHost { address: address.to_string() }),
+            ([], None) => return Err(Error::NoHost),
             _ => None,
         };
         let tls = match (&options.tls, address.wants_tls()) {
@@ -146,12 +147,12 @@ impl Cluster {
         let connecting = async move { tokio::time::timeout(timeout, builder.build()).await };
         let session = match runtime.wait(connecting)? {
             Ok(Ok(session)) => Arc::new(session),
-            // What the driver sees is that its connections to loopback are closed.
             Ok(Err(reason)) => {
-                if let Some(why) = behind.and_then(|it| it.tunnels.failure()) {
-                    return Err(Error::Bundle(marquetry_base::Error::io(why)));
-                }
-                return Err(Error::Connect { address: address.to_string(), reason: Box::new(reason) });
+                let error = Error::Connect { address: address.to_string(), reason: Box::new(reason) };
+                // Where no node was reached, what the driver sees is that its connections to loopback are closed.
+                let why =
+                    behind.filter(|_| error.kind() == ErrorKind::Io).and_then(|it| it.tunnels.failure());
+                return Err(why.map_or(error, |why| Error::Bundle(marquetry_base::Error::io(why))));
             }
             Err(_) => return Err(late()),
         };

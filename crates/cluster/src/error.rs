@@ -38,10 +38,7 @@ pub enum Error {
         reason: Box<NewSessionError>,
     },
     /// The address has no host, and no bundle leads to its database.
-    NoHost {
-        /// The address, without its password.
-        address: String,
-    },
+    NoHost,
     /// The cluster has no such datacenter, but these.
     NoDatacenter {
         /// The one that was asked for.
@@ -241,9 +238,9 @@ impl fmt::Display for Error {
                 let last = told.rsplit_once("Last connection failed with: ").map_or(&*told, |(_, last)| last);
                 write!(f, "cannot connect to {address}: {last}")
             }
-            Error::NoHost { address } => {
-                write!(f, "{address} has no host, and no secure connect bundle says where the database is")
-            }
+            Error::NoHost => f.write_str(
+                "the address has no host, and no secure connect bundle says where the database is",
+            ),
             Error::NoDatacenter { wanted, known } => {
                 write!(f, "the cluster has no datacenter {wanted:?}; it has {}", known.join(", "))
             }
@@ -360,12 +357,12 @@ impl std::error::Error for Error {
 
 impl Error {
     /// Whose fault it is.
-    fn kind(&self) -> ErrorKind {
+    pub(crate) fn kind(&self) -> ErrorKind {
         match self {
             Error::Unsupported(_) => ErrorKind::Unsupported,
             Error::Credentials(reason) | Error::Tls(reason) | Error::Bundle(reason) => reason.kind(),
             Error::Connect { reason, .. } if login_of(reason).is_some() => ErrorKind::Refused,
-            Error::NoHost { .. } | Error::NoDatacenter { .. } => ErrorKind::Misuse,
+            Error::NoHost | Error::NoDatacenter { .. } => ErrorKind::Misuse,
             Error::Start(_) | Error::Connect { .. } | Error::ConnectTimeout { .. } => ErrorKind::Io,
             Error::Statement { reason, .. }
             | Error::Properties { reason, .. }
@@ -397,7 +394,7 @@ impl Error {
         match self {
             Error::NoKeyspace(_) | Error::NoType(_) | Error::NotThere { .. } => Some(Detail::NotFound),
             Error::Connect { reason, .. } => login_of(reason).map(|_| Detail::AdmittedBy(&["password_file"])),
-            Error::NoHost { .. } => Some(Detail::AdmittedBy(&["bundle"])),
+            Error::NoHost => Some(Detail::AdmittedBy(&["bundle"])),
             Error::NoDatacenter { .. } => Some(Detail::Option("local_datacenter")),
             Error::NoTable(_) => Some(Detail::AdmittedBy(&["create"])),
             Error::Differ(_) => Some(Detail::AlreadyExists),
