@@ -133,7 +133,12 @@ if [ "$read$nested$write$stall" != nononono ]; then
     [ "$read$nested" = nono ] || build_arrow arrow_readbatch
     [ "$stall" = no ] || build_arrow arrow_stall
     say "building the Rust contestants"
-    cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench --features peers
+    programs=
+    [ "$read$nested" = nono ] || programs="read ours copy parquet-rs"
+    [ "$write" = no ] || programs="$programs write write-ours write-parquet-rs"
+    [ "$stall" = no ] || programs="$programs stall stall-ours stall-files stall-parquet-rs"
+    # shellcheck disable=SC2046,SC2086  # words are wanted
+    cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench --features peers $(printf ' --bin bench-%s' $programs)
 fi
 
 # Builds the package for Python, as it is installed.
@@ -200,7 +205,7 @@ fi
 if [ "$cql_text" = yes ]; then
     say "making the table"
     "$python" "$bench/make_files.py" "$files" --scale "$scale" --table
-    cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench
+    cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench --bin bench-cql-text
     "$target/release/bench-cql-text" --marquetry "$marquetry" --files "$files" --out "$out"
     say "results: $out/cql_text.md, cql_text.json"
 fi
@@ -220,7 +225,8 @@ fi
 if [ "$find" = yes ]; then
     say "making files of keys in $files and looking keys up"
     mkdir -p "$files"
-    cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench --features peers
+    cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench --features peers --bin bench-find --bin bench-find-files \
+        --bin bench-find-bloom --bin bench-find-ours --bin bench-find-parquet-rs
     # Vortex and DataFusion, if dev/setup.sh find-peers has installed them.
     more_python=${FIND_VENV:-$root/target/find-venv}/bin/python
     [ ! -x "$more_python" ] || set -- --more-python "$more_python" "$@"
@@ -232,7 +238,8 @@ fi
 if [ "$wide" = yes ]; then
     say "making wide files in $files and opening them"
     mkdir -p "$files"
-    cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench --features peers
+    cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench --features peers --bin bench-wide --bin bench-wide-files \
+        --bin bench-wide-ours --bin bench-wide-parquet-rs
     "$target/release/bench-wide" --files "$files" --out "$out" --bin "$target/release" --python "$python" \
         --peers "$bench/peers_wide.py" --columns "$wide_columns" "$@"
     say "results: $out/wide.md, wide.svg, wide.json"

@@ -17,13 +17,14 @@ use marquetry_parquet::format::Compression;
 use marquetry_parquet::write::{BloomOptions, PageBloomOptions};
 use marquetry_scylla::bridge::{MappingOptions, Nulls};
 use marquetry_scylla::cql::{KeySpec, TableName};
+#[cfg(feature = "cluster")]
+use marquetry_tables::Address;
 use marquetry_tables::files::Hive;
 use marquetry_tables::sstables::{MutationMapping, NewSstablesOptions, time_at};
 use marquetry_tables::stamps::{Ttl, WriteTimes};
 use marquetry_tables::text::{self, Encoding, Format, Header, TextFormat, TextOptions};
 use marquetry_tables::{
-    Address, Cancel, ColumnPath, Copied, CopyOptions, Described, Filter, SortBy, TokenRange,
-    durations_as_text,
+    Cancel, ColumnPath, Copied, CopyOptions, Described, Filter, SortBy, TokenRange, durations_as_text,
 };
 
 use crate::{DestinationOptions, OptionGroup, OutputFormat, Reader, SourceOptions, Target, open_all};
@@ -117,6 +118,7 @@ enum For {
     /// Destinations that do.
     To(&'static [OptionGroup]),
     /// Either.
+    #[cfg_attr(not(feature = "cluster"), expect(dead_code, reason = "only clusters have such options"))]
     Either(&'static [OptionGroup]),
 }
 
@@ -287,7 +289,9 @@ const OPTIONS: &[(&str, For, Setter)] = &[
 const TEXT: For = For::From(&[OptionGroup::Text]);
 const SSTABLES: &[OptionGroup] = &[OptionGroup::Sstables];
 const TOKENS: &[OptionGroup] = &[OptionGroup::Sstables, OptionGroup::Cluster];
+#[cfg(feature = "cluster")]
 const CLUSTER: &[OptionGroup] = &[OptionGroup::Cluster];
+#[cfg(feature = "cluster")]
 const TABLES: &[OptionGroup] = &[OptionGroup::Cluster, OptionGroup::Columns];
 const PARQUET: For = For::To(&[OptionGroup::Parquet]);
 const DIRECTORY: For = For::To(&[OptionGroup::Directory]);

@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use marquetry_bench::protocol::{Contestant, Count, Product, Time};
-use marquetry_bench::report::{Better, Report, Row};
+use marquetry_bench::report::{Better, COPY, Report, Row};
 use marquetry_bench::{chart, clock, level, stats};
 use serde_json::{Value, json};
 
@@ -19,12 +19,16 @@ const USAGE: &str =
 Ours reads at each level of instructions that this processor has, a group of rows each, or at that of BENCH_LEVEL alone.
 --name is that of the results: read or nested, if it is not given.
 --only keeps the cases whose product and name (`arrow int32 PLAIN SNAPPY`) have all of the words.
---without leaves a contestant out: ours, readbatch, parquet-rs, pyarrow, duckdb, polars.";
+--without leaves a contestant out: ours, readbatch, parquet-rs, pyarrow, duckdb, polars, copy.";
 
 /// The largest multiple of the best peer's time that is good.
 const BAR: f64 = 0.8;
 /// The same where a codec is most of the time, and where records are printed.
 const BAR_SHARED: f64 = 1.0;
+/// Where there is nothing to do but to copy, the largest multiple of a copy's time that is good.
+const BAR_COPY: f64 = 1.2;
+/// Values of a copy at a time: as many as a batch of the reader's has.
+const COPY_VALUES: &str = "8192";
 
 /// The portable kernels have no bar: they are for processors that the peers' are not made for either.
 const UNJUDGED_LEVEL: &str = "portable";
@@ -123,7 +127,7 @@ impl Options {
         Ok(options)
     }
 
-    /// The contestants of a product on a file: the name to leave one out by, the name in the report (of ours, the level), how to start it.
+    /// The contestants of a product on a file, but for a copy: the name to leave one out by, the name in the report (of ours, the level), how to start it.
     fn contestants(&self, product: Product, file: &Path) -> Vec<(&'static str, &'static str, Command)> {
         let program = |path: PathBuf, arguments: &[&str]| {
             let mut command = Command::new(path);
@@ -161,9 +165,24 @@ impl Options {
             Product::Dictionary => vec![pyarrow, parquet_rs],
             Product::Records => vec![duckdb, polars, pyarrow],
         });
-        all.retain(|(key, _, _)| !self.without.iter().any(|without| without == key));
         all
     }
+}
+
+/// How a copy of a case's bytes is started, if values without nulls of one width are the file's bytes.
+fn copy(options: &Options, case: &Value, file: &Path) -> Option<Command> {
+    if case["encoding"] != "PLAIN" || case["codec"] != "UNCOMPRESSED" || case["nulls"] != "none" {
+        return None;
+    }
+    let value_bytes = match case["type"].as_str()? {
+        "int32" | "float" => "4",
+        "int64" | "double" => "8",
+        "fixed16" => "16",
+        _ => return None,
+    };
+    let mut command = Command::new(options.bin.join("bench-copy"));
+    command.args([value_bytes, COPY_VALUES]).arg(file);
+    Some(command)
 }
 
 fn number(text: &str) -> Result<usize, String> {
@@ -224,11 +243,14 @@ fn compare(
     let file = options.files.join(case["file"].as_str().ok_or("a case without a file")?);
     let full_name = format!("{} {name}", product.name());
     let expected = Count { rows: case["rows"].as_u64().unwrap_or(0), sum: case["sum"].as_u64().unwrap_or(0) };
+    let mut all = options.contestants(product, &file);
+    all.extend(copy(options, case, &file).map(|command| ("copy", COPY, command)));
+    all.retain(|(key, _, _)| !options.without.iter().any(|without| without == key));
     let mut contestants = Vec::new();
-    for (key, name, command) in options.contestants(product, &file) {
+    for (key, name, command) in all {
         let mut contestant = Contestant::start(name, command)?;
         match contestant.run(true) {
-            Ok((_, count)) if count == expected => {}
+            Ok((_, count)) if count == expected || (key == "copy" && count.rows == expected.rows) => {}
             Ok((_, count)) => return Err(format!("{full_name}: {name} found {count:?}, not {expected:?}")),
             Err(error) if key == "ours" => return Err(format!("{full_name}: {error}")),
             Err(error) => {
@@ -303,7 +325,9 @@ fn judge(
         other_clock.insert(shown.to_owned(), json!(stats::median(&one.milliseconds(!options.wall))));
     }
     let median = |one: &Measured| stats::median(&one.milliseconds(options.wall));
-    let best = peers.iter().copied().min_by(|a, b| median(a).total_cmp(&median(b)));
+    let (copies, readers): (Vec<&Measured>, Vec<&Measured>) =
+        peers.iter().partition(|peer| peer.name == COPY);
+    let best = readers.into_iter().min_by(|a, b| median(a).total_cmp(&median(b)));
     let best_ms = best.map_or(f64::NAN, median);
     let ratio = ours.zip(best).map(|(ours, best)| {
         let interval =
@@ -313,9 +337,9 @@ fn judge(
     let level = ours.map(|ours| ours.name);
     let bar = match product {
         _ if level == Some(UNJUDGED_LEVEL) => f64::NAN,
-        Product::Records => BAR_SHARED,
-        _ if is_mostly_codec(case) => BAR_SHARED,
-        _ => BAR,
+        Product::Records => BAR_SHARED * best_ms,
+        _ if is_mostly_codec(case) => BAR_SHARED * best_ms,
+        _ => copies.first().map_or(BAR * best_ms, |copy| (BAR_COPY * median(copy)).max(BAR * best_ms)),
     };
     Row {
         group: level.map_or(group(product).to_owned(), |level| format!("{} ({level})", group(product))),
@@ -324,7 +348,7 @@ fn judge(
         better: Better::Lower,
         ours: ours.map(median),
         peers: peers.iter().map(|peer| (peer.name.to_owned(), median(peer))).collect(),
-        bar: bar * best_ms,
+        bar,
         ratio,
         more: json!({
             "product": product.name(),
@@ -382,8 +406,8 @@ fn report(options: &Options, listing: &Value, outcome: Outcome) -> Report {
     let mut notes = vec![
         format!(
             "Median {time} time of {} rounds to read a file{} once, from bytes that are in memory, on one CPU; lower is better. \
-             Contestants took turns. The bar is {BAR} × the best peer{}, {BAR_SHARED} × where values are PLAIN and compressed; intervals are 95 %, by \
-             the bootstrap over rounds.",
+             Contestants took turns. The bar is {BAR} × the best peer{}, {BAR_SHARED} × where values are PLAIN and compressed, and {BAR_COPY} × {COPY} where values are \
+             the file's bytes (memcpy, a batch of 8,192 values at a time; it is no peer); intervals are 95 %, by the bootstrap over rounds.",
             options.rounds,
             if options.nested { "" } else { " of one column" },
             if options.nested {

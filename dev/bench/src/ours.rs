@@ -20,15 +20,17 @@ const FILE: Object = Object(0);
 /// * [`Product::Arrow`]: arrays that an Arrow consumer takes as they are, strings flat or as views;
 /// * [`Product::Dictionary`]: the same, but a dictionary stays a dictionary: indices, and its values once.
 ///
+/// A batch has `batch_rows` rows, or as many as it has by default, which is the best of 1,024 … 16,384.
+///
 /// `check` asks for [`Count::sum`] too, which [`crate::protocol::Sum`] computes; that call is not timed.
 ///
 /// # Errors
 /// What the reader reports, as text for the driver to print; and that [`Product::Records`] is the command's, not the reader's.
-pub fn read(file: &Bytes, product: Product, check: bool) -> Result<Count, String> {
-    try_read(file, product, check).map_err(|error| error.to_string())
+pub fn read(file: &Bytes, product: Product, batch_rows: Option<usize>, check: bool) -> Result<Count, String> {
+    try_read(file, product, batch_rows, check).map_err(|error| error.to_string())
 }
 
-fn try_read(file: &Bytes, product: Product, check: bool) -> Result<Count, Error> {
+fn try_read(file: &Bytes, product: Product, batch_rows: Option<usize>, check: bool) -> Result<Count, Error> {
     if product == Product::Records {
         return Err(Error::misuse("records are printed by the command"));
     }
@@ -36,6 +38,7 @@ fn try_read(file: &Bytes, product: Product, check: bool) -> Result<Count, Error>
     let mut footer = FooterReader::new(FILE, Limits::DEFAULT);
     let metadata = drive(&mut footer, &sources)?.ok_or_else(|| Error::internal("no metadata"))?;
     let options = ReadOptions {
+        batch_rows: batch_rows.unwrap_or(ReadOptions::default().batch_rows),
         layout: if product == Product::Dense { Layout::Dense } else { Layout::Spaced },
         keep_dictionaries: product == Product::Dictionary,
         // Arrow's strings are UTF-8; Arrow C++ takes the file's word for it, parquet-rs does not.

@@ -45,7 +45,7 @@ fn main() -> ExitCode {
             return Ok(Count { rows, sum: written.len() as u64 });
         }
         let product = Product::Arrow;
-        let found = ours::read(&Bytes::copy_from_slice(&written), product, true)?;
+        let found = ours::read(&Bytes::copy_from_slice(&written), product, None, true)?;
         Ok(Count { rows: found.rows, sum: found.sum })
     })
 }
