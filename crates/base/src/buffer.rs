@@ -97,10 +97,12 @@ impl<T: PartialEq> PartialEq for Buffer<T> {
 #[derive(Debug)]
 pub struct Pool<T> {
     shared: Vec<Arc<Vec<T>>>,
+    /// The most vectors that it tracks.
+    most: usize,
 }
 
-/// The most vectors that a pool tracks. A reader that drops each batch before the next needs two; one that keeps more
-/// gets new memory.
+/// The most vectors that a pool tracks, where a batch has one. A reader that drops each batch before the next needs two; one that keeps
+/// more gets new memory.
 const POOL_VECTORS_MAX: usize = 4;
 
 /// Bytes by which memory that is used again may be larger than what is asked for, besides a quarter of that.
@@ -109,7 +111,12 @@ const FITTING_BYTES: usize = 64 << 10;
 impl<T: Clone + Default> Pool<T> {
     /// An empty pool.
     pub const fn new() -> Pool<T> {
-        Pool { shared: Vec::new() }
+        Pool::of_at_most(POOL_VECTORS_MAX)
+    }
+
+    /// An empty pool that tracks at most so many vectors, for batches that have several; at least one.
+    pub const fn of_at_most(vectors: usize) -> Pool<T> {
+        Pool { shared: Vec::new(), most: vectors }
     }
 
     /// A vector of `length` values, zero or left over from an earlier use.
@@ -184,13 +191,11 @@ impl<T: Clone + Default> Pool<T> {
     pub fn share(&mut self, values: Vec<T>, length: usize) -> Buffer<T> {
         let values = Arc::new(values);
         let length = length.min(values.len());
-        if self.shared.len() < POOL_VECTORS_MAX {
-            self.shared.push(Arc::clone(&values));
-        } else {
+        if self.shared.len() >= self.most && !self.shared.is_empty() {
             // The reader keeps its batches: drop the oldest vector, whose memory will not come back soon.
             self.shared.remove(0);
-            self.shared.push(Arc::clone(&values));
         }
+        self.shared.push(Arc::clone(&values));
         Buffer { values, start: 0, length }
     }
 }

@@ -99,6 +99,9 @@ pub fn join(
     let to = room.as_mut_ptr();
     let (mut at, mut taken, mut values) = (0, 0, 0);
     let mut before = last.len();
+    // The first bytes of the value before, which those of the next are made of: read from memory, they would have to wait for two stores
+    // to arrive there, longer than all the rest takes. (A prefix that is longer has all of them.)
+    let mut head = begin(0, 0, last);
     for (&prefix, &suffix) in prefixes.iter().zip(suffixes) {
         // Negative lengths are larger than any value.
         let (prefix, suffix) = (prefix as u32, suffix as u32);
@@ -112,7 +115,18 @@ pub fn join(
         }
         let (prefix, suffix, length) = (prefix as usize, suffix as usize, length as usize);
         // Here the room has `length + APPEND_SLACK` bytes from `at` on: `end_max` leaves as many.
-        if values == 0 || prefix > BLOCKS_MAX {
+        if prefix <= HEAD {
+            head = begin(head, prefix, &data[taken..]);
+            // SAFETY: 16 bytes, fewer than `APPEND_SLACK`.
+            unsafe { to.add(at).cast::<u128>().write_unaligned(head.to_le()) };
+            if length <= HEAD {
+                at += length;
+                taken += suffix;
+                values += 1;
+                before = length;
+                continue;
+            }
+        } else if values == 0 || prefix > BLOCKS_MAX {
             let from = match values {
                 0 => last.as_ptr().cast(),
                 // SAFETY: the value before is the last `before <= at` bytes before `at`.
@@ -155,4 +169,25 @@ pub fn join(
     // SAFETY: the values are consecutive from `start` on, `at` bytes in total, and each was written: its prefix, then its suffix.
     unsafe { out.set_len(start + at) };
     Joined { values, taken }
+}
+
+/// Bytes of a value that are made in registers.
+const HEAD: usize = 16;
+
+/// The first bytes of a value: `prefix` of the value before, whose first are `before`, at most [`HEAD`], and then those of `suffix`; from
+/// the low end. What follows the value's end is anything.
+#[inline(always)]
+fn begin(before: u128, prefix: usize, suffix: &[u8]) -> u128 {
+    let suffix = match suffix.first_chunk() {
+        Some(first) => u128::from_le_bytes(*first),
+        None => {
+            let mut first = [0; HEAD];
+            first[..suffix.len()].copy_from_slice(suffix);
+            u128::from_le_bytes(first)
+        }
+    };
+    // Shifts by 128 bits, of a prefix of 16 bytes, leave nothing.
+    let bits = 8 * prefix as u32;
+    let kept = !u128::MAX.checked_shl(bits).unwrap_or(0);
+    before & kept | suffix.checked_shl(bits).unwrap_or(0)
 }
