@@ -130,7 +130,7 @@ bench-sstable: ## reading SSTables, against cqlite and sstabledump; writing them
 
 bench-plugin: ## what the plugin costs a Cassandra under load, in target/bench/plugin.md; some ten minutes
 	@dev/setup.sh rust-dev cassandra
-	cargo test --release $(LOCKED) -p marquetry-cli --test watch the_plugin_costs -- --ignored --nocapture
+	cargo test --release $(LOCKED) -p marquetry-cli --test live the_plugin_costs -- --ignored --nocapture
 
 bench-python: ## reading into pyarrow and Polars, beside their own readers and the crate in Rust; importing
 	@dev/setup.sh rust-dev peers

@@ -1,6 +1,6 @@
 /* Marquetry: Apache Parquet for ScyllaDB and Apache Cassandra. The interface for C and C++; docs/c.md is the guide.
  *
- * Generated from crates/capi by cbindgen: MARQUETRY_UPDATE=1 cargo test -p marquetry-capi --test header
+ * Generated from crates/capi by cbindgen: MARQUETRY_UPDATE=1 cargo test -p marquetry-capi --test interface header
  * SPDX-License-Identifier: Apache-2.0
  */
 

@@ -77,6 +77,11 @@ impl Folder {
         self.0.path()
     }
 
+    /// The paths of all files in it, hidden ones too, from it on and sorted.
+    pub(crate) fn names(&self) -> Vec<String> {
+        names(self.root())
+    }
+
     /// The path of a name in it.
     pub(crate) fn path(&self, name: &str) -> String {
         self.root().join(name).to_str().expect("a path in UTF-8").to_string()
@@ -89,6 +94,26 @@ impl Folder {
         fs::write(path, text).expect("the file is written");
         self.path(name)
     }
+}
+
+/// The paths of all files below a folder, from there on and sorted.
+pub(crate) fn names(folder: &Path) -> Vec<String> {
+    let mut names = below(folder, Path::new(""));
+    names.sort();
+    names
+}
+
+fn below(folder: &Path, prefix: &Path) -> Vec<String> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let entry = entry.expect("a folder that stays");
+        let name = prefix.join(entry.file_name());
+        match entry.file_type().expect("a file or a folder").is_dir() {
+            true => names.extend(below(&entry.path(), &name)),
+            false => names.push(name.to_str().expect("a path in UTF-8").to_string()),
+        }
+    }
+    names
 }
 
 /// A file of `tests/data`, which `make.py` there writes.

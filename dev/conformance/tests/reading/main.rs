@@ -1,15 +1,23 @@
-//! What is read is equal: the corpus, files by five other writers, random nested files, and files made by hand; and the matrix
-//! of features that this shows, `docs/FEATURES.md`.
+//! What is read is equal: the corpus, files by five other writers, random nested files, and files made by hand, whatever the host, the
+//! driver and the window; and the matrix of features that this shows, `docs/FEATURES.md`.
 
+mod bad_nesting;
+mod columns;
 mod corpus;
 mod crafted;
 mod crafted_faults;
 mod crafted_types;
+mod drivers;
 mod given;
+mod hostile;
+mod locator;
 mod matrix;
+mod metadata;
 mod nested;
 mod peers;
+mod union;
 mod variants;
+mod windows;
 mod writers;
 
 use std::collections::BTreeSet;

@@ -1,5 +1,6 @@
 //! What is written is read back equal, by us and by others.
 
+mod accepted;
 mod bloom;
 mod chosen;
 mod contract;

@@ -1,0 +1,7 @@
+//! Batches and files as Arrow arrays, both ways, beside parquet-rs and pyarrow.
+
+mod common;
+mod corpus;
+mod incoming;
+mod stored;
+mod types;
