@@ -18,51 +18,55 @@ use serde_json::Value;
 use crate::given::{self, Given};
 use crate::{EXPECT, EXPECT_NESTED, Outcome, expect, file_name, nested, run};
 
+/// The writers, by the names of their folders. All but one are run by `generate.py`.
 const WRITERS: [(&str, Source); 5] = [
     ("pyarrow", Source::Pyarrow),
     ("duckdb", Source::DuckDb),
     ("polars", Source::Polars),
     ("fastparquet", Source::Fastparquet),
-    ("parquet-rs", Source::ParquetRs),
+    (PARQUET_RS, Source::ParquetRs),
 ];
+const PARQUET_RS: &str = "parquet-rs";
 
-/// The generated files, made once for all tests.
-fn generated(python: &Path) -> PathBuf {
-    let folder = crate::folder("files");
-    run(Command::new(python).arg(files::root().join("dev/conformance/generate.py")).arg(&folder));
-    run(Command::new(env!("CARGO_BIN_EXE_generate_rs")).arg(&folder));
-    folder
+/// What came of the files of all writers. `None` without the peers.
+pub(crate) fn outcomes() -> Option<Vec<&'static Outcome>> {
+    (0..WRITERS.len()).map(outcome).collect()
 }
 
-/// Compares the files of all writers, once. `None` without the peers.
-pub(crate) fn outcomes() -> Option<&'static BTreeMap<&'static str, Outcome>> {
-    static OUTCOMES: OnceLock<Option<BTreeMap<&'static str, Outcome>>> = OnceLock::new();
+/// Makes the files of a writer and compares them, once. `None` without the peers.
+fn outcome(writer: usize) -> Option<&'static Outcome> {
+    static OUTCOMES: [OnceLock<Outcome>; WRITERS.len()] = [const { OnceLock::new() }; _];
     // Asked by every test, so that each is on record that does without.
     let python = files::python()?;
-    let compare = || {
-        let folder = generated(&python);
-        let outcomes = WRITERS.map(|(writer, source)| {
-            let folder = folder.join(writer);
-            let given = given::read(&folder.join("manifest.json"));
-            let parquet = files::parquet_files(&folder);
-            let mut tally = Tally::new(source);
-            for (path, expected) in parquet.iter().zip(&expect(&python, EXPECT, &folder, &parquet)) {
-                tally.compare(path, expected, given.get(&file_name(path)));
-            }
-            // Files that have nested columns are read as records too.
-            let with_nested: Vec<PathBuf> = std::mem::take(&mut tally.with_nested);
-            let mut outcome = tally.outcome();
-            if !with_nested.is_empty() {
-                let mut nested = nested::Tally::new(source);
-                let expected = expect(&python, EXPECT_NESTED, &folder, &with_nested);
-                with_nested.iter().zip(&expected).for_each(|(path, expected)| nested.compare(path, expected));
-                outcome.add("of nested columns", nested.outcome());
-            }
-            (writer, outcome)
-        });
-        Some(outcomes.into())
-    };
-    OUTCOMES.get_or_init(compare).as_ref()
+    let (name, source) = WRITERS[writer];
+    Some(OUTCOMES[writer].get_or_init(|| compare(&python, name, source)))
+}
+
+fn compare(python: &Path, writer: &str, source: Source) -> Outcome {
+    let all = files::root().join("target/conformance/files");
+    if writer == PARQUET_RS {
+        run(Command::new(env!("CARGO_BIN_EXE_generate_rs")).arg(&all));
+    } else {
+        let script = files::root().join("dev/conformance/generate.py");
+        run(Command::new(python).arg(script).arg(&all).arg(writer));
+    }
+    let folder = all.join(writer);
+    let given = given::read(&folder.join("manifest.json"));
+    let parquet = files::parquet_files(&folder);
+    let mut tally = Tally::new(source);
+    for (path, expected) in parquet.iter().zip(&expect(python, EXPECT, &folder, &parquet)) {
+        tally.compare(path, expected, given.get(&file_name(path)));
+    }
+    // Files that have nested columns are read as records too.
+    let with_nested: Vec<PathBuf> = std::mem::take(&mut tally.with_nested);
+    let mut outcome = tally.outcome();
+    if !with_nested.is_empty() {
+        let mut nested = nested::Tally::new(source);
+        let expected = expect(python, EXPECT_NESTED, &folder, &with_nested);
+        with_nested.iter().zip(&expected).for_each(|(path, expected)| nested.compare(path, expected));
+        outcome.add("of nested columns", nested.outcome());
+    }
+    outcome
 }
 
 /// What came of the files of a source.
@@ -238,10 +242,34 @@ struct Wanted {
     head: Value,
 }
 
-#[test]
-fn files_by_the_peers_read_equal() {
-    let Some(outcomes) = outcomes() else { return };
-    for (writer, outcome) in outcomes {
+fn read_equal(writer: &str) {
+    let number = WRITERS.iter().position(|(name, _)| *name == writer).unwrap();
+    if let Some(outcome) = outcome(number) {
         outcome.assert_right(writer);
     }
+}
+
+#[test]
+fn files_by_pyarrow_read_equal() {
+    read_equal("pyarrow");
+}
+
+#[test]
+fn files_by_duckdb_read_equal() {
+    read_equal("duckdb");
+}
+
+#[test]
+fn files_by_polars_read_equal() {
+    read_equal("polars");
+}
+
+#[test]
+fn files_by_fastparquet_read_equal() {
+    read_equal("fastparquet");
+}
+
+#[test]
+fn files_by_parquet_rs_read_equal() {
+    read_equal(PARQUET_RS);
 }
