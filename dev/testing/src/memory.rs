@@ -1,4 +1,5 @@
-//! An allocator that counts what a thread allocates while it is watched.
+//! An allocator that counts for each thread: what it holds, and what it allocates while it is watched. Tests beside each other are on
+//! threads of their own.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::backtrace::Backtrace;
@@ -22,13 +23,43 @@ pub struct Taken {
     pub large: Vec<(usize, Backtrace)>,
 }
 
+/// The most that a thread holds after [`peak`] was called, beside what it held then.
+#[derive(Debug)]
+pub struct Peak(i64);
+
 thread_local! {
     static IS_WATCHED: Cell<bool> = const { Cell::new(false) };
     static HELD: Cell<i64> = const { Cell::new(0) };
+    static HELD_MAX: Cell<i64> = const { Cell::new(0) };
+    static LARGEST: Cell<usize> = const { Cell::new(0) };
     static START: Cell<i64> = const { Cell::new(0) };
     static PEAK: Cell<i64> = const { Cell::new(0) };
     static CALLS: Cell<u64> = const { Cell::new(0) };
     static LARGE: RefCell<Vec<(usize, Backtrace)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Bytes that this thread allocated and did not free. Fewer than none, if it freed what others allocated.
+pub fn held() -> i64 {
+    HELD.get()
+}
+
+/// Bytes of the largest piece that this thread asked for since this was called last.
+pub fn largest() -> usize {
+    LARGEST.take()
+}
+
+/// Looks for the most that this thread holds from now on: the last that began to look.
+pub fn peak() -> Peak {
+    let held = HELD.get();
+    HELD_MAX.set(held);
+    Peak(held)
+}
+
+impl Peak {
+    /// The most so far, in bytes.
+    pub fn bytes(&self) -> usize {
+        usize::try_from(HELD_MAX.get() - self.0).unwrap_or(0)
+    }
 }
 
 /// Begins to count anew.
@@ -93,7 +124,11 @@ unsafe impl GlobalAlloc for Counting {
 fn count(more: usize, less: usize) {
     let signed = |bytes: usize| i64::try_from(bytes).unwrap_or(i64::MAX);
     // At the thread's end they are gone.
-    let _ = HELD.try_with(|held| held.set(held.get() + signed(more) - signed(less)));
+    let _ = HELD.try_with(|held| {
+        held.set(held.get() + signed(more) - signed(less));
+        let _ = HELD_MAX.try_with(|most| most.set(most.get().max(held.get())));
+        let _ = LARGEST.try_with(|largest| largest.set(largest.get().max(more)));
+    });
     if !IS_WATCHED.try_with(Cell::get).unwrap_or(false) {
         return;
     }

@@ -9,7 +9,7 @@ use marquetry_conformance::canonical::{self, FILE};
 use marquetry_conformance::hostile::{Manner, part};
 use marquetry_parquet::read::{BatchReader, FooterReader, PageScanner, ReadOptions};
 
-use super::{alone, small_files};
+use super::small_files;
 
 /// Steps a machine with everything it asks for, but fails the demand number `failed`. True when there was one.
 fn fail_demand<M: Machine>(machine: &mut M, bytes: &Bytes, failed: usize) -> bool
@@ -71,7 +71,6 @@ fn supply_badly<M: Machine>(machine: &mut M, object: Object, range: &Range<u64>)
 
 #[test]
 fn hosts_that_fail_or_misuse() {
-    let _alone = alone();
     let mut failures = 0;
     for (_, table) in small_files() {
         let bytes = table.write();

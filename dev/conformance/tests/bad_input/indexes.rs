@@ -74,7 +74,6 @@ fn error_of(table: &Table) -> Error {
 
 #[test]
 fn what_an_index_says_is_read() {
-    let _alone = alone();
     let bytes = indexed_file().write();
     let metadata = canonical::metadata(&bytes, Manner::KIND).unwrap();
     let chunk = &metadata.row_groups[0].columns[0];
@@ -103,7 +102,6 @@ fn what_an_index_says_is_read() {
 
 #[test]
 fn pages_that_are_not_where_they_can_be() {
-    let _alone = alone();
     let good = places();
     let changed = |change: &dyn Fn(&mut Vec<Place>)| {
         let mut places = good.clone();
@@ -146,7 +144,6 @@ fn pages_that_are_not_where_they_can_be() {
 
 #[test]
 fn lists_of_other_lengths() {
-    let _alone = alone();
     for (field, value, message) in [
         (1, V::List(vec![V::Bool(false); 2]), "the column index: 3 lower bounds of 2 pages"),
         (2, V::List(vec![V::Binary(vec![]); 4]), "the column index: 4 lower bounds of 3 pages"),
@@ -178,7 +175,6 @@ fn lists_of_other_lengths() {
 
 #[test]
 fn indexes_that_are_elsewhere() {
-    let _alone = alone();
     let with = |fields: &[(i16, V)]| {
         let mut table = file(offset_index(&places()), column_index());
         let outer = &mut table.groups[0].1[0].outer;
@@ -211,7 +207,6 @@ fn indexes_that_are_elsewhere() {
 
 #[test]
 fn many_chunks_with_one_index() {
-    let _alone = alone();
     // A thousand chunks that all name the same index: together more than the file has.
     let mut chunk = Chunk::new(6, pages()).indexed(offset_index(&places()), column_index());
     let first = file(offset_index(&places()), column_index()).write();
@@ -250,7 +245,6 @@ fn many_chunks_with_one_index() {
 
 #[test]
 fn an_index_of_a_million_pages_is_many_small_steps() {
-    let _alone = alone();
     const PAGES: i32 = 1_000_000;
     let pages_usize = usize::try_from(PAGES).unwrap();
     // Each page is a byte, as far as the index says, of a chunk that claims to be so long; nobody reads it.
@@ -272,8 +266,7 @@ fn an_index_of_a_million_pages_is_many_small_steps() {
     let bytes = table.write();
     let metadata = canonical::metadata(&bytes, Manner::KIND).unwrap();
     let mut reader = PageIndexReader::new(FILE, Arc::clone(&metadata), &ReadOptions::default()).unwrap();
-    let before = MEMORY.current_usage();
-    MEMORY.reset_peak_usage();
+    let peak = memory::peak();
     let mut pages = 0;
     let report = hostile::run(
         &mut reader,
@@ -290,7 +283,7 @@ fn an_index_of_a_million_pages_is_many_small_steps() {
     assert_eq!(pages, pages_usize);
     assert!(report.units_max <= Budget::DEFAULT_UNITS + 40_000, "{report:?}");
     assert!(report.steps > 100, "{report:?}");
-    let peak = MEMORY.peak_usage() - before;
+    let peak = peak.bytes();
     // The places take 24 bytes a page, the bounds 17, and a vector that grows has twice its size and half again.
     assert!(peak < 200 << 20, "{peak}");
     let limits = Limits { page_index_bytes: 1 << 20, ..Limits::DEFAULT };

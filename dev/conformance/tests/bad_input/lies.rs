@@ -9,8 +9,9 @@ use marquetry_conformance::craft::*;
 use marquetry_conformance::hostile::{Manner, part};
 use marquetry_parquet::batch::Layout;
 use marquetry_parquet::read::{BatchReader, FooterReader, ReadOptions};
+use marquetry_testing::memory;
 
-use super::{MEMORY, PRODUCTS_MAX, alone, examine};
+use super::{PRODUCTS_MAX, examine};
 
 /// A lie, and what must come of it: the start of the error's message, or nothing for an answer.
 type Lie = (&'static str, Table, Option<&'static str>);
@@ -405,7 +406,6 @@ fn lies_of_pages() -> Vec<Lie> {
 
 #[test]
 fn lies() {
-    let _alone = alone();
     for (name, table, expected) in lies_of_size().into_iter().chain(lies_of_pages()) {
         let result = examine(&table.write(), Layout::Spaced);
         match (&result, expected) {
@@ -421,7 +421,6 @@ const SLICE_UNITS_MAX: u64 = 75_000;
 
 #[test]
 fn no_lie_makes_a_long_step() {
-    let _alone = alone();
     let mut largest = (0, "");
     for (name, table, _) in lies_of_size().into_iter().chain(lies_of_pages()) {
         let bytes = table.write();
@@ -471,7 +470,6 @@ fn units_max<M: Machine>(machine: &mut M, bytes: &Bytes, mut take: impl FnMut(M:
 
 #[test]
 fn long_names_of_groups_do_not_multiply() {
-    let _alone = alone();
     // A group with a name of a megabyte, and 20,000 leaves in it: paths of 20 GB.
     let group = Struct::of([(3, V::I32(0)), (4, V::Binary(vec![b'g'; 1 << 20])), (5, V::I32(20_000))]);
     let leaf = Struct::of([(1, V::I32(INT32)), (3, V::I32(0)), (4, V::text("x"))]);
@@ -479,11 +477,10 @@ fn long_names_of_groups_do_not_multiply() {
     let elements = [root, group].into_iter().chain(vec![leaf; 20_000]).map(V::Struct).collect();
     let footer = Struct::of([(1, V::I32(1)), (2, V::List(elements)), (3, V::I64(0)), (4, V::List(vec![]))]);
     let bytes = end_file(b"PAR1".to_vec(), &footer.write());
-    let before = MEMORY.current_usage();
-    MEMORY.reset_peak_usage();
+    let peak = memory::peak();
     let error = canonical::metadata(&bytes, Manner::KIND).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::LimitExceeded, "{error:?}");
-    let peak = MEMORY.peak_usage() - before;
+    let peak = peak.bytes();
     assert!(peak < 512 << 20, "{peak} bytes");
 }
 
@@ -510,7 +507,6 @@ fn indices_just_beyond_a_dictionary_of_wide_values() {
 
 #[test]
 fn a_small_file_has_little_memory_by_default() {
-    let _alone = alone();
     // Twenty columns, each with a dictionary of 32 MiB that is a few kilobytes in the file.
     let dictionary = Page::dictionary(4 << 20, plain_i64(&vec![0; 4 << 20])).compressed(ZSTD);
     let page = Page::data(3, RLE_DICTIONARY, [vec![1], repeated_run(3, 0, 1)].concat()).compressed(ZSTD);
@@ -521,13 +517,12 @@ fn a_small_file_has_little_memory_by_default() {
     let metadata = canonical::metadata(&bytes, Manner::KIND).unwrap();
     let allowed = ((256 + 20 * 2) << 20) + 16 * bytes.len();
     for manner in [Manner::KIND, Manner::USUAL] {
-        let before = MEMORY.current_usage();
-        MEMORY.reset_peak_usage();
+        let peak = memory::peak();
         let error = canonical::sums(&bytes, &metadata, ReadOptions::default(), manner).unwrap_err();
         assert_eq!(error.detail(), Some(Detail::Limit(Limit::Expansion)), "{error:?}");
         let said = format!("is more than the limit expansion of {allowed}");
         assert!(error.message().ends_with(&said), "{error:?}");
-        let peak = MEMORY.peak_usage() - before;
+        let peak = peak.bytes();
         assert!(peak < allowed + (16 << 20), "{peak} bytes");
     }
     let options = ReadOptions { limits: Limits::TRUSTED, ..ReadOptions::default() };
@@ -551,7 +546,6 @@ fn wide_tables_of_few_rows_are_no_lies() {
 
 #[test]
 fn what_columns_hold_is_limited_together() {
-    let _alone = alone();
     // A hundred columns, each of one page of 4 MiB in a few hundred bytes; each would be held while the others are read.
     let page = Page::data(1000, PLAIN, plain_bytes(vec![vec![b'x'; 4 << 10]; 1000])).compressed(ZSTD);
     let columns = (0..100).map(|number| Column::required(&format!("c{number}"), BYTE_ARRAY));
@@ -560,10 +554,9 @@ fn what_columns_hold_is_limited_together() {
     let metadata = canonical::metadata(&bytes, Manner::KIND).unwrap();
     let limits = Limits { total_bytes: 64 << 20, ..Limits::DEFAULT };
     let options = ReadOptions { limits, ..ReadOptions::default() };
-    let before = MEMORY.current_usage();
-    MEMORY.reset_peak_usage();
+    let peak = memory::peak();
     let error = canonical::sums(&bytes, &metadata, options, Manner::USUAL).unwrap_err();
     assert!(error.message().ends_with("is more than the limit total_bytes of 67108864"), "{error:?}");
-    let peak = MEMORY.peak_usage() - before;
+    let peak = peak.bytes();
     assert!(peak < 80 << 20, "{peak} bytes");
 }

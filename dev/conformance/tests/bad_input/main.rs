@@ -3,10 +3,11 @@
 mod hosts;
 mod indexes;
 mod lies;
+mod limits;
 mod nesting;
 mod pieces;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use marquetry_base::{Bytes, Error, ErrorKind, Limits, Machine, Place, Result};
 use marquetry_codecs::StandardCodecs;
@@ -21,10 +22,10 @@ use marquetry_parquet::read::{
     BatchReader, BloomProbe, ChunkIndex, PageIndexReader, PageScanner, ReadOptions,
 };
 use marquetry_parquet::thrift::Stop;
-use peak_alloc::PeakAlloc;
+use marquetry_testing::memory::{self, Counting};
 
 #[global_allocator]
-static MEMORY: PeakAlloc = PeakAlloc;
+static COUNTING: Counting = Counting;
 
 /// Memory that reading any small file may take at its peak, beside what follows from its size: a batch of 16 MiB where a
 /// schema claims wide values, its successor, and room for a hundred smaller arrays.
@@ -40,18 +41,11 @@ const PRODUCTS_MAX: usize = 50;
 /// Steps that a small file may take for them, a thousand times what good ones do.
 const STEPS_MAX: u64 = 50_000;
 
-/// What is allocated is counted for the whole process: one test at a time.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Reads all there is to read of a file: footer, batches, page headers. Checks whatever error comes.
 fn examine(bytes: &Bytes, layout: Layout) -> Result<()> {
-    let before = MEMORY.current_usage();
-    MEMORY.reset_peak_usage();
+    let peak = memory::peak();
     let result = read_all(bytes, layout);
-    let peak = MEMORY.peak_usage().saturating_sub(before);
+    let peak = peak.bytes();
     let allowed = PEAK_BYTES_MAX + PEAK_BYTES_PER_BYTE * bytes.len();
     assert!(peak <= allowed, "{peak} bytes allocated for a file of {}: {result:?}", bytes.len());
     if let Err(error) = &result {
@@ -254,7 +248,6 @@ fn nested_file() -> Table {
 
 #[test]
 fn the_small_files_are_good() {
-    let _alone = alone();
     for (name, table) in small_files() {
         let bytes = table.write();
         assert!(bytes.len() < 1000, "{name} has {} bytes", bytes.len());
@@ -265,7 +258,6 @@ fn the_small_files_are_good() {
 
 #[test]
 fn bad_files_of_the_corpus() {
-    let _alone = alone();
     let Some(corpus) = files::corpus() else { return };
     let mut paths = files::parquet_files(&corpus.join("parquet-testing/bad_data"));
     let data = corpus.join("parquet-testing/data");
@@ -288,7 +280,6 @@ const BAD_BUT_ANSWERED: &[(&str, &str)] =
 
 #[test]
 fn every_truncation() {
-    let _alone = alone();
     for (name, table) in small_files() {
         let bytes = table.write();
         for cut in 0..bytes.len() {
@@ -306,7 +297,6 @@ fn every_truncation() {
 
 #[test]
 fn every_change_of_every_byte() {
-    let _alone = alone();
     let mut changed = Tally::default();
     for (_, table) in small_files() {
         let mut bytes = table.write().to_vec();
@@ -325,7 +315,6 @@ fn every_change_of_every_byte() {
 #[test]
 #[ignore = "soak: two million files of several changed bytes"]
 fn changes_of_several_bytes() {
-    let _alone = alone();
     let mut random = Random(0x5851_f42d_4c95_7f2d);
     let files: Vec<Vec<u8>> = small_files().into_iter().map(|(_, table)| table.write().to_vec()).collect();
     let mut changed = Tally::default();
@@ -418,20 +407,17 @@ fn random_thrift(cases: usize, seed: u64) {
 
 #[test]
 fn random_thrift_as_footers_and_page_headers() {
-    let _alone = alone();
     random_thrift(100_000, 0x9e37_79b9_7f4a_7c15);
 }
 
 #[test]
 #[ignore = "soak: ten million cases"]
 fn much_random_thrift() {
-    let _alone = alone();
     random_thrift(10_000_000, 0x0123_4567_89ab_cdef);
 }
 
 #[test]
 fn footer_lengths() {
-    let _alone = alone();
     let bytes = small_files()[0].1.write().to_vec();
     let length_at = bytes.len() - 8;
     let room = u32::try_from(length_at).unwrap() - 4;

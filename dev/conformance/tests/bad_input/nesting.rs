@@ -11,8 +11,9 @@ use marquetry_conformance::hostile::Manner;
 use marquetry_conformance::records::{array_sums, check_batch, field_sums};
 use marquetry_parquet::batch::Layout;
 use marquetry_parquet::read::{BatchReader, ReadOptions};
+use marquetry_testing::memory;
 
-use super::{MEMORY, PEAK_BYTES_MAX, PEAK_BYTES_PER_BYTE, alone, check_error};
+use super::{PEAK_BYTES_MAX, PEAK_BYTES_PER_BYTE, check_error};
 
 /// Files up to this size are read in every manner; larger ones, which are footers, in the kind one.
 const EVERY_MANNER_FILE_BYTES_MAX: usize = 500_000;
@@ -22,8 +23,7 @@ const MANNERS: [Manner; 3] = [Manner::KIND, Manner::USUAL, Manner::DISORDERLY];
 /// Reads a file in each manner as columns, as records and as arrays. What was wrong: of columns, and of records and arrays.
 fn examine(name: &str, bytes: &Bytes) -> (Result<()>, Result<()>) {
     let mut found = Vec::new();
-    let before = MEMORY.current_usage();
-    MEMORY.reset_peak_usage();
+    let peak = memory::peak();
     let manners = if bytes.len() <= EVERY_MANNER_FILE_BYTES_MAX { MANNERS.len() } else { 1 };
     for (number, manner) in MANNERS.into_iter().enumerate().take(manners) {
         let layout = if number == 1 { Layout::Dense } else { Layout::Spaced };
@@ -50,7 +50,7 @@ fn examine(name: &str, bytes: &Bytes) -> (Result<()>, Result<()>) {
         }
         found.push((columns, records.map(drop)));
     }
-    let peak = MEMORY.peak_usage().saturating_sub(before);
+    let peak = peak.bytes();
     let allowed = PEAK_BYTES_MAX + PEAK_BYTES_PER_BYTE * bytes.len();
     assert!(peak <= allowed, "{name}: {peak} bytes allocated for a file of {}", bytes.len());
     for (columns, records) in &found {
@@ -104,7 +104,6 @@ fn page_v2(repetition: &[u8], definition: &[u8], values: &[u8]) -> Page {
 
 #[test]
 fn streams_of_levels_that_lie() {
-    let _alone = alone();
     let (repetition, definition, values) = streams();
     let v1 = |parts: &[&[u8]]| Page::data(3, PLAIN, parts.concat());
     let (r, d, v) = (&*prefixed(&repetition), &*prefixed(&definition), &*values);
@@ -170,7 +169,6 @@ fn streams_of_levels_that_lie() {
 
 #[test]
 fn row_groups_that_begin_in_a_row() {
-    let _alone = alone();
     let (repetition, definition, values) = streams();
     let good = || Chunk::new(3, [page_v2(&repetition, &definition, &values)]);
     let begins = packed_run(&[1, 0, 0], 1);
@@ -196,7 +194,6 @@ fn row_groups_that_begin_in_a_row() {
 
 #[test]
 fn maps_whose_keys_and_values_disagree() {
-    let _alone = alone();
     let map = |key: (&[u32], &[u32]), value: (&[u32], &[u32])| {
         let mut outer = group("m", 1, 1);
         outer.set(6, V::I32(MAP));
@@ -220,7 +217,6 @@ fn maps_whose_keys_and_values_disagree() {
 
 #[test]
 fn columns_that_disagree_far_behind() {
-    let _alone = alone();
     // Two leaves of a list's structs, alike for 20,000 rows, of which the last says otherwise; and a flat column before them.
     const ROWS: u32 = 20_000;
     let mut elements = vec![leaf("flat", 0, INT32)];
@@ -262,7 +258,6 @@ fn root(children: i32) -> Struct {
 
 #[test]
 fn schemas_that_lie() {
-    let _alone = alone();
     let x = || leaf("x", 0, INT32);
     let without = |mut element: Struct, field| {
         element.remove(field);
@@ -299,7 +294,6 @@ fn schemas_that_lie() {
 
 #[test]
 fn deep_and_wide_schemas() {
-    let _alone = alone();
     for repetition in [0, 1, 2] {
         // A million levels, honest and not.
         let mut deep = vec![root(1)];

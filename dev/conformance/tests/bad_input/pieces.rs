@@ -6,7 +6,7 @@ use marquetry_conformance::craft::{Struct, Table, V, end_file};
 use marquetry_conformance::hostile::{self, Manner, Random};
 use marquetry_parquet::read::{ChunkIndex, PageIndexReader, PageInfo, PageScanner, ReadOptions};
 
-use super::{alone, mutate, small_files};
+use super::{mutate, small_files};
 
 const MANNERS: [Manner; 2] = [Manner::ONE_BYTE, Manner::DISORDERLY];
 
@@ -74,14 +74,12 @@ fn in_pieces(cases: usize, seed: u64) {
 
 #[test]
 fn random_thrift_in_pieces() {
-    let _alone = alone();
     in_pieces(500, 0x0dd0_5eed_1234_5678);
 }
 
 #[test]
 #[ignore = "soak: a hundred thousand cases"]
 fn much_random_thrift_in_pieces() {
-    let _alone = alone();
     in_pieces(100_000, 0x5eed_0dd0_8765_4321);
 }
 
@@ -103,7 +101,6 @@ fn long_unknown() -> V {
 
 #[test]
 fn long_unknown_fields_anywhere() {
-    let _alone = alone();
     let mut compared = 0;
     for (name, table) in small_files() {
         let plain = table.write();

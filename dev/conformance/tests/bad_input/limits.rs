@@ -3,7 +3,7 @@
 //! What a library in C has for itself (zstd's window, if a frame refers back 2 MiB at the most) is not seen here: it asks before it
 //! allocates, and its own tests count that.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use marquetry_base::cast::u64_of;
 use marquetry_base::{
@@ -16,16 +16,7 @@ use marquetry_io::ByteSource;
 use marquetry_io::memory::Memory;
 use marquetry_parquet::batch::{Layout, Values};
 use marquetry_parquet::read::{BatchReader, FooterReader, ReadOptions};
-use peak_alloc::PeakAlloc;
-
-#[global_allocator]
-static MEMORY: PeakAlloc = PeakAlloc;
-
-/// What is allocated is counted for the whole process: one test at a time.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
+use marquetry_testing::memory;
 
 const FILE: Object = Object(0);
 
@@ -85,8 +76,7 @@ fn read(file: &dyn ByteSource, limits: Limits, units: u64, layout: Layout) -> (R
     let allowed = limits.total_of(metadata.file_bytes(), columns).1;
     let options =
         ReadOptions { limits, layout, verify_utf8: true, read_bytes: PIECE_BYTES, ..ReadOptions::default() };
-    let before = MEMORY.current_usage();
-    MEMORY.reset_peak_usage();
+    let peak = memory::peak();
     let codecs = Arc::new(StandardCodecs::new(limits));
     let mut reader = BatchReader::new(FILE, metadata, codecs, options).unwrap();
     let mut rows = 0;
@@ -94,7 +84,7 @@ fn read(file: &dyn ByteSource, limits: Limits, units: u64, layout: Layout) -> (R
         rows += u64_of(batch.rows);
     });
     drop(reader);
-    let held = u64_of(MEMORY.peak_usage().saturating_sub(before));
+    let held = u64_of(peak.bytes());
     (read.map(|()| rows), held, allowed.saturating_add(SLACK_BYTES + columns * COLUMN_BYTES))
 }
 
@@ -107,7 +97,6 @@ fn limit_of(error: &Error) -> Option<Limit> {
 
 #[test]
 fn nothing_adversarial_takes_more_than_its_limit() {
-    let _alone = alone();
     let mut wrong = Vec::new();
     for name in adversarial::names() {
         let file = adversarial::make(&name, &Scale::SMALL).unwrap();
@@ -189,7 +178,6 @@ fn one_row(entries: i32) -> Bytes {
 
 #[test]
 fn few_bytes_take_no_more_than_their_limit() {
-    let _alone = alone();
     let numbers = |entries: usize| {
         let dictionary = Page::dictionary(i32::try_from(entries).unwrap(), plain_i64(&vec![0; entries]));
         let page = Page::data(3, RLE_DICTIONARY, [vec![1], repeated_run(3, 0, 1)].concat());
@@ -235,7 +223,6 @@ fn few_bytes_take_no_more_than_their_limit() {
 
 #[test]
 fn a_long_string_is_there_once() {
-    let _alone = alone();
     let length = 64 << 20;
     let file = Memory::new("string", columns(1, BYTE_ARRAY, 1, &[long_string(length)]));
     let (rows, held, _) = read(&file, Limits::DEFAULT, Budget::DEFAULT_UNITS, Layout::Spaced);
@@ -247,7 +234,6 @@ fn a_long_string_is_there_once() {
 /// The last row of a column chunk is as long as the chunk says: what has arrived of it is joined ahead.
 #[test]
 fn a_row_whose_length_is_known_is_there_once() {
-    let _alone = alone();
     let entries = 8_000_000;
     let file = Memory::new("row", one_row(entries));
     for units in [Budget::DEFAULT_UNITS, 0, u64::MAX] {
@@ -262,7 +248,6 @@ fn a_row_whose_length_is_known_is_there_once() {
 /// What is not compressed is the host's memory: a value in one piece is not copied.
 #[test]
 fn a_value_in_one_piece_is_the_hosts() {
-    let _alone = alone();
     let length = 16 << 20;
     let page = Page::data(2, PLAIN, plain_bytes([vec![7; length], vec![9; 100]]));
     let bytes = Table::new([Column::required("a", BYTE_ARRAY)]).group(2, [Chunk::new(2, [page])]).write();
@@ -271,10 +256,9 @@ fn a_value_in_one_piece_is_the_hosts() {
     let metadata = marquetry_io::drive(&mut footer, &source).unwrap().unwrap();
     let options = ReadOptions { read_bytes: u64::MAX, ..ReadOptions::default() };
     let mut reader = BatchReader::new(FILE, metadata, Arc::new(StandardCodecs::default()), options).unwrap();
-    let before = MEMORY.current_usage();
-    MEMORY.reset_peak_usage();
+    let peak = memory::peak();
     let batch = marquetry_io::drive(&mut reader, &source).unwrap().unwrap();
-    let held = MEMORY.peak_usage() - before;
+    let held = peak.bytes();
     let Values::ByteArray(values) = &batch.columns[0].values else { panic!("strings") };
     assert!(bytes.as_ptr_range().contains(&values.get(0).as_ptr()), "a copy");
     assert_eq!((values.get(0).len(), batch.columns[0].rows), (length, batch.rows));
@@ -284,7 +268,6 @@ fn a_value_in_one_piece_is_the_hosts() {
 /// The test would notice: a reader with a limit that is too high takes more than a lower one allows.
 #[test]
 fn what_is_taken_is_seen() {
-    let _alone = alone();
     let file = Memory::new("row", one_row(4_000_000));
     let (rows, held, allowed) = read(&file, Limits::DEFAULT, u64::MAX, Layout::Dense);
     assert_eq!(rows.unwrap(), 1);

@@ -15,7 +15,7 @@ use marquetry_parquet::batch::{Assembler, Batch, Layout, Values};
 use marquetry_parquet::format::Compression;
 use marquetry_parquet::read::{BatchReader, ReadOptions};
 use marquetry_parquet::write::{BloomOptions, ColumnOptions, FileWriter, PageVersion, Room, WriteOptions};
-use marquetry_testing::memory::{self, Counting, Taken, watched};
+use marquetry_testing::memory::{self, Taken, watched};
 
 /// Seastar's threads have so much.
 const STACK_BYTES: usize = 128 << 10;
@@ -25,9 +25,6 @@ const STACK_BYTES: usize = 128 << 10;
 /// No file here has what else is large by need: one value of a MiB, and a page in BROTLI, whose copies refer to 16 MiB.
 const EXCEPTIONS: &[(&str, &str)] =
     &[("zstd_safe::rust_allocator", "the library's window, where a page is longer than one of ours")];
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
 
 /// A machine that is watched.
 struct Watched<M>(M);

@@ -1,7 +1,5 @@
 //! What is made of a schema is made in steps, however wide it is: no call does more than it may, and none allocates a large piece.
 
-use std::alloc::{GlobalAlloc, Layout as Memory, System};
-use std::cell::Cell;
 use std::sync::Arc;
 
 use marquetry_base::{Bitmap, Budget, Limits, Result};
@@ -11,42 +9,7 @@ use marquetry_parquet::record::{Program, RecordSink, ShredOptions, Shredder, Val
 use marquetry_parquet::schema::{
     FieldDef, FieldType, PathPart, PhysicalType, Plan, Projection, Schema, Union,
 };
-
-/// Counts the largest piece that the thread allocates in one call.
-struct Counting;
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
-
-thread_local! {
-    static LARGEST: Cell<usize> = const { Cell::new(0) };
-}
-
-fn count(bytes: usize) {
-    // At the thread's end it is gone.
-    let _ = LARGEST.try_with(|largest| largest.set(largest.get().max(bytes)));
-}
-
-#[expect(unsafe_code, reason = "an allocator has no other form")]
-// SAFETY: all is left to the system's allocator, which keeps the contract; what is counted beside it is a number.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, memory: Memory) -> *mut u8 {
-        count(memory.size());
-        // SAFETY: the caller's promise.
-        unsafe { System.alloc(memory) }
-    }
-
-    unsafe fn realloc(&self, address: *mut u8, memory: Memory, size: usize) -> *mut u8 {
-        count(size);
-        // SAFETY: the caller's promise.
-        unsafe { System.realloc(address, memory, size) }
-    }
-
-    unsafe fn dealloc(&self, address: *mut u8, memory: Memory) {
-        // SAFETY: the caller's promise.
-        unsafe { System.dealloc(address, memory) }
-    }
-}
+use marquetry_testing::memory;
 
 /// Units that a call may charge beyond its budget: a slice.
 const SLICE_UNITS_MAX: u64 = 40_000;
@@ -57,9 +20,9 @@ const PIECE_BYTES_MAX: usize = 1 << 20;
 fn steps<T>(what: &str, units: u64, mut work: impl FnMut(&mut Budget<'_>) -> Option<T>) -> T {
     for calls in 1.. {
         let mut budget = Budget::new(units);
-        LARGEST.set(0);
+        memory::largest();
         let made = work(&mut budget);
-        let largest = LARGEST.get();
+        let largest = memory::largest();
         assert!(budget.spent() <= units + SLICE_UNITS_MAX, "{what}: a call of {} units", budget.spent());
         assert!(largest < PIECE_BYTES_MAX, "{what}: a piece of {largest} bytes in call {calls}");
         if let Some(made) = made {
@@ -70,9 +33,10 @@ fn steps<T>(what: &str, units: u64, mut work: impl FnMut(&mut Budget<'_>) -> Opt
 }
 
 fn plan<P: Plan>(what: &str, units: u64, begin: impl FnOnce() -> P) -> P::Made {
-    LARGEST.set(0);
+    memory::largest();
     let mut plan = begin();
-    assert!(LARGEST.get() < 64 << 10, "{what}: a constructor that allocates {} bytes", LARGEST.get());
+    let largest = memory::largest();
+    assert!(largest < 64 << 10, "{what}: a constructor that allocates {largest} bytes");
     steps(what, units, |budget| plan.step(budget).unwrap())
 }
 
@@ -241,9 +205,9 @@ fn records_and_arrays_of_wide_batches_take_small_calls() {
         assert!(program.records(&batch).unwrap().step(&mut all, &mut Budget::unlimited()).unwrap());
         for units in [0, Budget::DEFAULT_UNITS] {
             let mut events = Events::default();
-            LARGEST.set(0);
+            memory::largest();
             let mut records = program.records(&batch).unwrap();
-            assert_eq!(LARGEST.get(), 0, "{name}: records are begun in steps");
+            assert_eq!(memory::largest(), 0, "{name}: records are begun in steps");
             steps(&format!("records of {name}"), units, |budget| {
                 records.step(&mut events, budget).unwrap().then_some(())
             });

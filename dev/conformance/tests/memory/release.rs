@@ -1,7 +1,5 @@
 //! What takes many steps to make is released in many: counted in units, and in bytes that an allocator sees freed.
 
-use std::alloc::{GlobalAlloc, Layout as Memory, System};
-use std::cell::Cell;
 use std::sync::Arc;
 
 use marquetry_base::cast::{u64_of, usize_of};
@@ -18,54 +16,11 @@ use marquetry_parquet::read::{
     BatchReader, ChunkIndex, Conform, ConformReader, FooterReader, PageIndexReader, ReadOptions,
 };
 use marquetry_parquet::schema::Plan as _;
+use marquetry_testing::memory;
 
-/// Counts what this thread holds, and its largest allocation.
-struct Counting;
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
-
-thread_local! {
-    static HELD: Cell<usize> = const { Cell::new(1 << 40) };
-    static LARGEST: Cell<usize> = const { Cell::new(0) };
-}
-
-#[expect(unsafe_code, reason = "an allocator has no other form")]
-// SAFETY: all is left to the system's allocator, which keeps the contract; what is counted beside it allocates nothing.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, memory: Memory) -> *mut u8 {
-        count(memory.size(), 0);
-        // SAFETY: the caller's promise.
-        unsafe { System.alloc(memory) }
-    }
-
-    unsafe fn alloc_zeroed(&self, memory: Memory) -> *mut u8 {
-        count(memory.size(), 0);
-        // SAFETY: the caller's promise.
-        unsafe { System.alloc_zeroed(memory) }
-    }
-
-    unsafe fn realloc(&self, address: *mut u8, memory: Memory, size: usize) -> *mut u8 {
-        count(size, memory.size());
-        // SAFETY: the caller's promise.
-        unsafe { System.realloc(address, memory, size) }
-    }
-
-    unsafe fn dealloc(&self, address: *mut u8, memory: Memory) {
-        count(0, memory.size());
-        // SAFETY: the caller's promise.
-        unsafe { System.dealloc(address, memory) }
-    }
-}
-
-fn count(more: usize, less: usize) {
-    // At the thread's end they are gone.
-    let _ = HELD.try_with(|held| held.set(held.get() + more - less));
-    let _ = LARGEST.try_with(|largest| largest.set(largest.get().max(more)));
-}
-
+/// What this thread holds, beside 1 TiB: it may free what others allocated.
 fn held() -> usize {
-    HELD.get()
+    usize::try_from(memory::held() + (1 << 40)).expect("less is freed")
 }
 
 /// What is freed at once, at most: a window that somebody else owns.
@@ -364,9 +319,9 @@ fn nothing_of_a_page_index_is_in_one_piece() {
     let mut reader = PageIndexReader::new(FILE, metadata, &ReadOptions::default()).unwrap();
     let (mut pages, mut products) = (0, Vec::new());
     products.reserve(1);
-    LARGEST.set(0);
+    memory::largest();
     drive(&mut reader, &file, 64 << 10, usize::MAX, |index| products.push(index));
-    let largest = LARGEST.get();
+    let largest = memory::largest();
     for index in &products {
         pages += index.offset_index.pages.len();
         let bounds = index.column_index.as_ref().unwrap();
