@@ -31,16 +31,18 @@ impl Credentials {
     pub(crate) fn find(address: &CqlAddress, options: &ConnectOptions) -> Result<Option<Credentials>> {
         let wrong = |what: String| Error::option("password_file", what);
         let Some(user) = options.user.as_deref().or(address.user()) else {
-            return match &options.password_file {
-                Some(_) => Err(wrong("it needs a user in the address: cql://USER@HOST/…".to_owned())),
-                None => Ok(None),
+            let without = "it needs a user in the address: cql://USER@HOST/…";
+            return match (&options.password_file, &options.password) {
+                (Some(_), _) => Err(wrong(without.to_owned())),
+                (None, Some(_)) => Err(Error::option("password", without)),
+                (None, None) => Ok(None),
             };
         };
         let given = options.password.as_deref().or(address.password());
         let password = match (&options.password_file, &options.password_variable, given) {
             (Some(_), _, Some(_)) => {
                 return Err(wrong(
-                    "there are two passwords, one of them in the address; leave one out".to_owned(),
+                    "there are two passwords, another one beside it; leave one out".to_owned(),
                 ));
             }
             (Some(path), _, None) => {
@@ -115,6 +117,8 @@ mod tests {
             assert!(error.contains(why) && !error.contains("lion"), "{error}");
         }
         options.password = Some("wolf".to_owned());
+        let nobody = ConnectOptions { password_file: None, ..options.clone() };
+        assert_eq!(refused("cql://h/k.t", &nobody).detail(), Some(Detail::Option("password")));
         let error = refused("cql://me@h/k.t", &options).to_string();
         assert!(error.contains("two passwords") && !error.contains("wolf"), "{error}");
         assert!(

@@ -7,8 +7,8 @@ use marquetry_base::Result;
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::schema::Schema;
 use marquetry_tables::{
-    Cancel, ColumnPath, Filter, Reading, ReadingOptions, Source, Table, convert, filter, limit, offset,
-    project, rename, sample, some_pieces,
+    Cancel, ColumnPath, Filter, Reading, ReadingOptions, Rename, Source, Table, convert, filter, limit,
+    offset, project, rename, sample, some_pieces,
 };
 
 use crate::kinds::OpenedSource;
@@ -77,8 +77,12 @@ impl Reader {
     /// # Errors
     ///
     /// Those of [`rename`](marquetry_tables::rename); `Misuse` for what is no list of names.
-    pub fn rename(mut self, names: &str) -> Result<Reader> {
-        self.source = rename(&self.source, &names.parse()?)?;
+    pub fn rename(self, names: &str) -> Result<Reader> {
+        self.renamed(&names.parse()?)
+    }
+
+    pub(crate) fn renamed(mut self, names: &Rename) -> Result<Reader> {
+        self.source = rename(&self.source, names)?;
         Ok(self)
     }
 
