@@ -28,6 +28,7 @@ public final class SparkQueries {
     int rounds = Integer.parseInt(arguments[4]);
     for (int round = 0; round <= rounds; round++) {
       for (int query = 6; query < arguments.length; query++) {
+        long start = System.nanoTime();
         Dataset<Row> events =
             spark
                 .read()
@@ -42,8 +43,8 @@ public final class SparkQueries {
           Dataset<Row> some = spark.sql(arguments[5]).cache();
           some.count();
           some.createOrReplaceTempView("events");
+          start = System.nanoTime();
         }
-        long start = System.nanoTime();
         List<Row> rows = spark.sql(arguments[query]).collectAsList();
         double milliseconds = (System.nanoTime() - start) / 1e6;
         List<String> texts = new ArrayList<>();

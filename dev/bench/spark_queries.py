@@ -52,13 +52,26 @@ TO_CACHE = "SELECT actor1name, numarticles, avgtone FROM events"
 #: Ours by the other: no slower than Spark's reader of Parquet, and three times as fast as the connector.
 PARQUET_BAR, ROWS_BAR = 1.0, 1 / 3
 OPENED = "java.lang java.lang.invoke java.lang.reflect java.io java.net java.nio java.util java.util.concurrent java.util.concurrent.atomic sun.nio.ch"
-OURS_PARQUET, SPARKS, OURS_ROWS, CONNECTOR, OURS_COLUMNS = (
+OURS_PARQUET, SPARKS, OURS_ROWS, CONNECTOR, OURS_WIDE, CONNECTOR_WIDE, OURS_BLOB, OURS_COLUMNS = (
     "Marquetry, Parquet",
     "Spark's Parquet reader",
     "Marquetry, rows",
     "Spark Cassandra Connector, rows",
+    "Marquetry, wide",
+    "Spark Cassandra Connector, wide",
+    "Marquetry, blob",
     "Marquetry, columns",
 )
+NAMES = (OURS_PARQUET, SPARKS, OURS_ROWS, CONNECTOR, OURS_WIDE, CONNECTOR_WIDE, OURS_BLOB, OURS_COLUMNS)
+#: The layouts of a table, with the options that they are loaded by, and who reads them. Records of `blob` and files of `columns` are nothing that the connector reads.
+LAYOUTS = {
+    "rows": (("--key", "globaleventid"), OURS_ROWS, CONNECTOR),
+    "wide": (("--layout", "wide", "--key", "sqldate, globaleventid"), OURS_WIDE, CONNECTOR_WIDE),
+    "blob": (("--layout", "blob", "--key", "globaleventid"), OURS_BLOB, None),
+    "columns": (("--layout", "columns", "--codec", "zstd"), OURS_COLUMNS, None),
+}
+#: What `wide` calls all columns but those of its key: c and the column's number (docs/layouts.md).
+WIDE_KEY = ("sqldate", "globaleventid")
 
 
 def say(text):
@@ -138,25 +151,30 @@ class InSpark:
         return milliseconds, rows
 
 
-def by_connector(options, at):
-    """The times and results of all queries by the connector, each `rounds` times after one that does not count."""
+def by_connector(options, at, table, name):
+    """The times and results of all queries by the connector, each `rounds` times after one that does not count. `name` is what the table calls a column."""
     classes, jars = options.files / "spark-queries", options.peers / "spark" / "*"
     output("javac", "-cp", jars, "-d", classes, options.connector)
     opens = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED.split()]
     host, _, port = at.rpartition(":")
+
+    def named(text):
+        return re.sub(r"\b[a-z][a-z0-9]*\b", lambda word: name(word.group()), text)
+
     said = output(
-        "java", *opens, "-Xmx2g", "-cp", f"{classes}:{jars}", "SparkQueries", host, port, KEYSPACE, "rows", options.rounds, TO_CACHE,
-        *(text for *_, text in QUERIES),
+        "java", *opens, "-Xmx2g", "-cp", f"{classes}:{jars}", "SparkQueries", host, port, KEYSPACE, table, options.rounds, named(TO_CACHE),
+        *(named(text) for *_, text in QUERIES),
     )  # fmt: skip
     times, results = {}, {}
-    for line in said.splitlines():
+    # Not `splitlines`, for which U+001E ends a line, too.
+    for line in said.split("\n"):
         fields = line.split("\t")
         if len(fields) != 3 or not fields[0].lstrip("-").isdigit():
             continue
         number = int(fields[0])
         if number < 0:
             rows = [row.split("\x1f") for row in fields[2].split("\x1e")]
-            results[-1 - number] = [tuple(value_of(value) for value in row) for row in rows]
+            results[-1 - number] = [tuple(value_of(value) for value in row) for row in rows if row != [""]]
         else:
             times.setdefault(number, []).append(float(fields[1]))
     return times, results
@@ -177,7 +195,8 @@ def same(one, other):
     def alike(a, b):
         if isinstance(a, (int, float)) and isinstance(b, (int, float)):
             return math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-9)
-        return a == b
+        # A name may be all digits.
+        return a == b or (isinstance(a, str) and isinstance(b, float) and value_of(a) == b)
 
     one, other = ordered(one), ordered(other)
     return len(one) == len(other) and all(len(a) == len(b) and all(map(alike, a, b)) for a, b in zip(one, other))
@@ -195,27 +214,29 @@ def load(options, server):
     if not parquet.exists():
         output(*copy, "--codec", "zstd", text, parquet)
     found = {OURS_PARQUET: str(parquet), SPARKS: str(parquet)}
-    rows = f"cql://{server.at}/{KEYSPACE}.rows"
     cqlsh = options.peers / "cqlsh-venv" / "bin" / "cqlsh"
     host, _, port = server.at.rpartition(":")
     output(cqlsh, host, port, "-e", f"CREATE KEYSPACE {KEYSPACE} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}")
-    output(*copy, "--create", "--key", "globaleventid", text, rows)
-    server.settle("rows")
-    found[OURS_ROWS] = found[CONNECTOR] = rows
-    if "--layout" in output(options.marquetry, "copy", "--help"):
-        columns = f"cql://{server.at}/{KEYSPACE}.columns"
-        output(*copy, "--create", "--layout", "columns", "--codec", "zstd", text, columns)
-        server.settle("columns")
-        found[OURS_COLUMNS] = columns
-    if "connector" in options.without:
-        del found[CONNECTOR]
+    for layout, (wanted, ours, connector) in LAYOUTS.items():
+        table = f"cql://{server.at}/{KEYSPACE}.{layout}"
+        output(*copy, "--create", *wanted, text, table)
+        server.settle(layout)
+        found[ours] = table
+        if connector and "connector" not in options.without:
+            found[connector] = layout
     return found
+
+
+def columns_of(options):
+    """The names of the events' columns, in order."""
+    return [column.split()[0] for column in output(options.bin / "bench-gdelt", "schema").strip().split(",")]
 
 
 def measure(options, server):
     addresses = load(options, server)
     spark = session()
-    sources = {name: InSpark(spark, address, name != SPARKS) for name, address in addresses.items() if name != CONNECTOR}
+    by_us = {name: address for name, address in addresses.items() if name not in (CONNECTOR, CONNECTOR_WIDE)}
+    sources = {name: InSpark(spark, address, name != SPARKS) for name, address in by_us.items()}
     times = {name: {number: [] for number in range(len(QUERIES))} for name in sources}
     results = {}
     for number, (query, *_) in enumerate(QUERIES):
@@ -231,9 +252,11 @@ def measure(options, server):
                 times[name][number].append(milliseconds)
         say(f"{query}: " + ", ".join(f"{name} {statistics.median(times[name][number]):.0f} ms" for name in sources))
     spark.stop()
-    if CONNECTOR in addresses:
-        times[CONNECTOR], found = by_connector(options, server.at)
-        results.update({(CONNECTOR, number): rows for number, rows in found.items()})
+    short = {name: f"c{number}" for number, name in enumerate(columns_of(options)) if name not in WIDE_KEY}
+    for connector, names in ((CONNECTOR, {}), (CONNECTOR_WIDE, short)):
+        if connector in addresses:
+            times[connector], found = by_connector(options, server.at, addresses[connector], lambda name, names=names: names.get(name, name))
+            results.update({(connector, number): rows for number, rows in found.items()})
     for number, (query, *_) in enumerate(QUERIES):
         for name in times:
             if not same(results[SPARKS, number], results[name, number]):
@@ -243,14 +266,20 @@ def measure(options, server):
 
 def rows_of(medians):
     """The report's rows, as src/report.rs has them."""
-    groups = [("On Parquet", OURS_PARQUET, SPARKS, PARQUET_BAR), ("On rows in Cassandra", OURS_ROWS, CONNECTOR, ROWS_BAR), ("On columns in Cassandra", OURS_COLUMNS, None, None)]
+    groups = [
+        ("On Parquet", OURS_PARQUET, SPARKS, PARQUET_BAR),
+        ("On rows in Cassandra", OURS_ROWS, CONNECTOR, ROWS_BAR),
+        ("On wide in Cassandra", OURS_WIDE, CONNECTOR_WIDE, None),
+        ("On blob in Cassandra", OURS_BLOB, None, None),
+        ("On columns in Cassandra", OURS_COLUMNS, None, None),
+    ]
     for group, ours, other, bar in groups:
         if ours not in medians:
             continue
         for number, (query, *_) in enumerate(QUERIES):
             value = medians[ours][number]
             peers = {other: round(medians[other][number], 3)} if other in medians else {}
-            limit = bar * medians[other][number] if peers else None
+            limit = bar * medians[other][number] if peers and bar else None
             row = {"case": f"{group}: {query}", "unit": "ms", "better": "lower", "ours": round(value, 3), "peers": peers}
             row |= {"bar": limit and round(limit, 3), "holds": None if limit is None else value <= limit}
             if peers:
@@ -263,7 +292,8 @@ def chart(medians):
     width, line, left = 420, 18, 250
     top = max(value for of in medians.values() for value in of.values())
     low = min(value for of in medians.values() for value in of.values()) / 2
-    colours = {OURS_PARQUET: "#0b6e4f", OURS_COLUMNS: "#2a9d74", OURS_ROWS: "#7fc8a9", SPARKS: "#8a8a8a", CONNECTOR: "#c0c0c0"}
+    ours = {OURS_PARQUET: "#0b6e4f", OURS_COLUMNS: "#2a9d74", OURS_BLOB: "#55b391", OURS_WIDE: "#7fc8a9", OURS_ROWS: "#a9ddc5"}
+    colours = {**ours, SPARKS: "#8a8a8a", CONNECTOR: "#c0c0c0", CONNECTOR_WIDE: "#d8d8d8"}
     parts, y = [], 10
     for number, (query, *_) in enumerate(QUERIES):
         parts.append(f'<text x="4" y="{y + 13}" font-weight="bold">{query}</text>')
@@ -287,7 +317,7 @@ def report(options, medians, times):
     held = [row for row in rows if row["holds"] is not None]
     with open("/proc/cpuinfo", encoding="utf-8") as file:
         processor = next((line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), "?")
-    names = [name for name in (OURS_PARQUET, SPARKS, OURS_ROWS, CONNECTOR, OURS_COLUMNS) if name in medians]
+    names = [name for name in NAMES if name in medians]
     lines = [
         "# Queries by Spark, with one thread",
         "",

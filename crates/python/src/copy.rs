@@ -24,6 +24,10 @@ pub(crate) struct Copied {
     bytes_written: u64,
     files: u64,
     row_groups: u64,
+    /// Rows that could not be written, and are in the file of `rejects`.
+    rows_rejected: u64,
+    /// Requests that were sent again to a server.
+    retries: u64,
     rows_verified: u64,
     /// Values that became null, because columns cannot hold them.
     values_lost: u64,
@@ -40,6 +44,8 @@ impl Copied {
             bytes_written: counts.written.bytes,
             files: counts.written.files,
             row_groups: counts.written.row_groups,
+            rows_rejected: counts.written.rejected,
+            retries: counts.written.retries,
             rows_verified: counts.verified,
             values_lost: counts.values_lost,
         }

@@ -2,11 +2,12 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use marquetry::describe::picture;
+use marquetry::describe::{footer_json, picture};
 use marquetry::tables::files::{AnyFile, find};
 use marquetry::tables::{Address, Cancel, ReadingOptions, column_stats, count};
-use marquetry::{Reader, SourceOptions};
+use marquetry::{Error, Reader, SourceOptions};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict};
 
@@ -44,25 +45,22 @@ pub(crate) fn open(
     let words = options.map(words).transpose()?.unwrap_or_default();
     let cancel = words.cancel.clone();
     let addresses = address.all();
-    let file = match &*addresses {
-        [address] => Some(PathBuf::from(address)),
-        _ => None,
-    };
+    let opened: Arc<[PathBuf]> = addresses.iter().map(PathBuf::from).collect();
     let reader = wait(py, &cancel, move || words.table(addresses), |_| Ok(()))?;
-    Ok(Table { reader, file })
+    Ok(Table { reader, addresses: opened })
 }
 
 /// A table that is open: what it is, and its rows.
 #[pyclass(frozen, module = "marquetry")]
 pub(crate) struct Table {
     pub(crate) reader: Reader,
-    /// The only address that it was opened by.
-    file: Option<PathBuf>,
+    /// What it was opened by.
+    addresses: Arc<[PathBuf]>,
 }
 
 impl Table {
     fn of(&self, reader: Reader) -> Table {
-        Table { reader, file: self.file.clone() }
+        Table { reader, addresses: Arc::clone(&self.addresses) }
     }
 
     fn with(&self, reader: marquetry::Result<Reader>, py: Python<'_>) -> PyResult<Table> {
@@ -201,6 +199,16 @@ impl Table {
         Ok(ColumnStatistics::all(&schema, &found))
     }
 
+    /// What the footers of its Parquet files say, a `dict` each, with the names of `marquetry show --json`; of other tables there are none. They are
+    /// read for it.
+    fn footers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let addresses = Arc::clone(&self.addresses);
+        let cancel = Cancel::new();
+        let ends = cancel.clone();
+        let text = wait(py, &cancel, move || footers(&addresses, &ends), |_| Ok(()))?;
+        py.import("json")?.call_method1("loads", (text,))
+    }
+
     /// The rows, a record batch at a time.
     fn batches(&self, py: Python<'_>) -> PyResult<Batches> {
         Batches::of(py, &self.reader)
@@ -227,8 +235,8 @@ impl Table {
 
     /// What notebooks show: a Parquet file drawn to scale, as `marquetry show --html` does it. `None` of all else.
     fn _repr_html_(&self, py: Python<'_>) -> PyResult<Option<String>> {
-        let Some(path) = self.file.clone() else { return Ok(None) };
-        let cancel = Cancel::new();
+        let [path] = &*self.addresses else { return Ok(None) };
+        let (path, cancel) = (path.clone(), Cancel::new());
         let ends = cancel.clone();
         let page = wait(py, &cancel, move || drawn(&path, &ends), |_| Ok(()))?;
         Ok(page.map(|page| framed(&String::from_utf8_lossy(&page))))
@@ -265,6 +273,25 @@ impl Piece {
         let rows = self.rows.map_or_else(String::new, |rows| format!(", {rows} rows"));
         format!("<marquetry.Piece: {}{rows}>", self.name)
     }
+}
+
+/// The footers of the Parquet files that some addresses stand for, as a list in JSON.
+fn footers(addresses: &[PathBuf], cancel: &Cancel) -> marquetry::Result<String> {
+    let mut found = Vec::new();
+    if addresses.iter().all(|address| Address::parse(address).object().is_some()) {
+        let mut options = SourceOptions::default().files;
+        options.cancel = cancel.clone();
+        for path in &*find(addresses, &options)? {
+            if let AnyFile::Parquet(file) = AnyFile::open(path, &options)? {
+                found.push(json(serde_json::to_string(&footer_json(&file)))?);
+            }
+        }
+    }
+    Ok(format!("[{}]", found.join(",")))
+}
+
+fn json(written: serde_json::Result<String>) -> marquetry::Result<String> {
+    written.map_err(|error| Error::internal(format!("JSON could not be written: {error}")))
 }
 
 /// The picture of an address that is one Parquet file.

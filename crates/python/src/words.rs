@@ -1,12 +1,14 @@
 //! Options as keyword arguments.
 
+use std::path::PathBuf;
+
 use marquetry::CopyWords;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyString};
+use pyo3::types::{PyBool, PyDict, PyFloat, PyString};
 
 use crate::error::{misuse, raised};
 
-/// Options as words: text as it is, true and false, numbers, and lists with commas between their items. `None` is an option that is not given.
+/// Options as words: text and paths as they are, true and false, numbers, and lists with commas between their items. `None` is an option that is not given.
 pub(crate) fn words(options: &Bound<'_, PyDict>) -> PyResult<CopyWords> {
     let py = options.py();
     let mut words = CopyWords::default();
@@ -26,8 +28,13 @@ fn text_of(value: &Bound<'_, PyAny>) -> PyResult<String> {
     if let Ok(is_so) = value.cast::<PyBool>() {
         return Ok(is_so.is_true().to_string());
     }
-    if value.is_instance_of::<PyString>() || value.extract::<i64>().is_ok() {
+    let is_number = value.extract::<i64>().is_ok() || value.is_instance_of::<PyFloat>();
+    if value.is_instance_of::<PyString>() || is_number {
         return Ok(value.str()?.to_string());
+    }
+    if let Ok(path) = value.extract::<PathBuf>() {
+        let text = path.into_os_string().into_string();
+        return text.map_err(|_| misuse(value.py(), "a path that is an option is UTF-8"));
     }
     match value.extract::<Vec<String>>() {
         // One would become two.
@@ -35,7 +42,9 @@ fn text_of(value: &Bound<'_, PyAny>) -> PyResult<String> {
             Err(misuse(value.py(), "a name with a comma is put in double quotes: '\"a, b\"'"))
         }
         Ok(items) => Ok(items.join(",")),
-        Err(_) => Err(misuse(value.py(), "an option is text, a number, true or false, or a list of text")),
+        Err(_) => {
+            Err(misuse(value.py(), "an option is text, a path, a number, true or false, or a list of text"))
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use marquetry_testing::{cassandra, python, root, spark};
+use marquetry_testing::{cassandra, cassandra_directory, python, root, spark};
 
 /// A folder with the package as it is installed: its Python files, and the library that was built for this test.
 fn package(folder: &Path) -> PathBuf {
@@ -86,10 +86,31 @@ fn examples_of_the_documents_run() {
 }
 
 #[test]
+fn tables_of_a_cluster_are_read_and_written() {
+    if cassandra().is_some() {
+        run("test_cluster");
+    }
+}
+
+#[test]
+#[ignore = "soak: a million batches each way, threads and forks for minutes"]
+fn batches_threads_and_forks_leave_nothing() {
+    run("test_soak");
+}
+
+#[test]
 #[ignore = "soak: a Spark of 450 MB"]
 fn spark_reads_and_writes() {
     let Some(python) = spark() else { return };
     // Puts on record that its part with a cluster does not run, if there is none.
     let _ = cassandra();
     run_by(&python, "test_spark");
+}
+
+#[test]
+#[ignore = "soak: a Spark of 450 MB, with a master and two workers"]
+fn spark_reads_and_writes_on_two_workers() {
+    let Some(python) = spark() else { return };
+    let _ = (cassandra(), cassandra_directory());
+    run_by(&python, "test_spark_cluster");
 }

@@ -1,10 +1,10 @@
 //! What only some files tell: how rows are sorted, sizes and levels, places of geometries, indexes.
 
 use marquetry::base::cast::{u64_of, usize_of_u32};
+use marquetry::describe::{encryption_name, geometry_name};
 use marquetry::parquet::format::{BoundingBox, ColumnChunk, FileMetaData, RowGroup};
 use marquetry::parquet::schema::PhysicalType;
 
-use super::json::{encryption_name, geometry_name};
 use crate::numbers::{plural, size, thousands};
 use crate::table::{Side, Table, printable};
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use marquetry::base::Segmented;
 use marquetry::base::cast::usize_of_u32;
-use marquetry::describe::ColumnStatistics;
+use marquetry::describe::{ColumnStatistics, StatisticsJson, to_hex};
 use marquetry::parquet::bloom;
 use marquetry::parquet::format::{BoundaryOrder, PageHeader, PageKind, PageLocation, RowGroup, Statistics};
 use marquetry::parquet::prune::Known;
@@ -14,7 +14,7 @@ use marquetry::parquet::read::{
     BloomProbe, ChunkIndex, PageBloom, PageIndexReader, PageInfo, PageScanner, ReadOptions,
 };
 
-use super::json::{self, StatisticsJson, to_hex};
+use super::json;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::numbers::{plural, size, thousands};
 use crate::table::{Side, Table, printable};

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use marquetry::describe::{NodeJson, schema_json};
 use marquetry::tables::files::FormatFile;
 
 use super::{json, text};
@@ -20,7 +21,7 @@ pub(super) fn print(
             file: file.name(),
             format: file.format(),
             bytes: file.bytes(),
-            schema: json::nodes(file.schema()),
+            schema: schema_json(file.schema()),
         };
         return json::write(&shown, out);
     }
@@ -41,5 +42,5 @@ struct TextJson<'a> {
     format: &'a str,
     bytes: Option<u64>,
     /// Inferred from the first rows.
-    schema: Vec<json::NodeJson<'a>>,
+    schema: Vec<NodeJson<'a>>,
 }

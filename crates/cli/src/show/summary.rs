@@ -5,6 +5,7 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use marquetry::base::Error;
+use marquetry::describe::{NodeJson, schema_json};
 use marquetry::parquet::schema::{Difference, DifferenceKind, NodeKind, Schema};
 
 use super::{json, text};
@@ -244,7 +245,7 @@ struct SummaryJson<'a> {
     other_writers: u64,
     /// Column chunks by codec.
     codecs: Vec<CountJson<'a>>,
-    schema: Option<Vec<json::NodeJson<'a>>>,
+    schema: Option<Vec<NodeJson<'a>>>,
     schemas: Vec<VariantJson<'a>>,
     files_of_other_schemas: u64,
     differences: Vec<DifferenceJson>,
@@ -316,7 +317,7 @@ impl<'a> SummaryJson<'a> {
             writers: counts(&survey.writers),
             other_writers: survey.writers.others,
             codecs: counts(&survey.codecs),
-            schema: unified.map(|unified| json::nodes(&unified.schema)),
+            schema: unified.map(|unified| schema_json(&unified.schema)),
             schemas: survey
                 .schemas
                 .iter()

@@ -3,13 +3,12 @@
 use std::fmt::Write;
 
 use marquetry::base::cast::u64_of;
-use marquetry::describe::{ColumnStatistics, encoding_rank};
+use marquetry::describe::{ColumnStatistics, encoding_rank, order_name};
 use marquetry::parquet::format::{ColumnOrder, Encoding, FileMetaData};
 use marquetry::parquet::prune::Known;
 use marquetry::parquet::schema::{NodeKind, Schema};
 
 use super::details;
-use super::json::order_name;
 use crate::numbers::{plural, ratio, size, thousands};
 use crate::table::{Side, Table, cut, printable};
 use crate::terminal::Terminal;

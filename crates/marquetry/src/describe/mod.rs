@@ -3,12 +3,16 @@
 mod bloom;
 mod bounds;
 mod declaration;
+mod footer;
 mod picture;
 mod sstables;
 
 pub use bloom::{BloomAnswer, BloomQuestion, FilterAnswer, PagesAnswer};
 pub use bounds::{ColumnStatistics, ValueText};
 pub use declaration::{Declaration, declaration};
+pub use footer::{
+    NodeJson, StatisticsJson, encryption_name, footer_json, geometry_name, order_name, schema_json, to_hex,
+};
 pub use picture::{Picture, picture};
 pub use sstables::sstables_json;
 

@@ -1,5 +1,6 @@
 """Errors, by whose fault they are."""
 
+import errno
 from typing import Any, Dict, List, NamedTuple, Optional
 
 
@@ -43,6 +44,10 @@ class Error(Exception):
         #: The errors that this one lists.
         self.parts = list(parts or [])
 
+    def __str__(self) -> str:
+        # OSError would make another text of `errno` and `filename`.
+        return str(self.args[0]) if self.args else ""
+
 
 class InvalidFile(Error):
     """A file contradicts its format or itself."""
@@ -57,19 +62,32 @@ class LimitExceeded(Error):
 
 
 class InputOutputError(Error, OSError):
-    """Something cannot be read or written."""
+    """Something cannot be read or written. As of each OSError, ``filename`` is the address; ``errno`` is what the class stands for, if it does."""
+
+    _errno: Optional[int] = None
+
+    def __init__(self, text: str = "", **fields: Any) -> None:
+        super().__init__(text, **fields)
+        self.errno = self._errno
+        self.filename = self.address
 
 
 class NotFound(InputOutputError, FileNotFoundError):
     """It does not exist."""
 
+    _errno = errno.ENOENT
+
 
 class AlreadyExists(InputOutputError, FileExistsError):
     """It exists, and may not be replaced."""
 
+    _errno = errno.EEXIST
+
 
 class PermissionDenied(InputOutputError, PermissionError):
     """Whoever runs this may not use it so."""
+
+    _errno = errno.EACCES
 
 
 class InvalidArgument(Error, ValueError):

@@ -5,7 +5,7 @@ import asyncio
 from . import _marquetry
 from . import open as _open
 
-__all__ = ["batches", "copy", "open", "write"]
+__all__ = ["batches", "copy", "count", "diff", "open", "write"]
 
 
 async def open(address, **options):
@@ -21,6 +21,16 @@ async def batches(table):
         if batch is None:
             return
         yield batch
+
+
+async def count(table):
+    """Counts the rows of a table, as :meth:`marquetry.Table.count`."""
+    return await _in_thread(table.count)
+
+
+async def diff(a, b, *, key=None, threads=None):
+    """As :func:`marquetry.diff`."""
+    return await _in_thread(lambda: _marquetry.diff(a, b, key=key, threads=threads))
 
 
 async def copy(source, to, /, *, progress=None, **options):

@@ -1,9 +1,17 @@
-from typing import Any, AsyncIterator, Callable, Optional, Union
+from typing import Any, AsyncIterator, Callable, Optional, Sequence, Union
 
-from . import Address, Addresses, Copied, Option, RecordBatch, Rows, Table
+from . import Address, Addresses, Copied, Differences, Option, RecordBatch, Rows, Table
 
 async def open(address: Addresses, **options: Option) -> Table: ...
 def batches(table: Table) -> AsyncIterator[RecordBatch]: ...
+async def count(table: Table) -> int: ...
+async def diff(
+    a: Union[Addresses, Rows],
+    b: Union[Addresses, Rows],
+    *,
+    key: Optional[Sequence[str]] = None,
+    threads: Optional[int] = None,
+) -> Differences: ...
 async def copy(
     source: Union[Addresses, Rows],
     to: Address,
