@@ -286,13 +286,13 @@ impl CopyWords {
         #[cfg(feature = "cluster")]
         {
             let cluster = &mut options.cluster;
-            if target.takes(OptionGroup::Cluster) && !cluster.create {
-                if let Some(name) = ["key", "as_set", "frozen"].into_iter().find(|name| self.is_given(name)) {
-                    return Err(Error::option(
-                        name,
-                        "this is for a table that is created: add the option create",
-                    ));
-                }
+            let is_there = target.takes(OptionGroup::Cluster) && !cluster.create;
+            let of_creation = ["key", "as_set", "frozen"].into_iter().find(|name| self.is_given(name));
+            if let Some(name) = of_creation.filter(|_| is_there) {
+                return Err(Error::option(
+                    name,
+                    "this is for a table that is created: add the option create",
+                ));
             }
             let UnloadOptions { connect, consistency, rate, retry_for, .. } = self.unload()?;
             (cluster.connect, cluster.consistency) = (connect, consistency);

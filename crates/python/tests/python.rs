@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use marquetry_testing::{cassandra, cassandra_directory, python, root, spark};
 
@@ -22,6 +23,13 @@ fn package(folder: &Path) -> PathBuf {
     assert!(built.is_file(), "{} was not built", built.display());
     symlink(built, package.join("_marquetry.abi3.so")).unwrap();
     folder.to_owned()
+}
+
+/// Long tests run one after the other: each takes what the machine has, and one of them stops the server that others use.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Runs one file of tests by the Python that has the peers.
@@ -95,12 +103,14 @@ fn tables_of_a_cluster_are_read_and_written() {
 #[test]
 #[ignore = "soak: a million batches each way, threads and forks for minutes"]
 fn batches_threads_and_forks_leave_nothing() {
+    let _alone = alone();
     run("test_soak");
 }
 
 #[test]
 #[ignore = "soak: a Spark of 450 MB"]
 fn spark_reads_and_writes() {
+    let _alone = alone();
     let Some(python) = spark() else { return };
     // Puts on record that its part with a cluster does not run, if there is none.
     let _ = cassandra();
@@ -110,6 +120,7 @@ fn spark_reads_and_writes() {
 #[test]
 #[ignore = "soak: a Spark of 450 MB, with a master and two workers"]
 fn spark_reads_and_writes_on_two_workers() {
+    let _alone = alone();
     let Some(python) = spark() else { return };
     let _ = (cassandra(), cassandra_directory());
     run_by(&python, "test_spark_cluster");

@@ -166,7 +166,7 @@ pub(super) enum For {
 }
 
 /// Sets an option to what its text says.
-pub(super) type Setter = fn(&mut CopyWords, &str) -> Result<()>;
+pub(super) type Setter = fn(&mut Options, &str) -> Result<()>;
 
 pub(super) const OPTIONS: &[(&str, For, Setter)] = &[
     ("union", For::Opening, |options, text| set(&mut options.union, parsed(text))),

@@ -27,6 +27,8 @@ TABLES_KEPT = 4
 
 #: Options that are about what is read, in the order in which they are applied; all others are those of `open`.
 _SHAPE = ("where", "types", "rename", "columns")
+#: Options that are files of this machine.
+_PATHS = ("password_file", "ca", "cert", "key_file", "bundle", "schema_cql", "rejects")
 #: Options that are none of the table's.
 _OWN = ("path", "paths", "partitions", "max_files_per_trigger")
 
@@ -53,6 +55,15 @@ def absolute(address: str) -> str:
     if address.startswith("sstable:"):
         return "sstable:" + os.path.abspath(address[len("sstable:") :])
     return os.path.abspath(address)
+
+
+def named(options: Mapping[str, str]) -> Dict[str, Any]:
+    """Options by their names, as ``open`` and ``write`` take them. Files are named absolutely, too."""
+    found: Dict[str, Any] = {name.lower(): value for name, value in options.items()}
+    for name in _PATHS:
+        if found.get(name):
+            found[name] = absolute(found[name])
+    return found
 
 
 def whole(text: str, option: str) -> int:
@@ -86,7 +97,7 @@ class Plan:
         self.id = uuid.uuid4().hex
         self.addresses = list(only) if only is not None else addresses(options)
         self.shape = {name: options[name] for name in _SHAPE if options.get(name)}
-        self.options = {name.lower(): value for name, value in options.items()}
+        self.options = named(options)
         for name in (*_SHAPE, *_OWN):
             self.options.pop(name, None)
         if any(address.startswith("sstable:") for address in self.addresses):

@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 
 from . import write
 from ._errors import AlreadyExists, InvalidArgument, NotFound, Unsupported
-from ._spark_read import addresses, refused
+from ._spark_read import addresses, named, refused
 from ._spark_types import cast, stored_schema
 
 #: Said of a directory that is complete, as Spark says it.
@@ -23,15 +23,22 @@ SUCCESS = "_SUCCESS"
 #: Options of a table that is created: then it is there, and the tasks' rows go into it.
 _OF_CREATION = ("create", "key", "frozen", "as_set")
 
+#: Options that mean something for all rows of a copy, of which each task has some: row numbers, which would be the same in each; a number of rows; other formats
+#: than the table's; and what takes the place of what other tasks write.
+_OF_ALL_ROWS = ("key_row_number", "limit", "to", "overwrite", "partition_by")
+
 
 def writer(options: Mapping[str, str], schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
     there = addresses(options)
     if len(there) != 1:
         raise refused("rows are saved at one address", "path")
     address = there[0]
-    rest = {name.lower(): value for name, value in options.items()}
+    rest = named(options)
     for name in ("path", "paths"):
         rest.pop(name, None)
+    for name in _OF_ALL_ROWS:
+        if rest.get(name) is not None:
+            raise refused(f"{name} is not for the tasks of Spark, each of which writes some of the rows", name)
     if address.startswith("cql://"):
         return ClusterWriter(address, rest, schema, overwrite)
     if "://" in address or address.startswith("sstable:"):
@@ -47,6 +54,12 @@ class Written(WriterCommitMessage):
     rows: int
     #: Its file, if there are rows.
     file: Optional[str] = None
+
+
+def _attempt(job: str) -> str:
+    """The name of an attempt at a task, which no other has."""
+    context = TaskContext.get()
+    return f"{context.partitionId() if context else 0:05}-{job}-{uuid.uuid4().hex[:8]}"
 
 
 def _reader(batches: Iterator[pyarrow.RecordBatch], schema: pyarrow.Schema, name: str) -> pyarrow.RecordBatchReader:
@@ -112,10 +125,8 @@ class DirectoryWriter(DataSourceArrowWriter):
                 rows += batch.num_rows
                 yield batch
 
-        context = TaskContext.get()
-        number = context.partitionId() if context else 0
         # Of two attempts at one task each has a file, whatever becomes of the other.
-        file = self._write(counted(), f"part-{number:05}-{self.job}-{uuid.uuid4().hex[:8]}")
+        file = self._write(counted(), f"part-{_attempt(self.job)}")
         if rows == 0:
             os.remove(os.path.join(self.temporary, file))
             return Written(0)
@@ -209,7 +220,11 @@ class ClusterWriter(DataSourceArrowWriter):
         if overwrite:
             said = "rows are added to a table of a cluster (mode append): truncate it before, if it is to have no others"
             raise Unsupported(said, message=said)
+        if options.get("layout") == "columns":
+            said = "a table of the layout columns holds one file, which one writer writes: save files, and copy them there"
+            raise Unsupported(said, message=said, option="layout")
         self.address = address
+        self.job = uuid.uuid4().hex[:8]
         self.schema = stored_schema(schema, "the rows")
         self.options = options
         # Of one job all rows have times from the same on.
@@ -222,4 +237,9 @@ class ClusterWriter(DataSourceArrowWriter):
             self.options.pop(name, None)
 
     def write(self, iterator: Iterator[pyarrow.RecordBatch]) -> WriterCommitMessage:
-        return Written(write(_reader(iterator, self.schema, "the rows"), self.address, **self.options).rows)
+        options = dict(self.options)
+        if options.get("rejects"):
+            # Each attempt has a file for those rows, if there are any.
+            stem, ending = os.path.splitext(options["rejects"])
+            options["rejects"] = f"{stem}-{_attempt(self.job)}{ending}"
+        return Written(write(_reader(iterator, self.schema, "the rows"), self.address, **options).rows_written)

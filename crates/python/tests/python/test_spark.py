@@ -222,6 +222,7 @@ class Writing(WithFolder):
         self.assertEqual(sorted(map(tuple, load(to).collect())), [(7, "n7"), (8, "n8")])
         self.refused(lambda: save(self.rows(0, 1), to, new="true"), "already exists")
         self.refused(lambda: save(self.rows(0, 1), to, kodec="zstd"), "kodec")
+        self.refused(lambda: save(self.rows(0, 1), to, to="csv"), "each of which writes some of the rows")
         self.assertEqual(self.ids(to), [7, 8])
 
     def test_no_rows_are_a_table_with_columns(self):
@@ -449,6 +450,34 @@ class Cluster(WithKeyspace, WithFolder):
         save(rows, address)
         self.assertEqual(load(address).count(), 5000)
         self.refused(lambda: save(rows, address, "overwrite"), "mode append")
+        # What would be the same in each task, or take the place of what others write.
+        self.refused(lambda: save(rows, address, key_row_number="n"), "each of which writes some of the rows")
+        self.refused(lambda: save(rows, self.address("c"), create="true", layout="columns"), "one writer writes")
+
+    def test_rows_that_do_not_fit_have_a_file_of_each_task(self):
+        self.statement(f"CREATE TABLE {self.KEYSPACE}.t (id bigint PRIMARY KEY, n smallint)")
+        rows = spark.range(0, 3000, 1, 3).withColumn("n", F.expr("if(id % 1000 = 7, 40000, 1)"))
+        self.refused(lambda: save(rows, self.address("t")), "40000")
+        save(rows, self.address("t"), rejects=self.path("bad.parquet"))
+        self.assertEqual(load(self.address("t")).count(), 2997)
+        self.assertEqual(len(os.listdir(self.folder)), 3)
+        self.assertEqual(sorted(row.id for row in load(self.path("bad-*.parquet")).collect()), [7, 1007, 2007])
+
+    def test_each_layout_is_read(self):
+        rows = pyarrow.table({"day": [i % 3 for i in range(3000)], "id": range(3000), "name": [f"n{i}" for i in range(3000)]})
+        for layout in ("rows", "wide", "blob", "columns"):
+            key = {} if layout == "columns" else {"key": "day, id"}
+            mq.write(rows, self.address(layout), create=True, layout=layout, **key)
+            with self.subTest(layout):
+                frame = load(self.address(layout))
+                self.assertEqual(sorted(row.id for row in frame.select("id").collect()), list(range(3000)))
+                one = load(self.address(layout), columns="name", where="day = 1 AND id = 7")
+                self.assertEqual([tuple(row) for row in one.collect()], [("n7",)])
+        # Added to tables whose rows hold others.
+        for layout in ("wide", "blob"):
+            more = spark.range(3000, 3100, 1, 2).selectExpr("1L AS day", "id", "concat('n', id) AS name")
+            save(more, self.address(layout))
+            self.assertEqual(load(self.address(layout)).count(), 3100)
 
     def test_every_type_of_cql_there_and_back(self):
         types_table(self, "a")
