@@ -5,17 +5,31 @@ mod options;
 mod tests;
 mod values;
 
+#[cfg(feature = "cluster")]
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
+#[cfg(feature = "cluster")]
+use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use marquetry_base::{Detail, Error, Result};
 #[cfg(feature = "cluster")]
-use marquetry_cluster::{PASSWORD_VARIABLE, TlsOptions, UnloadOptions};
+use marquetry_cluster::{PASSWORD_VARIABLE, StateOptions, TlsOptions, UnloadOptions};
 use marquetry_io::blocking::allow_many_files;
+#[cfg(feature = "cluster")]
+use marquetry_io::state_file::quoted;
+#[cfg(feature = "cluster")]
+use marquetry_scylla::bridge::Nulls;
 use marquetry_tables::sstables::MutationMapping;
 use marquetry_tables::text::TextFormat;
 use marquetry_tables::{Address, Cancel, Copied, Described, Filter, Rename, SortBy, durations_as_text};
 
+#[cfg(feature = "cluster")]
+use marquetry_tables::{ColumnPath, CopyOptions, DiffOptions, Source, missing};
+
+#[cfg(feature = "cluster")]
+use self::options::OF_ROWS;
 use self::options::{For, OPTIONS, Options};
 use self::values::InputFormat;
 use crate::{OptionGroup, Reader, SourceOptions, Target, open_all};
@@ -41,7 +55,7 @@ use crate::{OptionGroup, Reader, SourceOptions, Target, open_all};
 /// | `nulls`, `timestamps_as`, `null_elements`, `duplicate_keys`, `invalid_utf8` (of text, too) | CQL text, SSTables, tables of a cluster |
 /// | `timestamp`, `ttl`, `map` | SSTables, tables of a cluster |
 /// | `format`, `max_bytes`, `split_at`, `tablets`, `manifest`, `schema_cql` | SSTables |
-/// | `create`, `in_flight`, `rejects`, `max_errors`, `dry_run`, `counters_at_least_once`, `lists_at_least_once` | tables of a cluster |
+/// | `create`, `in_flight`, `rejects`, `max_errors`, `dry_run`, `state`, `resume`, `missing_only`, `counters_at_least_once`, `lists_at_least_once` | tables of a cluster |
 ///
 /// ```
 /// # fn main() -> marquetry::Result<()> {
@@ -64,6 +78,9 @@ pub struct CopyWords {
     options: Options,
     /// Options that were set, and what they have a meaning for.
     given: Vec<(&'static str, For)>,
+    /// The texts of those that are [of rows](OF_ROWS).
+    #[cfg(feature = "cluster")]
+    of_rows: BTreeMap<&'static str, String>,
 }
 
 impl CopyWords {
@@ -81,6 +98,10 @@ impl CopyWords {
         set(&mut self.options, value).map_err(|error| error.with(Detail::Option(name)))?;
         if !self.is_given(name) {
             self.given.push((name, of));
+        }
+        #[cfg(feature = "cluster")]
+        if OF_ROWS.contains(&name) {
+            self.of_rows.insert(name, value.to_owned());
         }
         Ok(())
     }
@@ -121,27 +142,31 @@ impl CopyWords {
         from: impl IntoIterator<Item = S>,
         to: Option<impl AsRef<OsStr>>,
     ) -> Result<Reader> {
+        let target = to.map(|to| self.target(to)).transpose()?;
+        open_all(from, &self.reading(target.as_ref())?)
+    }
+
+    /// How tables are opened whose rows go there.
+    fn reading(&self, target: Option<&Target>) -> Result<SourceOptions> {
         let mut options = SourceOptions::default();
-        let to = to.map(|to| to.as_ref().to_owned());
         (options.files.union, options.files.hive) = (self.options.union, self.options.hive);
         options.files.cancel = self.cancel.clone();
-        let target = to.map(|to| self.target(to)).transpose()?;
         // What goes into a file within a table is rows, as for any file.
-        let other = target.as_ref().filter(|target| !target.takes(OptionGroup::Columns));
+        let other = target.filter(|target| !target.takes(OptionGroup::Columns));
         options.files.destination = other.map(|target| target.address().clone());
         options.files.renames = vec![self.renamed()?, self.options.map.clone()];
         options.files.limits = self.options.limits();
-        self.read_text(&mut options, target.as_ref());
+        self.read_text(&mut options, target);
         (options.sstables.cancel, options.sstables.limits) = (self.cancel.clone(), self.options.limits());
         options.sstables.tokens = self.options.tokens;
-        (options.sstables.mapping, options.sstables.at) = self.mutations(target.as_ref())?;
+        (options.sstables.mapping, options.sstables.at) = self.mutations(target)?;
         #[cfg(feature = "cluster")]
         {
             options.cluster = self.unload()?;
             (options.cluster.cancel, options.cluster.limits) = (self.cancel.clone(), self.options.limits());
             options.cluster.tokens = self.options.tokens;
         }
-        open_all(from, &options)
+        Ok(options)
     }
 
     /// What an address means that rows go to.
@@ -253,6 +278,93 @@ impl CopyWords {
             .by_option("rename"))
     }
 
+    /// Opens tables as one, as [`open`](CopyWords::open), and copies their rows, as [`copy`](CopyWords::copy); with the option `state`, so that the
+    /// copy can go on later.
+    ///
+    /// # Errors
+    ///
+    /// Those of both; `Misuse` for a state of what cannot be known again: a live table, or a pipe.
+    pub fn copy_all<S: AsRef<OsStr>>(
+        &self,
+        from: impl IntoIterator<Item = S>,
+        to: impl AsRef<OsStr>,
+        report: &mut dyn FnMut(&Copied),
+    ) -> Result<Copied> {
+        let from: Vec<PathBuf> = from.into_iter().map(|address| PathBuf::from(address.as_ref())).collect();
+        let opened = self.open(&from, Some(&to))?;
+        #[cfg(feature = "cluster")]
+        if let Some(path) = &self.options.state {
+            let mut words = self.clone();
+            words.options.destination.cluster.state = Some(self.state(path, &from, &self.target(&to)?)?);
+            return words.copy(&opened, to, report);
+        }
+        self.copy(&opened, to, report)
+    }
+
+    /// What a load can go on from.
+    #[cfg(feature = "cluster")]
+    fn state(&self, path: &Path, from: &[PathBuf], target: &Target) -> Result<StateOptions> {
+        let refused = |why: &'static str| Err(Error::option("state", why));
+        let addresses: Vec<Address> = from.iter().map(Address::parse).collect();
+        if addresses.iter().any(|it| *it == Address::Standard || it.scheme() == Some("cql")) {
+            return refused(
+                "this is for files: a live table, or what comes through a pipe, may have other rows when the load goes on",
+            );
+        }
+        let sstables: Vec<&Path> = addresses.iter().filter_map(Address::sstables).collect();
+        let (mapping, at) = self.mutations(Some(target))?;
+        if !sstables.is_empty() && mapping == MutationMapping::Logical && at.is_none() {
+            return refused(
+                "with the mapping logical this needs the option at: rows that expire meanwhile would not be there when the load goes on",
+            );
+        }
+        if self.options.destination.cluster.rejects.as_deref() == Some(path) {
+            return refused("this and rejects are the same file; each needs its own");
+        }
+        let reading = self.reading(Some(target))?;
+        let mut state = StateOptions::new(path);
+        for path in &sstables {
+            state.source += &marquetry_tables::sstables::unchanged(path, &reading.sstables)?;
+        }
+        if sstables.is_empty() {
+            state.source = marquetry_tables::files::unchanged(from, &reading.files)?;
+        }
+        let of_rows = self.of_rows.iter().map(|(name, text)| format!("{name} {}", quoted(text)));
+        (state.resume, state.options) = (self.options.resumes, of_rows.collect::<Vec<_>>().join(" "));
+        Ok(state)
+    }
+
+    /// Of a source's rows those that a table of a cluster does not have, by its key.
+    #[cfg(feature = "cluster")]
+    fn missing(&self, source: &Arc<dyn Source>, to: &OsStr) -> Result<Arc<dyn Source>> {
+        let wrong = |why: &'static str| Error::option("missing_only", why);
+        let described = Described::of(source.table())?;
+        if described.is_some_and(|it| it.mapping == MutationMapping::Full) {
+            return Err(wrong(
+                "rows are compared, and these are writes: the mapping logical makes rows of them",
+            ));
+        }
+        if self.options.rows.timestamps_as_millis {
+            return Err(wrong("timestamps_as cuts digits off, and such rows would be others each time"));
+        }
+        let mut reading = SourceOptions::default();
+        reading.cluster = self.unload()?;
+        reading.cluster.cancel = self.cancel.clone();
+        let there = open_all([to], &reading)?;
+        let key = Described::of(there.source().table())?;
+        let key = key.map(|it| [it.columns.partition_key, it.columns.clustering].concat());
+        let mut options = DiffOptions::default();
+        options.key = key.iter().flatten().map(|key| ColumnPath::of([key.name.as_str()])).collect();
+        if options.key.is_empty() {
+            return Err(wrong("this needs a table of the layout rows with a key"));
+        }
+        let CopyOptions { memory_bytes, threads, .. } = &self.options.copy;
+        (options.memory_bytes, options.threads) = (memory_bytes / 2, *threads);
+        (options.as_loaded, options.keeps_nulls) = (true, self.options.rows.nulls == Nulls::Unset);
+        options.cancel = self.cancel.clone();
+        missing(source, there.source(), &options)
+    }
+
     /// Copies the rows of a table.
     ///
     /// # Errors
@@ -265,6 +377,7 @@ impl CopyWords {
         to: impl AsRef<OsStr>,
         report: &mut dyn FnMut(&Copied),
     ) -> Result<Copied> {
+        let to = to.as_ref();
         let target = self.target(to)?;
         for &(name, of) in &self.given {
             let has_meaning = match of {
@@ -294,6 +407,18 @@ impl CopyWords {
                     "this is for a table that is created: add the option create",
                 ));
             }
+            if self.options.resumes && self.options.state.is_none() {
+                return Err(Error::option("resume", "this goes on with a state: the option state names it"));
+            }
+            if self.options.state.is_some() && cluster.state.is_none() {
+                return Err(Error::option(
+                    "state",
+                    "this is for files that are copied, not for rows at hand",
+                ));
+            }
+            if self.options.missing_only && (cluster.create || cluster.state.is_some()) {
+                return Err(Error::option("missing_only", "this has no meaning with create, nor with state"));
+            }
             let UnloadOptions { connect, consistency, rate, retry_for, .. } = self.unload()?;
             (cluster.connect, cluster.consistency) = (connect, consistency);
             (cluster.rate, cluster.retry_for) = (rate, retry_for);
@@ -312,6 +437,8 @@ impl CopyWords {
         copy.sort = sort.map_err(|error| error.with(Detail::Option("sort")))?;
         let source =
             if target.is_flat_text() { durations_as_text(table.source())? } else { table.source().clone() };
+        #[cfg(feature = "cluster")]
+        let source = if self.options.missing_only { self.missing(&source, to)? } else { source };
         marquetry_tables::copy(&source, destination.as_mut(), &copy, report)
     }
 }

@@ -77,13 +77,13 @@ pub(crate) fn copy(
     let so_far = Arc::new(Mutex::new(None));
     let passed = Arc::clone(&so_far);
     let work = move || {
-        let reader = match from {
-            Given::Reader(reader) => reader,
-            Given::Addresses(addresses) => words.open(addresses.all(), Some(&to))?,
-        };
-        words.copy(&reader, &to, &mut |copied| {
+        let mut report = |copied: &Counts| {
             *passed.lock().unwrap_or_else(PoisonError::into_inner) = Some(*copied);
-        })
+        };
+        match from {
+            Given::Reader(reader) => words.copy(&reader, &to, &mut report),
+            Given::Addresses(addresses) => words.copy_all(addresses.all(), &to, &mut report),
+        }
     };
     let copied = wait(py, &cancel, work, |_| {
         if let Some(stop) = &stop {

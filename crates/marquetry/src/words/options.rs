@@ -2,6 +2,8 @@
 
 use std::num::{NonZeroU64, NonZeroUsize};
 #[cfg(feature = "cluster")]
+use std::path::PathBuf;
+#[cfg(feature = "cluster")]
 use std::time::Duration;
 use std::{fs, mem};
 
@@ -70,6 +72,13 @@ pub(super) struct Options {
     pub(super) bloom_fpp: Option<f64>,
     pub(super) page_bloom: Vec<ColumnPath>,
     pub(super) page_bloom_fpp: Option<f64>,
+    /// Where a load keeps how far it is, and whether it goes on from there.
+    #[cfg(feature = "cluster")]
+    pub(super) state: Option<PathBuf>,
+    #[cfg(feature = "cluster")]
+    pub(super) resumes: bool,
+    #[cfg(feature = "cluster")]
+    pub(super) missing_only: bool,
     /// Whether connections are encrypted, whatever else is said of that.
     #[cfg(feature = "cluster")]
     pub(super) encrypts: bool,
@@ -149,6 +158,47 @@ impl Options {
         &mut self.destination.directory.parquet
     }
 }
+
+/// Options that say which rows there are and what becomes of them, but for write times and TTLs, which a state has itself: they must be the same
+/// when a load goes on. How a cluster is talked to is none of it.
+#[cfg(feature = "cluster")]
+pub(super) const OF_ROWS: &[&str] = &[
+    "union",
+    "hive",
+    "from",
+    "delimiter",
+    "quote",
+    "header",
+    "null",
+    "comment",
+    "skip",
+    "decimal",
+    "timestamp_format",
+    "trim",
+    "short_rows",
+    "infer_all",
+    "schema",
+    "text_encoding",
+    "mapping",
+    "at",
+    "token_range",
+    "columns",
+    "where",
+    "types",
+    "rename",
+    "limit",
+    "sort",
+    "key",
+    "key_row_number",
+    "map",
+    "timestamps_as",
+    "invalid_utf8",
+    "null_elements",
+    "duplicate_keys",
+    "nulls",
+    "frozen",
+    "as_set",
+];
 
 /// What an option has a meaning for.
 #[derive(Debug, Clone, Copy)]
@@ -355,6 +405,12 @@ pub(super) const OPTIONS: &[(&str, For, Setter)] = &[
     }),
     #[cfg(feature = "cluster")]
     ("create", For::To(TABLES), |options, text| set(&mut options.destination.cluster.create, parsed(text))),
+    #[cfg(feature = "cluster")]
+    ("state", For::To(CLUSTER), |options, text| set(&mut options.state, path(text).map(Some))),
+    #[cfg(feature = "cluster")]
+    ("resume", For::To(CLUSTER), |options, text| set(&mut options.resumes, parsed(text))),
+    #[cfg(feature = "cluster")]
+    ("missing_only", For::To(CLUSTER), |options, text| set(&mut options.missing_only, parsed(text))),
     #[cfg(feature = "cluster")]
     ("in_flight", For::To(CLUSTER), |options, text| {
         set(&mut options.destination.cluster.in_flight, parsed(text))

@@ -87,6 +87,8 @@ fn each_option_takes_a_value_and_refuses_nonsense() {
         | "trust"
         | "tls"
         | "tls_any_host"
+        | "resume"
+        | "missing_only"
         | "verify"
         | "overwrite"
         | "locator"
@@ -136,6 +138,7 @@ fn each_option_takes_a_value_and_refuses_nonsense() {
         let is_any = ["where", "types", "rename", "null", "timestamp", "ttl", "password"].contains(name);
         let is_name = [
             "password_file",
+            "state",
             "local_datacenter",
             "user",
             "ca",

@@ -75,6 +75,39 @@ class Tables(WithKeyspace, unittest.TestCase):
         self.assertEqual(table.where("id IN (1, 2, 5)").count(), 2)
         self.assertGreater(len(table.pieces), 0)
 
+    def test_a_load_goes_on_and_what_is_missing_is_mended(self):
+        rows = pyarrow.table({"id": range(5000), "n": range(5000)})
+        mq.write(rows, self.path("a.parquet"), row_group_rows=1000)
+        address, state = self.address("t"), self.path("load.state")
+
+        class Enough(Exception):
+            pass
+
+        def progress(copied):
+            if copied.rows_written > 500:
+                raise Enough
+
+        options = {"create": True, "key": "id", "state": state}
+        with self.assertRaises(Enough):
+            mq.copy(self.path("a.parquet"), address, progress=progress, rate="2K", **options)
+        self.assertTrue(os.path.exists(state))
+        # It goes on with the same rows only, and is not repeated once it is done.
+        with self.assertRaises(mq.Error):
+            mq.copy(self.path("a.parquet"), address, limit=4000, resume=True, **options)
+        self.assertLess(mq.copy(self.path("a.parquet"), address, resume=True, **options).rows_written, 5000)
+        self.assertEqual(mq.open(address).count(), 5000)
+        self.assertEqual(mq.copy(self.path("a.parquet"), address, resume=True, **options).rows_written, 0)
+        self.statement(*(f"DELETE FROM {self.KEYSPACE}.t WHERE id = {i}" for i in range(10)), f"UPDATE {self.KEYSPACE}.t SET n = 0 WHERE id = 77")
+        self.assertEqual(mq.copy(self.path("a.parquet"), address, missing_only=True, dry_run=True).rows, 11)
+        self.assertEqual(mq.write(rows, address, missing_only=True).rows_written, 11)
+        self.assertEqual(mq.write(rows, address, missing_only=True).rows_written, 0)
+        self.assert_same(rows, address)
+        wrong = {"resume": {"resume": True}, "state": {"state": state}, "missing_only": {"missing_only": True, "create": True, "key": "id"}}
+        for option, given in wrong.items():
+            with self.subTest(option), self.assertRaises(mq.InvalidArgument) as raised:
+                mq.write(rows, address, **given)
+            self.assertEqual(raised.exception.option, option)
+
     def test_names_and_keys_of_a_table_that_is_created(self):
         rows = pyarrow.table({"fare": [1.5, 2.5], "when": pyarrow.array([1_700_000_000_123_456] * 2, pyarrow.timestamp("us", "UTC"))})
         options = {"create": True, "key_row_number": "id", "map": "price=fare", "timestamps_as": "millis"}
