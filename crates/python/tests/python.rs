@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use marquetry_testing::{cassandra, cassandra_directory, python, root, spark};
+use marquetry_testing::{cassandra, cassandra_directory, corpus, python, root, spark};
 
 /// A folder with the package as it is installed: its Python files, and the library that was built for this test.
 fn package(folder: &Path) -> PathBuf {
@@ -40,8 +40,14 @@ fn run(tests: &str) {
 }
 
 fn run_by(python: &Path, tests: &str) {
+    run_with(python, tests, None);
+}
+
+/// The same, with files of others.
+fn run_with(python: &Path, tests: &str, corpus: Option<PathBuf>) {
     let folder = tempfile::tempdir().unwrap();
     let mut command = Command::new(python);
+    command.envs(corpus.map(|corpus| ("MARQUETRY_FILES", corpus)));
     // What it prints, it prints as UTF-8, and nothing is left beside the sources.
     command.args(["-X", "utf8", "-B", "-W", "error::ResourceWarning", "-m", "unittest", "--failfast", tests]);
     command.env("PYTHONPATH", package(folder.path())).env("MARQUETRY_ROOT", root());
@@ -70,7 +76,9 @@ fn tables_are_written_and_compared() {
 
 #[test]
 fn types_go_there_and_back() {
-    run("test_types");
+    if let Some(python) = python() {
+        run_with(&python, "test_types", corpus());
+    }
 }
 
 #[test]

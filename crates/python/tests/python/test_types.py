@@ -2,6 +2,7 @@
 
 import datetime
 import decimal
+import glob
 import os
 import tempfile
 import unittest
@@ -102,6 +103,25 @@ class Types(unittest.TestCase):
         table = table.slice(4, 7)
         mq.write(table, self.path)
         self.assertTrue(pyarrow.table(mq.open(self.path)).equals(table))
+
+    @unittest.skipUnless(os.environ.get("MARQUETRY_FILES"), "it needs files of others")
+    def test_files_of_others_go_through_arrow_and_back(self):
+        equal = 0
+        for path in sorted(glob.glob(os.path.join(os.environ["MARQUETRY_FILES"], "parquet-testing", "data", "*.parquet"))):
+            with self.subTest(os.path.basename(path)):
+                try:
+                    table = mq.open(path)
+                    if (table.num_bytes or 0) > 1 << 20:
+                        continue
+                    arrow = pyarrow.table(table)
+                except (mq.Error, pyarrow.ArrowException):
+                    # What Arrow has no type for, what is encrypted, and what is broken: said, and not bent.
+                    continue
+                mq.write(arrow, self.path, overwrite=True)
+                differences = mq.diff(path, self.path)
+                self.assertTrue(differences.are_rows_equal, (differences, differences.columns_changed, differences.columns_incomparable))
+                equal += 1
+        self.assertGreater(equal, 40)
 
 
 if __name__ == "__main__":
