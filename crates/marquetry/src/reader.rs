@@ -198,15 +198,35 @@ impl Reader {
         &self.source
     }
 
+    /// Counts the rows; those of a predicate or of text by reading as little as possible, by [this many threads](Reader::threads).
+    ///
+    /// ```no_run
+    /// # fn main() -> marquetry::Result<()> {
+    /// println!("{} dear trips", marquetry::open("trips.parquet")?.filter("fare > 100")?.count()?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of reading, and [`Cancelled`](marquetry_base::ErrorKind::Cancelled).
+    pub fn count(&self) -> Result<u64> {
+        marquetry_tables::count(&self.source, &self.reading())
+    }
+
     /// The rows, batch by batch, in order. Pieces of the table are read in parallel, by threads of their own.
     ///
     /// # Errors
     ///
     /// [`Io`](marquetry_base::ErrorKind::Io) if no thread can be started.
     pub fn batches(&self) -> Result<Batches> {
+        Ok(Batches { reading: Some(Reading::new(Arc::clone(&self.source), self.reading())?) })
+    }
+
+    fn reading(&self) -> ReadingOptions {
         let mut options = ReadingOptions::default();
         (options.threads, options.cancel) = (self.threads, self.cancel.clone());
-        Ok(Batches { reading: Some(Reading::new(Arc::clone(&self.source), options)?) })
+        options
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use marquetry::describe::{footer_json, picture};
 use marquetry::tables::files::{AnyFile, find};
-use marquetry::tables::{Address, Cancel, ReadingOptions, column_stats, count};
+use marquetry::tables::{Address, Cancel, ReadingOptions, column_stats};
 use marquetry::{Error, Reader, SourceOptions};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict};
@@ -182,10 +182,8 @@ impl Table {
     /// Counts the rows.
     fn count(&self, py: Python<'_>) -> PyResult<u64> {
         let cancel = Cancel::new();
-        let mut options = ReadingOptions::default();
-        options.cancel = cancel.clone();
-        let source = self.reader.source().clone();
-        wait(py, &cancel, move || count(&source, &options), |_| Ok(()))
+        let reader = self.reader.clone().cancel(cancel.clone());
+        wait(py, &cancel, move || reader.count(), |_| Ok(()))
     }
 
     /// What the values of its columns are like: all rows are read for it.

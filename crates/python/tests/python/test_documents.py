@@ -1,12 +1,16 @@
 """The examples of the documents are programs, and what they say is printed."""
 
+import ast
 import contextlib
+import inspect
 import io
 import os
 import re
 import tempfile
 import unittest
 
+import marquetry as mq
+import marquetry.aio
 import pyarrow
 import pyarrow.parquet
 
@@ -41,6 +45,25 @@ class Documents(unittest.TestCase):
                             self.assertEqual(printed.getvalue().splitlines()[: len(wanted)], wanted)
                 finally:
                     os.chdir(here)
+
+    def test_stubs_have_what_is_there(self):
+        for module, stubs in ((mq, "__init__.pyi"), (mq.aio, "aio.pyi")):
+            with open(os.path.join(os.environ["MARQUETRY_ROOT"], "crates/python/python/marquetry", stubs), encoding="utf-8") as file:
+                tree = ast.parse(file.read())
+            declared = {node.name: node for node in tree.body if isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))}
+            # What only tells the types of others is not there.
+            self.assertEqual(set(declared) - {"ArrowStream", "ArrowArray"}, set(module.__all__) - {"__version__"})
+            for name, node in declared.items():
+                there = getattr(module, name, None)
+                with self.subTest(name):
+                    if isinstance(node, ast.ClassDef):
+                        if there is not None and not issubclass(there, (BaseException, tuple)):
+                            members = {part.name for part in node.body if isinstance(part, ast.FunctionDef)}
+                            self.assertEqual({it for it in members if it[0] != "_"}, {it for it in vars(there) if it[0] != "_"})
+                    elif there not in (mq.open, mq.diff):
+                        arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+                        own = [it for it in inspect.signature(there).parameters.values() if it.kind != inspect.Parameter.VAR_KEYWORD]
+                        self.assertEqual([it.arg for it in arguments], [it.name for it in own])
 
 
 if __name__ == "__main__":
