@@ -6,7 +6,7 @@ import os
 import time
 import uuid
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 import pyarrow  # type: ignore[import-untyped]
 from pyspark.sql.datasource import DataSourceReader, InputPartition
@@ -30,7 +30,7 @@ _SHAPE = ("where", "types", "rename", "columns")
 #: Options that are files of this machine.
 _PATHS = ("password_file", "ca", "cert", "key_file", "bundle", "schema_cql", "rejects")
 #: Options that are none of the table's.
-_OWN = ("path", "paths", "partitions", "max_files_per_trigger")
+_OWN = ("path", "paths", "partitions", "max_files_per_trigger", "pushdown")
 
 
 def refused(text: str, option: Optional[str] = None) -> InvalidArgument:
@@ -135,6 +135,20 @@ class Plan:
             table = table.select(*map(quoted, self.columns))
         return table
 
+    def narrow(self, terms: Iterable[str]) -> None:
+        """Only rows of which all of these are true, as far as the table takes them for predicates."""
+        found = [f"({self.shape['where']})"] if "where" in self.shape else []
+        table = None
+        for term in terms:
+            table = self.open() if table is None else table
+            try:
+                table.where(term)
+            except Error:
+                continue
+            found.append(f"({term})")
+        if found:
+            self.shape["where"] = " AND ".join(found)
+
     def kept(self) -> "Table":
         """The table, which stays open for other tasks of this worker."""
         # A child that was forked cannot use all that its parent has open.
@@ -236,7 +250,8 @@ def rows(share: InputPartition, schema: pyarrow.Schema) -> Iterator[pyarrow.Reco
 class Reader(DataSourceReader):
     """Reads all columns of a schema.
 
-    It has no `pushFilters`: up to 4.3 at least, Spark keeps the filters of one query for the others of a data frame, which so lose rows.
+    It has no `pushFilters`, which `FilteringReader` has: up to 4.3 at least, Spark keeps the filters of one query for the others of a data frame, which so
+    lose rows; and refuses readers that have it unless `spark.sql.python.filterPushdown.enabled` is set.
     """
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:

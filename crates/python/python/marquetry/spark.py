@@ -15,7 +15,8 @@ import pyarrow  # type: ignore[import-untyped]
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, DataSourceWriter
 from pyspark.sql.types import StructType
 
-from ._spark_read import Plan, Reader
+from ._spark_filters import reader_of
+from ._spark_read import Plan
 from ._spark_stream import StreamReader
 from ._spark_types import spark_schema
 from ._spark_write import writer
@@ -36,7 +37,7 @@ class Source(DataSource):
         return spark_schema(pyarrow.schema(plan.open().schema), plan.name)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        return Reader(self.options, schema)
+        return reader_of(self.options, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         return writer(self.options, schema, overwrite)

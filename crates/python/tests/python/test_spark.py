@@ -167,6 +167,31 @@ class Reading(WithFolder):
             self.assertEqual(frame.count(), 100)
             self.assertEqual(frame.where("id = 3").union(frame).count(), 101)
 
+    def test_filters_of_a_query_become_predicates(self):
+        from marquetry import _spark_filters
+        from pyspark.sql import datasource as filters
+
+        self.trips("a.parquet", range(1000))
+        schema = load(self.path("a.parquet")).schema
+        if not _spark_filters.IS_APART:
+            self.refused(lambda: load(self.path("a.parquet"), pushdown="true").count(), "keeps the filters of one query")
+        reader = _spark_filters.FilteringReader({"path": self.path("a.parquet"), "where": "id < 500"}, schema)
+        wanted = [
+            filters.GreaterThan(("id",), 7),
+            filters.In(("city",), ("city 1", None)),
+            filters.Not(filters.EqualTo(("id",), 14)),
+            filters.StringStartsWith(("city",), "city"),
+            filters.IsNotNull(("fare",)),
+            # What may be more than is said, or is of no use here, is left to Spark.
+            filters.GreaterThan(("fare",), 1.0),
+            filters.EqualTo(("id",), "text"),
+            filters.Not(filters.EqualNullSafe(("id",), 40)),
+            filters.StringContains(("city",), "7"),
+        ]
+        self.assertEqual(list(reader.pushFilters(wanted)), wanted)
+        found = [i for part in reader.partitions() for batch in reader.read(part) for i in batch["id"].to_pylist()]
+        self.assertEqual(found, [i for i in range(8, 500) if i % 13 == 1 and i != 14 and i % 7])
+
     def test_a_schema_that_is_given_is_the_tables(self):
         self.trips("a.parquet", range(100))
         frame = load(self.path("a.parquet"), "city string, id bigint")
