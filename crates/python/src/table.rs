@@ -279,8 +279,8 @@ fn footers(addresses: &[PathBuf], cancel: &Cancel) -> marquetry::Result<String> 
     if addresses.iter().all(|address| Address::parse(address).object().is_some()) {
         let mut options = SourceOptions::default().files;
         options.cancel = cancel.clone();
-        for path in &*find(addresses, &options)? {
-            if let AnyFile::Parquet(file) = AnyFile::open(path, &options)? {
+        for path in find(addresses, &options)? {
+            if let AnyFile::Parquet(file) = AnyFile::open(&path, &options)? {
                 found.push(json(serde_json::to_string(&footer_json(&file)))?);
             }
         }

@@ -15,7 +15,7 @@ use super::bounds::ColumnStatistics;
 
 /// The footer of a Parquet file as a JSON object: schema, key-value metadata, columns, row groups with the statistics of their column chunks.
 /// Keys are stable. Sizes and offsets are bytes; bounds are texts that say all of the value.
-pub fn footer_json(file: &ParquetFile) -> impl Serialize + use<'_> {
+pub fn footer_json(file: &ParquetFile) -> impl Serialize {
     FileJson::of(file)
 }
 
