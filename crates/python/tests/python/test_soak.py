@@ -13,7 +13,7 @@ import marquetry as mq
 import pyarrow
 import pyarrow.parquet
 
-BATCHES = 1_000_000
+BATCHES = int(os.environ.get("MARQUETRY_SOAK_BATCHES", "1000000"))
 #: What memory may grow by from the first tenth of the work to its end. A batch that is kept takes some hundred bytes at least: a million, 100 MB.
 GROWN_MAX = 24 << 20
 SECONDS = float(os.environ.get("MARQUETRY_SOAK_SECONDS", "60"))
