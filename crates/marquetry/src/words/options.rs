@@ -212,6 +212,7 @@ pub(super) enum For {
     /// Destinations that do.
     To(&'static [OptionGroup]),
     /// Either.
+    #[cfg_attr(not(feature = "cluster"), expect(dead_code, reason = "only clusters have such options"))]
     Either(&'static [OptionGroup]),
 }
 
@@ -440,7 +441,9 @@ pub(super) const OPTIONS: &[(&str, For, Setter)] = &[
 const TEXT: For = For::From(&[OptionGroup::Text]);
 const SSTABLES: &[OptionGroup] = &[OptionGroup::Sstables];
 const TOKENS: &[OptionGroup] = &[OptionGroup::Sstables, OptionGroup::Cluster];
+#[cfg(feature = "cluster")]
 const CLUSTER: &[OptionGroup] = &[OptionGroup::Cluster];
+#[cfg(feature = "cluster")]
 const TABLES: &[OptionGroup] = &[OptionGroup::Cluster, OptionGroup::Columns];
 const COMPRESSED: For = For::To(&[OptionGroup::Parquet, OptionGroup::SstableOutput]);
 const PARQUET: For = For::To(&[OptionGroup::Parquet]);
