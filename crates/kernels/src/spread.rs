@@ -4,6 +4,10 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "aarch64")]
+mod neon;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod places;
 
 use crate::Plain;
 use crate::bits;
@@ -124,15 +128,23 @@ fn out_of_place<T: Plain>(isa: Isa, dense: &[T], slots: &mut [T], word: u64) {
     #[cfg(target_arch = "x86_64")]
     if isa.level() == crate::cpu::Level::Avx2 && matches!(size_of::<T>(), 4 | 8 | 16) {
         // SAFETY: as above.
-        let (taken, filled) = unsafe { avx2::out_of_place(dense, slots, word) };
-        return one_by_one(
-            &dense[taken..],
-            &mut slots[filled..],
-            word.checked_shr(filled as u32).unwrap_or(0),
-        );
+        let done = unsafe { avx2::out_of_place(dense, slots, word) };
+        return rest(dense, slots, word, done);
+    }
+    #[cfg(target_arch = "aarch64")]
+    if isa.level() == crate::cpu::Level::Neon && matches!(size_of::<T>(), 4 | 8 | 16) {
+        // SAFETY: the `Isa` proves the features; all else is as the callers say.
+        let done = unsafe { neon::out_of_place(dense, slots, word) };
+        return rest(dense, slots, word, done);
     }
     let _ = isa;
     one_by_one(dense, slots, word);
+}
+
+/// Fills what `taken` values and `filled` slots have left.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+fn rest<T: Plain>(dense: &[T], slots: &mut [T], word: u64, (taken, filled): (usize, usize)) {
+    one_by_one(&dense[taken..], &mut slots[filled..], word.checked_shr(filled as u32).unwrap_or(0));
 }
 
 /// The same, a value at a time.
@@ -193,6 +205,12 @@ fn mixed<T: Plain>(isa: Isa, values: &mut [T], left: usize, rows: usize, count: 
     if isa.level() == crate::cpu::Level::Avx2 && count == 64 && matches!(size_of::<T>(), 4 | 8 | 16) {
         // SAFETY: as above.
         unsafe { avx2::mixed(values, left, rows, word) };
+        return;
+    }
+    #[cfg(target_arch = "aarch64")]
+    if isa.level() == crate::cpu::Level::Neon && count == 64 && matches!(size_of::<T>(), 4 | 8 | 16) {
+        // SAFETY: the `Isa` proves the features; all else is as the callers say.
+        unsafe { neon::mixed(values, left, rows, word) };
         return;
     }
     let _ = isa;

@@ -76,6 +76,8 @@ pub fn run(input: &[u8], to: Output<'_>) -> Run {
         if distance.wrapping_sub(1) >= to - start {
             break;
         }
+        // (18 bytes at once for every length in the token, as LZ4's own decoder copies them, took up to 15 % longer on a Zen 3: most
+        // matches have 8 bytes or fewer.)
         // SAFETY: `1 <= distance <= to`. A match of a length in the token has room for 18 bytes and SLACK after the
         // literals, by `ROOM_MIN` or the check of long literals; a longer one was checked just now.
         unsafe { copy_match(out, to, distance, length + MATCH_MIN) };

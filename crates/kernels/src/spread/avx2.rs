@@ -1,35 +1,11 @@
 //! AVX2: values go to the lanes whose bit is set by a permutation that is looked up.
 
+use super::places::places;
 use core::arch::x86_64::*;
 
-/// In a row of a table, a lane that becomes zero.
-const NONE: u8 = 0x80;
-
-/// For each set of lanes of a vector, of `DWORDS` times 4 bytes each: which 4 bytes of the dense values come to which place.
-const fn places<const SETS: usize, const DWORDS: usize>() -> [[u8; 8]; SETS] {
-    let mut table = [[NONE; 8]; SETS];
-    let mut set = 0;
-    while set < SETS {
-        let (mut lane, mut next) = (0, 0);
-        while lane < 8 / DWORDS {
-            if set >> lane & 1 == 1 {
-                let mut dword = 0;
-                while dword < DWORDS {
-                    table[set][lane * DWORDS + dword] = next;
-                    next += 1;
-                    dword += 1;
-                }
-            }
-            lane += 1;
-        }
-        set += 1;
-    }
-    table
-}
-
-static PLACES_4: [[u8; 8]; 256] = places::<256, 1>();
-static PLACES_8: [[u8; 8]; 16] = places::<16, 2>();
-static PLACES_16: [[u8; 8]; 4] = places::<4, 4>();
+static PLACES_4: [[u8; 8]; 256] = places::<256, 1, 8>();
+static PLACES_8: [[u8; 8]; 16] = places::<16, 2, 8>();
+static PLACES_16: [[u8; 8]; 4] = places::<4, 4, 8>();
 
 /// The lowest values of `dense` to the lanes, of `size` bytes each, whose bit of `set` is set; zero to the others. `size` is 4, 8 or 16, and
 /// `set` has no more bits than a vector has lanes.
