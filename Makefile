@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test counts lint builds semver without-corpus soak ceph-class fuzz bench bench-stall bench-wide bench-disk bench-sstable bench-pq bench-plugin bench-python bench-cluster bench-layouts bench-spark bench-door deny wheel
+.PHONY: help demo test counts lint builds semver without-corpus soak ceph-class fuzz bench bench-stall bench-wide bench-disk bench-sstable bench-pq bench-plugin bench-python bench-cluster bench-layouts bench-spark bench-ceph bench-door deny wheel
 
 TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/marquetry/tools
 export PATH := $(HOME)/.cargo/bin:$(PATH):$(TOOLS)/bin
@@ -144,6 +144,10 @@ bench-cluster: ## loads into and unloads from a Cassandra on this machine, again
 
 bench-layouts: ## four million events in each layout of a table in Cassandra, and in a Parquet file: disk, loads, reading
 	dev/bench/run.sh --only-layouts
+
+bench-ceph: ## the object class in a Ceph on this machine: what others wait beside its queries, what moves, what a client works
+	@dev/setup.sh rust-dev c++ ceph
+	PEERS_VENV=none dev/bench/run.sh --only-ceph
 
 bench-spark: ## the queries of the published experiment by Spark: on Parquet and on tables, by its own reader, its connector for Cassandra, and ours
 	dev/bench/run.sh --only-spark

@@ -2,6 +2,7 @@
 # A real Ceph on loopback, for tests of the object class: a monitor and some OSDs, of Debian's packages (dev/setup.sh ceph), no systemd.
 #
 #   dev/ceph.sh build [DIR]                   build the object class, libcls_marquetry.so, in DIR (target/ceph/classes)
+#   dev/ceph.sh build-bench DIR               build it for the benchmark, which asks how long calls took; and one whose calls end when all is done
 #   dev/ceph.sh install                       … and install it where the OSDs of this machine look for classes (as root)
 #   dev/ceph.sh start DIR [OPTION…]           start a cluster that loads the class; return when its pool `test` can be used
 #   dev/ceph.sh stop DIR                      stop it and wait until it is gone
@@ -30,6 +31,10 @@ main() {
   shift || true
   case $command in
     build) build "${1:-$root/target/ceph/classes}" ;;
+    build-bench)
+      build "${1:?DIR is missing}" marquetry_whole "-DMARQUETRY_TIMES -DMARQUETRY_CLASS=marquetry_whole" whole
+      build "$1" marquetry -DMARQUETRY_TIMES
+      ;;
     install) install_class ;;
     start) enter "$@"; options "${@:2}"; start ;;
     stop) enter "$@"; stop ;;
@@ -62,21 +67,22 @@ options() {
   done
 }
 
-# The static library of crates/ceph, and the shim around it. PROFILE=dev builds without optimisation.
+# build DIR [NAME FLAGS FEATURES]: the static library of crates/ceph, and the shim around it. PROFILE=dev builds without optimisation.
 build() {
-  local into=$1 profile=${PROFILE:-release} built
+  local into=$1 name=${2:-marquetry} flags=${3:-} features=${4:-} profile=${PROFILE:-release} built
   [ -e /usr/include/rados/objclass.h ] || fail "the interface of object classes is missing: apt-get install rados-objclass-dev librados-dev"
-  (cd "$root" && cargo build --quiet ${CI:+--locked} --profile "$profile" -p marquetry-ceph --lib)
+  (cd "$root" && cargo build --quiet ${CI:+--locked} --profile "$profile" -p marquetry-ceph --lib ${features:+--features "$features"})
   built=${CARGO_TARGET_DIR:-$root/target}/$([ "$profile" = dev ] && echo debug || echo "$profile")
   mkdir -p "$into"
   # Symbols of the OSD are found when it loads the class; all of ours but four stay inside (exports.map).
-  c++ -std=c++17 -O2 -Wall -Wextra -fPIC -shared -o "$into/libcls_marquetry.so.new" \
+  # shellcheck disable=SC2086 # flags are words
+  c++ -std=c++17 -O2 -Wall -Wextra -fPIC -shared $flags -o "$into/libcls_$name.so.new" \
     -I "$root/crates/ceph/class" "$root/crates/ceph/class/cls_marquetry.cc" "$built/libmarquetry_ceph.a" \
     -Wl,--version-script="$root/crates/ceph/class/exports.map" -Wl,-Bsymbolic -Wl,--gc-sections \
     -lpthread -ldl -lm
   # Whole or not at all: an OSD may load it at any moment.
-  mv "$into/libcls_marquetry.so.new" "$into/libcls_marquetry.so"
-  echo "$into/libcls_marquetry.so"
+  mv "$into/libcls_$name.so.new" "$into/libcls_$name.so"
+  echo "$into/libcls_$name.so"
 }
 
 install_class() {

@@ -10,6 +10,7 @@
 #     dev/bench/run.sh [--quick] --only-sstable-writing [options of bench-sstable-writing, such as: --rows 1000000 --only "five"]
 #     dev/bench/run.sh [--quick] --only-pq [options of bench-pq, such as: --rounds 3 --only "ten"]
 #     dev/bench/run.sh [--quick] --only-cluster [options of bench-cluster, such as: --rounds 5 --only "load five"]
+#     dev/bench/run.sh [--quick] --only-ceph [options of bench-ceph, such as: --store memstore --only "guest client"]
 #     dev/bench/run.sh [--quick] --only-layouts [options of bench-layouts, such as: --rounds 5 --only columns --compressions no]
 #     dev/bench/run.sh [--quick] --only-spark [options of spark_queries.py, such as: --rounds 3 --without connector]
 #     dev/bench/run.sh [--quick] --only-python [options of bench-python, such as: --only "int64 PLAIN"]
@@ -47,6 +48,7 @@ sstable_writing=no
 pq=no
 cluster=no
 layouts=no
+ceph=no
 spark=no
 lateness=no
 in_scale=no
@@ -60,6 +62,8 @@ pq_wide_rows=1000000
 cluster_rows=1000000
 cluster_wide_rows=200000
 layouts_rows=4037539
+ceph_rows=600000
+ceph_seconds=20
 mib=64
 large_mib=100
 thousands=1000
@@ -68,7 +72,7 @@ stall_scale=0.25
 
 while [ $# -gt 0 ]; do
     case "$1" in
-        --quick) scale=0.05 stall_scale=0.01 mib=4 large_mib=8 thousands=20 page_mib=16 rounds=5 find_rows=100000 wide_columns=10,1000 disk_rows=20000 sstable_rows=200000 server_rows=20000 writing_rounds=1 pq_rows=200000 pq_wide_rows=20000 cluster_rows=20000 cluster_wide_rows=5000 layouts_rows=50000 files="$out/files-quick" ;;
+        --quick) scale=0.05 stall_scale=0.01 mib=4 large_mib=8 thousands=20 page_mib=16 rounds=5 find_rows=100000 wide_columns=10,1000 disk_rows=20000 sstable_rows=200000 server_rows=20000 writing_rounds=1 pq_rows=200000 pq_wide_rows=20000 cluster_rows=20000 cluster_wide_rows=5000 layouts_rows=50000 ceph_rows=50000 ceph_seconds=2 files="$out/files-quick" ;;
         --only-read) nested=no write=no cql_text=no whole=no find=no wide=no ;;
         --only-nested) read=no write=no cql_text=no whole=no find=no wide=no ;;
         --only-write) read=no nested=no cql_text=no whole=no find=no wide=no ;;
@@ -85,11 +89,12 @@ while [ $# -gt 0 ]; do
         --only-pq) read=no nested=no write=no cql_text=no whole=no find=no wide=no pq=yes ;;
         --only-cluster) read=no nested=no write=no cql_text=no whole=no find=no wide=no cluster=yes ;;
         --only-layouts) read=no nested=no write=no cql_text=no whole=no find=no wide=no layouts=yes ;;
+        --only-ceph) read=no nested=no write=no cql_text=no whole=no find=no wide=no ceph=yes ;;
         --only-spark) read=no nested=no write=no cql_text=no whole=no find=no wide=no spark=yes ;;
         --only-python) read=no nested=no write=no cql_text=no whole=no find=no wide=no in_python=yes ;;
         --only-scale) read=no nested=no write=no cql_text=no whole=no find=no wide=no in_scale=yes ;;
         --only-lateness) read=no nested=no write=no cql_text=no whole=no find=no wide=no lateness=yes ;;
-        -h | --help) sed -n '2,22s/^# \{0,1\}//p' "$0"; exit 0 ;;
+        -h | --help) sed -n '2,23s/^# \{0,1\}//p' "$0"; exit 0 ;;
         *) break ;;
     esac
     shift
@@ -326,6 +331,22 @@ if [ "$layouts" = yes ]; then
     "$target/release/bench-layouts" --files "$files" --out "$out" --bin "$target/release" --marquetry "$marquetry" --cassandra "$root/dev/cassandra.sh" \
         --rows "$layouts_rows" "$@"
     say "results: $out/layouts.md, layouts.json"
+fi
+
+if [ "$ceph" = yes ]; then
+    say "building the object class, and starting a Ceph"
+    "$root/dev/setup.sh" ceph
+    mkdir -p "$files"
+    "$root/dev/ceph.sh" build-bench "$out/ceph-classes"
+    cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench --features ceph --bin bench-ceph
+    # With the FlatBuffers library (Debian: libflatbuffers-dev), the row side is compared with a plain loop by it.
+    if [ -e /usr/include/flatbuffers/flexbuffers.h ]; then
+        "${CXX:-g++}" -std=c++17 -O3 -DNDEBUG "$bench/flat_rows.cc" -o "$out/flat_rows"
+        set -- --plain "$out/flat_rows" "$@"
+    fi
+    "$target/release/bench-ceph" --files "$files" --out "$out" --ceph "$root/dev/ceph.sh" --classes "$out/ceph-classes" \
+        --rows "$ceph_rows" --seconds "$ceph_seconds" "$@"
+    say "results: $out/ceph.md, ceph.json"
 fi
 
 if [ "$spark" = yes ]; then

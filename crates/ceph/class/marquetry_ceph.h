@@ -16,6 +16,12 @@ enum {
   MARQUETRY_CEPH_STATS = 3,
   /* Writes. */
   MARQUETRY_CEPH_MERGE = 4,
+  MARQUETRY_CEPH_COMPRESS = 5,
+  /* Does not write. */
+  MARQUETRY_CEPH_SPLIT = 6,
+  /* Writes the object's omap. */
+  MARQUETRY_CEPH_INDEX = 7,
+  MARQUETRY_CEPH_TRANSFORM = 8,
 };
 
 /* The object of a call, and where its answer goes. The functions are called during the call only, on its thread, with `context` as it is here;
@@ -30,6 +36,10 @@ struct marquetry_ceph_object {
   int (*append)(void *context, const uint8_t *bytes, size_t length);
   /* `length` bytes to the object, from `offset` on, over what is there; NULL in a method that only reads. */
   int (*write)(void *context, uint64_t offset, const uint8_t *bytes, size_t length);
+  /* What the object has in its omap under a key: to `put`, once, with `sink`. -ENOENT if there is nothing. */
+  int (*entry)(void *context, const uint8_t *key, size_t length, void (*put)(void *sink, const uint8_t *bytes, size_t length), void *sink);
+  /* Sets that; NULL in a method that only reads. */
+  int (*set_entry)(void *context, const uint8_t *key, size_t length, const uint8_t *bytes, size_t bytes_length);
 };
 
 /* Answers a call: 0, with an answer that says what is wrong if something is; or a negative errno, of one of the functions, or -EIO after a bug.

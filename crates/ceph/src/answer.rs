@@ -32,6 +32,8 @@ pub enum AnswerField {
     FirstRow = 8,
     /// What the search did ([`Report`], thirty u64). A row group is counted by each call that comes to it, its rows by the first. May be ignored.
     Search = 9,
+    /// The length to which the client is to cut the object, in the operation in which it calls `compress` to finish (u64).
+    Cut = 10,
 }
 
 /// An answer that is made.
@@ -45,6 +47,7 @@ pub(crate) struct Answer {
     pub(crate) created_by: Option<String>,
     pub(crate) first_row: Option<u64>,
     pub(crate) search: Option<Report>,
+    pub(crate) cut: Option<u64>,
 }
 
 impl Answer {
@@ -66,6 +69,9 @@ impl Answer {
         }
         if let Some(row_groups) = self.row_groups {
             frame.push_u64(AnswerField::RowGroups as u16, row_groups);
+        }
+        if let Some(length) = self.cut {
+            frame.push_u64(AnswerField::Cut as u16, length);
         }
         if let Some(created_by) = self.created_by {
             frame.push_optional(AnswerField::CreatedBy as u16, created_by.as_bytes());

@@ -2,6 +2,9 @@
 
 use marquetry_base::{Error, Result};
 
+/// A row group, and a row in it.
+pub(crate) type At = (usize, u64);
+
 /// A place in an object: its bytes are `row group (u32), row in it (u64), mark of the object (u32)`, little-endian.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cursor {

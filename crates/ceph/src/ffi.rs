@@ -10,9 +10,11 @@ use marquetry_base::{Error, ErrorKind, Result};
 
 use crate::{Method, RadosObject, call, change};
 
-/// `EIO`, `EINVAL`, `EFBIG`, `EBADMSG` and `EOPNOTSUPP`, as on every Linux.
+/// `EIO`, `EINVAL`, `ENOENT`, `ENODATA`, `EFBIG`, `EBADMSG` and `EOPNOTSUPP`, as on every Linux.
 const EIO: c_int = 5;
 const EINVAL: c_int = 22;
+const ENOENT: c_int = 2;
+const ENODATA: c_int = 61;
 const EFBIG: c_int = 27;
 const EBADMSG: c_int = 74;
 const EOPNOTSUPP: c_int = 95;
@@ -34,6 +36,26 @@ pub struct Functions {
     pub write: Option<
         unsafe extern "C" fn(context: *mut c_void, offset: u64, bytes: *const u8, length: usize) -> c_int,
     >,
+    /// Hands an entry of the object's omap to `put`, with `sink`.
+    pub entry: Option<
+        unsafe extern "C" fn(
+            context: *mut c_void,
+            key: *const u8,
+            length: usize,
+            put: unsafe extern "C" fn(sink: *mut c_void, bytes: *const u8, length: usize),
+            sink: *mut c_void,
+        ) -> c_int,
+    >,
+    /// Writes an entry of the object's omap; `None` in a method that only reads.
+    pub set_entry: Option<
+        unsafe extern "C" fn(
+            context: *mut c_void,
+            key: *const u8,
+            length: usize,
+            bytes: *const u8,
+            bytes_length: usize,
+        ) -> c_int,
+    >,
 }
 
 /// Answers a call: 0, or a negative errno.
@@ -54,6 +76,10 @@ pub unsafe extern "C" fn marquetry_ceph_call(
         2 => Method::Query,
         3 => Method::Stats,
         4 => Method::Merge,
+        5 => Method::Compress,
+        6 => Method::Split,
+        7 => Method::Index,
+        8 => Method::Transform,
         _ => return -EINVAL,
     };
     if object.is_null() || request.is_null() && length > 0 {
@@ -76,11 +102,13 @@ fn answered(method: Method, functions: Functions, request: &[u8]) -> c_int {
     let mut object = Osd { functions, errno: 0 };
     let answer = match method {
         // An OSD undoes what was written only if the call fails, and clients get no answer then.
-        Method::Merge => match change(method, &mut object, request) {
+        Method::Merge | Method::Compress | Method::Index => match change(method, &mut object, request) {
             Err(error) if object.errno == 0 => return errno_of(&error),
             changed => changed.unwrap_or_default(),
         },
-        Method::Describe | Method::Query | Method::Stats => call(method, &mut object, request),
+        Method::Describe | Method::Query | Method::Stats | Method::Split | Method::Transform => {
+            call(method, &mut object, request)
+        }
     };
     if object.errno < 0 {
         return object.errno;
@@ -150,6 +178,41 @@ impl RadosObject for Osd {
             _ => Ok(()),
         }
     }
+
+    fn entry(&mut self, key: &str) -> Result<Option<Vec<u8>>> {
+        let Functions { context, entry: Some(entry), .. } = self.functions else { return Ok(None) };
+        let mut found: Vec<u8> = Vec::new();
+        // SAFETY: the caller of `marquetry_ceph_call` promises that it takes the context, and a key, of which as many bytes are there, and calls
+        // `put` with the sink, which is the vector above, before it returns.
+        match unsafe { entry(context, key.as_ptr(), key.len(), put, (&raw mut found).cast()) } {
+            // There is none, or the pool has no omap.
+            errno if [-ENOENT, -ENODATA, -EOPNOTSUPP].contains(&errno) => Ok(None),
+            errno if errno < 0 => Err(self.failed(errno, "the object's omap could not be read")),
+            _ => Ok(Some(found)),
+        }
+    }
+
+    fn set_entry(&mut self, key: &str, bytes: &[u8]) -> Result<()> {
+        let Functions { context, set_entry: Some(set_entry), .. } = self.functions else {
+            return Err(self.failed(-EINVAL, "no function that writes the object's omap"));
+        };
+        // SAFETY: the caller of `marquetry_ceph_call` promises that it takes the context, and a key and bytes, of which as many are there.
+        match unsafe { set_entry(context, key.as_ptr(), key.len(), bytes.as_ptr(), bytes.len()) } {
+            errno if errno < 0 => Err(self.failed(errno, "the object's omap could not be written")),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Adds bytes to the vector that `sink` is.
+unsafe extern "C" fn put(sink: *mut c_void, bytes: *const u8, length: usize) {
+    if sink.is_null() || bytes.is_null() {
+        return;
+    }
+    // SAFETY: it is not NULL, so it is what `Osd::entry` passed, which nothing else uses meanwhile; and the caller passes as many bytes.
+    let (found, bytes) =
+        unsafe { (&mut *sink.cast::<Vec<u8>>(), core::slice::from_raw_parts(bytes, length)) };
+    found.extend_from_slice(bytes);
 }
 
 #[cfg(test)]
@@ -185,8 +248,15 @@ mod tests {
     fn what_the_osd_reports_is_what_the_call_returns() {
         let mut broken = Broken { answer: Vec::new() };
         let context = (&raw mut broken).cast();
-        let functions =
-            Functions { context, stat: Some(stat), read: Some(read), append: Some(append), write: None };
+        let functions = Functions {
+            context,
+            stat: Some(stat),
+            read: Some(read),
+            append: Some(append),
+            write: None,
+            entry: None,
+            set_entry: None,
+        };
         let asked = |method, functions: *const Functions, request: &[u8]| {
             // SAFETY: the functions are those above, for a context that lives longer; the request is a slice.
             unsafe { marquetry_ceph_call(method, functions, request.as_ptr(), request.len()) }

@@ -48,7 +48,7 @@ const BATCH_ROWS: usize = 4096;
 const READ_UNITS: u64 = 5_000;
 const READ_PRICE: Price = Price::per_kib(128);
 /// The units that a call takes if without more it would not get on at all.
-const UNITS_END: u64 = 100_000_000;
+const UNITS_END: u64 = if cfg!(feature = "whole") { u64::MAX / 2 } else { 100_000_000 };
 
 /// An object whose bytes are read at once, without waiting for anybody: what an object class has.
 pub trait RadosObject {
@@ -73,6 +73,26 @@ pub trait RadosObject {
     /// `Io` if they cannot be written; `Misuse` in a call that only reads.
     fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
         let _ = (offset, bytes);
+        Err(Error::misuse("an object that is only read"))
+    }
+
+    /// What the object has in its omap under a key.
+    ///
+    /// # Errors
+    ///
+    /// `Io` if that cannot be found out.
+    fn entry(&mut self, key: &str) -> Result<Option<Vec<u8>>> {
+        let _ = key;
+        Ok(None)
+    }
+
+    /// Writes what the object has in its omap under a key: as [`RadosObject::write`].
+    ///
+    /// # Errors
+    ///
+    /// As [`RadosObject::write`].
+    fn set_entry(&mut self, key: &str, bytes: &[u8]) -> Result<()> {
+        let _ = (key, bytes);
         Err(Error::misuse("an object that is only read"))
     }
 }
@@ -130,6 +150,11 @@ impl<'a> Host<'a> {
         self.share
     }
 
+    /// The object's length.
+    pub(crate) fn length(&mut self) -> Result<u64> {
+        self.object.length()
+    }
+
     /// Units that are left of the share.
     pub(crate) fn left(&self) -> u64 {
         self.share.units.saturating_sub(self.work.units)
@@ -168,17 +193,39 @@ impl<'a> Host<'a> {
         self.object.write(offset, bytes)
     }
 
-    /// Reads the footer, and its mark: a checksum of the object's length and end.
-    pub(crate) fn footer(&mut self) -> Result<(Arc<FileMetaData>, u32)> {
+    /// Reads an entry of the object's omap.
+    pub(crate) fn entry(&mut self, key: &str) -> Result<Option<Vec<u8>>> {
+        let entry = self.object.entry(key)?;
+        let bytes = entry.as_ref().map_or(0, Vec::len);
+        self.work.bytes += u64_of(bytes);
+        self.work.reads += 1;
+        self.charge(READ_UNITS + READ_PRICE.of(bytes, 0));
+        Ok(entry)
+    }
+
+    /// Writes an entry of the object's omap.
+    pub(crate) fn set_entry(&mut self, key: &str, bytes: &[u8]) -> Result<()> {
+        self.charge(READ_UNITS + READ_PRICE.of(bytes.len(), 0));
+        self.object.set_entry(key, bytes)
+    }
+
+    /// Reads the footer as it is, and its mark: a checksum of the object's length and end.
+    pub(crate) fn marked_footer(&mut self) -> Result<(Arc<FileMetaData>, u32)> {
         self.mark = Some(0);
         let metadata = self.whole_footer();
         let mark = self.mark.take().unwrap_or_default();
-        let mut metadata = metadata?;
+        let metadata = metadata?;
+        let mark = crc32(mark, &metadata.file_bytes().to_le_bytes());
+        Ok((metadata, mark))
+    }
+
+    /// The same, with names of columns that are unique.
+    pub(crate) fn footer(&mut self) -> Result<(Arc<FileMetaData>, u32)> {
+        let (mut metadata, mark) = self.marked_footer()?;
         // As clients name them, who read the footer themselves.
         if let Some(schema) = metadata.schema.with_unique_names() {
             Arc::make_mut(&mut metadata).schema = Arc::new(schema);
         }
-        let mark = crc32(mark, &metadata.file_bytes().to_le_bytes());
         Ok((metadata, mark))
     }
 
@@ -244,7 +291,8 @@ impl<'a> Host<'a> {
         }
     }
 
-    fn read(&mut self, range: &Range<u64>) -> Result<Bytes> {
+    /// Reads bytes of the object, at once.
+    pub(crate) fn read(&mut self, range: &Range<u64>) -> Result<Bytes> {
         let length = range.end.saturating_sub(range.start);
         let length = usize_of(length).filter(|length| u64_of(*length) <= LIMITS.total_bytes);
         let length = length.ok_or_else(|| Error::too_large(format!("a read of {range:?} at once")))?;

@@ -14,7 +14,9 @@
 
 mod aggregate;
 mod answer;
+mod asked;
 mod compact;
+mod compress;
 mod cursor;
 mod describe;
 mod failure;
@@ -22,18 +24,26 @@ mod failure;
 pub mod ffi;
 mod groups;
 mod host;
+mod index;
+mod located;
 mod merge;
+mod moves;
+mod note;
 mod output;
+mod page;
 mod parquet_rows;
+mod parts;
 mod query;
 pub mod request;
+mod rows;
+mod split;
 mod stats;
 
 use marquetry_base::Result;
 
 pub use answer::{ANSWER, AnswerField};
 pub use host::RadosObject;
-pub use request::{Format, REQUEST, RequestField};
+pub use request::{Format, REQUEST, RequestField, Step};
 
 use answer::Answer;
 use host::Host;
@@ -50,6 +60,14 @@ pub enum Method {
     Stats,
     /// Rows of a Parquet file are added to the object's. It writes: see [`change`].
     Merge,
+    /// The object's pages are compressed in another way, bit by bit. It writes.
+    Compress,
+    /// Some row groups as a file of their own.
+    Split,
+    /// Values of a column are indexed, bit by bit. It writes.
+    Index,
+    /// All rows, or some, in another form: of objects of rows, too.
+    Transform,
 }
 
 impl Method {
@@ -60,6 +78,10 @@ impl Method {
             "query" => Some(Method::Query),
             "stats" => Some(Method::Stats),
             "merge" => Some(Method::Merge),
+            "compress" => Some(Method::Compress),
+            "split" => Some(Method::Split),
+            "index" => Some(Method::Index),
+            "transform" => Some(Method::Transform),
             _ => None,
         }
     }
@@ -88,13 +110,14 @@ fn answered(method: Method, object: &mut dyn RadosObject, request: &[u8]) -> Res
     let mut host = Host::new(object, request.share);
     let mut answer = match method {
         Method::Describe => describe::describe(&mut host)?,
-        Method::Query => query::query(&mut host, &request)?,
+        Method::Query => query::query(&mut host, &request, false)?,
+        Method::Transform => query::query(&mut host, &request, true)?,
         Method::Stats => stats::stats(&mut host, &request)?,
         Method::Merge => merge::merge(&mut host, &request)?,
+        Method::Compress => compress::compress(&mut host, &request)?,
+        Method::Split => split::split(&mut host, &request)?,
+        Method::Index => index::build(&mut host, &request)?,
     };
     answer.work = host.work();
     Ok(answer)
 }
-
-#[cfg(test)]
-mod tests;

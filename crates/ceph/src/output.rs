@@ -16,11 +16,14 @@ use crate::groups::Groups;
 use crate::host::Host;
 use crate::parquet_rows::ParquetRows;
 use crate::request::Format;
+use crate::rows::piece;
 
 /// What it costs to write a byte of an answer: it is copied into an array of its own, and from there.
 const WRITE_PRICE: Price = Price::per_kib(600);
 /// What a value costs that is added to an aggregate.
 const FOLD_PRICE: Price = Price::per_kilovalue(3 << 10);
+/// What a value costs that is written into a row.
+const ROW_PRICE: Price = Price::per_kilovalue(40 << 10);
 /// What a group costs that has rows in a batch.
 const GROUP_UNITS: u64 = 2_000;
 
@@ -48,6 +51,14 @@ enum Sink {
         bytes_max: usize,
     },
     Parquet(Box<ParquetRows>),
+    /// Pieces of an object of rows, of which the next row has this number.
+    Pieces {
+        to_arrow: Box<ToArrow>,
+        pieces: Vec<u8>,
+        next: u64,
+        wanted: u64,
+        bytes_max: usize,
+    },
     /// Rows that are counted, and as many as are still wanted.
     Count {
         rows: u64,
@@ -74,6 +85,10 @@ impl Output {
             }
             Format::Parquet => Sink::Parquet(Box::new(ParquetRows::new(metadata, leaves, limit, bytes_max)?)),
             Format::Count => Sink::Count { rows: 0, wanted },
+            Format::Rows => {
+                let to_arrow = Box::new(ToArrow::of_file(metadata, leaves, ArrowOptions::default())?);
+                Sink::Pieces { to_arrow, pieces: Vec::new(), next: 1, wanted, bytes_max }
+            }
         };
         Ok(Output { sink, first_row: None })
     }
@@ -101,7 +116,7 @@ impl Output {
     /// The rows that are still wanted.
     pub(crate) fn wanted(&self) -> u64 {
         match &self.sink {
-            Sink::Rows { wanted, .. } | Sink::Count { wanted, .. } => *wanted,
+            Sink::Rows { wanted, .. } | Sink::Count { wanted, .. } | Sink::Pieces { wanted, .. } => *wanted,
             Sink::Parquet(rows) => rows.wanted(),
             Sink::Aggregates(..) | Sink::Groups(..) => u64::MAX,
         }
@@ -112,6 +127,7 @@ impl Output {
         match &self.sink {
             Sink::Rows { stream, bytes_max, rows, .. } => *rows > 0 && stream.get_ref().len() >= *bytes_max,
             Sink::Parquet(rows) => rows.is_full(),
+            Sink::Pieces { pieces, bytes_max, .. } => !pieces.is_empty() && pieces.len() >= *bytes_max,
             Sink::Aggregates(..) | Sink::Count { .. } => false,
             Sink::Groups(_, groups) => groups.is_full(),
         }
@@ -134,12 +150,13 @@ impl Output {
                 (*rows, *wanted) = (*rows + some, *wanted - some);
                 some
             }
-            Sink::Rows { .. } | Sink::Parquet(_) | Sink::Groups(..) => found,
+            Sink::Rows { .. } | Sink::Parquet(_) | Sink::Pieces { .. } | Sink::Groups(..) => found,
         }
     }
 
     /// Takes rows of a batch, from its first on: how many, at least one. Not all if the answer is full with them.
     pub(crate) fn take(&mut self, batch: &Batch, host: &mut Host<'_>) -> Result<usize> {
+        let first_row = self.first_row.unwrap_or(0);
         match &mut self.sink {
             Sink::Rows { to_arrow, stream, rows, wanted, bytes_max } => {
                 let made = arrow_of(to_arrow, batch, host)?;
@@ -155,6 +172,15 @@ impl Output {
                 Ok(made.num_rows())
             }
             Sink::Parquet(rows) => rows.take(batch, host),
+            Sink::Pieces { to_arrow, pieces, next, wanted, .. } => {
+                let made = arrow_of(to_arrow, batch, host)?;
+                let most = usize::try_from(*wanted).unwrap_or(usize::MAX).min(made.num_rows());
+                let written = piece::write(&made.slice(0, most), first_row + *next)?;
+                host.charge(WRITE_PRICE.of(written.len(), 0) + ROW_PRICE.of(0, most * made.num_columns()));
+                pieces.extend_from_slice(&written);
+                (*next, *wanted) = (*next + u64_of(most), *wanted - u64_of(most));
+                Ok(most)
+            }
             Sink::Count { .. } => Err(Error::internal("columns of rows that are counted")),
             Sink::Aggregates(to_arrow, aggregates) => {
                 let made = arrow_of(to_arrow, batch, host)?;
@@ -180,6 +206,7 @@ impl Output {
                 let (file, rows) = rows.finish(host)?;
                 (Some(file), rows)
             }
+            Sink::Pieces { pieces, next, .. } => (Some(pieces), next - 1),
             Sink::Count { rows, .. } => (None, rows),
             Sink::Aggregates(_, aggregates) => (Some(stream_of(&aggregates.finish()?)?), 1),
             Sink::Groups(_, groups) => {

@@ -34,14 +34,23 @@ impl ParquetRows {
         bytes_max: usize,
     ) -> Result<ParquetRows> {
         let schema = schema_of(&metadata.schema, leaves)?;
+        let rows = ParquetRows::of_schema(schema, bytes_max, false)?;
+        Ok(ParquetRows { wanted: limit.unwrap_or(u64::MAX), ..rows })
+    }
+
+    /// Of these columns. A file that is kept has what it is searched by, and is compressed better.
+    pub(crate) fn of_schema(schema: Arc<Schema>, bytes_max: usize, is_kept: bool) -> Result<ParquetRows> {
         let mut options = WriteOptions::default();
-        // The cheapest codec that is worth its time. A file of one call needs nothing to search it by.
-        options.column.compression = Compression::Codec(Codec::Lz4Raw);
-        (options.column.bounds, options.page_index) = (false, false);
+        if is_kept {
+            options.column.compression = Compression::Codec(Codec::Zstd);
+        } else {
+            // The cheapest codec that is worth its time. A file of one call needs nothing to search it by.
+            options.column.compression = Compression::Codec(Codec::Lz4Raw);
+            (options.column.bounds, options.page_index) = (false, false);
+        }
         options.limits = LIMITS;
         let writer = FileWriter::new(FILE, schema, Host::codecs(), options)?;
-        let wanted = limit.unwrap_or(u64::MAX);
-        Ok(ParquetRows { writer, file: Vec::new(), rows: 0, wanted, bytes: 0, bytes_max })
+        Ok(ParquetRows { writer, file: Vec::new(), rows: 0, wanted: u64::MAX, bytes: 0, bytes_max })
     }
 
     pub(crate) fn wanted(&self) -> u64 {

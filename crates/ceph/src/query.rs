@@ -1,36 +1,45 @@
 //! Rows of an object for which a predicate is true, or aggregates of them, as many as a call's share pays for.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Budget, Codecs, Detail, Error, ErrorKind, Result};
+use marquetry_base::{Codecs, Error, ErrorKind, Result};
 use marquetry_parquet::batch::RowSelection;
 use marquetry_parquet::find::{FindOptions, Found, Report, RowFinder};
 use marquetry_parquet::format::FileMetaData;
 use marquetry_parquet::prune::Predicate;
-use marquetry_parquet::read::{BatchReader, PageIndexReader};
-use marquetry_parquet::schema::{Paths, Schema, ShapeKind};
-use marquetry_text::predicate;
+use marquetry_parquet::read::BatchReader;
 
-use crate::aggregate::{Function, average_of};
 use crate::answer::Answer;
-use crate::cursor::Cursor;
+use crate::asked::{Asked, asked_of};
+use crate::cursor::{At, Cursor};
 use crate::host::{Driven, Host, OBJECT};
+use crate::index::{Candidate, Lookup};
+use crate::located::locate;
 use crate::output::{Made, Output};
-use crate::request::{Format, Request};
+use crate::request::Request;
+use crate::rows;
 
 /// The part of what is left of a share that looking for rows may take, as a fraction: the rest is for reading what was found.
 const FIND_SHARE: (u64, u64) = (3, 4);
 /// Rows that are looked for at a time, if their columns are read then: what is found and not read any more is looked for again by the next call.
 const FOUND_MAX: u64 = 32_768;
+/// Rows that are tested at a time where an index says which may be wanted.
+const FEW_ROWS: usize = 1024;
 /// The part of a share below which nothing new is begun: to begin costs about as much as it would bring.
 const LEFT_MIN: u64 = 8;
 
-/// Answers a query from where its cursor says.
-pub(crate) fn query(host: &mut Host<'_>, request: &Request<'_>) -> Result<Answer> {
-    let (metadata, mark) = host.footer()?;
-    let asked = Asked::of(&metadata, request)?;
+/// Answers a query from where its cursor says. Of an object of rows, the answer may be a file that is `kept`.
+pub(crate) fn query(host: &mut Host<'_>, request: &Request<'_>, is_kept: bool) -> Result<Answer> {
+    let (metadata, mark) = match host.footer() {
+        Ok(footer) => footer,
+        // What has no footer may be another kind of object.
+        Err(error) if error.kind() == ErrorKind::Corrupt && rows::is_of_rows(host)? => {
+            return rows::query(host, request, is_kept);
+        }
+        Err(error) => return Err(error),
+    };
+    let asked = asked_of(&metadata.schema, request)?;
     let leaves = asked.leaves.as_deref();
     let mut output = match &asked.aggregates {
         None => {
@@ -54,7 +63,11 @@ pub(crate) fn query(host: &mut Host<'_>, request: &Request<'_>) -> Result<Answer
     {
         return Err(Error::misuse("a cursor to rows that the object does not have"));
     }
-    let mut query = Query { metadata, codecs: Host::codecs(), asked, report: None };
+    let lookup = match &asked.predicate {
+        Some(predicate) => Lookup::of(host, &metadata, mark, predicate)?,
+        None => None,
+    };
+    let mut query = Query { metadata, codecs: Host::codecs(), asked, lookup, report: None };
     let mut at = begin;
     while at.0 < end && output.wanted() > 0 {
         if at != begin && (output.is_full() || host.left() <= host.share().units / LEFT_MIN) {
@@ -76,135 +89,12 @@ pub(crate) fn query(host: &mut Host<'_>, request: &Request<'_>) -> Result<Answer
     Ok(Answer { data, cursor, rows, first_row, search, ..Answer::default() })
 }
 
-/// What a request means for an object.
-struct Asked {
-    /// The leaves that are read of rows that are found; `None`: all.
-    leaves: Option<Vec<usize>>,
-    /// `None`: all rows.
-    predicate: Option<Predicate>,
-    /// Each with its text, and its column's place among the leaves.
-    aggregates: Option<Vec<(String, Option<usize>, Function)>>,
-    /// The places of the columns that make groups.
-    groups: Vec<usize>,
-}
-
-impl Asked {
-    fn of(metadata: &FileMetaData, request: &Request<'_>) -> Result<Asked> {
-        let schema = &metadata.schema;
-        let parse = |text: &str| {
-            let parsed = predicate::parse(text, schema);
-            parsed.map_err(|error| Error::misuse(format!("{error} in the predicate {text}")))
-        };
-        let predicate = request.predicate.map(parse).transpose()?;
-        let mut asked = Asked { leaves: None, predicate, aggregates: None, groups: Vec::new() };
-        if !request.aggregates.is_empty() {
-            asked.aggregate(schema, &request.aggregates, &request.groups)?;
-        } else if request.format == Format::Count {
-            asked.leaves = Some(Vec::new());
-        } else if !request.leaves.is_empty() {
-            asked.leaves = Some(named_leaves(schema, &request.leaves)?);
-        } else if !request.columns.is_empty() {
-            let mut leaves = Vec::new();
-            for column in &request.columns {
-                for leaf in leaves_of(schema, column)? {
-                    if leaves.contains(&leaf) {
-                        return Err(Error::misuse(format!("the column {column} is named twice")));
-                    }
-                    leaves.push(leaf);
-                }
-            }
-            if request.format == Format::Parquet {
-                // As its schema has them.
-                leaves.sort_unstable();
-            }
-            asked.leaves = Some(leaves);
-        }
-        Ok(asked)
-    }
-
-    fn aggregate(&mut self, schema: &Schema, texts: &[&str], groups: &[&str]) -> Result<()> {
-        let mut leaves: Vec<usize> = Vec::new();
-        let mut place = |column: &str| {
-            let of = leaves_of(schema, column)?;
-            if !schema.children(0).any(|child| schema.leaves_of(child) == of && is_leaf(schema, child)) {
-                let message = format!("aggregates of {column}, which may have several values a row");
-                return Err(Error::unsupported(message));
-            }
-            Ok(leaves.iter().position(|leaf| *leaf == of.start).unwrap_or_else(|| {
-                leaves.push(of.start);
-                leaves.len() - 1
-            }))
-        };
-        let mut aggregates = Vec::new();
-        for text in texts {
-            if let Some(column) = average_of(text) {
-                // The mean of two means is not that of all rows: so the answer has what it is made of.
-                let at = place(column)?;
-                aggregates.push((format!("sum({column})"), Some(at), Function::Sum));
-                aggregates.push((format!("count({column})"), Some(at), Function::Count));
-                continue;
-            }
-            let (function, column) = Function::parse(text)?;
-            aggregates.push(((*text).to_owned(), column.map(&mut place).transpose()?, function));
-        }
-        self.groups = groups.iter().map(|column| place(column)).collect::<Result<_>>()?;
-        (self.leaves, self.aggregates) = (Some(leaves), Some(aggregates));
-        Ok(())
-    }
-}
-
-fn is_leaf(schema: &Schema, node: usize) -> bool {
-    matches!(schema.shape(node).kind(), Ok(ShapeKind::Leaf))
-}
-
-/// The leaves below the column, or the field of one, that a path names.
-fn leaves_of(schema: &Schema, column: &str) -> Result<std::ops::Range<usize>> {
-    let names =
-        predicate::names(column).map_err(|error| Error::misuse(format!("{error} in the column {column}")))?;
-    let [path] = names.as_slice() else {
-        return Err(Error::misuse(format!("'{column}' is not the name of one column")));
-    };
-    match Paths::default().find(schema, path, &mut Budget::unlimited()) {
-        Ok(Some(field)) => Ok(field.shape.leaves()),
-        Ok(None) => Err(Error::internal("a budget without an end is spent")),
-        Err(_) => Err(Error::misuse(format!("the object has no column {column}"))),
-    }
-}
-
-/// The leaves with these names, and with those of all that they are in, as the object spells them; in the object's order.
-fn named_leaves(schema: &Schema, paths: &[&str]) -> Result<Vec<usize>> {
-    // Names are looked up once, however many columns there are.
-    let columns: HashMap<&str, usize> =
-        schema.children(0).map(|node| (schema.nodes()[node].name.as_str(), node)).collect();
-    let mut leaves = Vec::new();
-    for path in paths {
-        let missing = || Error::misuse(format!("the object has no column {}", path.replace('\0', ".")));
-        let mut names = path.split('\0');
-        let mut node = *names.next().and_then(|name| columns.get(name)).ok_or_else(missing)?;
-        for name in names {
-            let below = schema.children(node).find(|child| schema.nodes()[*child].name == name);
-            node = below.ok_or_else(missing)?;
-        }
-        let leaf = schema.leaves_of(node).start;
-        if schema.leaves().get(leaf).is_none_or(|leaf| leaf.node != node) {
-            return Err(missing());
-        }
-        leaves.push(leaf);
-    }
-    leaves.sort_unstable();
-    if leaves.windows(2).any(|pair| pair[0] == pair[1]) {
-        return Err(Error::misuse("a column is named twice"));
-    }
-    Ok(leaves)
-}
-
-/// A place: a row group, and a row in it.
-type At = (usize, u64);
-
 struct Query {
     metadata: Arc<FileMetaData>,
     codecs: Arc<dyn Codecs>,
     asked: Asked,
+    /// An index that says where rows may be.
+    lookup: Option<Lookup>,
     /// What was searched; `None` where nothing has been.
     report: Option<Report>,
 }
@@ -233,22 +123,38 @@ impl Query {
     fn find(
         &mut self,
         predicate: Predicate,
-        at: At,
+        mut at: At,
         output: &Output,
         host: &mut Host<'_>,
     ) -> Result<(Option<Found>, At)> {
         let end = self.metadata.row_groups.len();
+        // Where an index says that rows may be, only as many are searched.
+        let mut until = None;
+        if let Some(lookup) = &mut self.lookup {
+            match lookup.next(at, &self.metadata, host)? {
+                Candidate::Rows(from, row) => (at, until) = (from, Some((from.0, row))),
+                Candidate::Unknown(from) => at = from,
+                Candidate::None(next) => return Ok((None, next)),
+            }
+        }
         let mut options = FindOptions::default();
         options.read = Host::read_options();
         options.read.row_groups = Some(at.0..end);
         options.first_row = at.1;
+        if until.is_some() {
+            options.read.batch_rows = FEW_ROWS;
+        }
         let reads = self.asked.leaves.as_ref().is_none_or(|leaves| !leaves.is_empty());
         options.limit = output.wanted().min(if reads { FOUND_MAX } else { u64::MAX });
         let limit = options.limit;
         let (metadata, codecs) = (Arc::clone(&self.metadata), Arc::clone(&self.codecs));
         let mut finder = RowFinder::new(OBJECT, metadata, codecs, predicate, options)?;
-        let units = host.work().units + host.left() / FIND_SHARE.1 * FIND_SHARE.0;
-        let got_on = |finder: &RowFinder| finder.position().is_none_or(|now| now > at);
+        let (mut units, mut least) = (host.work().units + host.left() / FIND_SHARE.1 * FIND_SHARE.0, at);
+        if let Some((row_group, row)) = until {
+            // It is looked at after each slice whether they were.
+            (units, least) = (0, (row_group, row - 1));
+        }
+        let got_on = |finder: &RowFinder| finder.position().is_none_or(|now| now > least);
         let driven = host.drive_until(&mut finder, units, got_on)?;
         let mut report = *finder.report();
         if at.1 > 0 {
@@ -298,7 +204,9 @@ impl Query {
         let mut located = pages;
         let is_partial = rows.rows() < self.metadata.row_groups[row_group].rows;
         if is_partial {
-            self.locate(row_group, &mut located, host)?;
+            let all = || (0..self.metadata.schema.leaves().len()).collect();
+            let leaves: Vec<usize> = self.asked.leaves.clone().unwrap_or_else(all);
+            locate(&self.metadata, &leaves, row_group, &mut located, host)?;
         }
         let (metadata, codecs) = (Arc::clone(&self.metadata), Arc::clone(&self.codecs));
         let mut reader = BatchReader::new(OBJECT, metadata, codecs, options)?;
@@ -324,44 +232,6 @@ impl Query {
         }
         Ok((taken < rows.rows()).then(|| nth(&rows, taken)))
     }
-
-    /// Where the pages are of the leaves that are read, as far as the object says so.
-    fn locate(
-        &self,
-        row_group: usize,
-        located: &mut Vec<(usize, Arc<marquetry_parquet::format::OffsetIndex>)>,
-        host: &mut Host<'_>,
-    ) -> Result<()> {
-        let all = || (0..self.metadata.schema.leaves().len()).collect();
-        let leaves: Vec<usize> = self.asked.leaves.clone().unwrap_or_else(all);
-        let missing = |leaf: &usize| located.iter().all(|(known, _)| known != leaf);
-        let missing: Vec<usize> = leaves.iter().copied().filter(missing).collect();
-        // Of leaves that are not read, nothing is wanted.
-        located.retain(|(leaf, _)| leaves.contains(leaf));
-        for leaf in missing {
-            let mut options = Host::read_options();
-            (options.leaves, options.row_groups) = (Some(vec![leaf]), Some(row_group..row_group + 1));
-            let metadata = Arc::clone(&self.metadata);
-            let mut reader = PageIndexReader::new(OBJECT, metadata, &options)?.without_bounds();
-            match host.finish(&mut reader) {
-                Ok(Some(index)) => located.push((leaf, Arc::new(index.offset_index))),
-                Ok(None) => {}
-                // Rows are found without it, by reading more.
-                Err(error) if is_dispensable(&error) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Whether an error about an index says that this is not to be used.
-fn is_dispensable(error: &Error) -> bool {
-    match error.kind() {
-        ErrorKind::Corrupt | ErrorKind::Unsupported => true,
-        ErrorKind::LimitExceeded => matches!(error.detail(), Some(Detail::Limit(_))),
-        _ => false,
-    }
 }
 
 /// The selected row before which `count` others are.
@@ -379,6 +249,8 @@ fn nth(rows: &RowSelection, mut count: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use marquetry_base::Budget;
+
     use super::*;
 
     #[test]

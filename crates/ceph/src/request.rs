@@ -37,6 +37,31 @@ pub enum RequestField {
     Format = 10,
     /// A Parquet file, whose rows `merge` adds to the object's.
     File = 11,
+    /// The codec that `compress` leaves the object's pages in: `uncompressed`, `snappy`, `gzip`, `zstd`, `lz4_raw`, `brotli`.
+    Codec = 12,
+    /// Its level (i64, in eight bytes).
+    Level = 13,
+    /// Which call of `compress` it is ([`Step`], u8).
+    Step = 14,
+    /// The length that the client gives the object after a call that finishes (u64).
+    Length = 15,
+    /// The row groups that `split` hands out: the first, and the one after the last (two u64).
+    RowGroups = 16,
+}
+
+/// Which call it is of those that change an object bit by bit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Step {
+    /// The first, which goes on with what was begun in the same way and not finished.
+    #[default]
+    Begin = 1,
+    /// One after it.
+    GoOn = 2,
+    /// The last: in the same operation, the object is cut to the length that the request has.
+    Finish = 3,
+    /// Nothing more is to be done, but what was is to be undone.
+    Abandon = 4,
 }
 
 /// The form in which rows are in an answer.
@@ -50,10 +75,12 @@ pub enum Format {
     Parquet = 2,
     /// None: rows are counted, and not handed out.
     Count = 3,
+    /// Pieces of an object of rows.
+    Rows = 4,
 }
 
 impl RequestField {
-    const ALL: [RequestField; 11] = [
+    const ALL: [RequestField; 16] = [
         RequestField::Column,
         RequestField::Where,
         RequestField::Aggregate,
@@ -65,14 +92,27 @@ impl RequestField {
         RequestField::Leaf,
         RequestField::Format,
         RequestField::File,
+        RequestField::Codec,
+        RequestField::Level,
+        RequestField::Step,
+        RequestField::Length,
+        RequestField::RowGroups,
     ];
 }
 
 impl Format {
     fn parse(bytes: &[u8]) -> Result<Format> {
-        let known = [Format::Arrow, Format::Parquet, Format::Count];
+        let known = [Format::Arrow, Format::Parquet, Format::Count, Format::Rows];
         let format = known.into_iter().find(|format| bytes == [*format as u8]);
         format.ok_or_else(|| Error::unsupported("a form of rows that is not known here"))
+    }
+}
+
+impl Step {
+    fn parse(bytes: &[u8]) -> Result<Step> {
+        let known = [Step::Begin, Step::GoOn, Step::Finish, Step::Abandon];
+        let step = known.into_iter().find(|step| bytes == [*step as u8]);
+        step.ok_or_else(|| Error::unsupported("a kind of call that is not known here"))
     }
 }
 
@@ -90,11 +130,11 @@ impl Share {
     /// The units of a call that does not ask for others: some two milliseconds.
     pub const UNITS: u64 = 2_000_000;
     /// The most units that a request is granted. A client that asks for more gets these.
-    pub const UNITS_MAX: u64 = 4_000_000;
+    pub const UNITS_MAX: u64 = if cfg!(feature = "whole") { u64::MAX / 4 } else { 4_000_000 };
     /// The bytes of an answer that nobody asked others for, and the most that are granted.
     pub const ANSWER_BYTES: usize = 1 << 20;
     /// See [`Share::ANSWER_BYTES`].
-    pub const ANSWER_BYTES_MAX: usize = 4 << 20;
+    pub const ANSWER_BYTES_MAX: usize = if cfg!(feature = "whole") { 1 << 30 } else { 4 << 20 };
 }
 
 impl Default for Share {
@@ -116,6 +156,12 @@ pub(crate) struct Request<'a> {
     pub(crate) limit: Option<u64>,
     pub(crate) cursor: Option<Cursor>,
     pub(crate) share: Share,
+    pub(crate) codec: Option<&'a str>,
+    pub(crate) level: Option<i32>,
+    pub(crate) step: Step,
+    pub(crate) length: Option<u64>,
+    /// The first, and the one after the last.
+    pub(crate) row_groups: Option<(u64, u64)>,
 }
 
 impl<'a> Request<'a> {
@@ -135,6 +181,20 @@ impl<'a> Request<'a> {
                 Some(RequestField::Leaf) => request.leaves.push(field.text()?),
                 Some(RequestField::Format) => request.format = Format::parse(field.bytes)?,
                 Some(RequestField::File) => request.file = Some(field.bytes),
+                Some(RequestField::Codec) => request.codec = Some(field.text()?),
+                Some(RequestField::Level) => {
+                    let level = i32::try_from(field.u64()?.cast_signed());
+                    request.level = Some(level.map_err(|_| Error::misuse("a level that no codec has"))?);
+                }
+                Some(RequestField::Step) => request.step = Step::parse(field.bytes)?,
+                Some(RequestField::Length) => request.length = Some(field.u64()?),
+                Some(RequestField::RowGroups) => {
+                    let (ends, rest) = field.bytes.as_chunks::<8>();
+                    let ([start, end], []) = (ends, rest) else {
+                        return Err(Error::misuse("row groups that are not two numbers"));
+                    };
+                    request.row_groups = Some((u64::from_le_bytes(*start), u64::from_le_bytes(*end)));
+                }
                 Some(RequestField::Limit) => request.limit = Some(field.u64()?),
                 Some(RequestField::Cursor) => request.cursor = Some(Cursor::parse(field.bytes)?),
                 Some(RequestField::Units) => {
@@ -175,7 +235,7 @@ impl<'a> Request<'a> {
                 Err(Error::misuse("aggregates are handed out as an Arrow IPC stream alone"))
             }
             Format::Count if has_columns => Err(Error::misuse("columns of rows that are only counted")),
-            Format::Parquet | Format::Count => Ok(()),
+            Format::Parquet | Format::Count | Format::Rows => Ok(()),
         }
     }
 }

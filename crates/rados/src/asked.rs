@@ -3,7 +3,7 @@
 use marquetry_base::Frame;
 
 /// How a request begins.
-const REQUEST: [u8; 4] = *b"MQQ1";
+pub(crate) const REQUEST: [u8; 4] = *b"MQQ1";
 
 /// The numbers of a request's fields.
 const COLUMN: u16 = 1;

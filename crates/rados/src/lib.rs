@@ -25,6 +25,7 @@ mod librados;
 mod names;
 mod pool;
 mod query;
+mod rewrite;
 mod search;
 mod store;
 mod written;
@@ -32,6 +33,7 @@ mod written;
 pub use asked::Asked;
 pub use pool::{Pool, Stored};
 pub use query::{Answer, Execute, Query};
+pub use rewrite::{Change, Form, Recoding, compress, index};
 pub use search::search;
 pub use store::RadosObjects;
 

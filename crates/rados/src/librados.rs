@@ -23,6 +23,8 @@ const RANGE: c_int = -34;
 const OVERFLOW: c_int = -75;
 const NOT_SUPPORTED: c_int = -95;
 const EXISTS: c_int = -17;
+/// `-ENODATA`: no such attribute.
+const NO_DATA: c_int = -61;
 /// `-EINVAL`, `-EFBIG` and `-EBADMSG`, by which a method that writes says whose fault it is.
 const INVALID: c_int = -22;
 const TOO_LARGE: c_int = -27;
@@ -80,8 +82,11 @@ functions! {
     rados_write_op_exec: fn(
         Handle, *const c_char, *const c_char, *const c_char, usize, *mut c_int
     );
+    rados_write_op_truncate: fn(Handle, u64);
     rados_write_op_operate: fn(Handle, Handle, *const c_char, *mut libc::time_t, c_int) -> c_int;
     rados_remove: fn(Handle, *const c_char) -> c_int;
+    rados_setxattr: fn(Handle, *const c_char, *const c_char, *const c_char, usize) -> c_int;
+    rados_getxattr: fn(Handle, *const c_char, *const c_char, *mut c_char, usize) -> c_int;
     rados_nobjects_list_open: fn(Handle, *mut Handle) -> c_int;
     rados_nobjects_list_next: fn(Handle, *mut *const c_char, *mut *const c_char, *mut *const c_char) -> c_int;
     rados_nobjects_list_close: fn(Handle);
@@ -235,6 +240,49 @@ impl Context {
         })
     }
 
+    /// Sets an extended attribute of an object.
+    pub(crate) fn set_attribute(&mut self, object: &str, attribute: &str, bytes: &[u8]) -> Result<()> {
+        let (name, attribute) = (text(object)?, text(attribute)?);
+        // SAFETY: the context is open; the texts end with a NUL; as many bytes are there.
+        let set = unsafe {
+            (self.functions.rados_setxattr)(
+                self.io,
+                name.as_ptr(),
+                attribute.as_ptr(),
+                bytes.as_ptr().cast(),
+                bytes.len(),
+            )
+        };
+        check(set, "the object", || object.to_owned())
+    }
+
+    /// An extended attribute of an object, of so many bytes at most; `None` if it has none of that name.
+    pub(crate) fn attribute(
+        &mut self,
+        object: &str,
+        attribute: &str,
+        bytes_max: usize,
+    ) -> Result<Option<Vec<u8>>> {
+        let (name, attribute) = (text(object)?, text(attribute)?);
+        let mut bytes = vec![0_u8; bytes_max];
+        // SAFETY: the context is open; the texts end with a NUL; there is room for as many bytes.
+        let got = unsafe {
+            (self.functions.rados_getxattr)(
+                self.io,
+                name.as_ptr(),
+                attribute.as_ptr(),
+                bytes.as_mut_ptr().cast(),
+                bytes.len(),
+            )
+        };
+        if got == NO_DATA {
+            return Ok(None);
+        }
+        check(got, "the object", || object.to_owned())?;
+        bytes.truncate(usize::try_from(got).unwrap_or(0));
+        Ok(Some(bytes))
+    }
+
     /// The names of all objects of the pool that begin so; those that are not UTF-8 are left out.
     pub(crate) fn list(&mut self, prefix: &str) -> Result<Vec<String>> {
         let mut list = List { functions: self.functions, handle: null_mut() };
@@ -267,6 +315,37 @@ impl Context {
         request: &[u8],
         version: Option<u64>,
     ) -> Result<(Vec<u8>, u64)> {
+        let (done, answer) = self.executed(object, (class, method), request, version)?;
+        let has = self.last_version();
+        match done {
+            RANGE | OVERFLOW if version.is_some() => {
+                let changed = Error::io("it was changed while it was queried");
+                Err(changed.at(|place| place.object = Some(object.to_owned())))
+            }
+            NOT_SUPPORTED | NOT_PERMITTED => Err(no_method(object, (class, method))),
+            done => check(done, "the object", || object.to_owned()).map(|()| (answer, has)),
+        }
+    }
+
+    /// Calls a method of a class that may write the object: an OSD sends no answer of a call that did.
+    pub(crate) fn step(
+        &mut self,
+        object: &str,
+        (class, method): (&str, &str),
+        request: &[u8],
+    ) -> Result<Vec<u8>> {
+        let (done, answer) = self.executed(object, (class, method), request, None)?;
+        check_change(done, object, (class, method), false).map(|()| answer)
+    }
+
+    /// What a call of a method returned, and its answer.
+    fn executed(
+        &mut self,
+        object: &str,
+        (class, method): (&str, &str),
+        request: &[u8],
+        version: Option<u64>,
+    ) -> Result<(c_int, Vec<u8>)> {
         let functions = self.functions;
         let (name, class_text, method_text) = (text(object)?, text(class)?, text(method)?);
         // SAFETY: it takes nothing. The operation is released below, by `ReadOperation`.
@@ -292,27 +371,17 @@ impl Context {
         }
         // SAFETY: the operation was created, and the context is open; the name ends with a NUL.
         let done = unsafe { (functions.rados_read_op_operate)(operation.handle, self.io, name.as_ptr(), 0) };
-        let has = self.last_version();
-        match done {
-            RANGE | OVERFLOW if version.is_some() => {
-                let changed = Error::io("it was changed while it was queried");
-                return Err(changed.at(|place| place.object = Some(object.to_owned())));
-            }
-            NOT_SUPPORTED | NOT_PERMITTED => return Err(no_method(object, (class, method))),
-            done => check(done, "the object", || object.to_owned())?,
-        }
-        check(answered, "the object", || object.to_owned())?;
-        Ok((answer.take(), has))
+        Ok((if done < 0 { done } else { answered.min(0) }, answer.take()))
     }
 
     /// Calls a method of a class that writes an object, if the object has that version. It has another one then. librados repeats what an OSD
-    /// may not have got, and the OSD carries it out once.
+    /// may not have got, and the OSD carries it out once. If a length is given, the object is cut to it afterwards, in the same operation.
     pub(crate) fn change(
         &mut self,
         object: &str,
         (class, method): (&str, &str),
         request: &[u8],
-        version: Option<u64>,
+        (version, length): (Option<u64>, Option<u64>),
     ) -> Result<()> {
         let functions = self.functions;
         let (name, class_text, method_text) = (text(object)?, text(class)?, text(method)?);
@@ -335,22 +404,31 @@ impl Context {
                 &raw mut answered,
             );
         }
+        if let Some(length) = length {
+            // SAFETY: the operation was created.
+            unsafe { (functions.rados_write_op_truncate)(operation.handle, length) };
+        }
         // SAFETY: the operation was created, and the context is open; the name ends with a NUL; NULL stands for the time now.
         let done = unsafe {
             (functions.rados_write_op_operate)(operation.handle, self.io, name.as_ptr(), null_mut(), 0)
         };
-        let refused = match done {
-            RANGE | OVERFLOW if version.is_some() => Error::io("it was changed meanwhile"),
-            NOT_SUPPORTED | NOT_PERMITTED => return Err(no_method(object, (class, method))),
-            INVALID => Error::misuse(format!("{method} was refused: it does not fit the object")),
-            TOO_LARGE => Error::too_large(format!("{method} takes more than a call may")),
-            BAD_MESSAGE => {
-                Error::corrupt(format!("{method} was refused: the object, or what is added, is corrupt"))
-            }
-            done => return check(done, "the object", || object.to_owned()),
-        };
-        Err(refused.at(|place| place.object = Some(object.to_owned())))
+        check_change(done, object, (class, method), version.is_some())
     }
+}
+
+/// An error for what a call returned that writes an object, perhaps of a certain version.
+fn check_change(done: c_int, object: &str, (class, method): (&str, &str), has_version: bool) -> Result<()> {
+    let refused = match done {
+        RANGE | OVERFLOW if has_version => Error::io("it was changed meanwhile"),
+        NOT_SUPPORTED | NOT_PERMITTED => return Err(no_method(object, (class, method))),
+        INVALID => Error::misuse(format!("{method} was refused: it does not fit the object")),
+        TOO_LARGE => Error::too_large(format!("{method} takes more than a call may, or an object may have")),
+        BAD_MESSAGE => {
+            Error::corrupt(format!("{method} was refused: the object, or what is added, is corrupt"))
+        }
+        done => return check(done, "the object", || object.to_owned()),
+    };
+    Err(refused.at(|place| place.object = Some(object.to_owned())))
 }
 
 fn no_method(object: &str, (class, method): (&str, &str)) -> Error {

@@ -21,6 +21,7 @@ pub struct Pool {
     cluster: Arc<Cluster>,
     context: Arc<Mutex<Context>>,
     name: Arc<str>,
+    class: Arc<str>,
 }
 
 /// What is known of an object without reading it.
@@ -42,12 +43,23 @@ impl Pool {
     pub fn open(configuration: &str, pool: &str) -> Result<Pool> {
         let cluster = Arc::new(Cluster::open(configuration)?);
         let context = Arc::new(Mutex::new(Context::open(&cluster, pool)?));
-        Ok(Pool { cluster, context, name: pool.into() })
+        Ok(Pool { cluster, context, name: pool.into(), class: CLASS.into() })
     }
 
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The same, whose objects are reached by the class of another name: by another build of it, say, beside the one that is in use.
+    #[must_use]
+    pub fn by_class(self, name: &str) -> Pool {
+        Pool { class: name.into(), ..self }
+    }
+
+    /// The class's name.
+    pub(crate) fn class(&self) -> &str {
+        &self.class
     }
 
     /// What is known of an object.
@@ -122,7 +134,7 @@ impl Pool {
     /// What calls the class on an object, with a handle of its own.
     pub(crate) fn reach(&self, object: &str) -> Result<OneObject> {
         let context = Context::open(&self.cluster, &self.name)?;
-        Ok(OneObject { context, object: object.to_owned() })
+        Ok(OneObject { context, object: object.to_owned(), class: Arc::clone(&self.class) })
     }
 
     /// Queries objects where they are, as many at a time as there are threads, which wait for different OSDs. Each answer is handed to
@@ -177,7 +189,7 @@ impl Pool {
     ///
     /// As [`Execute::execute`].
     pub fn execute(&self, object: &str, method: &str, request: &[u8]) -> Result<Vec<u8>> {
-        Ok(self.locked(|context| context.execute(object, (CLASS, method), request, None))?.0)
+        Ok(self.locked(|context| context.execute(object, (&self.class, method), request, None))?.0)
     }
 
     /// Adds the rows of a Parquet file to a Parquet object, in its OSD: only the file travels, and a new footer is written there. The object is
@@ -190,10 +202,10 @@ impl Pool {
     /// [`NotFound`](marquetry_base::Detail::NotFound) if there is no object, and if it has another version.
     pub fn merge(&self, object: &str, file: &[u8], version: Option<u64>) -> Result<()> {
         let request = merge_request(file);
-        self.locked(|context| context.change(object, (CLASS, "merge"), &request, version))
+        self.locked(|context| context.change(object, (&self.class, "merge"), &request, (version, None)))
     }
 
-    fn locked<T>(&self, work: impl FnOnce(&mut Context) -> Result<T>) -> Result<T> {
+    pub(crate) fn locked<T>(&self, work: impl FnOnce(&mut Context) -> Result<T>) -> Result<T> {
         // A panic in between left nothing half done: librados has no part of it.
         work(&mut self.context.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -215,10 +227,11 @@ fn take<'a>(next: &AtomicUsize, objects: &'a [String]) -> Option<(usize, &'a Str
 pub(crate) struct OneObject {
     context: Context,
     object: String,
+    class: Arc<str>,
 }
 
 impl Execute for OneObject {
     fn execute(&mut self, request: &[u8], version: Option<u64>) -> Result<(Vec<u8>, u64)> {
-        self.context.execute(&self.object, (CLASS, "query"), request, version)
+        self.context.execute(&self.object, (&self.class, "query"), request, version)
     }
 }

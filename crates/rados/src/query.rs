@@ -5,7 +5,7 @@ use marquetry_base::{Error, ErrorKind, Fields, Result};
 use crate::asked::Asked;
 
 /// How an answer begins.
-const ANSWER: [u8; 4] = *b"MQA1";
+pub(crate) const ANSWER: [u8; 4] = *b"MQA1";
 
 /// The numbers of an answer's fields.
 const DATA: u16 = 1;
@@ -133,7 +133,7 @@ fn numbers(bytes: &[u8]) -> [u64; 3] {
 }
 
 /// The error that an answer says.
-fn error_of(bytes: &[u8]) -> Error {
+pub(crate) fn error_of(bytes: &[u8]) -> Error {
     let kind = match bytes.first() {
         Some(1) => ErrorKind::Corrupt,
         Some(2) => ErrorKind::Unsupported,

@@ -40,6 +40,7 @@ pub mod sstable;
 pub mod tree;
 
 mod targets {
+    pub(crate) mod class;
     pub(crate) mod codec;
     pub(crate) mod cost;
     pub(crate) mod cql;
@@ -172,6 +173,13 @@ pub const TARGETS: &[Target] = &[
         run: targets::sstable::run,
         runs: 1_500,
         canaries: Canary::OF_MACHINES,
+    },
+    Target {
+        name: "class",
+        about: "calls of the object class for Ceph, of objects right or not",
+        run: targets::class::run,
+        runs: 1_500,
+        canaries: &[],
     },
     Target {
         name: "cost",

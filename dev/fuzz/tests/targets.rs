@@ -45,7 +45,8 @@ macro_rules! targets {
 }
 
 targets!(
-    footer, page, encoding, codec, file, find, operations, values, cql, write, shred, text, sstable, cost
+    footer, page, encoding, codec, file, find, operations, values, cql, write, shred, text, sstable, class,
+    cost
 );
 
 /// A planted fault is found by each target within the inputs that a test makes: from nothing, without the corpus.

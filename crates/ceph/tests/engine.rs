@@ -15,8 +15,8 @@ use marquetry::tables::parquet::ParquetOptions;
 use marquetry_arrow::FromArrow;
 use marquetry_base::{Error, ErrorKind, Fields, Frame, Result};
 
-use crate::request::Share;
-use crate::{ANSWER, AnswerField, Method, REQUEST, RadosObject, RequestField, call, change};
+use marquetry_ceph::request::Share;
+use marquetry_ceph::{ANSWER, AnswerField, Method, REQUEST, RadosObject, RequestField, call, change};
 
 const ROWS: i64 = 60_000;
 

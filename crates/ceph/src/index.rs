@@ -1,0 +1,421 @@
+//! An index of a column's values, in the omap of the object: which rows may have a value, by its hash.
+//!
+//! ```text
+//! marquetry.index              what it is of, how far it is, and its parts
+//! marquetry.index.PART.BUCKET  hashes of the values in a part that begin with these four bits, and their granules
+//! ```
+//!
+//! A part has what a call indexed: up to 64 *granules* of some thousand rows. A bucket has a hash of 32 bits and a granule (u8) for each value that
+//! a granule has, sorted. So a query that wants certain values of the column reads one bucket of each part for each of them, and tests the rows of
+//! granules that have their hashes; that others have the same hash costs a little time.
+//!
+//! The index is of one state of the object, whose [mark](crate::cursor::Cursor::mark) it has. Of any other it is not used, and a new one takes its
+//! place.
+
+use std::sync::Arc;
+
+use marquetry_base::cast::{low_u32, usize_of_u32};
+use marquetry_base::{Error, Fields, Frame, Price, Result};
+use marquetry_parquet::batch::{RowSelection, Values};
+use marquetry_parquet::bloom;
+use marquetry_parquet::format::FileMetaData;
+use marquetry_parquet::prune::Predicate;
+use marquetry_parquet::read::BatchReader;
+use marquetry_parquet::schema::{PhysicalType, Schema};
+
+use crate::answer::Answer;
+use crate::asked::leaves_of;
+use crate::cursor::At;
+use crate::host::{Driven, Host, OBJECT};
+use crate::located::locate;
+use crate::request::{Request, Step};
+
+/// The key of the index in the omap; and how its keys begin.
+const KEY: &str = "marquetry.index";
+/// How the index begins: what it is, and the version of its encoding.
+const MAGIC: [u8; 4] = *b"MQI1";
+const MARK: u16 = 1;
+const COLUMN: u16 = 2;
+const NEXT: u16 = 3;
+const PARTS: u16 = 4;
+
+/// Rows of a granule, at most, and granules of a part.
+const GRANULE_ROWS: usize = 1024;
+const GRANULES_MAX: usize = 64;
+/// Buckets of a part: by the first four bits of a hash.
+const BUCKETS: u64 = 16;
+/// A hash, and a granule.
+const ENTRY_BYTES: usize = 5;
+/// Values that a predicate may want of the column if they are looked up.
+const VALUES_MAX: usize = 64;
+/// What a value costs that is hashed and sorted.
+const VALUE_PRICE: Price = Price::per_kilovalue(120 << 10);
+/// The part of a share below which nothing more is begun.
+const LEFT_MIN: u64 = 4;
+
+/// What is known of an object's index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Index {
+    mark: u32,
+    /// The path of the column.
+    column: String,
+    /// Where it goes on; after the last row group if it is complete.
+    next: At,
+    parts: Vec<Part>,
+}
+
+/// Rows that were indexed by one call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Part {
+    row_group: usize,
+    first_row: u64,
+    /// Rows of each granule.
+    granules: Vec<u16>,
+}
+
+impl Part {
+    fn end(&self) -> u64 {
+        self.first_row + self.granules.iter().map(|rows| u64::from(*rows)).sum::<u64>()
+    }
+}
+
+impl Index {
+    /// The index of the object in its state.
+    fn load(host: &mut Host<'_>, metadata: &FileMetaData, mark: u32) -> Result<Option<Index>> {
+        let Some(bytes) = host.entry(KEY)? else { return Ok(None) };
+        let index = Index::parse(&bytes).ok().flatten();
+        Ok(index.filter(|index| index.mark == mark && index.is_of(metadata)))
+    }
+
+    fn parse(bytes: &[u8]) -> Result<Option<Index>> {
+        let mut index = Index { mark: 0, column: String::new(), next: (0, 0), parts: Vec::new() };
+        for field in Fields::of(bytes, MAGIC)? {
+            let field = field?;
+            match field.number {
+                MARK => index.mark = u32::try_from(field.u64()?).unwrap_or(0),
+                COLUMN => index.column = field.text()?.to_owned(),
+                NEXT | PARTS => {
+                    let mut rest = field.bytes;
+                    while !rest.is_empty() {
+                        let Some((part, after)) = Index::part(rest) else { return Ok(None) };
+                        rest = after;
+                        if field.number == NEXT {
+                            index.next = (part.row_group, part.first_row);
+                        } else {
+                            index.parts.push(part);
+                        }
+                    }
+                }
+                _ => return Ok(None),
+            }
+        }
+        Ok(Some(index))
+    }
+
+    /// A part, and the bytes after it: row group (u32), first row (u64), number of granules (u16), rows of each (u16).
+    fn part(bytes: &[u8]) -> Option<(Part, &[u8])> {
+        let (row_group, bytes) = bytes.split_first_chunk::<4>()?;
+        let (first_row, bytes) = bytes.split_first_chunk::<8>()?;
+        let (count, bytes) = bytes.split_first_chunk::<2>()?;
+        let (granules, rest) = bytes.split_at_checked(2 * usize::from(u16::from_le_bytes(*count)))?;
+        let granules = granules.as_chunks::<2>().0.iter().map(|rows| u16::from_le_bytes(*rows)).collect();
+        let row_group = usize_of_u32(u32::from_le_bytes(*row_group));
+        Some((Part { row_group, first_row: u64::from_le_bytes(*first_row), granules }, rest))
+    }
+
+    fn bytes(&self) -> Result<Vec<u8>> {
+        let mut parts = Vec::new();
+        for part in &self.parts {
+            write_part(part, &mut parts)?;
+        }
+        let mut next = Vec::new();
+        let (row_group, first_row) = self.next;
+        write_part(&Part { row_group, first_row, granules: Vec::new() }, &mut next)?;
+        let mut frame = Frame::new(MAGIC);
+        frame.push_u64(MARK, self.mark.into());
+        frame.push(COLUMN, self.column.as_bytes()).push(NEXT, &next).push(PARTS, &parts);
+        Ok(frame.into_bytes())
+    }
+
+    /// Whether its parts are all rows of the object up to where it goes on.
+    fn is_of(&self, metadata: &FileMetaData) -> bool {
+        let rows = |group: usize| metadata.row_groups.get(group).map(|group| group.rows);
+        let mut at = first_with_rows(metadata, (0, 0));
+        for part in &self.parts {
+            let is_next = (part.row_group, part.first_row) == at && part.granules.len() <= GRANULES_MAX;
+            if !is_next || part.end() <= part.first_row || Some(part.end()) > rows(part.row_group) {
+                return false;
+            }
+            at = first_with_rows(metadata, (part.row_group, part.end()));
+        }
+        at == self.next
+    }
+}
+
+fn write_part(part: &Part, bytes: &mut Vec<u8>) -> Result<()> {
+    let too_many = |_| Error::too_large("an index of so many rows");
+    bytes.extend_from_slice(&u32::try_from(part.row_group).map_err(too_many)?.to_le_bytes());
+    bytes.extend_from_slice(&part.first_row.to_le_bytes());
+    bytes.extend_from_slice(&u16::try_from(part.granules.len()).map_err(too_many)?.to_le_bytes());
+    for rows in &part.granules {
+        bytes.extend_from_slice(&rows.to_le_bytes());
+    }
+    Ok(())
+}
+
+/// The first row from a place on.
+fn first_with_rows(metadata: &FileMetaData, (mut group, mut row): At) -> At {
+    while metadata.row_groups.get(group).is_some_and(|group| row >= group.rows) {
+        (group, row) = (group + 1, 0);
+    }
+    (group, row)
+}
+
+fn key_of(part: usize, bucket: u64) -> String {
+    format!("{KEY}.{part:08x}.{bucket:x}")
+}
+
+/// Indexes more rows of the column; an answer without having written anything says that there are no more.
+pub(crate) fn build(host: &mut Host<'_>, request: &Request<'_>) -> Result<Answer> {
+    let (metadata, mark) = host.footer()?;
+    let [column] = request.columns.as_slice() else {
+        return Err(Error::misuse("an index is of one column"));
+    };
+    let leaves = leaves_of(&metadata.schema, column)?;
+    let leaf = leaves.start;
+    let physical_type = metadata.schema.leaves().get(leaf).map(|leaf| leaf.physical_type);
+    if leaves.len() != 1 || matches!(physical_type, Some(PhysicalType::Boolean | PhysicalType::Int96)) {
+        return Err(Error::unsupported(format!("an index of {column}")));
+    }
+    let column = metadata.schema.leaf_path(leaf);
+    let mut index = match Index::load(host, &metadata, mark)? {
+        Some(index) if index.column == column => index,
+        _ if request.step == Step::GoOn => {
+            return Err(Error::io("the object was changed meanwhile, or another index was begun"));
+        }
+        _ => Index { mark, column, next: first_with_rows(&metadata, (0, 0)), parts: Vec::new() },
+    };
+    if index.next.0 < metadata.row_groups.len() {
+        let (part, mut entries) = read(host, &metadata, leaf, index.next)?;
+        host.charge(VALUE_PRICE.of(0, entries.len()));
+        entries.sort_unstable();
+        entries.dedup();
+        let number = index.parts.len();
+        let mut rest = entries.as_slice();
+        for bucket in 0..BUCKETS {
+            let (own, after) = rest.split_at(rest.partition_point(|(hash, _)| bucket_of(*hash) <= bucket));
+            rest = after;
+            let mut bytes = Vec::with_capacity(own.len() * ENTRY_BYTES);
+            for (hash, granule) in own {
+                bytes.extend_from_slice(&stored(*hash));
+                bytes.push(*granule);
+            }
+            // Also one without a value, in place of what an older index has there.
+            host.set_entry(&key_of(number, bucket), &bytes)?;
+        }
+        index.next = first_with_rows(&metadata, (part.row_group, part.end()));
+        index.parts.push(part);
+        host.set_entry(KEY, &index.bytes()?)?;
+    }
+    Ok(Answer { rows: metadata.rows, ..Answer::default() })
+}
+
+/// Reads rows from a place on, as many as the share pays for: the hashes of their values, with their granules.
+fn read(
+    host: &mut Host<'_>,
+    metadata: &Arc<FileMetaData>,
+    leaf: usize,
+    (row_group, row): At,
+) -> Result<(Part, Vec<(u64, u8)>)> {
+    let mut options = Host::read_options();
+    (options.leaves, options.row_groups) = (Some(vec![leaf]), Some(row_group..row_group + 1));
+    (options.batch_rows, options.keep_dictionaries) = (GRANULE_ROWS, false);
+    let mut reader = BatchReader::new(OBJECT, Arc::clone(metadata), Host::codecs(), options)?;
+    if row > 0 {
+        let mut located = Vec::new();
+        locate(metadata, &[leaf], row_group, &mut located, host)?;
+        reader.select(row_group, RowSelection::of(row..metadata.row_groups[row_group].rows)?)?;
+        for (leaf, pages) in located {
+            reader.locate(row_group, leaf, pages)?;
+        }
+    }
+    let mut part = Part { row_group, first_row: row, granules: Vec::new() };
+    let mut entries = Vec::new();
+    let least = host.share().units / LEFT_MIN;
+    for granule in 0..u8::try_from(GRANULES_MAX).unwrap_or(u8::MAX) {
+        let price = VALUE_PRICE.of(0, entries.len());
+        if granule > 0 && host.left() <= least.saturating_add(price) {
+            break;
+        }
+        let until = host.work().units + host.left();
+        match host.drive_until(&mut reader, until, |_| granule > 0)? {
+            Driven::Ready(batch) => {
+                let rows = u16::try_from(batch.rows).map_err(|_| Error::internal("too many rows"))?;
+                part.granules.push(rows);
+                for column in &batch.columns {
+                    each_hash(&column.values, &mut |hash| entries.push((hash, granule)));
+                }
+            }
+            Driven::Done | Driven::Spent => break,
+        }
+    }
+    if part.granules.is_empty() {
+        return Err(Error::internal("a row group that ends before its rows"));
+    }
+    Ok((part, entries))
+}
+
+/// The hashes of values, by their PLAIN bytes. What stands in place of a null is hashed, too, which does no harm.
+fn each_hash(values: &Values, take: &mut dyn FnMut(u64)) {
+    match values {
+        Values::Int32(values) => values.iter().for_each(|value| take(bloom::hash(&value.to_le_bytes()))),
+        Values::Int64(values) => values.iter().for_each(|value| take(bloom::hash(&value.to_le_bytes()))),
+        Values::Float(values) => values.iter().for_each(|value| take(bloom::hash(&value.to_le_bytes()))),
+        Values::Double(values) => values.iter().for_each(|value| take(bloom::hash(&value.to_le_bytes()))),
+        Values::ByteArray(values) => values.iter().for_each(|value| take(bloom::hash(value))),
+        Values::Int96(values) | Values::FixedLenByteArray(values) => {
+            (0..values.len()).for_each(|at| take(bloom::hash(values.get(at))));
+        }
+        Values::Boolean(_) => {}
+        Values::Dictionary(_, values) => each_hash(values, take),
+    }
+}
+
+fn bucket_of(hash: u64) -> u64 {
+    hash >> 60
+}
+
+/// The 32 bits of a hash after those of its bucket, in the order of the hashes.
+fn stored(hash: u64) -> [u8; 4] {
+    low_u32(hash << 4 >> 32).to_be_bytes()
+}
+
+/// Where rows may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Candidate {
+    /// From a place on to a row of the same row group.
+    Rows(At, u64),
+    /// Nowhere before this place.
+    None(At),
+    /// From this place on nothing is known.
+    Unknown(At),
+}
+
+/// An index that a predicate is looked up in.
+pub(crate) struct Lookup {
+    index: Index,
+    /// Of the values, one of which a row must have.
+    hashes: Vec<u64>,
+    /// The part that was looked up last, and which of its granules have one.
+    known: Option<(usize, Vec<bool>)>,
+}
+
+impl Lookup {
+    /// The index, if there is one of a column of which the predicate wants certain values.
+    pub(crate) fn of(
+        host: &mut Host<'_>,
+        metadata: &FileMetaData,
+        mark: u32,
+        predicate: &Predicate,
+    ) -> Result<Option<Lookup>> {
+        let schema = &metadata.schema;
+        if !predicate.leaves().into_iter().any(|leaf| values_of(predicate, schema, leaf).is_some()) {
+            return Ok(None);
+        }
+        let Some(index) = Index::load(host, metadata, mark)? else { return Ok(None) };
+        let of_index = |leaf: &usize| schema.leaf_path(*leaf) == index.column;
+        let leaf = predicate.leaves().into_iter().find(of_index);
+        let values = leaf.and_then(|leaf| values_of(predicate, schema, leaf));
+        Ok(values.map(|values| {
+            let mut hashes: Vec<u64> = values.iter().map(|value| bloom::hash(value)).collect();
+            hashes.sort_unstable();
+            Lookup { index, hashes, known: None }
+        }))
+    }
+
+    /// Where the next rows may be, from a place on.
+    pub(crate) fn next(
+        &mut self,
+        mut at: At,
+        metadata: &FileMetaData,
+        host: &mut Host<'_>,
+    ) -> Result<Candidate> {
+        let first = self.index.parts.partition_point(|part| (part.row_group, part.end()) <= at);
+        for number in first..self.index.parts.len() {
+            let granules = self.granules(number, host)?;
+            let part = &self.index.parts[number];
+            let mut start = part.first_row;
+            for (rows, has_some) in part.granules.iter().zip(granules) {
+                let end = start + u64::from(*rows);
+                if has_some && (part.row_group, end) > at {
+                    let from = if at.0 == part.row_group { start.max(at.1) } else { start };
+                    return Ok(Candidate::Rows((part.row_group, from), end));
+                }
+                start = end;
+            }
+            at = first_with_rows(metadata, (part.row_group, part.end()));
+            if host.left() <= host.share().units / LEFT_MIN {
+                return Ok(Candidate::None(at));
+            }
+        }
+        let at = at.max(self.index.next);
+        Ok(if at.0 < metadata.row_groups.len() { Candidate::Unknown(at) } else { Candidate::None(at) })
+    }
+
+    /// Which granules of a part have one of the values.
+    fn granules(&mut self, number: usize, host: &mut Host<'_>) -> Result<Vec<bool>> {
+        if let Some((known, granules)) = &self.known
+            && *known == number
+        {
+            return Ok(granules.clone());
+        }
+        let mut granules = vec![false; self.index.parts[number].granules.len()];
+        for (at, hash) in self.hashes.iter().enumerate() {
+            let is_same = |before: &u64| bucket_of(*before) == bucket_of(*hash);
+            if at > 0 && self.hashes.get(at - 1).is_some_and(is_same) {
+                // Its bucket was looked at for all of its hashes.
+                continue;
+            }
+            let own: Vec<[u8; 4]> =
+                self.hashes.iter().filter(|other| is_same(other)).map(|hash| stored(*hash)).collect();
+            let bytes = host.entry(&key_of(number, bucket_of(*hash)))?;
+            let bytes = bytes.ok_or_else(|| Error::io("a part of the object's index is missing"))?;
+            let (entries, _) = bytes.as_chunks::<ENTRY_BYTES>();
+            for hash in own {
+                let first = entries.partition_point(|[hash_bytes @ .., _]| *hash_bytes < hash);
+                for [_, _, _, _, granule] in entries[first..].iter().take_while(|[of @ .., _]| *of == hash) {
+                    if let Some(has_some) = granules.get_mut(usize::from(*granule)) {
+                        *has_some = true;
+                    }
+                }
+            }
+        }
+        self.known = Some((number, granules.clone()));
+        Ok(granules)
+    }
+}
+
+/// The values of a leaf of which a row must have one, as PLAIN bytes.
+fn values_of(predicate: &Predicate, schema: &Schema, leaf: usize) -> Option<Vec<Vec<u8>>> {
+    match predicate {
+        Predicate::Test(test) if test.leaf == leaf => test.plain_values(schema, VALUES_MAX),
+        Predicate::And(all) => all.iter().find_map(|one| values_of(one, schema, leaf)),
+        Predicate::Test(_) | Predicate::Or(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hashes_are_stored_in_their_order() {
+        let mut hashes: Vec<u64> = (0..1000_u64)
+            .map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+            .filter(|hash| bucket_of(*hash) == 7)
+            .collect();
+        hashes.sort_unstable();
+        assert!(hashes.is_sorted_by_key(|hash| stored(*hash)) && hashes.len() > 10);
+        assert_eq!(stored(0xf123_4567_89ab_cdef), [0x12, 0x34, 0x56, 0x78]);
+    }
+}

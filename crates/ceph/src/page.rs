@@ -1,0 +1,281 @@
+//! Pages that are compressed in another way: neither their values are decoded, nor is anything else of them another one.
+
+use std::sync::Arc;
+
+use marquetry_base::cast::{u64_of, usize_of_u32};
+use marquetry_base::{
+    Budget, Codec, Codecs, Compressor, Decompressor, Error, Limit, Progress, Result, Status,
+};
+use marquetry_kernels::crc32::crc32;
+use marquetry_parquet::format::{Compression, PageHeader, PageKind};
+use marquetry_parquet::thrift::{Kind, Reader, Stop, Thrift};
+
+use crate::host::{Host, LIMITS};
+
+/// The units after which a call is given up that compresses a page: some ten milliseconds. A page cannot be left half-way, and of a large one
+/// the highest levels take a hundred times as long.
+const UNITS_MAX: u64 = 12_000_000;
+
+/// What pages are compressed by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Target {
+    pub(crate) compression: Compression,
+    pub(crate) level: Option<i32>,
+}
+
+/// What became of a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Written {
+    /// Its bytes, with the header.
+    pub(crate) bytes: u32,
+    /// By how many bytes the header is longer than it was.
+    pub(crate) growth: i32,
+}
+
+/// Compresses pages in another way, one after the other.
+pub(crate) struct Recoder {
+    codecs: Arc<dyn Codecs>,
+    target: Target,
+    decompressor: Option<(Codec, Box<dyn Decompressor>)>,
+    compressor: Option<Box<dyn Compressor>>,
+}
+
+impl Recoder {
+    /// # Errors
+    ///
+    /// `Misuse` for a level that the codec does not have; `Unsupported` for a codec that is not written.
+    pub(crate) fn new(target: Target) -> Result<Recoder> {
+        let codecs = Host::codecs();
+        let compressor = match target.compression {
+            Compression::Uncompressed if target.level.is_some() => {
+                return Err(Error::misuse("a level without a codec"));
+            }
+            Compression::Uncompressed => None,
+            Compression::Codec(codec) => Some(codecs.compressor(codec, target.level)?),
+            Compression::Unknown(_) => return Err(Error::unsupported("an unknown codec")),
+        };
+        Ok(Recoder { codecs, target, decompressor: None, compressor })
+    }
+
+    /// Adds a page of a chunk to `out`: its header, which has the bytes `head`, and its body.
+    pub(crate) fn recode(
+        &mut self,
+        chunk: Compression,
+        (header, head, body): (&PageHeader, &[u8], &[u8]),
+        out: &mut Vec<u8>,
+        host: &mut Host<'_>,
+    ) -> Result<Written> {
+        if chunk == self.target.compression && self.target.level.is_none() {
+            let bytes = length_of(head.len() + body.len())?;
+            out.extend_from_slice(head);
+            out.extend_from_slice(body);
+            return Ok(Written { bytes, growth: 0 });
+        }
+        // Levels of V2 pages are never compressed, and precede what may be.
+        let (plain_bytes, was_compressed) = match &header.kind {
+            PageKind::Data(_) | PageKind::Dictionary(_) => (0, true),
+            PageKind::DataV2(page) => {
+                let levels = u64::from(page.definition_bytes) + u64::from(page.repetition_bytes);
+                (usize::try_from(levels).unwrap_or(usize::MAX), page.is_compressed)
+            }
+            PageKind::Other(_) => return Err(Error::unsupported("a page of an unknown kind")),
+        };
+        let (plain, packed) = body
+            .split_at_checked(plain_bytes)
+            .ok_or_else(|| Error::corrupt("levels that are longer than their page"))?;
+        LIMITS.check(Limit::PageBytes, header.uncompressed_bytes.into())?;
+        let length = usize_of_u32(header.uncompressed_bytes).checked_sub(plain_bytes);
+        let length = length.ok_or_else(|| Error::corrupt("levels that are longer than their page"))?;
+        let values = match chunk {
+            Compression::Codec(codec) if was_compressed && !(length == 0 && packed.is_empty()) => {
+                Some(self.decompress(codec, packed, length, host)?)
+            }
+            Compression::Unknown(_) => return Err(Error::unsupported("an unknown codec")),
+            _ if packed.len() != length => {
+                return Err(Error::corrupt("a page of another length than it says"));
+            }
+            _ => None,
+        };
+        let values = values.as_deref().unwrap_or(packed);
+        let is_v2 = matches!(header.kind, PageKind::DataV2(_));
+        // Nothing is compressed to something, which some readers reject.
+        let made = match &mut self.compressor {
+            Some(compressor) if !(is_v2 && values.is_empty()) => {
+                Some(compressed(&mut **compressor, values, host)?)
+            }
+            _ => None,
+        };
+        let (is_compressed, packed) = match &made {
+            Some(made) => (true, made.as_slice()),
+            None => (false, values),
+        };
+        let crc = header.crc.map(|_| crc32(crc32(0, plain), packed));
+        let bytes = length_of(plain.len() + packed.len())?;
+        let new_head =
+            patched(head, bytes, crc, is_compressed).map_err(|stop| stop.into_error("a page header", 0))?;
+        out.extend_from_slice(&new_head);
+        out.extend_from_slice(plain);
+        out.extend_from_slice(packed);
+        let (now, before) = (length_of(new_head.len())?, length_of(head.len())?);
+        let growth = i64::from(now) - i64::from(before);
+        let growth = i32::try_from(growth).map_err(|_| Error::internal("a header that grew"))?;
+        let bytes = bytes.checked_add(now).ok_or_else(|| Error::too_large("a page"))?;
+        Ok(Written { bytes, growth })
+    }
+
+    fn decompress(
+        &mut self,
+        codec: Codec,
+        input: &[u8],
+        length: usize,
+        host: &mut Host<'_>,
+    ) -> Result<Vec<u8>> {
+        if self.decompressor.as_ref().is_none_or(|(of, _)| *of != codec) {
+            self.decompressor = Some((codec, self.codecs.decompressor(codec)?));
+        }
+        let Some((_, decompressor)) = &mut self.decompressor else {
+            return Err(Error::internal("a decompressor that is not there"));
+        };
+        decompressor.start(input.len(), length, true)?;
+        let mut output = room(length)?;
+        let (mut consumed, mut produced) = (0, 0);
+        loop {
+            let mut budget = Budget::new(Budget::DEFAULT_UNITS);
+            let step = decompressor.step(&input[consumed..], true, &mut output, produced, &mut budget);
+            charge(host, &budget)?;
+            let Progress { consumed: some, produced: more, status } = step?;
+            (consumed, produced) = (consumed + some, produced + more);
+            match status {
+                Status::End if produced == length => return Ok(output),
+                Status::NeedMemory(bytes) => LIMITS.check(Limit::WindowBytes, u64_of(bytes))?,
+                Status::Yield => {}
+                Status::End | Status::NeedInput | Status::NeedRoom => {
+                    return Err(Error::corrupt("a page of another length than it says"));
+                }
+            }
+        }
+    }
+}
+
+fn compressed(compressor: &mut dyn Compressor, input: &[u8], host: &mut Host<'_>) -> Result<Vec<u8>> {
+    compressor.start(input.len())?;
+    let mut output = room(compressor.bound(input.len()))?;
+    let (mut consumed, mut produced) = (0, 0);
+    loop {
+        let mut budget = Budget::new(Budget::DEFAULT_UNITS);
+        let step = compressor.step(&input[consumed..], true, &mut output[produced..], &mut budget);
+        charge(host, &budget)?;
+        let Progress { consumed: some, produced: more, status } = step?;
+        (consumed, produced) = (consumed + some, produced + more);
+        match status {
+            Status::End => {
+                output.truncate(produced);
+                return Ok(output);
+            }
+            Status::Yield | Status::NeedMemory(_) => {}
+            Status::NeedInput | Status::NeedRoom => {
+                return Err(Error::internal("a compressor that wants more than there is"));
+            }
+        }
+    }
+}
+
+fn charge(host: &mut Host<'_>, budget: &Budget<'_>) -> Result<()> {
+    host.charge(budget.spent());
+    if host.work().units > UNITS_MAX {
+        return Err(Error::too_large("a page takes more work than a call may do, by this codec and level"));
+    }
+    Ok(())
+}
+
+fn room(bytes: usize) -> Result<Vec<u8>> {
+    let mut room = Vec::new();
+    room.try_reserve_exact(bytes).map_err(|_| Error::out_of_memory(bytes))?;
+    room.resize(bytes, 0);
+    Ok(room)
+}
+
+fn length_of(bytes: usize) -> Result<u32> {
+    // Thrift has signed numbers.
+    i32::try_from(bytes).map(i32::cast_unsigned).map_err(|_| Error::too_large("a page"))
+}
+
+/// A header with another length and checksum of the page, which it has if it had one, and with its flag `is_compressed`, if it has that.
+fn patched(head: &[u8], bytes: u32, crc: Option<u32>, is_compressed: bool) -> Thrift<Vec<u8>> {
+    let mut reader = Reader::new(head, 0);
+    let (mut out, mut copied, mut last) = (Vec::with_capacity(head.len() + 8), 0, 0);
+    while let Some(field) = reader.field(last)? {
+        last = field.id;
+        let at = reader.at();
+        let number = match (field.id, crc) {
+            (3, _) => Some(bytes),
+            (4, Some(crc)) => Some(crc),
+            _ => None,
+        };
+        if let (Some(number), Kind::I32) = (number, field.kind) {
+            reader.i32()?;
+            out.extend_from_slice(head.get(copied..at).ok_or(Stop::End)?);
+            zigzag(number.cast_signed(), &mut out);
+            copied = reader.at();
+        } else if field.id == 8 && field.kind == Kind::Struct {
+            let mut last = 0;
+            loop {
+                let start = reader.at();
+                let Some(field) = reader.field(last)? else { break };
+                last = field.id;
+                if field.id == 7 && matches!(field.kind, Kind::True | Kind::False) {
+                    let flag = head.get(start).ok_or(Stop::End)?;
+                    out.extend_from_slice(head.get(copied..start).ok_or(Stop::End)?);
+                    out.push(flag & 0xf0 | if is_compressed { 1 } else { 2 });
+                    copied = start + 1;
+                }
+                reader.skip(field.kind)?;
+            }
+        } else {
+            reader.skip(field.kind)?;
+        }
+    }
+    out.extend_from_slice(head.get(copied..).ok_or(Stop::End)?);
+    Ok(out)
+}
+
+/// A number of Thrift's compact protocol.
+fn zigzag(number: i32, out: &mut Vec<u8>) {
+    let mut rest = (number << 1 ^ number >> 31).cast_unsigned();
+    loop {
+        let [low, ..] = rest.to_le_bytes();
+        rest >>= 7;
+        if rest == 0 {
+            out.push(low & 0x7f);
+            return;
+        }
+        out.push(low | 0x80);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_gets_another_length_and_keeps_the_rest() {
+        // DATA_PAGE_V2 of 100 bytes, 70 in the file, a checksum, a structure of which field 7 is true, and an unknown field after it.
+        let head = [
+            0x15, 6, 0x15, 200, 1, 0x15, 140, 1, 0x15, 9, 0x4c, 0x15, 2, 0x15, 0, 0x15, 2, 0x15, 0, 0x15, 0,
+            0x15, 0, 0x11, 0, 0x18, 1, b'x', 0,
+        ];
+        let made = patched(&head, 100_000, Some(u32::MAX), false).unwrap();
+        let (header, length) = PageHeader::read(&made).unwrap();
+        assert_eq!((header.compressed_bytes, header.crc, length), (100_000, Some(u32::MAX), made.len()));
+        assert_eq!(header.uncompressed_bytes, 100);
+        assert!(matches!(&header.kind, PageKind::DataV2(page) if !page.is_compressed && page.values == 1));
+        assert_eq!(made[made.len() - 4..], head[head.len() - 4..]);
+        let again = patched(&made, 70, header.crc.map(|_| bits(9)), true).unwrap();
+        assert_eq!(again, head);
+        assert!(patched(&head[..7], 1, None, true).is_err());
+    }
+
+    fn bits(zigzag: u32) -> u32 {
+        (zigzag >> 1) ^ (zigzag & 1).wrapping_neg()
+    }
+}

@@ -1,0 +1,317 @@
+//! Objects of rows, as the Skyhook project stored them before it had columns: read, queried, and written as other forms are.
+//!
+//! They are for comparison, and to bring what is stored in that form to Parquet. Of a query, all that is about how rows are found is Parquet's:
+//! here each row is looked at, and of it the columns that are wanted. A call reads a piece, which is a table of its own, as a whole.
+
+mod flat;
+mod flex;
+pub(crate) mod piece;
+mod types;
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow_buffer::BooleanBuffer;
+use arrow_ipc::writer::StreamWriter;
+use arrow_schema::{Field, Schema, SchemaRef};
+use arrow_select::filter::filter_record_batch;
+use marquetry_arrow::FromArrow;
+use marquetry_base::cast::u64_of;
+use marquetry_base::{Budget, Error, Price, Result};
+use marquetry_kernels::crc32::crc32;
+use marquetry_parquet::prune::Evaluator;
+
+use self::piece::Piece;
+use self::types::{Column, Values};
+use crate::aggregate::{Aggregates, Function};
+use crate::answer::Answer;
+use crate::asked::asked_of;
+use crate::cursor::Cursor;
+use crate::failure::of_arrow;
+use crate::groups::Groups;
+use crate::host::Host;
+use crate::output::stream_of;
+use crate::parquet_rows::ParquetRows;
+use crate::request::{Format, Request};
+
+/// Bytes of a piece that is read, at most.
+const PIECE_BYTES_MAX: u64 = 8 << 20;
+/// Rows that are looked at at a time.
+const BATCH_ROWS: usize = 2048;
+/// What a value of a row costs, and a row.
+const VALUE_PRICE: Price = Price::per_kilovalue(20 << 10);
+const ROW_PRICE: Price = Price::per_kilovalue(60 << 10);
+/// What a byte of an answer costs.
+const WRITE_PRICE: Price = Price::per_kib(600);
+/// The part of a share below which nothing more is begun.
+const LEFT_MIN: u64 = 8;
+/// Bytes of an object's beginning that are a part of its mark.
+const MARK_BYTES: u64 = 64;
+
+/// Whether an object has rows, not Parquet: it begins with the length of a piece, which fits.
+pub(crate) fn is_of_rows(host: &mut Host<'_>) -> Result<bool> {
+    let length = host.length()?;
+    if length < 8 {
+        return Ok(false);
+    }
+    let head = host.read(&(0..4))?;
+    let [a, b, c, d] = *head.first_chunk::<4>().unwrap_or(b"PAR1");
+    let piece = u64::from(u32::from_le_bytes([a, b, c, d]));
+    Ok([a, b, c, d] != *b"PAR1" && piece >= 4 && piece <= length - 4)
+}
+
+/// Rows of an object of rows, or aggregates of them, from where the cursor says, in the form that the request says. Of a Parquet file that
+/// is `kept`, statistics and indexes are written.
+pub(crate) fn query(host: &mut Host<'_>, request: &Request<'_>, is_kept: bool) -> Result<Answer> {
+    let length = host.length()?;
+    let head = host.read(&(0..length.min(MARK_BYTES)))?;
+    let mark = crc32(crc32(0, &head), &length.to_le_bytes());
+    let (mut at, mut row) = (0, 0);
+    if let Some(cursor) = request.cursor {
+        cursor.check(mark)?;
+        at = u64::from(cursor.row_group);
+        row = usize::try_from(cursor.row).unwrap_or(usize::MAX);
+    }
+    let mut rows: Option<Rows> = None;
+    let mut wanted = request.limit.unwrap_or(u64::MAX);
+    while at < length && wanted > 0 {
+        let is_spent = host.left() <= host.share().units / LEFT_MIN;
+        if rows.as_ref().is_some_and(|rows| is_spent || rows.is_full(host)) {
+            break;
+        }
+        let bytes = host.read(&(at..length.min(at + 4)))?;
+        let size = bytes.first_chunk::<4>().ok_or_else(|| Error::corrupt("a piece that ends early"))?;
+        let (start, size) = (at + 4, u64::from(u32::from_le_bytes(*size)));
+        let end = start.checked_add(size).filter(|end| *end <= length);
+        let end = end.ok_or_else(|| Error::corrupt("a piece that ends early").at_offset(at))?;
+        if size > PIECE_BYTES_MAX {
+            return Err(Error::too_large(format!("a piece of {size} bytes in a row object")));
+        }
+        let bytes = host.read(&(start..end))?;
+        let Some(piece) = Piece::of(&bytes).map_err(|error| error.at_offset(at))? else {
+            (at, row) = (end, 0);
+            continue;
+        };
+        if row > piece.rows() {
+            return Err(Error::misuse("a cursor to rows that the object does not have"));
+        }
+        let rows = match &mut rows {
+            Some(rows) => rows,
+            none => none.insert(Rows::new(&piece.columns, request, is_kept)?),
+        };
+        if rows.columns != piece.columns {
+            return Err(Error::unsupported("pieces of different columns in a row object"));
+        }
+        let mut is_first = true;
+        while row < piece.rows() && wanted > 0 {
+            let is_spent = host.left() <= host.share().units / LEFT_MIN;
+            if !is_first && (is_spent || rows.is_full(host)) {
+                break;
+            }
+            is_first = false;
+            let some = row..piece.rows().min(row + BATCH_ROWS);
+            row = rows.add(&piece, some, &mut wanted, host).map_err(|error| error.at_offset(at))?;
+        }
+        if row >= piece.rows() {
+            (at, row) = (end, 0);
+        }
+    }
+    let place = u32::try_from(at).map_err(|_| Error::too_large("a row object beyond 4 GiB"))?;
+    let cursor = (at < length && wanted > 0).then_some(Cursor { row_group: place, row: u64_of(row), mark });
+    let (data, rows) = match rows {
+        Some(rows) => rows.finish(host)?,
+        None => (None, 0),
+    };
+    Ok(Answer { data, cursor, rows, ..Answer::default() })
+}
+
+/// What becomes of rows.
+struct Rows {
+    /// All columns of the object.
+    columns: Vec<Column>,
+    /// Those that are read, and their fields in Arrow.
+    read: Vec<usize>,
+    schema: SchemaRef,
+    predicate: Option<(FromArrow, Evaluator)>,
+    /// The columns among those that are read that are handed out; `None`: all of them.
+    projection: Option<Vec<usize>>,
+    sink: Sink,
+    rows: u64,
+    /// Bytes of the rows.
+    bytes: usize,
+}
+
+enum Sink {
+    Arrow(Box<StreamWriter<Vec<u8>>>),
+    Parquet(Box<FromArrow>, Box<ParquetRows>),
+    Count,
+    Aggregates(Aggregates),
+    Groups(Box<Groups>),
+}
+
+impl Rows {
+    fn new(columns: &[Column], request: &Request<'_>, is_kept: bool) -> Result<Rows> {
+        let fields = |places: &[usize]| -> SchemaRef {
+            let fields = places.iter().map(|place| &columns[*place]);
+            let fields = fields.map(|it| Field::new(&it.name, it.data_type.arrow(), it.is_nullable));
+            Arc::new(Schema::new(fields.collect::<Vec<Field>>()))
+        };
+        let every: Vec<usize> = (0..columns.len()).collect();
+        let all = FromArrow::new(&fields(&every))?;
+        // As of a Parquet file of the same columns, each of which has one leaf.
+        let asked = asked_of(all.schema(), request)?;
+        let handed_out = asked.leaves.clone().unwrap_or(every);
+        let mut read = handed_out.clone();
+        if let Some(predicate) = &asked.predicate {
+            read.extend(predicate.leaves());
+        }
+        read.sort_unstable();
+        read.dedup();
+        let schema = fields(&read);
+        let predicate = match &asked.predicate {
+            None => None,
+            Some(predicate) => {
+                let from_arrow = FromArrow::new(&schema)?;
+                let place = |leaf: usize| read.binary_search(&leaf).ok();
+                let mapped = predicate
+                    .map_leaves(&place)
+                    .ok_or_else(|| Error::internal("a predicate of columns that are not read"))?;
+                let places: Vec<usize> = (0..read.len()).collect();
+                let evaluator = Evaluator::new(&mapped, from_arrow.schema(), &places)?;
+                Some((from_arrow, evaluator))
+            }
+        };
+        let projection: Vec<usize> =
+            handed_out.iter().filter_map(|leaf| read.binary_search(leaf).ok()).collect();
+        let projection = (projection.len() < read.len() || !projection.is_sorted()).then_some(projection);
+        let out = fields(&handed_out);
+        let sink = match (&asked.aggregates, request.format) {
+            (Some(aggregates), _) => aggregates_of(aggregates, &asked.groups, &out)?,
+            (None, Format::Arrow) => {
+                Sink::Arrow(Box::new(StreamWriter::try_new(Vec::new(), &out).map_err(of_arrow)?))
+            }
+            (None, Format::Parquet) => {
+                let from_arrow = FromArrow::new(&out)?;
+                let rows = ParquetRows::of_schema(Arc::clone(from_arrow.schema()), usize::MAX, is_kept)?;
+                Sink::Parquet(Box::new(from_arrow), Box::new(rows))
+            }
+            (None, Format::Count) => Sink::Count,
+            (None, Format::Rows) => return Err(Error::unsupported("rows of an object of rows")),
+        };
+        let columns = columns.to_vec();
+        Ok(Rows { columns, read, schema, predicate, projection, sink, rows: 0, bytes: 0 })
+    }
+
+    fn is_full(&self, host: &Host<'_>) -> bool {
+        match &self.sink {
+            Sink::Groups(groups) => groups.is_full(),
+            Sink::Aggregates(_) | Sink::Count => false,
+            Sink::Arrow(_) | Sink::Parquet(..) => self.rows > 0 && self.bytes >= host.share().answer_bytes,
+        }
+    }
+
+    /// Adds rows of a piece, as many as are wanted: the row after the last of them.
+    fn add(
+        &mut self,
+        piece: &Piece<'_>,
+        rows: std::ops::Range<usize>,
+        wanted: &mut u64,
+        host: &mut Host<'_>,
+    ) -> Result<usize> {
+        let mut values: Vec<Values> =
+            self.read.iter().map(|column| Values::new(self.columns[*column].data_type)).collect();
+        let mut kept = 0;
+        for row in rows.clone() {
+            let is_there = piece.row(row, &self.read, &mut |place, value| values[place].append(value))?;
+            kept += usize::from(is_there);
+        }
+        host.charge(ROW_PRICE.of(0, rows.len()) + VALUE_PRICE.of(0, rows.len() * self.read.len()));
+        let columns: Vec<ArrayRef> = values.into_iter().map(Values::finish).collect();
+        let options = RecordBatchOptions::new().with_row_count(Some(kept));
+        let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
+            .map_err(|error| Error::corrupt("rows with a null in a column that has none").caused_by(error))?;
+        let batch = self.filtered(batch, host)?;
+        let some = usize::try_from(*wanted).unwrap_or(usize::MAX).min(batch.num_rows());
+        let batch = batch.slice(0, some);
+        *wanted -= u64_of(some);
+        self.take(&batch, host)?;
+        Ok(rows.end)
+    }
+
+    /// The rows for which the predicate is true.
+    fn filtered(&mut self, batch: RecordBatch, host: &mut Host<'_>) -> Result<RecordBatch> {
+        let Some((from_arrow, evaluator)) = &mut self.predicate else { return Ok(batch) };
+        let mut bits: Vec<bool> = Vec::with_capacity(batch.num_rows());
+        for part in from_arrow.batches(&batch) {
+            let part = part?;
+            let mut budget = Budget::unlimited();
+            let found = evaluator.step(&part, &mut budget)?;
+            host.charge(budget.spent());
+            let found = found.ok_or_else(|| Error::internal("a budget without an end is spent"))?;
+            bits.extend(found.iter());
+        }
+        let bits = BooleanArray::new(BooleanBuffer::from(bits), None);
+        filter_record_batch(&batch, &bits).map_err(of_arrow)
+    }
+
+    fn take(&mut self, batch: &RecordBatch, host: &mut Host<'_>) -> Result<()> {
+        self.rows += u64_of(batch.num_rows());
+        if batch.num_rows() == 0 || matches!(self.sink, Sink::Count) {
+            return Ok(());
+        }
+        let projected = match &self.projection {
+            Some(places) => batch.project(places).map_err(of_arrow)?,
+            None => batch.clone(),
+        };
+        let bytes = projected.get_array_memory_size();
+        self.bytes += bytes;
+        match &mut self.sink {
+            Sink::Count => {}
+            Sink::Arrow(stream) => {
+                stream.write(&projected).map_err(of_arrow)?;
+                host.charge(WRITE_PRICE.of(bytes, 0));
+            }
+            Sink::Parquet(from_arrow, rows) => {
+                for part in from_arrow.batches(&projected) {
+                    rows.take(&part?, host)?;
+                }
+            }
+            Sink::Aggregates(aggregates) => {
+                aggregates.add(&projected)?;
+                host.charge(VALUE_PRICE.of(0, projected.num_rows() * projected.num_columns()));
+            }
+            Sink::Groups(groups) => {
+                groups.add(&projected)?;
+                host.charge(VALUE_PRICE.of(0, projected.num_rows() * projected.num_columns()));
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self, host: &mut Host<'_>) -> Result<(Option<Vec<u8>>, u64)> {
+        Ok(match self.sink {
+            Sink::Arrow(stream) => (Some(stream.into_inner().map_err(of_arrow)?), self.rows),
+            Sink::Parquet(_, rows) => {
+                let (file, rows) = rows.finish(host)?;
+                (Some(file), rows)
+            }
+            Sink::Count => (None, self.rows),
+            Sink::Aggregates(aggregates) => (Some(stream_of(&aggregates.finish()?)?), 1),
+            Sink::Groups(groups) => {
+                let groups = groups.finish()?;
+                (Some(stream_of(&groups)?), u64_of(groups.num_rows()))
+            }
+        })
+    }
+}
+
+fn aggregates_of(
+    aggregates: &[(String, Option<usize>, Function)],
+    groups: &[usize],
+    schema: &SchemaRef,
+) -> Result<Sink> {
+    Ok(match groups {
+        [] => Sink::Aggregates(Aggregates::new(aggregates, schema)?),
+        groups => Sink::Groups(Box::new(Groups::new(aggregates, groups, schema)?)),
+    })
+}

@@ -1,0 +1,330 @@
+//! The types of columns in rows, what they are in Arrow, and their values both ways.
+
+use std::sync::Arc;
+
+use arrow_array::builder::{
+    BooleanBuilder, Date32Builder, Float32Builder, Float64Builder, Int8Builder, Int16Builder, Int32Builder,
+    Int64Builder, StringViewBuilder, UInt8Builder, UInt16Builder, UInt32Builder, UInt64Builder,
+};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::{DataType, Field};
+use marquetry_base::cast::nearest_f32;
+use marquetry_base::{Error, Result, parse, print};
+
+use super::flex::Value;
+
+/// The types that columns have here (`SkyDataType`), in the order of their numbers, from 1 on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Type {
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    Uint8,
+    Uint16,
+    Uint32,
+    Uint64,
+    Char,
+    Uchar,
+    Bool,
+    Float,
+    Double,
+    Date,
+    String,
+}
+
+impl Type {
+    const ALL: [Type; 15] = [
+        Type::Int8,
+        Type::Int16,
+        Type::Int32,
+        Type::Int64,
+        Type::Uint8,
+        Type::Uint16,
+        Type::Uint32,
+        Type::Uint64,
+        Type::Char,
+        Type::Uchar,
+        Type::Bool,
+        Type::Float,
+        Type::Double,
+        Type::Date,
+        Type::String,
+    ];
+
+    fn of_number(number: usize) -> Option<Type> {
+        Type::ALL.get(number.checked_sub(1)?).copied()
+    }
+
+    fn number(self) -> usize {
+        Type::ALL.iter().position(|known| *known == self).map_or(0, |at| at + 1)
+    }
+
+    /// The type of a column in Arrow.
+    pub(super) fn arrow(self) -> DataType {
+        match self {
+            Type::Int8 | Type::Char => DataType::Int8,
+            Type::Int16 => DataType::Int16,
+            Type::Int32 => DataType::Int32,
+            Type::Int64 => DataType::Int64,
+            Type::Uint8 | Type::Uchar => DataType::UInt8,
+            Type::Uint16 => DataType::UInt16,
+            Type::Uint32 => DataType::UInt32,
+            Type::Uint64 => DataType::UInt64,
+            Type::Bool => DataType::Boolean,
+            Type::Float => DataType::Float32,
+            Type::Double => DataType::Float64,
+            Type::Date => DataType::Date32,
+            Type::String => DataType::Utf8View,
+        }
+    }
+
+    /// What a column of Arrow is in rows. Decimals are texts, which are exact.
+    pub(super) fn of_arrow(field: &Field) -> Result<Type> {
+        Ok(match field.data_type() {
+            DataType::Int8 => Type::Int8,
+            DataType::Int16 => Type::Int16,
+            DataType::Int32 => Type::Int32,
+            DataType::Int64 => Type::Int64,
+            DataType::UInt8 => Type::Uint8,
+            DataType::UInt16 => Type::Uint16,
+            DataType::UInt32 => Type::Uint32,
+            DataType::UInt64 => Type::Uint64,
+            DataType::Boolean => Type::Bool,
+            DataType::Float32 => Type::Float,
+            DataType::Float64 => Type::Double,
+            DataType::Date32 => Type::Date,
+            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Decimal128(..) => {
+                Type::String
+            }
+            other => {
+                let message = format!("the column {} in rows, of type {other}", field.name());
+                return Err(Error::unsupported(message));
+            }
+        })
+    }
+}
+
+/// A column of rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Column {
+    /// Its place in a row.
+    pub(super) at: usize,
+    pub(super) data_type: Type,
+    pub(super) is_nullable: bool,
+    pub(super) name: String,
+}
+
+/// The columns that a table's `data_schema` describes: a line for each, or what ends with a semicolon, of its place, type, whether it is of the
+/// key, whether it may be null, and name.
+pub(super) fn columns_of(text: &str) -> Result<Vec<Column>> {
+    let mut columns = Vec::new();
+    for line in text.split(['\n', ';']).map(str::trim).filter(|line| !line.is_empty()) {
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        let [at, number, _, is_nullable, name] = words.as_slice() else {
+            return Err(Error::corrupt(format!("a column of rows that is described by '{line}'")));
+        };
+        let wrong = || Error::corrupt(format!("a column of rows that is described by '{line}'"));
+        let at = at.parse().map_err(|_| wrong())?;
+        let data_type = number.parse().map_err(|_| wrong())?;
+        let data_type = Type::of_number(data_type)
+            .ok_or_else(|| Error::unsupported(format!("the type {number} of the column {name} in rows")))?;
+        columns.push(Column { at, data_type, is_nullable: *is_nullable == "1", name: (*name).to_owned() });
+    }
+    if columns.is_empty() {
+        return Err(Error::corrupt("rows without a schema"));
+    }
+    Ok(columns)
+}
+
+/// The text that describes columns.
+pub(super) fn text_of(columns: &[Column]) -> Result<String> {
+    let mut text = String::new();
+    for Column { at, data_type, is_nullable, name } in columns {
+        if name.is_empty() || name.contains(|char: char| char.is_whitespace() || char == ';') {
+            return Err(Error::unsupported(format!("a column of rows with the name '{name}'")));
+        }
+        text += &format!(" {at} {} 0 {} {name}\n", data_type.number(), u8::from(*is_nullable));
+    }
+    Ok(text)
+}
+
+/// Values of a column that are put together.
+pub(super) enum Values {
+    Int8(Int8Builder),
+    Int16(Int16Builder),
+    Int32(Int32Builder),
+    Int64(Int64Builder),
+    Uint8(UInt8Builder),
+    Uint16(UInt16Builder),
+    Uint32(UInt32Builder),
+    Uint64(UInt64Builder),
+    Bool(BooleanBuilder),
+    Float(Float32Builder),
+    Double(Float64Builder),
+    Date(Date32Builder),
+    Text(StringViewBuilder),
+}
+
+impl Values {
+    pub(super) fn new(data_type: Type) -> Values {
+        match data_type {
+            Type::Int8 | Type::Char => Values::Int8(Int8Builder::new()),
+            Type::Int16 => Values::Int16(Int16Builder::new()),
+            Type::Int32 => Values::Int32(Int32Builder::new()),
+            Type::Int64 => Values::Int64(Int64Builder::new()),
+            Type::Uint8 | Type::Uchar => Values::Uint8(UInt8Builder::new()),
+            Type::Uint16 => Values::Uint16(UInt16Builder::new()),
+            Type::Uint32 => Values::Uint32(UInt32Builder::new()),
+            Type::Uint64 => Values::Uint64(UInt64Builder::new()),
+            Type::Bool => Values::Bool(BooleanBuilder::new()),
+            Type::Float => Values::Float(Float32Builder::new()),
+            Type::Double => Values::Double(Float64Builder::new()),
+            Type::Date => Values::Date(Date32Builder::new()),
+            Type::String => Values::Text(StringViewBuilder::new()),
+        }
+    }
+
+    /// Adds a value of a row.
+    pub(super) fn append(&mut self, value: Value<'_>) -> Result<()> {
+        let is_null = value == Value::Null;
+        match self {
+            Values::Int8(values) => values.append_option(integer(value)?),
+            Values::Int16(values) => values.append_option(integer(value)?),
+            Values::Int32(values) => values.append_option(integer(value)?),
+            Values::Int64(values) => values.append_option(integer(value)?),
+            Values::Uint8(values) => values.append_option(integer(value)?),
+            Values::Uint16(values) => values.append_option(integer(value)?),
+            Values::Uint32(values) => values.append_option(integer(value)?),
+            Values::Uint64(values) => values.append_option(integer(value)?),
+            Values::Bool(values) => values.append_option(match value {
+                Value::Bool(value) => Some(value),
+                Value::Int(number) => Some(number != 0),
+                Value::Uint(number) => Some(number != 0),
+                other => none(other, is_null)?,
+            }),
+            Values::Float(values) => values.append_option(match value {
+                Value::Float(number) => Some(nearest_f32(number).ok_or_else(|| other_type(value))?),
+                other => none(other, is_null)?,
+            }),
+            Values::Double(values) => values.append_option(match value {
+                Value::Float(number) => Some(number),
+                other => none(other, is_null)?,
+            }),
+            Values::Date(values) => values.append_option(match value {
+                Value::Text(text) => {
+                    let day = parse::date(text.as_bytes());
+                    Some(day.ok_or_else(|| Error::conversion(format!("'{text}' is no date, in rows")))?)
+                }
+                other => none(other, is_null)?,
+            }),
+            Values::Text(values) => values.append_option(match value {
+                Value::Text(text) => Some(text),
+                other => none(other, is_null)?,
+            }),
+        }
+        Ok(())
+    }
+
+    pub(super) fn finish(self) -> ArrayRef {
+        match self {
+            Values::Int8(mut values) => Arc::new(values.finish()),
+            Values::Int16(mut values) => Arc::new(values.finish()),
+            Values::Int32(mut values) => Arc::new(values.finish()),
+            Values::Int64(mut values) => Arc::new(values.finish()),
+            Values::Uint8(mut values) => Arc::new(values.finish()),
+            Values::Uint16(mut values) => Arc::new(values.finish()),
+            Values::Uint32(mut values) => Arc::new(values.finish()),
+            Values::Uint64(mut values) => Arc::new(values.finish()),
+            Values::Bool(mut values) => Arc::new(values.finish()),
+            Values::Float(mut values) => Arc::new(values.finish()),
+            Values::Double(mut values) => Arc::new(values.finish()),
+            Values::Date(mut values) => Arc::new(values.finish()),
+            Values::Text(mut values) => Arc::new(values.finish()),
+        }
+    }
+}
+
+/// Nothing, for a null; what is of another type than the column is an error.
+fn none<T>(value: Value<'_>, is_null: bool) -> Result<Option<T>> {
+    if is_null { Ok(None) } else { Err(other_type(value)) }
+}
+
+fn other_type(value: Value<'_>) -> Error {
+    Error::corrupt(format!("a value of another type than its column: {value:?}"))
+}
+
+fn integer<T: TryFrom<i64> + TryFrom<u64>>(value: Value<'_>) -> Result<Option<T>> {
+    let number = match value {
+        Value::Null => return Ok(None),
+        Value::Int(number) => T::try_from(number).ok(),
+        Value::Uint(number) => T::try_from(number).ok(),
+        Value::Bool(value) => T::try_from(u64::from(value)).ok(),
+        Value::Float(_) | Value::Text(_) => None,
+    };
+    number.map(Some).ok_or_else(|| other_type(value))
+}
+
+/// The values of an array of Arrow, one by one.
+pub(super) enum Cells<'a> {
+    Array(&'a ArrayRef),
+    /// Texts of an array, which stand for its values.
+    Texts(Vec<Option<String>>),
+}
+
+impl<'a> Cells<'a> {
+    pub(super) fn of(array: &'a ArrayRef) -> Cells<'a> {
+        let texts = |text: &dyn Fn(usize) -> String| {
+            Cells::Texts((0..array.len()).map(|row| array.is_valid(row).then(|| text(row))).collect())
+        };
+        match array.data_type() {
+            DataType::Date32 => {
+                let days = array.as_primitive::<Date32Type>();
+                texts(&|row| {
+                    let mut text = Vec::new();
+                    print::date(&mut text, days.value(row).into());
+                    String::from_utf8_lossy(&text).into_owned()
+                })
+            }
+            DataType::Decimal128(..) => {
+                let decimals = array.as_primitive::<Decimal128Type>();
+                texts(&|row| decimals.value_as_string(row))
+            }
+            _ => Cells::Array(array),
+        }
+    }
+
+    pub(super) fn get(&self, row: usize) -> Result<Value<'_>> {
+        let array = match self {
+            Cells::Texts(texts) => return Ok(texts[row].as_deref().map_or(Value::Null, Value::Text)),
+            Cells::Array(array) => *array,
+        };
+        if array.is_null(row) {
+            return Ok(Value::Null);
+        }
+        let int = |number: i64| Value::Int(number);
+        let uint = |number: u64| Value::Uint(number);
+        Ok(match array.data_type() {
+            DataType::Int8 => int(array.as_primitive::<Int8Type>().value(row).into()),
+            DataType::Int16 => int(array.as_primitive::<Int16Type>().value(row).into()),
+            DataType::Int32 => int(array.as_primitive::<Int32Type>().value(row).into()),
+            DataType::Int64 => int(array.as_primitive::<Int64Type>().value(row)),
+            DataType::UInt8 => uint(array.as_primitive::<UInt8Type>().value(row).into()),
+            DataType::UInt16 => uint(array.as_primitive::<UInt16Type>().value(row).into()),
+            DataType::UInt32 => uint(array.as_primitive::<UInt32Type>().value(row).into()),
+            DataType::UInt64 => uint(array.as_primitive::<UInt64Type>().value(row)),
+            DataType::Float32 => Value::Float(array.as_primitive::<Float32Type>().value(row).into()),
+            DataType::Float64 => Value::Float(array.as_primitive::<Float64Type>().value(row)),
+            DataType::Boolean => Value::Bool(array.as_boolean().value(row)),
+            DataType::Utf8 => Value::Text(array.as_string::<i32>().value(row)),
+            DataType::LargeUtf8 => Value::Text(array.as_string::<i64>().value(row)),
+            DataType::Utf8View => Value::Text(array.as_string_view().value(row)),
+            other => return Err(Error::unsupported(format!("values of type {other} in rows"))),
+        })
+    }
+}

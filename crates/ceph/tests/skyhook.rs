@@ -1,0 +1,229 @@
+//! Objects of rows: the same rows both ways, the same answers as of a Parquet object, and whatever hostile bytes say, an answer.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Date32Type, Float64Type, Int64Type, UInt64Type};
+use arrow_array::{
+    ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float32Array, Float64Array, Int8Array, Int32Array,
+    Int64Array, RecordBatch, StringArray, UInt16Array, UInt64Array,
+};
+use arrow_ipc::reader::StreamReader;
+use arrow_select::concat::concat_batches;
+use marquetry::Writer;
+use marquetry::tables::parquet::ParquetOptions;
+use marquetry_arrow::FromArrow;
+use marquetry_base::{Fields, Frame};
+
+use marquetry_ceph::{ANSWER, AnswerField, Format, Method, REQUEST, RequestField, call};
+
+/// A column of each type that rows have, with nulls.
+fn table(rows: i32) -> RecordBatch {
+    let some = |row: i32| row % 7 != 3;
+    let columns: [(&str, ArrayRef); 11] = [
+        ("id", Arc::new(Int64Array::from_iter_values((0..rows).map(|row| i64::from(row) * 1_000_003)))),
+        (
+            "tiny",
+            Arc::new(Int8Array::from_iter((0..rows).map(|row| some(row).then(|| (row % 256 - 128) as i8)))),
+        ),
+        ("int", Arc::new(Int32Array::from_iter((0..rows).map(|row| some(row).then_some(-row))))),
+        ("short", Arc::new(UInt16Array::from_iter_values((0..rows).map(|row| (row % 65_536) as u16)))),
+        ("large", Arc::new(UInt64Array::from_iter_values((0..rows).map(|row| u64::MAX - row as u64)))),
+        ("is", Arc::new(BooleanArray::from_iter((0..rows).map(|row| some(row).then_some(row % 2 == 0))))),
+        ("real", Arc::new(Float32Array::from_iter_values((0..rows).map(|row| row as f32 / 3.0)))),
+        (
+            "fare",
+            Arc::new(Float64Array::from_iter((0..rows).map(|row| some(row).then(|| f64::from(row) / 3.0)))),
+        ),
+        ("day", Arc::new(Date32Array::from_iter((0..rows).map(|row| some(row).then_some(row - 500))))),
+        (
+            "city",
+            Arc::new(StringArray::from_iter(
+                (0..rows).map(|row| some(row).then(|| format!("a city {}", row % 50))),
+            )),
+        ),
+        (
+            "note",
+            Arc::new(StringArray::from_iter_values((0..rows).map(|row| "x".repeat(row as usize % 300)))),
+        ),
+    ];
+    RecordBatch::try_from_iter_with_nullable(columns.map(|(name, array)| (name, array, true))).unwrap()
+}
+
+/// The same as a Parquet object.
+fn parquet(batch: &RecordBatch) -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("table.parquet");
+    let schema = FromArrow::new(&batch.schema()).unwrap().schema().as_ref().clone();
+    let mut options = ParquetOptions::default();
+    options.write.row_group_rows = 700;
+    let mut writer = Writer::with(&path, schema, options).unwrap();
+    writer.write_arrow(batch).unwrap();
+    writer.finish().unwrap();
+    std::fs::read(path).unwrap()
+}
+
+/// The same as an object of rows.
+fn rows_of(batch: &RecordBatch) -> Vec<u8> {
+    answers(Method::Transform, &parquet(batch), &[(RequestField::Format, &[Format::Rows as u8])])
+        .unwrap()
+        .0
+        .concat()
+}
+
+/// The data of all calls, by a method, with small shares.
+fn answers(
+    method: Method,
+    object: &[u8],
+    fields: &[(RequestField, &[u8])],
+) -> Result<(Vec<Vec<u8>>, u64), String> {
+    let (mut data, mut rows, mut cursor) = (Vec::new(), 0, None::<Vec<u8>>);
+    loop {
+        let mut frame = Frame::new(REQUEST);
+        for (number, bytes) in fields {
+            frame.push(*number as u16, bytes);
+        }
+        frame
+            .push_u64(RequestField::Units as u16, 400_000)
+            .push_u64(RequestField::AnswerBytes as u16, 60_000);
+        if let Some(cursor) = cursor.take() {
+            frame.push(RequestField::Cursor as u16, &cursor);
+        }
+        let answer = call(method, &mut &*object, &frame.into_bytes());
+        for field in Fields::of(&answer, ANSWER).unwrap() {
+            let field = field.unwrap();
+            let is = |known: AnswerField| known as u16 == field.number;
+            if is(AnswerField::Data) {
+                data.push(field.bytes.to_vec());
+            } else if is(AnswerField::Rows) {
+                rows += field.u64().unwrap();
+            } else if is(AnswerField::Cursor) {
+                cursor = Some(field.bytes.to_vec());
+            } else if is(AnswerField::Error) {
+                return Err(format!("{} {}", field.bytes[0], String::from_utf8_lossy(&field.bytes[1..])));
+            }
+        }
+        assert!(data.len() < 1000, "a query that does not end");
+        if cursor.is_none() {
+            return Ok((data, rows));
+        }
+    }
+}
+
+fn together(data: &[Vec<u8>]) -> RecordBatch {
+    let mut batches = Vec::new();
+    let mut schema = None;
+    for data in data {
+        let stream = StreamReader::try_new(data.as_slice(), None).unwrap();
+        schema = Some(stream.schema());
+        batches.extend(stream.map(Result::unwrap));
+    }
+    concat_batches(&schema.unwrap(), &batches).unwrap()
+}
+
+#[test]
+fn rows_of_all_types_come_back_as_they_were() {
+    let columns = parquet(&table(3000));
+    let (pieces, rows) =
+        answers(Method::Transform, &columns, &[(RequestField::Format, &[Format::Rows as u8])]).unwrap();
+    assert_eq!(rows, 3000);
+    assert!(pieces.len() > 3, "{} calls", pieces.len());
+    let object = pieces.concat();
+    let all = together(&answers(Method::Query, &columns, &[]).unwrap().0);
+    let back = together(&answers(Method::Query, &object, &[]).unwrap().0);
+    assert_eq!(back.columns(), all.columns());
+    // As Parquet, and from that.
+    let parquet = [(RequestField::Format, &[Format::Parquet as u8][..])];
+    let (files, rows) = answers(Method::Transform, &object, &parquet).unwrap();
+    assert_eq!(rows, 3000);
+    let again: Vec<Vec<u8>> =
+        files.iter().flat_map(|file| answers(Method::Query, file, &[]).unwrap().0).collect();
+    assert_eq!(together(&again).columns(), all.columns());
+    let decimals = Decimal128Array::from(vec![Some(12_345), None]).with_precision_and_scale(9, 2).unwrap();
+    let decimals = RecordBatch::try_from_iter([("price", Arc::new(decimals) as ArrayRef)]).unwrap();
+    let back = together(&answers(Method::Query, &rows_of(&decimals), &[]).unwrap().0);
+    assert_eq!(back.column(0).as_string_view().iter().collect::<Vec<_>>(), [Some("123.45"), None]);
+}
+
+/// An object that the FlatBuffers library for Python (25.12) made: a piece that is deleted, and one of four rows, of which one is.
+#[test]
+fn what_the_library_writes_is_read() {
+    let object = include_bytes!("data/library.rows");
+    let all = together(&answers(Method::Query, object, &[]).unwrap().0);
+    assert_eq!(all.column(0).as_primitive::<Int64Type>().values().to_vec(), [7, -8, 1 << 40]);
+    assert_eq!(all.column(1).as_string_view().iter().collect::<Vec<_>>(), [Some("Rome"), None, Some("")]);
+    let fares: Vec<Option<f64>> = all.column(2).as_primitive::<Float64Type>().iter().collect();
+    assert_eq!(fares, [Some(1.5), Some(0.1), None]);
+    let days: Vec<Option<i32>> = all.column(3).as_primitive::<Date32Type>().iter().collect();
+    assert_eq!(days, [Some(19_782), None, Some(-719_162)]);
+}
+
+#[test]
+fn queries_of_rows_answer_what_those_of_columns_do() {
+    let columns = parquet(&table(2000));
+    let rows = [(RequestField::Format, &[Format::Rows as u8][..])];
+    let object = answers(Method::Transform, &columns, &rows).unwrap().0.concat();
+    let queries: [&[(RequestField, &[u8])]; 5] = [
+        &[
+            (RequestField::Column, b"city"),
+            (RequestField::Column, b"id"),
+            (RequestField::Where, b"fare > 400 AND city IS NOT NULL"),
+        ],
+        &[(RequestField::Where, b"day = '1970-01-11' OR note = 'xx'")],
+        &[(RequestField::Where, b"tiny IS NULL"), (RequestField::Column, b"large")],
+        &[(RequestField::Where, b"city LIKE '%4%'"), (RequestField::Format, &[Format::Count as u8])],
+        &[(RequestField::Where, b"id < 0")],
+    ];
+    for fields in queries {
+        let (expected, count) = answers(Method::Query, &columns, fields).unwrap();
+        let (found, found_count) = answers(Method::Query, &object, fields).unwrap();
+        assert_eq!(found_count, count, "{fields:?}");
+        if !expected.is_empty() && count > 0 {
+            assert_eq!(together(&found).columns(), together(&expected).columns(), "{fields:?}");
+        }
+    }
+    let sums: [(RequestField, &[u8]); 4] = [
+        (RequestField::Aggregate, b"count(*)"),
+        (RequestField::Aggregate, b"sum(short)"),
+        (RequestField::GroupBy, b"city"),
+        (RequestField::Where, b"id >= 0"),
+    ];
+    let all = together(&answers(Method::Query, &object, &sums).unwrap().0);
+    assert_eq!(all.column(1).as_primitive::<UInt64Type>().values().iter().sum::<u64>(), 2000);
+    for wrong in [&b"speed > 7"[..], b"id ="] {
+        assert!(
+            answers(Method::Query, &object, &[(RequestField::Where, wrong)]).unwrap_err().starts_with('5')
+        );
+    }
+}
+
+/// Bytes of an object of rows, changed at random.
+#[test]
+fn hostile_rows_are_answered() {
+    let whole = rows_of(&table(60));
+    let fields: [(RequestField, &[u8]); 1] = [(RequestField::Where, b"city IS NOT NULL")];
+    let mut seed = 5_u64;
+    let mut random = move |below: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize % below
+    };
+    let (mut answered, mut refused) = (0, 0);
+    for round in 0..600 {
+        let mut object = whole.clone();
+        for _ in 0..=random(3) {
+            let at = if round % 2 == 0 { random(object.len()) } else { random(200) };
+            object[at] = random(256) as u8;
+        }
+        if round % 5 == 0 {
+            object.truncate(random(object.len()));
+        }
+        match answers(Method::Query, &object, &fields) {
+            Ok(_) => answered += 1,
+            Err(error) => {
+                assert!(!error.starts_with('7'), "{error}");
+                refused += 1;
+            }
+        }
+    }
+    assert!(answered > 50 && refused > 50, "{answered} answered, {refused} refused");
+}

@@ -1,0 +1,439 @@
+//! Objects that the class changes bit by bit: whenever they are read, they have the same rows.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::builder::{ListBuilder, StringBuilder};
+use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow_select::concat::concat_batches;
+use marquetry::Writer;
+use marquetry::arrow::FromArrow;
+use marquetry::tables::parquet::ParquetOptions;
+use marquetry_base::{Codec, Error, ErrorKind, Fields, Frame, Result};
+use marquetry_ceph::{Method, RadosObject, call, change};
+use marquetry_parquet::format::Compression;
+use marquetry_rados::{Answer, Asked, Change, Execute, Form, Pool, Query, Recoding, compress, index};
+
+/// Trips in three row groups, with dictionaries, nulls, lists and Bloom filters.
+fn trips(folder: &Path, rows: u32, compression: Compression) -> Vec<u8> {
+    let id = |row: u32| i64::from(row.wrapping_mul(0x9e37_79b1) >> 8);
+    let city = |row: u32| (!row.is_multiple_of(5)).then(|| format!("a city, number {}", row % 100));
+    let fare = |row: u32| (!row.is_multiple_of(7)).then(|| f64::from(row % 4000) / 8.0);
+    let mut tags = ListBuilder::new(StringBuilder::new());
+    for row in 0..rows {
+        match row % 4 {
+            0 => tags.append_null(),
+            n => tags.append_value((1..n).map(|tag| Some(format!("tag {tag} of {row}")))),
+        }
+    }
+    let columns: [(&str, ArrayRef); 4] = [
+        ("id", Arc::new(Int64Array::from_iter_values((0..rows).map(id)))),
+        ("fare", Arc::new(Float64Array::from_iter((0..rows).map(fare)))),
+        ("city", Arc::new(StringArray::from_iter((0..rows).map(city)))),
+        ("tags", Arc::new(tags.finish())),
+    ];
+    let batch =
+        RecordBatch::try_from_iter_with_nullable(columns.map(|(name, array)| (name, array, true))).unwrap();
+    let mut options = ParquetOptions::default();
+    (options.write.row_group_rows, options.write.page_rows) = (u64::from(rows / 3), 1000);
+    options.write.column.compression = compression;
+    let schema = FromArrow::new(&batch.schema()).unwrap().schema().as_ref().clone();
+    let path = folder.join("trips.parquet");
+    let mut writer = Writer::with(&path, schema, options).unwrap();
+    writer.write_arrow(&batch).unwrap();
+    writer.finish().unwrap();
+    std::fs::read(path).unwrap()
+}
+
+/// An object in memory, whose OSD sends no answer of a call that wrote.
+#[derive(Clone)]
+struct Object {
+    bytes: Vec<u8>,
+    entries: BTreeMap<String, Vec<u8>>,
+    /// What calls write, which is undone if they fail.
+    has_written: bool,
+    calls: u64,
+    /// The calls after which all fail.
+    fails_after: u64,
+    bytes_max: usize,
+    read: u64,
+}
+
+impl Object {
+    fn new(bytes: Vec<u8>) -> Object {
+        let entries = BTreeMap::new();
+        let bytes_max = usize::MAX;
+        Object { bytes, entries, has_written: false, calls: 0, fails_after: u64::MAX, bytes_max, read: 0 }
+    }
+
+    fn changed(&mut self, method: &str, request: &[u8]) -> Result<Vec<u8>> {
+        self.calls += 1;
+        if self.calls > self.fails_after {
+            return Err(Error::io("the client is gone"));
+        }
+        let before = self.clone();
+        self.has_written = false;
+        // Small steps, whatever the request says.
+        let mut request = request.to_vec();
+        for (field, value) in [(6_u16, 300_000_u64), (7, 30_000)] {
+            request.extend_from_slice(&field.to_le_bytes());
+            request.extend_from_slice(&[0, 0, 8, 0, 0, 0]);
+            request.extend_from_slice(&value.to_le_bytes());
+        }
+        let answer = change(Method::of(method).unwrap(), self, &request);
+        if answer.is_err() {
+            *self = Object { calls: self.calls, ..before };
+        }
+        answer
+    }
+}
+
+impl RadosObject for Object {
+    fn length(&mut self) -> Result<u64> {
+        Ok(self.bytes.len() as u64)
+    }
+
+    fn read(&mut self, offset: u64, into: &mut [u8]) -> Result<()> {
+        self.read += into.len() as u64;
+        self.bytes.as_slice().read(offset, into)
+    }
+
+    fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
+        let at = usize::try_from(offset).unwrap();
+        if at + bytes.len() > self.bytes_max {
+            return Err(Error::too_large("an object that is too large"));
+        }
+        self.bytes.resize(self.bytes.len().max(at + bytes.len()), 0);
+        self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
+        self.has_written = true;
+        Ok(())
+    }
+
+    fn entry(&mut self, key: &str) -> Result<Option<Vec<u8>>> {
+        let entry = self.entries.get(key).cloned();
+        self.read += entry.as_ref().map_or(0, Vec::len) as u64;
+        Ok(entry)
+    }
+
+    fn set_entry(&mut self, key: &str, bytes: &[u8]) -> Result<()> {
+        self.entries.insert(key.to_owned(), bytes.to_vec());
+        self.has_written = true;
+        Ok(())
+    }
+}
+
+impl Change for Object {
+    fn step(&mut self, method: &str, request: &[u8]) -> Result<Vec<u8>> {
+        let answer = self.changed(method, request)?;
+        Ok(if self.has_written { Vec::new() } else { answer })
+    }
+
+    fn finish(&mut self, method: &str, request: &[u8], length: u64) -> Result<()> {
+        self.changed(method, request)?;
+        self.bytes.truncate(usize::try_from(length).unwrap());
+        Ok(())
+    }
+}
+
+impl Execute for &mut Object {
+    fn execute(&mut self, request: &[u8], _version: Option<u64>) -> Result<(Vec<u8>, u64)> {
+        Ok((call(Method::Query, *self, request), 1))
+    }
+}
+
+fn rows_of(folder: &Path, bytes: &[u8]) -> RecordBatch {
+    let path = folder.join("read.parquet");
+    std::fs::write(&path, bytes).unwrap();
+    let reader = marquetry::open(&path).unwrap();
+    let batches: Vec<RecordBatch> = reader.record_batches().unwrap().map(|batch| batch.unwrap()).collect();
+    concat_batches(&reader.arrow_schema().unwrap(), &batches).unwrap()
+}
+
+fn found(object: &mut Object, predicate: &str) -> u64 {
+    let asked = Asked::new().predicate(predicate).counted();
+    Query::new(object, &asked).map(|answer| answer.unwrap().rows).sum()
+}
+
+fn by(codec: &str, level: Option<i32>) -> Recoding {
+    Recoding { codec: codec.to_owned(), level }
+}
+
+#[test]
+fn an_object_is_compressed_in_another_way_and_keeps_its_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let before = trips(folder.path(), 12_000, Compression::Uncompressed);
+    let rows = rows_of(folder.path(), &before);
+    let mut object = Object::new(before.clone());
+    let predicate = "fare > 490 OR city = 'a city, number 77'";
+    let hits = found(&mut object, predicate);
+    let mut sizes = Vec::new();
+    for (codec, level) in
+        [("zstd", None), ("gzip", Some(1)), ("zstd", Some(7)), ("snappy", None), ("brotli", None)]
+    {
+        object.calls = 0;
+        let calls = compress(&mut object, &by(codec, level)).unwrap();
+        assert!(calls > 5 && calls < 500, "{codec} in {calls} calls");
+        assert_eq!(rows_of(folder.path(), &object.bytes), rows, "{codec}");
+        let codecs = marquetry::open(folder.path().join("read.parquet")).unwrap();
+        assert_eq!(codecs.rows(), Some(12_000));
+        object.read = 0;
+        assert_eq!(found(&mut object, predicate), hits);
+        sizes.push(object.bytes.len());
+        // Once more, there is nothing to be done.
+        if level.is_none() {
+            let done = object.bytes.clone();
+            assert_eq!(compress(&mut object, &by(codec, None)).unwrap(), 1);
+            assert!(object.bytes == done);
+        }
+    }
+    assert!(sizes[0] * 2 < before.len() && sizes[2] <= sizes[0] + 200, "{sizes:?} of {}", before.len());
+    // What grows stays after bytes that nothing refers to.
+    compress(&mut object, &by("uncompressed", None)).unwrap();
+    assert_eq!(rows_of(folder.path(), &object.bytes), rows);
+    // And all that is free is gone once it gets smaller.
+    compress(&mut object, &by("zstd", None)).unwrap();
+    assert!(object.bytes.len().abs_diff(sizes[0]) < 200, "{} bytes", object.bytes.len());
+    assert_eq!(rows_of(folder.path(), &object.bytes), rows);
+    for wrong in [by("zip", None), by("zstd", Some(99)), by("uncompressed", Some(1))] {
+        assert_eq!(compress(&mut object, &wrong).unwrap_err().kind(), ErrorKind::Misuse, "{wrong:?}");
+    }
+}
+
+/// Row groups of an object, in pieces.
+fn split(object: &Object, groups: [u64; 2]) -> Vec<u8> {
+    let (mut file, mut cursor) = (Vec::new(), None::<Vec<u8>>);
+    loop {
+        let mut frame = Frame::new(*b"MQQ1");
+        frame.push(16, groups.map(u64::to_le_bytes).as_flattened()).push_u64(7, 10_000);
+        if let Some(cursor) = cursor.take() {
+            frame.push(5, &cursor);
+        }
+        let answer = call(Method::Split, &mut object.bytes.as_slice(), &frame.into_bytes());
+        for field in Fields::of(&answer, *b"MQA1").unwrap() {
+            let field = field.unwrap();
+            match field.number {
+                1 => file.extend_from_slice(field.bytes),
+                2 => cursor = Some(field.bytes.to_vec()),
+                7 => panic!("{}", String::from_utf8_lossy(field.bytes)),
+                _ => {}
+            }
+        }
+        if cursor.is_none() {
+            return file;
+        }
+    }
+}
+
+#[test]
+fn row_groups_are_handed_out_as_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let object = Object::new(trips(folder.path(), 9_000, Compression::Codec(Codec::Zstd)));
+    let rows = rows_of(folder.path(), &object.bytes);
+    for groups in [[0, 1], [1, 3], [0, 3], [2, 2]] {
+        let file = split(&object, groups);
+        let (start, end) = (3000 * groups[0] as usize, 3000 * groups[1] as usize);
+        assert!(rows_of(folder.path(), &file) == rows.slice(start, end - start), "{groups:?}");
+        // Their pages are found by their index, and their Bloom filters are theirs.
+        let mut part = Object::new(file);
+        let hits = found(&mut part, "fare BETWEEN 10 AND 20 AND city = 'a city, number 77'");
+        let of_rows = |row: usize| (80..=160).contains(&(row % 4000)) && row % 7 != 0 && row % 100 == 77;
+        assert_eq!(hits, (start..end).filter(|row| of_rows(*row)).count() as u64);
+    }
+}
+
+#[test]
+fn a_compression_that_was_interrupted_goes_on_or_is_undone() {
+    let folder = tempfile::tempdir().unwrap();
+    let before = trips(folder.path(), 6_000, Compression::Codec(Codec::Snappy));
+    let rows = rows_of(folder.path(), &before);
+    let mut whole = Object::new(before.clone());
+    let calls = compress(&mut whole, &by("zstd", None)).unwrap();
+    // After any call, the client may be gone: the object has its rows, and another client goes on.
+    for fails_after in 1..calls {
+        let mut object = Object { fails_after, ..Object::new(before.clone()) };
+        assert_eq!(compress(&mut object, &by("zstd", None)).unwrap_err().kind(), ErrorKind::Io);
+        if fails_after % 3 == 0 || fails_after + 4 > calls {
+            assert_eq!(rows_of(folder.path(), &object.bytes), rows, "after {fails_after} calls");
+        }
+        let mut next = Object { fails_after: u64::MAX, calls: 0, ..object.clone() };
+        let left = compress(&mut next, &by("zstd", None)).unwrap();
+        assert!(left <= calls - fails_after + 1, "{left} calls after {fails_after} of {calls}");
+        assert!(next.bytes == whole.bytes, "after {fails_after} calls");
+        // Or one that wants something else.
+        if fails_after % 5 == 0 {
+            let mut other = Object { fails_after: u64::MAX, ..object };
+            compress(&mut other, &by("gzip", None)).unwrap();
+            assert_eq!(rows_of(folder.path(), &other.bytes), rows);
+        }
+    }
+    // What becomes too large is undone.
+    let mut object = Object { bytes_max: before.len() * 5 / 4, ..Object::new(before.clone()) };
+    let error = compress(&mut object, &by("zstd", None)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::LimitExceeded);
+    assert!(object.bytes == before);
+}
+
+#[test]
+fn hostile_notes_and_pages_do_no_harm() {
+    let folder = tempfile::tempdir().unwrap();
+    let before = trips(folder.path(), 3_000, Compression::Codec(Codec::Snappy));
+    let mut half = Object { fails_after: 4, ..Object::new(before) };
+    assert!(compress(&mut half, &by("zstd", None)).is_err());
+    let mut seed = 11_u64;
+    let mut random = move |below: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize % below
+    };
+    let (mut done, mut refused) = (0, 0);
+    for round in 0..150 {
+        let mut object = Object { fails_after: 400, calls: 0, ..half.clone() };
+        let length = object.bytes.len();
+        for _ in 0..=random(2) {
+            let at = if round % 2 == 0 { length - 1 - random(3000) } else { random(length) };
+            object.bytes[at] ^= 1 << random(8);
+        }
+        match compress(&mut object, &by("zstd", None)) {
+            Ok(_) => done += 1,
+            Err(error) => {
+                assert_ne!(error.kind(), ErrorKind::Internal, "{error}");
+                refused += 1;
+            }
+        }
+    }
+    assert!(done > 10 && refused > 10, "{done} done, {refused} refused");
+}
+
+#[test]
+fn an_index_finds_what_a_search_does_and_reads_less() {
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = trips(folder.path(), 30_000, Compression::Codec(Codec::Zstd));
+    let rows = rows_of(folder.path(), &bytes);
+    let ids: Vec<i64> = rows.column_by_name("id").unwrap().to_data().buffer::<i64>(0)[..30_000].to_vec();
+    let mut object = Object::new(bytes.clone());
+    let search = |object: &mut Object, predicate: &str| {
+        object.read = 0;
+        let asked = Asked::new().column("id").column("city").predicate(predicate).share(400_000, 100_000);
+        let answers: Vec<Answer> = Query::new(&mut *object, &asked).map(Result::unwrap).collect();
+        let rows: Vec<(u64, u64)> =
+            answers.iter().filter(|it| it.rows > 0).map(|it| (it.first_row, it.rows)).collect();
+        (rows, answers.iter().map(|answer| answer.rows).sum::<u64>(), object.read)
+    };
+    let predicates = [
+        format!("id = {}", ids[17_123]),
+        format!("id IN ({}, {}, {}, -5)", ids[3], ids[9_999], ids[29_999]),
+        format!("id = {} AND fare IS NOT NULL", ids[12_345]),
+        "id = -1".to_owned(),
+        format!("id = {} OR city IS NULL", ids[5]),
+    ];
+    let before: Vec<_> = predicates.iter().map(|predicate| search(&mut object, predicate)).collect();
+    assert_eq!(before[0].1, 1);
+    // While it is built, what it has is used.
+    let calls = index(&mut Object { fails_after: 2, ..object.clone() }, "id");
+    assert!(calls.is_err());
+    object.fails_after = 3;
+    assert!(index(&mut object, "id").is_err());
+    for (predicate, (_, rows, _)) in predicates.iter().zip(&before) {
+        assert_eq!(search(&mut object, predicate).1, *rows, "{predicate}");
+    }
+    (object.fails_after, object.calls) = (u64::MAX, 0);
+    let calls = index(&mut object, "id").unwrap();
+    assert!(calls > 2, "{calls} calls");
+    for (predicate, (_, rows, read)) in predicates.iter().zip(&before) {
+        let (_, now, now_read) = search(&mut object, predicate);
+        assert_eq!(now, *rows, "{predicate}");
+        println!("{predicate}: {read} bytes were read, and {now_read} by the index");
+    }
+    // Of another state of the object it is not used, nor of another column.
+    let indexed = object.clone();
+    compress(&mut object, &by("snappy", None)).unwrap();
+    for (predicate, (_, rows, _)) in predicates.iter().zip(&before) {
+        assert_eq!(search(&mut object, predicate).1, *rows, "{predicate}");
+    }
+    let mut object = indexed;
+    index(&mut object, "city").unwrap();
+    assert_eq!(search(&mut object, "city = 'a city, number 77'").1, 300);
+    assert_eq!(search(&mut object, &predicates[0]).1, 1);
+    // Entries that are wrong are not used, or an error.
+    let entry = object.entries.get_mut("marquetry.index").unwrap();
+    entry.truncate(entry.len() - 3);
+    assert_eq!(search(&mut object, "city = 'a city, number 77'").1, 300);
+    for wrong in ["nothing", "tags"] {
+        let result = index(&mut object, wrong);
+        assert!(result.is_err() == (wrong == "nothing"), "{wrong}: {result:?}");
+    }
+    // Values in lists are found by row, too.
+    assert_eq!(search(&mut object, "tags = 'tag 1 of 21003'").1, 1);
+}
+
+/// A table that rows can have.
+fn bytes_of_flat(folder: &Path) -> Vec<u8> {
+    let columns: [(&str, ArrayRef); 2] = [
+        ("id", Arc::new(Int64Array::from_iter_values(0..20_000))),
+        (
+            "city",
+            Arc::new(StringArray::from_iter(
+                (0..20_000).map(|row| (row % 9 > 0).then(|| format!("city {row}"))),
+            )),
+        ),
+    ];
+    let batch =
+        RecordBatch::try_from_iter_with_nullable(columns.map(|(name, array)| (name, array, true))).unwrap();
+    let schema = FromArrow::new(&batch.schema()).unwrap().schema().as_ref().clone();
+    let path = folder.join("flat.parquet");
+    let mut writer = Writer::with(&path, schema, ParquetOptions::default()).unwrap();
+    writer.write_arrow(&batch).unwrap();
+    writer.finish().unwrap();
+    std::fs::read(path).unwrap()
+}
+
+#[test]
+#[ignore = "soak: a real Ceph, which loads the class"]
+fn an_osd_compresses_splits_and_indexes() {
+    let Some(configuration) = marquetry_testing::ceph() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = trips(folder.path(), 120_000, Compression::Uncompressed);
+    let rows = rows_of(folder.path(), &bytes);
+    let pool = Pool::open(&configuration.to_string_lossy(), "test").unwrap();
+    for object in pool.list("rewritten/").unwrap() {
+        pool.remove(&object).unwrap();
+    }
+    let name = "rewritten/trips.parquet";
+    pool.write(name, &bytes, true).unwrap();
+    let whole = |name: &str| {
+        let length = pool.stat(name).unwrap().bytes;
+        rows_of(folder.path(), &pool.read(name, 0..length).unwrap().0)
+    };
+    let counted = |predicate: &str| -> u64 {
+        let asked = Asked::new().predicate(predicate).counted();
+        pool.query(name, &asked).unwrap().map(|answer| answer.unwrap().rows).sum()
+    };
+    let hits = counted("fare > 490");
+    for how in [by("zstd", None), by("zstd", Some(9)), by("uncompressed", None), by("snappy", None)] {
+        let calls = pool.compress(name, &how).unwrap();
+        println!("{how:?}: {calls} calls, {} bytes", pool.stat(name).unwrap().bytes);
+        assert!(whole(name) == rows, "{how:?}");
+        assert_eq!(counted("fare > 490"), hits);
+    }
+    let indexed = pool.index(name, "id").unwrap();
+    println!("{indexed} calls for an index");
+    assert_eq!(counted("id = 5"), found(&mut Object::new(bytes), "id = 5"));
+    let parts = pool.split(name, "rewritten/part-", 1).unwrap();
+    assert_eq!(parts.len(), 3);
+    let parts: Vec<RecordBatch> = parts.iter().map(|part| whole(part)).collect();
+    assert!(concat_batches(&rows.schema(), &parts).unwrap() == rows);
+    // There, and back again.
+    let flat = "rewritten/flat.parquet";
+    pool.write(flat, &bytes_of_flat(folder.path()), true).unwrap();
+    assert_eq!(pool.transform(flat, "rewritten/rows", Form::Rows).unwrap(), 20_000);
+    assert_eq!(pool.transform("rewritten/rows", "rewritten/back.parquet", Form::Parquet).unwrap(), 20_000);
+    assert!(whole("rewritten/back.parquet").columns() == whole(flat).columns());
+    assert!(pool.origin("rewritten/back.parquet").unwrap().unwrap().starts_with("rewritten/rows@"));
+    assert_eq!(pool.origin(flat).unwrap(), None);
+    println!("{} bytes of rows", pool.stat("rewritten/rows").unwrap().bytes);
+    assert_eq!(pool.compress(name, &by("zip", None)).unwrap_err().kind(), ErrorKind::Misuse);
+    assert_eq!(pool.row_groups(name, 0..9).unwrap_err().kind(), ErrorKind::Misuse);
+    for object in pool.list("rewritten/").unwrap() {
+        pool.remove(&object).unwrap();
+    }
+}

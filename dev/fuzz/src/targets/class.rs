@@ -1,0 +1,234 @@
+//! The object class: any calls, of objects that are files, right or not, pieces of rows, or nothing of the kind.
+
+use std::collections::BTreeMap;
+
+use marquetry_base::{Bytes, Error, ErrorKind, Fields, Frame, Result};
+use marquetry_ceph::{ANSWER, AnswerField, Method, REQUEST, RadosObject, RequestField, call, change};
+use marquetry_conformance::hostile::Manner;
+use marquetry_parquet::read::ReadOptions;
+use marquetry_rados::{Change, Recoding, compress, index};
+
+use crate::choices::Choices;
+use crate::host::{self, LIMITS};
+use crate::plan::{Only, Plan};
+use crate::tree::Tree;
+
+/// Calls of one change, at most: a client that wants more is ended.
+const CALLS_MAX: u32 = 60;
+/// Words of requests.
+const TEXTS: [&str; 12] = [
+    "zstd",
+    "snappy",
+    "count(*)",
+    "sum(a)",
+    "min(b.c)",
+    "a",
+    "a = 1",
+    "a IS NULL OR b.c > 'x'",
+    "a IN (1, 2)",
+    "gzip",
+    "",
+    "NOT a LIKE '%'",
+];
+
+/// An object in memory. What a call that fails has written is undone.
+#[derive(Clone)]
+struct Object {
+    bytes: Vec<u8>,
+    entries: BTreeMap<String, Vec<u8>>,
+    has_written: bool,
+    calls: u32,
+    units: u64,
+}
+
+impl RadosObject for Object {
+    fn length(&mut self) -> Result<u64> {
+        Ok(self.bytes.len() as u64)
+    }
+
+    fn read(&mut self, offset: u64, into: &mut [u8]) -> Result<()> {
+        self.bytes.as_slice().read(offset, into)
+    }
+
+    fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
+        let at = offset as usize;
+        // As an OSD, whose objects have a largest size.
+        if offset > 4 << 20 {
+            return Err(Error::io("an object that is too large"));
+        }
+        self.bytes.resize(self.bytes.len().max(at + bytes.len()), 0);
+        self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
+        self.has_written = true;
+        Ok(())
+    }
+
+    fn entry(&mut self, key: &str) -> Result<Option<Vec<u8>>> {
+        Ok(self.entries.get(key).cloned())
+    }
+
+    fn set_entry(&mut self, key: &str, bytes: &[u8]) -> Result<()> {
+        self.entries.insert(key.to_owned(), bytes.to_vec());
+        self.has_written = true;
+        Ok(())
+    }
+}
+
+impl Object {
+    fn changed(&mut self, method: Method, request: &[u8]) -> Result<Vec<u8>> {
+        self.calls += 1;
+        if self.calls > CALLS_MAX {
+            return Err(Error::io("enough calls"));
+        }
+        let (bytes, entries) = (self.bytes.clone(), self.entries.clone());
+        self.has_written = false;
+        let answer = change(method, self, request);
+        if let Err(error) = &answer {
+            check(error.kind(), error.message());
+            (self.bytes, self.entries) = (bytes, entries);
+        }
+        answer
+    }
+
+    /// The request, with a share of its own.
+    fn shared(&self, request: &[u8]) -> Vec<u8> {
+        let mut share = Frame::new(REQUEST);
+        share.push_u64(RequestField::Units as u16, self.units);
+        share.push_u64(RequestField::AnswerBytes as u16, self.units / 10);
+        let fields = share.into_bytes();
+        [request, &fields[REQUEST.len()..]].concat()
+    }
+}
+
+impl Change for Object {
+    fn step(&mut self, method: &str, request: &[u8]) -> Result<Vec<u8>> {
+        let method = Method::of(method).expect("a method of that name");
+        let answer = self.changed(method, &self.shared(request))?;
+        Ok(if self.has_written { Vec::new() } else { answer })
+    }
+
+    fn finish(&mut self, method: &str, request: &[u8], length: u64) -> Result<()> {
+        let method = Method::of(method).expect("a method of that name");
+        self.changed(method, &self.shared(request))?;
+        self.bytes.truncate(length as usize);
+        Ok(())
+    }
+}
+
+/// Checks an error of a call.
+fn check(kind: ErrorKind, message: &str) {
+    assert_ne!(kind, ErrorKind::Internal, "{message}");
+    assert!(!message.is_empty());
+}
+
+pub(crate) fn run(data: &[u8]) {
+    let choices = &mut Choices::new(data);
+    let tree = Tree::choose(choices, 3);
+    let rows_max = choices.pick(&[20, 3, 100]);
+    let mut plan = Plan::choose(tree, rows_max, Only::default(), choices);
+    let is_right = !choices.once_in(2);
+    if !is_right {
+        plan.index(choices);
+        plan.lie(4, choices);
+    }
+    let bytes = plan.write();
+    let footer = host::footer(&bytes, LIMITS, Manner::KIND);
+    let names: Vec<String> = footer
+        .iter()
+        .flat_map(|footer| (0..footer.schema.leaves().len()).map(|leaf| footer.schema.leaf_path(leaf)))
+        .collect();
+    let units = choices.pick(&[100_000, 1, 4_000_000]);
+    let mut object =
+        Object { bytes: bytes.to_vec(), entries: BTreeMap::new(), has_written: false, calls: 0, units };
+    if choices.once_in(5) {
+        // Perhaps a piece of rows: a length that fits, and anything.
+        let rest = choices.bytes(200).to_vec();
+        object.bytes = [&(rest.len() as u32).to_le_bytes(), rest.as_slice()].concat();
+    }
+    let is_file = is_right && object.bytes == *bytes;
+    for _ in 0..choices.below(6) {
+        let before = object.clone();
+        object.calls = 0;
+        match choices.below(4) {
+            0 => {
+                let codec = choices.pick(&["zstd", "uncompressed", "snappy", "lz4_raw", "gzip"]).to_owned();
+                let level = choices.once_in(3).then_some(choices.pick(&[1, 3, 50]));
+                let done = compress(&mut object, &Recoding { codec, level });
+                let is_limit = |error: &Error| {
+                    matches!(
+                        error.kind(),
+                        ErrorKind::Unsupported | ErrorKind::LimitExceeded | ErrorKind::Misuse
+                    ) || error.message() == "enough calls"
+                };
+                if is_file {
+                    assert!(done.as_ref().err().is_none_or(is_limit), "a file without a lie: {done:?}");
+                    same(&plan, &object);
+                }
+            }
+            1 => {
+                let column = names.get(choices.below(names.len())).map_or("a", String::as_str);
+                let _ = index(&mut object, column);
+                assert_eq!(object.bytes, before.bytes, "an index that changes the object");
+            }
+            _ => any_call(&mut object, &names, choices),
+        }
+        if choices.once_in(6) && !is_file && !object.bytes.is_empty() {
+            let at = choices.below(object.bytes.len());
+            object.bytes[at] ^= choices.byte();
+        }
+    }
+}
+
+/// The object has the values that its file was made of.
+fn same(plan: &Plan, object: &Object) {
+    let bytes = Bytes::from(object.bytes.clone());
+    let Ok(metadata) = host::footer(&bytes, LIMITS, Manner::KIND).inspect_err(host::check_error) else {
+        return;
+    };
+    let options = ReadOptions { limits: LIMITS, ..ReadOptions::default() };
+    host::read(&bytes, &metadata, &options, Manner::KIND).check_expected(&plan.expected);
+}
+
+/// A call of any method, with fields that are right or not.
+fn any_call(object: &mut Object, names: &[String], choices: &mut Choices<'_>) {
+    const METHODS: [&str; 8] =
+        ["query", "describe", "stats", "merge", "compress", "split", "index", "transform"];
+    let name = choices.pick(&METHODS);
+    let method = Method::of(name).expect("a method of that name");
+    let mut frame = Frame::new(REQUEST);
+    for _ in 0..choices.below(5) {
+        let field = 1 + choices.below(17) as u16;
+        match choices.below(5) {
+            0 => frame.push(field, choices.pick(&TEXTS).as_bytes()),
+            1 => frame
+                .push(field, names.get(choices.below(names.len())).map_or(&b"a"[..], |name| name.as_bytes())),
+            2 => frame.push_u64(field, choices.number() as u64),
+            3 => frame.push(field, &[choices.byte()]),
+            _ => frame.push(field, choices.bytes(40)),
+        };
+    }
+    if name == "merge" && choices.once_in(2) {
+        frame.push(RequestField::File as u16, &object.bytes.clone());
+    }
+    let request = object.shared(&frame.into_bytes());
+    if matches!(method, Method::Merge | Method::Compress | Method::Index) {
+        if method == Method::Merge {
+            // Of another object: this one keeps its rows.
+            let _ = object.clone().changed(method, &request);
+            return;
+        }
+        // A call that finishes needs a client that cuts the object.
+        let before = object.bytes.clone();
+        let _ = object.changed(method, &request);
+        if object.bytes.len() == before.len() && object.bytes != before && method == Method::Compress {
+            object.bytes = before;
+        }
+        return;
+    }
+    let answer = call(method, object, &request);
+    for field in Fields::of(&answer, ANSWER).expect("an answer") {
+        let field = field.expect("a field of an answer");
+        if field.number == AnswerField::Error as u16 {
+            assert_ne!(field.bytes[0], 7, "{}", String::from_utf8_lossy(&field.bytes[1..]));
+        }
+    }
+}
