@@ -14,6 +14,7 @@ mod pages;
 mod program;
 mod reading;
 mod report;
+mod stage;
 
 pub use finder::RowFinder;
 pub use options::{FindOptions, Found, Stopped};

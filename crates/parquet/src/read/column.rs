@@ -1,7 +1,11 @@
 //! One column: from its pages to its part of a batch.
 
+mod batches;
+mod cut;
 mod decoding;
+mod dictionary_page;
 mod first;
+mod pages;
 mod selecting;
 
 use alloc::boxed::Box;
@@ -9,36 +13,34 @@ use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 
-use marquetry_base::cast::{u64_of, usize_of};
+use marquetry_base::cast::u64_of;
 use marquetry_base::{
     Budget, Bytes, Demand, Error, Input, Limit, Limits, Object, Pool, Price, Priority, Release, Result,
     release_all,
 };
-use marquetry_kernels::levels;
 
 use super::ReadOptions;
 use super::builder::Builder;
-use super::data_page::{DataPage, Levels, RowsAhead, SKIP_UNITS};
+use super::data_page::{DataPage, SKIP_UNITS};
 use super::decompressors::Decompressors;
-use super::dictionary::{Decoded, DictionaryDecoder, Entries};
+use super::dictionary::Entries;
 use super::judge::PageTests;
-use super::levels::{NestedLeaf, part_of_v1};
-use super::opening::{Opened, Opening, Part};
+use super::levels::NestedLeaf;
+use super::opening::Opening;
 use super::page::{Found, PageReader};
 use super::released::Released;
 use super::selected::Selected;
-use super::values::ValueDecoder;
 use super::work::Work;
 use crate::batch::ColumnBatch;
 use crate::encoding::delta_byte_array::{Value, prefixes_go_on};
-use crate::encoding::hybrid::Hybrid;
 use crate::encoding::plain::Accept;
-use crate::encoding::stream::Stream;
-use crate::format::{ColumnChunk, Encoding, FileMetaData, PageKind};
+use crate::format::{ColumnChunk, FileMetaData};
 use crate::going::{Going, done};
 use crate::memory::Memory;
 use crate::prune::Counts;
 use crate::schema::PhysicalType;
+use cut::Cut;
+use dictionary_page::DictionaryPage;
 
 /// The fewest rows decoded at a time, however small the budget: what a step's progress is made of.
 const SLICE_ROWS_MIN: usize = 64;
@@ -63,9 +65,6 @@ const KEEP_PRICE: Price = Price::per_kilovalue(4000);
 /// The price of a value beside that, of byte strings of one width.
 const FIXED_KEEP_PRICE: Price = Price { kib: 150, kilovalue: 6000 };
 
-/// Levels that are looked at at a time where a batch of a nested leaf is cut, and their price.
-const CUT_ENTRIES: usize = 32 << 10;
-const CUT_PRICE: Price = Price::per_kilovalue(150);
 /// Bytes of a chunk that is released in slices: more than a window has, for a value that is longer.
 const LARGE_CHUNK_BYTES: usize = 1 << 20;
 
@@ -157,79 +156,6 @@ struct Spare {
     batch: Option<ColumnBatch>,
     bytes: usize,
     cut: Cut,
-}
-
-/// Where a batch of a nested leaf is to be cut, as far as that is found.
-#[derive(Default)]
-struct Cut {
-    rows: usize,
-    entries: usize,
-    values: usize,
-}
-
-/// A dictionary page that is being decoded, from its body of so many bytes.
-struct DictionaryPage {
-    decoder: DictionaryDecoder,
-    body: Stream,
-    body_bytes: usize,
-}
-
-impl Release for DictionaryPage {
-    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
-        release_all(&mut [&mut self.decoder, &mut self.body], budget)
-    }
-}
-
-impl DictionaryPage {
-    /// Bytes held. The decoder has the body's chunk, too.
-    fn held(&self) -> usize {
-        self.decoder.held()
-    }
-
-    /// Decodes until all is decoded: true; or the body wants bytes, or the budget is spent.
-    fn step(&mut self, memory: &mut Memory, budget: &mut Budget<'_>) -> Result<bool> {
-        loop {
-            match self.decoder.step(memory, budget)? {
-                Decoded::Some => return Ok(false),
-                Decoded::All => return Ok(true),
-                Decoded::Chunk { at, bytes } => {
-                    self.body.advance((at + self.body.left()).saturating_sub(self.body_bytes));
-                    if !self.body.has(bytes) {
-                        return Ok(false);
-                    }
-                    self.decoder.supply(self.body.peek(0, self.body.left()));
-                }
-            }
-        }
-    }
-}
-
-/// At the end, or in the middle: it cannot be used any more.
-impl Release for ColumnReader {
-    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
-        if let Expects::Values(_) = self.expects {
-            self.close();
-        }
-        self.released.chunk(core::mem::take(&mut self.large));
-        self.release_dictionary();
-        let mut none = ();
-        let page: &mut dyn Release = match &mut self.expects {
-            Expects::Page | Expects::Values(_) => &mut none,
-            Expects::Levels(opening) => opening,
-            Expects::Entries(page) => page,
-        };
-        let parts: &mut [&mut dyn Release] = &mut [
-            page,
-            &mut self.pages,
-            &mut self.released,
-            &mut self.spare.batch,
-            &mut self.last_value,
-            &mut self.bodies,
-            &mut self.builder,
-            &mut self.selected,
-        ];
-        release_all(parts, budget)
-    }
 }
 
 impl ColumnReader {
@@ -463,54 +389,6 @@ impl ColumnReader {
         }
     }
 
-    /// Joins what the batch has in parts: then it can be taken.
-    fn end_batch(&mut self, work: &mut Work<'_, '_>) -> Result<Going> {
-        self.count(work)?;
-        // Nothing but nulls.
-        if self.nested.is_none()
-            && self.builder.holds_indices.is_none()
-            && !self.builder.hold(false, &mut work.memory, work.budget)?
-        {
-            return Ok(Going::Yield);
-        }
-        self.join(0, work)
-    }
-
-    /// Joins what the batch has in parts, with room for what `more` entries add.
-    fn join(&mut self, more: usize, work: &mut Work<'_, '_>) -> Result<Going> {
-        while self.builder.has_parts() {
-            // The parts of the array before are released.
-            self.count(work)?;
-            if !self.builder.join(more, &mut work.memory, work.budget)? {
-                return Ok(Going::Yield);
-            }
-            work.memory.changed();
-            if work.budget.is_spent() && self.builder.has_parts() {
-                return Ok(Going::Yield);
-            }
-        }
-        Ok(Going::Done(()))
-    }
-
-    /// Joins what the batch has in parts before its last row ends, if that is the chunk's last, too: then it is known how long it will
-    /// be, and it need not be there twice.
-    fn join_ahead(&mut self, work: &mut Work<'_, '_>) -> Result<Going> {
-        let (Expects::Values(page), Some(nested)) = (&self.expects, &self.nested) else {
-            return Ok(Going::Done(()));
-        };
-        if self.chunk.rows_left > 0 || self.selected.is_some() || nested.repetition_max == 0 {
-            return Ok(Going::Done(()));
-        }
-        let left = usize_of(self.chunk.entries_left).unwrap_or(usize::MAX);
-        let more = left.saturating_add(page.entries_left).saturating_add(nested.ahead());
-        if self.joins_ahead || self.builder.joins_ahead(more) {
-            let joined = self.join(more, work)?;
-            self.joins_ahead = joined != Going::Done(());
-            return Ok(joined);
-        }
-        Ok(Going::Done(()))
-    }
-
     /// Counts what is held, if it may be more or less than it was.
     fn count(&self, work: &mut Work<'_, '_>) -> Result<()> {
         if work.memory.is_counted() {
@@ -540,7 +418,7 @@ impl ColumnReader {
         let starved = match &mut self.expects {
             Expects::Page => None,
             Expects::Levels(opening) => Some(opening.body()).filter(|body| body.is_starved()),
-            Expects::Entries(page) => Some(&mut page.body).filter(|body| body.is_starved()),
+            Expects::Entries(page) => Some(page.body()).filter(|body| body.is_starved()),
             Expects::Values(page) => page.starved(),
         };
         let (Some(stream), Some(pages)) = (starved, &mut self.pages) else { return Ok(Going::Done(())) };
@@ -583,219 +461,6 @@ impl ColumnReader {
         }
     }
 
-    /// Releases a page whose entries are all decoded.
-    fn close(&mut self) {
-        self.released.chunk(core::mem::take(&mut self.large));
-        let Expects::Values(page) = core::mem::replace(&mut self.expects, Expects::Page) else { return };
-        let DataPage { values, segments, .. } = *page;
-        segments.into_iter().flatten().for_each(|segments| self.released.page(segments));
-        if let ValueDecoder::DeltaByteArray(delta) = values {
-            self.set_last_value(delta.into_last());
-            if !self.column.prefixes_go_on {
-                self.set_last_value(Value::default());
-            }
-        }
-    }
-
-    /// Keeps the last value of a page, and releases the one before.
-    fn set_last_value(&mut self, value: Value) {
-        if let Value::Long(before) = core::mem::replace(&mut self.last_value, value) {
-            self.released.chunk(before);
-        }
-    }
-
-    fn release_dictionary(&mut self) {
-        if let Some(entries) = self.dictionary.take() {
-            self.released.dictionary(entries);
-        }
-    }
-
-    /// Takes in a page: a dictionary or data.
-    fn open(&mut self, kind: PageKind, body: Stream) -> Result<()> {
-        let (parts, encoding) = match &kind {
-            PageKind::Dictionary(header) => {
-                if self.dictionary.is_some() {
-                    return Err(Error::corrupt("a second dictionary in a column chunk"));
-                }
-                ([Part::Absent; 2], header.encoding)
-            }
-            PageKind::Data(header) => {
-                let entries = header.values as usize;
-                let parts = match &self.nested {
-                    Some(nested) => {
-                        let (repetition, definition) =
-                            (header.repetition_encoding, header.definition_encoding);
-                        nested.parts_of_v1(entries, repetition, definition)?
-                    }
-                    None => {
-                        let definition_max = u8::from(self.column.is_nullable);
-                        let encoding = header.definition_encoding;
-                        if !matches!(
-                            (self.column.is_nullable, encoding),
-                            (false, _) | (_, Encoding::Rle | Encoding::BitPacked)
-                        ) {
-                            return Err(Error::corrupt(format!("definition levels encoded as {encoding}")));
-                        }
-                        [Part::Absent, part_of_v1(definition_max, entries, encoding)?]
-                    }
-                };
-                (parts, header.encoding)
-            }
-            PageKind::DataV2(header) => {
-                if header.nulls > header.values {
-                    return Err(Error::corrupt(format!(
-                        "{} nulls among {} values",
-                        header.nulls, header.values
-                    )));
-                }
-                let bytes = [header.repetition_bytes, header.definition_bytes];
-                (bytes.map(|bytes| Part::Bytes(bytes as usize)), header.encoding)
-            }
-            PageKind::Other(_) => return Ok(()),
-        };
-        let opening = Opening::new(kind, body, parts, encoding.has_streams());
-        self.expects = Expects::Levels(Box::new(opening));
-        Ok(())
-    }
-
-    /// Goes on with a page that is being opened. One that is held is all there: what is wrong at its end is found before its first
-    /// rows leave.
-    fn open_on(&mut self, work: &mut Work<'_, '_>) -> Result<Going> {
-        let Expects::Levels(opening) = &mut self.expects else {
-            return Err(Error::internal("no page to open"));
-        };
-        if !opening.step()? {
-            return Ok(Going::Done(()));
-        }
-        if opening.holds_values() {
-            done!(self.pages()?.finish(work)?);
-        }
-        if let Expects::Levels(opening) = core::mem::replace(&mut self.expects, Expects::Page) {
-            self.decode_opened(opening.finish())?;
-        }
-        Ok(Going::Done(()))
-    }
-
-    /// Takes in the entries of a dictionary that is decoded.
-    fn end_dictionary(&mut self) {
-        self.released.chunk(core::mem::take(&mut self.large));
-        if let Expects::Entries(page) = core::mem::replace(&mut self.expects, Expects::Page) {
-            self.dictionary = Some(page.decoder.finish(self.column.physical_type));
-        }
-    }
-
-    /// Begins to decode a page that is open.
-    fn decode_opened(&mut self, page: Opened) -> Result<()> {
-        let Opened { kind, levels: [repetition, definition], values, held } = page;
-        let segments = [&repetition, &definition, &values].map(|stream| stream.segments().cloned());
-        let (entries, encoding, nulls, levels) = match kind {
-            PageKind::Dictionary(header) => {
-                let body_bytes = values.left();
-                let decoder = DictionaryDecoder::new(
-                    header.encoding,
-                    self.column.physical_type,
-                    body_bytes,
-                    header.values as usize,
-                    self.column.accept,
-                    &self.column.limits,
-                )?;
-                self.expects =
-                    Expects::Entries(Box::new(DictionaryPage { decoder, body: values, body_bytes }));
-                return Ok(());
-            }
-            PageKind::Data(header) => {
-                let encodings = [header.repetition_encoding, header.definition_encoding];
-                let levels = match &self.nested {
-                    Some(nested) => Levels::Nested(nested.levels([repetition, definition], encodings)),
-                    None if !self.column.is_nullable => Levels::Required,
-                    None if encodings[1] == Encoding::BitPacked => Levels::Bits(definition, 0),
-                    None => Levels::Hybrid(Hybrid::new(definition, 1)),
-                };
-                (header.values, header.encoding, None, levels)
-            }
-            PageKind::DataV2(header) => {
-                let levels = match &self.nested {
-                    Some(nested) => {
-                        Levels::Nested(nested.levels([repetition, definition], [Encoding::Rle; 2]))
-                    }
-                    None if self.column.is_nullable => Levels::Hybrid(Hybrid::new(definition, 1)),
-                    None => Levels::Required,
-                };
-                // None at all is not believed: Arrow Go counts no nulls where it writes no statistics. The levels know.
-                let is_counted = self.column.is_nullable && self.nested.is_none() && header.nulls > 0;
-                (header.values, header.encoding, is_counted.then_some(header.nulls as usize), levels)
-            }
-            PageKind::Other(_) => return Ok(()),
-        };
-        self.chunk.entries_left = self.chunk.entries_left.checked_sub(entries.into()).ok_or_else(|| {
-            Error::corrupt(format!(
-                "a page of {entries} values in a column chunk that has {} left",
-                self.chunk.entries_left
-            ))
-        })?;
-        let dictionary = self.dictionary.as_ref();
-        let values =
-            ValueDecoder::new(encoding, self.column.physical_type, values, dictionary, self.column.accept)?;
-        self.expects = Expects::Values(Box::new(DataPage {
-            levels,
-            values,
-            is_prepared: false,
-            entries: entries as usize,
-            entries_left: entries as usize,
-            ahead: RowsAhead::default(),
-            behind: 0,
-            is_used: false,
-            nulls_left: nulls,
-            held,
-            segments,
-        }));
-        Ok(())
-    }
-
-    /// Hands out the first `rows` of what is decoded, and keeps the rest for the next batch. `None` when the budget is spent before: then
-    /// call again.
-    pub(super) fn take(&mut self, rows: usize, budget: &mut Budget<'_>) -> Result<Option<ColumnBatch>> {
-        if self.spare.batch.is_none() {
-            self.spare.bytes = self.builder.held();
-            let batch = self.finish().map_err(|error| self.place(error))?;
-            let is_begun = self.page().is_some_and(|page| page.entries_left < page.entries);
-            let is_unverified = self.pages.as_ref().is_some_and(PageReader::is_unverified);
-            self.spare.batch = Some(ColumnBatch { provisional: is_begun && is_unverified, ..batch });
-        }
-        let Some(batch) = &self.spare.batch else { return Err(Error::internal("a column without a batch")) };
-        if rows == batch.rows {
-            self.spare.bytes = 0;
-            return Ok(self.spare.batch.take());
-        }
-        let (head, rest) = match (&batch.levels, &self.nested) {
-            (Some(levels), Some(nested)) => {
-                if !self.spare.cut.find(levels, rows, nested.definition_max, budget) {
-                    return Ok(None);
-                }
-                let Cut { entries, values, .. } = core::mem::take(&mut self.spare.cut);
-                batch.split_nested(levels, rows, entries, values)
-            }
-            _ => (batch.slice(0..rows), batch.slice(rows..batch.rows)),
-        };
-        self.spare.batch = Some(rest);
-        Ok(Some(head))
-    }
-
-    /// Ends the batch.
-    fn finish(&mut self) -> Result<ColumnBatch> {
-        let dictionary = self.dictionary.as_ref();
-        if let Some(nested) = &self.nested {
-            let has_repetition = nested.repetition_max > 0;
-            return self.builder.finish_nested(
-                self.column.leaf,
-                self.column.physical_type,
-                has_repetition,
-                dictionary,
-            );
-        }
-        self.builder.finish(self.column.leaf, self.column.physical_type, dictionary)
-    }
-
     fn path(&self) -> String {
         self.column.metadata.schema.leaf_path(self.column.leaf)
     }
@@ -820,37 +485,31 @@ impl ColumnReader {
     }
 }
 
-impl Cut {
-    /// Looks for the entry that begins the row number `rows`, which is there, and counts the values before it. False when the budget is
-    /// spent before.
-    fn find(
-        &mut self,
-        levels: &crate::batch::Levels,
-        rows: usize,
-        definition_max: u8,
-        budget: &mut Budget<'_>,
-    ) -> bool {
-        loop {
-            let slice = self.entries..levels.definition.len().min(self.entries + CUT_ENTRIES);
-            let found = match &levels.repetition {
-                None => Some(rows - self.rows).filter(|&left| left <= slice.len()),
-                Some(repetition) => levels::find_below(&repetition[slice.clone()], 1, rows - self.rows),
-            };
-            let slice = slice.start..slice.start + found.unwrap_or(slice.len());
-            self.values += levels::count(&levels.definition[slice.clone()], definition_max);
-            self.rows += match &levels.repetition {
-                None => slice.len(),
-                Some(repetition) => slice.len() - levels::count(&repetition[slice.clone()], 1),
-            };
-            self.entries = slice.end;
-            budget.charge(CUT_PRICE, 0, slice.len());
-            if found.is_some() || slice.end == levels.definition.len() {
-                return true;
-            }
-            if budget.is_spent() {
-                return false;
-            }
+/// At the end, or in the middle: it cannot be used any more.
+impl Release for ColumnReader {
+    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
+        if let Expects::Values(_) = self.expects {
+            self.close();
         }
+        self.released.chunk(core::mem::take(&mut self.large));
+        self.release_dictionary();
+        let mut none = ();
+        let page: &mut dyn Release = match &mut self.expects {
+            Expects::Page | Expects::Values(_) => &mut none,
+            Expects::Levels(opening) => opening,
+            Expects::Entries(page) => page,
+        };
+        let parts: &mut [&mut dyn Release] = &mut [
+            page,
+            &mut self.pages,
+            &mut self.released,
+            &mut self.spare.batch,
+            &mut self.last_value,
+            &mut self.bodies,
+            &mut self.builder,
+            &mut self.selected,
+        ];
+        release_all(parts, budget)
     }
 }
 

@@ -22,7 +22,7 @@ pub const MEASURED_IN: &[&str] = &[
 /// Prices that nothing measures yet, and why.
 const UNMEASURED: &[(&str, &str)] = &[
     ("read/conform/variant.rs VARIANT_PRICE", "no file of shredded variants is made for it"),
-    ("read/column.rs CUT_PRICE", "charged only where the columns' batches end at different rows"),
+    ("read/column/cut.rs CUT_PRICE", "charged only where the columns' batches end at different rows"),
     ("bloom.rs FOLD_PRICE", WRITER),
     ("cql.rs TEXT_PRICE", "text is charged once it is printed, as much as is printed"),
     ("writer.rs CHECK_PRICE", "arrow-rs checks a column in one piece, which is charged when it is done"),
