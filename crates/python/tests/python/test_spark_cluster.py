@@ -193,7 +193,7 @@ class OnTwoWorkers(unittest.TestCase):
             mq.write(pyarrow.table({"id": ids, "name": [f"n{i}" for i in ids]}), self.path(f"trips/{number:03}.parquet"))
         return self.path("trips")
 
-    def rows(self, count, partitions, seconds=0.2):
+    def rows(self, count, partitions, seconds=0.5):
         """Rows that come slowly."""
         frame = spark.range(0, count, 1, partitions).withColumn("name", F.concat(F.lit("n"), "id"))
         return frame.mapInArrow(marked(self.marks(), seconds), "id bigint, name string")
