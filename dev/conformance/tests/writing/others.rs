@@ -137,9 +137,13 @@ fn made(python: &Path, folder: &str, ways: Vec<Way>) -> Outcome {
             paths.push(path);
         }
     }
-    let mut all = by_pyarrow(python, &folder, &paths);
+    // Side by side: other tests wait for both.
+    let (mut all, by_others) = std::thread::scope(|scope| {
+        let by_others = scope.spawn(|| expect(python, "expect_written.py", &folder, &paths));
+        (by_pyarrow(python, &folder, &paths), by_others.join().unwrap())
+    });
     let mut columns = BTreeMap::<String, u64>::new();
-    for entry in expect(python, "expect_written.py", &folder, &paths) {
+    for entry in by_others {
         let path = Path::new(entry["file"].as_str().unwrap());
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let faults = entry["wrong"].as_array().unwrap().iter();
