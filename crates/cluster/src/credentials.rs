@@ -31,7 +31,7 @@ impl Credentials {
     pub(crate) fn find(address: &CqlAddress, options: &ConnectOptions) -> Result<Option<Credentials>> {
         let wrong = |what: String| Error::option("password_file", what);
         let Some(user) = options.user.as_deref().or(address.user()) else {
-            let without = "it needs a user in the address: cql://USER@HOST/…";
+            let without = "it needs a user: in the address (cql://USER@HOST/…), or the option user";
             return match (&options.password_file, &options.password) {
                 (Some(_), _) => Err(wrong(without.to_owned())),
                 (None, Some(_)) => Err(Error::option("password", without)),
@@ -112,7 +112,7 @@ mod tests {
         );
         fs::write(&path, "tiger\nmore\n").unwrap();
         assert_eq!(find("cql://me@h/k.t", &options).unwrap(), Some(("me".to_owned(), "tiger".to_owned())));
-        for (address, why) in [("cql://h/k.t", "needs a user"), ("cql://me:lion@h/k.t", "two passwords")] {
+        for (address, why) in [("cql://h/k.t", "the option user"), ("cql://me:lion@h/k.t", "two passwords")] {
             let error = refused(address, &options).to_string();
             assert!(error.contains(why) && !error.contains("lion"), "{error}");
         }

@@ -15,12 +15,13 @@ use std::sync::Arc;
 
 use marquetry_base::{Detail, Error, Result};
 #[cfg(feature = "cluster")]
-use marquetry_cluster::{PASSWORD_VARIABLE, StateOptions, TlsOptions, UnloadOptions};
+use marquetry_cluster::{CqlAddress, PASSWORD_VARIABLE, StateOptions, TlsOptions, UnloadOptions};
 use marquetry_io::blocking::allow_many_files;
 #[cfg(feature = "cluster")]
 use marquetry_io::state_file::quoted;
 #[cfg(feature = "cluster")]
 use marquetry_scylla::bridge::Nulls;
+use marquetry_tables::files::FilesOptions;
 use marquetry_tables::sstables::MutationMapping;
 use marquetry_tables::text::TextFormat;
 use marquetry_tables::{Address, Cancel, Copied, Described, Filter, Rename, SortBy, durations_as_text};
@@ -39,7 +40,8 @@ use crate::{OptionGroup, Reader, SourceOptions, Target, open_all};
 ///
 /// | options | of |
 /// |---|---|
-/// | `union`, `hive`, `trust` | files that are opened |
+/// | `union`, `hive` | files that are opened |
+/// | `trust` | what is opened, and what is written |
 /// | `from`, `delimiter`, `quote`, `header`, `null`, `comment`, `skip`, `decimal`, `timestamp_format`, `trim`, `short_rows`, `infer_all`, `schema`, `text_encoding` | CSV, TSV and JSON lines that are opened |
 /// | `mapping`, `at` | SSTables that are opened |
 /// | `token_range` | SSTables and tables of a cluster that are opened |
@@ -118,7 +120,7 @@ impl CopyWords {
     pub fn table<S: AsRef<OsStr>>(&self, from: impl IntoIterator<Item = S>) -> Result<Reader> {
         let opened = self.open(from, None::<&str>)?;
         let has_meaning = |of: For| match of {
-            For::Opening => true,
+            For::Opening | For::Limits => true,
             For::Copy | For::To(_) => false,
             For::From(groups) | For::Either(groups) => groups.iter().any(|group| opened.takes(*group)),
         };
@@ -136,14 +138,55 @@ impl CopyWords {
     ///
     /// # Errors
     ///
-    /// As [`open_all`], and as [`Target::parse`].
+    /// As [`open_all`], and as [`Target::parse`]; `Misuse` for a user or a password where rows go from one cluster to another: both would get
+    /// them, so they are in the addresses; and for a bundle where addresses have hosts.
     pub fn open<S: AsRef<OsStr>>(
         &self,
         from: impl IntoIterator<Item = S>,
         to: Option<impl AsRef<OsStr>>,
     ) -> Result<Reader> {
+        let from: Vec<S> = from.into_iter().collect();
         let target = to.map(|to| self.target(to)).transpose()?;
+        #[cfg(feature = "cluster")]
+        {
+            let opened: Vec<Address> = from.iter().map(Address::parse).filter(is_cluster).collect();
+            let target = target.as_ref().map(Target::address).filter(|it| is_cluster(it));
+            self.expect_own_logins(!opened.is_empty() && target.is_some())?;
+            self.expect_bundle_of(opened.iter().chain(target))?;
+        }
         open_all(from, &self.reading(target.as_ref())?)
+    }
+
+    /// How files are opened whose rows go anywhere: for who looks at the files themselves.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` for options that want another one beside them.
+    pub fn files(&self) -> Result<FilesOptions> {
+        Ok(self.reading(None)?.files)
+    }
+
+    /// Fails for a login by options where there are two clusters: each would get what is for the other.
+    #[cfg(feature = "cluster")]
+    fn expect_own_logins(&self, is_of_two: bool) -> Result<()> {
+        match ["user", "password"].into_iter().find(|name| is_of_two && self.is_given(name)) {
+            Some(name) => {
+                let why = "rows go from one cluster to another, and both would get it: put the logins into the addresses";
+                Err(Error::option(name, why))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Fails for a bundle that none of the clusters is reached by: with hosts in its address, one is connected to as if there were no bundle.
+    #[cfg(feature = "cluster")]
+    fn expect_bundle_of<'a>(&self, clusters: impl IntoIterator<Item = &'a Address>) -> Result<()> {
+        let mut clusters = clusters.into_iter().filter(|it| is_cluster(it)).peekable();
+        if self.is_given("bundle") && clusters.peek().is_some() && clusters.all(has_hosts) {
+            let why = "a bundle says where the nodes are, and the address does, too: cql:///KEYSPACE.TABLE has no host";
+            return Err(Error::option("bundle", why));
+        }
+        Ok(())
     }
 
     /// How tables are opened whose rows go there.
@@ -365,23 +408,83 @@ impl CopyWords {
         missing(source, there.source(), &options)
     }
 
-    /// Copies the rows of a table.
+    /// Copies the rows of a table that was [opened](CopyWords::open) with these options.
     ///
     /// # Errors
     ///
-    /// `Misuse` for options that have no meaning for this destination; otherwise as [`shaped`](CopyWords::shaped), [`Target::open`] and
-    /// [`tables::copy`](marquetry_tables::copy()).
+    /// `Misuse` for options that have no meaning for this destination, or want another one beside them; otherwise as
+    /// [`shaped`](CopyWords::shaped), [`Target::open`] and [`tables::copy`](marquetry_tables::copy()).
     pub fn copy(
         &self,
         from: &Reader,
         to: impl AsRef<OsStr>,
         report: &mut dyn FnMut(&Copied),
     ) -> Result<Copied> {
-        let to = to.as_ref();
-        let target = self.target(to)?;
+        let target = self.target(&to)?;
+        #[cfg(feature = "cluster")]
+        if from.takes(OptionGroup::Cluster) {
+            // The address that it was opened by was looked at then.
+            self.expect_own_logins(is_cluster(target.address()))?;
+        } else {
+            self.expect_bundle_of([target.address()])?;
+        }
+        self.copy_opened(from, to.as_ref(), &target, report)
+    }
+
+    /// Copies rows at hand: of a table that was opened otherwise, or of no table at all. Options of clusters are the destination's.
+    ///
+    /// # Errors
+    ///
+    /// As [`copy`](CopyWords::copy); `Misuse` for options of what is opened, too: they would say nothing of these rows.
+    ///
+    /// ```
+    /// # fn main() -> marquetry::Result<()> {
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let (from, to) = (folder.path().join("a.csv"), folder.path().join("a.parquet"));
+    /// # std::fs::write(&from, "id;fare\n2;20.5\n").unwrap();
+    /// let mut words = marquetry::CopyWords::default();
+    /// words.set("delimiter", ";")?;
+    /// let table = words.table([&from])?;
+    /// assert!(words.copy_rows(&table, &to, &mut |_| {}).is_err());
+    /// assert_eq!(marquetry::CopyWords::default().copy_rows(&table, &to, &mut |_| {})?.rows, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn copy_rows(
+        &self,
+        from: &Reader,
+        to: impl AsRef<OsStr>,
+        report: &mut dyn FnMut(&Copied),
+    ) -> Result<Copied> {
+        let target = self.target(&to)?;
+        let is_late = |of: For| match of {
+            For::Opening => true,
+            For::From(groups) => groups.iter().any(|group| from.takes(*group)),
+            For::Either(groups) => {
+                let is_of = |takes: &dyn Fn(OptionGroup) -> bool| groups.iter().any(|group| takes(*group));
+                is_of(&|group| from.takes(group)) && !is_of(&|group| target.takes(group))
+            }
+            For::Limits | For::Copy | For::To(_) => false,
+        };
+        if let Some((name, _)) = self.given.iter().find(|(_, of)| is_late(*of)) {
+            let why = format!("this is said when a table is opened, and {} is open", from.table().name);
+            return Err(Error::option(name, why));
+        }
+        #[cfg(feature = "cluster")]
+        self.expect_bundle_of([target.address()])?;
+        self.copy_opened(from, to.as_ref(), &target, report)
+    }
+
+    fn copy_opened(
+        &self,
+        from: &Reader,
+        to: &OsStr,
+        target: &Target,
+        report: &mut dyn FnMut(&Copied),
+    ) -> Result<Copied> {
         for &(name, of) in &self.given {
             let has_meaning = match of {
-                For::Opening | For::Copy => true,
+                For::Opening | For::Limits | For::Copy => true,
                 For::From(groups) => groups.iter().any(|group| from.takes(*group)),
                 For::To(groups) => groups.iter().any(|group| target.takes(*group)),
                 For::Either(groups) => groups.iter().any(|group| target.takes(*group) || from.takes(*group)),
@@ -394,8 +497,8 @@ impl CopyWords {
                 return Err(Error::option(name, format!("this has no meaning for {what}")));
             }
         }
-        self.expect_writes(from, &target)?;
-        let mut options = self.options.writing(&target)?;
+        self.expect_writes(from, target)?;
+        let mut options = self.options.writing(target)?;
         #[cfg(feature = "cluster")]
         {
             let cluster = &mut options.cluster;
@@ -406,6 +509,10 @@ impl CopyWords {
                     name,
                     "this is for a table that is created: add the option create",
                 ));
+            }
+            if self.is_given("max_errors") && cluster.rejects.is_none() {
+                let why = "this is for rows that are put aside: the option rejects names their file";
+                return Err(Error::option("max_errors", why));
             }
             if self.options.resumes && self.options.state.is_none() {
                 return Err(Error::option("resume", "this goes on with a state: the option state names it"));
@@ -441,4 +548,16 @@ impl CopyWords {
         let source = if self.options.missing_only { self.missing(&source, to)? } else { source };
         marquetry_tables::copy(&source, destination.as_mut(), &copy, report)
     }
+}
+
+#[cfg(feature = "cluster")]
+fn is_cluster(address: &Address) -> bool {
+    address.scheme() == Some("cql")
+}
+
+/// Whether the address of a cluster says where it is. One that is none is refused elsewhere.
+#[cfg(feature = "cluster")]
+fn has_hosts(address: &Address) -> bool {
+    let Address::Url { text, .. } = address else { return false };
+    text.parse::<CqlAddress>().is_ok_and(|address| !address.hosts().is_empty())
 }

@@ -81,7 +81,7 @@ pub(crate) fn copy(
             *passed.lock().unwrap_or_else(PoisonError::into_inner) = Some(*copied);
         };
         match from {
-            Given::Reader(reader) => words.copy(&reader, &to, &mut report),
+            Given::Reader(reader) => words.copy_rows(&reader, &to, &mut report),
             Given::Addresses(addresses) => words.copy_all(addresses.all(), &to, &mut report),
         }
     };
@@ -95,7 +95,8 @@ pub(crate) fn copy(
         }
         Ok(())
     });
-    if let (Err(_), Some(held)) = (&copied, held) {
+    // Also rows that are copied are not all that there are, with a limit.
+    if let Some(held) = held {
         held.wait(py);
     }
     let copied = copied?;

@@ -100,8 +100,6 @@ pub(crate) fn diff(
         compare([a.source(), b.source()], &options, &mut |_| {})
     };
     let found = wait(py, &cancel, work, |_| Ok(()));
-    if found.is_err() {
-        [held_a, held_b].into_iter().flatten().for_each(|held| held.wait(py));
-    }
+    [held_a, held_b].into_iter().flatten().for_each(|held| held.wait(py));
     found.map(Differences::of)
 }

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use marquetry::describe::{footer_json, picture};
-use marquetry::tables::files::{AnyFile, find};
+use marquetry::tables::files::{AnyFile, FilesOptions, find};
 use marquetry::tables::{Address, Cancel, ReadingOptions, column_stats};
-use marquetry::{Error, Reader, SourceOptions};
+use marquetry::{Error, Reader};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict};
 
@@ -46,8 +46,9 @@ pub(crate) fn open(
     let cancel = words.cancel.clone();
     let addresses = address.all();
     let opened: Arc<[PathBuf]> = addresses.iter().map(PathBuf::from).collect();
+    let files = words.files().map_err(|error| raised(py, &error))?;
     let reader = wait(py, &cancel, move || words.table(addresses), |_| Ok(()))?;
-    Ok(Table { reader, addresses: opened })
+    Ok(Table { reader, addresses: opened, files: Arc::new(files) })
 }
 
 /// A table that is open: what it is, and its rows.
@@ -56,15 +57,24 @@ pub(crate) struct Table {
     pub(crate) reader: Reader,
     /// What it was opened by.
     addresses: Arc<[PathBuf]>,
+    /// How its files were opened, if it is of files.
+    files: Arc<FilesOptions>,
 }
 
 impl Table {
     fn of(&self, reader: Reader) -> Table {
-        Table { reader, addresses: Arc::clone(&self.addresses) }
+        Table { reader, addresses: Arc::clone(&self.addresses), files: Arc::clone(&self.files) }
     }
 
     fn with(&self, reader: marquetry::Result<Reader>, py: Python<'_>) -> PyResult<Table> {
         reader.map(|reader| self.of(reader)).map_err(|error| raised(py, &error))
+    }
+
+    /// How its files are opened once more, unless it is cancelled.
+    fn files(&self, cancel: &Cancel) -> FilesOptions {
+        let mut options = FilesOptions::clone(&self.files);
+        options.cancel = cancel.clone();
+        options
     }
 
     fn arrow_schema(&self, py: Python<'_>) -> PyResult<arrow_schema::SchemaRef> {
@@ -202,8 +212,8 @@ impl Table {
     fn footers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let addresses = Arc::clone(&self.addresses);
         let cancel = Cancel::new();
-        let ends = cancel.clone();
-        let text = wait(py, &cancel, move || footers(&addresses, &ends), |_| Ok(()))?;
+        let options = self.files(&cancel);
+        let text = wait(py, &cancel, move || footers(&addresses, &options), |_| Ok(()))?;
         py.import("json")?.call_method1("loads", (text,))
     }
 
@@ -235,8 +245,8 @@ impl Table {
     fn _repr_html_(&self, py: Python<'_>) -> PyResult<Option<String>> {
         let [path] = &*self.addresses else { return Ok(None) };
         let (path, cancel) = (path.clone(), Cancel::new());
-        let ends = cancel.clone();
-        let page = wait(py, &cancel, move || drawn(&path, &ends), |_| Ok(()))?;
+        let options = self.files(&cancel);
+        let page = wait(py, &cancel, move || drawn(&path, &options), |_| Ok(()))?;
         Ok(page.map(|page| framed(&String::from_utf8_lossy(&page))))
     }
 
@@ -274,13 +284,11 @@ impl Piece {
 }
 
 /// The footers of the Parquet files that some addresses stand for, as a list in JSON.
-fn footers(addresses: &[PathBuf], cancel: &Cancel) -> marquetry::Result<String> {
+fn footers(addresses: &[PathBuf], options: &FilesOptions) -> marquetry::Result<String> {
     let mut found = Vec::new();
     if addresses.iter().all(|address| Address::parse(address).object().is_some()) {
-        let mut options = SourceOptions::default().files;
-        options.cancel = cancel.clone();
-        for path in find(addresses, &options)? {
-            if let AnyFile::Parquet(file) = AnyFile::open(&path, &options)? {
+        for path in find(addresses, options)? {
+            if let AnyFile::Parquet(file) = AnyFile::open(&path, options)? {
                 found.push(json(serde_json::to_string(&footer_json(&file)))?);
             }
         }
@@ -293,16 +301,14 @@ fn json(written: serde_json::Result<String>) -> marquetry::Result<String> {
 }
 
 /// The picture of an address that is one Parquet file.
-fn drawn(path: &PathBuf, cancel: &Cancel) -> marquetry::Result<Option<Vec<u8>>> {
+fn drawn(path: &PathBuf, options: &FilesOptions) -> marquetry::Result<Option<Vec<u8>>> {
     if Address::parse(path).object().is_none() {
         return Ok(None);
     }
-    let mut options = SourceOptions::default().files;
-    options.cancel = cancel.clone();
-    let found = find(std::slice::from_ref(path), &options)?;
+    let found = find(std::slice::from_ref(path), options)?;
     let [path] = &*found else { return Ok(None) };
-    match AnyFile::open(path, &options)? {
-        AnyFile::Parquet(file) => Ok(Some(picture(&file, cancel)?.html)),
+    match AnyFile::open(path, options)? {
+        AnyFile::Parquet(file) => Ok(Some(picture(&file, &options.cancel)?.html)),
         _ => Ok(None),
     }
 }

@@ -205,6 +205,8 @@ pub(super) const OF_ROWS: &[&str] = &[
 pub(super) enum For {
     /// Whatever is opened.
     Opening,
+    /// Whatever is opened, and whatever is written.
+    Limits,
     /// Any copy.
     Copy,
     /// Sources that take one of these groups.
@@ -222,7 +224,7 @@ pub(super) type Setter = fn(&mut Options, &str) -> Result<()>;
 pub(super) const OPTIONS: &[(&str, For, Setter)] = &[
     ("union", For::Opening, |options, text| set(&mut options.union, parsed(text))),
     ("hive", For::Opening, |options, text| set(&mut options.hive, hive(text))),
-    ("trust", For::Opening, |options, text| set(&mut options.trusts, parsed(text))),
+    ("trust", For::Limits, |options, text| set(&mut options.trusts, parsed(text))),
     ("from", For::Opening, |options, text| set(&mut options.from, input_format(text).map(Some))),
     ("delimiter", TEXT, |options, text| set(&mut options.text.delimiter, character(text).map(Some))),
     ("quote", TEXT, |options, text| set(&mut options.text.quote, text.parse())),

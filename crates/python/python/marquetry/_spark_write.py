@@ -4,6 +4,7 @@ import os
 import shutil
 import time
 import uuid
+import warnings
 from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Mapping, Optional
 
@@ -54,6 +55,8 @@ class Written(WriterCommitMessage):
     rows: int
     #: Its file, if there are rows.
     file: Optional[str] = None
+    #: How many rows do not fit, and are in the files of `rejects`.
+    rejected: int = 0
 
 
 def _attempt(job: str) -> str:
@@ -227,14 +230,17 @@ class ClusterWriter(DataSourceArrowWriter):
         self.job = uuid.uuid4().hex[:8]
         self.schema = stored_schema(schema, "the rows")
         self.options = options
-        # Of one job all rows have times from the same on.
-        self.options.setdefault("timestamp", str(time.time_ns() // 1000))
+        # Of one job all rows have times from the same on. Counters have none.
+        if self.options.get("counters_at_least_once") != "true":
+            self.options.setdefault("timestamp", "now")
         if self.options.get("timestamp") == "now":
             self.options["timestamp"] = str(time.time_ns() // 1000)
         # The table is created here, once; and options that are wrong are known before the first task begins.
         write(self.schema.empty_table(), self.address, **self.options)
-        for name in _OF_CREATION:
-            self.options.pop(name, None)
+        # A trial creates none: its tasks' rows are for the table that would be there.
+        if self.options.get("dry_run") != "true":
+            for name in _OF_CREATION:
+                self.options.pop(name, None)
 
     def write(self, iterator: Iterator[pyarrow.RecordBatch]) -> WriterCommitMessage:
         options = dict(self.options)
@@ -242,4 +248,12 @@ class ClusterWriter(DataSourceArrowWriter):
             # Each attempt has a file for those rows, if there are any.
             stem, ending = os.path.splitext(options["rejects"])
             options["rejects"] = f"{stem}-{_attempt(self.job)}{ending}"
-        return Written(write(_reader(iterator, self.schema, "the rows"), self.address, **options).rows_written)
+        written = write(_reader(iterator, self.schema, "the rows"), self.address, **options)
+        return Written(written.rows_written, rejected=written.rows_rejected)
+
+    def commit(self, messages: List[Optional[WriterCommitMessage]]) -> None:
+        rejected = sum(message.rejected for message in messages if isinstance(message, Written))
+        if rejected > 0:
+            # What Spark shows nowhere: the rows are no rows of the table, and the job has not failed.
+            said = f"{rejected} rows did not fit, and were not written: they are in the files of {self.options.get('rejects')}"
+            warnings.warn(said, RuntimeWarning, stacklevel=2)

@@ -169,5 +169,17 @@ class Reading(unittest.TestCase):
         self.assertEqual(sum(rows), 100_000)
 
 
+    def test_footers_are_of_the_files_that_were_opened(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        path = os.path.join(folder.name, "a.parquet")
+        mq.write(pyarrow.table({"id": [1, 2, 3]}), path)
+        # A name that says something else.
+        other = os.path.join(folder.name, "a.csv")
+        os.link(path, other)
+        for table in (mq.open(path), mq.open(other, from_="parquet"), mq.open(other, from_="parquet", trust=True).select("id")):
+            self.assertEqual([footer["rows"] for footer in table.footers()], [3])
+
+
 if __name__ == "__main__":
     unittest.main()

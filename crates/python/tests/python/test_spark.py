@@ -7,6 +7,7 @@ import sys
 import tempfile
 import time
 import unittest
+import warnings
 
 import marquetry as mq
 import pyarrow
@@ -487,6 +488,36 @@ class Cluster(WithKeyspace, WithFolder):
         self.assertEqual(load(self.address("t")).count(), 2997)
         self.assertEqual(len(os.listdir(self.folder)), 3)
         self.assertEqual(sorted(row.id for row in load(self.path("bad-*.parquet")).collect()), [7, 1007, 2007])
+
+    def writer(self, table, schema, **options):
+        from marquetry._spark_write import writer
+
+        return writer({"path": self.address(table), **options}, spark_types.StructType.fromDDL(schema), False)
+
+    def test_rows_that_do_not_fit_are_told_of_at_the_end(self):
+        self.statement(f"CREATE TABLE {self.KEYSPACE}.t (id bigint PRIMARY KEY, n smallint)")
+        writer = self.writer("t", "id bigint, n int", rejects=self.path("bad.parquet"))
+        rows = [pyarrow.record_batch({"id": [i, i + 1], "n": pyarrow.array([1, 40000], pyarrow.int32())}) for i in (1, 3)]
+        messages = [writer.write(iter([batch])) for batch in rows]
+        with self.assertWarnsRegex(RuntimeWarning, "^2 rows did not fit"):
+            writer.commit(messages)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            writer.commit([writer.write(iter(()))])
+
+    def test_counters_are_written_where_that_is_admitted(self):
+        self.statement(f"CREATE TABLE {self.KEYSPACE}.t (id bigint PRIMARY KEY, n counter)")
+        rows = spark.range(0, 100, 1, 2).selectExpr("id", "id * 2 AS n")
+        self.refused(lambda: save(rows, self.address("t")), "ounter")
+        save(rows, self.address("t"), counters_at_least_once="true")
+        self.assertEqual(sorted(map(tuple, load(self.address("t")).collect())), [(i, i * 2) for i in range(100)])
+
+    def test_a_trial_creates_nothing(self):
+        rows = spark.range(0, 100, 1, 2)
+        save(rows, self.address("t"), create="true", key="id", dry_run="true")
+        self.refused(lambda: load(self.address("t")), "no table")
+        save(rows, self.address("t"), create="true", key="id")
+        self.assertEqual(load(self.address("t")).count(), 100)
 
     def test_each_layout_is_read(self):
         rows = pyarrow.table({"day": [i % 3 for i in range(3000)], "id": range(3000), "name": [f"n{i}" for i in range(3000)]})

@@ -168,6 +168,87 @@ class Writing(unittest.TestCase):
         with self.assertRaises(mq.InvalidArgument):
             mq.write(self.table, self.path("b.parquet"), delimiter=";")
 
+    def refused(self, option, action):
+        with self.assertRaises(mq.InvalidArgument) as raised:
+            action()
+        self.assertEqual(raised.exception.option, option, raised.exception)
+        self.assertNotIn("tiger", f"{raised.exception} {raised.exception!r}")
+        return str(raised.exception)
+
+    def test_what_is_open_is_not_opened_by_the_options_of_a_copy(self):
+        with open(self.path("a.csv"), "w", encoding="ascii") as text:
+            text.write("id;fare\n1;2.5\n")
+        mq.write(self.table, "sstable:" + self.path("t"), key="id", table="ks.t")
+        text, sstables = mq.open(self.path("a.csv"), delimiter=";"), mq.open("sstable:" + self.path("t"), mapping="logical")
+        for source, options in (
+            (text, {"delimiter": ","}),
+            (text, {"union": True}),
+            (text, {"from_": "csv"}),
+            (sstables, {"mapping": "full"}),
+            (sstables, {"token_range": ":0"}),
+            (self.table, {"hive": "off"}),
+        ):
+            with self.subTest(options):
+                (option,) = options
+                said = self.refused(option.rstrip("_"), lambda: mq.copy(source, self.path("b.parquet"), **options))
+                self.assertIn("when a table is opened", said)
+        # These mean nothing there, whoever opens it.
+        for options in ({"rate": "1K"}, {"with_metadata": True}, {"mapping": "full"}):
+            self.refused(*options, lambda: mq.copy(text, self.path("b.parquet"), **options))
+        self.assertFalse(os.path.exists(self.path("b.parquet")))
+        # Limits are those of what is written, too.
+        self.assertEqual(mq.copy(text, self.path("b.parquet"), trust=True).rows, 1)
+
+    def test_a_login_reaches_one_cluster_only(self):
+        # Nobody is asked: nobody listens there.
+        a, b = "cql://127.0.0.1:9/ks.a", "cql://127.0.0.1:8/ks.b"
+        for option in ("user", "password"):
+            said = self.refused(option, lambda: mq.copy(a, b, **{option: "tiger"}))
+            self.assertIn("put the logins into the addresses", said)
+        mq.write(self.table, self.path("a.parquet"))
+        for action in (
+            lambda: mq.open(a, bundle="b.zip"),
+            lambda: mq.copy(a, b, bundle="b.zip"),
+            lambda: mq.copy(a, self.path("b.parquet"), bundle="b.zip"),
+            lambda: mq.copy(self.path("a.parquet"), b, bundle="b.zip"),
+            lambda: mq.write(self.table, b, bundle="b.zip"),
+        ):
+            self.assertIn("has no host", self.refused("bundle", action))
+        # With a cluster that has no host beside it, it is looked for.
+        with self.assertRaises(mq.Error) as raised:
+            mq.copy("cql:///ks.a", b, bundle=self.path("none.zip"))
+        self.assertIsInstance(raised.exception, mq.NotFound)
+
+    def test_errors_are_counted_where_rows_are_put_aside(self):
+        self.assertIn("rejects", self.refused("max_errors", lambda: mq.write(self.table, "cql://127.0.0.1:9/ks.t", max_errors=5)))
+
+    def test_a_stream_of_which_some_is_copied_is_let_go_of(self):
+        ended = []
+
+        def batches():
+            try:
+                for at in range(1_000_000):
+                    yield pyarrow.record_batch({"id": [at] * 1000})
+            finally:
+                ended.append(True)
+
+        schema = pyarrow.schema([("id", pyarrow.int64())])
+        rows = batches()
+        reader = pyarrow.RecordBatchReader.from_batches(schema, rows)
+        del rows
+        # What is left of it goes with its last owner, who must not be a thread of ours when this is done.
+        capsule = reader.__arrow_c_stream__()
+        del reader
+
+        class Once:
+            def __arrow_c_stream__(self, requested_schema=None):
+                nonlocal capsule
+                taken, capsule = capsule, None
+                return taken
+
+        self.assertEqual(mq.write(Once(), self.path("a.parquet"), limit=1500).rows, 1500)
+        self.assertEqual(ended, [True])
+
     def test_what_a_progress_raises_ends_the_copy(self):
         class Enough(Exception):
             pass
