@@ -43,7 +43,7 @@ const NULL_BITS: usize = 1;
 const DATA: usize = 2;
 
 /// Columns whose nulls are known: there are two numbers of 64 bits.
-const COLUMNS_MAX: usize = 128;
+pub(super) const COLUMNS_MAX: usize = 128;
 
 /// A table of rows, which nobody has looked at beyond its head.
 pub(super) struct Piece<'a> {
