@@ -201,12 +201,12 @@ pub(crate) fn build(host: &mut Host<'_>, request: &Request<'_>) -> Result<Answer
     if leaves.len() != 1 || matches!(physical_type, Some(PhysicalType::Boolean | PhysicalType::Int96)) {
         return Err(Error::unsupported(format!("an index of {column}")));
     }
-    let mut index = match Index::load(host, &metadata, mark)? {
-        Some(index) if index.leaf == leaf => index,
-        _ if request.step == Step::GoOn => {
-            return Err(Error::io("the object was changed meanwhile, or another index was begun"));
-        }
-        _ => Index { mark, leaf, next: first_with_rows(&metadata, (0, 0)), parts: Vec::new() },
+    let mut index = if request.step == Step::GoOn {
+        let known = Index::load(host, &metadata, mark)?.filter(|index| index.leaf == leaf);
+        known.ok_or_else(|| Error::io("the object was changed meanwhile, or another index was begun"))?
+    } else {
+        // Also if there is one: it may be of other bytes that had the same end.
+        Index { mark, leaf, next: first_with_rows(&metadata, (0, 0)), parts: Vec::new() }
     };
     if index.next.0 < metadata.row_groups.len() {
         let (part, mut entries) = read(host, &metadata, leaf, index.next)?;
