@@ -17,8 +17,9 @@ use marquetry_base::cast::nearest_f32;
 use marquetry_base::{Error, Result, parse, print};
 
 use super::flex::Value;
-use super::piece::COLUMNS_MAX;
 
+/// Columns whose nulls are known: a row has two numbers of 64 bits for them.
+pub(super) const COLUMNS_MAX: usize = 128;
 /// Bytes of what describes columns, at most.
 const SCHEMA_BYTES_MAX: usize = 64 << 10;
 
