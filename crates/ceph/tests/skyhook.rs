@@ -1,4 +1,9 @@
 //! Objects of rows: the same rows both ways, the same answers as of a Parquet object, and whatever hostile bytes say, an answer.
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "values of a test's rows, which are made to fit or to wrap"
+)]
 
 use std::sync::Arc;
 
