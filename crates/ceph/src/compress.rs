@@ -62,9 +62,12 @@ pub(crate) fn compress(host: &mut Host<'_>, request: &Request<'_>) -> Result<Ans
     let found = Note::find(host, &metadata, &footer)?;
     let object = Compressed { metadata, footer, target };
     match (request.step, found) {
-        (Step::Finish, Some((note, _))) => object.finish(note.stage, request.length, host),
-        (Step::Finish, None) => Err(Error::misuse("nothing is to be finished")),
-        (Step::Abandon, Some((Note { stage: Stage::Pages(pages), .. }, _))) => {
+        (Step::Finish, Some((note, _))) if note.target == target => {
+            object.finish(note.stage, request.length, host)
+        }
+        (Step::Finish, _) => Err(Error::misuse("nothing is to be finished")),
+        // What another one began is not this one's to undo.
+        (Step::Abandon, Some((Note { target: of, stage: Stage::Pages(pages) }, _))) if of == target => {
             Ok(object.cut(pages.start + u64_of(object.footer.len())))
         }
         (Step::Begin | Step::GoOn, Some((note, start))) if note.target == target => match note.stage {
@@ -72,6 +75,10 @@ pub(crate) fn compress(host: &mut Host<'_>, request: &Request<'_>) -> Result<Ans
             Stage::Move(moved) => object.go_on_moving(moved, start, host),
         },
         (Step::GoOn, Some(_)) => Err(Error::io("another compression of the object was begun meanwhile")),
+        // Whoever began it must not take for done what another one wrote in its place.
+        (Step::GoOn, None) if !object.has_codec() => {
+            Err(Error::io("the object was changed meanwhile, or its compression undone"))
+        }
         (Step::Begin, found) if found.is_some() || !object.is_done() => {
             // After what another one left, which is free at the end: a write cannot make the object shorter.
             let start = object.metadata.footer_start;
@@ -101,8 +108,13 @@ impl Compressed {
 
     /// Whether all chunks are as they are wanted. What level they are of is not known.
     fn is_done(&self) -> bool {
+        self.target.level.is_none() && self.has_codec()
+    }
+
+    /// Whether all chunks are of the wanted codec.
+    fn has_codec(&self) -> bool {
         let mut chunks = self.metadata.row_groups.iter().flat_map(|group| group.columns.iter());
-        self.target.level.is_none() && chunks.all(|chunk| chunk.compression == self.target.compression)
+        chunks.all(|chunk| chunk.compression == self.target.compression)
     }
 
     /// The chunk of that number, row group by row group.
@@ -118,9 +130,9 @@ impl Compressed {
         let extras = extras(&self.metadata, 0..self.metadata.row_groups.len())?;
         let mut recoder = Recoder::new(self.target)?;
         let (mut window, mut out) = (Window::default(), Vec::new());
-        let mut is_first = true;
+        let (mut is_first, mut ends) = (true, false);
         loop {
-            let is_spent = host.left() <= host.share().units / LEFT_MIN;
+            let is_spent = ends || host.left() <= host.share().units / LEFT_MIN;
             if !is_first && (is_spent || out.len() >= host.share().answer_bytes) {
                 let note = Note { target: self.target, stage: Stage::Pages(pages) };
                 out.extend_from_slice(&note.bytes(&self.footer)?);
@@ -128,9 +140,11 @@ impl Compressed {
                 host.write(base, &out)?;
                 return Ok(self.answer());
             }
-            is_first = false;
             if let Some(chunk) = self.chunk(pages.chunks) {
-                self.page(chunk, &mut pages, (&mut recoder, &mut window), &mut out, host)?;
+                let at = (pages.chunks, pages.offset);
+                self.page(chunk, &mut pages, (&mut recoder, &mut window), (&mut out, is_first), host)?;
+                // What does not fit into what is left of this call has the next one for itself.
+                ends = at == (pages.chunks, pages.offset);
             } else if let Some(part) = next_part(&extras, pages.copied, host.share().answer_bytes) {
                 let bytes = host.read(&part)?;
                 pages.copied += u64_of(bytes.len());
@@ -138,16 +152,17 @@ impl Compressed {
             } else {
                 return self.switch(&pages, out, base, host);
             }
+            is_first = false;
         }
     }
 
-    /// The next page of a chunk, or the chunk's end.
+    /// The next page of a chunk, or the chunk's end. Nothing, if the page takes more than is left of the call and is not its first.
     fn page(
         &self,
         chunk: &ColumnChunk,
         pages: &mut Pages,
         (recoder, window): (&mut Recoder, &mut Window),
-        out: &mut Vec<u8>,
+        (out, is_first): (&mut Vec<u8>, bool),
         host: &mut Host<'_>,
     ) -> Result<()> {
         let all = pages_of(chunk, &self.metadata)?;
@@ -171,8 +186,9 @@ impl Compressed {
         }
         let bytes = window.bytes(at..end, all.end, host)?;
         let (head, body) = bytes.split_at_checked(head).ok_or_else(|| Error::internal("a short read"))?;
-        let written = recoder.recode(chunk.compression, (&header, head, body), out, host);
-        pages.written.push(written.map_err(|error| error.at_offset(at))?);
+        let written = recoder.recode(chunk.compression, (&header, head, body), (out, is_first), host);
+        let Some(written) = written.map_err(|error| error.at_offset(at))? else { return Ok(()) };
+        pages.written.push(written);
         if let Some(count) = pages.counts.last_mut() {
             *count += 1;
         }

@@ -5,17 +5,19 @@
 //! marquetry.index.PART.BUCKET  hashes of the values in a part that begin with these four bits, and their granules
 //! ```
 //!
-//! A part has what a call indexed: up to 64 *granules* of some thousand rows. A bucket has a hash of 32 bits and a granule (u8) for each value that
-//! a granule has, sorted. So a query that wants certain values of the column reads one bucket of each part for each of them, and tests the rows of
+//! A part has what a call indexed: up to 64 *granules* of some thousand rows. A bucket has its checksum (u32), and then a hash of 32 bits and a
+//! granule (u8) for each value that a granule has, sorted. So a query that wants certain values of the column reads one bucket of each part for each of them, and tests the rows of
 //! granules that have their hashes; that others have the same hash costs a little time.
 //!
 //! The index is of one state of the object, whose [mark](crate::cursor::Cursor::mark) it has. Of any other it is not used, and a new one takes its
-//! place.
+//! place. Two objects whose lengths and footers are equal have the same mark: so who writes an object in place of another removes the omap. What
+//! is damaged is not used either: its rows are searched as if there were no index.
 
 use std::sync::Arc;
 
-use marquetry_base::cast::{low_u32, usize_of_u32};
+use marquetry_base::cast::{low_u32, u64_of, usize_of_u32};
 use marquetry_base::{Error, Fields, Frame, Price, Result};
+use marquetry_kernels::crc32::crc32;
 use marquetry_parquet::batch::{RowSelection, Values};
 use marquetry_parquet::bloom;
 use marquetry_parquet::format::FileMetaData;
@@ -33,19 +35,25 @@ use crate::request::{Request, Step};
 /// The key of the index in the omap; and how its keys begin.
 const KEY: &str = "marquetry.index";
 /// How the index begins: what it is, and the version of its encoding.
-const MAGIC: [u8; 4] = *b"MQI1";
+const MAGIC: [u8; 4] = *b"MQI2";
 const MARK: u16 = 1;
-const COLUMN: u16 = 2;
+const LEAF: u16 = 2;
 const NEXT: u16 = 3;
 const PARTS: u16 = 4;
 
 /// Rows of a granule, at most, and granules of a part.
 const GRANULE_ROWS: usize = 1024;
 const GRANULES_MAX: usize = 64;
+/// Granules that are searched at once where they follow each other; a call does not end in between.
+const JOINED_MAX: usize = 4;
+/// The part of its granules, as a divisor, beyond which a part is searched as if there were no index: to look for them one by one takes longer.
+const MATCHES_MAX: usize = 4;
 /// Buckets of a part: by the first four bits of a hash.
 const BUCKETS: u64 = 16;
 /// A hash, and a granule.
 const ENTRY_BYTES: usize = 5;
+/// What a bucket begins with.
+const CHECKSUM_BYTES: usize = 4;
 /// Values that a predicate may want of the column if they are looked up.
 const VALUES_MAX: usize = 64;
 /// What a value costs that is hashed and sorted.
@@ -57,8 +65,8 @@ const LEFT_MIN: u64 = 4;
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Index {
     mark: u32,
-    /// The path of the column.
-    column: String,
+    /// The number of the column among the leaves: names may have dots, so a path may be that of another one.
+    leaf: usize,
     /// Where it goes on; after the last row group if it is complete.
     next: At,
     parts: Vec<Part>,
@@ -88,12 +96,12 @@ impl Index {
     }
 
     fn parse(bytes: &[u8]) -> Result<Option<Index>> {
-        let mut index = Index { mark: 0, column: String::new(), next: (0, 0), parts: Vec::new() };
+        let mut index = Index { mark: 0, leaf: usize::MAX, next: (0, 0), parts: Vec::new() };
         for field in Fields::of(bytes, MAGIC)? {
             let field = field?;
             match field.number {
                 MARK => index.mark = u32::try_from(field.u64()?).unwrap_or(0),
-                COLUMN => index.column = field.text()?.to_owned(),
+                LEAF => index.leaf = usize::try_from(field.u64()?).unwrap_or(usize::MAX),
                 NEXT | PARTS => {
                     let mut rest = field.bytes;
                     while !rest.is_empty() {
@@ -133,7 +141,8 @@ impl Index {
         write_part(&Part { row_group, first_row, granules: Vec::new() }, &mut next)?;
         let mut frame = Frame::new(MAGIC);
         frame.push_u64(MARK, self.mark.into());
-        frame.push(COLUMN, self.column.as_bytes()).push(NEXT, &next).push(PARTS, &parts);
+        frame.push_u64(LEAF, u64_of(self.leaf));
+        frame.push(NEXT, &next).push(PARTS, &parts);
         Ok(frame.into_bytes())
     }
 
@@ -175,6 +184,11 @@ fn key_of(part: usize, bucket: u64) -> String {
     format!("{KEY}.{part:08x}.{bucket:x}")
 }
 
+/// The checksum of a bucket's entries, in the index of an object with this mark.
+fn checksum_of(mark: u32, key: &str, entries: &[u8]) -> [u8; CHECKSUM_BYTES] {
+    crc32(crc32(mark, key.as_bytes()), entries).to_le_bytes()
+}
+
 /// Indexes more rows of the column; an answer without having written anything says that there are no more.
 pub(crate) fn build(host: &mut Host<'_>, request: &Request<'_>) -> Result<Answer> {
     let (metadata, mark) = host.footer()?;
@@ -187,13 +201,12 @@ pub(crate) fn build(host: &mut Host<'_>, request: &Request<'_>) -> Result<Answer
     if leaves.len() != 1 || matches!(physical_type, Some(PhysicalType::Boolean | PhysicalType::Int96)) {
         return Err(Error::unsupported(format!("an index of {column}")));
     }
-    let column = metadata.schema.leaf_path(leaf);
-    let mut index = match Index::load(host, &metadata, mark)? {
-        Some(index) if index.column == column => index,
-        _ if request.step == Step::GoOn => {
-            return Err(Error::io("the object was changed meanwhile, or another index was begun"));
-        }
-        _ => Index { mark, column, next: first_with_rows(&metadata, (0, 0)), parts: Vec::new() },
+    let mut index = if request.step == Step::GoOn {
+        let known = Index::load(host, &metadata, mark)?.filter(|index| index.leaf == leaf);
+        known.ok_or_else(|| Error::io("the object was changed meanwhile, or another index was begun"))?
+    } else {
+        // Also if there is one: it may be of other bytes that had the same end.
+        Index { mark, leaf, next: first_with_rows(&metadata, (0, 0)), parts: Vec::new() }
     };
     if index.next.0 < metadata.row_groups.len() {
         let (part, mut entries) = read(host, &metadata, leaf, index.next)?;
@@ -205,13 +218,17 @@ pub(crate) fn build(host: &mut Host<'_>, request: &Request<'_>) -> Result<Answer
         for bucket in 0..BUCKETS {
             let (own, after) = rest.split_at(rest.partition_point(|(hash, _)| bucket_of(*hash) <= bucket));
             rest = after;
-            let mut bytes = Vec::with_capacity(own.len() * ENTRY_BYTES);
+            let mut bytes = Vec::with_capacity(CHECKSUM_BYTES + own.len() * ENTRY_BYTES);
+            bytes.extend_from_slice(&[0; CHECKSUM_BYTES]);
             for (hash, granule) in own {
                 bytes.extend_from_slice(&stored(*hash));
                 bytes.push(*granule);
             }
             // Also one without a value, in place of what an older index has there.
-            host.set_entry(&key_of(number, bucket), &bytes)?;
+            let key = key_of(number, bucket);
+            let (checksum, entries) = bytes.split_at_mut(CHECKSUM_BYTES);
+            checksum.copy_from_slice(&checksum_of(mark, &key, entries));
+            host.set_entry(&key, &bytes)?;
         }
         index.next = first_with_rows(&metadata, (part.row_group, part.end()));
         index.parts.push(part);
@@ -306,8 +323,8 @@ pub(crate) struct Lookup {
     index: Index,
     /// Of the values, one of which a row must have.
     hashes: Vec<u64>,
-    /// The part that was looked up last, and which of its granules have one.
-    known: Option<(usize, Vec<bool>)>,
+    /// The part that was looked up last, and which of its granules have one; `None` if nothing is known of them, or too many have one.
+    known: Option<(usize, Option<Vec<bool>>)>,
 }
 
 impl Lookup {
@@ -323,8 +340,7 @@ impl Lookup {
             return Ok(None);
         }
         let Some(index) = Index::load(host, metadata, mark)? else { return Ok(None) };
-        let of_index = |leaf: &usize| schema.leaf_path(*leaf) == index.column;
-        let leaf = predicate.leaves().into_iter().find(of_index);
+        let leaf = predicate.leaves().into_iter().find(|leaf| *leaf == index.leaf);
         let values = leaf.and_then(|leaf| values_of(predicate, schema, leaf));
         Ok(values.map(|values| {
             let mut hashes: Vec<u64> = values.iter().map(|value| bloom::hash(value)).collect();
@@ -344,14 +360,27 @@ impl Lookup {
         for number in first..self.index.parts.len() {
             let granules = self.granules(number, host)?;
             let part = &self.index.parts[number];
-            let mut start = part.first_row;
+            let Some(granules) = granules else {
+                return Ok(Candidate::Unknown(at.max((part.row_group, part.first_row))));
+            };
+            // The first of them that are left, and those that follow it.
+            let (mut start, mut found, mut joined) = (part.first_row, None, 0);
             for (rows, has_some) in part.granules.iter().zip(granules) {
                 let end = start + u64::from(*rows);
                 if has_some && (part.row_group, end) > at {
                     let from = if at.0 == part.row_group { start.max(at.1) } else { start };
-                    return Ok(Candidate::Rows((part.row_group, from), end));
+                    found = Some((found.map_or(from, |(from, _)| from), end));
+                    joined += 1;
+                } else if found.is_some() {
+                    break;
+                }
+                if joined == JOINED_MAX {
+                    break;
                 }
                 start = end;
+            }
+            if let Some((from, end)) = found {
+                return Ok(Candidate::Rows((part.row_group, from), end));
             }
             at = first_with_rows(metadata, (part.row_group, part.end()));
             if host.left() <= host.share().units / LEFT_MIN {
@@ -362,13 +391,24 @@ impl Lookup {
         Ok(if at.0 < metadata.row_groups.len() { Candidate::Unknown(at) } else { Candidate::None(at) })
     }
 
-    /// Which granules of a part have one of the values.
-    fn granules(&mut self, number: usize, host: &mut Host<'_>) -> Result<Vec<bool>> {
+    /// Which granules of a part have one of the values; `None` if it does not help to know.
+    fn granules(&mut self, number: usize, host: &mut Host<'_>) -> Result<Option<Vec<bool>>> {
         if let Some((known, granules)) = &self.known
             && *known == number
         {
             return Ok(granules.clone());
         }
+        let granules = self.looked_up(number, host)?.filter(|granules| {
+            let matches = granules.iter().filter(|has_some| **has_some).count();
+            // Of few granules, one alone may be more than that.
+            matches <= 1 || matches * MATCHES_MAX <= granules.len()
+        });
+        self.known = Some((number, granules.clone()));
+        Ok(granules)
+    }
+
+    /// Which granules of a part have one of the values; `None` if what the index has of it is missing, or damaged.
+    fn looked_up(&self, number: usize, host: &mut Host<'_>) -> Result<Option<Vec<bool>>> {
         let mut granules = vec![false; self.index.parts[number].granules.len()];
         for (at, hash) in self.hashes.iter().enumerate() {
             let is_same = |before: &u64| bucket_of(*before) == bucket_of(*hash);
@@ -378,9 +418,15 @@ impl Lookup {
             }
             let own: Vec<[u8; 4]> =
                 self.hashes.iter().filter(|other| is_same(other)).map(|hash| stored(*hash)).collect();
-            let bytes = host.entry(&key_of(number, bucket_of(*hash)))?;
-            let bytes = bytes.ok_or_else(|| Error::io("a part of the object's index is missing"))?;
-            let (entries, _) = bytes.as_chunks::<ENTRY_BYTES>();
+            let key = key_of(number, bucket_of(*hash));
+            let Some(bytes) = host.entry(&key)? else { return Ok(None) };
+            let Some((checksum, entries)) = bytes.split_first_chunk::<CHECKSUM_BYTES>() else {
+                return Ok(None);
+            };
+            if *checksum != checksum_of(self.index.mark, &key, entries) {
+                return Ok(None);
+            }
+            let (entries, _) = entries.as_chunks::<ENTRY_BYTES>();
             for hash in own {
                 let first = entries.partition_point(|[hash_bytes @ .., _]| *hash_bytes < hash);
                 for [_, _, _, _, granule] in entries[first..].iter().take_while(|[of @ .., _]| *of == hash) {
@@ -390,8 +436,7 @@ impl Lookup {
                 }
             }
         }
-        self.known = Some((number, granules.clone()));
-        Ok(granules)
+        Ok(Some(granules))
     }
 }
 

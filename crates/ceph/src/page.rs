@@ -12,8 +12,8 @@ use marquetry_parquet::thrift::{Kind, Reader, Stop, Thrift};
 
 use crate::host::{Host, LIMITS};
 
-/// The units after which a call is given up that compresses a page: some ten milliseconds. A page cannot be left half-way, and of a large one
-/// the highest levels take a hundred times as long.
+/// The units that a page may take: some ten milliseconds. It cannot be left half-way, and of a large one the highest levels take a hundred times
+/// as long. A call that has others done before takes no more than that in all.
 const UNITS_MAX: u64 = 12_000_000;
 
 /// What pages are compressed by.
@@ -38,6 +38,8 @@ pub(crate) struct Recoder {
     target: Target,
     decompressor: Option<(Codec, Box<dyn Decompressor>)>,
     compressor: Option<Box<dyn Compressor>>,
+    /// The units of the call at which a page is given up.
+    units_end: u64,
 }
 
 impl Recoder {
@@ -54,17 +56,40 @@ impl Recoder {
             Compression::Codec(codec) => Some(codecs.compressor(codec, target.level)?),
             Compression::Unknown(_) => return Err(Error::unsupported("an unknown codec")),
         };
-        Ok(Recoder { codecs, target, decompressor: None, compressor })
+        Ok(Recoder { codecs, target, decompressor: None, compressor, units_end: 0 })
     }
 
-    /// Adds a page of a chunk to `out`: its header, which has the bytes `head`, and its body.
+    /// Adds a page of a chunk to `out`: its header, which has the bytes `head`, and its body. `None`, and nothing is added, if it takes more than
+    /// is left of a call, in which it is not the first.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` if the page is not what its checksum is of, which a new one would hide; `LimitExceeded` if it is the first of a call, and
+    /// takes more than a call may.
     pub(crate) fn recode(
+        &mut self,
+        chunk: Compression,
+        page: (&PageHeader, &[u8], &[u8]),
+        (out, is_first): (&mut Vec<u8>, bool),
+        host: &mut Host<'_>,
+    ) -> Result<Option<Written>> {
+        self.units_end = UNITS_MAX + if is_first { host.work().units } else { 0 };
+        match self.recoded(chunk, page, out, host) {
+            Err(_) if !is_first && host.work().units > self.units_end => Ok(None),
+            written => written.map(Some),
+        }
+    }
+
+    fn recoded(
         &mut self,
         chunk: Compression,
         (header, head, body): (&PageHeader, &[u8], &[u8]),
         out: &mut Vec<u8>,
         host: &mut Host<'_>,
     ) -> Result<Written> {
+        if header.crc.is_some_and(|crc| crc != crc32(0, body)) {
+            return Err(Error::corrupt("a page that is not what its checksum is of"));
+        }
         if chunk == self.target.compression && self.target.level.is_none() {
             let bytes = length_of(head.len() + body.len())?;
             out.extend_from_slice(head);
@@ -101,7 +126,7 @@ impl Recoder {
         // Nothing is compressed to something, which some readers reject.
         let made = match &mut self.compressor {
             Some(compressor) if !(is_v2 && values.is_empty()) => {
-                Some(compressed(&mut **compressor, values, host)?)
+                Some(compressed(&mut **compressor, values, self.units_end, host)?)
             }
             _ => None,
         };
@@ -142,7 +167,7 @@ impl Recoder {
         loop {
             let mut budget = Budget::new(Budget::DEFAULT_UNITS);
             let step = decompressor.step(&input[consumed..], true, &mut output, produced, &mut budget);
-            charge(host, &budget)?;
+            charge(host, &budget, self.units_end)?;
             let Progress { consumed: some, produced: more, status } = step?;
             (consumed, produced) = (consumed + some, produced + more);
             match status {
@@ -157,14 +182,19 @@ impl Recoder {
     }
 }
 
-fn compressed(compressor: &mut dyn Compressor, input: &[u8], host: &mut Host<'_>) -> Result<Vec<u8>> {
+fn compressed(
+    compressor: &mut dyn Compressor,
+    input: &[u8],
+    units_end: u64,
+    host: &mut Host<'_>,
+) -> Result<Vec<u8>> {
     compressor.start(input.len())?;
     let mut output = room(compressor.bound(input.len()))?;
     let (mut consumed, mut produced) = (0, 0);
     loop {
         let mut budget = Budget::new(Budget::DEFAULT_UNITS);
         let step = compressor.step(&input[consumed..], true, &mut output[produced..], &mut budget);
-        charge(host, &budget)?;
+        charge(host, &budget, units_end)?;
         let Progress { consumed: some, produced: more, status } = step?;
         (consumed, produced) = (consumed + some, produced + more);
         match status {
@@ -180,9 +210,10 @@ fn compressed(compressor: &mut dyn Compressor, input: &[u8], host: &mut Host<'_>
     }
 }
 
-fn charge(host: &mut Host<'_>, budget: &Budget<'_>) -> Result<()> {
+/// Charges what was spent; an error after the units at which a page is given up.
+fn charge(host: &mut Host<'_>, budget: &Budget<'_>, units_end: u64) -> Result<()> {
     host.charge(budget.spent());
-    if host.work().units > UNITS_MAX {
+    if host.work().units > units_end {
         return Err(Error::too_large("a page takes more work than a call may do, by this codec and level"));
     }
     Ok(())

@@ -1,4 +1,9 @@
 //! Objects of rows: the same rows both ways, the same answers as of a Parquet object, and whatever hostile bytes say, an answer.
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "values of a test's rows, which are made to fit or to wrap"
+)]
 
 use std::sync::Arc;
 
@@ -10,6 +15,7 @@ use arrow_array::{
 };
 use arrow_ipc::reader::StreamReader;
 use arrow_select::concat::concat_batches;
+use flatbuffers::{FlatBufferBuilder, WIPOffset};
 use marquetry::Writer;
 use marquetry::tables::parquet::ParquetOptions;
 use marquetry_arrow::FromArrow;
@@ -171,7 +177,7 @@ fn queries_of_rows_answer_what_those_of_columns_do() {
         ],
         &[(RequestField::Where, b"day = '1970-01-11' OR note = 'xx'")],
         &[(RequestField::Where, b"tiny IS NULL"), (RequestField::Column, b"large")],
-        &[(RequestField::Where, b"city LIKE '%4%'"), (RequestField::Format, &[Format::Count as u8])],
+        &[(RequestField::Where, b"city LIKE 'a city 4%'"), (RequestField::Format, &[Format::Count as u8])],
         &[(RequestField::Where, b"id < 0")],
     ];
     for fields in queries {
@@ -195,6 +201,109 @@ fn queries_of_rows_answer_what_those_of_columns_do() {
             answers(Method::Query, &object, &[(RequestField::Where, wrong)]).unwrap_err().starts_with('5')
         );
     }
+}
+
+/// An object of one piece whose rows are all the same, with values that all refer to one text.
+fn one_text(rows: usize, columns: usize, text_bytes: usize) -> Vec<u8> {
+    // A text, a vector of distances back to it and of their types, and the distance back to that: all in four bytes.
+    let length = |number: usize| u32::try_from(number).unwrap().to_le_bytes();
+    let mut row = length(text_bytes).to_vec();
+    row.resize(4 + text_bytes, b'x');
+    row.resize((row.len() + 4) / 4 * 4, 0);
+    row.extend_from_slice(&length(columns));
+    let vector = row.len();
+    for column in 0..columns {
+        row.extend_from_slice(&length(vector + 4 * column - 4));
+    }
+    row.resize(row.len() + columns, 5 << 2 | 2);
+    row.extend_from_slice(&length(row.len() - vector));
+    row.extend_from_slice(&[10 << 2 | 2, 4]);
+    let slot = |field: u16| 4 + 2 * field;
+    let mut table = FlatBufferBuilder::new();
+    let (data, nulls) = (table.create_vector(&row), table.create_vector(&[0_u64; 2]));
+    let start = table.start_table();
+    table.push_slot_always::<WIPOffset<_>>(slot(1), nulls);
+    table.push_slot_always::<WIPOffset<_>>(slot(2), data);
+    let record = table.end_table(start);
+    let records = table.create_vector(&vec![record; rows]);
+    let schema: String = (0..columns).map(|at| format!("{at} 15 0 1 c{at}\n")).collect();
+    let schema = table.create_string(&schema);
+    let start = table.start_table();
+    table.push_slot_always::<WIPOffset<_>>(slot(4), schema);
+    table.push_slot_always::<WIPOffset<_>>(slot(8), records);
+    table.push_slot_always::<u32>(slot(9), u32::try_from(rows).unwrap());
+    let end = table.end_table(start);
+    table.finish_minimal(end);
+    let mut meta = FlatBufferBuilder::new();
+    let data = meta.create_vector(table.finished_data());
+    let start = meta.start_table();
+    meta.push_slot_always::<WIPOffset<_>>(slot(1), data);
+    meta.push_slot_always::<i32>(slot(0), 1);
+    let end = meta.end_table(start);
+    meta.finish_minimal(end);
+    [&length(meta.finished_data().len()), meta.finished_data()].concat()
+}
+
+/// What one call answers: the length of its data, its rows, its units of work, and where it goes on.
+fn one_call(object: &[u8], fields: &[(RequestField, &[u8])]) -> (usize, u64, u64, Option<Vec<u8>>) {
+    let mut frame = Frame::new(REQUEST);
+    for (number, bytes) in fields {
+        frame.push(*number as u16, bytes);
+    }
+    let answer = call(Method::Query, &mut &*object, &frame.into_bytes());
+    let (mut data, mut rows, mut units, mut cursor) = (0, 0, 0, None);
+    for field in Fields::of(&answer, ANSWER).unwrap() {
+        let field = field.unwrap();
+        let is = |known: AnswerField| known as u16 == field.number;
+        if is(AnswerField::Data) {
+            data = field.bytes.len();
+        } else if is(AnswerField::Rows) {
+            rows = field.u64().unwrap();
+        } else if is(AnswerField::Work) {
+            units = u64::from_le_bytes(field.bytes[..8].try_into().unwrap());
+        } else if is(AnswerField::Cursor) {
+            cursor = Some(field.bytes.to_vec());
+        } else if is(AnswerField::Error) {
+            panic!("{}", String::from_utf8_lossy(&field.bytes[1..]));
+        }
+    }
+    (data, rows, units, cursor)
+}
+
+/// Two megabytes that say that they are gigabytes.
+#[test]
+fn texts_that_many_values_refer_to_are_counted_each_time() {
+    let object = one_text(5000, 2, 1 << 20);
+    assert!(object.len() < 2 << 20);
+    // A call ends after a row or two, by its share or by its answer, and tells what that took.
+    let (data, rows, units, cursor) = one_call(&object, &[]);
+    assert!(data > 2 << 20 && data < 5 << 20 && rows < 3 && cursor.is_some(), "{data} bytes of {rows} rows");
+    assert!(units > 800_000, "{units} units");
+    let count = (RequestField::Format, &[Format::Count as u8][..]);
+    let (_, rows, units, cursor) = one_call(&object, &[(RequestField::Where, b"c1 IS NOT NULL"), count]);
+    assert!(rows > 0 && rows < 10 && cursor.is_some(), "{rows} rows by {units} units");
+    // A call goes on in the piece, row by row.
+    let object = one_text(7, 2, 1 << 20);
+    let (data, rows) = answers(Method::Query, &object, &[]).unwrap();
+    assert_eq!((rows, together(&data).num_rows()), (7, 7));
+    let error = answers(Method::Query, &one_text(1, 100, 1 << 20), &[]).unwrap_err();
+    assert!(error.starts_with('3'), "{error}");
+    assert_eq!(answers(Method::Query, &one_text(3, 128, 9), &[]).unwrap().1, 3);
+    let error = answers(Method::Query, &one_text(3, 129, 9), &[]).unwrap_err();
+    assert!(error.starts_with('2'), "{error}");
+}
+
+#[test]
+fn deleted_pieces_end_a_call_that_has_spent_its_share() {
+    let library = include_bytes!("data/library.rows");
+    let length = u32::from_le_bytes(library[..4].try_into().unwrap()) as usize;
+    let deleted = &library[..4 + length];
+    let object = [deleted.repeat(3000).as_slice(), library].concat();
+    let (data, rows, units, cursor) = one_call(&object, &[]);
+    assert_eq!((data, rows), (0, 0));
+    assert!(cursor.is_some() && units < 3_000_000, "{units} units");
+    let (data, rows) = answers(Method::Query, &object, &[]).unwrap();
+    assert_eq!((rows, together(&data).num_rows()), (3, 3));
 }
 
 /// Bytes of an object of rows, changed at random.

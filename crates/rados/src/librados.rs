@@ -30,8 +30,11 @@ const INVALID: c_int = -22;
 const TOO_LARGE: c_int = -27;
 const BAD_MESSAGE: c_int = -74;
 
-/// `LIBRADOS_CREATE_EXCLUSIVE`.
+/// `LIBRADOS_CREATE_EXCLUSIVE` and `LIBRADOS_CREATE_IDEMPOTENT`.
 const CREATE_EXCLUSIVE: c_int = 1;
+const CREATE_IDEMPOTENT: c_int = 0;
+/// `LIBRADOS_OP_FLAG_FAILOK`: what the step before returns does not matter.
+const FAIL_OK: c_int = 2;
 
 /// Declares the table of functions, and what fills it.
 macro_rules! functions {
@@ -77,6 +80,8 @@ functions! {
     rados_create_write_op: fn() -> Handle;
     rados_release_write_op: fn(Handle);
     rados_write_op_create: fn(Handle, c_int, *const c_char);
+    rados_write_op_remove: fn(Handle);
+    rados_write_op_set_flags: fn(Handle, c_int);
     rados_write_op_write_full: fn(Handle, *const c_char, usize);
     rados_write_op_assert_version: fn(Handle, u64);
     rados_write_op_exec: fn(
@@ -212,15 +217,22 @@ impl Context {
         Ok((read, self.last_version()))
     }
 
-    /// Writes all of an object, in place of one that is there if it `replaces`.
+    /// Writes all of an object, in place of one that is there if it `replaces`: of that, nothing is left, neither its omap nor its attributes,
+    /// which writing all bytes of it would keep. An index in the omap would be of rows that are not there any more.
     pub(crate) fn write_full(&mut self, object: &str, bytes: &[u8], replaces: bool) -> Result<()> {
         let (functions, name) = (self.functions, text(object)?);
         // SAFETY: it takes nothing. The operation is released by `WriteOperation`.
         let operation = WriteOperation { functions, handle: unsafe { (functions.rados_create_write_op)() } };
-        if !replaces {
-            // SAFETY: the operation was created; NULL stands for a category, which is not used any more.
-            unsafe { (functions.rados_write_op_create)(operation.handle, CREATE_EXCLUSIVE, null()) };
+        if replaces {
+            // SAFETY: the operation was created. The flag is of the step before: there need not be an object.
+            unsafe {
+                (functions.rados_write_op_remove)(operation.handle);
+                (functions.rados_write_op_set_flags)(operation.handle, FAIL_OK);
+            }
         }
+        let how = if replaces { CREATE_IDEMPOTENT } else { CREATE_EXCLUSIVE };
+        // SAFETY: the operation was created; NULL stands for a category, which is not used any more.
+        unsafe { (functions.rados_write_op_create)(operation.handle, how, null()) };
         // SAFETY: the operation was created; the bytes are as many as is said, and stay until it has been carried out, below.
         unsafe {
             (functions.rados_write_op_write_full)(operation.handle, bytes.as_ptr().cast(), bytes.len());
@@ -433,7 +445,8 @@ fn check_change(done: c_int, object: &str, (class, method): (&str, &str), has_ve
 
 fn no_method(object: &str, (class, method): (&str, &str)) -> Error {
     let message = format!(
-        "the class {class} has no method {method} there: it is not installed in the object's OSD, or not allowed, or the pool is erasure-coded"
+        "the class {class} has no method {method} there (it is not installed in the object's OSD, or not allowed, or the pool is \
+         erasure-coded), or it does not support this object or column"
     );
     Error::unsupported(message).at(|place| place.object = Some(object.to_owned()))
 }

@@ -91,7 +91,7 @@ impl Pool {
         Ok((Bytes::from(bytes), version))
     }
 
-    /// Writes an object of these bytes at once, in place of one that is there if it `replaces`.
+    /// Writes an object of these bytes at once, in place of one that is there if it `replaces`: with that, its index and its attributes go.
     ///
     /// # Errors
     ///
@@ -189,7 +189,18 @@ impl Pool {
     ///
     /// As [`Execute::execute`].
     pub fn execute(&self, object: &str, method: &str, request: &[u8]) -> Result<Vec<u8>> {
-        Ok(self.locked(|context| context.execute(object, (&self.class, method), request, None))?.0)
+        self.execute_at(object, method, request, None)
+    }
+
+    /// The same, of the object if it has that version.
+    pub(crate) fn execute_at(
+        &self,
+        object: &str,
+        method: &str,
+        request: &[u8],
+        version: Option<u64>,
+    ) -> Result<Vec<u8>> {
+        Ok(self.locked(|context| context.execute(object, (&self.class, method), request, version))?.0)
     }
 
     /// Adds the rows of a Parquet file to a Parquet object, in its OSD: only the file travels, and a new footer is written there. The object is

@@ -36,7 +36,7 @@ impl<E: Execute + ?Sized> Execute for Box<E> {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Answer {
     /// An Arrow IPC stream (a schema, and record batches), or a Parquet file where that was asked for. Each answer's is complete by itself.
-    /// Empty if rows are counted.
+    /// Empty if rows are counted, and if a call came to nothing but deleted pieces of an object of rows.
     pub data: Vec<u8>,
     /// Rows in it, or that were counted.
     pub rows: u64,

@@ -121,6 +121,7 @@ pub fn compress(object: &mut dyn Change, how: &Recoding) -> Result<u64> {
 }
 
 fn go_on(object: &mut dyn Change, how: &Recoding, mut step: Step) -> Result<u64> {
+    let mut was_refused = false;
     for calls in 1..=CALLS_MAX {
         let answer = object.step(COMPRESS, &request(how, step, None))?;
         if answer.is_empty() {
@@ -128,11 +129,13 @@ fn go_on(object: &mut dyn Change, how: &Recoding, mut step: Step) -> Result<u64>
             continue;
         }
         let Some(length) = read(&answer)?.cut else { return Ok(calls) };
-        object.finish(COMPRESS, &request(how, Step::Finish, Some(length)), length)?;
-        if matches!(step, Step::Abandon) {
-            return Ok(calls + 1);
+        match object.finish(COMPRESS, &request(how, Step::Finish, Some(length)), length) {
+            Ok(()) if matches!(step, Step::Abandon) => return Ok(calls + 1),
+            Ok(()) => step = Step::GoOn,
+            // Another client that compresses in the same way may have finished it before: once more, it is asked what is to be done.
+            Err(_) if !was_refused => was_refused = true,
+            Err(error) => return Err(error),
         }
-        step = Step::GoOn;
     }
     Err(Error::refused("the object class does not get on"))
 }
@@ -209,7 +212,8 @@ impl Pool {
     ///
     /// `Misuse` for row groups that it does not have; `Unsupported` if there is no class; `Io`, also if the object was changed meanwhile.
     pub fn row_groups(&self, object: &str, groups: Range<u64>) -> Result<Vec<u8>> {
-        self.part(object, groups).map(|(file, _)| file)
+        let version = self.stat(object)?.version;
+        self.part(object, groups, version).map(|(file, _)| file)
     }
 
     /// Writes the row groups of an object as several, of so many row groups each, and the last of as many as are left: `PREFIX00000.parquet`,
@@ -219,11 +223,13 @@ impl Pool {
     ///
     /// As [`Pool::row_groups`]; and, after some were written, what [`Pool::write`] says of one that is there.
     pub fn split(&self, object: &str, prefix: &str, groups_each: u64) -> Result<Vec<String>> {
-        let (_, all) = self.part(object, 0..0)?;
+        // Of one state of it, whatever becomes of it meanwhile.
+        let version = self.stat(object)?.version;
+        let (_, all) = self.part(object, 0..0, version)?;
         let each = groups_each.max(1);
         let mut names = Vec::new();
         for (number, start) in (0..all).step_by(usize::try_from(each).unwrap_or(usize::MAX)).enumerate() {
-            let file = self.row_groups(object, start..all.min(start.saturating_add(each)))?;
+            let (file, _) = self.part(object, start..all.min(start.saturating_add(each)), version)?;
             let name = format!("{prefix}{number:05}.parquet");
             self.write(&name, &file, false)?;
             names.push(name);
@@ -241,7 +247,7 @@ impl Pool {
     /// [`AlreadyExists`](marquetry_base::Detail::AlreadyExists) if there is an object of that name, and if `from` was changed meanwhile.
     pub fn transform(&self, from: &str, to: &str, form: Form) -> Result<u64> {
         let version = self.stat(from)?.version;
-        let (mut cursor, mut rows, mut pieces, mut is_first) = (None::<Vec<u8>>, 0, Vec::new(), true);
+        let (mut cursor, mut rows, mut pieces, mut is_written) = (None::<Vec<u8>>, 0, Vec::new(), false);
         loop {
             let mut frame = Frame::new(REQUEST);
             frame.push(FORMAT, &[if form == Form::Parquet { 2 } else { 4 }]);
@@ -250,15 +256,20 @@ impl Pool {
             if let Some(cursor) = &cursor {
                 frame.push(CURSOR, cursor);
             }
-            let part = read(&self.execute(from, "transform", &frame.into_bytes())?)?;
+            let answer = self.execute_at(from, "transform", &frame.into_bytes(), Some(version))?;
+            let part = read(&answer)?;
             rows += part.rows;
             match form {
-                Form::Parquet if is_first => self.write(to, &part.data, false)?,
+                // Of pieces that are deleted, nothing comes.
+                Form::Parquet if part.data.is_empty() => {}
+                Form::Parquet if !is_written => {
+                    self.write(to, &part.data, false)?;
+                    is_written = true;
+                }
                 Form::Parquet if part.rows == 0 => {}
                 Form::Parquet => self.merge(to, &part.data, None)?,
                 Form::Rows => pieces.extend_from_slice(&part.data),
             }
-            is_first = false;
             if part.cursor.is_none() {
                 break;
             }
@@ -267,8 +278,14 @@ impl Pool {
             }
             cursor = part.cursor;
         }
-        if form == Form::Rows {
-            self.write(to, &pieces, false)?;
+        match form {
+            Form::Rows => self.write(to, &pieces, false)?,
+            Form::Parquet if !is_written => {
+                let error =
+                    Error::unsupported("an object of rows of which nothing says what columns they have");
+                return Err(error.at(|place| place.object = Some(from.to_owned())));
+            }
+            Form::Parquet => {}
         }
         let origin = format!("{from}@{version}");
         self.locked(|context| context.set_attribute(to, FROM, origin.as_bytes()))?;
@@ -285,8 +302,8 @@ impl Pool {
         Ok(found.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
-    /// A file of row groups, and how many the object has.
-    fn part(&self, object: &str, groups: Range<u64>) -> Result<(Vec<u8>, u64)> {
+    /// A file of row groups of that version of an object, and how many it has.
+    fn part(&self, object: &str, groups: Range<u64>, version: u64) -> Result<(Vec<u8>, u64)> {
         let (mut file, mut cursor) = (Vec::new(), None::<Vec<u8>>);
         loop {
             let mut frame = Frame::new(REQUEST);
@@ -295,7 +312,8 @@ impl Pool {
             if let Some(cursor) = &cursor {
                 frame.push(CURSOR, cursor);
             }
-            let piece = read(&self.execute(object, "split", &frame.into_bytes())?)?;
+            let answer = self.execute_at(object, "split", &frame.into_bytes(), Some(version))?;
+            let piece = read(&answer)?;
             file.extend_from_slice(&piece.data);
             if piece.cursor.is_none() {
                 return Ok((file, piece.row_groups));

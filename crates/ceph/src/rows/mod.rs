@@ -21,6 +21,7 @@ use marquetry_base::{Budget, Error, Price, Result};
 use marquetry_kernels::crc32::crc32;
 use marquetry_parquet::prune::Evaluator;
 
+use self::flex::Value;
 use self::piece::Piece;
 use self::types::{Column, Values};
 use crate::aggregate::{Aggregates, Function};
@@ -36,11 +37,16 @@ use crate::request::{Format, Request};
 
 /// Bytes of a piece that is read, at most.
 const PIECE_BYTES_MAX: u64 = 8 << 20;
-/// Rows that are looked at at a time.
+/// Rows that are looked at at a time, and bytes of their texts: many values may refer to one text of a piece.
 const BATCH_ROWS: usize = 2048;
+const BATCH_BYTES: usize = 512 << 10;
+/// Bytes of the texts of one row, at most.
+const ROW_BYTES_MAX: usize = 8 << 20;
 /// What a value of a row costs, and a row.
 const VALUE_PRICE: Price = Price::per_kilovalue(20 << 10);
 const ROW_PRICE: Price = Price::per_kilovalue(60 << 10);
+/// What a byte of a text costs that is read of a row: it is looked at, and copied.
+const TEXT_PRICE: Price = Price::per_kib(400);
 /// What a byte of an answer costs.
 const WRITE_PRICE: Price = Price::per_kib(600);
 /// The part of a share below which nothing more is begun.
@@ -72,11 +78,13 @@ pub(crate) fn query(host: &mut Host<'_>, request: &Request<'_>, is_kept: bool) -
         at = u64::from(cursor.row_group);
         row = usize::try_from(cursor.row).unwrap_or(usize::MAX);
     }
+    let begin = at;
     let mut rows: Option<Rows> = None;
     let mut wanted = request.limit.unwrap_or(u64::MAX);
     while at < length && wanted > 0 {
         let is_spent = host.left() <= host.share().units / LEFT_MIN;
-        if rows.as_ref().is_some_and(|rows| is_spent || rows.is_full(host)) {
+        // Pieces that are deleted are a call's work, too.
+        if at > begin && is_spent || rows.as_ref().is_some_and(|rows| is_spent || rows.is_full(host)) {
             break;
         }
         let bytes = host.read(&(at..length.min(at + 4)))?;
@@ -220,12 +228,24 @@ impl Rows {
     ) -> Result<usize> {
         let mut values: Vec<Values> =
             self.read.iter().map(|column| Values::new(self.columns[*column].data_type)).collect();
-        let mut kept = 0;
-        for row in rows.clone() {
-            let is_there = piece.row(row, &self.read, &mut |place, value| values[place].append(value))?;
-            kept += usize::from(is_there);
+        let (mut kept, mut end, mut bytes) = (0, rows.start, 0);
+        while end < rows.end && bytes < BATCH_BYTES {
+            let before = bytes;
+            let mut append = |place: usize, value: Value<'_>| {
+                if let Value::Text(text) = value {
+                    bytes += text.len();
+                    if bytes - before > ROW_BYTES_MAX {
+                        return Err(Error::too_large("a row of so much text"));
+                    }
+                }
+                values[place].append(value)
+            };
+            kept += usize::from(piece.row(end, &self.read, &mut append)?);
+            end += 1;
         }
-        host.charge(ROW_PRICE.of(0, rows.len()) + VALUE_PRICE.of(0, rows.len() * self.read.len()));
+        let looked_at = end - rows.start;
+        let prices = ROW_PRICE.of(0, looked_at) + VALUE_PRICE.of(0, looked_at * self.read.len());
+        host.charge(prices + TEXT_PRICE.of(bytes, 0));
         let columns: Vec<ArrayRef> = values.into_iter().map(Values::finish).collect();
         let options = RecordBatchOptions::new().with_row_count(Some(kept));
         let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
@@ -235,7 +255,7 @@ impl Rows {
         let batch = batch.slice(0, some);
         *wanted -= u64_of(some);
         self.take(&batch, host)?;
-        Ok(rows.end)
+        Ok(end)
     }
 
     /// The rows for which the predicate is true.

@@ -17,7 +17,7 @@ use marquetry_base::{Error, Result};
 
 use super::flat::{Table, Vector};
 use super::flex::{self, Row, Value};
-use super::types::{Cells, Column, Type, columns_of, text_of};
+use super::types::{COLUMNS_MAX, Cells, Column, Type, columns_of, text_of};
 
 /// `SFT_FLATBUF_FLEX_ROW`.
 const FLEX_ROWS: i32 = 1;
@@ -41,9 +41,6 @@ const ROW_COUNT: usize = 9;
 const RID: usize = 0;
 const NULL_BITS: usize = 1;
 const DATA: usize = 2;
-
-/// Columns whose nulls are known: there are two numbers of 64 bits.
-const COLUMNS_MAX: usize = 128;
 
 /// A table of rows, which nobody has looked at beyond its head.
 pub(super) struct Piece<'a> {

@@ -18,6 +18,11 @@ use marquetry_base::{Error, Result, parse, print};
 
 use super::flex::Value;
 
+/// Columns whose nulls are known: a row has two numbers of 64 bits for them.
+pub(super) const COLUMNS_MAX: usize = 128;
+/// Bytes of what describes columns, at most.
+const SCHEMA_BYTES_MAX: usize = 64 << 10;
+
 /// The types that columns have here (`SkyDataType`), in the order of their numbers, from 1 on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Type {
@@ -123,6 +128,9 @@ pub(super) struct Column {
 /// The columns that a table's `data_schema` describes: a line for each, or what ends with a semicolon, of its place, type, whether it is of the
 /// key, whether it may be null, and name.
 pub(super) fn columns_of(text: &str) -> Result<Vec<Column>> {
+    if text.len() > SCHEMA_BYTES_MAX {
+        return Err(Error::too_large("the description of the columns of rows"));
+    }
     let mut columns = Vec::new();
     for line in text.split(['\n', ';']).map(str::trim).filter(|line| !line.is_empty()) {
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
@@ -134,6 +142,9 @@ pub(super) fn columns_of(text: &str) -> Result<Vec<Column>> {
         let data_type = number.parse().map_err(|_| wrong())?;
         let data_type = Type::of_number(data_type)
             .ok_or_else(|| Error::unsupported(format!("the type {number} of the column {name} in rows")))?;
+        if columns.len() >= COLUMNS_MAX {
+            return Err(Error::unsupported(format!("rows of more than {COLUMNS_MAX} columns")));
+        }
         columns.push(Column { at, data_type, is_nullable: *is_nullable == "1", name: (*name).to_owned() });
     }
     if columns.is_empty() {

@@ -41,6 +41,7 @@ const UNMEASURED: &[(&str, &str)] = &[
     ("index.rs VALUE_PRICE", OSD),
     ("rows/mod.rs VALUE_PRICE", OSD),
     ("rows/mod.rs ROW_PRICE", OSD),
+    ("rows/mod.rs TEXT_PRICE", OSD),
     ("rows/mod.rs WRITE_PRICE", OSD),
     ("find/finder.rs JUDGE_PRICE", "a test of a row group is judged beside metadata that is read for it"),
     ("find/reading.rs RUN_PRICE", "a run of found rows is a part of a batch that was read"),
