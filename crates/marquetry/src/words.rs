@@ -390,8 +390,7 @@ impl CopyWords {
         if self.options.rows.timestamps_as_millis {
             return Err(wrong("timestamps_as cuts digits off, and such rows would be others each time"));
         }
-        let mut reading = SourceOptions::default();
-        reading.cluster = self.unload()?;
+        let mut reading = SourceOptions { cluster: self.unload()?, ..SourceOptions::default() };
         reading.cluster.cancel = self.cancel.clone();
         let there = open_all([to], &reading)?;
         let key = Described::of(there.source().table())?;
