@@ -21,10 +21,12 @@ use marquetry_io::blocking::allow_many_files;
 use marquetry_io::state_file::quoted;
 #[cfg(feature = "cluster")]
 use marquetry_scylla::bridge::Nulls;
+#[cfg(feature = "cluster")]
+use marquetry_tables::Address;
 use marquetry_tables::files::FilesOptions;
 use marquetry_tables::sstables::MutationMapping;
 use marquetry_tables::text::TextFormat;
-use marquetry_tables::{Address, Cancel, Copied, Described, Filter, Rename, SortBy, durations_as_text};
+use marquetry_tables::{Cancel, Copied, Described, Filter, Rename, SortBy, durations_as_text};
 
 #[cfg(feature = "cluster")]
 use marquetry_tables::{ColumnPath, CopyOptions, DiffOptions, Source, missing};
@@ -477,6 +479,10 @@ impl CopyWords {
     fn copy_opened(
         &self,
         from: &Reader,
+        #[cfg_attr(
+            not(feature = "cluster"),
+            expect(unused_variables, reason = "rows that are missing are looked for in clusters only")
+        )]
         to: &OsStr,
         target: &Target,
         report: &mut dyn FnMut(&Copied),

@@ -24,12 +24,12 @@ use marquetry_tables::stamps::{Ttl, WriteTimes};
 use marquetry_tables::text::{Encoding, TextOptions};
 use marquetry_tables::{ColumnPath, CopyOptions, Rename, SortBy, TokenRange};
 
-#[cfg(feature = "cluster")]
-use super::values::layout;
 use super::values::{
     InputFormat, are_millis, character, codec, count, duplicate_keys, encodings, format, header, hive,
-    input_format, invalid_utf8, mapping, name, null_elements, nulls, parsed, path, positive, short_rows,
+    input_format, invalid_utf8, mapping, null_elements, nulls, parsed, path, positive, short_rows,
 };
+#[cfg(feature = "cluster")]
+use super::values::{layout, name};
 use crate::{DestinationOptions, OptionGroup, OutputFormat, Target};
 
 /// What the options say.
