@@ -31,7 +31,7 @@ pub(super) const NULL_BYTES_MAX: usize = ARRAY_BYTES_MAX;
 const JOINED_PART: usize = 8;
 /// Bytes of values that are built here, after which another buffer is begun. A slice of them, or one value, goes beyond it.
 const BUILT_BYTES_MAX: usize = 128 << 10;
-/// Buffers of them that are used again, if the reader of the batch has dropped it by then: 2 MiB. A batch of 8,192 values of 80 bytes has five.
+/// Buffers of them that are used again, if the reader of the batch has dropped it by then: 4 MiB at most, as vectors grow. A batch of 8,192 values of 80 bytes has five.
 const BUILT_REUSED: usize = 16;
 /// The values of the batch.
 #[derive(Debug)]
