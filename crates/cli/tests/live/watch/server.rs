@@ -1,6 +1,6 @@
 //! Beside a real Cassandra: flushes, compactions, and a watcher that is killed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -71,9 +71,13 @@ impl Table {
         self.directory.join("data/data")
     }
 
+    /// By its identifier: of a table of this name that was dropped, the server keeps the directory.
     fn path(&self) -> PathBuf {
-        let tables = fs::read_dir(self.data().join(self.keyspace)).unwrap();
-        tables.map(|table| table.unwrap().path()).find(|path| path.is_dir()).unwrap()
+        let statement =
+            "SELECT CAST(id AS text) FROM system_schema.tables WHERE keyspace_name = ? AND table_name = 't'";
+        let answer = self.runtime.block_on(self.session.query_unpaged(statement, (self.keyspace,))).unwrap();
+        let (id,): (String,) = answer.into_rows_result().unwrap().single_row().unwrap();
+        self.data().join(self.keyspace).join(format!("t-{}", id.replace('-', "")))
     }
 
     /// A watcher of the keyspace.
@@ -113,23 +117,28 @@ impl Drop for Running {
     }
 }
 
-/// The Parquet files below a directory, by their names, once there are so many.
+/// The Parquet files below a directory, by their names.
+fn parquet_files(folder: &Path) -> Vec<PathBuf> {
+    let (mut found, mut directories) = (Vec::new(), vec![folder.to_path_buf()]);
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+            match entry.path() {
+                path if path.is_dir() => directories.push(path),
+                path if path.extension().is_some_and(|ending| ending == "parquet") => found.push(path),
+                _ => {}
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The same, once there are so many.
 pub(crate) fn files(folder: &Path, count: usize) -> Vec<PathBuf> {
     let started = Instant::now();
     loop {
-        let mut found = Vec::new();
-        let mut directories = vec![folder.to_path_buf()];
-        while let Some(directory) = directories.pop() {
-            for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-                match entry.path() {
-                    path if path.is_dir() => directories.push(path),
-                    path if path.extension().is_some_and(|ending| ending == "parquet") => found.push(path),
-                    _ => {}
-                }
-            }
-        }
+        let found = parquet_files(folder);
         if found.len() == count {
-            found.sort();
             return found;
         }
         assert!(started.elapsed() < LONG, "{} files, not {count}", found.len());
@@ -153,43 +162,67 @@ pub(crate) fn expect_same(definition: &str, sstable: &Path, file: &Path) {
     run(["diff", &copy, file.to_str().unwrap(), "--strict"]).succeeded();
 }
 
+/// The SSTables that a set of files is of: `nb-3-big` of `nb-3-big-Data.db`, and of `nb-3-big-77d0e001.parquet`.
+fn stems(files: &[PathBuf]) -> BTreeSet<String> {
+    let names = files.iter().map(|path| path.file_stem().unwrap().to_str().unwrap());
+    names.map(|name| name.rsplit_once('-').unwrap().0.to_owned()).collect()
+}
+
+/// Waits until the files below a directory are those of a table's SSTables, and of those in `more`, and of none in `without`. How many these are is
+/// the server's affair: it flushes every table when a test beside this one drops its own.
+fn expect_files(
+    folder: &Path,
+    table: &Path,
+    more: &BTreeSet<String>,
+    without: &BTreeSet<String>,
+) -> Vec<PathBuf> {
+    let started = Instant::now();
+    loop {
+        let (there, wanted) = (parquet_files(folder), stems(&sstables(table)));
+        let wanted: BTreeSet<String> = wanted.difference(without).chain(more).cloned().collect();
+        if stems(&there) == wanted && there.len() == wanted.len() {
+            return there;
+        }
+        assert!(started.elapsed() < LONG, "{there:?}, not {wanted:?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 #[test]
 fn flushes_of_a_real_server_become_files() {
     let off = "WITH compaction = {'class': 'SizeTieredCompactionStrategy', 'enabled': 'false'}";
     let Some(table) = Table::fresh("marquetry_watch", off) else { return };
-    let folder = Folder::new();
+    let (folder, path, none) = (Folder::new(), table.path(), BTreeSet::new());
     let (flushes, current) = (folder.root().join("flushes"), folder.root().join("current"));
     let watchers = ["flushes", "current"].map(|keep| Running::of(table.watch(&folder, keep, &[])));
     for p in 0..3 {
         table.flush(p, 50 * (p + 1));
-        files(&flushes, p as usize + 1);
-        files(&current, p as usize + 1);
+        assert!(expect_files(&flushes, &path, &none, &none).len() > p as usize);
+        expect_files(&current, &path, &none, &none);
     }
     table.run("DELETE FROM marquetry_watch.t WHERE p = 0 AND c > 40");
     table.run("UPDATE marquetry_watch.t USING TTL 100000 SET s = 7 WHERE p = 1");
     table.nodetool(&["flush", "marquetry_watch"]);
     // Each has what its SSTable has.
-    let all = files(&flushes, 4);
-    for sstable in sstables(&table.path()) {
-        let name = sstable.file_name().unwrap().to_str().unwrap();
-        let stem = name.strip_suffix("Data.db").unwrap();
-        let its =
-            all.iter().find(|path| path.file_name().unwrap().to_str().unwrap().starts_with(stem)).unwrap();
+    let all = expect_files(&flushes, &path, &none, &none);
+    assert!(all.len() >= 4, "{all:?}");
+    for sstable in sstables(&path) {
+        let its = all.iter().find(|file| stems(&[file.to_path_buf()]) == stems(&[sstable.clone()])).unwrap();
         expect_same(&table.definition(), &sstable, its);
     }
-    files(&current, 4);
+    expect_files(&current, &path, &none, &none);
     // What a compaction makes is nothing new, and all that there is.
     table.nodetool(&["compact", "marquetry_watch", "t"]);
     let one = files(&current, 1);
     // Those that it was made of may still be in the directory.
-    let name = one[0].file_stem().unwrap().to_str().unwrap();
-    let (stem, _) = name.rsplit_once('-').unwrap();
-    expect_same(&table.definition(), &table.path().join(format!("{stem}-Data.db")), &one[0]);
+    let (flushed, compacted) = (stems(&all), stems(&one));
+    let sstable = format!("{}-Data.db", compacted.first().unwrap());
+    expect_same(&table.definition(), &path.join(sstable), &one[0]);
     // A flush after it is a file in both; the compaction's never was.
     table.flush(9, 5);
-    files(&current, 2);
-    let flushed = files(&flushes, 5);
-    assert!(all.iter().all(|path| flushed.contains(path)), "files of flushes stay");
+    assert!(expect_files(&current, &path, &none, &flushed).len() > 1);
+    let later = expect_files(&flushes, &path, &flushed, &compacted);
+    assert!(later.len() > all.len() && all.iter().all(|file| later.contains(file)), "files of flushes stay");
     drop(watchers);
     // Restarted, it has nothing to do.
     for keep in ["flushes", "current"] {
@@ -198,7 +231,7 @@ fn flushes_of_a_real_server_become_files() {
         let last: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
         assert_eq!((&last["converted"], &last["waiting"]), (&0.into(), &0.into()), "{text}");
     }
-    assert_eq!(files(&flushes, 5), flushed);
+    assert_eq!(parquet_files(&flushes), later);
 }
 
 /// Flushes, compactions and a watcher that is killed at any moment: each flush is in one file, or else in that of what it was compacted into.
