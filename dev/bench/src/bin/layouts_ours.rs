@@ -1,8 +1,7 @@
 //! Reads a table for the benchmark of layouts: `bench-layouts-ours ADDRESS ROUNDS [COLUMN [PREDICATE]]`, of all columns where the column is `*`.
 //!
-//! The first line is what was found by a reading that is not timed: rows, values that are not null, and the most frequent values. Each line after it
-//! is a reading's: milliseconds until the table was open and until its last row, and of a connection alone before it, if it is a table of a
-//! cluster.
+//! Each line is a reading's: rows, milliseconds until the table was open and until its last row, and of a connection alone before it, if it is a table
+//! of a cluster. The first reading, which is none of the ROUNDS, also counts what it finds: values that are not null, and the most frequent ones.
 #![forbid(unsafe_code)]
 
 use std::collections::HashMap;
@@ -15,7 +14,7 @@ use arrow_array::{Array as _, RecordBatch};
 use arrow_schema::DataType;
 use marquetry::Reader;
 use marquetry_base::cast::u64_of;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// How many of the most frequent values are told.
 const TOP: usize = 5;
@@ -50,16 +49,49 @@ impl Wanted<'_> {
         }
     }
 
-    fn read(
-        &self,
-        table: &Reader,
-        mut see: impl FnMut(&RecordBatch) -> Result<(), String>,
-    ) -> Result<(), String> {
-        for batch in table.record_batches().map_err(|error| format!("{}: {error}", self.address))? {
-            see(&batch.map_err(|error| format!("{}: {error}", self.address))?)?;
+    /// One reading, which may be the one that counts.
+    fn reading(&self, is_counting: bool) -> Result<Value, String> {
+        let connect_ms = self.connect_ms()?;
+        let named = |error: marquetry::Error| format!("{}: {error}", self.address);
+        let (mut rows, mut values, mut counts) = (0, 0, HashMap::<String, u64>::new());
+        let started = Instant::now();
+        let table = self.open()?;
+        let open_ms = milliseconds(started);
+        for batch in table.record_batches().map_err(named)? {
+            let batch = batch.map_err(|error| format!("{}: {error}", self.address))?;
+            rows += u64_of(batch.num_rows());
+            if is_counting {
+                let there = batch.columns().iter().map(|column| u64_of(column.len() - column.null_count()));
+                values += there.sum::<u64>();
+                if self.column.is_some() {
+                    count(&batch, &mut counts)?;
+                }
+            }
         }
-        Ok(())
+        let mut found = json!({ "rows": rows, "connect_ms": connect_ms, "open_ms": open_ms, "ms": milliseconds(started) });
+        if is_counting {
+            let mut top: Vec<(String, u64)> = counts.into_iter().collect();
+            top.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+            top.truncate(TOP);
+            (found["values"], found["top"]) = (json!(values), json!(top));
+        }
+        Ok(found)
     }
+
+    /// What it takes to connect to the cluster of a table: whoever does has no more to read than this one of the server's.
+    fn connect_ms(&self) -> Result<Option<f64>, String> {
+        let Some((host, _)) = self.address.strip_prefix("cql://").and_then(|rest| rest.split_once('/'))
+        else {
+            return Ok(None);
+        };
+        let (started, address) = (Instant::now(), format!("cql://{host}/system.local"));
+        drop(marquetry::open(&address).map_err(|error| format!("{address}: {error}"))?);
+        Ok(Some(milliseconds(started)))
+    }
+}
+
+fn milliseconds(since: Instant) -> f64 {
+    since.elapsed().as_secs_f64() * 1e3
 }
 
 fn run(arguments: &[String]) -> Result<(), String> {
@@ -69,48 +101,10 @@ fn run(arguments: &[String]) -> Result<(), String> {
     let rounds: usize = rounds.parse().map_err(|_| format!("{rounds} is not a number"))?;
     let column = rest.first().map(String::as_str).filter(|column| *column != "*");
     let wanted = Wanted { address, column, predicate: rest.get(1).map(String::as_str) };
-    // Whoever connects has no more to read than this.
-    let nothing = address.strip_prefix("cql://").and_then(|rest| rest.split_once('/'));
-    let nothing = nothing.map(|(host, _)| format!("cql://{host}/system.local"));
-    println!("{}", proof(&wanted)?);
-    for _ in 0..rounds {
-        let connecting = Instant::now();
-        if let Some(nothing) = &nothing {
-            drop(marquetry::open(nothing).map_err(|error| format!("{nothing}: {error}"))?);
-        }
-        let connect_ms = connecting.elapsed().as_secs_f64() * 1e3;
-        let started = Instant::now();
-        let table = wanted.open()?;
-        let open_ms = started.elapsed().as_secs_f64() * 1e3;
-        let mut rows = 0;
-        wanted.read(&table, |batch| {
-            rows += u64_of(batch.num_rows());
-            Ok(())
-        })?;
-        let all_ms = started.elapsed().as_secs_f64() * 1e3;
-        let connect_ms = nothing.as_ref().map(|_| connect_ms);
-        println!("{}", json!({ "rows": rows, "connect_ms": connect_ms, "open_ms": open_ms, "ms": all_ms }));
+    for round in 0..=rounds {
+        println!("{}", wanted.reading(round == 0)?);
     }
     Ok(())
-}
-
-/// What is there.
-fn proof(wanted: &Wanted<'_>) -> Result<serde_json::Value, String> {
-    let (mut rows, mut values, mut counts) = (0, 0, HashMap::<String, u64>::new());
-    wanted.read(&wanted.open()?, |batch| {
-        rows += u64_of(batch.num_rows());
-        for column in batch.columns() {
-            values += u64_of(column.len() - column.null_count());
-        }
-        if wanted.column.is_some() {
-            count(batch, &mut counts)?;
-        }
-        Ok(())
-    })?;
-    let mut top: Vec<(String, u64)> = counts.into_iter().collect();
-    top.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    top.truncate(TOP);
-    Ok(json!({ "rows": rows, "values": values, "top": top }))
 }
 
 /// Counts the values of the first column.
