@@ -22,7 +22,8 @@ pub(crate) struct ConnectionArgs {
 
     /// File whose first line is the password
     ///
-    /// Of rows that go from one cluster to another, it is the password of both.
+    /// Of rows that go from one cluster to another, it is the password of both; an address that has a file of its own, as in
+    /// cql://USER@HOST/KEYSPACE.TABLE?password_file=FILE, takes that.
     #[arg(long, value_name = "FILE", help_heading = "Cluster")]
     password_file: Option<PathBuf>,
 

@@ -1,6 +1,7 @@
-//! Where a table is: `cql://[user[:password]@][HOST[:PORT][,HOST[:PORT]…]]/KEYSPACE.TABLE[?tls=yes]`.
+//! Where a table is: `cql://[user[:password]@][HOST[:PORT][,HOST[:PORT]…]]/KEYSPACE.TABLE[?tls=yes][&password_file=FILE]`.
 
 use std::fmt::{self, Write};
+use std::path::Path;
 use std::str::FromStr;
 
 use marquetry_scylla::cql::identifier::{NameError, TableName};
@@ -12,7 +13,8 @@ pub const PORT_DEFAULT: u16 = 9042;
 ///
 /// A user and a password are percent-encoded where they hold one of `@ / : %`. IPv6 addresses stand in brackets. The
 /// path is CQL, percent-encoded or plain: bare names are folded to lower case, names in double quotes are kept. `?tls=yes` after it
-/// encrypts connections. Without a host (`cql:///KEYSPACE.TABLE`), it is a table of the database that a
+/// encrypts connections, and `?password_file=FILE`, percent-encoded or plain, names the file whose first line is this user's password; `&` stands
+/// between the two. Without a host (`cql:///KEYSPACE.TABLE`), it is a table of the database that a
 /// [bundle](crate::ConnectOptions::bundle) leads to.
 ///
 /// `Display` prints an address that parses to the same one but for the password, which neither `Display` nor
@@ -24,6 +26,7 @@ pub struct CqlAddress {
     hosts: Vec<Host>,
     table: TableName,
     wants_tls: Option<bool>,
+    password_file: Option<String>,
 }
 
 /// A node to make contact with.
@@ -60,6 +63,11 @@ impl CqlAddress {
     /// Whether connections are encrypted, if it says so: it ends in `?tls=yes` or `?tls=no`.
     pub fn wants_tls(&self) -> Option<bool> {
         self.wants_tls
+    }
+
+    /// The file whose first line is the user's password, if it names one.
+    pub fn password_file(&self) -> Option<&Path> {
+        self.password_file.as_deref().map(Path::new)
     }
 
     /// The keyspace's name.
@@ -100,11 +108,9 @@ impl FromStr for CqlAddress {
             some => some.split(',').map(Host::parse).collect::<Result<_, _>>()?,
         };
         // No name has a question mark.
-        let (path, wants_tls) = match path.split_once('?') {
-            None => (path, None),
-            Some((path, "tls=yes")) => (path, Some(true)),
-            Some((path, "tls=no")) => (path, Some(false)),
-            Some(_) => return Err(CqlAddressError::Query),
+        let (path, (wants_tls, password_file)) = match path.split_once('?') {
+            None => (path, (None, None)),
+            Some((path, query)) => (path, parse_query(query)?),
         };
         let path = percent_decode(path).ok_or(CqlAddressError::Percent { part: "path" })?;
         if path.is_empty() {
@@ -114,7 +120,7 @@ impl FromStr for CqlAddress {
         if table.keyspace.is_none() {
             return Err(CqlAddressError::NoKeyspace);
         }
-        Ok(CqlAddress { user, password, hosts, table, wants_tls })
+        Ok(CqlAddress { user, password, hosts, table, wants_tls, password_file })
     }
 }
 
@@ -122,7 +128,7 @@ impl fmt::Display for CqlAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("cql://")?;
         if let Some(user) = &self.user {
-            percent_encode(f, user)?;
+            percent_encode(f, user, b"-._~")?;
             f.write_char('@')?;
         }
         for (nth, host) in self.hosts.iter().enumerate() {
@@ -134,7 +140,12 @@ impl fmt::Display for CqlAddress {
             Some(true) => "?tls=yes",
             Some(false) => "?tls=no",
         };
-        write!(f, "/{}{tls}", self.table)
+        write!(f, "/{}{tls}", self.table)?;
+        if let Some(file) = &self.password_file {
+            write!(f, "{}password_file=", if tls.is_empty() { '?' } else { '&' })?;
+            percent_encode(f, file, b"-._~/")?;
+        }
+        Ok(())
     }
 }
 
@@ -224,7 +235,7 @@ pub enum CqlAddressError {
     Brackets,
     /// A port is not a number from 1 to 65535.
     Port,
-    /// What follows the table is neither `?tls=yes` nor `?tls=no`.
+    /// What follows the table is neither `?tls=yes` nor `?tls=no`, nor `?password_file=FILE`, nor two of them.
     Query,
 }
 
@@ -251,7 +262,7 @@ impl fmt::Display for CqlAddressError {
             }
             CqlAddressError::Port => f.write_str("a port of the address is not a number from 1 to 65535"),
             CqlAddressError::Query => {
-                f.write_str("after the table, an address has ?tls=yes, ?tls=no or nothing")
+                f.write_str("after the table, an address has ?tls=yes, ?tls=no, ?password_file=FILE, two of them with & between, or nothing")
             }
         }
     }
@@ -274,6 +285,23 @@ fn parse_login(login: &str) -> Result<(String, Option<String>), CqlAddressError>
     Ok((user, password))
 }
 
+/// Whether connections are encrypted, and the file of the password: each once at most.
+fn parse_query(query: &str) -> Result<(Option<bool>, Option<String>), CqlAddressError> {
+    let (mut wants_tls, mut password_file) = (None, None);
+    for part in query.split('&') {
+        match part.split_once('=') {
+            Some(("tls", "yes")) if wants_tls.is_none() => wants_tls = Some(true),
+            Some(("tls", "no")) if wants_tls.is_none() => wants_tls = Some(false),
+            Some(("password_file", file)) if password_file.is_none() && !file.is_empty() => {
+                let wrong = CqlAddressError::Percent { part: "password_file" };
+                password_file = Some(percent_decode(file).ok_or(wrong)?);
+            }
+            _ => return Err(CqlAddressError::Query),
+        }
+    }
+    Ok((wants_tls, password_file))
+}
+
 fn percent_decode(text: &str) -> Option<String> {
     let mut decoded = Vec::with_capacity(text.len());
     let mut parts = text.split('%');
@@ -286,9 +314,9 @@ fn percent_decode(text: &str) -> Option<String> {
     String::from_utf8(decoded).ok()
 }
 
-fn percent_encode(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+fn percent_encode(f: &mut fmt::Formatter<'_>, text: &str, plain: &[u8]) -> fmt::Result {
     for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+        if byte.is_ascii_alphanumeric() || plain.contains(&byte) {
             f.write_char(char::from(byte))?;
         } else {
             write!(f, "%{byte:02X}")?;
@@ -336,6 +364,19 @@ mod tests {
         let plain = parse("cql://h/k.t?tls=no");
         assert!(plain.wants_tls() == Some(false) && plain.to_string() == "cql://h:9042/k.t?tls=no");
         assert_eq!(parse("cql://h/k.t").wants_tls(), None);
+        for (query, wants_tls, shown) in [
+            ("password_file=/etc/a%40b", None, "password_file=/etc/a%40b"),
+            ("password_file=%2Fetc%2Fa%40b&tls=no", Some(false), "tls=no&password_file=/etc/a%40b"),
+        ] {
+            let address = parse(&format!("cql://me@h/k.t?{query}"));
+            assert_eq!(
+                (address.password_file(), address.wants_tls()),
+                (Some(Path::new("/etc/a@b")), wants_tls)
+            );
+            assert_eq!(address.to_string(), format!("cql://me@h:9042/k.t?{shown}"));
+            assert_eq!(parse(&address.to_string()), address);
+        }
+        assert_eq!(parse("cql://h/k.t?tls=no").password_file(), None);
     }
 
     #[test]
@@ -363,6 +404,9 @@ mod tests {
             ("cql://h/k.", CqlAddressError::Table(NameError::Empty)),
             ("cql://h/k.t?tls=maybe", CqlAddressError::Query),
             ("cql://h/k.t?password=tiger", CqlAddressError::Query),
+            ("cql://h/k.t?tls=yes&tls=no", CqlAddressError::Query),
+            ("cql://h/k.t?password_file=", CqlAddressError::Query),
+            ("cql://h/k.t?password_file=%g", CqlAddressError::Percent { part: "password_file" }),
             ("cql://h/k.?tls=yes", CqlAddressError::Table(NameError::Empty)),
             ("cql://h/k.\"t", CqlAddressError::Table(NameError::OpenQuote)),
             ("cql://u:ti/ger@h/k.t", CqlAddressError::Unescaped),

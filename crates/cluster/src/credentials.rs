@@ -22,7 +22,8 @@ impl fmt::Debug for Credentials {
 }
 
 impl Credentials {
-    /// Finds them. `None` if no user is named: then nobody logs in.
+    /// Finds them. `None` if no user is named: then nobody logs in. The file that the address names is this cluster's own, and comes before the
+    /// one of the options.
     ///
     /// # Errors
     ///
@@ -30,16 +31,17 @@ impl Credentials {
     /// for a file that cannot be read. None of them holds a password.
     pub(crate) fn find(address: &CqlAddress, options: &ConnectOptions) -> Result<Option<Credentials>> {
         let wrong = |what: String| Error::option("password_file", what);
+        let file = address.password_file().or(options.password_file.as_deref());
         let Some(user) = options.user.as_deref().or(address.user()) else {
             let without = "it needs a user: in the address (cql://USER@HOST/…), or the option user";
-            return match (&options.password_file, &options.password) {
+            return match (file, &options.password) {
                 (Some(_), _) => Err(wrong(without.to_owned())),
                 (None, Some(_)) => Err(Error::option("password", without)),
                 (None, None) => Ok(None),
             };
         };
         let given = options.password.as_deref().or(address.password());
-        let password = match (&options.password_file, &options.password_variable, given) {
+        let password = match (file, &options.password_variable, given) {
             (Some(_), _, Some(_)) => {
                 return Err(wrong(
                     "there are two passwords, another one beside it; leave one out".to_owned(),
@@ -114,6 +116,16 @@ mod tests {
         assert_eq!(find("cql://me@h/k.t", &options).unwrap(), Some(("me".to_owned(), "tiger".to_owned())));
         for (address, why) in [("cql://h/k.t", "the option user"), ("cql://me:lion@h/k.t", "two passwords")] {
             let error = refused(address, &options).to_string();
+            assert!(error.contains(why) && !error.contains("lion"), "{error}");
+        }
+        // The address's own comes first.
+        let own = folder.path().join("own");
+        fs::write(&own, "lynx\n").unwrap();
+        let address = format!("cql://me@h/k.t?password_file={}", own.display());
+        assert_eq!(find(&address, &options).unwrap(), Some(("me".to_owned(), "lynx".to_owned())));
+        let both = format!("cql://me:lion@h/k.t?password_file={}", own.display());
+        for (address, why) in [(address.replace("me@", ""), "the option user"), (both, "two passwords")] {
+            let error = refused(&address, &ConnectOptions::default()).to_string();
             assert!(error.contains(why) && !error.contains("lion"), "{error}");
         }
         options.password = Some("wolf".to_owned());

@@ -23,7 +23,8 @@ pub struct ConnectOptions {
     pub user: Option<String>,
     /// The password, in place of the address's. `Debug` does not show it.
     pub password: Option<String>,
-    /// A file whose first line is the password. It is read when connecting; there must be no other password then.
+    /// A file whose first line is the password. It is read when connecting, unless the address names a file of its own; there must be no other
+    /// password then.
     pub password_file: Option<PathBuf>,
     /// An environment variable that holds the password, if there is no other.
     pub password_variable: Option<String>,

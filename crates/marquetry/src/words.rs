@@ -140,8 +140,8 @@ impl CopyWords {
     ///
     /// # Errors
     ///
-    /// As [`open_all`], and as [`Target::parse`]; `Misuse` for a user or a password where rows go from one cluster to another: both would get
-    /// them, so they are in the addresses; and for a bundle where addresses have hosts.
+    /// As [`open_all`], and as [`Target::parse`]; `Misuse` for a user, a password or its file where rows go from one cluster to another: both would
+    /// get them, so they are in the addresses; and for a bundle where addresses have hosts.
     pub fn open<S: AsRef<OsStr>>(
         &self,
         from: impl IntoIterator<Item = S>,
@@ -171,9 +171,11 @@ impl CopyWords {
     /// Fails for a login by options where there are two clusters: each would get what is for the other.
     #[cfg(feature = "cluster")]
     fn expect_own_logins(&self, is_of_two: bool) -> Result<()> {
-        match ["user", "password"].into_iter().find(|name| is_of_two && self.is_given(name)) {
+        let logins = ["user", "password", "password_file"];
+        match logins.into_iter().find(|name| is_of_two && self.is_given(name)) {
             Some(name) => {
-                let why = "rows go from one cluster to another, and both would get it: put the logins into the addresses";
+                let why = "rows go from one cluster to another, and both would get it: put the logins into the addresses \
+                           (cql://USER@HOST/KEYSPACE.TABLE?password_file=FILE)";
                 Err(Error::option(name, why))
             }
             None => Ok(()),

@@ -202,7 +202,7 @@ class Writing(unittest.TestCase):
     def test_a_login_reaches_one_cluster_only(self):
         # Nobody is asked: nobody listens there.
         a, b = "cql://127.0.0.1:9/ks.a", "cql://127.0.0.1:8/ks.b"
-        for option in ("user", "password"):
+        for option in ("user", "password", "password_file"):
             said = self.refused(option, lambda: mq.copy(a, b, **{option: "tiger"}))
             self.assertIn("put the logins into the addresses", said)
         mq.write(self.table, self.path("a.parquet"))
