@@ -1,11 +1,13 @@
 //! The package `marquetry`, by Python: `tests/python/` has the tests, which are put on record here.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use marquetry_testing::stores::s3;
 use marquetry_testing::{cassandra, cassandra_directory, corpus, python, root, spark};
 
 /// A folder with the package as it is installed: its Python files, and the library that was built for this test.
@@ -40,14 +42,14 @@ fn run(tests: &str) {
 }
 
 fn run_by(python: &Path, tests: &str) {
-    run_with(python, tests, None);
+    run_with(python, tests, &[]);
 }
 
-/// The same, with files of others.
-fn run_with(python: &Path, tests: &str, corpus: Option<PathBuf>) {
+/// The same, with variables.
+fn run_with(python: &Path, tests: &str, variables: &[(&str, &OsStr)]) {
     let folder = tempfile::tempdir().unwrap();
     let mut command = Command::new(python);
-    command.envs(corpus.map(|corpus| ("MARQUETRY_FILES", corpus)));
+    command.envs(variables.iter().copied());
     // What it prints, it prints as UTF-8, and nothing is left beside the sources.
     command.args(["-X", "utf8", "-B", "-W", "error::ResourceWarning", "-m", "unittest", "--failfast", tests]);
     command.env("PYTHONPATH", package(folder.path())).env("MARQUETRY_ROOT", root());
@@ -77,7 +79,9 @@ fn tables_are_written_and_compared() {
 #[test]
 fn types_go_there_and_back() {
     if let Some(python) = python() {
-        run_with(&python, "test_types", corpus());
+        let corpus = corpus();
+        let files = corpus.as_ref().map(|corpus| ("MARQUETRY_FILES", corpus.as_os_str()));
+        run_with(&python, "test_types", files.as_slice());
     }
 }
 
@@ -102,6 +106,24 @@ fn examples_of_the_documents_run() {
 }
 
 #[test]
+fn objects_of_a_store_are_read_and_written() {
+    let (Some(python), Some(server)) = (python(), s3()) else { return };
+    server.create_bucket("python");
+    run_with(&python, "test_stores", &of_store(&format!("http://{}", server.at)));
+    assert!(server.uploads("python").is_empty(), "something is left of an object that did not appear");
+}
+
+/// The variables that lead to a server of S3.
+fn of_store(endpoint: &str) -> [(&str, &OsStr); 4] {
+    [
+        ("AWS_ENDPOINT_URL", endpoint.as_ref()),
+        ("AWS_ACCESS_KEY_ID", "someone".as_ref()),
+        ("AWS_SECRET_ACCESS_KEY", "a-secret".as_ref()),
+        ("AWS_REGION", "us-east-1".as_ref()),
+    ]
+}
+
+#[test]
 fn tables_of_a_cluster_are_read_and_written() {
     if cassandra().is_some() {
         run("test_cluster");
@@ -122,7 +144,9 @@ fn spark_reads_and_writes() {
     let Some(python) = spark() else { return };
     // Puts on record that its part with a cluster does not run, if there is none.
     let _ = cassandra();
-    run_by(&python, "test_spark");
+    let Some(server) = s3() else { return run_by(&python, "test_spark") };
+    server.create_bucket("spark");
+    run_with(&python, "test_spark", &of_store(&format!("http://{}", server.at)));
 }
 
 #[test]

@@ -6,6 +6,7 @@ import os
 import time
 import uuid
 from collections import OrderedDict
+from functools import partial
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 import pyarrow  # type: ignore[import-untyped]
@@ -14,6 +15,7 @@ from pyspark.sql.types import StructType
 
 from ._errors import Error, InvalidArgument
 from ._spark_types import arrow_schema, cast, chosen, spark_schema
+from ._spark_waiting import patience, patiently
 
 if TYPE_CHECKING:
     from . import Table, open
@@ -148,6 +150,7 @@ class Plan:
             found.append(f"({term})")
         if found:
             self.shape["where"] = " AND ".join(found)
+            _kept.pop((self.id, os.getpid()), None)
 
     def kept(self) -> "Table":
         """The table, which stays open for other tasks of this worker."""
@@ -159,11 +162,15 @@ class Plan:
             if self.fingerprint not in (None, fingerprint(table)):
                 said = f"{self.name}: it was changed after the query was planned: load it again"
                 raise Error(said, message=said, address=self.name)
-            _kept[key] = table
-            while len(_kept) > TABLES_KEPT:
-                _kept.popitem(last=False)
+            self.keep(table)
         _kept.move_to_end(key)
         return table
+
+    def keep(self, table: "Table") -> None:
+        """Keeps a table that was opened by this plan, as it is now."""
+        _kept[self.id, os.getpid()] = table
+        while len(_kept) > TABLES_KEPT:
+            _kept.popitem(last=False)
 
 
 _kept: "OrderedDict[Tuple[str, int], Table]" = OrderedDict()
@@ -203,11 +210,13 @@ class Share(InputPartition):
         self.tokens = tokens
 
     def tables(self) -> Iterator["Table"]:
+        """For a task: a cluster that is away for a while is waited for."""
+        seconds = patience(self.plan.addresses[0], self.plan.options)
         if self.tokens is None:
-            yield self.plan.kept().only(self.start, self.end)
+            yield patiently(self.plan.kept, seconds).only(self.start, self.end)
         else:
             for tokens in self.tokens:
-                yield self.plan.open(tokens)
+                yield patiently(partial(self.plan.open, tokens), seconds)
 
 
 def shares(plan: Plan, partitions: int) -> List[Share]:
@@ -265,6 +274,9 @@ class Reader(DataSourceReader):
             if "columns" in self.plan.shape:
                 raise refused("a schema that is given has the columns that are read: leave the option out", "columns")
             self.plan.columns = columns
+            table = table.select(*map(quoted, columns))
+        # Partitions are planned next.
+        self.plan.keep(table)
         self.schema = schema
 
     def partitions(self) -> Sequence[InputPartition]:

@@ -139,7 +139,7 @@ def cast(batch: pyarrow.RecordBatch, schema: pyarrow.Schema, name: str) -> pyarr
             except pyarrow.ArrowException as error:
                 said = f"{name}: the column {field.name} does not become {field.type}: {error}"
                 raise ConversionError(said, message=said, address=name) from error
-        if column.null_count and not field.nullable:
+        if not field.nullable and column.null_count:
             said = f"{name}: the column {field.name} has nulls, and is said to have none"
             raise ConversionError(said, message=said, address=name)
         columns.append(column)

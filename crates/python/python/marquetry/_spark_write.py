@@ -13,10 +13,12 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
+from . import open as open_table
 from . import write
-from ._errors import AlreadyExists, InvalidArgument, NotFound, Unsupported
+from ._errors import AlreadyExists, ConversionError, InvalidArgument, NotFound, Unsupported
 from ._spark_read import addresses, named, refused
 from ._spark_types import cast, stored_schema
+from ._spark_waiting import patience, patiently
 
 #: Said of a directory that is complete, as Spark says it.
 SUCCESS = "_SUCCESS"
@@ -84,6 +86,7 @@ class DirectoryWriter(DataSourceArrowWriter):
         must_be_new = self.options.pop("new", "false")
         if must_be_new not in ("true", "false"):
             raise refused(f"new is true or false, and not {must_be_new}", "new")
+        union = self.options.pop("union", "false")
         if must_be_new == "true" and os.path.lexists(directory):
             said = f"{directory}: already exists"
             raise AlreadyExists(said, message="already exists", address=directory)
@@ -105,8 +108,10 @@ class DirectoryWriter(DataSourceArrowWriter):
         # Options that are wrong are known before the first task begins.
         os.makedirs(self.temporary)
         try:
-            self._write(iter(()), "probe")
-            os.remove(os.path.join(self.temporary, "probe.parquet"))
+            probe = os.path.join(self.temporary, self._write(iter(()), "probe"))
+            if self.appends:
+                _expect_same_columns(self.directory, probe, union)
+            os.remove(probe)
         except BaseException:
             shutil.rmtree(self.temporary, ignore_errors=True)
             raise
@@ -199,6 +204,20 @@ def _expect_table(directory: str) -> None:
             raise InvalidArgument(said, message=said, address=directory)
 
 
+def _expect_same_columns(directory: str, file: str, union: str) -> None:
+    """Fails for a file whose columns are not those of a directory's files: together, they would be no table."""
+    names = sorted(entry.name for entry in os.scandir(directory) if not entry.name.startswith(("_", ".")))
+    first = next((name for name in names if name.endswith(".parquet")), None)
+    if first is None:
+        return
+    try:
+        open_table([os.path.join(directory, first), file], union=union)
+    except ConversionError as error:
+        why = str(error).replace(f"{file}: ", "")
+        said = f"{directory}: the rows have other columns than the table that they are added to: {why}"
+        raise ConversionError(said, message=said, address=directory, admitted_by=error.admitted_by) from error
+
+
 def _succeeded(directory: str) -> None:
     with open(os.path.join(directory, SUCCESS), "wb"):
         pass
@@ -248,7 +267,19 @@ class ClusterWriter(DataSourceArrowWriter):
             # Each attempt has a file for those rows, if there are any.
             stem, ending = os.path.splitext(options["rejects"])
             options["rejects"] = f"{stem}-{_attempt(self.job)}{ending}"
-        written = write(_reader(iterator, self.schema, "the rows"), self.address, **options)
+        has_begun = False
+
+        def taken() -> Iterator[pyarrow.RecordBatch]:
+            nonlocal has_begun
+            for batch in iterator:
+                # Spark hands out each batch once.
+                has_begun = True
+                yield batch
+
+        def load() -> Any:
+            return write(_reader(taken(), self.schema, "the rows"), self.address, **options)
+
+        written = patiently(load, patience(self.address, options), lambda: has_begun)
         return Written(written.rows_written, rejected=written.rows_rejected)
 
     def commit(self, messages: List[Optional[WriterCommitMessage]]) -> None:

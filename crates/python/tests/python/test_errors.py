@@ -3,6 +3,7 @@
 import os
 import tempfile
 import unittest
+import unittest.mock
 
 import marquetry as mq
 import pyarrow
@@ -83,6 +84,53 @@ class Errors(unittest.TestCase):
             for _ in mq.open(self.path).types("a=tinyint").batches():
                 pass
         self.assertEqual((raised.exception.place.row, raised.exception.place.column), (1, "a"))
+
+    def test_tasks_of_spark_wait_for_a_cluster_until_rows_move(self):
+        from marquetry._spark_waiting import RETRY_SECONDS, patience, patiently
+
+        self.assertEqual(patience("cql://h/k.t", {}), RETRY_SECONDS)
+        self.assertEqual((patience("cql://h/k.t", {"retry_for": "3"}), patience("/a/b", {"retry_for": "3"})), (3, 0))
+        # Nobody listens there.
+        address = "cql://127.0.0.1:9/ks.t"
+
+        def tried(seconds, errors, has_begun=lambda: False):
+            """How often something is tried that fails so, and then does not."""
+            tries = []
+
+            def work():
+                tries.append(None)
+                if len(tries) <= len(errors):
+                    raise errors[len(tries) - 1]
+                return "done"
+
+            with unittest.mock.patch("time.sleep"):
+                try:
+                    ended = patiently(work, seconds, has_begun)
+                except mq.Error as error:
+                    ended = error
+            return len(tries), ended
+
+        with self.assertRaises(mq.InputOutputError) as raised:
+            mq.open(address)
+        away = raised.exception
+        self.assertIs(type(away), mq.InputOutputError)
+        self.assertEqual(tried(60, [away, away]), (3, "done"))
+        # Neither after the time, nor when rows were taken, nor for what has nothing to do with connections.
+        self.assertEqual(tried(0, [away]), (1, away))
+        self.assertEqual(tried(60, [away], lambda: True), (1, away))
+        for other in (mq.NotFound("no such file"), mq.InvalidArgument("no such option"), mq.Refused("no such user")):
+            self.assertEqual(tried(60, [other]), (1, other))
+        # A copy connects before it takes rows, so that such a task can wait.
+        taken = []
+
+        def batches():
+            taken.append(None)
+            yield pyarrow.record_batch({"id": [1]})
+
+        rows = pyarrow.RecordBatchReader.from_batches(pyarrow.schema({"id": pyarrow.int64()}), batches())
+        with self.assertRaises(mq.InputOutputError):
+            mq.write(rows, address)
+        self.assertEqual(taken, [])
 
 
 if __name__ == "__main__":

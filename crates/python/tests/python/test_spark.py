@@ -216,6 +216,13 @@ class Reading(WithFolder):
         self.refused(frame.collect, "changed")
         self.assertEqual(load(self.path("a.parquet")).count(), 50)
 
+    @unittest.skipUnless(os.environ.get("AWS_ENDPOINT_URL"), "it needs a server of S3")
+    def test_objects_are_read(self):
+        mq.write(pyarrow.table({"id": range(1000), "city": [f"c{i % 3}" for i in range(1000)]}), "s3://spark/trips/", partition_by="city")
+        frame = load("s3://spark/trips/**/*.parquet", where="id >= 10")
+        self.assertEqual(frame.rdd.getNumPartitions(), 3)
+        self.assertEqual(sorted(row.id for row in frame.where("city = 'c1'").collect()), list(range(10, 1000, 3)))
+
     def test_sstables_are_rows(self):
         rows = pyarrow.table({"id": list(range(1000)), "name": [f"n{i}" for i in range(1000)]})
         address = "sstable:" + self.path("t")
@@ -242,6 +249,13 @@ class Writing(WithFolder):
         save(self.rows(100, 150), to, codec="zstd")
         self.assertEqual(self.ids(to), list(range(150)))
         self.assertEqual(len(os.listdir(to)), 5)
+        # What would make a table that cannot be read is told before anything is written.
+        other = self.rows(150, 151).withColumnRenamed("name", "called")
+        self.refused(lambda: save(other, to), "other columns than the table", "called")
+        self.refused(lambda: save(spark.sql("SELECT 'a' AS id, 'b' AS name"), to, union="true"), "no type holds the values of both")
+        self.assertEqual(len(os.listdir(to)), 5)
+        save(other, to, union="true")
+        self.assertEqual(load(to, union="true").select("name", "called").where("id >= 149").count(), 2)
         save(self.rows(7, 9), to, "overwrite")
         self.assertEqual(self.ids(to), [7, 8])
         self.assertEqual(sorted(os.listdir(self.path("below"))), ["t"])
@@ -476,6 +490,8 @@ class Cluster(WithKeyspace, WithFolder):
         save(rows, address)
         self.assertEqual(load(address).count(), 5000)
         self.refused(lambda: save(rows, address, "overwrite"), "mode append")
+        self.refused(lambda: save(rows.withColumnRenamed("name", "called"), address), "called")
+        self.refused(lambda: save(rows.withColumn("name", F.lit(1.5)), address), "name")
         # What would be the same in each task, or take the place of what others write.
         self.refused(lambda: save(rows, address, key_row_number="n"), "each of which writes some of the rows")
         self.refused(lambda: save(rows, self.address("c"), create="true", layout="columns"), "one writer writes")

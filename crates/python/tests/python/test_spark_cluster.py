@@ -1,5 +1,6 @@
 """The data source on a real cluster: a standalone master and two workers on loopback, of which executors are killed in the middle of their work."""
 
+import functools
 import glob
 import os
 import shutil
@@ -16,7 +17,7 @@ import marquetry as mq
 import pyarrow
 import pyspark
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from cassandra import WithKeyspace, needs_cassandra
@@ -340,45 +341,161 @@ class WithCassandra(WithKeyspace, OnTwoWorkers):
         found = self.killing(lambda: slow.toArrow().sort_by("id"))
         self.assertEqual(found["id"].to_pylist(), list(range(20_000)))
 
-    @unittest.skipUnless(os.environ.get("MARQUETRY_CASSANDRA_DIR"), "it needs a Cassandra of dev/cassandra.sh")
-    def test_a_server_that_goes_and_comes_back_is_waited_for_or_told(self):
+
+#: Tests that start and stop servers.
+needs_servers = unittest.skipUnless(os.environ.get("MARQUETRY_CASSANDRA_DIR"), "it needs a Cassandra of dev/cassandra.sh")
+
+
+def result_of(work):
+    """What a work returns, or the error of Spark's that it ends with."""
+    try:
+        return work()
+    except PySparkException as error:
+        return error
+
+
+class WithServers(WithKeyspace, OnTwoWorkers):
+    def cassandra(self, command, directory, *arguments):
         script = os.path.join(os.environ["MARQUETRY_ROOT"], "dev", "cassandra.sh")
-        directory, port = os.environ["MARQUETRY_CASSANDRA_DIR"], self.server.rpartition(":")[2]
+        subprocess.run([script, command, directory, *arguments], check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
-        def cassandra(*arguments):
-            subprocess.run([script, *arguments], check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    def while_it_goes(self, work, go):
+        """Does a work, and `go` as soon as some tasks of it have begun. Returns what the work does, or its error, and how many had begun."""
+        shutil.rmtree(self.marks())
+        self.marks()
+        begun, has_ended = [], threading.Event()
 
-        def restart():
-            wait_for("some tasks", lambda: len(os.listdir(self.marks())) >= 4)
-            cassandra("stop", directory)
-            cassandra("start", directory, "--port", port)
+        def wait_and_go():
+            wait_for("some tasks", lambda: has_ended.is_set() or len(os.listdir(self.marks())) >= 4)
+            begun.append(len(os.listdir(self.marks())))
+            if not has_ended.is_set():
+                go()
 
+        going = threading.Thread(target=wait_and_go)
+        going.start()
+        try:
+            result = result_of(work)
+        finally:
+            has_ended.set()
+            going.join()
+        self.assertGreaterEqual(begun[0], 4, result)
+        return result, begun[0]
+
+    def in_parts(self, address, **options):
+        """A table in eight partitions at least, however small a server knows it to be."""
+        ends = [str(2**61 * at) for at in range(-3, 4)]
+        frames = [load(address, token_range=f"{after}:{last}", **options) for after, last in zip(["", *ends], [*ends, ""])]
+        return functools.reduce(DataFrame.union, frames)
+
+    def assert_rows(self, address, ids, **options):
+        self.assertEqual(sorted(map(tuple, load(address, **options).collect())), [(i, f"n{i}") for i in ids])
+
+
+@needs_servers
+class WithAServerThatGoes(WithServers):
+    KEYSPACE = "marquetry_spark_goes"
+
+    def setUp(self):
+        super().setUp()
+        self.make_keyspace()
+        self.directory, self.port = os.environ["MARQUETRY_CASSANDRA_DIR"], self.server.rpartition(":")[2]
+        # Whatever becomes of a test, the others have a server.
+        self.addCleanup(self.start)
+
+    def stop(self):
+        self.cassandra("stop", self.directory)
+
+    def start(self):
+        try:
+            self.cassandra("where", self.directory)
+        except subprocess.CalledProcessError:
+            self.cassandra("start", self.directory, "--port", self.port)
+
+    def restart(self):
+        self.stop()
+        self.start()
+
+    def test_one_that_comes_back_is_waited_for(self):
+        address = self.address("t")
+        # Rows on their way are sent again, and tasks that begin meanwhile wait until they can connect.
+        ended, begun = self.while_it_goes(lambda: save(self.rows(6000, 12, 1), address, create="true", key="id", retry_for="170"), self.restart)
+        self.assertIsNone(ended)
+        self.assertLess(begun, 12)
+        self.assert_rows(address, range(6000))
+        # So do those that read: rows of token ranges, and a file that a table holds.
+        mq.copy(address, self.address("file"), layout="columns", create=True)
+
+        def read():
+            rows = self.in_parts(address, retry_for="170").union(load(self.address("file"), retry_for="170"))
+            return rows.mapInArrow(marked(self.marks(), 1), "id bigint, name string").toArrow()
+
+        found, begun = self.while_it_goes(read, self.restart)
+        self.assertIsInstance(found, pyarrow.Table, found)
+        self.assertLess(begun, 9)
+        self.assertEqual(found.sort_by("id").to_pylist(), [{"id": i, "name": f"n{i}"} for i in range(6000) for _ in "ab"])
+
+    def test_one_that_does_not_is_told_and_rows_are_whole(self):
         address = self.address("t")
         save(self.rows(0, 1, 0), address, create="true", key="id")
-        shutil.rmtree(self.marks())
-        restarting = threading.Thread(target=restart)
-        self.marks()
-        restarting.start()
-        try:
-            save(self.rows(5000, 12, 1), address, retry_for="170")
-        except PySparkException as raised:
-            # Rows on their way are sent again. A task that begins meanwhile cannot connect, and Spark tries it a few times only.
-            self.assertIn("cannot connect to", str(raised))
-        finally:
-            restarting.join()
-        # Rows that are there already are written once more, and are the same.
-        save(self.rows(5000, 12, 0), address)
-        self.assertEqual(load(address).count(), 5000)
-        # And where it does not come back, the job fails, with words, and soon.
-        shutil.rmtree(self.marks())
-        cassandra("stop", directory)
-        try:
-            with self.assertRaises(PySparkException) as raised:
-                load(address, retry_for="2").count()
-            self.assertIn("127.0.0.1", str(raised.exception))
-        finally:
-            cassandra("start", directory, "--port", port)
-        self.assertEqual(load(address).count(), 5000)
+        # Each task is tried, and waits for as long as it is told to; then the job has failed.
+        ended, begun = self.while_it_goes(lambda: save(self.rows(6000, 12, 1), address, retry_for="3"), self.stop)
+        self.assertLess(begun, 12)
+        self.assertRegex(str(ended), "cannot connect to|did not acknowledge a row")
+        # The driver says so at once.
+        started = time.monotonic()
+        self.assertIn(f"cannot connect to {address}", str(result_of(lambda: load(address).count())))
+        self.assertLess(time.monotonic() - started, 60)
+        self.start()
+        # Some rows are there, each of them whole; the same job once more adds the others, and changes none.
+        there = sorted(row.id for row in load(address).collect())
+        self.assertLess(len(there), 6000)
+        self.assert_rows(address, there)
+        save(self.rows(6000, 12, 0), address)
+        self.assert_rows(address, range(6000))
+        # A job that reads is told, too.
+        slow = self.in_parts(address, retry_for="3").mapInArrow(marked(self.marks(), 1), "id bigint, name string")
+        ended, _ = self.while_it_goes(slow.toArrow, self.stop)
+        self.assertRegex(str(ended), "cannot connect to|not read rows")
+
+
+@needs_servers
+class WithANodeThatIsLost(WithServers):
+    KEYSPACE = "marquetry_spark_lost"
+    #: Where nobody else starts a node.
+    NODES = ("127.0.0.12", "127.0.0.13")
+
+    def setUp(self):
+        super().setUp()
+        first = f"{self.NODES[0]}:7000"
+        for node in self.NODES:
+            self.addCleanup(self.cassandra, "stop", self.path(node))
+            seed = () if node == self.NODES[0] else ("--seed", first)
+            self.cassandra("start", self.path(node), "--address", node, "--port", "9042", "--storage-port", "7000", *seed)
+        self.server = f"{self.NODES[0]}:9042"
+        self.statement(f"CREATE KEYSPACE {self.KEYSPACE} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 2}}")
+
+    def address(self, table):
+        return f"cql://{','.join(f'{node}:9042' for node in self.NODES)}/{self.KEYSPACE}.{table}"
+
+    def lose(self):
+        with open(os.path.join(self.path(self.NODES[1]), "pid"), encoding="ascii") as file:
+            os.kill(int(file.read()), signal.SIGKILL)
+
+    def test_the_other_one_answers_if_that_is_enough(self):
+        a, b = self.address("a"), self.address("b")
+        save(self.rows(6000, 4, 0), a, create="true", key="id", consistency="all")
+        save(self.rows(0, 1, 0), b, create="true", key="id")
+
+        def read_and_write():
+            slow = load(a, partitions="12", consistency="local_one").mapInArrow(marked(self.marks(), 1), "id bigint, name string")
+            save(slow, b, consistency="local_one")
+
+        ended, begun = self.while_it_goes(read_and_write, self.lose)
+        self.assertIsNone(ended)
+        self.assertLess(begun, 12)
+        self.assert_rows(b, range(6000), consistency="local_one")
+        # Where both are wanted, that is told.
+        self.assertRegex(str(result_of(lambda: load(a, consistency="all", retry_for="2").count())), "not read rows")
 
 
 if __name__ == "__main__":

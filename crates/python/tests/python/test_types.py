@@ -74,8 +74,10 @@ class Types(unittest.TestCase):
                 mq.write(table, self.path, overwrite=True, verify=True)
                 # What we write: by us, with the same type, and by pyarrow.
                 self.assertTrue(pyarrow.table(mq.open(self.path)).equals(table), name)
-                theirs = pyarrow.parquet.read_table(self.path)
-                self.assertEqual(theirs[name].to_pylist(), table[name].to_pylist())
+                # The last pyarrow for CPython 3.9 does not read nulls of lists of a fixed size.
+                if name != "fixed_list" or int(pyarrow.__version__.split(".")[0]) > 21:
+                    theirs = pyarrow.parquet.read_table(self.path)
+                    self.assertEqual(theirs[name].to_pylist(), table[name].to_pylist())
                 # What pyarrow writes, by us.
                 if name not in ("fixed_list",):
                     pyarrow.parquet.write_table(table, self.path)
