@@ -18,7 +18,7 @@
 #   chromium   Chromium and ChromeDriver, which the picture of a file is tested in
 #   valgrind   valgrind, which counts instructions
 #   s3         moto, a server of S3, as dev/moto.txt has it, in target/moto-venv (140 MB)
-#   python     maturin, which builds the wheel of crates/python, and Zig, which links it, as dev/python.txt has it, in target/python-venv (340 MB)
+#   python     maturin, which builds the wheel of crates/python, Zig, which links it, and mypy, as dev/python.txt has it, in target/python-venv (380 MB)
 #   azure      Azurite, a server of Azure's blobs, in target/azurite (190 MB), and Node.js
 #   ceph       a Ceph of Debian's packages (monitor and OSD), and what its object classes and clients are built with (300 MB)
 #   corpus     parquet-testing at a pinned commit, in target/corpus (16 MB)
@@ -280,7 +280,7 @@ make_valgrind() { :; }
 
 need_python() { need_venv "$python" dev/python.txt; }
 
-make_python() { make_venv "$python" dev/python.txt 340; }
+make_python() { make_venv "$python" dev/python.txt 380; }
 
 # --- servers of object stores, which tests start and stop
 

@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # The wheel of the package for Python.
 #
-#   dev/wheel.sh build [OPTION OF MATURIN…]   for this machine's processor, in target/wheels
+#   dev/wheel.sh build [OPTION OF MATURIN…]   for this machine's processor, in target/wheels; with --target aarch64-unknown-linux-gnu for that one
 #   dev/wheel.sh try [PYTHON…]                installs it into a fresh environment of each of these, or of each CPython that is found, and reads a
-#                                             file by it
+#                                             file by it; by the first and the last, runs the package's tests and the documents' examples
+#   dev/wheel.sh try-aarch64                  the wheel for aarch64, by QEMU's user mode and Debian's CPython, which apt-get fetches (60 MB)
+#   dev/wheel.sh try-newest                   runs the tests by the newest CPython of Debian's unstable distribution, which apt-get fetches (60 MB)
 #
 # Zig's linker links it against the symbols of an old glibc, so that it runs on systems as old as that: manylinux_2_28 is Debian 10, Ubuntu 20.04,
 # RHEL 8 and what is newer. maturin refuses a wheel that needs more. One wheel is for all versions of CPython from 3.9 on (abi3).
@@ -12,8 +14,13 @@ cd "$(dirname "$0")/.."
 
 wheels=target/wheels
 tag=manylinux_2_28
+trial=$PWD/dev/wheel_trial.py
 # Milliseconds that an import may take, by the fastest of some.
 import_ms_max=50
+# What the tests read beside the package, in whatever version there is for a CPython.
+peers=(pyarrow polars duckdb pandas numpy)
+# Of crates/python/tests/python those that need neither a server nor minutes.
+tests=(test_reading test_finding test_writing test_types test_errors test_processes test_aio test_documents)
 
 say() { echo "wheel: $*" >&2; }
 fail() { say "$*"; exit 1; }
@@ -24,30 +31,40 @@ build() {
   PATH="$venv/bin:$PATH" "$venv/bin/maturin" build --release --zig --compatibility "$tag" -m crates/python/Cargo.toml -o "$wheels" "$@"
 }
 
-# CPythons from 3.9 on, each version once.
+# CPythons from 3.9 on, each version once, the oldest first.
 pythons() {
-  local found candidate version seen=' '
+  local candidate version seen=' '
   for candidate in "${HOME}"/.pyenv/versions/3.*/bin/python3 /usr/bin/python3 $(for minor in $(seq 9 20); do command -v "python3.$minor" || true; done); do
     [ -x "$candidate" ] || continue
     version=$("$candidate" -c 'import sys; print("%d.%d" % sys.version_info[:2] if sys.version_info >= (3, 9) and sys.implementation.name == "cpython" else "")' 2>/dev/null) || continue
     case $seen in *" $version "*) continue ;; esac
     [ -n "$version" ] || continue
     seen+="$version "
-    found+="$candidate"$'\n'
-  done
-  printf '%s' "${found:-}"
+    printf '%s %s\n' "$version" "$candidate"
+  done | sort -V | cut -d ' ' -f 2-
+}
+
+wheel_for() { # MACHINE
+  local found
+  # shellcheck disable=SC2012 # the newest one; their names have no spaces
+  found=$(ls -t "$wheels"/marquetry-*-"$tag"_"$1".whl 2>/dev/null | head -n 1) || true
+  [ -n "$found" ] || fail "there is no wheel of $tag for $1 in $wheels: dev/wheel.sh build"
+  printf '%s\n' "$found"
 }
 
 try() {
-  local wheel all=("$@") python
-  wheel=$(ls -t "$wheels"/marquetry-*-"$tag"_"$(uname -m)".whl 2>/dev/null | head -n 1)
-  [ -n "$wheel" ] || fail "there is no wheel of $tag in $wheels: make wheel"
+  local wheel all=("$@") python number=0
+  wheel=$(wheel_for "$(uname -m)")
   [ ${#all[@]} -gt 0 ] || mapfile -t all < <(pythons)
   [ ${#all[@]} -gt 0 ] || fail "there is no CPython from 3.9 on"
-  for python in "${all[@]}"; do try_one "$wheel" "$python"; done
+  for python in "${all[@]}"; do
+    number=$((number + 1))
+    # What holds for the oldest and the newest holds in between.
+    case $number in 1 | ${#all[@]}) try_one "$wheel" "$python" tests ;; *) try_one "$wheel" "$python" ;; esac
+  done
 }
 
-try_one() { # WHEEL PYTHON
+try_one() { # WHEEL PYTHON [tests]
   local folder
   folder=$(mktemp -d)
   # shellcheck disable=SC2064 # this folder, whatever is tried next
@@ -55,59 +72,98 @@ try_one() { # WHEEL PYTHON
   "$2" -m venv "$folder/venv"
   local python=$folder/venv/bin/python
   "$python" -m pip install --quiet --disable-pip-version-check --no-index "$1"
-  # Whatever pyarrow there is for this Python: one that is too old or too new for pyarrow reads without it.
-  "$python" -m pip install --quiet --disable-pip-version-check --only-binary :all: pyarrow 2>/dev/null || true
-  (cd "$folder" && "$python" - "$import_ms_max" <<'PYTHON')
-import json, platform, subprocess, sys, time
-
-import marquetry as mq
-
-with open("trips.csv", "w") as file:
-    file.write("id,fare,city\n" + "".join(f"{i},{i / 4},city {i % 13}\n" for i in range(10_000)))
-copied = mq.copy("trips.csv", "trips.parquet", codec="zstd", bloom="id", verify=True)
-assert copied.rows == 10_000, copied
-trips = mq.open("trips.parquet")
-assert trips.columns == ["id", "fare", "city"], trips.columns
-assert trips.where("city = 'city 3' AND id < 100").count() == 8
-assert sum(batch.num_rows for batch in trips.batches()) == 10_000
-assert mq.Finder(trips, "id").find(77).count() == 1
-try:
-    mq.open("none.parquet")
-    raise SystemExit("a file that is not there was opened")
-except mq.NotFound as error:
-    assert isinstance(error, FileNotFoundError)
-try:
-    import pyarrow
-except ImportError:
-    arrow = "no pyarrow"
-else:
-    arrow = "pyarrow " + pyarrow.__version__
-    try:
-        table = pyarrow.table(trips)
-    except TypeError:  # before 14, pyarrow did not know capsules
-        arrow += " (too old)"
-    else:
-        assert table.num_rows == 10_000 and table["fare"][4].as_py() == 1.0
-        mq.write(table, "again.parquet")
-        assert mq.diff("trips.parquet", "again.parquet").rows == (10_000, 10_000)
-
-
-def milliseconds(program):
-    started = time.perf_counter()
-    subprocess.run([sys.executable, "-c", program], check=True)
-    return (time.perf_counter() - started) * 1e3
-
-
-taken = min(milliseconds("import marquetry") - milliseconds("pass") for _ in range(7))
-assert taken < float(sys.argv[1]), f"importing takes {taken:.0f} ms"
-print(f"wheel: CPython {platform.python_version()}, {arrow}: imported in {taken:.0f} ms, read and written", file=sys.stderr)
-PYTHON
+  # Without any other package.
+  (cd "$folder" && "$python" "$trial" "$import_ms_max")
+  if [ "${3:-}" = tests ]; then
+    # With the stubs that are installed with it.
+    target/python-venv/bin/mypy --strict --cache-dir /dev/null --python-version 3.11 --python-executable "$python" "$trial" >&2
+    # One that is too old or too new for them has no tests.
+    if "$python" -m pip install --quiet --disable-pip-version-check --only-binary :all: "${peers[@]}"; then
+      run_tests "$python" "$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
+    else
+      say "$("$python" --version): not tested further: not all of ${peers[*]} could be installed"
+    fi
+  fi
   rm -rf "$folder"
   trap - EXIT
+}
+
+# PACKAGES is the folder in which that Python has the package, and the peers.
+run_tests() { # PYTHON PACKAGES
+  local root=$PWD
+  (cd crates/python/tests/python && MARQUETRY_ROOT=$root PYTHONPATH=$2 "$1" -X utf8 -B -m unittest --failfast "${tests[@]}")
+  say "$("$1" --version): the tests pass"
+}
+
+try_aarch64() {
+  local wheel folder=$PWD/target/python-aarch64 python scratch
+  wheel=$(wheel_for aarch64)
+  command -v qemu-aarch64 >/dev/null || fail "qemu-aarch64 is needed: Debian's package qemu-user"
+  python=$folder/root/usr/bin/python3.11
+  if [ ! -x "$python" ]; then
+    find_packages "$folder" arm64 bookworm
+    unpack "$folder" python3.11-minimal libpython3.11-stdlib
+  fi
+  rm -rf "$folder/packages"
+  # pip checks the wheel's tags.
+  python3 -m pip install --quiet --disable-pip-version-check --no-index --no-deps --target "$folder/packages" --platform "${tag}_aarch64" \
+    --python-version 3.11 --implementation cp --abi abi3 --only-binary :all: "$wheel"
+  scratch=$(mktemp -d)
+  (cd "$scratch" && PYTHONPATH=$folder/packages qemu-aarch64 -L "$folder/root" "$python" "$trial")
+  rm -rf "$scratch"
+}
+
+try_newest() {
+  local wheel folder=$PWD/target/python-newest root=$PWD/target/python-newest/root newest
+  wheel=$(wheel_for "$(uname -m)")
+  if [ ! -x "$root/usr/bin/python3" ]; then
+    find_packages "$folder" "$(dpkg --print-architecture)" sid
+    newest=$(apt-cache "${apt[@]}" search '^python3\.[0-9]+-minimal$' | sed 's/-minimal .*//' | sort -V | tail -n 1)
+    [ -n "$newest" ] || fail "there is no CPython in Debian's unstable distribution"
+    unpack "$folder" "$newest-minimal" "lib$newest-stdlib" "$newest-venv" libstdc++6
+    # Its C library is newer than this system's, so its own loader runs it.
+    cat >"$root/usr/bin/python3" <<SCRIPT
+#!/bin/sh
+exec $root/usr/lib64/ld-linux-x86-64.so.2 --argv0 "\$0" --library-path $root/usr/lib/x86_64-linux-gnu $root/usr/bin/$newest "\$@"
+SCRIPT
+    chmod +x "$root/usr/bin/python3"
+  fi
+  rm -rf "$folder/packages" "$folder/scratch"
+  mkdir "$folder/scratch"
+  # The pip that ensurepip would unpack.
+  local install=(env "PYTHONPATH=$(echo "$root"/usr/share/python-wheels/pip-*.whl)" "$root/usr/bin/python3" -m pip install --quiet --disable-pip-version-check)
+  install+=(--target "$folder/packages" --only-binary :all:)
+  "${install[@]}" --no-index "$wheel"
+  (cd "$folder/scratch" && PYTHONPATH=$folder/packages "$root/usr/bin/python3" "$trial")
+  if "${install[@]}" "${peers[@]}"; then
+    run_tests "$root/usr/bin/python3" "$folder/packages"
+  else
+    say "$("$root/usr/bin/python3" --version): not tested further: not all of ${peers[*]} could be installed"
+  fi
+}
+
+# Packages of Debian's for another system than this one, which stays as it is: `apt` gets options of apt-get and apt-cache.
+find_packages() { # FOLDER ARCHITECTURE SUITE
+  mkdir -p "$1/lists/partial" "$1/cache/archives/partial" "$1/root"
+  echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian $3 main" >"$1/sources.list"
+  apt=(
+    -o APT::Architecture="$2" -o APT::Architectures::="$2" -o Dir::Etc::SourceList="$1/sources.list" -o Dir::Etc::SourceParts=/dev/null
+    -o Dir::State::Lists="$1/lists" -o Dir::Cache="$1/cache" -o Dir::State::Status=/dev/null -o Debug::NoLocking=1 -o quiet=2
+  )
+  apt-get "${apt[@]}" update >&2
+}
+
+# These and what they need, in FOLDER/root.
+unpack() { # FOLDER PACKAGE…
+  local archive
+  apt-get "${apt[@]}" install --download-only --yes --no-install-recommends "${@:2}" >&2
+  for archive in "$1"/cache/archives/*.deb; do dpkg-deb -x "$archive" "$1/root"; done
 }
 
 case ${1:-} in
   build) build "${@:2}" ;;
   try) try "${@:2}" ;;
+  try-aarch64) try_aarch64 ;;
+  try-newest) try_newest ;;
   *) sed -n '2,/^set -e/{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
 esac
