@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test counts lint builds semver without-corpus soak ceph-class fuzz bench bench-stall bench-wide bench-disk bench-sstable bench-pq bench-plugin bench-python bench-cluster bench-layouts bench-spark bench-ceph bench-door deny wheel
+.PHONY: help demo test counts lint builds semver without-corpus soak ceph-class fuzz bench bench-stall bench-wide bench-disk bench-sstable bench-pq bench-plugin bench-python bench-cluster bench-layouts bench-spark bench-ceph bench-door bench-kernels bench-scale deny wheel
 
 TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/marquetry/tools
 export PATH := $(HOME)/.cargo/bin:$(PATH):$(TOOLS)/bin
@@ -116,6 +116,13 @@ bench-stall: ## the longest that readers keep their thread, against the peers, a
 bench-wide: ## ten of very many columns, against the peers: opening and reading files of up to 100,000 columns
 	@dev/setup.sh rust-dev c++ peers
 	dev/bench/run.sh --only-wide
+
+bench-kernels: ## each kernel at each level of instructions, beside a copy of as many bytes, in bytes a cycle; two minutes
+	@dev/setup.sh rust-dev
+	PEERS_VENV=none dev/bench/run.sh --only-kernels
+
+bench-scale: ## files of 10 MB to 10 GB, of 10 to 100,000 columns, of 1 to 10,000 row groups, against the peers; 13 GB of disk, 13 GB of memory
+	dev/bench/run.sh --only-scale
 
 bench-disk: ## the same rows in SSTables and in Parquet: sizes
 	dev/bench/run.sh --only-disk

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """Writes the files that the benchmark of scale reads: the same rows, more and more of them.
 
-    make_scale.py OUT [--scale 0.05]
+    make_scale.py OUT [--scale 0.05] [--megabytes 10000]
 
-OUT/scale.json lists them: `{"scale", "pyarrow", "cases": [{"axis", "size", "file", "rows", "sum", "bytes"}]}`; `size` counts what the axis is
+--megabytes is the largest file's size. Nothing is written if there is no room for all files: some 2 GB, and a tenth more than the sizes up to the
+largest (13 GB).
+
+OUT/scale.json lists them: `{"scale", "megabytes", "pyarrow", "cases": [{"axis", "size", "file", "rows", "sum", "bytes"}]}`; `size` counts what the axis is
 named after, and `sum` is as make_files.py has it, over all columns. A directory that already holds the same cases, written by the same program,
 is left as it is.
 """
@@ -11,6 +14,7 @@ is left as it is.
 import argparse
 import hashlib
 import pathlib
+import shutil
 import sys
 
 import numpy as np
@@ -30,15 +34,27 @@ FEW_ROWS = 1_000  # a column's in the files of many columns, and a row group's i
 FEW_COLUMNS = 10
 
 
-def cases(scale):
+def cases(scale, megabytes):
     for size in MEGABYTES:
-        yield "megabytes", size, lambda out, size=size: write(out, large(size * scale), GROUP_ROWS)
-    for size in COLUMNS:
-        columns = max(1, int(size * scale))
+        if size <= megabytes:
+            yield "megabytes", size, lambda out, size=size: write(out, large(size * scale), GROUP_ROWS)
+    for columns in counts(COLUMNS, scale):
         yield "columns", columns, lambda out, columns=columns: write(out, numbers(columns, 1), FEW_ROWS)
-    for size in ROW_GROUPS:
-        groups = max(1, int(size * scale))
+    for groups in counts(ROW_GROUPS, scale):
         yield "row groups", groups, lambda out, groups=groups: write(out, numbers(FEW_COLUMNS, groups), FEW_ROWS)
+
+
+def counts(sizes, scale):
+    """Each once: in a quick look some are the same."""
+    return sorted({max(1, int(size * scale)) for size in sizes})
+
+
+def bytes_of_all(scale, megabytes):
+    """About what the files take: values of eight bytes, and metadata."""
+    large = sum(size * MB for size in MEGABYTES if size <= megabytes)
+    columns = sum(COLUMNS) * (8 * FEW_ROWS + 300)
+    groups = sum(ROW_GROUPS) * FEW_COLUMNS * (8 * FEW_ROWS + 200)
+    return int(1.05 * scale * (large + columns + groups))
 
 
 def large(megabytes):
@@ -82,8 +98,11 @@ def write(path, groups, group_rows):
     return rows, total
 
 
-def written(out, scale):
-    for axis, size, make_file in cases(scale):
+def written(out, scale, megabytes):
+    needed, free = bytes_of_all(scale, megabytes), shutil.disk_usage(out).free
+    if needed > free:
+        sys.exit(f"make_scale.py: {out} has {free / 1e9:.1f} GB of free space, and the files take {needed / 1e9:.1f} GB: try a smaller --megabytes")
+    for axis, size, make_file in cases(scale, megabytes):
         name = f"scale-{axis.replace(' ', '-')}-{size}.parquet"
         print(f"writing {name}", file=sys.stderr, flush=True)
         temporary = out / (name + ".tmp")
@@ -96,11 +115,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=pathlib.Path)
     parser.add_argument("--scale", type=float, default=1.0, help="a part of everything, for a quick look")
+    parser.add_argument("--megabytes", type=int, default=MEGABYTES[-1], help="the largest file's size")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     program = hashlib.sha256(pathlib.Path(__file__).read_bytes()).hexdigest()
-    stamp = {"program": program, "scale": arguments.scale, "pyarrow": pa.__version__}
-    make(arguments.out, "scale", "cases", stamp, lambda: written(arguments.out, arguments.scale))
+    stamp = {"program": program, "scale": arguments.scale, "megabytes": arguments.megabytes, "pyarrow": pa.__version__}
+    make(arguments.out, "scale", "cases", stamp, lambda: written(arguments.out, arguments.scale, arguments.megabytes))
 
 
 if __name__ == "__main__":

@@ -14,10 +14,13 @@
 #     dev/bench/run.sh [--quick] --only-layouts [options of bench-layouts, such as: --rounds 5 --only columns --compressions no]
 #     dev/bench/run.sh [--quick] --only-spark [options of spark_queries.py, such as: --rounds 3 --without connector]
 #     dev/bench/run.sh [--quick] --only-python [options of bench-python, such as: --only "int64 PLAIN"]
-#     dev/bench/run.sh [--quick] --only-scale [options of bench-scale, such as: --only columns]
+#     dev/bench/run.sh [--quick] [--megabytes 10000] --only-scale [options of bench-scale, such as: --only columns]
+#     dev/bench/run.sh --only-kernels [WORDS of a kernel's name and its input]
+#     dev/bench/run.sh [--quick] --only-snappy [options of bench-write, such as: --only gdelt]
 #     dev/bench/run.sh [--quick] --only-lateness [options of bench-lateness, such as: --seconds 20 --only "INT64 SNAPPY"]
 #
 # --quick     a twentieth of the rows, small pages and few rounds: whether it works, not how fast it is
+# --megabytes the largest file of --only-scale, in MB
 #
 # Environment: BENCH_LEVEL (portable, neon, avx2 or avx512: how far our kernels may go; the processor's), BENCH_DIR (target/bench), PEERS_VENV (target/peers-venv), FIND_VENV (target/find-venv), CARGO_TARGET_DIR (target), CXX (g++).
 set -eu
@@ -52,6 +55,9 @@ ceph=no
 spark=no
 lateness=no
 in_scale=no
+megabytes=10000
+kernels=no
+snappy=no
 in_python=no
 disk_rows=1000000
 sstable_rows=5000000
@@ -73,6 +79,7 @@ stall_scale=0.25
 while [ $# -gt 0 ]; do
     case "$1" in
         --quick) scale=0.05 stall_scale=0.01 mib=4 large_mib=8 thousands=20 page_mib=16 rounds=5 find_rows=100000 wide_columns=10,1000 disk_rows=20000 sstable_rows=200000 server_rows=20000 writing_rounds=1 pq_rows=200000 pq_wide_rows=20000 cluster_rows=20000 cluster_wide_rows=5000 layouts_rows=50000 ceph_rows=50000 ceph_seconds=2 files="$out/files-quick" ;;
+        --megabytes) shift; megabytes=${1:?a number of MB} ;;
         --only-read) nested=no write=no cql_text=no whole=no find=no wide=no ;;
         --only-nested) read=no write=no cql_text=no whole=no find=no wide=no ;;
         --only-write) read=no nested=no cql_text=no whole=no find=no wide=no ;;
@@ -93,8 +100,10 @@ while [ $# -gt 0 ]; do
         --only-spark) read=no nested=no write=no cql_text=no whole=no find=no wide=no spark=yes ;;
         --only-python) read=no nested=no write=no cql_text=no whole=no find=no wide=no in_python=yes ;;
         --only-scale) read=no nested=no write=no cql_text=no whole=no find=no wide=no in_scale=yes ;;
+        --only-kernels) read=no nested=no write=no cql_text=no whole=no find=no wide=no kernels=yes ;;
+        --only-snappy) read=no nested=no write=no cql_text=no whole=no find=no wide=no snappy=yes ;;
         --only-lateness) read=no nested=no write=no cql_text=no whole=no find=no wide=no lateness=yes ;;
-        -h | --help) sed -n '2,23s/^# \{0,1\}//p' "$0"; exit 0 ;;
+        -h | --help) sed -n '2,26s/^# \{0,1\}//p' "$0"; exit 0 ;;
         *) break ;;
     esac
     shift
@@ -139,7 +148,7 @@ if [ "$read$nested$write$stall" != nononono ]; then
     [ "$stall" = no ] || build_arrow arrow_stall
     say "building the Rust contestants"
     programs=
-    [ "$read$nested" = nono ] || programs="read ours copy parquet-rs"
+    [ "$read$nested" = nono ] || programs="read ours copy parquet-rs alp-files"
     [ "$write" = no ] || programs="$programs write write-ours write-parquet-rs"
     [ "$stall" = no ] || programs="$programs stall stall-ours stall-files stall-parquet-rs"
     # shellcheck disable=SC2046,SC2086  # words are wanted
@@ -164,14 +173,15 @@ contest() {
 if [ "$read" = yes ]; then
     say "making the files in $files"
     "$python" "$bench/make_files.py" "$files" --scale "$scale"
+    "$target/release/bench-alp-files" "$files" "$scale"
     say "reading"
     contest "$@"
     say "results: $out/read.md, read.svg, read.json"
 fi
 
 if [ "$in_scale" = yes ]; then
-    say "making files of more and more in $files (14 GB)"
-    "$python" "$bench/make_scale.py" "$files" --scale "$scale"
+    say "making files of more and more in $files"
+    "$python" "$bench/make_scale.py" "$files" --scale "$scale" --megabytes "$megabytes"
     cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench --features peers --bin bench-scale --bin bench-ours --bin bench-parquet-rs
     "$target/release/bench-scale" --files "$files" --out "$out" --bin "$target/release" --python "$python" --peers "$bench/peers.py" "$@"
     say "results: $out/scale.md, scale.svg, scale.json"
@@ -196,15 +206,29 @@ if [ "$nested" = yes ]; then
     say "results: $out/nested.md, nested.svg, nested.json"
 fi
 
-if [ "$write" = yes ]; then
+# Makes the tables that are written.
+make_tables() {
     say "making the files in $files"
     "$root/dev/setup.sh" flights
     "$python" "$bench/make_files.py" "$files" --scale "$scale"
     "$python" "$bench/make_write.py" "$files" --scale "$scale" --flights "$root/target/demo/flights-3m.parquet"
+}
+
+if [ "$write" = yes ]; then
+    make_tables
     say "writing"
     "$target/release/bench-write" --files "$files" --out "$out" --bin "$target/release" --python "$python" \
         --peers "$bench/peers_write.py" "$@"
     say "results: $out/write.md, write.svg, write.json"
+fi
+
+if [ "$snappy" = yes ]; then
+    make_tables
+    cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench --bin bench-write --bin bench-write-ours
+    say "writing with each of Snappy's compressors"
+    "$target/release/bench-write" --files "$files" --out "$out" --bin "$target/release" --python "$python" \
+        --peers "$bench/peers_write.py" --snappy yes "$@"
+    say "results: $out/snappy.md, snappy.svg, snappy.json"
 fi
 
 if [ "$cql_text" = yes ]; then
@@ -255,6 +279,13 @@ if [ "$prices" = yes ]; then
     cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench --bin bench-prices
     "$target/release/bench-prices" --out "$out" "$@"
     say "results: $out/prices.md, prices.json"
+fi
+
+if [ "$kernels" = yes ]; then
+    say "timing the kernels"
+    cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench --bin bench-kernels
+    "$target/release/bench-kernels" --out "$out" "$@"
+    say "results: $out/kernels.md, kernels.json"
 fi
 
 if [ "$stall" = yes ]; then

@@ -101,6 +101,16 @@ pub fn processor() -> String {
     line.and_then(|line| line.split(": ").nth(1)).unwrap_or("unknown processor").to_owned()
 }
 
+/// The memory that a new program can have without swapping, in bytes, where Linux tells it (proc_meminfo(5): MemAvailable).
+pub fn available_memory() -> Option<u64> {
+    available(&std::fs::read_to_string("/proc/meminfo").ok()?)
+}
+
+fn available(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)
+}
+
 /// A process's state (`Z`: it has ended) and CPU time, from its `/proc/…/stat` (proc_pid_stat(5): fields 3, 14 and 15).
 pub fn process_state(stat: &str) -> Option<(char, Duration)> {
     state_and_times(stat, 2)
@@ -146,6 +156,8 @@ mod tests {
         assert_eq!(tree_state("7 (a) S 1 7 7 0 -1 4194304 90 0 0 0 150 50"), None);
         assert_eq!(peak_memory_kib("VmPeak:\t  99 kB\nVmHWM:\t   1234 kB\n"), Some(1234));
         assert_eq!(peak_memory_kib("Name: x"), None);
+        assert_eq!(available("MemFree: 1 kB\nMemAvailable:   20 kB\n"), Some(20 << 10));
+        assert_eq!(available("MemFree: 1 kB\n"), None);
         assert_eq!(kept_off(b"546165245 419324 20\n"), Some(Duration::from_nanos(419_324)));
         assert_eq!(kept_off(b"546165245"), None);
     }

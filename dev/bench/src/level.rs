@@ -31,7 +31,8 @@ pub fn hold() -> Result<&'static str, String> {
     Ok(name(level()))
 }
 
-fn name(level: Level) -> &'static str {
+/// What a level is called here.
+pub fn name(level: Level) -> &'static str {
     match level {
         Level::Portable => "portable",
         Level::Neon => "neon",

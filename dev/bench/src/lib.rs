@@ -6,7 +6,7 @@
 //! Where Marquetry's reader takes part is [`ours`]. [`stall`] times a reader's calls one by one, [`prices`] the work that a budget
 //! is charged for, both at the [`level`] of kernels that is asked for, with the [`allocator`] told what they need; [`lateness`] is what a timer sees of a reader on its thread;
 //! [`program`] watches whole programs; [`sstables`] are made by Cassandra's writer; a [`server`] is a whole one; [`find`] and [`wide`] say what look-ups and wide tables are measured on, [`gdelt`] makes
-//! events.
+//! events, [`kernels`] are timed one by one.
 #![forbid(unsafe_code)]
 
 pub mod allocator;
@@ -14,6 +14,7 @@ pub mod chart;
 pub mod clock;
 pub mod find;
 pub mod gdelt;
+pub mod kernels;
 pub mod lateness;
 pub mod level;
 pub mod ours;

@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
+use std::time::Duration;
 
 use marquetry_bench::chart::{self, Line};
 use marquetry_bench::protocol::{Contestant, Count};
@@ -17,6 +18,12 @@ const USAGE: &str = "usage: bench-scale --files DIR --out DIR --bin DIR --python
 
 /// How much longer a unit may take in a file than in any smaller one: what is linear takes as long, and caches are left on the way.
 const BAR: f64 = 1.25;
+
+/// Memory that a contestant takes besides the file's bytes: of 100,000 columns, that is most.
+const ROOM_BYTES: u64 = 2 << 30;
+
+/// A reading that takes so long is not repeated: what disturbs it is little beside it.
+const LONG: Duration = Duration::from_secs(20);
 
 fn main() -> ExitCode {
     match Options::parse().and_then(|options| run(&options)) {
@@ -90,10 +97,19 @@ impl Options {
 /// What an axis counts, and by what its times are divided.
 fn unit(axis: &str) -> &'static str {
     match axis {
-        "megabytes" => "ms a MB",
-        "columns" => "ms a column",
-        _ => "ms a row group",
+        "megabytes" => "µs a MB",
+        "columns" => "µs a column",
+        _ => "µs a row group",
     }
+}
+
+/// What a run gathers.
+#[derive(Default)]
+struct Outcome {
+    rows: Vec<Row>,
+    versions: serde_json::Map<String, Value>,
+    /// What was not measured, and why.
+    left_out: Vec<String>,
 }
 
 fn run(options: &Options) -> Result<(), String> {
@@ -102,28 +118,38 @@ fn run(options: &Options) -> Result<(), String> {
         std::fs::read_to_string(&listing).map_err(|error| format!("{}: {error}", listing.display()))?;
     let listing: Value = serde_json::from_str(&listing).map_err(|error| format!("scale.json: {error}"))?;
     clock::pin(0)?;
-    let mut versions = serde_json::Map::new();
-    let mut rows: Vec<Row> = Vec::new();
+    std::fs::create_dir_all(&options.out).map_err(|error| format!("{}: {error}", options.out.display()))?;
+    let mut outcome = Outcome::default();
     for case in listing["cases"].as_array().into_iter().flatten() {
         let axis = case["axis"].as_str().ok_or("a case without an axis")?;
-        if options.only.as_ref().is_none_or(|only| only == axis) {
-            let row = measure(options, axis, case, &rows, &mut versions)?;
-            row.tell();
-            rows.push(row);
+        if options.only.as_ref().is_some_and(|only| only != axis) {
+            continue;
         }
+        let bytes = case["bytes"].as_u64().unwrap_or(0);
+        match clock::available_memory().and_then(|free| no_room(bytes, free)) {
+            Some(why) => outcome.leave_out(format!("{}: {why}", case["file"].as_str().unwrap_or(axis))),
+            None => measure(options, axis, case, &mut outcome)?,
+        }
+        // What a run has found is there, however it ends.
+        report(options, &listing, &outcome)?;
     }
-    if rows.is_empty() {
-        return Err("no axis is called so".to_owned());
+    if outcome.rows.is_empty() {
+        return Err(format!("nothing was measured. {}", outcome.left_out.join("; ")));
     }
+    Ok(())
+}
+
+fn report(options: &Options, listing: &Value, outcome: &Outcome) -> Result<(), String> {
     let mut notes = vec![
         format!(
             "Median CPU time of {} readings of a whole file into Arrow arrays, from bytes that are in memory, on one CPU, by how much there is of one \
              thing: bytes (two columns of numbers, PLAIN, and two of words, in dictionaries; row groups of 500,000 rows), columns (of 1,000 numbers, in \
-             one row group), or row groups (of 1,000 rows and ten columns). A row's value is the time for one of them; the bar is {BAR} × the least \
+             one row group), or row groups (of 1,000 rows and ten columns). A reading that takes {} s is not repeated. A row's value is the time for one of them; the bar is {BAR} × the least \
              of ours in the rows above it: nothing takes longer than in proportion.",
-            options.rounds
+            options.rounds,
+            LONG.as_secs()
         ),
-        format!("{}. {}.", told(&versions), clock::processor()),
+        format!("{}. {}.", told(&outcome.versions), clock::processor()),
     ];
     if listing["scale"].as_f64() != Some(1.0) {
         notes.push(format!(
@@ -131,7 +157,10 @@ fn run(options: &Options) -> Result<(), String> {
             listing["scale"]
         ));
     }
-    let lines = lines(&rows);
+    if !outcome.left_out.is_empty() {
+        notes.push(format!("Not measured: {}.", outcome.left_out.join("; ")));
+    }
+    let lines = lines(&outcome.rows);
     let report = Report {
         name: "scale".to_owned(),
         title: "More and more of everything: Marquetry and its peers".to_owned(),
@@ -139,23 +168,31 @@ fn run(options: &Options) -> Result<(), String> {
         setting: json!({
             "rounds": options.rounds,
             "scale": listing["scale"],
-            "versions": versions,
+            "versions": outcome.versions,
             "processor": clock::processor(),
         }),
-        rows,
+        rows: outcome.rows.clone(),
     };
-    std::fs::create_dir_all(&options.out).map_err(|error| format!("{}: {error}", options.out.display()))?;
     report.write(&options.out, Some(&chart::draw_lines(&report.title, "seconds of CPU", &lines)))
 }
 
-/// One contestant after the other: what a large file takes in memory there is once.
-fn measure(
-    options: &Options,
-    axis: &str,
-    case: &Value,
-    before: &[Row],
-    versions: &mut serde_json::Map<String, Value>,
-) -> Result<Row, String> {
+impl Outcome {
+    fn leave_out(&mut self, told: String) {
+        eprintln!("not measured: {told}");
+        self.left_out.push(told);
+    }
+}
+
+/// Why a file cannot be measured, if it cannot: a contestant holds its bytes, and some batches.
+fn no_room(bytes: u64, free: u64) -> Option<String> {
+    let needed = bytes + bytes / 16 + ROOM_BYTES;
+    (needed > free).then(|| {
+        format!("it takes {:.1} GB of memory, and {:.1} are free", needed as f64 / 1e9, free as f64 / 1e9)
+    })
+}
+
+/// Adds a row: one contestant after the other, as what a large file takes in memory there is once.
+fn measure(options: &Options, axis: &str, case: &Value, outcome: &mut Outcome) -> Result<(), String> {
     let file = case["file"].as_str().ok_or("a case without a file")?;
     let expected = Count { rows: case["rows"].as_u64().unwrap_or(0), sum: case["sum"].as_u64().unwrap_or(0) };
     let size = match axis {
@@ -164,30 +201,51 @@ fn measure(
     };
     let (mut names, mut samples) = (Vec::new(), Vec::new());
     for (name, command) in options.contestants(file) {
-        let mut contestant = Contestant::start(name, command)?;
-        let (_, count) = contestant.run(true)?;
-        if count != expected {
-            return Err(format!("{file}: {name} found {count:?}, not {expected:?}"));
+        match times(name, command, expected, options.rounds) {
+            Ok((version, times)) => {
+                outcome.versions.insert(name.to_owned(), json!(version));
+                names.push(name);
+                samples.push(times.iter().map(|time| time.as_secs_f64() * 1e6 / size).collect::<Vec<f64>>());
+            }
+            // What a peer cannot read is no reason not to read the rest.
+            Err(error) if name != "ours" => outcome.leave_out(format!("{file}: {error}")),
+            Err(error) => return Err(format!("{file}: {error}")),
         }
-        let mut times = Vec::new();
-        for _ in 0..options.rounds {
-            let (time, _) = contestant.run(false)?;
-            times.push(time.cpu.as_secs_f64() * 1e3 / size);
-        }
-        versions.insert(name.to_owned(), json!(contestant.version));
-        names.push(name);
-        samples.push(times);
+    }
+    if names.is_empty() {
+        return Ok(());
     }
     let shown = if axis == "megabytes" { format!("{size:.1} MB") } else { format!("{size} {axis}") };
     let mut row = Row::of_samples(format!("by {axis}"), shown, (unit(axis), 1.0), &names, &samples);
-    let least = before.iter().filter(|other| other.group == row.group).filter_map(|other| other.ours);
+    let least = outcome.rows.iter().filter(|other| other.group == row.group).filter_map(|other| other.ours);
     row.bar = BAR * least.fold(f64::NAN, f64::min);
     row.more = json!({
         "size": size,
         "file_bytes": case["bytes"],
         "intervals": names.iter().zip(&samples).map(|(name, times)| ((*name).to_owned(), json!(stats::median_interval(times)))).collect::<serde_json::Map<_, _>>(),
     });
-    Ok(row)
+    row.tell();
+    outcome.rows.push(row);
+    Ok(())
+}
+
+/// The CPU times of a contestant's readings, and its version.
+fn times(
+    name: &'static str,
+    command: Command,
+    expected: Count,
+    rounds: usize,
+) -> Result<(String, Vec<Duration>), String> {
+    let mut contestant = Contestant::start(name, command)?;
+    let (_, count) = contestant.run(true)?;
+    if count != expected {
+        return Err(format!("{name} found {count:?}, not {expected:?}"));
+    }
+    let mut times = Vec::new();
+    while times.len() < rounds && times.last().is_none_or(|time| *time < LONG) {
+        times.push(contestant.run(false)?.0.cpu);
+    }
+    Ok((contestant.version.clone(), times))
 }
 
 /// What is drawn: seconds by size, a panel an axis and a line a contestant.
@@ -198,7 +256,7 @@ fn lines(rows: &[Row]) -> Vec<Line> {
         let ours = row.ours.map(|ours| (chart::OURS, ours));
         let peers = row.peers.iter().map(|(name, value)| (name.as_str(), *value));
         for (name, value) in ours.into_iter().chain(peers) {
-            let point = (size, value * size / 1e3);
+            let point = (size, value * size / 1e6);
             match lines.iter_mut().find(|line| line.panel == row.group && line.name == name) {
                 Some(line) => line.points.push(point),
                 None => {

@@ -7,14 +7,18 @@ use std::time::Duration;
 
 use marquetry_bench::protocol::{Contestant, Time};
 use marquetry_bench::report::{Report, Row};
-use marquetry_bench::{chart, clock};
+use marquetry_bench::{chart, clock, level};
 use serde_json::{Value, json};
 
 const USAGE: &str =
     "usage: bench-write --files DIR --out DIR --bin DIR --python PYTHON --peers PEERS_WRITE.PY
-                   [--folder DIR] [--rounds 7] [--cpu NUMBER] [--only WORDS] [--without NAME]…
+                   [--folder DIR] [--rounds 7] [--cpu NUMBER] [--only WORDS] [--without NAME]… [--name NAME] [--snappy yes]
 
 --folder is where DuckDB writes: in memory (/dev/shm).
+--name is that of the results: write, if it is not given.
+--snappy yes compares ours with ourselves, where pages are compressed by SNAPPY: both compressors, of which one is chosen by a trial, and each of
+them alone. The results are then called snappy.
+Ours writes at each level of instructions that this processor has, the most first, a group of rows each, or at that of BENCH_LEVEL alone.
 --only keeps the cases whose name (`int32 PLAIN SNAPPY`) has all of the words.
 --without leaves a contestant out: ours, parquet-rs, pyarrow, duckdb, polars.";
 
@@ -23,6 +27,12 @@ const BAR: f64 = 1.0;
 
 /// And that of the smallest file: a few bytes a page are no difference.
 const SIZE_BAR: f64 = 1.001;
+
+/// How much more time, or how much larger a file, than by the better of Snappy's two compressors alone is good.
+const TRIAL_BAR: f64 = 1.03;
+
+/// The portable kernels have no bar: they are for processors that the peers' are not made for either.
+const UNJUDGED_LEVEL: &str = "portable";
 
 /// Untimed writings before the first round, after the one that proves the result.
 const WARM_UP_RUNS: usize = 1;
@@ -49,7 +59,13 @@ struct Options {
     cpu: usize,
     only: Vec<String>,
     without: Vec<String>,
+    name: Option<String>,
+    snappy: bool,
+    levels: Vec<&'static str>,
 }
+
+/// Who writes a case: what it is left out by, its name in the report, how it is started. Of ours, the name is the level.
+type Start = (&'static str, &'static str, Command);
 
 impl Options {
     fn parse() -> Result<Self, String> {
@@ -64,6 +80,9 @@ impl Options {
             cpu: 0,
             only: Vec::new(),
             without: Vec::new(),
+            name: None,
+            snappy: false,
+            levels: level::wanted()?,
         };
         let mut arguments = std::env::args().skip(1);
         while let Some(name) = arguments.next() {
@@ -80,6 +99,8 @@ impl Options {
                 "--cpu" => options.cpu = number(&value)?,
                 "--only" => options.only = value.split_whitespace().map(str::to_owned).collect(),
                 "--without" => options.without.push(value),
+                "--name" => options.name = Some(value),
+                "--snappy" if value == "yes" => options.snappy = true,
                 _ => return Err(format!("{name} {value}?\n{USAGE}")),
             }
         }
@@ -90,8 +111,8 @@ impl Options {
         Ok(options)
     }
 
-    /// The contestants of a case: the name to leave one out by, the name in the report, how to start it.
-    fn contestants(&self, case: &Value) -> Result<Vec<(&'static str, &'static str, Command)>, String> {
+    /// The contestants of a case.
+    fn contestants(&self, case: &Value) -> Result<Vec<Start>, String> {
         let text = |key: &str| case[key].as_str().ok_or_else(|| format!("a case without its {key}"));
         let (file, encoding, codec) = (self.files.join(text("file")?), text("encoding")?, text("codec")?);
         let program = |name: &str| {
@@ -99,16 +120,28 @@ impl Options {
             command.arg(&file).args([encoding, codec]);
             command
         };
+        let ours = |level: &str, compressors: &str| {
+            let mut command = program("bench-write-ours");
+            command.arg(compressors).env(level::VARIABLE, level);
+            command
+        };
         let python = |name: &str| {
             let mut command = Command::new(&self.python);
             command.arg(&self.peers).arg(name).arg(&file).args([encoding, codec]).arg(&self.folder);
             command
         };
-        let mut all = vec![
-            ("ours", "ours", program("bench-write-ours")),
-            ("pyarrow", "pyarrow", python("pyarrow")),
-            ("parquet-rs", "parquet-rs", program("bench-write-parquet-rs")),
-        ];
+        if self.snappy {
+            let &level = self.levels.first().ok_or("no level of instructions")?;
+            return Ok(vec![
+                ("ours", level, ours(level, "both")),
+                ("usual", "the usual one alone", ours(level, "usual")),
+                ("other", "the other one alone", ours(level, "other")),
+            ]);
+        }
+        let mut all: Vec<Start> =
+            self.levels.iter().map(|&level| ("ours", level, ours(level, "both"))).collect();
+        all.push(("pyarrow", "pyarrow", python("pyarrow")));
+        all.push(("parquet-rs", "parquet-rs", program("bench-write-parquet-rs")));
         // The others cannot be told an encoding.
         if encoding == "default" {
             all.push(("duckdb", "DuckDB", python("duckdb")));
@@ -116,6 +149,11 @@ impl Options {
         }
         all.retain(|(key, _, _)| !self.without.iter().any(|without| without == key));
         Ok(all)
+    }
+
+    /// The largest multiples of the best other's time and size that are good.
+    fn bars(&self) -> [f64; 2] {
+        if self.snappy { [TRIAL_BAR; 2] } else { [BAR, SIZE_BAR] }
     }
 }
 
@@ -130,33 +168,41 @@ fn run(options: &Options) -> Result<(), String> {
     let mut versions = serde_json::Map::new();
     for case in cases {
         let name = case["name"].as_str().ok_or("a case without a name")?;
+        if options.snappy && case["codec"] != "SNAPPY" {
+            continue;
+        }
         if options.only.iter().all(|word| name.split(' ').any(|other| other == word)) {
-            let [time, size] = compare(options, name, case, &mut versions)?;
-            times.push(time);
+            let (time, size) = compare(options, name, case, &mut versions)?;
+            times.extend(time);
             sizes.push(size);
         }
     }
     if times.is_empty() {
         return Err("no case has all of those words".to_owned());
     }
+    // A level's rows follow each other.
+    let place = |row: &Row| options.levels.iter().position(|level| row.more["level"] == *level);
+    times.sort_by_key(place);
     times.append(&mut sizes);
     let report = report(options, &listing, &versions, times);
     std::fs::create_dir_all(&options.out).map_err(|error| format!("{}: {error}", options.out.display()))?;
     report.write(&options.out, Some(&chart::draw(&report, &chart::Axis::relative(BAR))))
 }
 
+/// Rows of times, one for each level of ours, and one of sizes.
 fn compare(
     options: &Options,
     name: &str,
     case: &Value,
     versions: &mut serde_json::Map<String, Value>,
-) -> Result<[Row; 2], String> {
+) -> Result<(Vec<Row>, Row), String> {
     let mut contestants = Vec::new();
-    for (_, name, command) in options.contestants(case)? {
-        contestants.push(Contestant::start(name, command)?);
+    for (key, name, command) in options.contestants(case)? {
+        contestants.push((key == "ours", Contestant::start(name, command)?));
     }
-    for contestant in &mut contestants {
-        versions.insert(contestant.name.to_owned(), json!(contestant.version));
+    for (is_ours, contestant) in &mut contestants {
+        let shown = if *is_ours { "ours" } else { contestant.name };
+        versions.insert(shown.to_owned(), json!(contestant.version));
         let (_, count) = contestant.run(true).map_err(|error| format!("{name}: {error}"))?;
         let is_right = Some(count.rows) == case["rows"].as_u64()
             && (count.sum == 0 || case["sum"].as_u64().is_none_or(|sum| sum == count.sum));
@@ -173,23 +219,46 @@ fn compare(
         for turn in 0..contestants.len() {
             // Each round begins with another contestant, so that none always follows the same one.
             let index = (round + turn) % contestants.len();
-            let (time, count) = contestants[index].run(false)?;
+            let (time, count) = contestants[index].1.run(false)?;
             times[index].push(time);
             bytes[index] = count.sum;
         }
     }
-    let names: Vec<&'static str> = contestants.iter().map(|contestant| contestant.name).collect();
     let samples: Vec<Vec<f64>> =
         times.iter().map(|times| times.iter().map(|time| milliseconds(time.cpu)).collect()).collect();
-    #[expect(clippy::cast_precision_loss, reason = "a chart needs no more")]
     let sizes: Vec<Vec<f64>> = bytes.iter().map(|bytes| vec![*bytes as f64 / 1e6]).collect();
     let group = case["group"].as_str().unwrap_or_default();
-    let rows = [
-        Row::of_samples(format!("time: {group}"), name.to_owned(), ("ms", BAR), &names, &samples),
-        Row::of_samples(format!("size: {group}"), name.to_owned(), ("MB", SIZE_BAR), &names, &sizes),
-    ];
-    rows.iter().for_each(Row::tell);
-    Ok(rows)
+    let [time_bar, size_bar] = options.bars();
+    let (ours, others): (Vec<usize>, Vec<usize>) =
+        (0..contestants.len()).partition(|index| contestants[*index].0);
+    if ours.iter().any(|index| bytes[*index] != bytes[ours[0]]) {
+        return Err(format!("{name}: ours is not the same file at every level"));
+    }
+    // Ours at one level, or at none, beside the others.
+    let row = |level: Option<usize>, group: String, rest: (&'static str, f64), samples: &[Vec<f64>]| {
+        let all: Vec<usize> = level.into_iter().chain(others.iter().copied()).collect();
+        let shown = |index: &usize| if contestants[*index].0 { "ours" } else { contestants[*index].1.name };
+        let names: Vec<&str> = all.iter().map(shown).collect();
+        let samples: Vec<Vec<f64>> = all.iter().map(|index| samples[*index].clone()).collect();
+        Row::of_samples(group, name.to_owned(), rest, &names, &samples)
+    };
+    let mut rows = Vec::new();
+    for (place, &index) in ours.iter().enumerate() {
+        let level = contestants[index].1.name;
+        let named = if place == 0 { group.to_owned() } else { format!("{group} ({level})") };
+        let mut timed = row(Some(index), format!("time: {named}"), ("ms", time_bar), &samples);
+        if level == UNJUDGED_LEVEL {
+            timed.bar = f64::NAN;
+        }
+        timed.more = json!({ "level": level, "is_lower_level": place > 0 });
+        rows.push(timed);
+    }
+    if ours.is_empty() {
+        rows.push(row(None, format!("time: {group}"), ("ms", time_bar), &samples));
+    }
+    let size = row(ours.first().copied(), format!("size: {group}"), ("MB", size_bar), &sizes);
+    rows.iter().chain([&size]).for_each(Row::tell);
+    Ok((rows, size))
 }
 
 fn milliseconds(time: Duration) -> f64 {
@@ -207,21 +276,29 @@ fn report(
         .map(|(name, version)| format!("{name} {}", version.as_str().unwrap_or("?")))
         .collect();
     let mut notes = vec![
-        format!(
-            "Median CPU time of {} rounds to write a table that is in memory, to memory that is there (DuckDB and Polars to memory that grows), and the file's size, on one CPU; lower is better. Row groups of \
-             1,048,576 rows, statistics of column chunks, neither page index nor checksums; ZSTD at level 1. Contestants took turns. The bar \
-             is the best peer, and a thousandth more for sizes; intervals are 95 %, by the bootstrap over rounds.",
-            options.rounds
-        ),
-        format!("{}. {}.", told.join(", "), clock::processor()),
+        if options.snappy {
+            format!(
+                "What Snappy's two compressors are worth, by ours alone: median CPU time of {} rounds to write a table, and the file's size, where the better one is found \
+                 by a trial in each chunk (as all files are written), and with each of them alone for all pages. The bar is {TRIAL_BAR} × the better one.",
+                options.rounds
+            )
+        } else {
+            told_of_peers(options.rounds)
+        },
+        format!("{}. {}, kernels: {}.", told.join(", "), clock::processor(), options.levels.join(", ")),
     ];
     if listing["scale"].as_f64() != Some(1.0) {
         notes
             .push(format!("**A quick look: {} of the rows.** Its numbers are no results.", listing["scale"]));
     }
     Report {
-        name: "write".to_owned(),
-        title: "Writing Parquet: Marquetry and its peers".to_owned(),
+        name: options.name.clone().unwrap_or(if options.snappy { "snappy" } else { "write" }.to_owned()),
+        title: if options.snappy {
+            "Snappy's two compressors, and what choosing between them is worth"
+        } else {
+            "Writing Parquet: Marquetry and its peers"
+        }
+        .to_owned(),
         notes,
         setting: json!({
             "rounds": options.rounds,
@@ -231,4 +308,12 @@ fn report(
         }),
         rows,
     }
+}
+
+fn told_of_peers(rounds: usize) -> String {
+    format!(
+        "Median CPU time of {rounds} rounds to write a table that is in memory, to memory that is there (DuckDB and Polars to memory that grows), and the file's size, on one CPU; lower is better. Row groups of \
+         1,048,576 rows, statistics of column chunks, neither page index nor checksums; ZSTD at level 1. Contestants took turns, ours at each level of instructions \
+         that the processor has; the portable kernels have no bar. The bar is the best peer, and a thousandth more for sizes; intervals are 95 %, by the bootstrap over rounds."
+    )
 }

@@ -1,13 +1,13 @@
-//! Marquetry's writer as a contestant: `bench-write-ours FILE ENCODING CODEC`.
+//! Marquetry's writer as a contestant: `bench-write-ours FILE ENCODING CODEC [both|usual|other]`, the last of them for Snappy's compressors.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use marquetry_base::{Codec, Error, Limits, Object};
-use marquetry_bench::ours;
+use marquetry_base::{Codec, Codecs, Compressor, Decompressor, Error, Limits, Object};
 use marquetry_bench::protocol::{Count, Product, refuse, serve};
+use marquetry_bench::{level, ours};
 use marquetry_codecs::StandardCodecs;
 use marquetry_io::memory::Memory;
 use marquetry_io::{ByteSink, ByteSinks, ByteSources, drive, drive_into};
@@ -23,8 +23,16 @@ const BATCH_ROWS: usize = 65_536;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [path, encoding, codec] = &arguments[..] else {
-        return refuse("usage: bench-write-ours FILE ENCODING CODEC");
+    let (path, encoding, codec, compressors) = match &arguments[..] {
+        [path, encoding, codec] => (path, encoding, codec, "both"),
+        [path, encoding, codec, compressors] => (path, encoding, codec, &**compressors),
+        _ => return refuse("usage: bench-write-ours FILE ENCODING CODEC [both|usual|other]"),
+    };
+    if let Err(message) = level::hold() {
+        return refuse(&message);
+    }
+    let Some(codecs) = Compressors::from_name(compressors) else {
+        return refuse(&format!("no compressors are called {compressors}"));
     };
     let loaded = std::fs::read(path).map_err(|error| format!("{path}: {error}")).and_then(|bytes| {
         let options = options(encoding, codec)?;
@@ -39,7 +47,7 @@ fn main() -> ExitCode {
     let mut written = Vec::new();
     serve(env!("CARGO_PKG_VERSION"), |check| {
         written.clear();
-        table.write(&options, &mut written).map_err(|error| error.to_string())?;
+        table.write(&options, codecs, &mut written).map_err(|error| error.to_string())?;
         let rows = table.metadata.rows;
         if !check {
             return Ok(Count { rows, sum: written.len() as u64 });
@@ -72,9 +80,9 @@ impl Table {
         Ok(Table { metadata, batches })
     }
 
-    fn write(&self, options: &WriteOptions, written: &mut Vec<u8>) -> Result<(), Error> {
+    fn write(&self, options: &WriteOptions, codecs: Compressors, written: &mut Vec<u8>) -> Result<(), Error> {
         let schema = Arc::clone(&self.metadata.schema);
-        let mut writer = FileWriter::new(FILE, schema, Arc::new(StandardCodecs::default()), options.clone())?;
+        let mut writer = FileWriter::new(FILE, schema, Arc::new(codecs), options.clone())?;
         let mut sinks = ByteSinks::new().with(FILE, Written(written));
         for batch in &self.batches {
             drive_into(&mut writer, &mut sinks)?;
@@ -85,6 +93,49 @@ impl Table {
         writer.finish();
         while drive_into(&mut writer, &mut sinks)?.is_some() {}
         Ok(())
+    }
+}
+
+/// Our codecs, with both of Snappy's compressors or one.
+#[derive(Clone, Copy, Debug)]
+enum Compressors {
+    Both,
+    Usual,
+    Other,
+}
+
+impl Compressors {
+    fn from_name(name: &str) -> Option<Compressors> {
+        match name {
+            "both" => Some(Compressors::Both),
+            "usual" => Some(Compressors::Usual),
+            "other" => Some(Compressors::Other),
+            _ => None,
+        }
+    }
+}
+
+impl Codecs for Compressors {
+    fn decompressor(&self, codec: Codec) -> Result<Box<dyn Decompressor>, Error> {
+        StandardCodecs::default().decompressor(codec)
+    }
+
+    fn compressor(&self, codec: Codec, level: Option<i32>) -> Result<Box<dyn Compressor>, Error> {
+        let codecs = StandardCodecs::default();
+        match self {
+            Compressors::Other => match codecs.other_compressor(codec)? {
+                Some(other) => Ok(other),
+                None => codecs.compressor(codec, level),
+            },
+            _ => codecs.compressor(codec, level),
+        }
+    }
+
+    fn other_compressor(&self, codec: Codec) -> Result<Option<Box<dyn Compressor>>, Error> {
+        match self {
+            Compressors::Both => StandardCodecs::default().other_compressor(codec),
+            _ => Ok(None),
+        }
     }
 }
 
