@@ -5,11 +5,11 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf, is_separator};
 use std::{fs, io};
 
+use globset::GlobBuilder;
 use marquetry_base::{Detail, Error, Result};
 use walkdir::WalkDir;
 
 use crate::failure::{about, failed};
-use crate::glob::Glob;
 
 /// The extensions of Parquet files, in any letter case: what is looked for in a directory.
 pub const PARQUET_EXTENSIONS: [&str; 3] = ["parquet", "parq", "pq"];
@@ -158,7 +158,11 @@ fn matching(pattern: &str, extensions: &[&str]) -> Result<BTreeSet<PathBuf>> {
         } else if !name.contains(SPECIAL) {
             next.extend(paths.iter().map(|path| path.join(name)).filter(|path| path.exists()));
         } else {
-            let glob = Glob::new(name).map_err(|why| wrong(&why))?;
+            if name.matches('{').count() != name.matches('}').count() {
+                return Err(wrong("a brace that is not closed within the name"));
+            }
+            let glob = GlobBuilder::new(name).empty_alternates(true).build();
+            let glob = glob.map_err(|error| wrong(&error.kind().to_string()))?.compile_matcher();
             let is_shown = name.starts_with(['.', '_']);
             for path in &paths {
                 let names = names_in(path)?.into_iter();

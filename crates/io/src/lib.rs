@@ -41,8 +41,6 @@ mod driving;
 mod failure;
 #[cfg(feature = "files")]
 pub mod files;
-#[cfg(feature = "files")]
-mod glob;
 pub mod memory;
 #[cfg(feature = "inotify")]
 mod noticing;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use futures_util::TryStreamExt;
+use globset::{GlobBuilder, GlobMatcher};
 use marquetry_base::{Detail, Error, Result};
 use object_store::path::Path as Key;
 
@@ -12,7 +13,6 @@ use super::failure::failed;
 use super::runtime::wait;
 use crate::failure::about;
 use crate::files::{SPECIAL, has_extension, is_hidden, nothing_below};
-use crate::glob::Glob;
 
 /// All objects below a key, and their lengths, except those that stand for directories. The key itself is none of them.
 ///
@@ -145,7 +145,7 @@ struct Step {
 enum StepKind {
     Name,
     Glob {
-        glob: Glob,
+        glob: GlobMatcher,
         is_shown: bool,
     },
     /// `**`
@@ -157,7 +157,13 @@ impl Step {
         let kind = match name {
             "**" => StepKind::Directories,
             _ if !name.contains(SPECIAL) => StepKind::Name,
-            _ => StepKind::Glob { glob: Glob::new(name)?, is_shown: name.starts_with(['.', '_']) },
+            _ if name.matches('{').count() != name.matches('}').count() => {
+                return Err("a brace that is not closed within the name".to_owned());
+            }
+            _ => {
+                let glob = GlobBuilder::new(name).empty_alternates(true).build().map_err(|error| error.kind().to_string())?;
+                StepKind::Glob { glob: glob.compile_matcher(), is_shown: name.starts_with(['.', '_']) }
+            }
         };
         Ok(Step { spelled: name.to_owned(), kind })
     }
