@@ -13,6 +13,7 @@ mod options;
 mod parquet;
 mod parquet_rows;
 mod part;
+mod partial;
 mod replaced;
 mod searched;
 mod selected;
@@ -25,7 +26,7 @@ use std::sync::Arc;
 
 use marquetry_base::cast::{u64_of, usize_of_u32};
 use marquetry_base::{Error, Limits, Result};
-use marquetry_io::store::Store;
+use marquetry_io::store::{SearchedAggregates, Store};
 use marquetry_parquet::batch::{Batch, RowSelection, Values};
 use marquetry_parquet::format::{KeyValue, SortingColumn};
 use marquetry_parquet::prune::{Predicate, Verdict};
@@ -35,7 +36,7 @@ use marquetry_parquet::schema::{Plan as _, Schema};
 use crate::key_values::{are_writes, holds_for_any_columns};
 use crate::source::with_unknown_rows;
 use crate::subject::named;
-use crate::{Batches, BytesRead, Cancel, ColumnPath, Filter, Piece, PieceOptions, Source, Table};
+use crate::{Batches, BytesRead, Cancel, ColumnPath, Filter, Partials, Piece, PieceOptions, Source, Table};
 
 pub use any::AnyFile;
 pub use format::{FileFormat, FormatFile, FoundFile, WantedColumns};
@@ -51,6 +52,7 @@ pub use unchanged::unchanged;
 use filtered::{FoundRows, Nothing};
 use gathered::{FileSchema, Opened, Plan};
 use part::Part;
+use partial::{Computed, PartialRows};
 use searched::{SearchedRows, Searches, Wanted};
 use selected::SelectedRows;
 
@@ -213,6 +215,19 @@ impl Files {
         Files::of(Arc::clone(&self.gathered), self.options.clone())
     }
 
+    /// The files of each piece where their store searches them, and the pieces.
+    fn searched_pieces(&self) -> (Vec<Range<usize>>, Vec<Piece>) {
+        let searched = Searches::pieces(self.files().len());
+        let piece = |of: &Range<usize>| {
+            let files = &self.files()[of.clone()];
+            let bytes = files.iter().map(DataFile::bytes).sum();
+            let name = files.first().map_or("", DataFile::name);
+            Piece { first_row: None, bytes, ..Piece::of(name) }
+        };
+        let pieces = searched.iter().map(piece).collect();
+        (searched, pieces)
+    }
+
     /// How a file is read, and what it has in the columns in its path.
     fn plan(&self, file: &DataFile) -> Plan {
         let constants = self.constants.iter().map(|&at| file.constants.get(at).cloned().flatten());
@@ -262,6 +277,13 @@ impl Source for Files {
 
     fn project(&self, columns: &[ColumnPath]) -> Result<Option<Arc<dyn Source>>> {
         Ok(Some(Arc::new(self.with_columns(columns.to_vec())?)))
+    }
+
+    fn partials(&self, partials: &Arc<Partials>) -> Result<Option<Arc<dyn Source>>> {
+        if !Searches::are_by_store(&self.gathered) {
+            return Ok(None);
+        }
+        PartialFiles::open(self, None, partials)
     }
 
     fn filter(&self, predicate: &Predicate, filter: &Filter) -> Result<Option<Arc<dyn Source>>> {
@@ -314,22 +336,14 @@ impl FilteredFiles {
         table.notes.extend(searches.note.clone());
         let mut searched = Vec::new();
         if searches.by_store {
-            searched = Searches::pieces(wanted.files().len());
-            let piece = |of: &Range<usize>| {
-                let files = &wanted.files()[of.clone()];
-                let bytes = files.iter().map(DataFile::bytes).sum();
-                let name = files.first().map_or("", DataFile::name);
-                Piece { first_row: None, bytes, ..Piece::of(name) }
-            };
-            pieces = searched.iter().map(piece).collect();
+            (searched, pieces) = wanted.searched_pieces();
         }
         Ok(FilteredFiles { all, wanted, table, pieces, predicate, filter, searches, searched })
     }
 
     /// The predicate over a file's own leaves.
     fn over_file(&self, number: usize) -> Result<Predicate> {
-        let predicate = translated(&self.all, &self.wanted.files()[number], &self.predicate)?;
-        predicate.ok_or_else(|| Error::internal("a file that cannot be searched"))
+        over_file(&self.all, &self.wanted.files()[number], &self.predicate)
     }
 
     /// Some rows of some files, which their store searches.
@@ -341,6 +355,11 @@ impl FilteredFiles {
         let files = files.map(wanted).collect::<Result<_>>()?;
         Ok(Box::new(SearchedRows::open(&self.wanted.gathered, files, &self.filter, options)?))
     }
+}
+
+/// The predicate over the leaves of a file that can be searched.
+fn over_file(all: &Files, file: &DataFile, predicate: &Predicate) -> Result<Predicate> {
+    translated(all, file, predicate)?.ok_or_else(|| Error::internal("a file that cannot be searched"))
 }
 
 /// The predicate over a file's own leaves.
@@ -390,8 +409,76 @@ impl Source for FilteredFiles {
         Ok(Some(Arc::new(files)))
     }
 
+    fn partials(&self, partials: &Arc<Partials>) -> Result<Option<Arc<dyn Source>>> {
+        if !self.searches.by_store {
+            return Ok(None);
+        }
+        let found = Some((&self.all, &self.predicate, &self.filter));
+        PartialFiles::open(&self.wanted, found, partials)
+    }
+
     fn without_columns(&self) -> Result<Option<Arc<dyn Source>>> {
         self.project(&[])
+    }
+}
+
+/// Partial aggregates of files, which their store computes.
+struct PartialFiles {
+    files: Files,
+    /// Of which rows: those for which a predicate over all columns is true.
+    found: Option<(Files, Predicate, Filter)>,
+    table: Table,
+    pieces: Vec<Piece>,
+    /// The files of each piece.
+    places: Vec<Range<usize>>,
+    partials: Arc<Partials>,
+    aggregates: SearchedAggregates,
+}
+
+impl PartialFiles {
+    /// `None` if not all files have the columns that are needed as they are.
+    fn open(
+        files: &Files,
+        found: Option<(&Files, &Predicate, &Filter)>,
+        partials: &Arc<Partials>,
+    ) -> Result<Option<Arc<dyn Source>>> {
+        let Some((functions, groups)) = partials.requests() else { return Ok(None) };
+        if !files.gathered.schemas.iter().all(|of| partials.is_of(of.schema())) {
+            return Ok(None);
+        }
+        let found = match found {
+            Some((all, predicate, filter)) => Some((all.again()?, predicate.clone(), filter.clone())),
+            None => None,
+        };
+        let (places, pieces) = files.searched_pieces();
+        let table = Table::new(files.table.name.clone(), Arc::clone(partials.schema()));
+        let (files, partials) = (files.again()?, Arc::clone(partials));
+        let aggregates = SearchedAggregates { functions, groups };
+        Ok(Some(Arc::new(PartialFiles { files, found, table, pieces, places, partials, aggregates })))
+    }
+}
+
+impl Source for PartialFiles {
+    fn table(&self) -> &Table {
+        &self.table
+    }
+
+    fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    fn open(&self, piece: usize, options: &PieceOptions) -> Result<Box<dyn Batches>> {
+        let computed = |number: usize| {
+            let file = &self.files.files()[number];
+            let over = |(all, predicate, _): &(Files, Predicate, Filter)| over_file(all, file, predicate);
+            let predicate = self.found.as_ref().map(over).transpose()?;
+            Ok(Computed { number, plan: self.files.plan(file), predicate })
+        };
+        let files = self.places.get(piece).cloned().unwrap_or_default();
+        let files = files.map(computed).collect::<Result<_>>()?;
+        let asked = (&self.partials, self.aggregates.clone());
+        let filter = self.found.as_ref().map(|(_, _, filter)| filter);
+        Ok(Box::new(PartialRows::open(&self.files.gathered, files, asked, filter, options)?))
     }
 }
 
