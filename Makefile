@@ -152,8 +152,8 @@ bench-cluster: ## loads into and unloads from a Cassandra on this machine, again
 bench-layouts: ## four million events in each layout of a table in Cassandra, and in a Parquet file: disk, loads, reading
 	dev/bench/run.sh --only-layouts
 
-bench-ceph: ## the object class in a Ceph on this machine: what others wait beside its queries, what moves, what a client works
-	@dev/setup.sh rust-dev c++ ceph
+bench-ceph: ## the object class in a Ceph on this machine: what others wait beside its queries, what moves, what a client works; rows and columns
+	@dev/setup.sh rust-dev c++ ceph flatbuffers
 	PEERS_VENV=none dev/bench/run.sh --only-ceph
 
 bench-spark: ## the queries of the published experiment by Spark: on Parquet and on tables, by its own reader, its connector for Cassandra, and ours

@@ -21,6 +21,8 @@
 #   python     maturin, which builds the wheel of crates/python, Zig, which links it, and mypy, as dev/python.txt has it, in target/python-venv (380 MB)
 #   azure      Azurite, a server of Azure's blobs, in target/azurite (190 MB), and Node.js
 #   ceph       a Ceph of Debian's packages (monitor and OSD), and what its object classes and clients are built with (300 MB)
+#   flatbuffers
+#              the FlatBuffers library for C++, which the benchmark of the object class reads rows by
 #   corpus     parquet-testing at a pinned commit, in target/corpus (16 MB)
 #   flights    the demo's file, target/demo/flights-3m.parquet
 #   deny       cargo-deny, built from source (minutes)
@@ -62,7 +64,7 @@ main() {
   local part
   for part in "$@"; do
     case $part in
-      rust | rust-dev | lint | c++ | peers | find-peers | spark | cassandra | cluster-peers | chromium | valgrind | s3 | python | azure | ceph | corpus | flights | deny | semver) ;;
+      rust | rust-dev | lint | c++ | peers | find-peers | spark | cassandra | cluster-peers | chromium | valgrind | s3 | python | azure | ceph | flatbuffers | corpus | flights | deny | semver) ;;
       *) sed -n '2,/^set -e/{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}" >&2; fail "unknown part '$part'" ;;
     esac
   done
@@ -316,6 +318,10 @@ need_ceph() {
 }
 
 make_ceph() { :; }
+
+need_flatbuffers() { [ -e /usr/include/flatbuffers/flexbuffers.h ] || missing libflatbuffers-dev; }
+
+make_flatbuffers() { :; }
 
 # --- corpus
 

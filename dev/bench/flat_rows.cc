@@ -10,7 +10,6 @@
 #include <cstring>
 #include <ctime>
 #include <fstream>
-#include <iterator>
 #include <vector>
 
 namespace {
@@ -32,8 +31,11 @@ double work_ms() {
 
 int main(int count, char **arguments) {
   if (count != 5) return 2;
-  std::ifstream file(arguments[1], std::ios::binary);
-  const std::vector<char> bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  std::ifstream file(arguments[1], std::ios::binary | std::ios::ate);
+  if (!file) return 2;
+  std::vector<char> bytes(static_cast<size_t>(file.tellg()));
+  file.seekg(0);
+  if (!file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()))) return 2;
   const size_t summed = static_cast<size_t>(atoi(arguments[2])), compared = static_cast<size_t>(atoi(arguments[3]));
   const int64_t most = atoll(arguments[4]);
   double best = -1, sum = 0;

@@ -366,17 +366,13 @@ fi
 
 if [ "$ceph" = yes ]; then
     say "building the object class, and starting a Ceph"
-    "$root/dev/setup.sh" ceph
+    "$root/dev/setup.sh" ceph flatbuffers
     mkdir -p "$files"
     "$root/dev/ceph.sh" build-bench "$out/ceph-classes"
     cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench --features ceph --bin bench-ceph
-    # With the FlatBuffers library (Debian: libflatbuffers-dev), the row side is compared with a plain loop by it.
-    if [ -e /usr/include/flatbuffers/flexbuffers.h ]; then
-        "${CXX:-g++}" -std=c++17 -O3 -DNDEBUG "$bench/flat_rows.cc" -o "$out/flat_rows"
-        set -- --plain "$out/flat_rows" "$@"
-    fi
+    "${CXX:-g++}" -std=c++17 -O3 -DNDEBUG "$bench/flat_rows.cc" -o "$out/flat_rows"
     "$target/release/bench-ceph" --files "$files" --out "$out" --ceph "$root/dev/ceph.sh" --classes "$out/ceph-classes" \
-        --rows "$ceph_rows" --seconds "$ceph_seconds" "$@"
+        --plain "$out/flat_rows" --rows "$ceph_rows" --seconds "$ceph_seconds" "$@"
     say "results: $out/ceph.md, ceph.json"
 fi
 

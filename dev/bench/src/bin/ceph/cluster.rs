@@ -1,9 +1,11 @@
 //! A Ceph of the benchmark's own, by `dev/ceph.sh`, and what its OSDs take.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use marquetry_bench::{clock, program};
+
+use crate::Options;
 
 /// A cluster. It is stopped when it is dropped.
 pub(crate) struct Cluster {
@@ -14,21 +16,17 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// Starts one of so many OSDs, which keep objects in a store of that kind.
-    pub(crate) fn start(
-        script: &Path,
-        directory: &Path,
-        classes: &Path,
-        (osds, store): (u32, &str),
-    ) -> Result<Cluster, String> {
-        std::fs::create_dir_all(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
+    /// Starts one of so many OSDs.
+    pub(crate) fn start(options: &Options, osds: u64) -> Result<Cluster, String> {
+        let directory = options.out.join("ceph-cluster");
+        std::fs::create_dir_all(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
         let absolute =
-            |path: &Path| path.canonicalize().map_err(|error| format!("{}: {error}", path.display()));
-        let (directory, classes) = (absolute(directory)?, absolute(classes)?);
-        let mut start = Command::new(script);
-        start.arg("start").arg(&directory).args(["--osds", &osds.to_string(), "--store", store]);
+            |path: &PathBuf| path.canonicalize().map_err(|error| format!("{}: {error}", path.display()));
+        let (directory, classes) = (absolute(&directory)?, absolute(&options.classes)?);
+        let mut start = Command::new(&options.ceph);
+        start.arg("start").arg(&directory).args(["--osds", &osds.to_string(), "--store", &options.store]);
         let configuration = directory.join("ceph.conf").display().to_string();
-        let cluster = Cluster { script: script.to_owned(), directory, configuration };
+        let cluster = Cluster { script: options.ceph.clone(), directory, configuration };
         // Its output is that of daemons, too, which keep it open.
         let log = std::fs::File::create(cluster.directory.with_extension("log"))
             .map_err(|error| error.to_string())?;
@@ -36,7 +34,7 @@ impl Cluster {
         match begun {
             Ok(status) if status.success() => Ok(cluster),
             Ok(status) => Err(format!("the cluster does not start: {status}")),
-            Err(error) => Err(format!("{}: {error}", script.display())),
+            Err(error) => Err(format!("{}: {error}", options.ceph.display())),
         }
     }
 

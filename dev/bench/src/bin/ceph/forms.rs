@@ -2,12 +2,7 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::time::Instant;
 
-use arrow_array::RecordBatch;
-use marquetry::Writer;
-use marquetry::arrow::FromArrow;
-use marquetry::tables::parquet::ParquetOptions;
 use marquetry_base::Codec;
 use marquetry_bench::program;
 use marquetry_bench::report::{Better, Row};
@@ -15,164 +10,248 @@ use marquetry_parquet::format::Compression;
 use marquetry_rados::{Asked, Form, Pool};
 use serde_json::json;
 
-use crate::lineitem::Lines;
-use crate::times;
+use crate::lineitem::{self, Lines};
+use crate::measure::{Answered, Run, measured, queried, text};
 
-/// The columns of the experiment, by their places: two keys, a quantity, a price.
-const COLUMNS: [usize; 4] = [0, 1, 4, 5];
-/// Rows of a batch.
-const BATCH_ROWS: u64 = 50_000;
-/// Runs of each query; the least of them counts.
+/// Runs of each query; the one of the least work counts.
 const ROUNDS: usize = 3;
+/// Values of an object of rows, at most: a few tens of bytes each, and an object is written at once, so it has 90 MiB at most.
+const FLAT_VALUES: u64 = 2_000_000;
+/// Rows that a plain loop is compared with, at most.
+const PLAIN_ROWS: u64 = 500_000;
 
-/// Columns by rows: how many times less work in the OSD for what columns are for, and of the space.
+/// Columns by rows: how many times less work in the OSD, and time, for what columns are for; and of the space.
 const FASTER_BAR: f64 = 10.0;
 const SPACE_BAR: f64 = 1.0 / 3.0;
 /// Of a plain loop's speed: what makes the row side fair.
 const FAIR_BAR: f64 = 0.8;
+/// Rows of what is held to these bars.
+const MEDIUM_ROWS: u64 = 500_000;
 
-/// Objects of so many rows, in both forms; and a program that reads rows by the FlatBuffers library, if there is one.
+/// Columns of the table, and how many rows of them are in an object.
+pub(crate) struct Shape {
+    pub(crate) name: &'static str,
+    /// By their places.
+    pub(crate) columns: &'static [usize],
+    pub(crate) sizes: &'static [u64],
+}
+
+/// The published shape: two keys, a quantity and a price. And the whole table, of which five million rows are no object as columns, either.
+pub(crate) const SHAPES: [Shape; 2] = [
+    Shape { name: "four columns", columns: &[0, 1, 4, 5], sizes: &[50_000, 500_000, 5_000_000] },
+    Shape {
+        name: "all columns",
+        columns: &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15],
+        sizes: &[50_000, 500_000],
+    },
+];
+
+/// The same rows in both forms.
+struct Made {
+    /// An object of columns, as a copy writes it.
+    columns: Vec<String>,
+    /// Objects of rows: as many as they need.
+    flat: Vec<String>,
+    /// What the class transforms each of these into.
+    back: Vec<String>,
+    /// What that took, one way and the other.
+    into_rows: Run,
+    into_columns: Run,
+}
+
+/// Rows of a shape in both forms; and a program that reads rows by the FlatBuffers library, if there is one.
 pub(crate) fn compare(
     pool: &Pool,
     files: &Path,
-    rows: u64,
+    (shape, rows): (&Shape, u64),
     plain: Option<&Path>,
 ) -> Result<Vec<Row>, String> {
-    let text = |error: marquetry_base::Error| error.to_string();
-    let (columns, flat) = (format!("forms/{rows}.parquet"), format!("forms/{rows}.rows"));
-    for object in [&columns, &flat] {
-        // What an earlier part left.
-        let _ = pool.remove(object);
-    }
-    let path = files.join(format!("ceph-forms-{rows}.parquet"));
-    write(&path, rows)?;
-    let bytes = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-    pool.write(&columns, &bytes, true).map_err(text)?;
-    pool.transform(&columns, &flat, Form::Rows).map_err(text)?;
-    let back = format!("forms/{rows}.back.parquet");
-    let _ = pool.remove(&back);
-    let begun = Instant::now();
-    let transformed = pool.transform(&flat, &back, Form::Parquet).map_err(text)?;
-    let seconds = begun.elapsed().as_secs_f64();
-    if transformed != rows {
-        return Err(format!("{transformed} of {rows} rows were transformed"));
-    }
-    let size = |object: &str| pool.stat(object).map(|known| known.bytes as f64 / 1e6).map_err(text);
-    let case = format!("{} thousand rows", rows / 1000);
-    let space = (size(&back)?, size(&flat)?);
-    let mut made = vec![Row {
-        group: "Size of an object, as columns and as rows".to_owned(),
-        case: case.clone(),
-        unit: "MB",
-        better: Better::Lower,
-        ours: Some(space.0),
-        peers: vec![("rows".to_owned(), space.1)],
-        bar: SPACE_BAR * space.1,
-        ratio: None,
-        more: json!({ "transformed_rows_a_second": rows as f64 / seconds }),
-    }];
-    let sums = |predicate: &str| {
-        Asked::new().aggregate("count(*)").aggregate("sum(l_extendedprice)").predicate(predicate)
-    };
-    let queries = [
-        ("all rows", Asked::new(), 1.0),
-        ("two columns", Asked::new().column("l_orderkey").column("l_extendedprice"), FASTER_BAR),
-        ("1 %, sum", sums("l_partkey <= 2000"), FASTER_BAR),
-        ("10 %, sum", sums("l_partkey <= 20000"), FASTER_BAR),
-    ];
-    for (name, asked, faster) in queries {
-        let (ours, theirs) = (run(pool, &columns, &asked)?, run(pool, &flat, &asked)?);
-        // Of small objects, calls take what they take.
-        let bar = if rows >= 500_000 { theirs.work_ms / faster } else { f64::NAN };
-        made.push(Row {
-            group: format!("Work in the OSD, of columns and of rows: {name}"),
+    let case = format!("{}, {} thousand rows", shape.name, rows / 1000);
+    let made = Made::new(pool, files, shape, rows)?;
+    let mut table = made.sizes(pool, rows, &case)?;
+    for (name, asked, faster) in queries() {
+        let expected = Answered::of(pool, &made.columns, &asked)?;
+        expected.expect(&Answered::of(pool, &made.flat, &asked)?, &format!("{case}, {name}, as rows"))?;
+        expected.expect(&Answered::of(pool, &made.back, &asked)?, &format!("{case}, {name}, transformed"))?;
+        if name == "all rows" && expected.rows != rows {
+            return Err(format!("{case}: {} rows are there", expected.rows));
+        }
+        let ours = queried(pool, &made.columns, &asked, ROUNDS)?;
+        let theirs = queried(pool, &made.flat, &asked, ROUNDS)?;
+        let row = |what: &str, ours_ms: f64, theirs_ms: f64| Row {
+            group: format!("{what}, of columns and of rows: {name}"),
             case: case.clone(),
             unit: "ms",
             better: Better::Lower,
-            ours: Some(ours.work_ms),
-            peers: vec![("rows".to_owned(), theirs.work_ms)],
-            bar,
+            ours: Some(ours_ms),
+            peers: vec![("rows".to_owned(), theirs_ms)],
+            // Of small objects, calls take what they take.
+            bar: if rows >= MEDIUM_ROWS { theirs_ms / faster } else { f64::NAN },
             ratio: None,
             more: json!({
-                "wall_ms": ours.wall_ms, "rows_wall_ms": theirs.wall_ms,
+                "times_faster": theirs_ms / ours_ms,
                 "moved_bytes": ours.moved, "rows_moved_bytes": theirs.moved,
                 "calls": ours.calls, "rows_calls": theirs.calls,
             }),
-        });
+        };
+        table.push(row("Work in the OSD", ours.work_ms, theirs.work_ms));
+        table.push(row("Time until the last answer", ours.wall_ms, theirs.wall_ms));
     }
-    if let Some(program) = plain {
-        made.push(beside_plain(pool, (&flat, &files.join("ceph-forms.rows")), program, case)?);
+    if let Some(program) = plain.filter(|_| rows <= PLAIN_ROWS) {
+        table.push(made.beside_plain(pool, (&files.join("ceph-forms.rows"), program), shape, case)?);
     }
-    made.iter().for_each(Row::tell);
-    Ok(made)
+    table.iter().for_each(Row::tell);
+    Ok(table)
 }
 
-/// The rows that have a tenth of the keys, by the class and by a plain loop, which counts no reads.
-fn beside_plain(
-    pool: &Pool,
-    (object, file): (&str, &Path),
-    program: &Path,
-    case: String,
-) -> Result<Row, String> {
-    let length = pool.stat(object).map_err(|error| error.to_string())?.bytes;
-    let (bytes, _) = pool.read(object, 0..length).map_err(|error| error.to_string())?;
-    std::fs::write(file, &bytes).map_err(|error| format!("{}: {error}", file.display()))?;
-    let said = program::output(Command::new(program).arg(file).args(["3", "1", "20000"]))?;
-    let numbers: Vec<f64> = said.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-    let [_, _, plain_ms] = numbers.as_slice() else { return Err(format!("not understood: {said}")) };
-    let asked = Asked::new().aggregate("count(*)").aggregate("sum(l_extendedprice)");
-    let ours = run(pool, object, &asked.predicate("l_partkey <= 20000"))?;
-    Ok(Row {
-        group: "Rows, beside a plain loop by the FlatBuffers library's accessors: 10 %, sum".to_owned(),
-        case,
-        unit: "ms",
-        better: Better::Lower,
-        ours: Some(ours.work_ms),
-        peers: vec![("plain loop".to_owned(), *plain_ms)],
-        bar: plain_ms / FAIR_BAR,
-        ratio: None,
-        more: json!({}),
+/// The queries, and how many times less they are to take of columns.
+fn queries() -> [(&'static str, Asked, f64); 4] {
+    [
+        ("all rows", Asked::new(), 1.0),
+        ("two columns", Asked::new().column("l_orderkey").column("l_extendedprice"), FASTER_BAR),
+        ("1 %, sum", sum("l_partkey <= 2000"), FASTER_BAR),
+        ("10 %, sum", sum("l_partkey <= 20000"), FASTER_BAR),
+    ]
+}
+
+/// How many rows have such a key, of 200,000, and the sum of their prices.
+pub(crate) fn sum(predicate: &str) -> Asked {
+    Asked::new().aggregate("count(*)").aggregate("sum(l_extendedprice)").predicate(predicate)
+}
+
+impl Made {
+    fn new(pool: &Pool, files: &Path, shape: &Shape, rows: u64) -> Result<Made, String> {
+        for old in pool.list("forms/").map_err(text)? {
+            pool.remove(&old).map_err(text)?;
+        }
+        let path = files.join("ceph-forms.parquet");
+        let upload = |object: &str, lines: &mut Lines, rows: u64| {
+            lineitem::write(&path, (lines, rows), shape.columns, Compression::Codec(Codec::Zstd))?;
+            let bytes = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+            pool.write(object, &bytes, true).map_err(text)
+        };
+        let columns = vec!["forms/columns.parquet".to_owned()];
+        upload(&columns[0], &mut Lines::new(rows), rows)?;
+        // The same rows again, by parts.
+        let (mut lines, mut left) = (Lines::new(rows), rows);
+        let (mut flat, mut back, mut into_rows, mut into_columns) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        while left > 0 {
+            let now = left.min(FLAT_VALUES / shape.columns.len() as u64);
+            left -= now;
+            let part = "forms/part.parquet".to_owned();
+            upload(&part, &mut lines, now)?;
+            let as_rows = format!("forms/{:03}.rows", flat.len());
+            let transformed = format!("forms/{:03}.parquet", flat.len());
+            into_rows.push(transform(pool, (&part, &as_rows), Form::Rows, now)?);
+            into_columns.push(transform(pool, (&as_rows, &transformed), Form::Parquet, now)?);
+            pool.remove(&part).map_err(text)?;
+            flat.push(as_rows);
+            back.push(transformed);
+        }
+        Ok(Made { columns, flat, back, into_rows: all(&into_rows), into_columns: all(&into_columns) })
+    }
+
+    /// How large objects are, and what it takes to make one form of the other.
+    fn sizes(&self, pool: &Pool, rows: u64, case: &str) -> Result<Vec<Row>, String> {
+        let size = |objects: &[String]| {
+            let bytes = objects.iter().map(|object| pool.stat(object).map(|known| known.bytes as f64));
+            bytes.sum::<marquetry_base::Result<f64>>().map_err(text)
+        };
+        let flat = size(&self.flat)? / 1e6;
+        let row = |group: &str, unit: &'static str, (ours, theirs): (f64, f64), bar: f64, more| Row {
+            group: group.to_owned(),
+            case: case.to_owned(),
+            unit,
+            better: Better::Lower,
+            ours: Some(ours),
+            peers: vec![("rows".to_owned(), theirs)],
+            bar,
+            ratio: None,
+            more,
+        };
+        let bar = SPACE_BAR * flat;
+        let (copied, transformed) = (size(&self.columns)? / 1e6, size(&self.back)? / 1e6);
+        let objects = json!({ "objects_of_rows": self.flat.len() });
+        let (to, from) = (&self.into_columns, &self.into_rows);
+        let speeds = json!({
+            "rows_a_second": rows as f64 / to.wall_ms * 1e3, "calls": to.calls, "wall_ms": to.wall_ms,
+            "into_rows_wall_ms": from.wall_ms, "into_rows_calls": from.calls,
+        });
+        Ok(vec![
+            row("Size, as columns by `copy` and as rows", "MB", (copied, flat), bar, objects.clone()),
+            row("Size, as columns by `transform` and as rows", "MB", (transformed, flat), bar, objects),
+            row(
+                "Work in the OSD to transform all, into columns and into rows",
+                "ms",
+                (to.work_ms, from.work_ms),
+                f64::NAN,
+                speeds,
+            ),
+        ])
+    }
+
+    /// The rows that have a tenth of the keys, by the class and by a plain loop, which counts no reads.
+    fn beside_plain(
+        &self,
+        pool: &Pool,
+        (file, program): (&Path, &Path),
+        shape: &Shape,
+        case: String,
+    ) -> Result<Row, String> {
+        let mut bytes = Vec::new();
+        for object in &self.flat {
+            let length = pool.stat(object).map_err(text)?.bytes;
+            bytes.extend_from_slice(&pool.read(object, 0..length).map_err(text)?.0);
+        }
+        std::fs::write(file, &bytes).map_err(|error| format!("{}: {error}", file.display()))?;
+        let place = |column: usize| {
+            let place = shape.columns.iter().position(|known| *known == column);
+            place.map(|place| place.to_string()).ok_or("a column that the shape lacks")
+        };
+        let columns = [place(lineitem::PRICE)?, place(lineitem::PART)?];
+        let said = program::output(Command::new(program).arg(file).args(columns).arg("20000"))?;
+        let numbers: Vec<f64> = said.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        let [plain_rows, plain_sum, plain_ms] = *numbers.as_slice() else {
+            return Err(format!("{} says {said}", program.display()));
+        };
+        let asked = sum("l_partkey <= 20000");
+        let told = Answered::of(pool, &self.flat, &asked)?;
+        let is_near = |told: f64, plain: f64| (told - plain).abs() <= 1e-9 * plain.abs();
+        if !is_near(told.rows as f64, plain_rows) || !is_near(told.sum, plain_sum) {
+            return Err(format!("{case}: {} rows with {}, and by a plain loop {said}", told.rows, told.sum));
+        }
+        let ours = queried(pool, &self.flat, &asked, ROUNDS)?;
+        Ok(Row {
+            group: "Rows, beside a plain loop by the FlatBuffers library's accessors: 10 %, sum".to_owned(),
+            case,
+            unit: "ms",
+            better: Better::Lower,
+            ours: Some(ours.work_ms),
+            peers: vec![("plain loop".to_owned(), plain_ms)],
+            bar: plain_ms / FAIR_BAR,
+            ratio: None,
+            more: json!({ "calls": ours.calls }),
+        })
+    }
+}
+
+/// Makes an object of another's rows, which are so many. Nothing is asked of the new one meanwhile.
+fn transform(pool: &Pool, (from, to): (&str, &str), form: Form, rows: u64) -> Result<Run, String> {
+    measured(pool, &[from.to_owned()], || {
+        let made = pool.transform(from, to, form).map_err(text)?;
+        if made == rows { Ok(0) } else { Err(format!("{made} of {rows} rows were transformed")) }
     })
 }
 
-struct Run {
-    work_ms: f64,
-    wall_ms: f64,
-    moved: u64,
-    calls: usize,
-}
-
-fn run(pool: &Pool, object: &str, asked: &Asked) -> Result<Run, String> {
-    let mut best: Option<Run> = None;
-    for _ in 0..ROUNDS {
-        times(pool, object)?;
-        let begun = Instant::now();
-        let mut moved = 0;
-        for answer in pool.query(object, asked).map_err(|error| error.to_string())? {
-            moved += answer.map_err(|error| error.to_string())?.data.len() as u64;
-        }
-        let wall_ms = begun.elapsed().as_secs_f64() * 1e3;
-        let (_, work) = times(pool, object)?;
-        let run = Run { work_ms: work.iter().sum(), wall_ms, moved, calls: work.len() };
-        if best.as_ref().is_none_or(|best| run.work_ms < best.work_ms) {
-            best = Some(run);
-        }
+/// Several one after the other.
+fn all(runs: &[Run]) -> Run {
+    let sum = |of: fn(&Run) -> f64| -> f64 { runs.iter().map(of).sum() };
+    Run {
+        work_ms: sum(|run| run.work_ms),
+        busiest_ms: sum(|run| run.busiest_ms),
+        wall_ms: sum(|run| run.wall_ms),
+        moved: runs.iter().map(|run| run.moved).sum(),
+        calls: runs.iter().map(|run| run.calls).sum(),
     }
-    best.ok_or_else(|| "no rounds".to_owned())
-}
-
-fn write(path: &Path, rows: u64) -> Result<(), String> {
-    let some = |batch: RecordBatch| batch.project(&COLUMNS).map_err(|error| error.to_string());
-    let schema = some(Lines::new(rows).batch(1)?)?.schema();
-    let schema = FromArrow::new(&schema).map_err(|error| error.to_string())?.schema().as_ref().clone();
-    let mut options = ParquetOptions::default();
-    options.write.column.compression = Compression::Codec(Codec::Zstd);
-    let mut writer = Writer::with(path, schema, options).map_err(|error| error.to_string())?;
-    let (mut lines, mut left) = (Lines::new(rows), rows);
-    while left > 0 {
-        let now = left.min(BATCH_ROWS);
-        writer.write_arrow(&some(lines.batch(now)?)?).map_err(|error| error.to_string())?;
-        left -= now;
-    }
-    writer.finish().map(drop).map_err(|error| error.to_string())
 }

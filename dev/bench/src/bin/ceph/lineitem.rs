@@ -55,6 +55,10 @@ const WORDS: [&str; 32] = [
     "according to the",
 ];
 
+/// The places of two columns: keys of parts, and prices.
+pub(crate) const PART: usize = 1;
+pub(crate) const PRICE: usize = 5;
+
 /// Rows that are made at a time.
 const BATCH_ROWS: u64 = 50_000;
 
@@ -105,7 +109,9 @@ impl Lines {
             // Eight of 32 keys are in use.
             let key = (self.order - 1) / 8 * 32 + (self.order - 1) % 8 + 1;
             let part = 1 + random.below(PARTS);
-            let supplier = 1 + random.below(SUPPLIERS);
+            // One of the four that have the part.
+            let supplier =
+                (part + random.below(4) * (SUPPLIERS / 4 + (part - 1) / SUPPLIERS)) % SUPPLIERS + 1;
             for (column, key) in keys.iter_mut().zip([key, part, supplier]) {
                 column.push(i64::try_from(key).unwrap_or(i64::MAX));
             }
@@ -168,19 +174,24 @@ fn pick<'a>(random: &mut Random, words: &[&'a str]) -> &'a str {
     words[usize::try_from(at).unwrap_or(0)]
 }
 
-/// Writes a Parquet file of so many rows.
-pub(crate) fn write(path: &Path, rows: u64, compression: Compression) -> Result<(), String> {
-    let mut lines = Lines::new(rows);
-    let schema = lines.batch(1)?.schema();
+/// Writes a Parquet file of the next rows, so many of them, and of some columns by their places.
+pub(crate) fn write(
+    path: &Path,
+    (lines, rows): (&mut Lines, u64),
+    columns: &[usize],
+    compression: Compression,
+) -> Result<(), String> {
+    let some = |batch: RecordBatch| batch.project(columns).map_err(|error| error.to_string());
+    let schema = some(Lines::new(0).batch(1)?)?.schema();
     let schema = FromArrow::new(&schema).map_err(|error| error.to_string())?.schema().as_ref().clone();
     let mut options = ParquetOptions::default();
     options.write.column.compression = compression;
     let mut writer = Writer::with(path, schema, options).map_err(|error| error.to_string())?;
-    let (mut lines, mut left) = (Lines::new(rows), rows);
+    let mut left = rows;
     while left > 0 {
-        let some = left.min(BATCH_ROWS);
-        writer.write_arrow(&lines.batch(some)?).map_err(|error| error.to_string())?;
-        left -= some;
+        let now = left.min(BATCH_ROWS);
+        writer.write_arrow(&some(lines.batch(now)?)?).map_err(|error| error.to_string())?;
+        left -= now;
     }
     writer.finish().map(drop).map_err(|error| error.to_string())
 }

@@ -1,10 +1,12 @@
-//! The benchmark of the object class: what it is like for others beside its queries, what moves, and what a client works. See `README.md` for
-//! what makes it fair.
+//! The benchmark of the object class: what it is like for others beside its queries, what moves, what a client works, and the published
+//! experiment. See `README.md` for what makes it fair.
 #![forbid(unsafe_code)]
 
 mod cluster;
 mod forms;
 mod lineitem;
+mod measure;
+mod spread;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -19,13 +21,18 @@ use marquetry_rados::{Asked, Pool};
 use serde_json::json;
 
 use crate::cluster::Cluster;
+use crate::forms::sum;
+use crate::lineitem::Lines;
+use crate::measure::{Answered, client_ms, quantile, text, times};
 
 const USAGE: &str = "usage: bench-ceph --files DIR --out DIR --ceph CEPH.SH --classes DIR
-                  [--rows 600000] [--seconds 20] [--store bluestore] [--plain PROGRAM] [--only WORDS]
+                  [--rows 600000] [--seconds 20] [--store bluestore] [--osds \"1 2 4\"] [--plain PROGRAM] [--only WORDS]
 
+--rows is of the table that most is about; of less than 100,000, all other objects have a tenth of their rows, too.
 --classes is what `dev/ceph.sh build-bench` made.
+--osds is how many OSDs the part of this name has, one after the other. All others have one.
 --plain is what reads rows by the FlatBuffers library: flat_rows.cc.
---only keeps the parts whose name has one of the words: guest, memory, client, forms.";
+--only keeps the parts whose name has one of the words: client, guest, forms, memory, osds.";
 
 /// Of the reads of others, beside a class that decodes whole objects at once.
 const GUEST_BAR: f64 = 0.25;
@@ -64,6 +71,7 @@ struct Options {
     ceph: PathBuf,
     classes: PathBuf,
     store: String,
+    osds: Vec<u64>,
     plain: Option<PathBuf>,
     rows: u64,
     seconds: u64,
@@ -73,7 +81,8 @@ struct Options {
 impl Options {
     fn parse() -> Result<Options, String> {
         let store = "bluestore".to_owned();
-        let mut options = Options { rows: 600_000, seconds: 20, store, ..Options::default() };
+        let mut options =
+            Options { rows: 600_000, seconds: 20, store, osds: vec![1, 2, 4], ..Options::default() };
         let mut arguments = std::env::args().skip(1);
         while let Some(name) = arguments.next() {
             let value = arguments.next().ok_or_else(|| USAGE.to_owned())?;
@@ -84,6 +93,10 @@ impl Options {
                 "--ceph" => options.ceph = value.into(),
                 "--classes" => options.classes = value.into(),
                 "--store" => options.store = value,
+                "--osds" => {
+                    let numbers = value.split_whitespace().map(str::parse::<u64>);
+                    options.osds = numbers.collect::<Result<_, _>>().map_err(|_| format!("{value} OSDs?"))?;
+                }
                 "--plain" => options.plain = Some(value.into()),
                 "--rows" => options.rows = number()?.max(1000),
                 "--seconds" => options.seconds = number()?.max(1),
@@ -101,38 +114,66 @@ impl Options {
     fn wants(&self, part: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|word| part.contains(word.as_str()))
     }
-}
 
-/// What is measured: a table in a pool, and others' objects beside it.
-struct Bench<'a> {
-    options: &'a Options,
-    cluster: &'a Cluster,
-    pool: Pool,
-    file: PathBuf,
-    bytes: u64,
-    copies: Vec<String>,
-    others: Vec<String>,
+    /// As many, or a tenth of them if it is only to be seen whether all works.
+    fn rows_of(&self, rows: u64) -> u64 {
+        if self.rows < 100_000 { rows / 10 } else { rows }
+    }
 }
 
 fn run(options: &Options) -> Result<(), String> {
-    let file = options.files.join(format!("lineitem-{}.parquet", options.rows));
-    if !file.exists() {
-        eprintln!("making {}", file.display());
-        let made = file.with_extension("new");
-        lineitem::write(&made, options.rows, Compression::Codec(Codec::Zstd))?;
-        std::fs::rename(&made, &file).map_err(|error| error.to_string())?;
+    let mut rows = Vec::new();
+    if ["client", "guest", "forms", "memory"].into_iter().any(|part| options.wants(part)) {
+        rows.extend(in_one_osd(options)?);
     }
+    if options.wants("osds") {
+        rows.extend(spread::spread(options, options.rows_of(50_000))?);
+    }
+    let report = Report {
+        name: "ceph".to_owned(),
+        title: "The object class for Ceph".to_owned(),
+        notes: vec![
+            format!(
+                "One OSD ({}) on this machine, with its client on the same cores; TPC-H's lineitem of {} rows, Parquet by ZSTD, {COPIES} times. “Whole \
+                 objects at once” is the same engine in a class whose calls end when all is done, for the same queries. All forms of the same rows \
+                 gave the same answers.",
+                options.store, options.rows,
+            ),
+            "Of wall time on so few cores nothing follows for a cluster: OSD, client and the others share them, and a call that waits for its turn \
+             counts as long as that takes. So of several OSDs there is the work of the busiest alone, as evenly as Ceph places objects: what a machine \
+             for each would have to do."
+                .to_owned(),
+            "There is one object of each size, and of rows as many as hold the same rows: an object is written at once, and has 90 MiB at most. Of 2 GB \
+             of them, each would say the same."
+                .to_owned(),
+        ],
+        setting: json!({
+            "processor": clock::processor(),
+            "store": options.store,
+            "rows": options.rows,
+            "seconds": options.seconds,
+            "streams": STREAMS,
+        }),
+        rows,
+    };
+    report.write(&options.out, None)
+}
+
+fn in_one_osd(options: &Options) -> Result<Vec<Row>, String> {
+    let file = options.files.join("ceph-lineitem.parquet");
+    eprintln!("making {}", file.display());
+    let lines = (&mut Lines::new(options.rows), options.rows);
+    lineitem::write(&file, lines, forms::SHAPES[1].columns, Compression::Codec(Codec::Zstd))?;
     let content = std::fs::read(&file).map_err(|error| format!("{}: {error}", file.display()))?;
-    let directory = options.out.join("ceph-cluster");
-    let cluster = Cluster::start(&options.ceph, &directory, &options.classes, (1, &options.store))?;
-    let pool = Pool::open(&cluster.configuration, "test").map_err(|error| error.to_string())?;
+    let cluster = Cluster::start(options, 1)?;
+    let pool = Pool::open(&cluster.configuration, "test").map_err(text)?;
     let copies: Vec<String> = (0..COPIES).map(|number| format!("lineitem/{number}.parquet")).collect();
     let others: Vec<String> = (0..OTHERS).map(|number| format!("others/{number}")).collect();
     for copy in &copies {
-        pool.write(copy, &content, true).map_err(|error| error.to_string())?;
+        pool.write(copy, &content, true).map_err(text)?;
     }
     for other in &others {
-        pool.write(other, &vec![7; OTHER_BYTES], true).map_err(|error| error.to_string())?;
+        pool.write(other, &vec![7; OTHER_BYTES], true).map_err(text)?;
     }
     let bytes = content.len().try_into().unwrap_or(0);
     let bench = Bench { options, cluster: &cluster, pool, file, bytes, copies, others };
@@ -144,40 +185,28 @@ fn run(options: &Options) -> Result<(), String> {
         rows.extend(bench.guest()?);
     }
     if options.wants("forms") {
-        for thousands in [50, 500] {
-            let rows_each = if options.rows < 100_000 { thousands * 100 } else { thousands * 1000 };
-            rows.extend(forms::compare(&bench.pool, &options.files, rows_each, options.plain.as_deref())?);
+        for shape in &forms::SHAPES {
+            for size in shape.sizes {
+                let case = (shape, options.rows_of(*size));
+                rows.extend(forms::compare(&bench.pool, &options.files, case, options.plain.as_deref())?);
+            }
         }
     }
     if options.wants("memory") {
         rows.extend(bench.memory()?);
     }
-    let report = Report {
-        name: "ceph".to_owned(),
-        title: "The object class for Ceph".to_owned(),
-        notes: vec![
-            format!(
-                "One OSD ({}) on this machine, with its client on the same cores; TPC-H's lineitem of {} rows, {} MiB of Parquet by ZSTD, {COPIES} \
-                 times. “Whole objects at once” is the same engine in a class whose calls end when all is done, for the same queries.",
-                options.store,
-                options.rows,
-                bytes >> 20
-            ),
-            "Of wall time on so few cores nothing follows for a cluster: OSD, client and the others share them, and a call that waits for its turn \
-             counts as long as that takes."
-                .to_owned(),
-        ],
-        setting: json!({
-            "processor": clock::processor(),
-            "store": options.store,
-            "rows": options.rows,
-            "object_bytes": bytes,
-            "seconds": options.seconds,
-            "streams": STREAMS,
-        }),
-        rows,
-    };
-    report.write(&options.out, None)
+    Ok(rows)
+}
+
+/// What is measured: a table in a pool, and others' objects beside it.
+struct Bench<'a> {
+    options: &'a Options,
+    cluster: &'a Cluster,
+    pool: Pool,
+    file: PathBuf,
+    bytes: u64,
+    copies: Vec<String>,
+    others: Vec<String>,
 }
 
 /// A query of the load, by its name.
@@ -280,8 +309,8 @@ impl Bench<'_> {
         (number, stop, answered): (usize, &AtomicBool, &AtomicU64),
     ) -> Result<(), String> {
         for copy in self.copies.iter().cycle().skip(number) {
-            for answer in pool.query(copy, asked).map_err(|error| error.to_string())? {
-                answer.map_err(|error| error.to_string())?;
+            for answer in pool.query(copy, asked).map_err(text)? {
+                answer.map_err(text)?;
                 answered.fetch_add(1, Ordering::Relaxed);
                 if stop.load(Ordering::Relaxed) {
                     return Ok(());
@@ -293,7 +322,7 @@ impl Bench<'_> {
 
     /// How long reads of 4 KiB take, one after the other, of all other objects.
     fn reads(&self) -> Result<Vec<f64>, String> {
-        let other = Pool::open(&self.cluster.configuration, "test").map_err(|error| error.to_string())?;
+        let other = Pool::open(&self.cluster.configuration, "test").map_err(text)?;
         let (begun, mut took) = (Instant::now(), Vec::new());
         let time = Duration::from_secs(self.options.seconds);
         for (number, name) in self.others.iter().cycle().enumerate() {
@@ -304,7 +333,7 @@ impl Bench<'_> {
             let pieces = OTHER_BYTES as u64 / READ_BYTES;
             let at = number as u64 * 7 % pieces * READ_BYTES;
             let read = Instant::now();
-            other.read(name, at..at + READ_BYTES).map_err(|error| error.to_string())?;
+            other.read(name, at..at + READ_BYTES).map_err(text)?;
             took.push(read.elapsed().as_secs_f64() * 1e3);
         }
         Ok(took)
@@ -314,7 +343,7 @@ impl Bench<'_> {
     fn memory(&self) -> Result<Vec<Row>, String> {
         // What it keeps of objects that are read, it keeps before.
         for copy in &self.copies {
-            self.pool.read(copy, 0..self.bytes).map_err(|error| error.to_string())?;
+            self.pool.read(copy, 0..self.bytes).map_err(text)?;
         }
         let mut rows = Vec::new();
         for (name, asked) in loads() {
@@ -340,7 +369,7 @@ impl Bench<'_> {
     fn growth(&self, pool: &Pool, asked: &Asked) -> Result<f64, String> {
         let before = self.cluster.forget_peak()?;
         let copies: Vec<String> = self.copies.iter().cycle().take(2 * COPIES).cloned().collect();
-        pool.query_all(&copies, asked, 8, |_, _| Ok(true)).map_err(|error| error.to_string())?;
+        pool.query_all(&copies, asked, 8, |_, _| Ok(true)).map_err(text)?;
         Ok(self.cluster.peak_mib()? - before)
     }
 
@@ -350,16 +379,13 @@ impl Bench<'_> {
         let two = |predicate: &str| {
             columns.into_iter().fold(Asked::new().predicate(predicate), |asked, column| asked.column(column))
         };
-        let sum = |predicate: &str| {
-            Asked::new().aggregate("count(*)").aggregate("sum(l_extendedprice)").predicate(predicate)
-        };
         let percent = |part: u64| format!("l_partkey <= {}", 2000 * part);
         // Which part of the rows moves is what the query asks for: of 10 % of them, nobody expects 1 % of the bytes.
         let queries = [
             (
                 "one order, all columns",
-                Asked::new().predicate("l_orderkey = 1001"),
-                "l_orderkey = 1001".to_owned(),
+                Asked::new().predicate("l_orderkey = 1000"),
+                "l_orderkey = 1000".to_owned(),
                 true,
             ),
             ("1 %, sum", sum(&percent(1)), percent(1), true),
@@ -373,20 +399,25 @@ impl Bench<'_> {
             let (mut ours, mut theirs, mut moved, mut calls) = (Vec::new(), Vec::new(), 0_u64, 0_u64);
             // The first one is not counted.
             for round in 0..6 {
-                let begun = cpu_ms();
+                let begun = client_ms();
                 (moved, calls) = (0, 0);
-                for answer in self.pool.query(&self.copies[0], &asked).map_err(|error| error.to_string())? {
-                    let answer = answer.map_err(|error| error.to_string())?;
+                for answer in self.pool.query(&self.copies[0], &asked).map_err(text)? {
+                    let answer = answer.map_err(text)?;
                     (moved, calls) = (moved + answer.data.len() as u64, calls + 1);
                 }
-                let between = cpu_ms();
-                self.search_here(&predicate, &columns)?;
+                let between = client_ms();
+                let found = self.search_here(&predicate, &columns)?;
                 if round > 0 {
                     ours.push(between - begun);
-                    theirs.push(cpu_ms() - between);
+                    theirs.push(client_ms() - between);
+                    continue;
+                }
+                let told = Answered::of(&self.pool, &self.copies[..1], &asked)?.rows;
+                if told != found || found == 0 {
+                    return Err(format!("{name}: {told} rows in the OSD, and {found} here"));
                 }
             }
-            let percent = 100.0 * ratio(moved, self.bytes);
+            let percent = 100.0 * moved as f64 / self.bytes as f64;
             let moved_row = Row {
                 group: "Bytes that move, in percent of the object's".to_owned(),
                 case: name.to_owned(),
@@ -410,8 +441,7 @@ impl Bench<'_> {
 
     /// Reads the whole object from the pool, and finds its rows: in the file that it is a copy of.
     fn search_here(&self, predicate: &str, columns: &[&str]) -> Result<u64, String> {
-        self.pool.read(&self.copies[0], 0..self.bytes).map_err(|error| error.to_string())?;
-        let text = |error: marquetry::Error| error.to_string();
+        self.pool.read(&self.copies[0], 0..self.bytes).map_err(text)?;
         let reader = marquetry::open(&self.file).map_err(text)?.filter(predicate).map_err(text)?;
         let reader = reader.columns(columns.iter().copied()).map_err(text)?;
         let mut rows = 0;
@@ -420,34 +450,4 @@ impl Bench<'_> {
         }
         Ok(rows)
     }
-}
-
-/// How long calls took since the last time, in the OSD that has an object: by the clock, and of their thread's work, in milliseconds.
-fn times(pool: &Pool, object: &str) -> Result<(Vec<f64>, Vec<f64>), String> {
-    let bytes = pool.execute(object, "times", b"").map_err(|error| error.to_string())?;
-    let (mut wall, mut work) = (Vec::new(), Vec::new());
-    for pair in bytes.as_chunks::<8>().0 {
-        let [w0, w1, w2, w3, c0, c1, c2, c3] = *pair;
-        wall.push(f64::from(u32::from_le_bytes([w0, w1, w2, w3])) / 1e3);
-        work.push(f64::from(u32::from_le_bytes([c0, c1, c2, c3])) / 1e3);
-    }
-    Ok((wall, work))
-}
-
-/// The value that so many percent of all do not exceed.
-fn quantile(values: &[f64], percent: usize) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let at = (sorted.len() * percent / 100).min(sorted.len().saturating_sub(1));
-    sorted.get(at).copied().unwrap_or(f64::NAN)
-}
-
-fn ratio(part: u64, all: u64) -> f64 {
-    part as f64 / all as f64
-}
-
-/// What this process has worked, all threads together, in milliseconds.
-fn cpu_ms() -> f64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    time.tv_sec as f64 * 1e3 + time.tv_nsec as f64 / 1e6
 }
