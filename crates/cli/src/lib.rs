@@ -1,10 +1,11 @@
 //! The command `marquetry`, and `parquet2cql`, which is the same program by another name.
 //!
-//! A file each command: `cql`, `copy`, `diff`, `show`, `rows`, `watch`, `completions`, `man`. This one reads the command line, and turns whatever
+//! A file each command: `cql`, `copy`, `diff`, `show`, `rows`, `watch`, `ceph`, `completions`, `man`. This one reads the command line, and turns whatever
 //! happens into one line on standard error and an exit code.
 #![forbid(unsafe_code)]
 
 mod args;
+mod ceph;
 mod completions;
 mod connection_args;
 mod copy;
@@ -76,6 +77,7 @@ enum Commands {
     Copy(Box<copy::Copy>),
     Diff(diff::Diff),
     Watch(watch::Watch),
+    Ceph(ceph::Ceph),
     Completions(completions::Completions),
     Man(man::ManPage),
 }
@@ -107,6 +109,7 @@ impl Program for Marquetry {
             Commands::Copy(command) => command.run(interrupted),
             Commands::Diff(command) => command.run(interrupted),
             Commands::Watch(command) => command.run(interrupted),
+            Commands::Ceph(command) => command.run(interrupted),
             Commands::Completions(command) => command.run(Marquetry::command(), interrupted),
             Commands::Man(command) => command.run(Marquetry::command(), interrupted),
         }

@@ -9,7 +9,7 @@ use crate::output::{Interrupted, Output};
 use crate::parquet2cql::Parquet2Cql;
 
 /// The day of the last change to what the pages say.
-const DATE: &str = "2026-11-25";
+const DATE: &str = "2026-11-30";
 
 /// What each page is a part of, and its version.
 const SOURCE: &str = concat!("marquetry ", env!("CARGO_PKG_VERSION"));

@@ -7,11 +7,13 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use marquetry_base::cast::{u64_of, usize_of};
-use marquetry_base::{Bytes, Error, Result};
+use marquetry_base::{Bytes, Detail, Error, Result};
+use marquetry_io::files::PARQUET_EXTENSIONS;
 
 use crate::CLASS;
 use crate::asked::{Asked, merge_request};
 use crate::librados::{BYTES_MAX, Cluster, Context, fits};
+use crate::names::{configuration, directory, is_of_table, no_address, parts_of};
 use crate::query::{Answer, Execute, Query};
 
 /// A pool of a cluster. Clones share the connection; calls wait, one after the other, but those of different queries need not wait for each
@@ -46,6 +48,16 @@ impl Pool {
         Ok(Pool { cluster, context, name: pool.into(), class: CLASS.into() })
     }
 
+    /// The pool of an address, `rados://pool/name`, in the cluster that `CEPH_CONF` describes, or `/etc/ceph/ceph.conf`; and the name.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` for what is no such address; those of [`Pool::open`].
+    pub fn at(address: &str) -> Result<(Pool, String)> {
+        let (pool, name) = parts_of(address)?.ok_or_else(no_address)?;
+        Ok((Pool::open(&configuration(), pool)?, name.to_owned()))
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name
@@ -66,7 +78,7 @@ impl Pool {
     ///
     /// # Errors
     ///
-    /// `Io`, with [`NotFound`](marquetry_base::Detail::NotFound) if there is none.
+    /// `Io`, with [`NotFound`](Detail::NotFound) if there is none.
     pub fn stat(&self, object: &str) -> Result<Stored> {
         let (bytes, version) = self.locked(|context| context.stat(object))?;
         Ok(Stored { bytes, version })
@@ -95,7 +107,7 @@ impl Pool {
     ///
     /// # Errors
     ///
-    /// `Io`, with [`AlreadyExists`](marquetry_base::Detail::AlreadyExists) if there is one, and it does not replace that; and if the cluster
+    /// `Io`, with [`AlreadyExists`](Detail::AlreadyExists) if there is one, and it does not replace that; and if the cluster
     /// refuses it: one of more than `osd_max_write_size` (90 MiB), say.
     pub fn write(&self, object: &str, bytes: &[u8], replaces: bool) -> Result<()> {
         if !fits(bytes) {
@@ -108,7 +120,7 @@ impl Pool {
     ///
     /// # Errors
     ///
-    /// `Io`, with [`NotFound`](marquetry_base::Detail::NotFound) if there is none.
+    /// `Io`, with [`NotFound`](Detail::NotFound) if there is none.
     pub fn remove(&self, object: &str) -> Result<()> {
         self.locked(|context| context.remove(object))
     }
@@ -120,6 +132,27 @@ impl Pool {
     /// `Io`.
     pub fn list(&self, prefix: &str) -> Result<Vec<String>> {
         self.locked(|context| context.list(prefix))
+    }
+
+    /// The Parquet objects that a name stands for, as commands that read a table understand it: the object of that name, or all below it.
+    ///
+    /// # Errors
+    ///
+    /// `Io`, with [`NotFound`](Detail::NotFound) if there is none.
+    pub fn parquet_objects(&self, name: &str) -> Result<Vec<String>> {
+        if !name.is_empty() && !name.ends_with('/') {
+            match self.stat(name) {
+                Err(error) if error.detail() == Some(Detail::NotFound) => {}
+                found => return found.map(|_| vec![name.to_owned()]),
+            }
+        }
+        let prefix = directory(name);
+        let mut names = self.list(&prefix)?;
+        names.retain(|name| is_of_table(&name[prefix.len()..], &PARQUET_EXTENSIONS));
+        if names.is_empty() {
+            return Err(Error::io("there is no such object, and none below it").with(Detail::NotFound));
+        }
+        Ok(names)
     }
 
     /// Queries an object where it is.
@@ -210,7 +243,7 @@ impl Pool {
     ///
     /// `Misuse` for a file of other columns; `Corrupt` for what is no Parquet file; `LimitExceeded` for too large a file; `Unsupported` if there is
     /// no class, or for files that are encrypted or have bounds in another order; `Io`, with
-    /// [`NotFound`](marquetry_base::Detail::NotFound) if there is no object, and if it has another version.
+    /// [`NotFound`](Detail::NotFound) if there is no object, and if it has another version.
     pub fn merge(&self, object: &str, file: &[u8], version: Option<u64>) -> Result<()> {
         let request = merge_request(file);
         self.locked(|context| context.change(object, (&self.class, "merge"), &request, (version, None)))

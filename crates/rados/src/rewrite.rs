@@ -216,24 +216,40 @@ impl Pool {
         self.part(object, groups, version).map(|(file, _)| file)
     }
 
-    /// Writes the row groups of an object as several, of so many row groups each, and the last of as many as are left: `PREFIX00000.parquet`,
-    /// and so on. Their names. The object stays as it is.
+    /// Hands out the row groups of an object as files, of so many row groups each, and the last of as many as are left: `put` gets one after the
+    /// other. All are of one state of the object, which stays as it is.
     ///
     /// # Errors
     ///
-    /// As [`Pool::row_groups`]; and, after some were written, what [`Pool::write`] says of one that is there.
-    pub fn split(&self, object: &str, prefix: &str, groups_each: u64) -> Result<Vec<String>> {
-        // Of one state of it, whatever becomes of it meanwhile.
+    /// As [`Pool::row_groups`], and those of `put`: after some were handed out.
+    pub fn parts(
+        &self,
+        object: &str,
+        groups_each: u64,
+        mut put: impl FnMut(Vec<u8>) -> Result<()>,
+    ) -> Result<()> {
         let version = self.stat(object)?.version;
         let (_, all) = self.part(object, 0..0, version)?;
         let each = groups_each.max(1);
-        let mut names = Vec::new();
-        for (number, start) in (0..all).step_by(usize::try_from(each).unwrap_or(usize::MAX)).enumerate() {
-            let (file, _) = self.part(object, start..all.min(start.saturating_add(each)), version)?;
-            let name = format!("{prefix}{number:05}.parquet");
+        for start in (0..all).step_by(usize::try_from(each).unwrap_or(usize::MAX)) {
+            put(self.part(object, start..all.min(start.saturating_add(each)), version)?.0)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the row groups of an object as several, as [`Pool::parts`] hands them out: `PREFIX00000.parquet`, and so on. Their names.
+    ///
+    /// # Errors
+    ///
+    /// As [`Pool::parts`]; and, after some were written, what [`Pool::write`] says of one that is there.
+    pub fn split(&self, object: &str, prefix: &str, groups_each: u64) -> Result<Vec<String>> {
+        let mut names: Vec<String> = Vec::new();
+        self.parts(object, groups_each, |file| {
+            let name = format!("{prefix}{:05}.parquet", names.len());
             self.write(&name, &file, false)?;
             names.push(name);
-        }
+            Ok(())
+        })?;
         Ok(names)
     }
 

@@ -14,13 +14,11 @@ use marquetry_io::{ByteSource, ObjectVersion, shown};
 
 use crate::asked::Asked;
 use crate::directory::NewPoolDirectory;
-use crate::names::{SCHEME, directory, has_extension, path_of};
+use crate::names::{configuration, directory, is_of_table, parts_of, path_of};
 use crate::pool::Pool;
 use crate::search::search;
 use crate::written::Written;
 
-/// The configuration of a cluster, unless `CEPH_CONF` names another.
-const CONFIGURATION: &str = "/etc/ceph/ceph.conf";
 /// Bytes that are read at a time of an object that is read from its start.
 const STREAM_BYTES: u64 = 4 << 20;
 
@@ -58,17 +56,13 @@ impl RadosObjects {
 
     /// The pool and the name of an address; `None` for another store's.
     fn address(&self, path: &Path) -> Result<Option<(Pool, String)>> {
-        let Some(rest) = path.to_str().and_then(|path| path.strip_prefix(SCHEME)) else { return Ok(None) };
-        let (pool, name) = rest.split_once('/').unwrap_or((rest, ""));
-        if pool.is_empty() {
-            return Err(about(path, Error::misuse("an address is rados://pool/name")));
-        }
+        let parts = path.to_str().map(parts_of).transpose().map_err(|error| about(path, error))?;
+        let Some((pool, name)) = parts.flatten() else { return Ok(None) };
         let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(open) = pools.get(pool) {
             return Ok(Some((open.clone(), name.to_owned())));
         }
-        let configuration = self.configuration.clone().or_else(|| std::env::var("CEPH_CONF").ok());
-        let open = Pool::open(configuration.as_deref().unwrap_or(CONFIGURATION), pool)?;
+        let open = Pool::open(&self.configuration.clone().unwrap_or_else(configuration), pool)?;
         pools.insert(pool.to_owned(), open.clone());
         Ok(Some((open, name.to_owned())))
     }
@@ -117,12 +111,7 @@ impl Store for RadosObjects {
         }
         let prefix = directory(&name);
         let names = pool.list(&prefix).map_err(|error| about(path, error))?;
-        let is_meant = |name: &String| {
-            let below = &name[prefix.len()..];
-            let is_hidden =
-                |part: &str| part.starts_with('.') || part.starts_with('_') && !part.contains('=');
-            !below.split('/').any(is_hidden) && has_extension(below, extensions)
-        };
+        let is_meant = |name: &String| is_of_table(&name[prefix.len()..], extensions);
         let found: Vec<PathBuf> =
             names.into_iter().filter(is_meant).map(|name| path_of(&pool, &name)).collect();
         if found.is_empty() {

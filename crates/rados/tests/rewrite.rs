@@ -658,6 +658,16 @@ fn an_osd_compresses_splits_and_indexes() {
     assert_eq!(parts.len(), 3);
     let parts: Vec<RecordBatch> = parts.iter().map(|part| whole(part)).collect();
     assert!(concat_batches(&rows.schema(), &parts).unwrap() == rows);
+    // An object that changes meanwhile is not split into parts of both states.
+    let mut handed_out = 0;
+    let error = pool.parts(name, 1, |_| {
+        handed_out += 1;
+        pool.write(name, &bytes, true)
+    });
+    let error = error.unwrap_err();
+    assert!(handed_out == 1 && error.kind() == ErrorKind::Io, "{handed_out} parts, then {error}");
+    assert!(error.to_string().contains("it was changed"), "{error}");
+    pool.index(name, "id").unwrap();
     // There, and back again.
     let flat = "rewritten/flat.parquet";
     pool.write(flat, &bytes_of_flat(folder.path()), true).unwrap();

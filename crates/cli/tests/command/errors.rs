@@ -439,7 +439,7 @@ fn versions_and_completions() {
     let codes = help.lines().skip_while(|line| *line != "Exit codes:");
     let long: Vec<&str> = codes.filter(|line| line.len() > 79).collect();
     assert!(long.iter().all(|line| line.starts_with("Rows, row groups")), "{long:?}");
-    for command in ["show", "rows", "cql", "copy", "completions"] {
+    for command in ["show", "rows", "cql", "copy", "ceph", "completions"] {
         let help = run([command, "--help"]).succeeded();
         assert!(help.contains("Examples:"), "{command}");
     }

@@ -209,7 +209,7 @@ fn json_has_what_text_has() {
 
 #[test]
 fn every_command_has_a_manual_page() {
-    let commands = ["", "show", "rows", "cql", "copy", "diff", "completions", "man", "parquet2cql"];
+    let commands = ["", "show", "rows", "cql", "copy", "diff", "ceph", "completions", "man", "parquet2cql"];
     for command in commands {
         let page = if command.is_empty() { run(["man"]) } else { run(["man", command]) }.succeeded();
         let title = match command {

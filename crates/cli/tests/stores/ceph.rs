@@ -6,6 +6,14 @@ use super::common::Run;
 use super::{Folder, numbers, run_with};
 
 #[test]
+fn only_objects_of_a_ceph_are_changed_there() {
+    let run = |arguments: &[&str]| run_with(&[], arguments.iter().copied());
+    run(&["ceph", "compress", "trips.parquet", "--codec", "zstd"]).failed(2, &["rados://pool/name"]);
+    run(&["ceph", "split", "rados:///a.parquet", "rados://lake/b"]).failed(2, &["rados://pool/name"]);
+    run(&["ceph", "compress", "rados://lake/a.parquet", "--codec", "zip"]).failed(2, &["zip"]);
+}
+
+#[test]
 #[ignore = "soak: a real Ceph, which loads the class"]
 fn tables_are_written_and_searched_in_osds() {
     let Some(configuration) = ceph() else { return };
@@ -38,4 +46,25 @@ fn tables_are_written_and_searched_in_osds() {
     assert_eq!(counted("rados://test/command.parquet"), counted(&local));
     run(&["copy", &file, "rados://test/command/", "--overwrite"]).succeeded();
     assert!(run(&["show", "rados://test/command/"]).succeeded().contains("131,072"));
+    // What the class changes has the same rows.
+    let compressed =
+        run(&["ceph", "compress", "rados://test/command/", "--codec", "zstd", "--level", "1"]).succeeded();
+    assert!(
+        compressed.starts_with("rados://test/command/") && compressed.contains(" MB of "),
+        "{compressed}"
+    );
+    let indexed = run(&["ceph", "index", "rados://test/command", "--column", "c0"]).succeeded();
+    assert_eq!(indexed.lines().count(), compressed.lines().count());
+    run(&["diff", &file, "rados://test/command/"]).succeeded();
+    let split = ["ceph", "split", "rados://test/command.parquet", "rados://test/split/part-"];
+    let parts = run(&split).succeeded();
+    assert!(parts.starts_with("rados://test/split/part-00000.parquet\n"), "{parts}");
+    run(&["diff", &file, "rados://test/split/"]).succeeded();
+    run(&split).failed(1, &["part-00000.parquet", "exists"]);
+    let transform = |more: &[&str]| run(&[&["ceph", "transform"], more].concat()).succeeded();
+    transform(&["rados://test/command.parquet", "rados://test/rows", "--to", "rows"]);
+    let there = transform(&["rados://test/rows", "rados://test/back.parquet"]);
+    assert_eq!(there, "rados://test/back.parquet: 131,072 rows\n");
+    run(&["diff", &file, "rados://test/back.parquet"]).succeeded();
+    run(&["ceph", "index", "rados://test/nothing/", "--column", "c0"]).failed(3, &["no such object"]);
 }

@@ -1,0 +1,189 @@
+//! `marquetry ceph`: objects of a Ceph are changed where they are, by the object class.
+
+use std::num::NonZeroU64;
+
+use clap::{Args, Subcommand, ValueEnum};
+use marquetry::rados::{Form, Pool, Recoding};
+use marquetry::{Error, Result};
+
+use crate::failure::{Failure, Outcome};
+use crate::numbers::{parse_count, plural, size};
+use crate::output::{Interrupted, Output};
+use crate::table::printable;
+
+/// Change Parquet objects of a Ceph in their OSDs
+#[derive(Debug, Args)]
+#[command(
+    long_about = "Change Parquet objects of a Ceph where they are, by the object class cls_marquetry, which their OSDs must have loaded. \
+A change is many small calls, so that others need not wait for an OSD; whenever an object is read meanwhile, it is whole.
+
+The cluster is that of /etc/ceph/ceph.conf, or of the variable CEPH_CONF.",
+    after_help = "\
+Examples:
+  marquetry ceph compress rados://lake/trips/ --codec zstd --level 3
+  marquetry ceph index rados://lake/trips/ --column id
+  marquetry ceph split rados://lake/trips.parquet rados://lake/trips/part-
+  marquetry ceph transform rados://lake/old/rows rados://lake/old.parquet"
+)]
+pub(crate) struct Ceph {
+    #[command(subcommand)]
+    method: Method,
+}
+
+#[derive(Debug, Subcommand)]
+enum Method {
+    /// Compress the pages of objects in another way
+    ///
+    /// Their encodings, statistics, indexes and Bloom filters stay. One that was interrupted goes on if it is started again in the same way.
+    Compress {
+        #[command(flatten)]
+        objects: Objects,
+
+        /// Compression codec
+        #[arg(long, value_name = "CODEC", value_parser = ["uncompressed", "snappy", "gzip", "zstd", "lz4_raw", "brotli"])]
+        codec: String,
+
+        /// Compression level; higher is smaller and slower [default: the codec's usual one]
+        #[arg(long, value_name = "N", allow_negative_numbers = true)]
+        level: Option<i32>,
+    },
+
+    /// Index the values of a column, for queries of certain values
+    ///
+    /// The index is beside the object, in its omap, and of one column; an object that is changed loses it.
+    Index {
+        #[command(flatten)]
+        objects: Objects,
+
+        /// Column to index
+        #[arg(long, value_name = "COLUMN")]
+        column: String,
+    },
+
+    /// Write row groups of an object as objects of their own
+    ///
+    /// They are PREFIX00000.parquet and so on, and are printed. The object stays.
+    Split {
+        /// Object, rados://POOL/NAME
+        #[arg(value_name = "OBJECT")]
+        from: String,
+
+        /// What the addresses of the new objects begin with, in the same pool
+        #[arg(value_name = "PREFIX")]
+        to: String,
+
+        /// Row groups of each
+        #[arg(long, value_name = "N", value_parser = parse_count::<NonZeroU64>, default_value = "1")]
+        row_groups: NonZeroU64,
+    },
+
+    /// Make a Parquet object of an object of the Skyhook project's rows, or the other way
+    Transform {
+        /// Object, rados://POOL/NAME
+        #[arg(value_name = "OBJECT")]
+        from: String,
+
+        /// New object, in the same pool
+        #[arg(value_name = "NEW")]
+        to: String,
+
+        /// Form of the new object
+        #[arg(long = "to", value_enum, value_name = "FORM", default_value_t)]
+        form: ToForm,
+    },
+}
+
+#[derive(Debug, Args)]
+struct Objects {
+    /// Objects, rados://POOL/NAME, or all Parquet objects below rados://POOL/PREFIX/
+    #[arg(value_name = "OBJECT", required = true)]
+    addresses: Vec<String>,
+}
+
+/// What an object is made into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+enum ToForm {
+    /// A Parquet file
+    #[default]
+    Parquet,
+    /// Pieces of rows
+    Rows,
+}
+
+impl Ceph {
+    pub(crate) fn run(&self, interrupted: Interrupted) -> Outcome {
+        let mut output = Output::new(interrupted);
+        match &self.method {
+            Method::Compress { objects, codec, level } => {
+                let how = Recoding { codec: codec.clone(), level: *level };
+                objects.change(&mut output, |pool, object| {
+                    let before = pool.stat(object)?.bytes;
+                    pool.compress(object, &how)?;
+                    Ok(format!("{} of {}", size(pool.stat(object)?.bytes), size(before)))
+                })
+            }
+            Method::Index { objects, column } => objects.change(&mut output, |pool, object| {
+                pool.index(object, column)?;
+                Ok(format!("{column} is indexed"))
+            }),
+            Method::Split { from, to, row_groups } => {
+                let (pool, from, to) = in_one_pool(from, to)?;
+                let parts = pool.split(&from, &to, row_groups.get());
+                for part in parts.map_err(|error| failed(&pool, &from, &error))? {
+                    say(&mut output, &address(&pool, &part))?;
+                }
+                Ok(())
+            }
+            Method::Transform { from, to, form } => {
+                let (pool, from, to) = in_one_pool(from, to)?;
+                let form = match form {
+                    ToForm::Parquet => Form::Parquet,
+                    ToForm::Rows => Form::Rows,
+                };
+                let rows = pool.transform(&from, &to, form).map_err(|error| failed(&pool, &from, &error))?;
+                say(&mut output, &format!("{}: {}", address(&pool, &to), plural(rows, "row")))
+            }
+        }
+    }
+}
+
+impl Objects {
+    /// Changes one object after the other, and prints what became of each.
+    fn change(&self, output: &mut Output, change: impl Fn(&Pool, &str) -> Result<String>) -> Outcome {
+        for given in &self.addresses {
+            let about = |error| Failure::about(given, &error);
+            let (pool, name) = Pool::at(given).map_err(about)?;
+            for object in pool.parquet_objects(&name).map_err(about)? {
+                let changed = change(&pool, &object).map_err(|error| failed(&pool, &object, &error))?;
+                say(output, &format!("{}: {changed}", address(&pool, &object)))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A pool, and the names in it of two addresses.
+fn in_one_pool(from: &str, to: &str) -> Outcome<(Pool, String, String)> {
+    let at = |address: &str| Pool::at(address).map_err(|error| Failure::about(address, &error));
+    let ((pool, from_name), (other, to_name)) = (at(from)?, at(to)?);
+    if pool.name() != other.name() {
+        return Err(Failure::usage(format!(
+            "{from} and {to} are in different pools; copy moves rows between them"
+        )));
+    }
+    Ok((pool, from_name, to_name))
+}
+
+fn address(pool: &Pool, object: &str) -> String {
+    format!("rados://{}/{object}", pool.name())
+}
+
+fn failed(pool: &Pool, object: &str, error: &Error) -> Failure {
+    Failure::about(address(pool, object), error)
+}
+
+/// Prints a line at once: the next object may take long.
+fn say(output: &mut Output, line: &str) -> Outcome {
+    output.text().extend_from_slice(format!("{}\n", printable(line)).as_bytes());
+    output.flush()
+}
