@@ -32,7 +32,7 @@ const USAGE: &str = "usage: bench-ceph --files DIR --out DIR --ceph CEPH.SH --cl
 --classes is what `dev/ceph.sh build-bench` made.
 --osds is how many OSDs the part of this name has, one after the other. All others have one.
 --plain is what reads rows by the FlatBuffers library: flat_rows.cc.
---only keeps the parts whose name has one of the words: client, guest, forms, memory, osds.";
+--only keeps the parts whose name has one of the words: client, guest, memory, forms, osds.";
 
 /// Of the reads of others, beside a class that decodes whole objects at once.
 const GUEST_BAR: f64 = 0.25;
@@ -184,6 +184,10 @@ fn in_one_osd(options: &Options) -> Result<Vec<Row>, String> {
     if options.wants("guest") {
         rows.extend(bench.guest()?);
     }
+    // Before the OSD keeps what it read of other objects.
+    if options.wants("memory") {
+        rows.extend(bench.memory()?);
+    }
     if options.wants("forms") {
         for shape in &forms::SHAPES {
             for size in shape.sizes {
@@ -191,9 +195,6 @@ fn in_one_osd(options: &Options) -> Result<Vec<Row>, String> {
                 rows.extend(forms::compare(&bench.pool, &options.files, case, options.plain.as_deref())?);
             }
         }
-    }
-    if options.wants("memory") {
-        rows.extend(bench.memory()?);
     }
     Ok(rows)
 }
