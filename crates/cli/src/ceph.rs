@@ -1,6 +1,7 @@
 //! `marquetry ceph`: objects of a Ceph are changed where they are, by the object class.
 
 use std::num::NonZeroU64;
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use marquetry::rados::{Form, Pool, Recoding};
@@ -23,6 +24,7 @@ Examples:
   marquetry ceph compress rados://lake/trips/ --codec zstd --level 3
   marquetry ceph index rados://lake/trips/ --column id
   marquetry ceph split rados://lake/trips.parquet rados://lake/trips/part-
+  marquetry ceph merge rados://lake/trips.parquet today.parquet
   marquetry ceph transform rados://lake/old/rows rados://lake/old.parquet"
 )]
 pub(crate) struct Ceph {
@@ -75,6 +77,19 @@ enum Method {
         /// Row groups of each
         #[arg(long, value_name = "N", value_parser = parse_count::<NonZeroU64>, default_value = "1")]
         row_groups: NonZeroU64,
+    },
+
+    /// Add the rows of a Parquet file to an object's, as row groups of their own
+    ///
+    /// The file has the object's columns, and 4 MiB at most. Nothing of the object travels.
+    Merge {
+        /// Object, rados://POOL/NAME
+        #[arg(value_name = "OBJECT")]
+        object: String,
+
+        /// Parquet file
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
     },
 
     /// Make a Parquet object of an object of the Skyhook project's rows, or the other way
@@ -133,6 +148,11 @@ impl Ceph {
                     say(&mut output, &address(&pool, &part))?;
                 }
                 Ok(())
+            }
+            Method::Merge { object, file } => {
+                let (pool, name) = Pool::at(object).map_err(|error| Failure::about(object, &error))?;
+                let merged = pool.merge_file(&name, file).map_err(|error| failed(&pool, &name, &error))?;
+                say(&mut output, &format!("{}: {} more", address(&pool, &name), size(merged)))
             }
             Method::Transform { from, to, form } => {
                 let (pool, from, to) = in_one_pool(from, to)?;

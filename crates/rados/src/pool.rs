@@ -1,7 +1,10 @@
 //! A pool of a cluster, and its objects.
 
 use std::fmt;
+use std::fs::File;
+use std::io::Read;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,12 +12,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_base::{Bytes, Detail, Error, Result};
 use marquetry_io::files::PARQUET_EXTENSIONS;
+use marquetry_io::{failed, shown};
 
 use crate::CLASS;
 use crate::asked::{Asked, merge_request};
 use crate::librados::{BYTES_MAX, Cluster, Context, fits};
 use crate::names::{configuration, directory, is_of_table, no_address, parts_of};
 use crate::query::{Answer, Execute, Query};
+
+/// Bytes of a file that is merged, at most: a request has few more.
+const MERGED_BYTES_MAX: u64 = (4 << 20) - 64;
 
 /// A pool of a cluster. Clones share the connection; calls wait, one after the other, but those of different queries need not wait for each
 /// other.
@@ -247,6 +254,25 @@ impl Pool {
     pub fn merge(&self, object: &str, file: &[u8], version: Option<u64>) -> Result<()> {
         let request = merge_request(file);
         self.locked(|context| context.change(object, (&self.class, "merge"), &request, (version, None)))
+    }
+
+    /// The same, of a file at a path: how many bytes it has.
+    ///
+    /// # Errors
+    ///
+    /// As [`Pool::merge`]; `Io` if the file cannot be read.
+    pub fn merge_file(&self, object: &str, path: &Path) -> Result<u64> {
+        let name = path.to_string_lossy();
+        let not_read = |error| failed("read", &name, error);
+        let mut bytes = Vec::new();
+        let mut some = File::open(path).map_err(not_read)?.take(MERGED_BYTES_MAX + 1);
+        some.read_to_end(&mut bytes).map_err(not_read)?;
+        if u64_of(bytes.len()) > MERGED_BYTES_MAX {
+            let error = Error::too_large(format!("more than {MERGED_BYTES_MAX} bytes to merge: copy them"));
+            return Err(error.at(|place| place.object = Some(shown(&name))));
+        }
+        self.merge(object, &bytes, None)?;
+        Ok(u64_of(bytes.len()))
     }
 
     pub(crate) fn locked<T>(&self, work: impl FnOnce(&mut Context) -> Result<T>) -> Result<T> {

@@ -61,6 +61,11 @@ fn tables_are_written_and_searched_in_osds() {
     assert!(parts.starts_with("rados://test/split/part-00000.parquet\n"), "{parts}");
     run(&["diff", &file, "rados://test/split/"]).succeeded();
     run(&split).failed(1, &["part-00000.parquet", "exists"]);
+    let few = folder.path("few.parquet");
+    run(&["copy", &file, &few, "--limit", "1000"]).succeeded();
+    run(&["ceph", "merge", "rados://test/split/part-00000.parquet", &few]).succeeded();
+    assert_eq!(run(&["count", "rados://test/split/"]).succeeded(), "132072\n");
+    run(&["ceph", "merge", "rados://test/command.parquet", &file]).failed(1, &["bytes to merge"]);
     let transform = |more: &[&str]| run(&[&["ceph", "transform"], more].concat()).succeeded();
     transform(&["rados://test/command.parquet", "rados://test/rows", "--to", "rows"]);
     let there = transform(&["rados://test/rows", "rados://test/back.parquet"]);
