@@ -186,6 +186,7 @@ pub(crate) fn write(
     let schema = FromArrow::new(&schema).map_err(|error| error.to_string())?.schema().as_ref().clone();
     let mut options = ParquetOptions::default();
     options.write.column.compression = compression;
+    options.overwrite = true;
     let mut writer = Writer::with(path, schema, options).map_err(|error| error.to_string())?;
     let mut left = rows;
     while left > 0 {
