@@ -447,7 +447,7 @@ impl Bench<'_> {
         let reader = reader.columns(columns.iter().copied()).map_err(text)?;
         let mut rows = 0;
         for batch in reader.record_batches().map_err(text)? {
-            rows += batch.map_err(text)?.num_rows() as u64;
+            rows += batch.map_err(|error| error.to_string())?.num_rows() as u64;
         }
         Ok(rows)
     }
