@@ -216,7 +216,8 @@ fn loads() -> [(&'static str, Asked); 3] {
     let sums = sums.into_iter().fold(Asked::new(), Asked::aggregate);
     [
         ("all rows", Asked::new()),
-        ("no row, by a pattern", Asked::new().predicate("l_comment LIKE '%zebra%'")),
+        // Between the bounds of every page, and shorter than all: each has to be decoded.
+        ("no row, by a text", Asked::new().predicate("l_comment = 'courts'")),
         ("sums by groups", sums.group_by("l_returnflag").group_by("l_linestatus")),
     ]
 }
