@@ -1,9 +1,11 @@
 //! What a query makes of the rows that it finds: rows as an Arrow IPC stream or a Parquet file, their number, or aggregates of them.
 
+use std::sync::Arc;
+
 use arrow_array::RecordBatch;
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::SchemaRef;
-use marquetry_arrow::{ArrowOptions, ToArrow};
+use marquetry_arrow::{ArrowOptions, FromArrow, ToArrow};
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Budget, Error, Price, Result};
 use marquetry_parquet::batch::Batch;
@@ -30,6 +32,8 @@ const GROUP_UNITS: u64 = 2_000;
 /// Rows, or aggregates, of an answer.
 pub(crate) struct Output {
     sink: Sink,
+    /// Of aggregates.
+    format: Format,
     /// The number that the first row has in the object.
     first_row: Option<u64>,
 }
@@ -90,7 +94,7 @@ impl Output {
                 Sink::Pieces { to_arrow, pieces: Vec::new(), next: 1, wanted, bytes_max }
             }
         };
-        Ok(Output { sink, first_row: None })
+        Ok(Output { sink, format, first_row: None })
     }
 
     pub(crate) fn aggregates(
@@ -98,6 +102,7 @@ impl Output {
         leaves: &[usize],
         asked: &[(String, Option<usize>, Function)],
         groups: &[usize],
+        format: Format,
     ) -> Result<Output> {
         let to_arrow = Box::new(ToArrow::of_file(metadata, Some(leaves), ArrowOptions::default())?);
         let sink = match groups {
@@ -110,7 +115,7 @@ impl Output {
                 Sink::Groups(to_arrow, Box::new(groups))
             }
         };
-        Ok(Output { sink, first_row: None })
+        Ok(Output { sink, format, first_row: None })
     }
 
     /// The rows that are still wanted.
@@ -208,10 +213,12 @@ impl Output {
             }
             Sink::Pieces { pieces, next, .. } => (Some(pieces), next - 1),
             Sink::Count { rows, .. } => (None, rows),
-            Sink::Aggregates(_, aggregates) => (Some(stream_of(&aggregates.finish()?)?), 1),
+            Sink::Aggregates(_, aggregates) => {
+                (Some(aggregates_of(&aggregates.finish()?, self.format, host)?), 1)
+            }
             Sink::Groups(_, groups) => {
                 let groups = groups.finish()?;
-                (Some(stream_of(&groups)?), u64_of(groups.num_rows()))
+                (Some(aggregates_of(&groups, self.format, host)?), u64_of(groups.num_rows()))
             }
         };
         Ok(Made { data, rows, first_row: self.first_row })
@@ -234,6 +241,19 @@ fn fitting(batch: RecordBatch, room: usize) -> Result<RecordBatch> {
     let some = u128::from(u64_of(rows)) * u128::from(u64_of(room)) / u128::from(u64_of(bytes));
     let some = usize::try_from(some).unwrap_or(rows).clamp(1, rows);
     compact_batch(&batch.slice(0, some))
+}
+
+/// Aggregates in the form that was asked for.
+pub(crate) fn aggregates_of(batch: &RecordBatch, format: Format, host: &mut Host<'_>) -> Result<Vec<u8>> {
+    if format != Format::Parquet {
+        return stream_of(batch);
+    }
+    let mut from_arrow = FromArrow::new(&batch.schema())?;
+    let mut rows = ParquetRows::of_schema(Arc::clone(from_arrow.schema()), usize::MAX, false)?;
+    for part in from_arrow.batches(batch) {
+        rows.take(&part?, host)?;
+    }
+    rows.finish(host).map(|(file, _)| file)
 }
 
 /// An Arrow IPC stream of one batch.

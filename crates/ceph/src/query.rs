@@ -47,7 +47,8 @@ pub(crate) fn query(host: &mut Host<'_>, request: &Request<'_>, is_kept: bool) -
             Output::rows(&metadata, leaves, rows, host.share().answer_bytes)?
         }
         Some(aggregates) => {
-            Output::aggregates(&metadata, leaves.unwrap_or_default(), aggregates, &asked.groups)?
+            let leaves = leaves.unwrap_or_default();
+            Output::aggregates(&metadata, leaves, aggregates, &asked.groups, request.format)?
         }
     };
     let begin = match request.cursor {

@@ -230,12 +230,12 @@ impl<'a> Request<'a> {
             return Err(Error::misuse("columns and leaves in one request"));
         }
         match self.format {
-            Format::Arrow => Ok(()),
+            Format::Arrow | Format::Parquet => Ok(()),
             _ if !self.aggregates.is_empty() => {
-                Err(Error::misuse("aggregates are handed out as an Arrow IPC stream alone"))
+                Err(Error::misuse("aggregates are handed out as an Arrow IPC stream, or a Parquet file"))
             }
             Format::Count if has_columns => Err(Error::misuse("columns of rows that are only counted")),
-            Format::Parquet | Format::Count | Format::Rows => Ok(()),
+            Format::Count | Format::Rows => Ok(()),
         }
     }
 }

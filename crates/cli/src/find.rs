@@ -37,6 +37,7 @@ a UUID. NaN equals NaN, and is greater than all numbers.
 Examples:
   marquetry find trips.parquet 'trip = 4711'
   marquetry find trips/ \"city IN ('Rome', 'Oslo') AND fare > 100\" --columns city,fare
+  marquetry find trips/ 'fare > 100' --aggregate 'count(*), sum(fare)'
   marquetry find trips.parquet 'trip = 4711' --explain"
 )]
 pub(crate) struct Find {

@@ -15,7 +15,8 @@ use marquetry::parquet::print::{self, BatchColumns, Columns, Shown};
 use marquetry::parquet::schema::{Meaning, Plan as _, Projection};
 use marquetry::tables::text::{self, TextOutput, TextOutputOptions};
 use marquetry::tables::{
-    CopyOptions, Reading, ReadingOptions, Source, Table as SourceTable, copy, offset, sample,
+    Aggregates, ColumnPath, CopyOptions, Reading, ReadingOptions, Source, Table as SourceTable, aggregate,
+    copy, offset, sample,
 };
 
 use crate::args::{InvalidUtf8, ThreadArgs};
@@ -67,6 +68,7 @@ Examples:
   marquetry rows trips.parquet
   marquetry rows --columns vendor,fare_amount --limit 100 trips.parquet
   marquetry rows --format jsonl trips.parquet | jq .fare_amount
+  marquetry rows --aggregate 'count(*), avg(fare)' --group-by city trips/
   marquetry rows --sample 1000 --seed 7 --format csv trips/
   marquetry rows --columns 'id,items.price' 'orders/year=2024/**/*.parquet'"
 )]
@@ -120,6 +122,17 @@ pub(crate) struct Printing {
     #[arg(long, value_parser = parse_number::<u64>, value_name = "N", requires = "sample", help_heading = "Rows and columns")]
     seed: Option<u64>,
 
+    /// Aggregates instead of rows, by name: 'count(*), avg(fare)'; also sum, min, max
+    ///
+    /// count(x) counts values that are not null; all others leave nulls out. With --where, or of find, they are of the rows that match. Of objects of a
+    /// Ceph that has the object class, they are computed there.
+    #[arg(long, value_name = "LIST", value_parser = parse_aggregates, conflicts_with_all = ["columns", "columns_file", "sample"], help_heading = "Rows and columns")]
+    aggregate: Option<Aggregates>,
+
+    /// Columns by whose values --aggregate makes groups: a row for each
+    #[arg(long, value_name = "COLUMN,…", requires = "aggregate", help_heading = "Rows and columns")]
+    group_by: Option<String>,
+
     #[command(flatten)]
     pub(crate) table: TableArgs,
 
@@ -133,6 +146,10 @@ pub(crate) struct Printing {
     /// No progress bar, and no note of what a table leaves out
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+fn parse_aggregates(text: &str) -> std::result::Result<Aggregates, String> {
+    Aggregates::parse(text).map_err(|error| error.message().to_owned())
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -157,6 +174,13 @@ impl RowsCommand {
 
 impl Printing {
     pub(crate) fn print(&self, source: Arc<dyn Source>, interrupted: Interrupted) -> Outcome {
+        let source = match &self.aggregate {
+            Some(aggregates) => {
+                let groups = self.group_by.as_deref().map(ColumnPath::parse_list).transpose()?;
+                aggregate(&source, &aggregates.clone().by(groups.unwrap_or_default()))?
+            }
+            None => source,
+        };
         let source = match self.sample {
             // Hashers are made with numbers at random.
             Some(rows) => {

@@ -18,7 +18,7 @@ mod spooled;
 #[cfg(feature = "object-store")]
 pub use cloud::Stores;
 pub use local::LocalFiles;
-pub use search::{FoundRows, Search, Searched, SearchedObject, Searching};
+pub use search::{FoundRows, Search, Searched, SearchedAggregates, SearchedObject, Searching};
 pub use spooled::Spooled;
 
 /// A place where objects have paths: found, opened, and created so that they appear whole.

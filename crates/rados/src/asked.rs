@@ -58,7 +58,7 @@ impl Asked {
         self
     }
 
-    /// Rows as a Parquet file in each answer, of the object's own types, instead of an Arrow IPC stream.
+    /// Rows, or aggregates, as a Parquet file in each answer, instead of an Arrow IPC stream: rows of the object's own types.
     #[must_use]
     pub fn as_parquet(mut self) -> Asked {
         self.format = Some(PARQUET);
@@ -107,6 +107,11 @@ impl Asked {
     pub fn share(mut self, units: u64, answer_bytes: u64) -> Asked {
         (self.units, self.answer_bytes) = (Some(units), Some(answer_bytes));
         self
+    }
+
+    /// Whether aggregates are asked for.
+    pub(crate) fn is_aggregated(&self) -> bool {
+        !self.aggregates.is_empty()
     }
 
     /// The rows that are wanted in all.

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use marquetry_base::{Bytes, Error, ErrorKind, Result};
 use marquetry_io::shown;
-use marquetry_io::store::{FoundRows, IsCancelled, Search, Searched, SearchedObject, Searching};
+use marquetry_io::store::{
+    FoundRows, IsCancelled, Search, Searched, SearchedAggregates, SearchedObject, Searching,
+};
 
 use crate::asked::Asked;
 use crate::query::{Answer, Execute, Query};
@@ -30,8 +32,12 @@ pub fn search<E: Execute + 'static>(
     is_cancelled: IsCancelled,
     reach: impl Fn(&SearchedObject) -> Result<E> + Send + Sync + 'static,
 ) -> Result<Box<dyn Searching>> {
-    let Search { objects, predicate, limit } = search;
-    let mut asked = Asked::new().predicate(predicate);
+    let Search { objects, predicate, aggregates, limit } = search;
+    let mut asked = predicate.map_or_else(Asked::new, |predicate| Asked::new().predicate(predicate));
+    if let Some(SearchedAggregates { functions, groups }) = aggregates {
+        asked = functions.into_iter().fold(asked.as_parquet(), Asked::aggregate);
+        asked = groups.into_iter().fold(asked, Asked::group_by);
+    }
     if let Some(rows) = limit {
         asked = asked.limit(rows);
     }
@@ -76,7 +82,11 @@ fn answers<E: Execute>(
     sender: &Answers,
 ) -> bool {
     let asked = object.leaves.iter().fold(asked.clone(), |asked, names| asked.leaf(names));
-    let asked = if object.leaves.is_empty() { asked.counted() } else { asked.as_parquet() };
+    let asked = match object.leaves.is_empty() {
+        true if asked.is_aggregated() => asked,
+        true => asked.counted(),
+        false => asked.as_parquet(),
+    };
     let version = object.version.tag().parse();
     let version = version.map_err(|_| Error::internal("a version that is not one of RADOS"));
     let query = version.and_then(|version| Ok(Query::new(reach(object)?, &asked).of_version(version)));

@@ -9,7 +9,7 @@ use arrow_array::{ArrayRef, Decimal128Array, Float64Array, Int64Array, RecordBat
 use arrow_select::concat::concat_batches;
 use marquetry::arrow::FromArrow;
 use marquetry::tables::parquet::ParquetOptions;
-use marquetry::tables::{ReadingOptions, count};
+use marquetry::tables::{Aggregates, ColumnPath, Filter, Reading, ReadingOptions, aggregate, count, filter};
 use marquetry::{SourceOptions, Writer};
 use marquetry_base::{Error, Result};
 use marquetry_ceph::{Method, call};
@@ -204,4 +204,64 @@ fn a_table_is_searched_where_its_objects_are() {
     assert_eq!((rows, number), (expected, all));
     assert_eq!(notes, ["there is no class; its bytes are read, and searched here"]);
     assert_eq!(osd.calls.load(Ordering::Relaxed), 0);
+}
+
+/// Aggregates of a table, of the rows that match if there is a predicate: as text, a line for each group.
+fn aggregates(store: Arc<dyn Store>, folder: &Path, (asked, groups, predicate): Asked<'_>) -> (String, u64) {
+    let mut options = SourceOptions::default();
+    options.files.store = store;
+    let all = marquetry::open_all([folder], &options).unwrap();
+    let found = predicate.map(Filter::new);
+    let source = match &found {
+        Some(wanted) => filter(all.source(), wanted).unwrap(),
+        None => Arc::clone(all.source()),
+    };
+    let groups = groups.map(|groups| ColumnPath::parse_list(groups).unwrap());
+    let asked = Aggregates::parse(asked).unwrap().by(groups.unwrap_or_default());
+    let made = aggregate(&source, &asked).unwrap();
+    let mut text = made.table().schema.leaves().len().to_string();
+    let mut reading = Reading::new(made, ReadingOptions::default()).unwrap();
+    while let Some((_, batch)) = reading.next_batch().unwrap() {
+        for column in &batch.columns {
+            text += &format!("\n{:?} {:?}", column.values, column.validity);
+        }
+    }
+    (text, found.map_or(0, |found| found.report().found))
+}
+
+type Asked<'a> = (&'a str, Option<&'a str>, Option<&'a str>);
+
+#[test]
+fn aggregates_are_computed_where_the_objects_are() {
+    let folder = tempfile::tempdir().unwrap();
+    trips(folder.path());
+    let all = "count(*), count(fare), sum(fare), avg(fare), min(city), max(tip), sum(id), avg(tip), min(id)";
+    let asked: [Asked<'_>; 6] = [
+        (all, None, None),
+        (all, None, Some("tip = 7 AND fare IS NOT NULL")),
+        (all, Some("city"), Some("id > 100")),
+        ("sum(id), COUNT( * ), max(id)", Some("city, tip"), None),
+        (all, None, Some("id < 0")),
+        ("count(tip)", Some("tip"), Some("id < 0")),
+    ];
+    for asked in asked {
+        let expected = aggregates(Arc::new(LocalFiles), folder.path(), asked);
+        let osd = Osd::default();
+        assert_eq!(aggregates(Arc::new(osd.clone()), folder.path(), asked), expected, "{asked:?}");
+        assert_eq!(i64::try_from(osd.opened.load(Ordering::Relaxed)), Ok(FILES), "{asked:?}");
+        assert!(osd.calls.load(Ordering::Relaxed) > 0);
+        for fails_in in [("part-003", 1), ("part-000", 0), ("part-019", 0)] {
+            let osd = Osd { fails_in: Some(fails_in), ..Osd::default() };
+            assert_eq!(aggregates(Arc::new(osd), folder.path(), asked), expected, "{asked:?} without one");
+        }
+    }
+    // What differs in Arrow, and what is in the paths, is computed here.
+    for asked in [
+        ("max(fare)", None, Some("id > 7")),
+        ("count(*)", Some("day"), None),
+        ("sum(tip)", Some("fare"), None),
+    ] {
+        let expected = aggregates(Arc::new(LocalFiles), folder.path(), asked);
+        assert_eq!(aggregates(Arc::new(Osd::default()), folder.path(), asked), expected, "{asked:?}");
+    }
 }

@@ -5,6 +5,7 @@
 //! * [`copy`](copy()): copies rows from a source to a destination; sorts and verifies on request;
 //! * [`Reading`]: the rows of a source, batch by batch; [`project`], [`filter`](filter()), [`limit`], [`offset`] and [`sample`](sample()):
 //!   some of its columns and rows; [`some_pieces`]: one of several readers' share of it;
+//! * [`aggregate`](aggregate()): sums, means and the like of its columns, also by groups;
 //! * [`convert`](convert()) and [`rename`]: its columns in other types, under other names;
 //! * [`column_stats`](column_stats()): what the values of its columns are like;
 //! * [`CqlText`]: a destination that writes CQL statements;
@@ -21,6 +22,7 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod aggregate;
 mod bytes_read;
 mod cancel;
 mod column_stats;
@@ -65,6 +67,7 @@ pub mod text;
 mod token_range;
 
 pub use address::{Address, without_secrets};
+pub use aggregate::{Aggregates, Partials, aggregate};
 pub use bytes_read::BytesRead;
 pub use cancel::Cancel;
 pub use column_stats::{

@@ -10,7 +10,7 @@ use marquetry_parquet::prune::Predicate;
 use marquetry_parquet::schema::Schema;
 use marquetry_scylla::sstable::TableColumns;
 
-use crate::{BytesRead, Cancel, ColumnPath, Filter, LostValues, Note};
+use crate::{BytesRead, Cancel, ColumnPath, Filter, LostValues, Note, Partials};
 
 /// A table that rows are read from: files, a live table, a generator.
 ///
@@ -117,6 +117,18 @@ pub trait Source: Send + Sync {
     /// Why the predicate cannot be used.
     fn filter(&self, predicate: &Predicate, filter: &Filter) -> Result<Option<Arc<dyn Source>>> {
         let _ = (predicate, filter);
+        Ok(None)
+    }
+
+    /// [Partial aggregates](Partials) of this table, which has the columns of which they are and no others: a row for each group of a part of its rows, in
+    /// columns that only those know who ask. `None` where a source has no better way to compute them than to read all rows: then
+    /// [`aggregate`](crate::aggregate()) does that.
+    ///
+    /// # Errors
+    ///
+    /// Why they cannot be computed.
+    fn partials(&self, partials: &Arc<Partials>) -> Result<Option<Arc<dyn Source>>> {
+        let _ = partials;
         Ok(None)
     }
 

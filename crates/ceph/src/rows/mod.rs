@@ -31,7 +31,7 @@ use crate::cursor::Cursor;
 use crate::failure::of_arrow;
 use crate::groups::Groups;
 use crate::host::Host;
-use crate::output::stream_of;
+use crate::output::aggregates_of;
 use crate::parquet_rows::ParquetRows;
 use crate::request::{Format, Request};
 
@@ -144,6 +144,8 @@ struct Rows {
     /// The columns among those that are read that are handed out; `None`: all of them.
     projection: Option<Vec<usize>>,
     sink: Sink,
+    /// Of aggregates.
+    format: Format,
     rows: u64,
     /// Bytes of the rows.
     bytes: usize,
@@ -194,7 +196,7 @@ impl Rows {
         let projection = (projection.len() < read.len() || !projection.is_sorted()).then_some(projection);
         let out = fields(&handed_out);
         let sink = match (&asked.aggregates, request.format) {
-            (Some(aggregates), _) => aggregates_of(aggregates, &asked.groups, &out)?,
+            (Some(aggregates), _) => sink_of(aggregates, &asked.groups, &out)?,
             (None, Format::Arrow) => {
                 Sink::Arrow(Box::new(StreamWriter::try_new(Vec::new(), &out).map_err(of_arrow)?))
             }
@@ -207,7 +209,8 @@ impl Rows {
             (None, Format::Rows) => return Err(Error::unsupported("rows of an object of rows")),
         };
         let columns = columns.to_vec();
-        Ok(Rows { columns, read, schema, predicate, projection, sink, rows: 0, bytes: 0 })
+        let format = request.format;
+        Ok(Rows { columns, read, schema, predicate, projection, sink, format, rows: 0, bytes: 0 })
     }
 
     fn is_full(&self, host: &Host<'_>) -> bool {
@@ -316,16 +319,18 @@ impl Rows {
                 (Some(file), rows)
             }
             Sink::Count => (None, self.rows),
-            Sink::Aggregates(aggregates) => (Some(stream_of(&aggregates.finish()?)?), 1),
+            Sink::Aggregates(aggregates) => {
+                (Some(aggregates_of(&aggregates.finish()?, self.format, host)?), 1)
+            }
             Sink::Groups(groups) => {
                 let groups = groups.finish()?;
-                (Some(stream_of(&groups)?), u64_of(groups.num_rows()))
+                (Some(aggregates_of(&groups, self.format, host)?), u64_of(groups.num_rows()))
             }
         })
     }
 }
 
-fn aggregates_of(
+fn sink_of(
     aggregates: &[(String, Option<usize>, Function)],
     groups: &[usize],
     schema: &SchemaRef,

@@ -207,6 +207,19 @@ fn rows_are_counted() {
         }
     }
     assert_eq!(run(["count", &file, &text, "--union", "--where", "id = 7"]).succeeded(), "2\n");
+    // And added up, of Parquet files and text.
+    for file in [&file, &text] {
+        let of = ["--aggregate", "count(*), sum(id), avg(id)", "--format", "csv"];
+        let of_all = run([&["rows", file][..], &of].concat()).succeeded();
+        assert_eq!(of_all, "count(*),sum(id),avg(id)\n10000,49995000,4999.5\n");
+        let groups = ["find", file, "id < 9", "--aggregate", "count(*), max(id)", "--group-by", "third"];
+        let groups = run([&groups[..], &["--format", "csv"]].concat()).succeeded();
+        assert_eq!(groups, "third,count(*),max(id)\n0,3,6\n1,3,7\n2,3,8\n");
+        let nothing = run(["find", file, "id < 0", "--aggregate", "sum(id)", "--format", "csv"]);
+        assert_eq!((nothing.out.as_str(), nothing.code), ("sum(id)\n\n", Some(1)));
+    }
+    run(["rows", &file, "--aggregate", "median(id)"]).failed(2, &["median(id)", "count(*)"]);
+    run(["rows", &file, "--group-by", "id"]).failed(2, &["--aggregate"]);
 }
 
 #[test]

@@ -11,10 +11,21 @@ use crate::ObjectVersion;
 pub struct Search {
     /// The objects.
     pub objects: Vec<SearchedObject>,
-    /// The rows that are wanted, in the words of `find`: it means the same for each of the objects.
-    pub predicate: String,
+    /// The rows that are wanted, in the words of `find`: it means the same for each of the objects. `None`: all of them.
+    pub predicate: Option<String>,
+    /// What is wanted of these rows instead of them.
+    pub aggregates: Option<SearchedAggregates>,
     /// Rows of each object, at most.
     pub limit: Option<u64>,
+}
+
+/// Aggregates of the rows that are found: partial ones, of some of them each.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SearchedAggregates {
+    /// `count(*)`, and `count`, `sum`, `min` and `max` of columns, each in double quotes as the objects' schemas have it.
+    pub functions: Vec<String>,
+    /// Columns, in the same way, whose values make groups: for each group a row is found, with its values in them before the aggregates.
+    pub groups: Vec<String>,
 }
 
 /// An object that is searched.
@@ -25,7 +36,7 @@ pub struct SearchedObject {
     /// The version that it must have.
     pub version: ObjectVersion,
     /// The leaves that are wanted of rows that are found: of each, the names on the way to it, as the object's schema has them. None: rows are
-    /// counted.
+    /// counted. Of aggregates, there are none.
     pub leaves: Vec<Vec<String>>,
 }
 

@@ -13,6 +13,7 @@ mod options;
 mod parquet;
 mod parquet_rows;
 mod part;
+mod partial;
 mod replaced;
 mod searched;
 mod selected;
@@ -35,7 +36,7 @@ use marquetry_parquet::schema::{Plan as _, Schema};
 use crate::key_values::{are_writes, holds_for_any_columns};
 use crate::source::with_unknown_rows;
 use crate::subject::named;
-use crate::{Batches, BytesRead, Cancel, ColumnPath, Filter, Piece, PieceOptions, Source, Table};
+use crate::{Batches, BytesRead, Cancel, ColumnPath, Filter, Partials, Piece, PieceOptions, Source, Table};
 
 pub use any::AnyFile;
 pub use format::{FileFormat, FormatFile, FoundFile, WantedColumns};
@@ -51,6 +52,7 @@ pub use unchanged::unchanged;
 use filtered::{FoundRows, Nothing};
 use gathered::{FileSchema, Opened, Plan};
 use part::Part;
+use partial::PartialFiles;
 use searched::{SearchedRows, Searches, Wanted};
 use selected::SelectedRows;
 
@@ -264,6 +266,14 @@ impl Source for Files {
         Ok(Some(Arc::new(self.with_columns(columns.to_vec())?)))
     }
 
+    fn partials(&self, partials: &Arc<Partials>) -> Result<Option<Arc<dyn Source>>> {
+        if !Searches::are_by_store(&self.gathered) {
+            return Ok(None);
+        }
+        let computed = PartialFiles::new(self, None, partials)?;
+        Ok(computed.map(|computed| Arc::new(computed) as Arc<dyn Source>))
+    }
+
     fn filter(&self, predicate: &Predicate, filter: &Filter) -> Result<Option<Arc<dyn Source>>> {
         let filtered = FilteredFiles::new(self, predicate, filter)?;
         Ok(filtered.map(|filtered| Arc::new(filtered) as Arc<dyn Source>))
@@ -328,8 +338,7 @@ impl FilteredFiles {
 
     /// The predicate over a file's own leaves.
     fn over_file(&self, number: usize) -> Result<Predicate> {
-        let predicate = translated(&self.all, &self.wanted.files()[number], &self.predicate)?;
-        predicate.ok_or_else(|| Error::internal("a file that cannot be searched"))
+        over_file(&self.all, &self.wanted.files()[number], &self.predicate)
     }
 
     /// Some rows of some files, which their store searches.
@@ -341,6 +350,11 @@ impl FilteredFiles {
         let files = files.map(wanted).collect::<Result<_>>()?;
         Ok(Box::new(SearchedRows::open(&self.wanted.gathered, files, &self.filter, options)?))
     }
+}
+
+/// The predicate over the leaves of a file that can be searched.
+fn over_file(all: &Files, file: &DataFile, predicate: &Predicate) -> Result<Predicate> {
+    translated(all, file, predicate)?.ok_or_else(|| Error::internal("a file that cannot be searched"))
 }
 
 /// The predicate over a file's own leaves.
@@ -388,6 +402,15 @@ impl Source for FilteredFiles {
         let (predicate, filter) = (self.predicate.clone(), self.filter.clone());
         let files = FilteredFiles::of(self.all.again()?, wanted, predicate, filter, self.searches.clone())?;
         Ok(Some(Arc::new(files)))
+    }
+
+    fn partials(&self, partials: &Arc<Partials>) -> Result<Option<Arc<dyn Source>>> {
+        if !self.searches.by_store {
+            return Ok(None);
+        }
+        let found = Some((&self.all, &self.predicate, &self.filter));
+        let computed = PartialFiles::new(&self.wanted, found, partials)?;
+        Ok(computed.map(|computed| Arc::new(computed) as Arc<dyn Source>))
     }
 
     fn without_columns(&self) -> Result<Option<Arc<dyn Source>>> {

@@ -71,6 +71,14 @@ impl Searches {
         Ok(Searches { by_store: !gathered.files.is_empty(), ..here })
     }
 
+    /// Whether the store of all files searches them where they are.
+    pub(super) fn are_by_store(gathered: &Gathered) -> bool {
+        let is_searched = |file: &DataFile| {
+            file.place().is_some_and(|(store, path, _)| matches!(store.searches(path), Some(Ok(()))))
+        };
+        !gathered.files.is_empty() && gathered.files.iter().all(is_searched)
+    }
+
     /// The files of each piece.
     pub(super) fn pieces(files: usize) -> Vec<Range<usize>> {
         (0..files).step_by(FILES_OF_PIECE).map(|at| at..files.min(at + FILES_OF_PIECE)).collect()
@@ -127,7 +135,8 @@ impl SearchedRows {
             objects.push(SearchedObject { path: path.to_path_buf(), version: version.clone(), leaves });
         }
         let store = store.ok_or_else(|| Error::internal("a search of no files"))?;
-        let search = Search { objects, predicate: filter.text().to_owned(), limit: options.limit };
+        let predicate = Some(filter.text().to_owned());
+        let search = Search { objects, predicate, aggregates: None, limit: options.limit };
         let cancel = options.cancel.clone();
         let results = store.search(search, Arc::new(move || cancel.is_set()))?;
         let (done, left) = (vec![0; files.len()], options.limit.unwrap_or(u64::MAX));

@@ -1,0 +1,309 @@
+//! Rows, or partial results, are put together group by group.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use marquetry_base::cast::usize_of_u32;
+use marquetry_base::{Error, Result, twos_complement};
+use marquetry_parquet::batch::{Batch, ColumnBatch, FixedBytes, Layout, Value, Values};
+use marquetry_parquet::prune::Order;
+use marquetry_parquet::schema::{PhysicalType, Schema};
+
+use super::partials::{Part, Partials, What};
+use crate::spaced;
+
+/// Groups, at most: all of them are in memory.
+const GROUPS_MAX: usize = 1 << 22;
+
+/// Groups of rows, as far as rows came.
+pub(crate) struct Fold {
+    of: Arc<Partials>,
+    /// Partial results are put together, not rows.
+    is_merge: bool,
+    /// A group's number, by its key: of each value whether there is one, its length, and its bytes.
+    numbers: HashMap<Vec<u8>, usize>,
+    groups: Vec<Group>,
+}
+
+struct Group {
+    /// The values that make it, PLAIN, but BYTE_ARRAY without a length.
+    values: Vec<Option<Vec<u8>>>,
+    states: Vec<State>,
+}
+
+/// What is known of a part so far. What no row had a value for is `None`.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum State {
+    Count(u64),
+    Integer(Option<i128>),
+    Float(Option<f64>),
+    Value(Option<Vec<u8>>),
+}
+
+impl Fold {
+    pub(crate) fn of_rows(of: &Arc<Partials>) -> Fold {
+        Fold { of: Arc::clone(of), is_merge: false, numbers: HashMap::new(), groups: Vec::new() }
+    }
+
+    pub(crate) fn of_partials(of: &Arc<Partials>) -> Fold {
+        Fold { is_merge: true, ..Fold::of_rows(of) }
+    }
+
+    /// Adds the rows of a batch.
+    pub(crate) fn add(&mut self, batch: Batch) -> Result<()> {
+        let (batch, of) = (spaced(batch), Arc::clone(&self.of));
+        let column = |leaf: usize| {
+            let column = batch.columns.get(leaf).filter(|column| column.rows == batch.rows);
+            column.ok_or_else(|| Error::misuse("a batch of another schema"))
+        };
+        let group_at = |(place, leaf): (usize, &usize)| column(if self.is_merge { place } else { *leaf });
+        let keys = of.groups.iter().enumerate().map(group_at).collect::<Result<Vec<_>>>()?;
+        let part_at = |(place, part): (usize, &Part)| match part.leaf {
+            _ if self.is_merge => column(of.groups.len() + place).map(Some),
+            Some(leaf) => column(leaf).map(Some),
+            None => Ok(None),
+        };
+        let parts = of.parts.iter().enumerate().map(part_at).collect::<Result<Vec<_>>>()?;
+        let mut key = Vec::new();
+        for row in 0..batch.rows {
+            key.clear();
+            for column in &keys {
+                append(&mut key, value(column, row)?)?;
+            }
+            let group = match self.numbers.get(key.as_slice()) {
+                Some(group) => *group,
+                None => {
+                    let values = keys.iter().map(|column| Ok(value(column, row)?.map(plain)));
+                    let values = values.collect::<Result<_>>()?;
+                    self.begin(key.clone(), values)?
+                }
+            };
+            let Some(Group { states, .. }) = self.groups.get_mut(group) else { continue };
+            for ((state, part), column) in states.iter_mut().zip(&of.parts).zip(&parts) {
+                let value = match column {
+                    Some(column) => value(column, row)?,
+                    None => None,
+                };
+                state.add(part, value, self.is_merge)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds rows of which nothing is known but how many they are: of all rows alone, without groups.
+    pub(super) fn count(&mut self, rows: u64) -> Result<()> {
+        self.all()?;
+        let counted = self.groups.first_mut().and_then(|group| group.states.first_mut());
+        if let Some(State::Count(count)) = counted {
+            *count += rows;
+        }
+        Ok(())
+    }
+
+    /// A group that has no rows yet: its number.
+    fn begin(&mut self, key: Vec<u8>, values: Vec<Option<Vec<u8>>>) -> Result<usize> {
+        let number = self.groups.len();
+        if number >= GROUPS_MAX {
+            return Err(Error::too_large(format!("aggregates of more than {GROUPS_MAX} groups")));
+        }
+        let states = self.of.parts.iter().map(State::new).collect();
+        self.numbers.insert(key, number);
+        self.groups.push(Group { values, states });
+        Ok(number)
+    }
+
+    /// All rows are one group, unless columns make groups: even if there are none.
+    fn all(&mut self) -> Result<()> {
+        if self.of.groups.is_empty() && self.groups.is_empty() {
+            self.begin(Vec::new(), Vec::new())?;
+        }
+        Ok(())
+    }
+
+    /// Partial results: a row for each group.
+    pub(crate) fn partial(mut self) -> Result<Batch> {
+        self.all()?;
+        let rows = self.groups.into_iter().map(|Group { mut values, states }| {
+            values.extend(states.iter().map(State::plain));
+            values
+        });
+        batch_of(&self.of.schema, rows.collect())
+    }
+
+    /// The result: a row for each group, in the order of the values that make them; nulls are last.
+    pub(super) fn result(mut self) -> Result<Batch> {
+        self.all()?;
+        let orders: Vec<Option<Order>> = self.of.group_orders();
+        self.groups.sort_by(|a, b| {
+            let compared = a.values.iter().zip(&b.values).zip(&orders);
+            let compared = compared.map(|((a, b), order)| match (a, b) {
+                (Some(a), Some(b)) => order.and_then(|order| order.compare(a, b)).unwrap_or_else(|| a.cmp(b)),
+                _ => b.is_some().cmp(&a.is_some()),
+            });
+            compared.fold(Ordering::Equal, Ordering::then)
+        });
+        let mut rows = Vec::with_capacity(self.groups.len());
+        for Group { mut values, states } in self.groups {
+            values.extend(self.of.finished(&states)?);
+            rows.push(values);
+        }
+        batch_of(&self.of.result, rows)
+    }
+}
+
+impl State {
+    fn new(part: &Part) -> State {
+        match part.what {
+            What::Count => State::Count(0),
+            What::SumOfIntegers { .. } => State::Integer(None),
+            What::SumOfFloats => State::Float(None),
+            What::Extreme(..) => State::Value(None),
+        }
+    }
+
+    fn add(&mut self, part: &Part, value: Option<Value<'_>>, is_merge: bool) -> Result<()> {
+        match (self, part.what, value) {
+            (State::Count(count), _, Some(Value::Int64(more))) if is_merge => {
+                *count = count.saturating_add(more.cast_unsigned());
+            }
+            (State::Count(_), _, _) if is_merge => {}
+            (State::Count(count), _, value) => {
+                *count += u64::from(part.leaf.is_none() || value.is_some());
+            }
+            (_, _, None) => {}
+            (State::Integer(sum), What::SumOfIntegers { is_signed, .. }, Some(value)) => {
+                let more = integer(value, is_signed);
+                let added = more.and_then(|more| sum.unwrap_or(0).checked_add(more));
+                *sum = Some(added.ok_or_else(|| Error::too_large("a sum of more than 127 bits"))?);
+            }
+            (State::Float(sum), _, Some(Value::Float(more))) => {
+                *sum = Some(sum.unwrap_or(0.0) + f64::from(more));
+            }
+            (State::Float(sum), _, Some(Value::Double(more))) => *sum = Some(sum.unwrap_or(0.0) + more),
+            (State::Value(best), What::Extreme(order, is_beyond), Some(value)) => {
+                with_plain(value, |bytes| {
+                    let is_new = match &*best {
+                        None => order.is_valid(bytes),
+                        Some(best) => order.compare(bytes, best) == Some(is_beyond),
+                    };
+                    if is_new {
+                        *best = Some(bytes.to_vec());
+                    }
+                });
+            }
+            _ => return Err(Error::internal("an aggregate of another type")),
+        }
+        Ok(())
+    }
+
+    /// As a column of partial results has it.
+    pub(super) fn plain(&self) -> Option<Vec<u8>> {
+        match self {
+            State::Count(count) => Some(count.to_le_bytes().to_vec()),
+            State::Integer(sum) => sum.map(|sum| sum.to_be_bytes().to_vec()),
+            State::Float(sum) => sum.map(|sum| sum.to_le_bytes().to_vec()),
+            State::Value(value) => value.clone(),
+        }
+    }
+}
+
+/// The value of a column with slots for nulls, in a row.
+fn value(column: &ColumnBatch, row: usize) -> Result<Option<Value<'_>>> {
+    if column.is_null(row) {
+        return Ok(None);
+    }
+    let value = Value::of_values(&column.values, row);
+    value.map(Some).ok_or_else(|| Error::misuse("a batch with fewer values than rows"))
+}
+
+fn integer(value: Value<'_>, is_signed: bool) -> Option<i128> {
+    Some(match value {
+        Value::Int32(value) if is_signed => value.into(),
+        Value::Int32(value) => value.cast_unsigned().into(),
+        Value::Int64(value) if is_signed => value.into(),
+        Value::Int64(value) => value.cast_unsigned().into(),
+        Value::Bytes(bytes) => twos_complement::to_i128(bytes)?,
+        Value::Boolean(_) | Value::Float(_) | Value::Double(_) => return None,
+    })
+}
+
+fn with_plain<T>(value: Value<'_>, take: impl FnOnce(&[u8]) -> T) -> T {
+    match value {
+        Value::Boolean(value) => take(&[u8::from(value)]),
+        Value::Int32(value) => take(&value.to_le_bytes()),
+        Value::Int64(value) => take(&value.to_le_bytes()),
+        Value::Float(value) => take(&value.to_le_bytes()),
+        Value::Double(value) => take(&value.to_le_bytes()),
+        Value::Bytes(value) => take(value),
+    }
+}
+
+fn plain(value: Value<'_>) -> Vec<u8> {
+    with_plain(value, <[u8]>::to_vec)
+}
+
+/// Adds a value to a key.
+fn append(key: &mut Vec<u8>, value: Option<Value<'_>>) -> Result<()> {
+    key.push(u8::from(value.is_some()));
+    if let Some(value) = value {
+        with_plain(value, |bytes| {
+            let length =
+                u32::try_from(bytes.len()).map_err(|_| Error::too_large("a value that makes a group"))?;
+            key.extend_from_slice(&length.to_le_bytes());
+            key.extend_from_slice(bytes);
+            Ok::<(), Error>(())
+        })?;
+    }
+    Ok(())
+}
+
+/// Rows of PLAIN values, but BYTE_ARRAY without a length, as a batch.
+fn batch_of(schema: &Schema, rows: Vec<Vec<Option<Vec<u8>>>>) -> Result<Batch> {
+    let mut columns = Vec::with_capacity(schema.leaves().len());
+    for (number, leaf) in schema.leaves().iter().enumerate() {
+        let values: Vec<Option<&[u8]>> =
+            rows.iter().map(|row| row.get(number).and_then(Option::as_deref)).collect();
+        let nulls = values.iter().filter(|value| value.is_none()).count();
+        let validity = (nulls > 0).then(|| values.iter().map(Option::is_some).collect());
+        columns.push(ColumnBatch {
+            leaf: number,
+            rows: rows.len(),
+            nulls,
+            validity,
+            values: values_of(leaf.physical_type, &values),
+            layout: Layout::Spaced,
+            levels: None,
+            provisional: false,
+        });
+    }
+    let batch = Batch { row_group: 0, first_row: 0, rows: rows.len(), columns };
+    batch.check(schema)?;
+    Ok(batch)
+}
+
+fn values_of(physical_type: PhysicalType, values: &[Option<&[u8]>]) -> Values {
+    fn numbers<const N: usize, T>(values: &[Option<&[u8]>], of: fn([u8; N]) -> T) -> Vec<T> {
+        let number = |value: &Option<&[u8]>| value.and_then(|bytes| bytes.first_chunk::<N>()).copied();
+        values.iter().map(|value| of(number(value).unwrap_or([0; N]))).collect()
+    }
+    let fixed = |width: usize| {
+        let mut bytes = Vec::with_capacity(width * values.len());
+        for value in values {
+            let end = bytes.len() + width;
+            bytes.extend_from_slice(value.unwrap_or_default());
+            bytes.resize(end, 0);
+        }
+        FixedBytes::new(width, values.len(), bytes.into())
+    };
+    match physical_type {
+        PhysicalType::Boolean => Values::Boolean(values.iter().map(|value| *value == Some(&[1])).collect()),
+        PhysicalType::Int32 => numbers(values, i32::from_le_bytes).into(),
+        PhysicalType::Int64 => numbers(values, i64::from_le_bytes).into(),
+        PhysicalType::Float => numbers(values, f32::from_le_bytes).into(),
+        PhysicalType::Double => numbers(values, f64::from_le_bytes).into(),
+        PhysicalType::ByteArray => values.iter().map(|value| value.unwrap_or_default()).collect(),
+        PhysicalType::Int96 => Values::Int96(fixed(12)),
+        PhysicalType::FixedLenByteArray(width) => Values::FixedLenByteArray(fixed(usize_of_u32(width))),
+    }
+}

@@ -1,0 +1,260 @@
+//! Partial aggregates of Parquet files, computed by their store where they are, as an object class of Ceph does: only these travel.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use marquetry_base::{Bytes, Codecs, Error, Result};
+use marquetry_codecs::StandardCodecs;
+use marquetry_io::memory::Memory;
+use marquetry_io::store::{
+    FoundRows as Answer, Search, Searched, SearchedAggregates, SearchedObject, Searching,
+};
+use marquetry_io::{ByteSources, drive};
+use marquetry_parquet::batch::{Batch, Values};
+use marquetry_parquet::find::Report;
+use marquetry_parquet::prune::Predicate;
+use marquetry_parquet::read::{BatchReader, FooterReader, ReadOptions};
+
+use super::filtered::FoundRows;
+use super::gathered::{Gathered, Plan};
+use super::parquet::FILE;
+use super::searched::Searches;
+use super::{DataFile, Files, over_file};
+use crate::aggregate::Fold;
+use crate::subject::named;
+use crate::{Batches, Filter, Partials, Piece, PieceOptions, Source, Table};
+
+/// Files whose store computes aggregates of them.
+pub(super) struct PartialFiles {
+    files: Files,
+    /// Of which rows: those for which a predicate over all columns is true.
+    found: Option<(Files, Predicate, Filter)>,
+    table: Table,
+    pieces: Vec<Piece>,
+    /// The files of each piece.
+    places: Vec<Range<usize>>,
+    partials: Arc<Partials>,
+    functions: SearchedAggregates,
+}
+
+impl PartialFiles {
+    /// `None` if not all files have the columns that are needed as they are.
+    pub(super) fn new(
+        files: &Files,
+        found: Option<(&Files, &Predicate, &Filter)>,
+        partials: &Arc<Partials>,
+    ) -> Result<Option<PartialFiles>> {
+        let Some((functions, groups)) = partials.requests() else { return Ok(None) };
+        let is_of = |of: &super::FileSchema| partials.is_of(of.schema());
+        if !files.gathered.schemas.iter().all(is_of) || files.files().is_empty() {
+            return Ok(None);
+        }
+        let found = match found {
+            Some((all, predicate, filter)) => Some((all.again()?, predicate.clone(), filter.clone())),
+            None => None,
+        };
+        let places = Searches::pieces(files.files().len());
+        let piece = |of: &Range<usize>| {
+            let files = &files.files()[of.clone()];
+            let bytes = files.iter().map(DataFile::bytes).sum();
+            Piece { first_row: None, bytes, ..Piece::of(files.first().map_or("", DataFile::name)) }
+        };
+        let pieces = places.iter().map(piece).collect();
+        let table = Table::new(files.table().name.clone(), Arc::clone(partials.schema()));
+        let functions = SearchedAggregates { functions, groups };
+        let (files, partials) = (files.again()?, Arc::clone(partials));
+        Ok(Some(PartialFiles { files, found, table, pieces, places, partials, functions }))
+    }
+}
+
+impl Source for PartialFiles {
+    fn table(&self) -> &Table {
+        &self.table
+    }
+
+    fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    fn open(&self, piece: usize, options: &PieceOptions) -> Result<Box<dyn Batches>> {
+        let (mut files, mut objects, mut store) = (Vec::new(), Vec::new(), None);
+        for number in self.places.get(piece).cloned().unwrap_or_default() {
+            let file = &self.files.files()[number];
+            let (of, path, version) =
+                file.place().ok_or_else(|| Error::internal("a file that no store searches"))?;
+            store.get_or_insert(of);
+            objects.push(SearchedObject {
+                path: path.to_path_buf(),
+                version: version.clone(),
+                leaves: Vec::new(),
+            });
+            let predicate = match &self.found {
+                Some((all, predicate, _)) => Some(over_file(all, file, predicate)?),
+                None => None,
+            };
+            files.push(Wanted { number, plan: self.files.plan(file), predicate });
+        }
+        let store = store.ok_or_else(|| Error::internal("a search of no files"))?;
+        let filter = self.found.as_ref().map(|(_, _, filter)| filter.clone());
+        let predicate = filter.as_ref().map(|filter| filter.text().to_owned());
+        let aggregates = Some(self.functions.clone());
+        let cancel = options.cancel.clone();
+        let search = Search { objects, predicate, aggregates, limit: None };
+        let results = store.search(search, Arc::new(move || cancel.is_set()))?;
+        Ok(Box::new(PartialRows {
+            gathered: Arc::clone(&self.files.gathered),
+            files,
+            partials: Arc::clone(&self.partials),
+            filter,
+            options: PieceOptions { limit: None, ..options.clone() },
+            results: Some(results),
+            at: 0,
+            fold: Fold::of_partials(&self.partials),
+            reports: Vec::new(),
+        }))
+    }
+}
+
+/// A file of a piece.
+struct Wanted {
+    /// Its place among the files.
+    number: usize,
+    plan: Plan,
+    /// The predicate over its leaves.
+    predicate: Option<Predicate>,
+}
+
+/// The partial aggregates of a piece, file by file: those of one are put together, so that it is whole or nothing if it is declined in the end.
+struct PartialRows {
+    gathered: Arc<Gathered>,
+    files: Vec<Wanted>,
+    partials: Arc<Partials>,
+    filter: Option<Filter>,
+    options: PieceOptions,
+    results: Option<Box<dyn Searching>>,
+    /// The file of which answers come, what they have, and what its search did.
+    at: usize,
+    fold: Fold,
+    reports: Vec<Report>,
+}
+
+impl PartialRows {
+    /// Ends the file at hand, if there were answers.
+    fn end(&mut self, next: usize) -> Result<Batch> {
+        self.at = next;
+        let done = std::mem::replace(&mut self.fold, Fold::of_partials(&self.partials)).partial()?;
+        if let Some(filter) = &self.filter {
+            for mut report in self.reports.drain(..) {
+                // Of aggregates, it counted the groups.
+                report.found = 0;
+                filter.add(&report);
+            }
+            filter.add(&Report::of_tested(0, self.counted(&done)));
+        }
+        Ok(done)
+    }
+
+    /// The rows that were found.
+    fn counted(&self, batch: &Batch) -> u64 {
+        match batch.columns.get(self.partials.count_leaf()).map(|column| &column.values) {
+            Some(Values::Int64(counts)) => counts.iter().map(|count| count.cast_unsigned()).sum(),
+            _ => 0,
+        }
+    }
+
+    fn answered(&mut self, answer: Answer) -> Result<()> {
+        let name = self.gathered.files[self.wanted(answer.object)?.number].name();
+        let batches =
+            decoded(answer.file, answer.rows, &self.partials).map_err(|error| named(error, name))?;
+        batches.into_iter().try_for_each(|batch| self.fold.add(batch))?;
+        self.reports.push(Report::of_numbers(&answer.report));
+        Ok(())
+    }
+
+    fn wanted(&self, object: usize) -> Result<&Wanted> {
+        self.files.get(object).ok_or_else(|| Error::internal("rows of a file that is not searched"))
+    }
+
+    /// Computes those of a file here.
+    fn here(&mut self, object: usize) -> Result<Batch> {
+        let wanted = self.wanted(object)?;
+        let file = &self.gathered.files[wanted.number];
+        let parquet = file.parquet()?;
+        let groups = 0..parquet.metadata().row_groups.len();
+        let mut rows: Box<dyn Batches> = match (&wanted.predicate, &self.filter) {
+            (Some(predicate), Some(filter)) => {
+                let (plan, predicate) = (wanted.plan.clone(), predicate.clone());
+                Box::new(FoundRows::new(parquet, groups, plan, predicate, filter, &self.options)?)
+            }
+            _ => {
+                let schema = &self.gathered.schemas[file.schema];
+                file.open(&groups, schema, wanted.plan.clone(), &self.options)?
+            }
+        };
+        let mut fold = Fold::of_rows(&self.partials);
+        while let Some(batch) = rows.next()? {
+            self.options.cancel.check()?;
+            fold.add(batch)?;
+        }
+        // What it was told before it was declined does not count.
+        self.fold = Fold::of_partials(&self.partials);
+        self.reports.clear();
+        self.at = object + 1;
+        fold.partial()
+    }
+}
+
+impl Batches for PartialRows {
+    fn next(&mut self) -> Result<Option<Batch>> {
+        loop {
+            self.options.cancel.check()?;
+            let Some(results) = &mut self.results else { return Ok(None) };
+            match results.next()? {
+                Some(Searched::Found(answer)) if answer.object > self.at => {
+                    // The file before it is complete.
+                    let done = self.end(answer.object)?;
+                    self.answered(answer)?;
+                    return Ok(Some(done));
+                }
+                Some(Searched::Found(answer)) => self.answered(answer)?,
+                Some(Searched::Declined { object, .. }) if object > self.at => {
+                    let done = self.end(object)?;
+                    let mut both = Fold::of_partials(&self.partials);
+                    both.add(done)?;
+                    both.add(self.here(object)?)?;
+                    return both.partial().map(Some);
+                }
+                Some(Searched::Declined { object, .. }) => return self.here(object).map(Some),
+                None => {
+                    self.results = None;
+                    return self.end(self.files.len()).map(Some);
+                }
+            }
+        }
+    }
+}
+
+/// Partial aggregates that came as a Parquet file: their names do not matter, their types do.
+fn decoded(bytes: Bytes, rows: u64, partials: &Partials) -> Result<Vec<Batch>> {
+    if rows == 0 {
+        return Ok(Vec::new());
+    }
+    let read = ReadOptions::default();
+    let sources = ByteSources::new().with(FILE, Memory::new("what its store computed", bytes));
+    let metadata = drive(&mut FooterReader::new(FILE, read.limits), &sources)?;
+    let metadata = metadata.ok_or_else(|| Error::internal("a footer's reader ended without a footer"))?;
+    let types = |schema: &marquetry_parquet::schema::Schema| -> Vec<_> {
+        let leaves = schema.leaves().iter();
+        leaves.map(|leaf| (leaf.physical_type, leaf.definition_max, leaf.repetition_max)).collect()
+    };
+    if metadata.rows != rows || types(&metadata.schema) != types(partials.schema()) {
+        return Err(Error::corrupt("its store computed other aggregates than were asked for"));
+    }
+    let codecs: Arc<dyn Codecs> = Arc::new(StandardCodecs::new(read.limits));
+    let mut reader = BatchReader::new(FILE, metadata, codecs, read)?;
+    let mut batches = Vec::new();
+    while let Some(batch) = drive(&mut reader, &sources)? {
+        batches.push(batch);
+    }
+    Ok(batches)
+}
