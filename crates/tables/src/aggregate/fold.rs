@@ -5,12 +5,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use marquetry_base::cast::usize_of_u32;
-use marquetry_base::{Error, Result, twos_complement};
+use marquetry_base::{Error, Result};
 use marquetry_parquet::batch::{Batch, ColumnBatch, FixedBytes, Layout, Value, Values};
 use marquetry_parquet::prune::Order;
 use marquetry_parquet::schema::{PhysicalType, Schema};
 
-use super::partials::{Part, Partials, What};
+use super::partials::Partials;
+use super::state::{Part, State, with_plain};
 use crate::spaced;
 
 /// Groups, at most: all of them are in memory.
@@ -30,15 +31,6 @@ struct Group {
     /// The values that make it, PLAIN, but BYTE_ARRAY without a length.
     values: Vec<Option<Vec<u8>>>,
     states: Vec<State>,
-}
-
-/// What is known of a part so far. What no row had a value for is `None`.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum State {
-    Count(u64),
-    Integer(Option<i128>),
-    Float(Option<f64>),
-    Value(Option<Vec<u8>>),
 }
 
 impl Fold {
@@ -152,62 +144,6 @@ impl Fold {
     }
 }
 
-impl State {
-    fn new(part: &Part) -> State {
-        match part.what {
-            What::Count => State::Count(0),
-            What::SumOfIntegers { .. } => State::Integer(None),
-            What::SumOfFloats => State::Float(None),
-            What::Extreme(..) => State::Value(None),
-        }
-    }
-
-    fn add(&mut self, part: &Part, value: Option<Value<'_>>, is_merge: bool) -> Result<()> {
-        match (self, part.what, value) {
-            (State::Count(count), _, Some(Value::Int64(more))) if is_merge => {
-                *count = count.saturating_add(more.cast_unsigned());
-            }
-            (State::Count(_), _, _) if is_merge => {}
-            (State::Count(count), _, value) => {
-                *count += u64::from(part.leaf.is_none() || value.is_some());
-            }
-            (_, _, None) => {}
-            (State::Integer(sum), What::SumOfIntegers { is_signed, .. }, Some(value)) => {
-                let more = integer(value, is_signed);
-                let added = more.and_then(|more| sum.unwrap_or(0).checked_add(more));
-                *sum = Some(added.ok_or_else(|| Error::too_large("a sum of more than 127 bits"))?);
-            }
-            (State::Float(sum), _, Some(Value::Float(more))) => {
-                *sum = Some(sum.unwrap_or(0.0) + f64::from(more));
-            }
-            (State::Float(sum), _, Some(Value::Double(more))) => *sum = Some(sum.unwrap_or(0.0) + more),
-            (State::Value(best), What::Extreme(order, is_beyond), Some(value)) => {
-                with_plain(value, |bytes| {
-                    let is_new = match &*best {
-                        None => order.is_valid(bytes),
-                        Some(best) => order.compare(bytes, best) == Some(is_beyond),
-                    };
-                    if is_new {
-                        *best = Some(bytes.to_vec());
-                    }
-                });
-            }
-            _ => return Err(Error::internal("an aggregate of another type")),
-        }
-        Ok(())
-    }
-
-    /// As a column of partial results has it.
-    pub(super) fn plain(&self) -> Option<Vec<u8>> {
-        match self {
-            State::Count(count) => Some(count.to_le_bytes().to_vec()),
-            State::Integer(sum) => sum.map(|sum| sum.to_be_bytes().to_vec()),
-            State::Float(sum) => sum.map(|sum| sum.to_le_bytes().to_vec()),
-            State::Value(value) => value.clone(),
-        }
-    }
-}
-
 /// The value of a column with slots for nulls, in a row.
 fn value(column: &ColumnBatch, row: usize) -> Result<Option<Value<'_>>> {
     if column.is_null(row) {
@@ -215,28 +151,6 @@ fn value(column: &ColumnBatch, row: usize) -> Result<Option<Value<'_>>> {
     }
     let value = Value::of_values(&column.values, row);
     value.map(Some).ok_or_else(|| Error::misuse("a batch with fewer values than rows"))
-}
-
-fn integer(value: Value<'_>, is_signed: bool) -> Option<i128> {
-    Some(match value {
-        Value::Int32(value) if is_signed => value.into(),
-        Value::Int32(value) => value.cast_unsigned().into(),
-        Value::Int64(value) if is_signed => value.into(),
-        Value::Int64(value) => value.cast_unsigned().into(),
-        Value::Bytes(bytes) => twos_complement::to_i128(bytes)?,
-        Value::Boolean(_) | Value::Float(_) | Value::Double(_) => return None,
-    })
-}
-
-fn with_plain<T>(value: Value<'_>, take: impl FnOnce(&[u8]) -> T) -> T {
-    match value {
-        Value::Boolean(value) => take(&[u8::from(value)]),
-        Value::Int32(value) => take(&value.to_le_bytes()),
-        Value::Int64(value) => take(&value.to_le_bytes()),
-        Value::Float(value) => take(&value.to_le_bytes()),
-        Value::Double(value) => take(&value.to_le_bytes()),
-        Value::Bytes(value) => take(value),
-    }
 }
 
 fn plain(value: Value<'_>) -> Vec<u8> {
@@ -297,7 +211,9 @@ fn values_of(physical_type: PhysicalType, values: &[Option<&[u8]>]) -> Values {
         FixedBytes::new(width, values.len(), bytes.into())
     };
     match physical_type {
-        PhysicalType::Boolean => Values::Boolean(values.iter().map(|value| *value == Some(&[1])).collect()),
+        PhysicalType::Boolean => {
+            Values::Boolean(values.iter().map(|value| value.is_some_and(|bytes| bytes == [1])).collect())
+        }
         PhysicalType::Int32 => numbers(values, i32::from_le_bytes).into(),
         PhysicalType::Int64 => numbers(values, i64::from_le_bytes).into(),
         PhysicalType::Float => numbers(values, f32::from_le_bytes).into(),

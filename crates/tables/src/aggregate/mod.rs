@@ -3,6 +3,7 @@
 mod asked;
 mod fold;
 mod partials;
+mod state;
 
 use std::sync::Arc;
 

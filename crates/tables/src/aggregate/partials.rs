@@ -10,7 +10,7 @@ use marquetry_parquet::prune::Order;
 use marquetry_parquet::schema::{FieldDef, FieldType, Leaf, LogicalType, Meaning, PhysicalType, Schema};
 
 use super::asked::{Aggregates, Function, OPTION, Wanted};
-use super::fold::State;
+use super::state::{Part, State, What};
 
 /// Bytes of an exact sum, and its decimal digits.
 const SUM_BYTES: u32 = 16;
@@ -31,28 +31,6 @@ pub struct Partials {
     /// Of the result, and what its columns are made of.
     pub(super) result: Arc<Schema>,
     finals: Vec<Final>,
-}
-
-/// One partial aggregate.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Part {
-    /// Its leaf in the rows. `None`: of rows.
-    pub(super) leaf: Option<usize>,
-    pub(super) what: What,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum What {
-    Count,
-    /// Of integers and decimals: exact.
-    SumOfIntegers {
-        is_signed: bool,
-        /// Of decimals, digits after the point.
-        scale: Option<i32>,
-    },
-    SumOfFloats,
-    /// The first or the last in an order.
-    Extreme(Order, Ordering),
 }
 
 /// What a column of the result is made of: parts, by their places.

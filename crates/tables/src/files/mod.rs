@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 use marquetry_base::cast::{u64_of, usize_of_u32};
 use marquetry_base::{Error, Limits, Result};
-use marquetry_io::store::Store;
+use marquetry_io::store::{SearchedAggregates, Store};
 use marquetry_parquet::batch::{Batch, RowSelection, Values};
 use marquetry_parquet::format::{KeyValue, SortingColumn};
 use marquetry_parquet::prune::{Predicate, Verdict};
@@ -52,7 +52,7 @@ pub use unchanged::unchanged;
 use filtered::{FoundRows, Nothing};
 use gathered::{FileSchema, Opened, Plan};
 use part::Part;
-use partial::PartialFiles;
+use partial::{Computed, PartialRows};
 use searched::{SearchedRows, Searches, Wanted};
 use selected::SelectedRows;
 
@@ -215,6 +215,19 @@ impl Files {
         Files::of(Arc::clone(&self.gathered), self.options.clone())
     }
 
+    /// The files of each piece where their store searches them, and the pieces.
+    fn searched_pieces(&self) -> (Vec<Range<usize>>, Vec<Piece>) {
+        let searched = Searches::pieces(self.files().len());
+        let piece = |of: &Range<usize>| {
+            let files = &self.files()[of.clone()];
+            let bytes = files.iter().map(DataFile::bytes).sum();
+            let name = files.first().map_or("", DataFile::name);
+            Piece { first_row: None, bytes, ..Piece::of(name) }
+        };
+        let pieces = searched.iter().map(piece).collect();
+        (searched, pieces)
+    }
+
     /// How a file is read, and what it has in the columns in its path.
     fn plan(&self, file: &DataFile) -> Plan {
         let constants = self.constants.iter().map(|&at| file.constants.get(at).cloned().flatten());
@@ -270,8 +283,7 @@ impl Source for Files {
         if !Searches::are_by_store(&self.gathered) {
             return Ok(None);
         }
-        let computed = PartialFiles::new(self, None, partials)?;
-        Ok(computed.map(|computed| Arc::new(computed) as Arc<dyn Source>))
+        PartialFiles::open(self, None, partials)
     }
 
     fn filter(&self, predicate: &Predicate, filter: &Filter) -> Result<Option<Arc<dyn Source>>> {
@@ -324,14 +336,7 @@ impl FilteredFiles {
         table.notes.extend(searches.note.clone());
         let mut searched = Vec::new();
         if searches.by_store {
-            searched = Searches::pieces(wanted.files().len());
-            let piece = |of: &Range<usize>| {
-                let files = &wanted.files()[of.clone()];
-                let bytes = files.iter().map(DataFile::bytes).sum();
-                let name = files.first().map_or("", DataFile::name);
-                Piece { first_row: None, bytes, ..Piece::of(name) }
-            };
-            pieces = searched.iter().map(piece).collect();
+            (searched, pieces) = wanted.searched_pieces();
         }
         Ok(FilteredFiles { all, wanted, table, pieces, predicate, filter, searches, searched })
     }
@@ -409,12 +414,71 @@ impl Source for FilteredFiles {
             return Ok(None);
         }
         let found = Some((&self.all, &self.predicate, &self.filter));
-        let computed = PartialFiles::new(&self.wanted, found, partials)?;
-        Ok(computed.map(|computed| Arc::new(computed) as Arc<dyn Source>))
+        PartialFiles::open(&self.wanted, found, partials)
     }
 
     fn without_columns(&self) -> Result<Option<Arc<dyn Source>>> {
         self.project(&[])
+    }
+}
+
+/// Partial aggregates of files, which their store computes.
+struct PartialFiles {
+    files: Files,
+    /// Of which rows: those for which a predicate over all columns is true.
+    found: Option<(Files, Predicate, Filter)>,
+    table: Table,
+    pieces: Vec<Piece>,
+    /// The files of each piece.
+    places: Vec<Range<usize>>,
+    partials: Arc<Partials>,
+    aggregates: SearchedAggregates,
+}
+
+impl PartialFiles {
+    /// `None` if not all files have the columns that are needed as they are.
+    fn open(
+        files: &Files,
+        found: Option<(&Files, &Predicate, &Filter)>,
+        partials: &Arc<Partials>,
+    ) -> Result<Option<Arc<dyn Source>>> {
+        let Some((functions, groups)) = partials.requests() else { return Ok(None) };
+        if !files.gathered.schemas.iter().all(|of| partials.is_of(of.schema())) {
+            return Ok(None);
+        }
+        let found = match found {
+            Some((all, predicate, filter)) => Some((all.again()?, predicate.clone(), filter.clone())),
+            None => None,
+        };
+        let (places, pieces) = files.searched_pieces();
+        let table = Table::new(files.table.name.clone(), Arc::clone(partials.schema()));
+        let (files, partials) = (files.again()?, Arc::clone(partials));
+        let aggregates = SearchedAggregates { functions, groups };
+        Ok(Some(Arc::new(PartialFiles { files, found, table, pieces, places, partials, aggregates })))
+    }
+}
+
+impl Source for PartialFiles {
+    fn table(&self) -> &Table {
+        &self.table
+    }
+
+    fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    fn open(&self, piece: usize, options: &PieceOptions) -> Result<Box<dyn Batches>> {
+        let computed = |number: usize| {
+            let file = &self.files.files()[number];
+            let over = |(all, predicate, _): &(Files, Predicate, Filter)| over_file(all, file, predicate);
+            let predicate = self.found.as_ref().map(over).transpose()?;
+            Ok(Computed { number, plan: self.files.plan(file), predicate })
+        };
+        let files = self.places.get(piece).cloned().unwrap_or_default();
+        let files = files.map(computed).collect::<Result<_>>()?;
+        let asked = (&self.partials, self.aggregates.clone());
+        let filter = self.found.as_ref().map(|(_, _, filter)| filter);
+        Ok(Box::new(PartialRows::open(&self.files.gathered, files, asked, filter, options)?))
     }
 }
 

@@ -1,6 +1,5 @@
 //! Partial aggregates of Parquet files, computed by their store where they are, as an object class of Ceph does: only these travel.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use marquetry_base::{Bytes, Codecs, Error, Result};
@@ -18,116 +17,23 @@ use marquetry_parquet::read::{BatchReader, FooterReader, ReadOptions};
 use super::filtered::FoundRows;
 use super::gathered::{Gathered, Plan};
 use super::parquet::FILE;
-use super::searched::Searches;
-use super::{DataFile, Files, over_file};
 use crate::aggregate::Fold;
 use crate::subject::named;
-use crate::{Batches, Filter, Partials, Piece, PieceOptions, Source, Table};
+use crate::{Batches, Filter, Partials, PieceOptions};
 
-/// Files whose store computes aggregates of them.
-pub(super) struct PartialFiles {
-    files: Files,
-    /// Of which rows: those for which a predicate over all columns is true.
-    found: Option<(Files, Predicate, Filter)>,
-    table: Table,
-    pieces: Vec<Piece>,
-    /// The files of each piece.
-    places: Vec<Range<usize>>,
-    partials: Arc<Partials>,
-    functions: SearchedAggregates,
-}
-
-impl PartialFiles {
-    /// `None` if not all files have the columns that are needed as they are.
-    pub(super) fn new(
-        files: &Files,
-        found: Option<(&Files, &Predicate, &Filter)>,
-        partials: &Arc<Partials>,
-    ) -> Result<Option<PartialFiles>> {
-        let Some((functions, groups)) = partials.requests() else { return Ok(None) };
-        let is_of = |of: &super::FileSchema| partials.is_of(of.schema());
-        if !files.gathered.schemas.iter().all(is_of) || files.files().is_empty() {
-            return Ok(None);
-        }
-        let found = match found {
-            Some((all, predicate, filter)) => Some((all.again()?, predicate.clone(), filter.clone())),
-            None => None,
-        };
-        let places = Searches::pieces(files.files().len());
-        let piece = |of: &Range<usize>| {
-            let files = &files.files()[of.clone()];
-            let bytes = files.iter().map(DataFile::bytes).sum();
-            Piece { first_row: None, bytes, ..Piece::of(files.first().map_or("", DataFile::name)) }
-        };
-        let pieces = places.iter().map(piece).collect();
-        let table = Table::new(files.table().name.clone(), Arc::clone(partials.schema()));
-        let functions = SearchedAggregates { functions, groups };
-        let (files, partials) = (files.again()?, Arc::clone(partials));
-        Ok(Some(PartialFiles { files, found, table, pieces, places, partials, functions }))
-    }
-}
-
-impl Source for PartialFiles {
-    fn table(&self) -> &Table {
-        &self.table
-    }
-
-    fn pieces(&self) -> &[Piece] {
-        &self.pieces
-    }
-
-    fn open(&self, piece: usize, options: &PieceOptions) -> Result<Box<dyn Batches>> {
-        let (mut files, mut objects, mut store) = (Vec::new(), Vec::new(), None);
-        for number in self.places.get(piece).cloned().unwrap_or_default() {
-            let file = &self.files.files()[number];
-            let (of, path, version) =
-                file.place().ok_or_else(|| Error::internal("a file that no store searches"))?;
-            store.get_or_insert(of);
-            objects.push(SearchedObject {
-                path: path.to_path_buf(),
-                version: version.clone(),
-                leaves: Vec::new(),
-            });
-            let predicate = match &self.found {
-                Some((all, predicate, _)) => Some(over_file(all, file, predicate)?),
-                None => None,
-            };
-            files.push(Wanted { number, plan: self.files.plan(file), predicate });
-        }
-        let store = store.ok_or_else(|| Error::internal("a search of no files"))?;
-        let filter = self.found.as_ref().map(|(_, _, filter)| filter.clone());
-        let predicate = filter.as_ref().map(|filter| filter.text().to_owned());
-        let aggregates = Some(self.functions.clone());
-        let cancel = options.cancel.clone();
-        let search = Search { objects, predicate, aggregates, limit: None };
-        let results = store.search(search, Arc::new(move || cancel.is_set()))?;
-        Ok(Box::new(PartialRows {
-            gathered: Arc::clone(&self.files.gathered),
-            files,
-            partials: Arc::clone(&self.partials),
-            filter,
-            options: PieceOptions { limit: None, ..options.clone() },
-            results: Some(results),
-            at: 0,
-            fold: Fold::of_partials(&self.partials),
-            reports: Vec::new(),
-        }))
-    }
-}
-
-/// A file of a piece.
-struct Wanted {
+/// A file whose aggregates are computed.
+pub(super) struct Computed {
     /// Its place among the files.
-    number: usize,
-    plan: Plan,
+    pub(super) number: usize,
+    pub(super) plan: Plan,
     /// The predicate over its leaves.
-    predicate: Option<Predicate>,
+    pub(super) predicate: Option<Predicate>,
 }
 
 /// The partial aggregates of a piece, file by file: those of one are put together, so that it is whole or nothing if it is declined in the end.
-struct PartialRows {
+pub(super) struct PartialRows {
     gathered: Arc<Gathered>,
-    files: Vec<Wanted>,
+    files: Vec<Computed>,
     partials: Arc<Partials>,
     filter: Option<Filter>,
     options: PieceOptions,
@@ -139,6 +45,43 @@ struct PartialRows {
 }
 
 impl PartialRows {
+    /// Asks the store of files for them. A filter is that of the predicates.
+    pub(super) fn open(
+        gathered: &Arc<Gathered>,
+        files: Vec<Computed>,
+        (partials, aggregates): (&Arc<Partials>, SearchedAggregates),
+        filter: Option<&Filter>,
+        options: &PieceOptions,
+    ) -> Result<PartialRows> {
+        let (mut objects, mut store) = (Vec::with_capacity(files.len()), None);
+        for wanted in &files {
+            let (of, path, version) = gathered.files[wanted.number]
+                .place()
+                .ok_or_else(|| Error::internal("a file that no store searches"))?;
+            store.get_or_insert(of);
+            let (path, version) = (path.to_path_buf(), version.clone());
+            objects.push(SearchedObject { path, version, leaves: Vec::new() });
+        }
+        let store = store.ok_or_else(|| Error::internal("a search of no files"))?;
+        let (predicate, cancel) = (filter.map(|filter| filter.text().to_owned()), options.cancel.clone());
+        let search = Search { objects, predicate, aggregates: Some(aggregates), limit: None };
+        let results = Some(store.search(search, Arc::new(move || cancel.is_set()))?);
+        let options = PieceOptions { limit: None, ..options.clone() };
+        let (fold, partials) = (Fold::of_partials(partials), Arc::clone(partials));
+        let (gathered, filter) = (Arc::clone(gathered), filter.cloned());
+        Ok(PartialRows {
+            gathered,
+            files,
+            partials,
+            filter,
+            options,
+            results,
+            at: 0,
+            fold,
+            reports: Vec::new(),
+        })
+    }
+
     /// Ends the file at hand, if there were answers.
     fn end(&mut self, next: usize) -> Result<Batch> {
         self.at = next;
@@ -171,7 +114,7 @@ impl PartialRows {
         Ok(())
     }
 
-    fn wanted(&self, object: usize) -> Result<&Wanted> {
+    fn wanted(&self, object: usize) -> Result<&Computed> {
         self.files.get(object).ok_or_else(|| Error::internal("rows of a file that is not searched"))
     }
 
