@@ -152,6 +152,3 @@ impl Batches for Computed {
         Ok(Some(result.slice(0..result.rows.min(limit))).filter(|batch| batch.rows > 0))
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,5 +1,6 @@
 //! Sources and destinations, and what copies and compares their rows.
 
+mod aggregate;
 mod cancellable;
 mod copy;
 mod copy_names;

@@ -1,8 +1,11 @@
-use marquetry_base::ErrorKind;
-use marquetry_parquet::batch::{FixedBytes, Values};
-use marquetry_parquet::schema::{FieldDef, FieldType, LogicalType, PhysicalType};
+//! Aggregates of a table: counted, added up and compared, by groups.
 
-use super::*;
+use std::sync::Arc;
+
+use marquetry_base::{ErrorKind, Result};
+use marquetry_parquet::batch::{Batch, FixedBytes, Values};
+use marquetry_parquet::schema::{FieldDef, FieldType, LogicalType, PhysicalType, Schema};
+use marquetry_tables::{Aggregates, Batches, ColumnPath, Piece, PieceOptions, Source, Table, aggregate};
 
 /// A table of one batch.
 struct One(Table, [Piece; 1], Batch);
