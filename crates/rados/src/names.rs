@@ -4,8 +4,6 @@ use std::path::PathBuf;
 
 use marquetry_base::{Error, Result};
 
-use crate::pool::Pool;
-
 /// How addresses of objects begin.
 const SCHEME: &str = "rados://";
 /// The configuration of a cluster, unless `CEPH_CONF` names another.
@@ -52,6 +50,6 @@ pub(crate) fn is_of_table(below: &str, extensions: &[&str]) -> bool {
 }
 
 /// The address of an object.
-pub(crate) fn path_of(pool: &Pool, name: &str) -> PathBuf {
-    PathBuf::from(format!("{SCHEME}{}/{name}", pool.name()))
+pub(crate) fn path_of(pool: &str, name: &str) -> PathBuf {
+    PathBuf::from(format!("{SCHEME}{pool}/{name}"))
 }

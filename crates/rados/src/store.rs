@@ -113,7 +113,7 @@ impl Store for RadosObjects {
         let names = pool.list(&prefix).map_err(|error| about(path, error))?;
         let is_meant = |name: &String| is_of_table(&name[prefix.len()..], extensions);
         let found: Vec<PathBuf> =
-            names.into_iter().filter(is_meant).map(|name| path_of(&pool, &name)).collect();
+            names.into_iter().filter(is_meant).map(|name| path_of(pool.name(), &name)).collect();
         if found.is_empty() {
             return Err(about(
                 path,
@@ -126,8 +126,9 @@ impl Store for RadosObjects {
     fn list(&self, path: &Path) -> Result<Vec<(PathBuf, u64)>> {
         let Some((pool, name)) = self.address(path)? else { return self.others.list(path) };
         let names = pool.list(&directory(&name)).map_err(|error| about(path, error))?;
-        let sized =
-            |name: String| -> Result<(PathBuf, u64)> { Ok((path_of(&pool, &name), pool.stat(&name)?.bytes)) };
+        let sized = |name: String| -> Result<(PathBuf, u64)> {
+            Ok((path_of(pool.name(), &name), pool.stat(&name)?.bytes))
+        };
         names.into_iter().map(sized).collect()
     }
 

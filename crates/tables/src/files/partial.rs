@@ -139,7 +139,7 @@ impl PartialRows {
             self.options.cancel.check()?;
             fold.add(batch)?;
         }
-        // What it was told before it was declined does not count.
+        // What was answered before does not count.
         self.fold = Fold::of_partials(&self.partials);
         self.reports.clear();
         self.at = object + 1;
