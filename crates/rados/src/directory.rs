@@ -80,7 +80,7 @@ impl NewObjects for NewPoolDirectory {
         let names: Option<Vec<&str>> = place.iter().map(|name| name.to_str()).collect();
         let names = names.ok_or_else(|| Error::misuse("a name that is not UTF-8"))?;
         let name = format!("{}{}", self.prefix, names.join("/"));
-        let path = path_of(&self.pool, &name);
+        let path = path_of(self.pool.name(), &name);
         let object = Written::new(self.pool.clone(), name.clone(), &path, self.replaces);
         let is_new = !self.replaced.contains(&name);
         Ok(Box::new(Member { object: Box::new(object), name, is_new, kept: Arc::clone(&self.kept) }))

@@ -8,7 +8,7 @@ mod lineitem;
 mod measure;
 mod spread;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -123,8 +123,15 @@ impl Options {
 
 fn run(options: &Options) -> Result<(), String> {
     let mut rows = Vec::new();
-    if ["client", "guest", "forms", "memory"].into_iter().any(|part| options.wants(part)) {
-        rows.extend(in_one_osd(options)?);
+    let file = options.files.join("ceph-lineitem.parquet");
+    eprintln!("making {}", file.display());
+    let lines = (&mut Lines::new(options.rows), options.rows);
+    lineitem::write(&file, lines, forms::SHAPES[1].columns, Compression::Codec(Codec::Zstd))?;
+    if ["client", "guest", "forms"].into_iter().any(|part| options.wants(part)) {
+        rows.extend(in_one_osd(options, &file)?);
+    }
+    if options.wants("memory") {
+        rows.extend(memory(options, &file)?);
     }
     if options.wants("osds") {
         rows.extend(spread::spread(options, options.rows_of(50_000))?);
@@ -159,23 +166,63 @@ fn run(options: &Options) -> Result<(), String> {
     report.write(&options.out, None)
 }
 
-fn in_one_osd(options: &Options) -> Result<Vec<Row>, String> {
-    let file = options.files.join("ceph-lineitem.parquet");
-    eprintln!("making {}", file.display());
-    let lines = (&mut Lines::new(options.rows), options.rows);
-    lineitem::write(&file, lines, forms::SHAPES[1].columns, Compression::Codec(Codec::Zstd))?;
-    let content = std::fs::read(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+/// An OSD that has copies of a file, and nothing else.
+fn with_copies(options: &Options, file: &Path) -> Result<(Cluster, Pool, u64), String> {
+    let content = std::fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
     let cluster = Cluster::start(options, 1)?;
     let pool = Pool::open(&cluster.configuration, "test").map_err(text)?;
-    let copies: Vec<String> = (0..COPIES).map(|number| format!("lineitem/{number}.parquet")).collect();
-    let others: Vec<String> = (0..OTHERS).map(|number| format!("others/{number}")).collect();
-    for copy in &copies {
-        pool.write(copy, &content, true).map_err(text)?;
+    for copy in copies() {
+        pool.write(&copy, &content, true).map_err(text)?;
     }
+    Ok((cluster, pool, content.len() as u64))
+}
+
+fn copies() -> Vec<String> {
+    (0..COPIES).map(|number| format!("lineitem/{number}.parquet")).collect()
+}
+
+/// By how much an OSD's memory grows while queries come, eight at a time. Each is another OSD, because one keeps what it had once.
+fn memory(options: &Options, file: &Path) -> Result<Vec<Row>, String> {
+    let growth = |class: Option<&str>, asked: &Asked| {
+        let (cluster, pool, bytes) = with_copies(options, file)?;
+        let pool = class.map_or_else(|| pool.clone(), |class| pool.clone().by_class(class));
+        for copy in copies() {
+            // What it keeps of objects that are read, and the class itself, it has before.
+            pool.read(&copy, 0..bytes).map_err(text)?;
+            times(&pool, &copy)?;
+        }
+        let before = cluster.forget_peak()?;
+        let twice = [copies(), copies()].concat();
+        pool.query_all(&twice, asked, 8, |_, _| Ok(true)).map_err(text)?;
+        Ok::<f64, String>(cluster.peak_mib()? - before)
+    };
+    let mut rows = Vec::new();
+    for (name, asked) in loads() {
+        let (ours, theirs) = (growth(None, &asked)?, growth(Some(WHOLE), &at_once(&asked))?);
+        let row = Row {
+            group: "Growth of the OSD's memory at its peak, beside eight queries at a time".to_owned(),
+            case: name.to_owned(),
+            unit: "MiB",
+            better: Better::Lower,
+            ours: Some(ours),
+            peers: vec![("whole objects at once".to_owned(), theirs)],
+            bar: MEMORY_BAR_MIB,
+            ratio: None,
+            more: json!({}),
+        };
+        row.tell();
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+fn in_one_osd(options: &Options, file: &Path) -> Result<Vec<Row>, String> {
+    let (cluster, pool, bytes) = with_copies(options, file)?;
+    let others: Vec<String> = (0..OTHERS).map(|number| format!("others/{number}")).collect();
     for other in &others {
         pool.write(other, &vec![7; OTHER_BYTES], true).map_err(text)?;
     }
-    let bytes = content.len().try_into().unwrap_or(0);
+    let (file, copies) = (file.to_path_buf(), copies());
     let bench = Bench { options, cluster: &cluster, pool, file, bytes, copies, others };
     let mut rows = Vec::new();
     if options.wants("client") {
@@ -183,10 +230,6 @@ fn in_one_osd(options: &Options) -> Result<Vec<Row>, String> {
     }
     if options.wants("guest") {
         rows.extend(bench.guest()?);
-    }
-    // Before the OSD keeps what it read of other objects.
-    if options.wants("memory") {
-        rows.extend(bench.memory()?);
     }
     if options.wants("forms") {
         for shape in &forms::SHAPES {
@@ -339,40 +382,6 @@ impl Bench<'_> {
             took.push(read.elapsed().as_secs_f64() * 1e3);
         }
         Ok(took)
-    }
-
-    /// By how much the OSD's memory grows while queries come, eight at a time.
-    fn memory(&self) -> Result<Vec<Row>, String> {
-        // What it keeps of objects that are read, it keeps before.
-        for copy in &self.copies {
-            self.pool.read(copy, 0..self.bytes).map_err(text)?;
-        }
-        let mut rows = Vec::new();
-        for (name, asked) in loads() {
-            let ours = self.growth(&self.pool, &asked)?;
-            let theirs = self.growth(&self.pool.clone().by_class(WHOLE), &at_once(&asked))?;
-            let row = Row {
-                group: "Growth of the OSD's memory at its peak, beside eight queries at a time".to_owned(),
-                case: name.to_owned(),
-                unit: "MiB",
-                better: Better::Lower,
-                ours: Some(ours),
-                peers: vec![("whole objects at once".to_owned(), theirs)],
-                bar: MEMORY_BAR_MIB,
-                ratio: None,
-                more: json!({}),
-            };
-            row.tell();
-            rows.push(row);
-        }
-        Ok(rows)
-    }
-
-    fn growth(&self, pool: &Pool, asked: &Asked) -> Result<f64, String> {
-        let before = self.cluster.forget_peak()?;
-        let copies: Vec<String> = self.copies.iter().cycle().take(2 * COPIES).cloned().collect();
-        pool.query_all(&copies, asked, 8, |_, _| Ok(true)).map_err(text)?;
-        Ok(self.cluster.peak_mib()? - before)
     }
 
     /// What moves, and what a client works, beside reading the object and searching it there.
