@@ -218,8 +218,14 @@ fn rows_are_counted() {
         let nothing = run(["find", file, "id < 0", "--aggregate", "sum(id)", "--format", "jsonl"]);
         assert_eq!((nothing.out.as_str(), nothing.code), ("{\"sum(id)\":null}\n", Some(1)));
     }
-    run(["rows", &file, "--aggregate", "median(id)"]).failed(2, &["median(id)", "count(*)"]);
-    run(["rows", &file, "--group-by", "id"]).failed(2, &["--aggregate"]);
+    for (wrong, why) in [
+        (["--aggregate", "median(id)"], "'median(id)' is none of count(*)"),
+        (["--group-by", "id"], "--aggregate"),
+    ] {
+        let refused = run([&["rows", &file][..], &wrong].concat());
+        assert!(refused.code == Some(2) && refused.err.contains(why), "{}", refused.err);
+    }
+    run(["rows", &file, "--aggregate", "sum(name)"]).failed(2, &["sum(name) is of no numbers"]);
 }
 
 #[test]
