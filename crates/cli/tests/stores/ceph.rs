@@ -42,6 +42,10 @@ fn tables_are_written_and_searched_in_osds() {
     run(&[&["copy", "rados://test/command/", &folder.path("some.parquet")][..], &predicate].concat())
         .succeeded();
     assert_eq!(run(&["count", &folder.path("some.parquet")]).succeeded(), counted(&local));
+    // Aggregates come from there, too.
+    let asked = ["c1 > 0", "--aggregate", "count(*), max(c1), avg(c2), min(c3)", "--format", "jsonl"];
+    let aggregates = |table: &str| run(&[&["find", table][..], &asked].concat()).succeeded();
+    assert_eq!(aggregates("rados://test/command/"), aggregates(&local));
     // One object; and one of many, that a copy has in place of others.
     run(&["copy", &file, "rados://test/command.parquet", "--overwrite"]).succeeded();
     assert_eq!(counted("rados://test/command.parquet"), counted(&local));

@@ -491,7 +491,6 @@ class Cluster(WithKeyspace, WithFolder):
         self.assertEqual(load(address).count(), 5000)
         self.refused(lambda: save(rows, address, "overwrite"), "mode append")
         self.refused(lambda: save(rows.withColumnRenamed("name", "called"), address), "called")
-        self.refused(lambda: save(rows.withColumn("name", F.lit(1.5)), address), "name")
         # What would be the same in each task, or take the place of what others write.
         self.refused(lambda: save(rows, address, key_row_number="n"), "each of which writes some of the rows")
         self.refused(lambda: save(rows, self.address("c"), create="true", layout="columns"), "one writer writes")
