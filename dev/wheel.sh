@@ -22,6 +22,8 @@ peers=(pyarrow polars duckdb pandas numpy)
 # Of crates/python/tests/python those that need neither a server nor minutes.
 tests=(test_reading test_finding test_writing test_types test_errors test_processes test_aio test_documents)
 
+untested=()
+
 say() { echo "wheel: $*" >&2; }
 fail() { say "$*"; exit 1; }
 
@@ -81,11 +83,17 @@ try_one() { # WHEEL PYTHON [tests]
     if "$python" -m pip install --quiet --disable-pip-version-check --only-binary :all: "${peers[@]}"; then
       run_tests "$python" "$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
     else
-      say "$("$python" --version): not tested further: not all of ${peers[*]} could be installed"
+      not_tested "$("$python" --version)"
     fi
   fi
   rm -rf "$folder"
   trap - EXIT
+}
+
+# What could not be tried is told at the end, and is no success.
+not_tested() { # VERSION
+  say "$1: not tested further: not all of ${peers[*]} could be installed"
+  untested+=("$1")
 }
 
 # PACKAGES is the folder in which that Python has the package, and the peers.
@@ -106,9 +114,11 @@ try_aarch64() {
   fi
   rm -rf "$folder/packages"
   # pip checks the wheel's tags.
-  python3 -m pip install --quiet --disable-pip-version-check --no-index --no-deps --target "$folder/packages" --platform "${tag}_aarch64" \
+  target/python-venv/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --target "$folder/packages" --platform "${tag}_aarch64" \
     --python-version 3.11 --implementation cp --abi abi3 --only-binary :all: "$wheel"
   scratch=$(mktemp -d)
+  # shellcheck disable=SC2064 # this folder
+  trap "rm -rf '$scratch'" EXIT
   (cd "$scratch" && PYTHONPATH=$folder/packages qemu-aarch64 -L "$folder/root" "$python" "$trial")
   rm -rf "$scratch"
 }
@@ -138,14 +148,19 @@ SCRIPT
   if "${install[@]}" "${peers[@]}"; then
     run_tests "$root/usr/bin/python3" "$folder/packages"
   else
-    say "$("$root/usr/bin/python3" --version): not tested further: not all of ${peers[*]} could be installed"
+    not_tested "$("$root/usr/bin/python3" --version)"
   fi
 }
 
 # Packages of Debian's for another system than this one, which stays as it is: `apt` gets options of apt-get and apt-cache.
 find_packages() { # FOLDER ARCHITECTURE SUITE
   mkdir -p "$1/lists/partial" "$1/cache/archives/partial" "$1/root"
-  echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian $3 main" >"$1/sources.list"
+  local mirror
+  # Where this machine gets its own packages from.
+  # shellcheck disable=SC2016 # apt-get's own words
+  mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Component: main' | grep -v security | head -n 1) || true
+  [ -n "$mirror" ] || fail "apt-get knows no source of Debian's packages"
+  echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $3 main" >"$1/sources.list"
   apt=(
     -o APT::Architecture="$2" -o APT::Architectures::="$2" -o Dir::Etc::SourceList="$1/sources.list" -o Dir::Etc::SourceParts=/dev/null
     -o Dir::State::Lists="$1/lists" -o Dir::Cache="$1/cache" -o Dir::State::Status=/dev/null -o Debug::NoLocking=1 -o quiet=2
@@ -167,3 +182,4 @@ case ${1:-} in
   try-newest) try_newest ;;
   *) sed -n '2,/^set -e/{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
 esac
+[ ${#untested[@]} -eq 0 ] || fail "not tested: ${untested[*]}"

@@ -99,6 +99,9 @@ def write(path, groups, group_rows):
 
 
 def written(out, scale, megabytes):
+    # What is there is of other sizes, or was made otherwise.
+    for old in out.glob("scale-*.parquet"):
+        old.unlink()
     needed, free = bytes_of_all(scale, megabytes), shutil.disk_usage(out).free
     if needed > free:
         sys.exit(f"make_scale.py: {out} has {free / 1e9:.1f} GB of free space, and the files take {needed / 1e9:.1f} GB: try a smaller --megabytes")

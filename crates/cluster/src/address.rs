@@ -91,8 +91,10 @@ impl FromStr for CqlAddress {
             return Err(CqlAddressError::Scheme);
         }
         let (authority, path) = rest.split_once('/').ok_or(CqlAddressError::NoTable)?;
-        // A keyspace or a table cannot hold one, so a `/` before it belongs to a user or a password.
-        if path.contains('@') {
+        // A keyspace or a table cannot hold an `@`, so a `/` before it belongs to a user or a password; the name of a file can.
+        let (name, query) = path.split_once('?').unwrap_or((path, ""));
+        let is_query = ["tls=", "password_file="].iter().any(|option| query.starts_with(option));
+        if name.contains('@') || !is_query && query.contains('@') {
             return Err(CqlAddressError::Unescaped);
         }
         let (login, hosts) = match authority.rsplit_once('@') {
@@ -366,6 +368,7 @@ mod tests {
         assert_eq!(parse("cql://h/k.t").wants_tls(), None);
         for (query, wants_tls, shown) in [
             ("password_file=/etc/a%40b", None, "password_file=/etc/a%40b"),
+            ("password_file=/etc/a@b", None, "password_file=/etc/a%40b"),
             ("password_file=%2Fetc%2Fa%40b&tls=no", Some(false), "tls=no&password_file=/etc/a%40b"),
         ] {
             let address = parse(&format!("cql://me@h/k.t?{query}"));

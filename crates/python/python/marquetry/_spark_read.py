@@ -3,11 +3,13 @@
 import hashlib
 import json
 import os
+import re
 import time
 import uuid
 from collections import OrderedDict
 from functools import partial
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+from urllib.parse import quote, unquote
 
 import pyarrow  # type: ignore[import-untyped]
 from pyspark.sql.datasource import DataSourceReader, InputPartition
@@ -31,6 +33,8 @@ TABLES_KEPT = 4
 _SHAPE = ("where", "types", "rename", "columns")
 #: Options that are files of this machine.
 _PATHS = ("password_file", "ca", "cert", "key_file", "bundle", "schema_cql", "rejects")
+#: The file with the password, in an address of a cluster.
+_RELATIVE_FILE = re.compile(r"([?&]password_file=)([^&]+)")
 #: Options that are none of the table's.
 _OWN = ("path", "paths", "partitions", "max_files_per_trigger", "pushdown")
 
@@ -52,6 +56,8 @@ def addresses(options: Mapping[str, str]) -> List[str]:
 def absolute(address: str) -> str:
     if address == "-":
         raise refused("executors have no standard input or output", "path")
+    if address[:6].lower() == "cql://":
+        return _RELATIVE_FILE.sub(lambda found: found[1] + quote(os.path.abspath(unquote(found[2]))), address)
     if "://" in address:
         return address
     if address.startswith("sstable:"):

@@ -87,6 +87,8 @@ class DirectoryWriter(DataSourceArrowWriter):
         if must_be_new not in ("true", "false"):
             raise refused(f"new is true or false, and not {must_be_new}", "new")
         union = self.options.pop("union", "false")
+        if union not in ("true", "false"):
+            raise refused(f"union is true or false, and not {union}", "union")
         if must_be_new == "true" and os.path.lexists(directory):
             said = f"{directory}: already exists"
             raise AlreadyExists(said, message="already exists", address=directory)
@@ -206,16 +208,26 @@ def _expect_table(directory: str) -> None:
 
 def _expect_same_columns(directory: str, file: str, union: str) -> None:
     """Fails for a file whose columns are not those of a directory's files: together, they would be no table."""
-    names = sorted(entry.name for entry in os.scandir(directory) if not entry.name.startswith(("_", ".")))
-    first = next((name for name in names if name.endswith(".parquet")), None)
+    first = _first_file(directory)
     if first is None:
         return
     try:
-        open_table([os.path.join(directory, first), file], union=union)
+        open_table([first, file], union=union)
     except ConversionError as error:
         why = str(error).replace(f"{file}: ", "")
         said = f"{directory}: the rows have other columns than the table that they are added to: {why}"
         raise ConversionError(said, message=said, address=directory, admitted_by=error.admitted_by) from error
+
+
+def _first_file(directory: str) -> Optional[str]:
+    """The first Parquet file in a directory or below it, where there is one; what is hidden is none of the table's."""
+    for folder, folders, files in os.walk(directory):
+        folders[:] = sorted(name for name in folders if not name.startswith(("_", ".")))
+        names = (name for name in files if name.endswith(".parquet") and not name.startswith(("_", ".")))
+        first = min(names, default=None)
+        if first is not None:
+            return os.path.join(folder, first)
+    return None
 
 
 def _succeeded(directory: str) -> None:
@@ -271,10 +283,9 @@ class ClusterWriter(DataSourceArrowWriter):
 
         def taken() -> Iterator[pyarrow.RecordBatch]:
             nonlocal has_begun
-            for batch in iterator:
-                # Spark hands out each batch once.
-                has_begun = True
-                yield batch
+            # Spark hands out each batch once, and none after an error.
+            has_begun = True
+            yield from iterator
 
         def load() -> Any:
             return write(_reader(taken(), self.schema, "the rows"), self.address, **options)

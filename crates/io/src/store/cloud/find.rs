@@ -161,7 +161,10 @@ impl Step {
                 return Err("a brace that is not closed within the name".to_owned());
             }
             _ => {
-                let glob = GlobBuilder::new(name).empty_alternates(true).build().map_err(|error| error.kind().to_string())?;
+                let glob = GlobBuilder::new(name)
+                    .empty_alternates(true)
+                    .build()
+                    .map_err(|error| error.kind().to_string())?;
                 StepKind::Glob { glob: glob.compile_matcher(), is_shown: name.starts_with(['.', '_']) }
             }
         };
