@@ -520,6 +520,20 @@ class Cluster(WithKeyspace, WithFolder):
             warnings.simplefilter("error")
             writer.commit([writer.write(iter(()))])
 
+    def test_rows_that_cannot_be_had_are_not_asked_for_again(self):
+        self.statement(f"CREATE TABLE {self.KEYSPACE}.t (id bigint PRIMARY KEY, n int)")
+        asked = []
+
+        def rows():
+            asked.append(None)
+            raise OSError("the first batch is lost")
+            yield
+
+        # Spark's own iterator is at its end after an error: a second try would write nothing, and succeed.
+        with self.assertRaisesRegex(mq.Error, "the first batch is lost"):
+            self.writer("t", "id bigint, n int").write(rows())
+        self.assertEqual(len(asked), 1)
+
     def test_counters_are_written_where_that_is_admitted(self):
         self.statement(f"CREATE TABLE {self.KEYSPACE}.t (id bigint PRIMARY KEY, n counter)")
         rows = spark.range(0, 100, 1, 2).selectExpr("id", "id * 2 AS n")
