@@ -85,7 +85,7 @@ enum Method {
     /// Add the rows of a Parquet file to an object's, as row groups of their own
     ///
     /// The file has the object's columns, and 4 MiB at most. Nothing of the object travels. If the connection is lost, the rows may have been added
-    /// or not: started again, it may add them twice, so count the object's before.
+    /// or not: started again, it may add them twice, so count the object's rows first.
     Merge {
         /// Object, rados://POOL/NAME
         #[arg(value_name = "OBJECT")]
