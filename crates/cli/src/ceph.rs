@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU64;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::{Args, Subcommand, ValueEnum};
 use marquetry::rados::{Form, Pool, Recoding};
@@ -16,7 +17,8 @@ use crate::table::printable;
 #[derive(Debug, Args)]
 #[command(
     long_about = "Change Parquet objects of a Ceph where they are, by the object class cls_marquetry, which their OSDs must have loaded. \
-A change is many small calls, so that others need not wait for an OSD; whenever an object is read meanwhile, it is whole.
+A change is many small calls, so that others need not wait for an OSD. Whenever an object is read that is compressed, indexed or merged into, it is whole; \
+one that transform makes has some of the rows until it is done. Ctrl-C ends a change after the call that is under way.
 
 The cluster is that of /etc/ceph/ceph.conf, or of the variable CEPH_CONF.",
     after_help = "\
@@ -64,7 +66,8 @@ enum Method {
 
     /// Write row groups of an object as objects of their own
     ///
-    /// They are PREFIX00000.parquet and so on, and are printed. The object stays.
+    /// They are PREFIX00000.parquet and so on, and each is printed once it is written. The object stays; so do, if it fails or is interrupted, those
+    /// that were printed.
     Split {
         /// Object, rados://POOL/NAME
         #[arg(value_name = "OBJECT")]
@@ -81,7 +84,8 @@ enum Method {
 
     /// Add the rows of a Parquet file to an object's, as row groups of their own
     ///
-    /// The file has the object's columns, and 4 MiB at most. Nothing of the object travels.
+    /// The file has the object's columns, and 4 MiB at most. Nothing of the object travels. If the connection is lost, the rows may have been added
+    /// or not: started again, it may add them twice, so count the object's rows first.
     Merge {
         /// Object, rados://POOL/NAME
         #[arg(value_name = "OBJECT")]
@@ -93,6 +97,8 @@ enum Method {
     },
 
     /// Make a Parquet object of an object of the Skyhook project's rows, or the other way
+    ///
+    /// If it fails or is interrupted, the new object is removed; ended at once, by a second Ctrl-C, it may stay with some of the rows.
     Transform {
         /// Object, rados://POOL/NAME
         #[arg(value_name = "OBJECT")]
@@ -142,20 +148,35 @@ impl Ceph {
                 Ok(format!("{column} is indexed"))
             }),
             Method::Split { from, to, row_groups } => {
-                let (pool, from, to) = in_one_pool(from, to)?;
-                let parts = pool.split(&from, &to, row_groups.get());
-                for part in parts.map_err(|error| failed(&pool, &from, &error))? {
-                    say(&mut output, &address(&pool, &part))?;
-                }
-                Ok(())
+                let (pool, from, to) = in_one_pool(from, to, &output)?;
+                let (mut written, mut unsaid) = (0_u64, None);
+                let split = pool.split(&from, &to, row_groups.get(), |part| {
+                    written += 1;
+                    say(&mut output, &address(&pool, part)).map_err(|failure| {
+                        unsaid = Some(failure);
+                        Error::cancelled()
+                    })
+                });
+                let failure = match (split, unsaid) {
+                    (Ok(_), _) => return Ok(()),
+                    (Err(error), None) => failed(&pool, &from, &error),
+                    (Err(_), Some(unsaid)) => unsaid,
+                };
+                Err(if written == 0 {
+                    failure
+                } else {
+                    failure.and(format!("{} of it stay", plural(written, "new object")))
+                })
             }
             Method::Merge { object, file } => {
-                let (pool, name) = Pool::at(object).map_err(|error| Failure::about(object, &error))?;
-                let merged = pool.merge_file(&name, file).map_err(|error| failed(&pool, &name, &error))?;
-                say(&mut output, &format!("{}: {} more", address(&pool, &name), size(merged)))
+                let (pool, name) = open(object, &output)?;
+                let rows = marquetry::open(file).ok().and_then(|reader| reader.rows());
+                pool.merge_file(&name, file).map_err(|error| failed(&pool, &name, &error))?;
+                let more = rows.map_or_else(|| "rows".to_owned(), |rows| plural(rows, "row"));
+                say(&mut output, &format!("{}: {more} more", address(&pool, &name)))
             }
             Method::Transform { from, to, form } => {
-                let (pool, from, to) = in_one_pool(from, to)?;
+                let (pool, from, to) = in_one_pool(from, to, &output)?;
                 let form = match form {
                     ToForm::Parquet => Form::Parquet,
                     ToForm::Rows => Form::Rows,
@@ -171,9 +192,9 @@ impl Objects {
     /// Changes one object after the other, and prints what became of each.
     fn change(&self, output: &mut Output, change: impl Fn(&Pool, &str) -> Result<String>) -> Outcome {
         for given in &self.addresses {
-            let about = |error| Failure::about(given, &error);
-            let (pool, name) = Pool::at(given).map_err(about)?;
-            for object in pool.parquet_objects(&name).map_err(about)? {
+            let (pool, name) = open(given, output)?;
+            let objects = pool.parquet_objects(&name);
+            for object in objects.map_err(|error| Failure::about(given, &error))? {
                 let changed = change(&pool, &object).map_err(|error| failed(&pool, &object, &error))?;
                 say(output, &format!("{}: {changed}", address(&pool, &object)))?;
             }
@@ -182,10 +203,16 @@ impl Objects {
     }
 }
 
+/// The pool of an address, whose changes end when the program is asked to, and the name in it.
+fn open(address: &str, output: &Output) -> Outcome<(Pool, String)> {
+    let (pool, name) = Pool::at(address).map_err(|error| Failure::about(address, &error))?;
+    let interrupted = output.interrupted().clone();
+    Ok((pool.cancellable(Arc::new(move || interrupted.is_set())), name))
+}
+
 /// A pool, and the names in it of two addresses.
-fn in_one_pool(from: &str, to: &str) -> Outcome<(Pool, String, String)> {
-    let at = |address: &str| Pool::at(address).map_err(|error| Failure::about(address, &error));
-    let ((pool, from_name), (other, to_name)) = (at(from)?, at(to)?);
+fn in_one_pool(from: &str, to: &str, output: &Output) -> Outcome<(Pool, String, String)> {
+    let ((pool, from_name), (other, to_name)) = (open(from, output)?, open(to, output)?);
     if pool.name() != other.name() {
         return Err(Failure::usage(format!(
             "{from} and {to} are in different pools; copy moves rows between them"

@@ -199,7 +199,7 @@ impl Context {
         Ok((bytes, self.last_version()))
     }
 
-    /// The version of the object that the last operation read.
+    /// The version of the object that the last operation read, or wrote.
     fn last_version(&mut self) -> u64 {
         // SAFETY: the context is open.
         unsafe { (self.functions.rados_get_last_version)(self.io) }
@@ -218,8 +218,8 @@ impl Context {
     }
 
     /// Writes all of an object, in place of one that is there if it `replaces`: of that, nothing is left, neither its omap nor its attributes,
-    /// which writing all bytes of it would keep. An index in the omap would be of rows that are not there any more.
-    pub(crate) fn write_full(&mut self, object: &str, bytes: &[u8], replaces: bool) -> Result<()> {
+    /// which writing all bytes of it would keep. An index in the omap would be of rows that are not there any more. The version that it has then.
+    pub(crate) fn write_full(&mut self, object: &str, bytes: &[u8], replaces: bool) -> Result<u64> {
         let (functions, name) = (self.functions, text(object)?);
         // SAFETY: it takes nothing. The operation is released by `WriteOperation`.
         let operation = WriteOperation { functions, handle: unsafe { (functions.rados_create_write_op)() } };
@@ -241,7 +241,25 @@ impl Context {
         let written = unsafe {
             (functions.rados_write_op_operate)(operation.handle, self.io, name.as_ptr(), null_mut(), 0)
         };
-        check(written, "the object", || object.to_owned())
+        check(written, "the object", || object.to_owned())?;
+        Ok(self.last_version())
+    }
+
+    /// Removes an object, if it has that version.
+    pub(crate) fn remove_at(&mut self, object: &str, version: u64) -> Result<()> {
+        let (functions, name) = (self.functions, text(object)?);
+        // SAFETY: it takes nothing. The operation is released by `WriteOperation`.
+        let operation = WriteOperation { functions, handle: unsafe { (functions.rados_create_write_op)() } };
+        // SAFETY: the operation was created.
+        unsafe {
+            (functions.rados_write_op_assert_version)(operation.handle, version);
+            (functions.rados_write_op_remove)(operation.handle);
+        }
+        // SAFETY: the operation was created, and the context is open; the name ends with a NUL; NULL stands for the time now.
+        let removed = unsafe {
+            (functions.rados_write_op_operate)(operation.handle, self.io, name.as_ptr(), null_mut(), 0)
+        };
+        check(removed, "the object", || object.to_owned())
     }
 
     pub(crate) fn remove(&mut self, object: &str) -> Result<()> {
@@ -386,7 +404,7 @@ impl Context {
         Ok((if done < 0 { done } else { answered.min(0) }, answer.take()))
     }
 
-    /// Calls a method of a class that writes an object, if the object has that version. It has another one then. librados repeats what an OSD
+    /// Calls a method of a class that writes an object, if the object has that version. The version that it has then. librados repeats what an OSD
     /// may not have got, and the OSD carries it out once. If a length is given, the object is cut to it afterwards, in the same operation.
     pub(crate) fn change(
         &mut self,
@@ -394,7 +412,7 @@ impl Context {
         (class, method): (&str, &str),
         request: &[u8],
         (version, length): (Option<u64>, Option<u64>),
-    ) -> Result<()> {
+    ) -> Result<u64> {
         let functions = self.functions;
         let (name, class_text, method_text) = (text(object)?, text(class)?, text(method)?);
         // SAFETY: it takes nothing. The operation is released by `WriteOperation`.
@@ -424,7 +442,8 @@ impl Context {
         let done = unsafe {
             (functions.rados_write_op_operate)(operation.handle, self.io, name.as_ptr(), null_mut(), 0)
         };
-        check_change(done, object, (class, method), version.is_some())
+        check_change(done, object, (class, method), version.is_some())?;
+        Ok(self.last_version())
     }
 }
 

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_base::{Bytes, Detail, Error, Result};
 use marquetry_io::files::PARQUET_EXTENSIONS;
+use marquetry_io::store::IsCancelled;
 use marquetry_io::{failed, shown};
 
 use crate::CLASS;
@@ -31,6 +32,7 @@ pub struct Pool {
     context: Arc<Mutex<Context>>,
     name: Arc<str>,
     class: Arc<str>,
+    is_cancelled: Option<IsCancelled>,
 }
 
 /// What is known of an object without reading it.
@@ -52,7 +54,7 @@ impl Pool {
     pub fn open(configuration: &str, pool: &str) -> Result<Pool> {
         let cluster = Arc::new(Cluster::open(configuration)?);
         let context = Arc::new(Mutex::new(Context::open(&cluster, pool)?));
-        Ok(Pool { cluster, context, name: pool.into(), class: CLASS.into() })
+        Ok(Pool { cluster, context, name: pool.into(), class: CLASS.into(), is_cancelled: None })
     }
 
     /// The pool of an address, `rados://pool/name`, in the cluster that `CEPH_CONF` describes, or `/etc/ceph/ceph.conf`; and the name.
@@ -74,6 +76,19 @@ impl Pool {
     #[must_use]
     pub fn by_class(self, name: &str) -> Pool {
         Pool { class: name.into(), ..self }
+    }
+
+    /// The same, whose changes of many calls end with `Cancelled` before the next call once `is_cancelled` says so: [`Pool::compress`],
+    /// [`index`](Pool::index), [`parts`](Pool::parts), [`split`](Pool::split) and [`transform`](Pool::transform).
+    #[must_use]
+    pub fn cancellable(self, is_cancelled: IsCancelled) -> Pool {
+        Pool { is_cancelled: Some(is_cancelled), ..self }
+    }
+
+    /// `Cancelled` if it was.
+    pub(crate) fn check(&self) -> Result<()> {
+        let is_cancelled = self.is_cancelled.as_ref().is_some_and(|is_cancelled| is_cancelled());
+        if is_cancelled { Err(Error::cancelled()) } else { Ok(()) }
     }
 
     /// The class's name.
@@ -117,6 +132,11 @@ impl Pool {
     /// `Io`, with [`AlreadyExists`](Detail::AlreadyExists) if there is one, and it does not replace that; and if the cluster
     /// refuses it: one of more than `osd_max_write_size` (90 MiB), say.
     pub fn write(&self, object: &str, bytes: &[u8], replaces: bool) -> Result<()> {
+        self.written(object, bytes, replaces).map(|_| ())
+    }
+
+    /// The same: the version that it has then.
+    pub(crate) fn written(&self, object: &str, bytes: &[u8], replaces: bool) -> Result<u64> {
         if !fits(bytes) {
             return Err(Error::too_large(format!("an object of {} bytes", bytes.len())));
         }
@@ -232,7 +252,7 @@ impl Pool {
         self.execute_at(object, method, request, None)
     }
 
-    /// The same, of the object if it has that version.
+    /// The same, of the object if it has that version, unless the work was cancelled.
     pub(crate) fn execute_at(
         &self,
         object: &str,
@@ -240,6 +260,7 @@ impl Pool {
         request: &[u8],
         version: Option<u64>,
     ) -> Result<Vec<u8>> {
+        self.check()?;
         Ok(self.locked(|context| context.execute(object, (&self.class, method), request, version))?.0)
     }
 
@@ -250,8 +271,14 @@ impl Pool {
     ///
     /// `Misuse` for a file of other columns; `Corrupt` for what is no Parquet file; `LimitExceeded` for too large a file; `Unsupported` if there is
     /// no class, or for files that are encrypted or have bounds in another order; `Io`, with
-    /// [`NotFound`](Detail::NotFound) if there is no object, and if it has another version.
+    /// [`NotFound`](Detail::NotFound) if there is no object, and if it has another version. After `Io` for another reason, such as a connection
+    /// that was lost, the rows may have been added: who tries again without a version may add them twice.
     pub fn merge(&self, object: &str, file: &[u8], version: Option<u64>) -> Result<()> {
+        self.merged(object, file, version).map(|_| ())
+    }
+
+    /// The same: the version that it has then.
+    pub(crate) fn merged(&self, object: &str, file: &[u8], version: Option<u64>) -> Result<u64> {
         let request = merge_request(file);
         self.locked(|context| context.change(object, (&self.class, "merge"), &request, (version, None)))
     }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use marquetry_base::{Error, ErrorKind, Fields, Frame, Result};
+use marquetry_base::{Detail, Error, ErrorKind, Fields, Frame, Result};
 
 use crate::asked::REQUEST;
 use crate::pool::Pool;
@@ -110,8 +110,9 @@ enum Step {
 /// As [`Change::step`]: the object has the same rows then, and what was begun is undone or gone on with by the next one.
 pub fn compress(object: &mut dyn Change, how: &Recoding) -> Result<u64> {
     match go_on(object, how, Step::Begin) {
-        // What is refused, because it does not fit beside what it is made of, say, is undone. Of what failed in another way, nothing is known.
-        Err(error) if error.kind() != ErrorKind::Io => {
+        // What is refused, because it does not fit beside what it is made of, say, is undone. Of what failed in another way, nothing is known; and
+        // what was cancelled is gone on with by the next one.
+        Err(error) if !matches!(error.kind(), ErrorKind::Io | ErrorKind::Cancelled) => {
             // Why it cannot be done is what matters; what is not undone is undone by the next one.
             let _ = go_on(object, how, Step::Abandon);
             Err(error)
@@ -186,6 +187,113 @@ fn read(answer: &[u8]) -> Result<Read> {
     Ok(read)
 }
 
+/// What makes an object of another one.
+trait Make {
+    /// Rows of the other object, in the new form.
+    fn hand_out(&mut self, request: &[u8]) -> Result<Vec<u8>>;
+
+    /// Writes the new object, which must not be there: its version.
+    fn write(&mut self, bytes: &[u8]) -> Result<u64>;
+
+    /// Adds the rows of a Parquet file to it, if it has that version: the one that it has then.
+    fn merge(&mut self, file: &[u8], version: u64) -> Result<u64>;
+
+    /// Says beside it that it has all rows.
+    fn complete(&mut self) -> Result<()>;
+
+    /// Removes it, if it has that version.
+    fn remove(&mut self, version: u64) -> Result<()>;
+}
+
+/// Makes an object: how many rows it has. What was made of one that fails is removed.
+fn make(object: &mut dyn Make, form: Form) -> Result<u64> {
+    let mut version = None;
+    let made = make_of_parts(object, form, &mut version);
+    let (Err(error), Some(version)) = (&made, version) else { return made };
+    match object.remove(version) {
+        Err(left) if left.detail() != Some(Detail::NotFound) => {
+            // A call whose end is not known may have changed it, or somebody else.
+            let message = format!(
+                "{}; the new object could not be removed ({}), and may have some of the rows",
+                error.message(),
+                left.message()
+            );
+            made.map_err(|error| error.blamed(ErrorKind::Io).reworded(message))
+        }
+        _ => made,
+    }
+}
+
+/// Makes an object, and keeps its version, once it is there.
+fn make_of_parts(object: &mut dyn Make, form: Form, version: &mut Option<u64>) -> Result<u64> {
+    let (mut cursor, mut rows, mut pieces) = (None::<Vec<u8>>, 0, Vec::new());
+    loop {
+        let mut frame = Frame::new(REQUEST);
+        frame.push(FORMAT, &[if form == Form::Parquet { 2 } else { 4 }]);
+        // As much as a call may: of small parts, objects are slow to search.
+        frame.push_u64(UNITS, u64::MAX).push_u64(ANSWER_BYTES, u64::MAX);
+        if let Some(cursor) = &cursor {
+            frame.push(CURSOR, cursor);
+        }
+        let part = read(&object.hand_out(&frame.into_bytes())?)?;
+        rows += part.rows;
+        match (form, *version) {
+            // Of pieces that are deleted, nothing comes.
+            (Form::Parquet, _) if part.data.is_empty() => {}
+            (Form::Parquet, None) => *version = Some(object.write(&part.data)?),
+            (Form::Parquet, Some(_)) if part.rows == 0 => {}
+            (Form::Parquet, Some(at)) => *version = Some(object.merge(&part.data, at)?),
+            (Form::Rows, _) => pieces.extend_from_slice(&part.data),
+        }
+        if part.cursor.is_none() {
+            break;
+        }
+        if part.cursor == cursor {
+            return Err(Error::refused("the object class does not get on"));
+        }
+        cursor = part.cursor;
+    }
+    if form == Form::Rows {
+        *version = Some(object.write(&pieces)?);
+    }
+    if version.is_none() {
+        return Err(Error::unsupported("an object of rows of which nothing says what columns they have"));
+    }
+    object.complete()?;
+    Ok(rows)
+}
+
+/// An object of a pool that is made of another one, in that version of it.
+struct Transformed<'a> {
+    pool: &'a Pool,
+    from: &'a str,
+    version: u64,
+    to: &'a str,
+}
+
+impl Make for Transformed<'_> {
+    fn hand_out(&mut self, request: &[u8]) -> Result<Vec<u8>> {
+        self.pool.execute_at(self.from, "transform", request, Some(self.version))
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<u64> {
+        self.pool.written(self.to, bytes, false)
+    }
+
+    fn merge(&mut self, file: &[u8], version: u64) -> Result<u64> {
+        self.pool.merged(self.to, file, Some(version))
+    }
+
+    fn complete(&mut self) -> Result<()> {
+        let origin = format!("{}@{}", self.from, self.version);
+        self.pool.locked(|context| context.set_attribute(self.to, FROM, origin.as_bytes()))
+    }
+
+    fn remove(&mut self, version: u64) -> Result<()> {
+        self.pool.locked(|context| context.remove_at(self.to, version))
+    }
+}
+
 impl Pool {
     /// Compresses the pages of a Parquet object in another way, in its OSD, by many small calls. Whenever it is read, it is a file of the same
     /// rows; but whoever has read its footer before, and reads its pages after, finds that it was changed. How many calls it took.
@@ -237,20 +345,27 @@ impl Pool {
         Ok(())
     }
 
-    /// Writes the row groups of an object as several, as [`Pool::parts`] hands them out: `PREFIX00000.parquet`, and so on. Their names.
+    /// Writes the row groups of an object as several, as [`Pool::parts`] hands them out: `PREFIX00000.parquet`, and so on. `written` gets the name of
+    /// each as soon as it is there. How many there are.
     ///
     /// # Errors
     ///
-    /// As [`Pool::parts`]; and, after some were written, what [`Pool::write`] says of one that is there.
-    pub fn split(&self, object: &str, prefix: &str, groups_each: u64) -> Result<Vec<String>> {
-        let mut names: Vec<String> = Vec::new();
+    /// As [`Pool::parts`]; what [`Pool::write`] says of one that is there; and those of `written`. Objects that were written before stay.
+    pub fn split(
+        &self,
+        object: &str,
+        prefix: &str,
+        groups_each: u64,
+        mut written: impl FnMut(&str) -> Result<()>,
+    ) -> Result<u64> {
+        let mut parts = 0;
         self.parts(object, groups_each, |file| {
-            let name = format!("{prefix}{:05}.parquet", names.len());
+            let name = format!("{prefix}{parts:05}.parquet");
             self.write(&name, &file, false)?;
-            names.push(name);
-            Ok(())
+            parts += 1;
+            written(&name)
         })?;
-        Ok(names)
+        Ok(parts)
     }
 
     /// Makes an object of another one's rows, in another form: the class of the OSD that has `from` hands them out in it. From an object of rows, a
@@ -260,52 +375,12 @@ impl Pool {
     /// # Errors
     ///
     /// `Corrupt` if `from` has neither form; `Unsupported` for columns that the form lacks; `Io`, with
-    /// [`AlreadyExists`](marquetry_base::Detail::AlreadyExists) if there is an object of that name, and if `from` was changed meanwhile.
+    /// [`AlreadyExists`](marquetry_base::Detail::AlreadyExists) if there is an object of that name, and if `from` or the new one was changed
+    /// meanwhile. The new object is removed then; if that cannot be done, or if it was changed by others, the message says so.
     pub fn transform(&self, from: &str, to: &str, form: Form) -> Result<u64> {
         let version = self.stat(from)?.version;
-        let (mut cursor, mut rows, mut pieces, mut is_written) = (None::<Vec<u8>>, 0, Vec::new(), false);
-        loop {
-            let mut frame = Frame::new(REQUEST);
-            frame.push(FORMAT, &[if form == Form::Parquet { 2 } else { 4 }]);
-            // As much as a call may: of small parts, objects are slow to search.
-            frame.push_u64(UNITS, u64::MAX).push_u64(ANSWER_BYTES, u64::MAX);
-            if let Some(cursor) = &cursor {
-                frame.push(CURSOR, cursor);
-            }
-            let answer = self.execute_at(from, "transform", &frame.into_bytes(), Some(version))?;
-            let part = read(&answer)?;
-            rows += part.rows;
-            match form {
-                // Of pieces that are deleted, nothing comes.
-                Form::Parquet if part.data.is_empty() => {}
-                Form::Parquet if !is_written => {
-                    self.write(to, &part.data, false)?;
-                    is_written = true;
-                }
-                Form::Parquet if part.rows == 0 => {}
-                Form::Parquet => self.merge(to, &part.data, None)?,
-                Form::Rows => pieces.extend_from_slice(&part.data),
-            }
-            if part.cursor.is_none() {
-                break;
-            }
-            if part.cursor == cursor {
-                return Err(Error::refused("the object class does not get on"));
-            }
-            cursor = part.cursor;
-        }
-        match form {
-            Form::Rows => self.write(to, &pieces, false)?,
-            Form::Parquet if !is_written => {
-                let error =
-                    Error::unsupported("an object of rows of which nothing says what columns they have");
-                return Err(error.at(|place| place.object = Some(from.to_owned())));
-            }
-            Form::Parquet => {}
-        }
-        let origin = format!("{from}@{version}");
-        self.locked(|context| context.set_attribute(to, FROM, origin.as_bytes()))?;
-        Ok(rows)
+        let made = make(&mut Transformed { pool: self, from, version, to }, form);
+        made.map_err(|error| error.at(|place| place.object = Some(from.to_owned())))
     }
 
     /// What an object was made of by [`Pool::transform`], as `NAME@VERSION`; `None` if it was not, or not completely.
@@ -349,11 +424,121 @@ struct InPool<'a> {
 
 impl Change for InPool<'_> {
     fn step(&mut self, method: &str, request: &[u8]) -> Result<Vec<u8>> {
+        self.pool.check()?;
         self.pool.locked(|context| context.step(self.object, (self.pool.class(), method), request))
     }
 
     fn finish(&mut self, method: &str, request: &[u8], length: u64) -> Result<()> {
         let cut = (None, Some(length));
-        self.pool.locked(|context| context.change(self.object, (self.pool.class(), method), request, cut))
+        let class = self.pool.class();
+        self.pool.locked(|context| context.change(self.object, (class, method), request, cut)).map(|_| ())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An object that is made in memory, of parts of one row.
+    struct InMemory {
+        parts: u8,
+        handed_out: u8,
+        /// The call after which nothing is handed out any more.
+        fails_after: u8,
+        object: Option<(u64, Vec<u8>)>,
+        /// Whether somebody else writes to it after the second part.
+        is_shared: bool,
+        is_complete: bool,
+        completes: bool,
+    }
+
+    impl InMemory {
+        fn new(parts: u8) -> InMemory {
+            let (handed_out, fails_after, object) = (0, u8::MAX, None);
+            let (is_shared, is_complete, completes) = (false, false, true);
+            InMemory { parts, handed_out, fails_after, object, is_shared, is_complete, completes }
+        }
+    }
+
+    impl Make for InMemory {
+        fn hand_out(&mut self, _request: &[u8]) -> Result<Vec<u8>> {
+            if self.handed_out == self.fails_after {
+                return Err(Error::cancelled());
+            }
+            self.handed_out += 1;
+            if let Some((version, bytes)) =
+                self.object.as_mut().filter(|_| self.handed_out == 3 && self.is_shared)
+            {
+                (*version, *bytes) = (*version + 7, b"another's".to_vec());
+            }
+            let mut frame = Frame::new(ANSWER);
+            frame.push(DATA, &[self.handed_out]).push_u64(ROWS, 1);
+            if self.handed_out < self.parts {
+                frame.push(NEXT, &[self.handed_out]);
+            }
+            Ok(frame.into_bytes())
+        }
+
+        fn write(&mut self, bytes: &[u8]) -> Result<u64> {
+            if self.object.is_some() {
+                return Err(Error::io("it exists").with(Detail::AlreadyExists));
+            }
+            self.object = Some((11, bytes.to_vec()));
+            Ok(11)
+        }
+
+        fn merge(&mut self, file: &[u8], version: u64) -> Result<u64> {
+            match &mut self.object {
+                Some((has, bytes)) if *has == version => {
+                    *has += 1;
+                    bytes.extend_from_slice(file);
+                    Ok(*has)
+                }
+                _ => Err(Error::io("it was changed meanwhile")),
+            }
+        }
+
+        fn complete(&mut self) -> Result<()> {
+            self.is_complete = self.completes;
+            if self.completes { Ok(()) } else { Err(Error::io("no answer")) }
+        }
+
+        fn remove(&mut self, version: u64) -> Result<()> {
+            match self.object {
+                Some((has, _)) if has == version => self.object = None,
+                Some(_) => return Err(Error::io("another version")),
+                None => return Err(Error::io("none").with(Detail::NotFound)),
+            }
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn an_object_that_is_not_made_completely_is_removed() {
+        for form in [Form::Parquet, Form::Rows] {
+            let mut whole = InMemory::new(4);
+            assert_eq!(make(&mut whole, form).unwrap(), 4);
+            assert!(whole.is_complete && whole.object.is_some_and(|(_, bytes)| bytes == [1, 2, 3, 4]));
+            for fails_after in 0..4 {
+                let mut object = InMemory { fails_after, ..InMemory::new(4) };
+                assert_eq!(make(&mut object, form).unwrap_err().kind(), ErrorKind::Cancelled);
+                assert!(object.object.is_none(), "after {fails_after} calls");
+            }
+            let mut object = InMemory { completes: false, ..InMemory::new(2) };
+            assert_eq!(make(&mut object, form).unwrap_err().kind(), ErrorKind::Io);
+            assert!(object.object.is_none());
+            // One that was there before stays.
+            let mut object = InMemory { object: Some((3, vec![9])), ..InMemory::new(2) };
+            assert_eq!(make(&mut object, form).unwrap_err().detail(), Some(Detail::AlreadyExists));
+            assert!(object.object == Some((3, vec![9])));
+        }
+    }
+
+    #[test]
+    fn what_took_the_place_of_an_object_that_is_made_gets_none_of_its_rows_and_stays() {
+        let mut object = InMemory { is_shared: true, ..InMemory::new(4) };
+        let error = make(&mut object, Form::Parquet).unwrap_err();
+        assert!(error.message().contains("could not be removed"), "{error}");
+        assert!(object.object.is_some_and(|(_, bytes)| bytes == b"another's") && !object.is_complete);
     }
 }

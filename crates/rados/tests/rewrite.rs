@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, StructArray};
@@ -280,11 +282,35 @@ fn a_compression_that_was_interrupted_goes_on_or_is_undone() {
             assert_eq!(rows_of(folder.path(), &other.bytes), rows);
         }
     }
+    // What is cancelled is not undone: it is gone on with, too.
+    let mut cancelled = Cancelled(Object::new(before.clone()), calls / 2);
+    assert_eq!(compress(&mut cancelled, &by("zstd", None)).unwrap_err().kind(), ErrorKind::Cancelled);
+    assert_eq!(cancelled.0.calls, calls / 2);
+    let left = compress(&mut cancelled.0, &by("zstd", None)).unwrap();
+    assert!(left <= calls - calls / 2 + 1, "{left} calls of {calls}");
+    assert!(cancelled.0.bytes == whole.bytes);
     // What becomes too large is undone.
     let mut object = Object { bytes_max: before.len() * 5 / 4, ..Object::new(before.clone()) };
     let error = compress(&mut object, &by("zstd", None)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::LimitExceeded);
     assert!(object.bytes == before);
+}
+
+/// A client that is cancelled once, before the call of that number.
+struct Cancelled(Object, u64);
+
+impl Change for Cancelled {
+    fn step(&mut self, method: &str, request: &[u8]) -> Result<Vec<u8>> {
+        if self.0.calls == self.1 {
+            self.1 = u64::MAX;
+            return Err(Error::cancelled());
+        }
+        self.0.step(method, request)
+    }
+
+    fn finish(&mut self, method: &str, request: &[u8], length: u64) -> Result<()> {
+        self.0.finish(method, request, length)
+    }
 }
 
 /// A client that another one is ahead of: that one finishes what is to be finished.
@@ -654,7 +680,12 @@ fn an_osd_compresses_splits_and_indexes() {
     let id = i64::from(60_000_u32.wrapping_mul(0x9e37_79b1) >> 8);
     assert_eq!(counted(&format!("id = {id}")), 1);
     assert_eq!(counted("id = -5"), 0);
-    let parts = pool.split(name, "rewritten/part-", 1).unwrap();
+    let mut parts = Vec::new();
+    let mut named = |part: &str| {
+        parts.push(part.to_owned());
+        Ok(())
+    };
+    assert_eq!(pool.split(name, "rewritten/part-", 1, &mut named).unwrap(), 3);
     assert_eq!(parts.len(), 3);
     let parts: Vec<RecordBatch> = parts.iter().map(|part| whole(part)).collect();
     assert!(concat_batches(&rows.schema(), &parts).unwrap() == rows);
@@ -668,12 +699,41 @@ fn an_osd_compresses_splits_and_indexes() {
     assert!(handed_out == 1 && error.kind() == ErrorKind::Io, "{handed_out} parts, then {error}");
     assert!(error.to_string().contains("it was changed"), "{error}");
     pool.index(name, "id").unwrap();
+    // What is cancelled ends before the next call, and what was made of it is gone; what was split stays, and its names are known.
+    let cancelled_after = |calls: u64| {
+        let left = AtomicU64::new(calls);
+        let is_cancelled = move || left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_err();
+        pool.clone().cancellable(Arc::new(is_cancelled))
+    };
+    for calls in 0..2 {
+        let error = cancelled_after(calls).compress(name, &by("gzip", Some(1))).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Cancelled);
+        assert_eq!(cancelled_after(calls).index(name, "id").unwrap_err().kind(), ErrorKind::Cancelled);
+    }
+    assert!(whole(name) == rows);
+    let mut named = Vec::new();
+    let error = cancelled_after(9).split(name, "rewritten/some-", 1, |part| {
+        named.push(part.to_owned());
+        if named.len() < 2 { Ok(()) } else { Err(Error::cancelled()) }
+    });
+    assert_eq!(error.unwrap_err().kind(), ErrorKind::Cancelled);
+    assert_eq!(pool.list("rewritten/some-").unwrap(), named);
+    pool.write(name, &bytes, true).unwrap();
+    pool.index(name, "id").unwrap();
     // There, and back again.
     let flat = "rewritten/flat.parquet";
     pool.write(flat, &bytes_of_flat(folder.path()), true).unwrap();
     assert_eq!(pool.transform(flat, "rewritten/rows", Form::Rows).unwrap(), 20_000);
     assert_eq!(pool.transform("rewritten/rows", "rewritten/back.parquet", Form::Parquet).unwrap(), 20_000);
     assert!(whole("rewritten/back.parquet").columns() == whole(flat).columns());
+    for calls in 0..2 {
+        let some =
+            cancelled_after(calls).transform("rewritten/rows", "rewritten/some.parquet", Form::Parquet);
+        if calls == 0 || some.is_err() {
+            assert_eq!(some.unwrap_err().kind(), ErrorKind::Cancelled);
+            assert_eq!(pool.list("rewritten/some.parquet").unwrap(), [""; 0]);
+        }
+    }
     assert!(pool.origin("rewritten/back.parquet").unwrap().unwrap().starts_with("rewritten/rows@"));
     assert_eq!(pool.origin(flat).unwrap(), None);
     println!("{} bytes of rows", pool.stat("rewritten/rows").unwrap().bytes);

@@ -68,7 +68,8 @@ fn tables_are_written_and_searched_in_osds() {
     run(&split).failed(1, &["part-00000.parquet", "exists"]);
     let few = folder.path("few.parquet");
     run(&["copy", &file, &few, "--limit", "1000"]).succeeded();
-    run(&["ceph", "merge", "rados://test/split/part-00000.parquet", &few]).succeeded();
+    let merged = run(&["ceph", "merge", "rados://test/split/part-00000.parquet", &few]).succeeded();
+    assert_eq!(merged, "rados://test/split/part-00000.parquet: 1,000 rows more\n");
     assert_eq!(run(&["count", "rados://test/split/"]).succeeded(), "132072\n");
     run(&["ceph", "merge", "rados://test/command.parquet", &file]).failed(1, &["bytes to merge"]);
     let transform = |more: &[&str]| run(&[&["ceph", "transform"], more].concat()).succeeded();
