@@ -68,12 +68,11 @@ impl Fold {
         for row in 0..batch.rows {
             key.clear();
             for (column, (order, physical_type)) in keys.iter().zip(&orders) {
-                let append = |value| {
-                    with_plain(value, |bytes| append(&mut key, &canonical(*order, *physical_type, bytes)))
-                };
                 match value(column, row)? {
                     None => key.push(0),
-                    Some(value) => append(value)?,
+                    Some(value) => with_plain(value, |bytes| {
+                        append(&mut key, &canonical(*order, *physical_type, bytes))
+                    })?,
                 }
             }
             let group = match self.numbers.get(key.as_slice()) {
