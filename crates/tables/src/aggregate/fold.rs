@@ -259,7 +259,7 @@ mod tests {
     fn groups_take_some_memory_at_most() {
         let text = FieldDef::new("x", FieldType::Leaf(PhysicalType::ByteArray, None));
         let schema = Arc::new(Schema::of_fields(&[text]).unwrap());
-        let few = |bytes_max: usize, asked: &str, groups: &[&str], leaves| {
+        let few = |bytes_max: usize, asked: &str, groups: &[&str], leaves: &[Option<usize>]| {
             let groups: Vec<ColumnPath> = groups.iter().map(|name| ColumnPath::of([*name])).collect();
             let places = (vec![0; groups.len()], leaves);
             let asked = Aggregates::parse(asked).unwrap().by(groups);
