@@ -23,7 +23,7 @@ pub(crate) enum Function {
     Count,
     /// The sum of numbers: exact of integers and decimals.
     Sum,
-    /// The smallest value; of floating-point numbers by IEEE 754's total order, which has NaN after all others.
+    /// The smallest value; of floating-point numbers by IEEE 754's total order, in which NaN, whatever its sign, is after all others.
     Min,
     /// The largest value, in the same order.
     Max,
@@ -129,6 +129,7 @@ impl Aggregates {
                     }
                 }
                 (State::Extreme(_, best, is_max), Some(array)) => {
+                    let array = &without_sign_of_nan(array);
                     let order = if *is_max { Ordering::Greater } else { Ordering::Less };
                     if let Some(at) = extreme(array, order)? {
                         let candidate = array.slice(at, 1);
@@ -206,6 +207,26 @@ fn sum_of_floats(array: &ArrayRef) -> Option<f64> {
 
 fn add(a: f64, b: f64) -> f64 {
     a + b
+}
+
+/// The same values, but NaN has no sign: with one it would be before all numbers.
+fn without_sign_of_nan(array: &ArrayRef) -> ArrayRef {
+    type Half = <Float16Type as ArrowPrimitiveType>::Native;
+    if let Some(array) = array.as_primitive_opt::<Float64Type>() {
+        let values: Float64Array = array.unary(|value| if value.is_nan() { value.abs() } else { value });
+        return Arc::new(values);
+    }
+    if let Some(array) = array.as_primitive_opt::<Float32Type>() {
+        let values: PrimitiveArray<Float32Type> =
+            array.unary(|value| if value.is_nan() { value.abs() } else { value });
+        return Arc::new(values);
+    }
+    if let Some(array) = array.as_primitive_opt::<Float16Type>() {
+        let values: PrimitiveArray<Float16Type> = array
+            .unary(|value| if value.is_nan() { Half::from_bits(value.to_bits() & 0x7fff) } else { value });
+        return Arc::new(values);
+    }
+    ArrayRef::clone(array)
 }
 
 /// Where the value is that is before all others in that order, or after them; `None` if all are null.
@@ -341,10 +362,16 @@ mod tests {
         assert_eq!((of[0].as_string_view().value(0), of[1].as_string_view().value(0)), ("a", "b"));
         let bits = computed(Arc::new(BooleanArray::from(vec![true, false])), &[Min, Max]).unwrap();
         assert_eq!((bits[0].as_boolean().value(0), bits[1].as_boolean().value(0)), (false, true));
-        let floats = Float64Array::from(vec![1.5, f64::NAN, -0.0, 0.0]);
-        let of = computed(Arc::new(floats), &[Min, Max]).unwrap();
-        assert_eq!(of[0].as_primitive::<Float64Type>().value(0).to_bits(), (-0.0_f64).to_bits());
-        assert!(of[1].as_primitive::<Float64Type>().value(0).is_nan());
+        for nan in [f64::NAN, -f64::NAN] {
+            let floats = Float64Array::from(vec![1.5, nan, -0.0, 0.0]);
+            let of = computed(Arc::new(floats), &[Min, Max]).unwrap();
+            assert_eq!(of[0].as_primitive::<Float64Type>().value(0).to_bits(), (-0.0_f64).to_bits());
+            assert!(of[1].as_primitive::<Float64Type>().value(0).is_nan());
+        }
+        let singles = PrimitiveArray::<Float32Type>::from(vec![1.5, -f32::NAN]);
+        let of = computed(Arc::new(singles), &[Min, Max]).unwrap();
+        let [least, most] = [&of[0], &of[1]].map(|array| array.as_primitive::<Float32Type>().value(0));
+        assert!(least.to_bits() == 1.5_f32.to_bits() && most.is_nan());
         let texts: ArrayRef = Arc::new(StringViewArray::from(vec!["a"]));
         assert!(computed(texts, &[Sum]).is_err());
     }

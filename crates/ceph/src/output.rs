@@ -104,7 +104,11 @@ impl Output {
         groups: &[usize],
         format: Format,
     ) -> Result<Output> {
-        let to_arrow = Box::new(ToArrow::of_file(metadata, Some(leaves), ArrowOptions::default())?);
+        // In a Parquet file, values are as the object has them: those of an Arrow schema that its writer stored may be in other units.
+        let to_arrow = Box::new(match format {
+            Format::Parquet => ToArrow::new(&metadata.schema, Some(leaves))?,
+            _ => ToArrow::of_file(metadata, Some(leaves), ArrowOptions::default())?,
+        });
         let sink = match groups {
             [] => {
                 let aggregates = Aggregates::new(asked, to_arrow.schema())?;

@@ -46,7 +46,7 @@ pub(crate) struct Find {
     files_and_predicate: Vec<PathBuf>,
 
     /// Say what was left out by what, instead of printing rows
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["aggregate", "group_by"])]
     explain: bool,
 
     /// The same as JSON

@@ -176,7 +176,8 @@ impl Printing {
     pub(crate) fn print(&self, source: Arc<dyn Source>, interrupted: Interrupted) -> Outcome {
         let source = match &self.aggregate {
             Some(aggregates) => {
-                let groups = self.group_by.as_deref().map(ColumnPath::parse_list).transpose()?;
+                let groups = self.group_by.as_deref().map(ColumnPath::parse_list).transpose();
+                let groups = groups.map_err(|error| error.with(Detail::Option("group_by")))?;
                 aggregate(&source, &aggregates.clone().by(groups.unwrap_or_default()))?
             }
             None => source,

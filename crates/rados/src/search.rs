@@ -34,6 +34,7 @@ pub fn search<E: Execute + 'static>(
 ) -> Result<Box<dyn Searching>> {
     let Search { objects, predicate, aggregates, limit } = search;
     let mut asked = predicate.map_or_else(Asked::new, |predicate| Asked::new().predicate(predicate));
+    let is_aggregated = aggregates.is_some();
     if let Some(SearchedAggregates { functions, groups }) = aggregates {
         asked = functions.into_iter().fold(asked.as_parquet(), Asked::aggregate);
         asked = groups.into_iter().fold(asked, Asked::group_by);
@@ -62,7 +63,7 @@ pub fn search<E: Execute + 'static>(
         let spawned = thread::Builder::new().name("marquetry-rados".to_owned()).spawn(move || work());
         spawned.map_err(|error| Error::io("a thread cannot be started").caused_by(error))?;
     }
-    Ok(Box::new(InOrder { lanes, at: 0, is_cancelled }))
+    Ok(Box::new(InOrder { lanes, at: 0, is_aggregated, is_cancelled }))
 }
 
 /// What comes of an object: answers, then `None`, or an error.
@@ -118,6 +119,7 @@ struct InOrder {
     lanes: VecDeque<Lane>,
     /// The place of the first of the lanes in the search.
     at: usize,
+    is_aggregated: bool,
     is_cancelled: IsCancelled,
 }
 
@@ -134,7 +136,7 @@ impl Searching for InOrder {
                 }
                 Ok(Ok(None)) => self.next_lane(),
                 // What an OSD may not do, or does not know, its client does.
-                Ok(Err(reason)) if is_declined(&reason) => {
+                Ok(Err(reason)) if is_declined(&reason, self.is_aggregated) => {
                     self.next_lane();
                     return Ok(Some(Searched::Declined { object, reason }));
                 }
@@ -164,7 +166,12 @@ impl InOrder {
     }
 }
 
-/// Whether an error says that an object is not searched where it is, or takes more than a call may.
-fn is_declined(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::LimitExceeded)
+/// Whether an error says that an object is not searched where it is, or takes more than a call may. Aggregates are computed of Arrow's values
+/// there, which are fewer than a file may have: whoever reads the file finds out what is wrong with it, if anything is.
+fn is_declined(error: &Error, is_aggregated: bool) -> bool {
+    match error.kind() {
+        ErrorKind::Unsupported | ErrorKind::LimitExceeded => true,
+        ErrorKind::Conversion | ErrorKind::Corrupt => is_aggregated,
+        _ => false,
+    }
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::{ArrayRef, Decimal128Array, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow_schema::{DataType, Field, TimeUnit};
 use arrow_select::concat::concat_batches;
 use marquetry::arrow::FromArrow;
 use marquetry::tables::parquet::ParquetOptions;
@@ -17,6 +18,8 @@ use marquetry_io::store::{
     Found, IsCancelled, LocalFiles, NewObject, NewObjects, ObjectStream, Search, Searching, Store,
 };
 use marquetry_io::{ByteSource, ObjectVersion};
+use marquetry_parquet::batch::{Batch, Values};
+use marquetry_parquet::schema::{FieldDef, FieldType, LogicalType, PhysicalType, Schema};
 use marquetry_rados::{Execute, search};
 
 /// Files with the class in front of each.
@@ -263,5 +266,63 @@ fn aggregates_are_computed_where_the_objects_are() {
     ] {
         let expected = aggregates(Arc::new(LocalFiles), folder.path(), asked);
         assert_eq!(aggregates(Arc::new(Osd::default()), folder.path(), asked), expected, "{asked:?}");
+    }
+}
+
+/// Writes a column of integers and one of texts, and the Arrow schema that their writer says he had.
+fn written(path: &Path, ids: &[i64], texts: &[&[u8]], stored: Option<DataType>) {
+    let text = FieldType::Leaf(PhysicalType::ByteArray, Some(LogicalType::String));
+    let id = FieldType::Leaf(PhysicalType::Int64, None);
+    let schema = Schema::of_fields(&[FieldDef::new("id", id), FieldDef::new("text", text)]).unwrap();
+    let mut options = ParquetOptions::default();
+    if let Some(stored) = stored {
+        let fields = [("id", stored), ("text", DataType::Utf8)].map(|(name, of)| Field::new(name, of, true));
+        let from_arrow = FromArrow::new(&arrow_schema::Schema::new(fields.to_vec())).unwrap();
+        options.write.key_values.push(from_arrow.key_value());
+    }
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let mut writer = Writer::with(path, schema, options).unwrap();
+    let values: Vec<Values> = vec![ids.to_vec().into(), texts.iter().copied().collect()];
+    writer.write(Batch::of_values(values).unwrap()).unwrap();
+    writer.finish().unwrap();
+}
+
+/// The same result, whoever computes it; and whether the class was asked.
+#[track_caller]
+fn is_computed_as_here(folder: &Path, asked: Asked<'_>) -> bool {
+    let osd = Osd::default();
+    let there = aggregates(Arc::new(osd.clone()), folder, asked);
+    assert_eq!(there, aggregates(Arc::new(LocalFiles), folder, asked), "{asked:?}");
+    osd.calls.load(Ordering::Relaxed) > 0
+}
+
+#[test]
+fn aggregates_are_of_the_values_that_files_have() {
+    // Integers that Arrow is to show in another unit.
+    let seconds = DataType::Timestamp(TimeUnit::Second, None);
+    for stored in [seconds, DataType::Date64, DataType::Duration(TimeUnit::Second)] {
+        let folder = tempfile::tempdir().unwrap();
+        written(&folder.path().join("a.parquet"), &[86_400_000, 5, 7, 5], &[b"a"; 4], Some(stored));
+        for asked in [("min(id), max(id), sum(id)", None, None), ("count(*)", Some("id"), Some("id > 5"))] {
+            assert!(is_computed_as_here(folder.path(), asked));
+        }
+    }
+    // A column in the path takes the place of the file's.
+    let folder = tempfile::tempdir().unwrap();
+    for id in [1, 2] {
+        written(&folder.path().join(format!("id={id}/a.parquet")), &[7, 8], &[b"a", b"b"], None);
+    }
+    for asked in
+        [("sum(id)", None, None), ("count(*)", Some("id"), None), ("max(id)", None, Some("text = 'a'"))]
+    {
+        is_computed_as_here(folder.path(), asked);
+    }
+    assert!(is_computed_as_here(folder.path(), ("max(text)", None, None)));
+    // What is no Arrow text is counted, all the same.
+    let folder = tempfile::tempdir().unwrap();
+    written(&folder.path().join("a.parquet"), &[1, 2], &[b"a", b"\xff"], None);
+    written(&folder.path().join("b.parquet"), &[3, 4], &[b"a", b"b"], None);
+    for asked in [("count(text), sum(id)", None, None), ("sum(id)", Some("text"), Some("id > 1"))] {
+        assert!(is_computed_as_here(folder.path(), asked));
     }
 }

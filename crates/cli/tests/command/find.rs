@@ -226,6 +226,11 @@ fn rows_are_counted() {
         assert!(refused.code == Some(2) && refused.err.contains(why), "{}", refused.err);
     }
     run(["rows", &file, "--aggregate", "sum(name)"]).failed(2, &["sum(name) is of no numbers"]);
+    for groups in ["nosuch", "a.."] {
+        let refused = run(["rows", &file, "--aggregate", "count(*)", "--group-by", groups]);
+        assert!(refused.code == Some(2) && refused.err.contains("--group-by"), "{}", refused.err);
+    }
+    run(["find", &file, "id < 9", "--explain", "--aggregate", "count(*)"]).failed(2, &["--aggregate"]);
 }
 
 #[test]

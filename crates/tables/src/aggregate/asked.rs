@@ -92,6 +92,8 @@ impl Wanted {
 
 /// The option that they are one of.
 pub(super) const OPTION: &str = "aggregate";
+/// The one of the columns that make groups.
+pub(super) const GROUPS_OPTION: &str = "group_by";
 
 fn none(text: &str) -> Error {
     let message =

@@ -7,15 +7,17 @@ use std::sync::Arc;
 use marquetry_base::cast::usize_of_u32;
 use marquetry_base::{Error, Result};
 use marquetry_parquet::batch::{Batch, ColumnBatch, FixedBytes, Layout, Value, Values};
-use marquetry_parquet::prune::Order;
 use marquetry_parquet::schema::{PhysicalType, Schema};
 
+use super::form::canonical;
 use super::partials::Partials;
 use super::state::{Part, State, with_plain};
 use crate::spaced;
 
 /// Groups, at most: all of them are in memory.
 const GROUPS_MAX: usize = 1 << 22;
+/// Bytes that they take, at most: texts that make groups, or are the smallest of one, may be of any length.
+const BYTES_MAX: usize = 1 << 30;
 
 /// Groups of rows, as far as rows came.
 pub(crate) struct Fold {
@@ -25,6 +27,9 @@ pub(crate) struct Fold {
     /// A group's number, by its key: of each value whether there is one, its length, and its bytes.
     numbers: HashMap<Vec<u8>, usize>,
     groups: Vec<Group>,
+    /// Bytes that the groups take, and may take.
+    bytes: usize,
+    bytes_max: usize,
 }
 
 struct Group {
@@ -35,7 +40,8 @@ struct Group {
 
 impl Fold {
     pub(crate) fn of_rows(of: &Arc<Partials>) -> Fold {
-        Fold { of: Arc::clone(of), is_merge: false, numbers: HashMap::new(), groups: Vec::new() }
+        let (of, numbers) = (Arc::clone(of), HashMap::new());
+        Fold { of, is_merge: false, numbers, groups: Vec::new(), bytes: 0, bytes_max: BYTES_MAX }
     }
 
     pub(crate) fn of_partials(of: &Arc<Partials>) -> Fold {
@@ -57,16 +63,25 @@ impl Fold {
             None => Ok(None),
         };
         let parts = of.parts.iter().enumerate().map(part_at).collect::<Result<Vec<_>>>()?;
+        let orders = of.group_orders()?;
         let mut key = Vec::new();
         for row in 0..batch.rows {
             key.clear();
-            for column in &keys {
-                append(&mut key, value(column, row)?)?;
+            for (column, (order, physical_type)) in keys.iter().zip(&orders) {
+                match value(column, row)? {
+                    None => key.push(0),
+                    Some(value) => with_plain(value, |bytes| {
+                        append(&mut key, &canonical(*order, *physical_type, bytes))
+                    })?,
+                }
             }
             let group = match self.numbers.get(key.as_slice()) {
                 Some(group) => *group,
                 None => {
-                    let values = keys.iter().map(|column| Ok(value(column, row)?.map(plain)));
+                    let values = keys.iter().zip(&orders).map(|(column, (order, physical_type))| {
+                        let plain = |bytes: &[u8]| canonical(*order, *physical_type, bytes).into_owned();
+                        Ok(value(column, row)?.map(|value| with_plain(value, plain)))
+                    });
                     let values = values.collect::<Result<_>>()?;
                     self.begin(key.clone(), values)?
                 }
@@ -77,10 +92,12 @@ impl Fold {
                     Some(column) => value(column, row)?,
                     None => None,
                 };
+                let before = state.bytes();
                 state.add(part, value, self.is_merge)?;
+                self.bytes = self.bytes - before + state.bytes();
             }
         }
-        Ok(())
+        self.check()
     }
 
     /// Adds rows of which nothing is known but how many they are: of all rows alone, without groups.
@@ -99,10 +116,25 @@ impl Fold {
         if number >= GROUPS_MAX {
             return Err(Error::too_large(format!("aggregates of more than {GROUPS_MAX} groups")));
         }
-        let states = self.of.parts.iter().map(State::new).collect();
+        let states: Vec<State> = self.of.parts.iter().map(State::new).collect();
+        let lengths = values.iter().flatten().map(Vec::len).sum::<usize>() + key.len();
+        let held = size_of_val(&*values) + size_of_val(&*states) + size_of::<(Vec<u8>, usize, Group)>();
+        self.bytes = self.bytes.saturating_add(lengths + held);
+        self.check()?;
         self.numbers.insert(key, number);
         self.groups.push(Group { values, states });
         Ok(number)
+    }
+
+    /// Whether the groups take no more bytes than they may.
+    fn check(&self) -> Result<()> {
+        if self.bytes > self.bytes_max {
+            return Err(Error::too_large(format!(
+                "aggregates of groups of more than {} bytes",
+                self.bytes_max
+            )));
+        }
+        Ok(())
     }
 
     /// All rows are one group, unless columns make groups: even if there are none.
@@ -126,11 +158,11 @@ impl Fold {
     /// The result: a row for each group, in the order of the values that make them; nulls are last.
     pub(super) fn result(mut self) -> Result<Batch> {
         self.all()?;
-        let orders: Vec<Option<Order>> = self.of.group_orders();
+        let orders = self.of.group_orders()?;
         self.groups.sort_by(|a, b| {
             let compared = a.values.iter().zip(&b.values).zip(&orders);
-            let compared = compared.map(|((a, b), order)| match (a, b) {
-                (Some(a), Some(b)) => order.and_then(|order| order.compare(a, b)).unwrap_or_else(|| a.cmp(b)),
+            let compared = compared.map(|((a, b), (order, _))| match (a, b) {
+                (Some(a), Some(b)) => order.compare(a, b).unwrap_or_else(|| a.cmp(b)),
                 _ => b.is_some().cmp(&a.is_some()),
             });
             compared.fold(Ordering::Equal, Ordering::then)
@@ -153,22 +185,12 @@ fn value(column: &ColumnBatch, row: usize) -> Result<Option<Value<'_>>> {
     value.map(Some).ok_or_else(|| Error::misuse("a batch with fewer values than rows"))
 }
 
-fn plain(value: Value<'_>) -> Vec<u8> {
-    with_plain(value, <[u8]>::to_vec)
-}
-
-/// Adds a value to a key.
-fn append(key: &mut Vec<u8>, value: Option<Value<'_>>) -> Result<()> {
-    key.push(u8::from(value.is_some()));
-    if let Some(value) = value {
-        with_plain(value, |bytes| {
-            let length =
-                u32::try_from(bytes.len()).map_err(|_| Error::too_large("a value that makes a group"))?;
-            key.extend_from_slice(&length.to_le_bytes());
-            key.extend_from_slice(bytes);
-            Ok::<(), Error>(())
-        })?;
-    }
+/// Adds a value to a key, which has 0 for null.
+fn append(key: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
+    let length = u32::try_from(bytes.len()).map_err(|_| Error::too_large("a value that makes a group"))?;
+    key.push(1);
+    key.extend_from_slice(&length.to_le_bytes());
+    key.extend_from_slice(bytes);
     Ok(())
 }
 
@@ -221,5 +243,38 @@ fn values_of(physical_type: PhysicalType, values: &[Option<&[u8]>]) -> Values {
         PhysicalType::ByteArray => values.iter().map(|value| value.unwrap_or_default()).collect(),
         PhysicalType::Int96 => Values::Int96(fixed(12)),
         PhysicalType::FixedLenByteArray(width) => Values::FixedLenByteArray(fixed(usize_of_u32(width))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use marquetry_base::ErrorKind;
+
+    use super::*;
+    use crate::{Aggregates, ColumnPath};
+    use marquetry_parquet::schema::{FieldDef, FieldType};
+
+    /// Groups are refused by their bytes: those of the values that make them, and of the largest in each.
+    #[test]
+    fn groups_take_some_memory_at_most() {
+        let text = FieldDef::new("x", FieldType::Leaf(PhysicalType::ByteArray, None));
+        let schema = Arc::new(Schema::of_fields(&[text]).unwrap());
+        let few = |bytes_max: usize, asked: &str, groups: &[&str], leaves: &[Option<usize>]| {
+            let groups: Vec<ColumnPath> = groups.iter().map(|name| ColumnPath::of([*name])).collect();
+            let places = (vec![0; groups.len()], leaves);
+            let asked = Aggregates::parse(asked).unwrap().by(groups);
+            let of = Arc::new(Partials::plan(&asked, &schema, places).unwrap());
+            let mut fold = Fold { bytes_max, ..Fold::of_rows(&of) };
+            for letter in ["a", "b", "a"] {
+                let long = letter.repeat(1000);
+                fold.add(Batch::of_values(vec![[long.as_str()].into_iter().collect()])?)?;
+            }
+            fold.result()
+        };
+        assert_eq!(few(6000, "count(*)", &["x"], &[None]).unwrap().rows, 2);
+        let refused = few(4000, "count(*)", &["x"], &[None]).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::LimitExceeded);
+        assert_eq!(few(1500, "max(x)", &[], &[Some(0)]).unwrap().rows, 1);
+        assert!(few(1000, "max(x)", &[], &[Some(0)]).is_err());
     }
 }

@@ -2,13 +2,14 @@
 
 mod asked;
 mod fold;
+mod form;
 mod partials;
 mod state;
 
 use std::sync::Arc;
 
 use marquetry_base::cast::usize_of;
-use marquetry_base::{Detail, Result};
+use marquetry_base::{Detail, Error, Result};
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::schema::Schema;
 
@@ -26,7 +27,8 @@ use crate::{Batches, ColumnPath, Piece, PieceOptions, Reading, ReadingOptions, S
 /// * `count(*)` counts rows, `count(x)` values that are not null; all others leave nulls out, and are null if there is no value.
 /// * `sum` of integers and decimals is exact: an INT64, and DECIMAL(38). That of floating-point numbers depends on the order of additions, in its
 ///   last digits. `avg` is a DOUBLE.
-/// * `min` and `max` are by the order of the column's type. NaN is after all numbers, and −0 before 0.
+/// * `min` and `max` are by the order of the column's type. NaN is after all numbers, whatever its sign, and −0 before 0. In groups, all NaNs are equal, −0 equals
+///   0, and a decimal equals the same one of more bytes.
 ///
 /// ```no_run
 /// use std::sync::Arc;
@@ -46,7 +48,7 @@ use crate::{Batches, ColumnPath, Piece, PieceOptions, Reading, ReadingOptions, S
 /// # Errors
 ///
 /// `Misuse` for columns that the table lacks, that are nested, or have no such aggregate. Reading it: `LimitExceeded` for a sum that is too
-/// large, or millions of groups.
+/// large, millions of groups, or groups that take more than 1 GiB of memory.
 pub fn aggregate(source: &Arc<dyn Source>, asked: &Aggregates) -> Result<Arc<dyn Source>> {
     let all = source.table();
     let planned = plan(source, asked).map_err(|error| named(error, &all.name));
@@ -63,15 +65,19 @@ pub fn aggregate(source: &Arc<dyn Source>, asked: &Aggregates) -> Result<Arc<dyn
 fn plan(source: &Arc<dyn Source>, asked: &Aggregates) -> Result<(Arc<dyn Source>, bool, Arc<Partials>)> {
     let schema = &source.table().schema;
     let mut leaves: Vec<usize> = Vec::new();
-    let mut place = |column: &ColumnPath| -> Result<usize> {
-        let leaf = column.flat_leaf(schema).map_err(|error| error.with(Detail::Option(asked::OPTION)))?;
+    let mut place = |column: &ColumnPath, option: &'static str| -> Result<usize> {
+        let leaf = flat_leaf(column, schema).map_err(|error| error.with(Detail::Option(option)))?;
         Ok(leaves.iter().position(|known| *known == leaf).unwrap_or_else(|| {
             leaves.push(leaf);
             leaves.len() - 1
         }))
     };
-    let groups = asked.groups.iter().map(&mut place).collect::<Result<Vec<_>>>()?;
-    let wanted = asked.wanted.iter().map(|wanted| wanted.column.as_ref().map(&mut place).transpose());
+    let groups = asked.groups.iter().map(|column| place(column, asked::GROUPS_OPTION));
+    let groups = groups.collect::<Result<Vec<_>>>()?;
+    let wanted = asked.wanted.iter().map(|wanted| {
+        let column = wanted.column.as_ref();
+        column.map(|column| place(column, asked::OPTION)).transpose()
+    });
     let wanted = wanted.collect::<Result<Vec<_>>>()?;
     let rows = some_columns(source, schema, &leaves)?;
     let of = Arc::new(Partials::plan(asked, &rows.table().schema, (groups, &wanted))?);
@@ -81,6 +87,15 @@ fn plan(source: &Arc<dyn Source>, asked: &Aggregates) -> Result<(Arc<dyn Source>
         return Ok((partials, true, of));
     }
     Ok((rows, false, of))
+}
+
+/// The leaf of a column that is no field of a struct, either: those of a struct stay together when columns are chosen, in the struct's order.
+fn flat_leaf(column: &ColumnPath, schema: &Arc<Schema>) -> Result<usize> {
+    let leaf = column.flat_leaf(schema)?;
+    match schema.leaves().get(leaf) {
+        Some(found) if schema.node_of(found).parent == 0 => Ok(leaf),
+        _ => Err(Error::misuse(format!("the column {} is nested", column.dotted()))),
+    }
 }
 
 /// The table with the columns that are needed: of none, those by which rows are counted.

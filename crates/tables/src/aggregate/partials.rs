@@ -9,12 +9,14 @@ use marquetry_parquet::format::ColumnOrder;
 use marquetry_parquet::prune::Order;
 use marquetry_parquet::schema::{FieldDef, FieldType, Leaf, LogicalType, Meaning, PhysicalType, Schema};
 
-use super::asked::{Aggregates, Function, OPTION, Wanted};
+use super::asked::{Aggregates, Function, GROUPS_OPTION, OPTION, Wanted};
 use super::state::{Part, State, What};
 
 /// Bytes of an exact sum, and its decimal digits.
 const SUM_BYTES: u32 = 16;
 const SUM_DIGITS: i32 = 38;
+/// The sums that have more digits begin here.
+const SUM_END: u128 = 10_u128.pow(SUM_DIGITS.unsigned_abs());
 
 /// How aggregates of a table are computed, also by who has its rows: of each part of them, a row for each group, with the values that make it and
 /// with *partial* aggregates, which are put together in the end. A mean is a sum and a count until then.
@@ -57,7 +59,8 @@ impl Partials {
         for (group, leaf) in asked.groups.iter().zip(&groups) {
             let found = leaf_at(input, *leaf)?;
             // What has no order has no equality that is worth the name, either.
-            order_of(input, found).ok_or_else(|| refused(&group.dotted(), "makes no groups"))?;
+            order_of(input, found)
+                .ok_or_else(|| Error::option(GROUPS_OPTION, format!("{} makes no groups", group.dotted())))?;
             defs.push(FieldDef {
                 is_nullable: found.definition_max > 0,
                 ..def(&group.dotted(), input, found)
@@ -155,9 +158,13 @@ impl Partials {
         })
     }
 
-    /// The orders of the values that make groups.
-    pub(super) fn group_orders(&self) -> Vec<Option<Order>> {
-        let order = |leaf: &usize| order_of(&self.input, self.input.leaves().get(*leaf)?);
+    /// The orders of the values that make groups, and how they are held.
+    pub(super) fn group_orders(&self) -> Result<Vec<(Order, PhysicalType)>> {
+        let order = |leaf: &usize| {
+            let leaf = leaf_at(&self.input, *leaf)?;
+            let order = order_of(&self.input, leaf);
+            Ok((order.ok_or_else(|| Error::internal("groups without an order"))?, leaf.physical_type))
+        };
         self.groups.iter().map(order).collect()
     }
 
@@ -181,7 +188,12 @@ impl Partials {
         let state = |at: usize| states.get(at).ok_or_else(|| Error::internal("a part that is not there"));
         let value = |made: &Final| -> Result<Option<Vec<u8>>> {
             Ok(match made {
-                Final::Part(at) => state(*at)?.plain(),
+                Final::Part(at) => match state(*at)? {
+                    State::Integer(Some(sum)) if sum.unsigned_abs() >= SUM_END => {
+                        return Err(Error::too_large(format!("a sum of more than {SUM_DIGITS} digits")));
+                    }
+                    state => state.plain(),
+                },
                 Final::Integer(at) => match state(*at)? {
                     State::Integer(Some(sum)) => {
                         let sum = i64::try_from(*sum)
@@ -251,7 +263,7 @@ fn sum_of(schema: &Schema, leaf: &Leaf, wanted: &Wanted) -> Result<What> {
     }
 }
 
-/// The order of a leaf's values: total where they are floats, so NaN is after all others.
+/// The order of a leaf's values: total where they are floats, so NaN without a sign is after all others.
 fn order_of(schema: &Schema, leaf: &Leaf) -> Option<Order> {
     let column_order = match schema.meaning_of(leaf) {
         Meaning::Float | Meaning::Double | Meaning::Float16 => ColumnOrder::Ieee754Total,

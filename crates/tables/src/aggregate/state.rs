@@ -6,6 +6,8 @@ use marquetry_base::{Error, Result, twos_complement};
 use marquetry_parquet::batch::Value;
 use marquetry_parquet::prune::Order;
 
+use super::form::compared;
+
 /// One partial aggregate.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Part {
@@ -69,6 +71,7 @@ impl State {
             (State::Float(sum), _, Some(Value::Double(more))) => *sum = Some(sum.unwrap_or(0.0) + more),
             (State::Value(best), What::Extreme(order, is_beyond), Some(value)) => {
                 with_plain(value, |bytes| {
+                    let bytes = &*compared(order, bytes);
                     let is_new = match &*best {
                         None => order.is_valid(bytes),
                         Some(best) => order.compare(bytes, best) == Some(is_beyond),
@@ -81,6 +84,14 @@ impl State {
             _ => return Err(Error::internal("an aggregate of another type")),
         }
         Ok(())
+    }
+
+    /// Bytes that it has beside itself.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            State::Value(Some(value)) => value.len(),
+            _ => 0,
+        }
     }
 
     /// As a column of partial results has it.

@@ -436,14 +436,15 @@ struct PartialFiles {
 }
 
 impl PartialFiles {
-    /// `None` if not all files have the columns that are needed as they are.
+    /// `None` if not all files have the columns that are needed as they are, or some are in the paths: these count, even if files have them, too.
     fn open(
         files: &Files,
         found: Option<(&Files, &Predicate, &Filter)>,
         partials: &Arc<Partials>,
     ) -> Result<Option<Arc<dyn Source>>> {
         let Some((functions, groups)) = partials.requests() else { return Ok(None) };
-        if !files.gathered.schemas.iter().all(|of| partials.is_of(of.schema())) {
+        if !files.constants.is_empty() || !files.gathered.schemas.iter().all(|of| partials.is_of(of.schema()))
+        {
             return Ok(None);
         }
         let found = match found {

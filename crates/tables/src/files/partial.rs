@@ -105,13 +105,15 @@ impl PartialRows {
         }
     }
 
-    fn answered(&mut self, answer: Answer) -> Result<()> {
+    /// Adds an answer. False for one that has other types than were asked for.
+    fn answered(&mut self, answer: Answer) -> Result<bool> {
         let name = self.gathered.files[self.wanted(answer.object)?.number].name();
         let batches =
             decoded(answer.file, answer.rows, &self.partials).map_err(|error| named(error, name))?;
+        let Some(batches) = batches else { return Ok(false) };
         batches.into_iter().try_for_each(|batch| self.fold.add(batch))?;
         self.reports.push(Report::of_numbers(&answer.report));
-        Ok(())
+        Ok(true)
     }
 
     fn wanted(&self, object: usize) -> Result<&Computed> {
@@ -152,35 +154,43 @@ impl Batches for PartialRows {
         loop {
             self.options.cancel.check()?;
             let Some(results) = &mut self.results else { return Ok(None) };
-            match results.next()? {
-                Some(Searched::Found(answer)) if answer.object > self.at => {
-                    // The file before it is complete.
-                    let done = self.end(answer.object)?;
-                    self.answered(answer)?;
-                    return Ok(Some(done));
+            let (object, answer) = match results.next()? {
+                Some(Searched::Found(answer)) => (answer.object, Some(answer)),
+                Some(Searched::Declined { object, .. }) => (object, None),
+                None => {
+                    self.results = None;
+                    return self.end(self.files.len()).map(Some);
                 }
-                Some(Searched::Found(answer)) => self.answered(answer)?,
-                Some(Searched::Declined { object, .. }) if object > self.at => {
-                    let done = self.end(object)?;
+            };
+            if object < self.at {
+                // It was computed here, though answers still came.
+                continue;
+            }
+            // The file before it is complete.
+            let done = if object > self.at { Some(self.end(object)?) } else { None };
+            let is_taken = match answer {
+                Some(answer) => self.answered(answer)?,
+                None => false,
+            };
+            match (is_taken, done) {
+                (true, None) => {}
+                (true, Some(done)) => return Ok(Some(done)),
+                (false, None) => return self.here(object).map(Some),
+                (false, Some(done)) => {
                     let mut both = Fold::of_partials(&self.partials);
                     both.add(done)?;
                     both.add(self.here(object)?)?;
                     return both.partial().map(Some);
-                }
-                Some(Searched::Declined { object, .. }) => return self.here(object).map(Some),
-                None => {
-                    self.results = None;
-                    return self.end(self.files.len()).map(Some);
                 }
             }
         }
     }
 }
 
-/// Partial aggregates that came as a Parquet file: their names do not matter, their types do.
-fn decoded(bytes: Bytes, rows: u64, partials: &Partials) -> Result<Vec<Batch>> {
+/// Partial aggregates that came as a Parquet file: their names do not matter, their types do. `None` if these are others.
+fn decoded(bytes: Bytes, rows: u64, partials: &Partials) -> Result<Option<Vec<Batch>>> {
     if rows == 0 {
-        return Ok(Vec::new());
+        return Ok(Some(Vec::new()));
     }
     let read = ReadOptions::default();
     let sources = ByteSources::new().with(FILE, Memory::new("what its store computed", bytes));
@@ -190,8 +200,11 @@ fn decoded(bytes: Bytes, rows: u64, partials: &Partials) -> Result<Vec<Batch>> {
         let leaves = schema.leaves().iter();
         leaves.map(|leaf| (leaf.physical_type, leaf.definition_max, leaf.repetition_max)).collect()
     };
-    if metadata.rows != rows || types(&metadata.schema) != types(partials.schema()) {
-        return Err(Error::corrupt("its store computed other aggregates than were asked for"));
+    if types(&metadata.schema) != types(partials.schema()) {
+        return Ok(None);
+    }
+    if metadata.rows != rows {
+        return Err(Error::corrupt("its store computed another number of aggregates than it said"));
     }
     let codecs: Arc<dyn Codecs> = Arc::new(StandardCodecs::new(read.limits));
     let mut reader = BatchReader::new(FILE, metadata, codecs, read)?;
@@ -199,5 +212,5 @@ fn decoded(bytes: Bytes, rows: u64, partials: &Partials) -> Result<Vec<Batch>> {
     while let Some(batch) = drive(&mut reader, &sources)? {
         batches.push(batch);
     }
-    Ok(batches)
+    Ok(Some(batches))
 }

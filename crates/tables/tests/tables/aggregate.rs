@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use marquetry_base::{ErrorKind, Result};
+use marquetry_base::{Detail, ErrorKind, Result};
 use marquetry_parquet::batch::{Batch, FixedBytes, Values};
 use marquetry_parquet::schema::{FieldDef, FieldType, LogicalType, PhysicalType, Schema};
 use marquetry_tables::{Aggregates, Batches, ColumnPath, Piece, PieceOptions, Source, Table, aggregate};
@@ -35,7 +35,7 @@ impl Batches for Rest {
 /// A column: its name, its types, its values, and the rows that are null.
 type Column = (&'static str, PhysicalType, Option<LogicalType>, Values, &'static [usize]);
 
-fn table(columns: [Column; 5]) -> Arc<dyn Source> {
+fn table<const N: usize>(columns: [Column; N]) -> Arc<dyn Source> {
     let field = |(name, physical, logical, ..): &Column| {
         FieldDef::new(*name, FieldType::Leaf(*physical, logical.clone()))
     };
@@ -114,7 +114,9 @@ fn what_cannot_be_computed_is_an_error() {
     for asked in wrong.into_iter().chain(["sum(city)", "avg(day)", "min(city, fare)"]) {
         assert_eq!(computed(&trips(), asked, "").unwrap_err().kind(), ErrorKind::Misuse, "{asked}");
     }
-    assert_eq!(computed(&trips(), "count(*)", "nothing").unwrap_err().kind(), ErrorKind::Misuse);
+    let nothing = computed(&trips(), "count(*)", "nothing").unwrap_err();
+    assert_eq!(nothing.kind(), ErrorKind::Misuse);
+    assert!(matches!(nothing.detail(), Some(Detail::Option("group_by"))), "{nothing:?}");
     assert_eq!(computed(&trips(), "sum(most)", "").unwrap_err().kind(), ErrorKind::LimitExceeded);
     assert_eq!(
         computed(&trips(), "avg(most)", "").unwrap().columns[0].values,
@@ -128,4 +130,72 @@ fn names_are_those_that_were_asked_for() {
     let schema = &made.table().schema;
     let names: Vec<&str> = schema.children(0).map(|node| schema.nodes()[node].name.as_str()).collect();
     assert_eq!(names, ["Count( * )", r#"sum("fare")"#]);
+}
+
+/// Fields of a struct stay together when columns are chosen, so they would take each other's place.
+#[test]
+fn fields_of_structs_are_refused() {
+    let double = |name: &str| FieldDef::new(name, FieldType::Leaf(PhysicalType::Double, None)).required();
+    let place = FieldType::Struct(vec![double("lat"), double("lon")], None);
+    let schema = Arc::new(Schema::of_fields(&[FieldDef::new("p", place), double("lon")]).unwrap());
+    let batch = Batch::of_values(vec![vec![1.0].into(), vec![2.0].into(), vec![3.0].into()]).unwrap();
+    let source: Arc<dyn Source> = Arc::new(One(Table::new("one", schema), [Piece::of("one")], batch));
+    for (asked, groups) in [("min(p.lon), max(p.lat)", ""), ("count(p.lon)", "lon"), ("count(*)", "p.lat")] {
+        let refused = computed(&source, asked, groups).unwrap_err();
+        assert!(refused.kind() == ErrorKind::Misuse && refused.message().contains("nested"), "{refused}");
+    }
+}
+
+/// NaN is after all numbers and equals NaN, 0 equals −0, and a decimal equals the same one of more bytes.
+#[test]
+fn equal_values_make_one_group() {
+    let decimal = Some(LogicalType::Decimal { scale: 2, precision: 7 });
+    let small = [vec![1], vec![0, 0, 1], vec![0xff], vec![0xff, 0xff], vec![0, 0xff], vec![0, 1]];
+    let small: Values = small.iter().map(Vec::as_slice).collect();
+    let half = [0x7e00_u16, 0xfe01, 0x8000, 0, 0x7c00, 0xfc00].map(u16::to_le_bytes).concat();
+    let half = Values::FixedLenByteArray(FixedBytes::new(2, 6, half.into()));
+    let (negative, other) = (-f64::NAN, f64::from_bits(f64::NAN.to_bits() + 1));
+    let double: Values = vec![negative, other, -0.0, 0.0, -1.0, f64::NAN].into();
+    let single: Values = vec![-f32::NAN, f32::NAN, 0.0, -0.0, 1.0, f32::NEG_INFINITY].into();
+    let source = table([
+        ("decimal", PhysicalType::ByteArray, decimal, small, &[]),
+        ("half", PhysicalType::FixedLenByteArray(2), Some(LogicalType::Float16), half, &[]),
+        ("double", PhysicalType::Double, None, double, &[]),
+        ("single", PhysicalType::Float, None, single, &[]),
+    ]);
+    let counted = |by: &str| computed(&source, "count(*)", by).unwrap();
+    let by_decimal = counted("decimal");
+    let values: [&[u8]; 3] = [&[0xff], &[1], &[0, 0xff]];
+    assert_eq!(by_decimal.columns[0].values, values.into_iter().collect());
+    assert_eq!(by_decimal.columns[1].values, vec![2_i64, 3, 1].into());
+    let by_double = counted("double");
+    assert!(matches!(&by_double.columns[0].values, Values::Double(values)
+        if values[..2] == [-1.0, 0.0] && values[1].is_sign_positive() && values[2].is_nan()));
+    assert_eq!(by_double.columns[1].values, vec![1_i64, 2, 3].into());
+    assert_eq!(counted("single").columns[1].values, vec![1_i64, 2, 1, 2].into());
+    assert_eq!(counted("half").columns[1].values, vec![1_i64, 2, 1, 2].into());
+    let ends =
+        computed(&source, "min(double), max(double), min(single), max(single), min(half), max(half)", "");
+    let ends = ends.unwrap();
+    let doubles = |at: usize| matches!(&ends.columns[at].values, Values::Double(end) if end[0].is_nan());
+    let singles = |at: usize| matches!(&ends.columns[at].values, Values::Float(end) if end[0].is_nan());
+    assert_eq!([doubles(0), doubles(1), singles(2), singles(3)], [false, true, false, true]);
+    let half = |bits: u16| FixedBytes::new(2, 1, bits.to_le_bytes().to_vec().into());
+    assert_eq!(ends.columns[4].values, Values::FixedLenByteArray(half(0xfc00)));
+    assert_eq!(ends.columns[5].values, Values::FixedLenByteArray(half(0x7e01)));
+}
+
+#[test]
+fn a_sum_of_too_many_digits_is_an_error() {
+    let decimal = Some(LogicalType::Decimal { scale: 0, precision: 38 });
+    let of = |values: [i128; 2]| {
+        let bytes = values.map(i128::to_be_bytes).concat();
+        let values = Values::FixedLenByteArray(FixedBytes::new(16, 2, bytes.into()));
+        let column = ("x", PhysicalType::FixedLenByteArray(16), decimal.clone(), values, &[][..]);
+        computed(&table([column]), "sum(x)", "")
+    };
+    let most = 10_i128.pow(38) - 1;
+    assert!(of([most, 0]).is_ok() && of([-most, 0]).is_ok());
+    assert_eq!(of([most, 1]).unwrap_err().kind(), ErrorKind::LimitExceeded);
+    assert_eq!(of([-most, -1]).unwrap_err().kind(), ErrorKind::LimitExceeded);
 }
