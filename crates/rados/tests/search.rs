@@ -302,7 +302,12 @@ fn aggregates_are_of_the_values_that_files_have() {
     let seconds = DataType::Timestamp(TimeUnit::Second, None);
     for stored in [seconds, DataType::Date64, DataType::Duration(TimeUnit::Second)] {
         let folder = tempfile::tempdir().unwrap();
-        written(&folder.path().join("a.parquet"), &[86_400_000, 5, 7, 5], &[b"a"; 4], Some(stored));
+        written(
+            &folder.path().join("a.parquet"),
+            &[86_400_000, 5, 7, 5],
+            &[b"a".as_slice(); 4],
+            Some(stored),
+        );
         for asked in [("min(id), max(id), sum(id)", None, None), ("count(*)", Some("id"), Some("id > 5"))] {
             assert!(is_computed_as_here(folder.path(), asked));
         }

@@ -207,7 +207,10 @@ fn flushes_of_a_real_server_become_files() {
     let all = expect_files(&flushes, &path, &none, &none);
     assert!(all.len() >= 4, "{all:?}");
     for sstable in sstables(&path) {
-        let its = all.iter().find(|file| stems(&[file.to_path_buf()]) == stems(&[sstable.clone()])).unwrap();
+        let its = all
+            .iter()
+            .find(|file| stems(std::slice::from_ref(file)) == stems(std::slice::from_ref(&sstable)))
+            .unwrap();
         expect_same(&table.definition(), &sstable, its);
     }
     expect_files(&current, &path, &none, &none);
