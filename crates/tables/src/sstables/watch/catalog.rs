@@ -423,6 +423,16 @@ impl Catalog {
         Ok(())
     }
 
+    /// Whether it is known of which node positions of the commit log are.
+    pub(super) fn is_node_known(&self) -> bool {
+        self.state.host.is_some()
+    }
+
+    /// Which node it is, if that is known.
+    pub(super) fn node_is(&mut self, host: Option<String>) {
+        self.state.host = host;
+    }
+
     /// Whether an SSTable with the same positions as another one has other rows: shards of one flush, and outputs of one compaction, have the same.
     /// They are as a rule found together. If one is found later, without the log, the other one is still there; if it is a rewrite of the
     /// other one, that is gone. One that was left out itself says that all of it is in files.

@@ -206,6 +206,7 @@ impl Watcher<'_> {
         if !self.options.once {
             let (notices, why) = Notices::new(self.options);
             (self.notices, polling) = (Some(notices), why);
+            self.find_node(report);
         }
         self.catalog.resume(true, report)?;
         self.look_at_all(report)?;
@@ -242,6 +243,23 @@ impl Watcher<'_> {
             }
         }
         self.catalog.settle()
+    }
+
+    /// Which node this is, so that positions tell what compactions make before a flush was seen with its log. Not for what is looked at only once:
+    /// that misses what other nodes send between two looks, of which positions do not tell.
+    fn find_node(&mut self, report: &mut Report<'_>) {
+        if self.catalog.is_node_known() {
+            return;
+        }
+        match self.schema.host(&self.options.cancel) {
+            Ok(host) => self.catalog.node_is(host),
+            Err(error) => {
+                let text = format!(
+                    "which node this is will be known from a flush: system.local cannot be read: {error}"
+                );
+                report(&WatchEvent::Note(&text));
+            }
+        }
     }
 
     /// Tables that were named and are not there.

@@ -1,5 +1,5 @@
 //! The definitions of a node's tables, as its own schema tables have them: SSTables of the keyspace `system_schema`, which servers flush with each
-//! change of a schema. Without them, nobody knows what key columns are called.
+//! change of a schema. Without them, nobody knows what key columns are called. And who the node is, of `system.local`.
 //!
 //! Sources: `SchemaKeyspace.java` of Cassandra 3.11 to 5.0, `schema_tables.cc` of ScyllaDB.
 
@@ -49,6 +49,9 @@ const TABLES: &[(&str, &str)] = &[
          PRIMARY KEY (keyspace_name, table_name, column_name)",
     ),
 ];
+
+/// The table in which a node says who it is.
+const LOCAL: (&str, &str) = ("local", "key text PRIMARY KEY, host_id uuid");
 
 /// How often it is tried to read what changes meanwhile.
 const TRIES: usize = 5;
@@ -147,7 +150,32 @@ impl NodeSchema {
         Ok(self.made.standing(place))
     }
 
-    /// The rows of all schema tables. `None` if one of their SSTables went away.
+    /// The identifier of the node, in hexadecimal digits, as its SSTables have it: `host_id` of `system.local`, which Cassandra flushes when it is
+    /// started for the first time. `None` where that table is in none of the data directories.
+    ///
+    /// # Errors
+    ///
+    /// Those of its SSTables; `Io` if they change all the time.
+    pub(super) fn host(&self, cancel: &Cancel) -> Result<Option<String>> {
+        let wanted: Vec<TablePattern> = vec!["system.local".parse()?];
+        let mut tables = Vec::new();
+        for data in &self.data {
+            tables.extend(find_tables(data, &wanted)?.tables);
+        }
+        for _ in 0..TRIES {
+            let mut listed = Vec::new();
+            for table in &tables {
+                listed.push((table, list(&table.path)?));
+            }
+            if let Some(rows) = self.read(&listed, cancel)? {
+                let row = rows.get(LOCAL.0).and_then(|rows| rows.first());
+                return Ok(row.map(|row| text(row, 1).to_owned()).filter(|id| !id.is_empty()));
+            }
+        }
+        Err(Error::io("system.local changes while it is read"))
+    }
+
+    /// The rows of these tables, by their names. `None` if one of their SSTables went away.
     fn read(
         &self,
         listed: &[(&TableDirectory, Listed)],
@@ -186,8 +214,11 @@ impl NodeSchema {
     }
 }
 
-/// Which of the schema tables a directory is.
+/// Which of the tables that are read here a directory is.
 fn definition_of(table: &TableDirectory) -> Option<(&'static str, &'static str)> {
+    if table.name == "system.local" {
+        return Some(LOCAL);
+    }
     let name = table.name.strip_prefix("system_schema.")?;
     TABLES.iter().find(|(its, _)| *its == name).copied()
 }
@@ -478,5 +509,6 @@ mod tests {
         let mut schema =
             NodeSchema::new(vec![folder.path().to_path_buf()], folder.path().join("work"), Limits::DEFAULT);
         assert_eq!(schema.standing("ks/t-0", &Cancel::new()), Ok(Standing::Unknown));
+        assert_eq!(schema.host(&Cancel::new()), Ok(None));
     }
 }
