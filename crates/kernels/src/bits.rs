@@ -400,7 +400,19 @@ mod x86 {
 
     #[target_feature(enable = "avx2,bmi1,bmi2")]
     pub(super) fn bools_avx2(bitmap: &[u8], bit: usize, out: &mut [u8]) {
-        bools_portable(bitmap, bit, out);
+        for (piece, out) in out.chunks_mut(64).enumerate() {
+            let word = read(bitmap, bit + piece * 64, out.len());
+            let mut bytes = [0u8; 64];
+            let (halves, _) = bytes.as_chunks_mut::<32>();
+            for (half, word) in halves.iter_mut().zip([word as u32, (word >> 32) as u32]) {
+                // SAFETY: a chunk is 32 bytes.
+                unsafe { _mm256_storeu_si256(half.as_mut_ptr().cast(), crate::unpack::avx2::bools(word)) };
+            }
+            match <&mut [u8; 64]>::try_from(&mut *out) {
+                Ok(out) => *out = bytes,
+                Err(_) => out.copy_from_slice(&bytes[..out.len()]),
+            }
+        }
     }
 }
 

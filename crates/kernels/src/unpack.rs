@@ -110,7 +110,11 @@ fn u8_with(isa: Isa, width: u32, input: &[u8], first: usize, out: &mut [u8]) -> 
         return Ok(());
     }
     let input = &input[(first + start.len()) * width as usize / 8..];
-    // The contract beyond the features: 1 <= width <= 8, and `input` holds `rest.len() * width` bits, as in `u32_with`.
+    if width == 8 {
+        plain::copy(input, rest);
+        return Ok(());
+    }
+    // The contract beyond the features: 1 <= width <= 7, and `input` holds `rest.len() * width` bits, as in `u32_with`.
     dispatch!(isa,
         avx512: avx512::u8(width, input, rest),
         avx2: avx2::u8(width, input, rest),

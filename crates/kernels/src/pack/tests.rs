@@ -13,10 +13,13 @@ fn lengths() -> impl Iterator<Item = usize> {
 
 /// Packs into memory with other contents, of exactly the required length and with some to spare.
 fn check(expected: &[u8], packer: impl Fn(&mut [u8]) -> Result<usize, Error>, what: &str) {
-    for spare in [0, 1, 7, 20] {
-        let mut out = vec![0xa5; expected.len() + spare];
-        assert_eq!(packer(&mut out), Ok(expected.len()), "{what}");
-        assert_eq!(&out[..expected.len()], expected, "{what}");
+    for spare in [0, 1, 7, 15, 16, 20] {
+        // From any address, and not a byte is written before or after.
+        let (at, end) = (40 + spare % 8, 40 + spare % 8 + expected.len() + spare);
+        let mut out = vec![0xa5; end + 40];
+        assert_eq!(packer(&mut out[at..end]), Ok(expected.len()), "{what}");
+        assert_eq!(&out[at..at + expected.len()], expected, "{what}");
+        assert!(out[..at].iter().chain(&out[end..]).all(|&byte| byte == 0xa5), "{what}");
     }
     if !expected.is_empty() {
         let mut out = vec![0xa5; expected.len() - 1];
@@ -44,6 +47,24 @@ fn every_width_and_length() {
                 if width <= 8 {
                     check(&expected, |out| u8_with(isa, width, &bytes[..length], out), &what);
                 }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_byte_and_every_length_of_bytes() {
+    let values: Vec<u8> = (0..512).map(|at| (at * 167 % 256) as u8).collect();
+    let wide: Vec<u64> = values.iter().map(|&value| u64::from(value) | 0xabcd_ef00).collect();
+    let narrow: Vec<u32> = wide.iter().map(|&value| value as u32).collect();
+    let lengths = (0..=200).chain([256, 512]).step_by(if cfg!(miri) { 29 } else { 1 });
+    for length in lengths {
+        for width in 1..=8 {
+            let expected = pack(&wide[..length], width as usize);
+            for isa in Isa::all() {
+                let what = std::format!("{isa:?} {length} of {width}");
+                check(&expected, |out| u8_with(isa, width, &values[..length], out), &what);
+                check(&expected, |out| u32_with(isa, width, &narrow[..length], out), &what);
             }
         }
     }

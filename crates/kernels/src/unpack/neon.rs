@@ -1,27 +1,41 @@
 //! NEON: a table lookup moves each lane's bytes into place, a shift by lane its bits.
 
 use super::generic;
-use super::shuffles::{EIGHTS, FOURS, full_loads, pad};
+use super::shuffles::{EIGHTS, FOURS, SIXTEENS, full_loads, pad};
 use core::arch::aarch64::*;
 
-/// Eight values take `width` bytes; each is in two of them at the most.
+/// 16 values at a time, then eight.
+///
+/// # Safety
+///
+/// `width` is from 1 to 7; `input` holds `out.len() * width` bits.
 #[target_feature(enable = "neon")]
-pub(super) fn u8(width: u32, input: &[u8], out: &mut [u8]) {
-    let (mut bytes, mut shifts) = ([0u8; 16], [0i16; 8]);
-    for (lane, shift) in shifts.iter_mut().enumerate() {
-        let bit = lane * width as usize;
-        // The second byte of the last value may be the ninth: no bit of it is used, and the lookup gives 0.
-        bytes[2 * lane] = (bit / 8) as u8;
-        bytes[2 * lane + 1] = (bit / 8 + 1) as u8;
-        *shift = -((bit % 8) as i16);
-    }
-    // SAFETY: both are 16 bytes.
-    let (bytes, shifts) = unsafe { (vld1q_u8(bytes.as_ptr()), vld1q_s16(shifts.as_ptr())) };
+pub(super) unsafe fn u8(width: u32, input: &[u8], out: &mut [u8]) {
+    let step = width as usize;
+    let control = &SIXTEENS[step & 7];
+    // SAFETY: each field is 16 bytes.
+    let (low, high, factors) = unsafe {
+        (vld1q_u8(control.low.as_ptr()), vld1q_u8(control.high.as_ptr()), vld1q_u16(control.factors.as_ptr()))
+    };
     let mask = vdup_n_u8(u8::MAX >> (8 - width));
-    generic::u8_by(width, input, out, |word| {
-        let lanes = vqtbl1q_u8(vcombine_u8(vcreate_u8(word), vcreate_u8(0)), bytes);
-        let values = vmovn_u16(vshlq_u16(vreinterpretq_u16_u8(lanes), shifts));
-        vget_lane_u64::<0>(vreinterpret_u64_u8(vand_u8(values, mask))).to_le_bytes()
+    let unpack = |packed, bytes| {
+        let lanes = vreinterpretq_u16_u8(vqtbl1q_u8(packed, bytes));
+        vand_u8(vshrn_n_u16::<8>(vmulq_u16(lanes, factors)), mask)
+    };
+    let blocks = full_loads(input.len(), 2 * step, 16, out.len() / 16);
+    for block in 0..blocks {
+        // SAFETY: `block * 2 * step + 16 <= input.len()` by `full_loads`, and `block * 16 + 16 <= out.len()`.
+        unsafe {
+            let packed = vld1q_u8(input.as_ptr().add(block * 2 * step));
+            let values = vcombine_u8(unpack(packed, low), unpack(packed, high));
+            vst1q_u8(out.as_mut_ptr().add(block * 16), values);
+        }
+    }
+    // Value `done` begins a byte, which is within the input or its end.
+    let done = blocks * 16;
+    generic::u8_by(width, &input[done / 8 * step..], &mut out[done..], |word| {
+        let packed = vcombine_u8(vcreate_u8(word), vcreate_u8(0));
+        vget_lane_u64::<0>(vreinterpret_u64_u8(unpack(packed, low))).to_le_bytes()
     });
 }
 

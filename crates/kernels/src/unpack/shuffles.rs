@@ -5,6 +5,40 @@ pub(crate) const WIDTH_U32_MAX: usize = 25;
 /// The widest value that, beginning at any bit of a byte, fits eight bytes.
 pub(crate) const WIDTH_U64_MAX: usize = 57;
 
+/// How 16 values of at most 7 bits, which take `2 * width` bytes, become bytes in two times eight lanes of 16 bits: each lane gets the two
+/// bytes that its value may be in. Multiplied by its factor, which is the shift to the left that brings the value's lowest bit to bit 8, the
+/// value is in the lane's upper byte, with bits of the next one above it. (Neither AVX2 nor SSE shifts 16 bits by a number of their own.)
+#[repr(C, align(16))]
+#[derive(Clone, Copy)]
+pub(super) struct Sixteens {
+    /// The first eight values, which begin on a byte; the others begin `width` bytes on.
+    pub(super) low: [u8; 16],
+    pub(super) high: [u8; 16],
+    pub(super) factors: [u16; 8],
+}
+
+pub(super) static SIXTEENS: [Sixteens; 8] = {
+    let mut all = [Sixteens { low: [0; 16], high: [0; 16], factors: [0; 8] }; 8];
+    let mut width = 1;
+    while width < 8 {
+        let mut lane = 0;
+        while lane < 8 {
+            let (byte, shift) = (lane * width / 8, lane * width % 8);
+            assert!(shift + width <= 16 && byte + 1 + width < 16);
+            let mut k = 0;
+            while k < 2 {
+                all[width].low[2 * lane + k] = (byte + k) as u8;
+                all[width].high[2 * lane + k] = (byte + k + width) as u8;
+                k += 1;
+            }
+            all[width].factors[lane] = 1 << (8 - shift);
+            lane += 1;
+        }
+        width += 1;
+    }
+    all
+};
+
 /// For the two halves of a vector: which bytes of its load each lane gets, and how far the lane is shifted.
 #[repr(C, align(32))]
 #[derive(Clone, Copy)]

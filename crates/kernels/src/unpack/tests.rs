@@ -35,16 +35,28 @@ fn u32_every_width_length_and_start() {
 fn u8_every_width_length_and_start() {
     let mut random = Random::new(7);
     let bytes = random.bytes(8 * 330 / 8);
-    let lengths: Vec<usize> =
-        if cfg!(miri) { vec![0, 1, 9, 70] } else { (0..80).chain([127, 128, 129, 300]).collect() };
+    let lengths: Vec<usize> = if cfg!(miri) { vec![0, 1, 9, 70] } else { (0..=200).chain([300]).collect() };
+    let mut shifted = vec![0; bytes.len() + 8];
     for isa in Isa::all() {
         for width in 0..=8 {
             let oracle: Vec<u8> = (0..330).map(|i| packed(&bytes, width as usize, i) as u8).collect();
             for &length in &lengths {
                 for first in [0, 1, 2, 5, 7, 8, 9, 24] {
                     let input = exact(&bytes, width, first + length);
-                    let mut out = vec![u8::MAX; length];
-                    u8_with(isa, width, &input, first, &mut out).unwrap();
+                    // Not a byte is written before or after the values.
+                    let mut out = vec![0xa5; length + 80];
+                    u8_with(isa, width, &input, first, &mut out[40..40 + length]).unwrap();
+                    assert_eq!(
+                        out[40..40 + length],
+                        oracle[first..first + length],
+                        "{isa:?} {width} {first}"
+                    );
+                    assert!(out[..40].iter().chain(&out[40 + length..]).all(|&byte| byte == 0xa5));
+                    // From any address, with bytes to spare.
+                    let at = length % 8;
+                    shifted[at..at + bytes.len()].copy_from_slice(&bytes);
+                    let mut out = vec![0xa5; length];
+                    u8_with(isa, width, &shifted[at..], first, &mut out).unwrap();
                     assert_eq!(out, oracle[first..first + length], "{isa:?} {width} {first}");
                 }
             }
