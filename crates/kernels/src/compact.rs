@@ -9,6 +9,7 @@ mod generic;
 use crate::bits;
 use crate::cpu::{Isa, dispatch, isa};
 use crate::error::{Error, need_bits};
+use crate::extract;
 use crate::plain::Plain;
 
 /// Copies the values whose bit is set to the front of `out`, in order, with bits from bit `first` of `validity` on.
@@ -120,21 +121,15 @@ fn bits_with(
     need_bits(values_first.checked_add(count), values.len())?;
     need_bits(first.checked_add(count), validity.len())?;
     need_bits(Some(count), out.len())?;
-    let mut done = 0;
-    for at in (0..count).step_by(64) {
-        let n = (count - at).min(64);
-        let (word, mask) = (bits::read(values, values_first + at, n), bits::read(validity, first + at, n));
-        // No contract beyond the features.
-        let there = dispatch!(isa,
-            avx512: avx512::extract(word, mask),
-            avx2: avx2::extract(word, mask),
-            portable: generic::extract(word, mask),
-        );
-        let ones = mask.count_ones() as usize;
-        bits::write(out, done, ones, |i, n| if n == 0 { 0 } else { there >> i & (u64::MAX >> (64 - n)) });
-        done += ones;
-    }
-    Ok(done)
+    // No contract beyond the features.
+    Ok(dispatch!(isa,
+        avx512: avx512::bits((values, values_first), (validity, first), count, out),
+        avx2: match isa.slow_pext() {
+            true => avx2::bits_slow_pext((values, values_first), (validity, first), count, out),
+            false => avx2::bits((values, values_first), (validity, first), count, out),
+        },
+        portable: generic::bits_by((values, values_first), (validity, first), count, out, extract::portable),
+    ))
 }
 
 fn values_with<T: Plain>(
@@ -238,15 +233,24 @@ mod tests {
     #[test]
     fn bits_of_bits() {
         let mut random = Random::new(82);
-        for _ in 0..rounds(400) {
+        for round in 0..rounds(800) {
             let (first, from, count) = (random.below(70), random.below(70), random.below(300));
-            let values = random.bytes((from + count).div_ceil(8));
-            let validity = random.bytes((first + count).div_ceil(8));
+            let mut values = random.bytes((from + count).div_ceil(8));
+            let mut validity = random.bytes((first + count).div_ceil(8));
+            match round % 8 {
+                0 => validity.fill(0xff),
+                1 => validity.iter_mut().for_each(|byte| *byte &= 0x11),
+                2 => validity.iter_mut().skip(9).take(16).for_each(|byte| *byte = 0),
+                3 => values.fill(0xff),
+                4 => values.fill(0),
+                _ => {}
+            }
             let there: Vec<bool> =
                 (0..count).filter(|&i| bit(&validity, first + i)).map(|i| bit(&values, from + i)).collect();
             for isa in Isa::all() {
-                let mut out = vec![0; count.div_ceil(8)];
+                let mut out = vec![0; count.div_ceil(8) + random.below(2) * 9];
                 let done = bits_with(isa, &values, from, &validity, first, count, &mut out).unwrap();
+                assert!((done..out.len() * 8).all(|i| !bit(&out, i)));
                 assert_eq!((0..done).map(|i| bit(&out, i)).collect::<Vec<_>>(), there);
             }
         }

@@ -10,7 +10,7 @@ pub enum Level {
     Portable = 1,
     /// AArch64 with Advanced SIMD, which all of its processors have (Graviton, Ampere, Apple).
     Neon = 2,
-    /// x86-64 with AVX2, BMI1, BMI2 and POPCNT (Haswell, Zen 1).
+    /// x86-64 with AVX2, BMI1, BMI2, PCLMULQDQ and POPCNT (Haswell, Zen 1).
     Avx2 = 3,
     /// … and AVX-512 F, BW, DQ, VL, VBMI, VBMI2 and VPOPCNTDQ (Ice Lake, Zen 4).
     Avx512 = 4,
@@ -24,9 +24,8 @@ const LEVELS: &[Level] = &[Level::Portable, Level::Neon];
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const LEVELS: &[Level] = &[Level::Portable];
 
-/// 0 until the processor was queried; then a `Level` that it has. Written only by `detect` and, downwards, by
-/// `hold_to`.
-static LEVEL: AtomicU8 = AtomicU8::new(0);
+/// 0 until the processor was queried; then the code of an `Isa` that it has. Written only by `first`, over a 0, and by `hold_to`.
+static ISA: AtomicU8 = AtomicU8::new(0);
 
 /// The level in use.
 #[inline]
@@ -37,7 +36,7 @@ pub fn level() -> Level {
 
 /// The levels that this processor has, lowest first.
 pub fn levels() -> impl Iterator<Item = Level> {
-    let most = detect().0;
+    let most = detect().level;
     LEVELS.iter().copied().take_while(move |&level| level <= most)
 }
 
@@ -45,46 +44,71 @@ pub fn levels() -> impl Iterator<Item = Level> {
 /// for hosts that prefer not to run AVX-512. Affects calls that start later; never changes a result.
 pub fn hold_to(most: Level) {
     let level = levels().take_while(|&level| level <= most).last().unwrap_or(Level::Portable);
-    LEVEL.store(level as u8, Ordering::Relaxed);
+    ISA.store(Isa { level, ..detect() }.code(), Ordering::Relaxed);
 }
 
 /// A level that this processor is known to have.
 ///
-/// The field is private to this module and only detection creates a value: holding an `Isa` above `Portable` *is* the
+/// The fields are private to this module and only detection creates a value: holding an `Isa` above `Portable` *is* the
 /// proof that its instructions may be executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Isa(Level);
+pub(crate) struct Isa {
+    level: Level,
+    slow_pext: bool,
+}
+
+/// In a code: `slow_pext`.
+const SLOW_PEXT: u8 = 0x80;
 
 impl Isa {
     #[inline]
     pub(crate) fn level(self) -> Level {
-        self.0
+        self.level
     }
 
-    /// Every level this processor has, for tests.
+    /// Whether `pext` and `pdep`, though the processor has them, are loops of microcode that take tens or hundreds of cycles, as the bits
+    /// are, where others take three (Fog, "Instruction tables", Zen 2 and Zen 3).
+    #[inline]
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn slow_pext(self) -> bool {
+        self.slow_pext
+    }
+
+    #[inline]
+    fn code(self) -> u8 {
+        self.level as u8 | if self.slow_pext { SLOW_PEXT } else { 0 }
+    }
+
+    /// Every level this processor has, for tests; AVX2 also as if its `pext` were slow.
     #[cfg(test)]
     pub(crate) fn all() -> std::vec::Vec<Self> {
-        levels().map(Self).collect()
+        let slow = levels().find(|&level| level == Level::Avx2).map(|level| Self { level, slow_pext: true });
+        levels().map(|level| Self { level, slow_pext: false }).chain(slow).collect()
     }
 }
 
 /// The level in use, with its proof.
 #[inline]
 pub(crate) fn isa() -> Isa {
-    match LEVEL.load(Ordering::Relaxed) {
-        1 => Isa(Level::Portable),
-        2 => Isa(Level::Neon),
-        3 => Isa(Level::Avx2),
-        4 => Isa(Level::Avx512),
-        _ => first(),
-    }
+    let code = ISA.load(Ordering::Relaxed);
+    let level = match code & !SLOW_PEXT {
+        1 => Level::Portable,
+        2 => Level::Neon,
+        3 => Level::Avx2,
+        4 => Level::Avx512,
+        _ => return first(),
+    };
+    Isa { level, slow_pext: code & SLOW_PEXT != 0 }
 }
 
+/// What `hold_to` has stored meanwhile, stays.
 #[cold]
 fn first() -> Isa {
     let isa = detect();
-    LEVEL.store(isa.0 as u8, Ordering::Relaxed);
-    isa
+    match ISA.compare_exchange(0, isa.code(), Ordering::Relaxed, Ordering::Relaxed) {
+        Ok(_) => isa,
+        Err(_) => self::isa(),
+    }
 }
 
 /// Whether a feature is available: asked of the processor with `std`, else of the compiler's target.
@@ -100,25 +124,52 @@ macro_rules! has {
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 fn detect() -> Isa {
-    if !has!("avx2", "bmi1", "bmi2", "popcnt") {
-        return Isa(Level::Portable);
-    }
-    if !has!("avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512vbmi", "avx512vbmi2", "avx512vpopcntdq") {
-        return Isa(Level::Avx2);
-    }
-    Isa(Level::Avx512)
+    let level = if !has!("avx2", "bmi1", "bmi2", "pclmulqdq", "popcnt") {
+        return PORTABLE;
+    } else if !has!(
+        "avx512f",
+        "avx512bw",
+        "avx512dq",
+        "avx512vl",
+        "avx512vbmi",
+        "avx512vbmi2",
+        "avx512vpopcntdq"
+    ) {
+        Level::Avx2
+    } else {
+        Level::Avx512
+    };
+    Isa { level, slow_pext: is_before_zen_3() }
+}
+
+/// AMD's processors with AVX2 before Zen 3, and Hygon's, which are of Zen 1.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+fn is_before_zen_3() -> bool {
+    use core::arch::x86_64::__cpuid;
+
+    /// The family of Zen 3 (AMD64 Architecture Programmer's Manual, volume 3, "CPUID Fn0000_0001").
+    const ZEN_3: u32 = 0x19;
+    // SAFETY: every processor of the architecture has the instruction. (Newer compilers take it for safe.)
+    #[allow(unused_unsafe)]
+    let (maker, family) = unsafe { (__cpuid(0), __cpuid(1).eax) };
+    let name = [maker.ebx, maker.edx, maker.ecx].map(u32::to_le_bytes);
+    let base = family >> 8 & 0xf;
+    let family = if base == 0xf { base + (family >> 20 & 0xff) } else { base };
+    matches!(name.as_flattened(), b"AuthenticAMD" | b"HygonGenuine") && family < ZEN_3
 }
 
 /// Advanced SIMD need not be detected: the target has it, or (a kernel's "soft float") no program does.
 #[cfg(all(target_arch = "aarch64", not(miri)))]
 fn detect() -> Isa {
-    Isa(if cfg!(target_feature = "neon") { Level::Neon } else { Level::Portable })
+    if cfg!(target_feature = "neon") { Isa { level: Level::Neon, ..PORTABLE } } else { PORTABLE }
 }
 
 #[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 fn detect() -> Isa {
-    Isa(Level::Portable)
+    PORTABLE
 }
+
+const PORTABLE: Isa = Isa { level: Level::Portable, slow_pext: false };
 
 /// Runs one of the calls by level. Of instruction sets that the architecture does not have, none is compiled; a kernel without an arm for
 /// NEON runs the portable form there, which the compiler turns into the same instructions, or for which there are none.
@@ -154,9 +205,9 @@ mod tests {
         assert!(Level::Portable < Level::Avx2 && Level::Avx2 < Level::Avx512);
         let all = Isa::all();
         assert_eq!(all[0].level(), Level::Portable);
-        assert!(all.contains(&isa()));
-        assert!(level() <= detect().0);
-        assert!(levels().is_sorted() && levels().last() == Some(detect().0));
+        assert!(all.iter().any(|known| known.level() == isa().level()));
+        assert!(level() <= detect().level);
+        assert!(levels().is_sorted() && levels().last() == Some(detect().level));
     }
 
     #[test]

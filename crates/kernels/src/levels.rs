@@ -15,8 +15,8 @@ mod x86;
 use crate::cpu::{Isa, dispatch, isa};
 use crate::error::{Error, need_bits};
 use generic::{
-    are_elements_of, at_least_portable, count_of, differ_of, extract_portable, find_of, keep_portable,
-    offsets_of, ranks_portable, validity_of,
+    are_elements_of, at_least_portable, count_of, differ_of, find_of, keep_portable, offsets_of,
+    ranks_portable, validity_of,
 };
 
 pub use entries::{Entries, Slots};
@@ -158,9 +158,12 @@ fn validity_with(
     // No contract beyond the features.
     dispatch!(isa,
         avx512: x86::validity_avx512(entries, slots, present, validity, first),
-        avx2: x86::validity_avx2(entries, slots, present, validity, first),
+        avx2: match isa.slow_pext() {
+            true => x86::validity_avx2_slow_pext(entries, slots, present, validity, first),
+            false => x86::validity_avx2(entries, slots, present, validity, first),
+        },
         neon: neon::validity(entries, slots, present, validity, first),
-        portable: validity_of(entries, slots, present, validity, first, at_least_portable, extract_portable),
+        portable: validity_of(entries, slots, present, validity, first, at_least_portable, crate::extract::portable),
     )
 }
 

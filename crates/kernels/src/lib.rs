@@ -59,6 +59,7 @@ pub mod delta;
 pub mod dictionary;
 pub mod differences;
 mod error;
+mod extract;
 pub mod gather;
 pub mod levels;
 pub mod lz;

@@ -45,7 +45,7 @@ fn eights<T: Plain>(values: &[T], word: u64, out: &mut [T]) {
     }
 }
 
-#[target_feature(enable = "bmi2")]
-pub(super) fn extract(word: u64, mask: u64) -> u64 {
-    _pext_u64(word, mask)
+#[target_feature(enable = "avx512f,popcnt,bmi1,bmi2")]
+pub(super) fn bits(values: (&[u8], usize), validity: (&[u8], usize), count: usize, out: &mut [u8]) -> usize {
+    generic::bits_by(values, validity, count, out, |word, mask| _pext_u64(word, mask))
 }

@@ -37,14 +37,34 @@ pub(super) fn each<T: Plain>(values: &[T], word: u64, out: &mut [T]) {
     }
 }
 
-/// The bits of `word` whose bit in `mask` is set, together.
-#[inline]
-pub(super) fn extract(word: u64, mut mask: u64) -> u64 {
-    let (mut there, mut at) = (0, 0);
-    while mask != 0 {
-        there |= (word >> mask.trailing_zeros() & 1) << at;
-        mask &= mask - 1;
-        at += 1;
+/// `extract` moves the bits of a word that a mask selects together. `out` has `count` bits.
+#[inline(always)]
+pub(super) fn bits_by(
+    (values, values_first): (&[u8], usize),
+    (validity, first): (&[u8], usize),
+    count: usize,
+    out: &mut [u8],
+    extract: impl Fn(u64, u64) -> u64,
+) -> usize {
+    let mut done = 0;
+    // The bits of the last word that is not full yet.
+    let mut pending = 0;
+    for at in (0..count).step_by(64) {
+        let n = (count - at).min(64);
+        let mask = bits::read(validity, first + at, n);
+        let there = extract(bits::read(values, values_first + at, n), mask);
+        let (held, ones) = (done % 64, mask.count_ones() as usize);
+        pending |= there << held;
+        if held + ones >= 64 {
+            // No more bits are done than were looked at.
+            let word = done / 64 * 8;
+            out[word..word + 8].copy_from_slice(&pending.to_le_bytes());
+            pending = if held == 0 { 0 } else { there >> (64 - held) };
+        }
+        done += ones;
     }
-    there
+    let rest = done / 64 * 8..done.div_ceil(8);
+    let bytes = rest.len();
+    out[rest].copy_from_slice(&pending.to_le_bytes()[..bytes]);
+    done
 }

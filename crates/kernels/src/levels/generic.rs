@@ -16,21 +16,6 @@ pub(super) fn at_least_portable(levels: &[u8], least: u8) -> u64 {
     bits::pack(&bytes)
 }
 
-/// The bits of `word` where `mask` has ones, moved together.
-#[inline(always)]
-pub(super) fn extract_portable(word: u64, mut mask: u64) -> u64 {
-    if mask == u64::MAX {
-        return word;
-    }
-    let (mut out, mut at) = (0, 0);
-    while mask != 0 {
-        out |= (word >> mask.trailing_zeros() & 1) << at;
-        at += 1;
-        mask &= mask - 1;
-    }
-    out
-}
-
 /// The block from `at` on: as many levels as there are, at most 64.
 #[inline(always)]
 pub(super) fn block(levels: &[u8], at: usize) -> &[u8] {

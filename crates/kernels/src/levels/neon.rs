@@ -42,7 +42,7 @@ pub(super) fn validity(
     first: usize,
 ) -> (usize, usize) {
     let at_least = |levels: &[u8], least: u8| at_least(levels, least);
-    validity_of(entries, slots, present, validity, first, at_least, extract_portable)
+    validity_of(entries, slots, present, validity, first, at_least, crate::extract::portable)
 }
 
 #[target_feature(enable = "neon")]
