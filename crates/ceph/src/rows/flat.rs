@@ -25,21 +25,25 @@ pub(super) struct Vector<'a> {
     pub(super) length: usize,
 }
 
+#[cold]
 pub(super) fn wrong() -> Error {
     Error::corrupt("a FlatBuffer that refers to what it does not have")
 }
 
 /// `N` bytes at a place.
+#[inline]
 fn bytes<const N: usize>(buffer: &[u8], at: usize) -> Result<[u8; N]> {
     let bytes = buffer.get(at..).and_then(|rest| rest.first_chunk::<N>());
     bytes.copied().ok_or_else(wrong)
 }
 
+#[inline]
 fn number(buffer: &[u8], at: usize) -> Result<u32> {
     bytes(buffer, at).map(u32::from_le_bytes)
 }
 
 /// Where the offset at a place leads.
+#[inline]
 fn follow(buffer: &[u8], at: usize) -> Result<usize> {
     at.checked_add(usize_of_u32(number(buffer, at)?)).ok_or_else(wrong)
 }
@@ -50,6 +54,7 @@ impl<'a> Table<'a> {
         Table::at(buffer, follow(buffer, 0)?)
     }
 
+    #[inline]
     fn at(buffer: &'a [u8], at: usize) -> Result<Table<'a>> {
         let back = i64::from(i32::from_le_bytes(bytes(buffer, at)?));
         let vtable =
@@ -59,6 +64,7 @@ impl<'a> Table<'a> {
     }
 
     /// Where a field is; `None` if it is not there, so that it has its default.
+    #[inline]
     fn field(&self, number: usize) -> Result<Option<usize>> {
         if number >= self.fields {
             return Ok(None);
@@ -83,6 +89,7 @@ impl<'a> Table<'a> {
     }
 
     /// A vector of elements of so many bytes; an empty one if it is not there.
+    #[inline]
     pub(super) fn vector(&self, field: usize, element_bytes: usize) -> Result<Vector<'a>> {
         let Some(at) = self.field(field)? else {
             return Ok(Vector { buffer: self.buffer, at: 0, length: 0 });
@@ -98,6 +105,7 @@ impl<'a> Table<'a> {
     }
 
     /// A vector of bytes.
+    #[inline]
     pub(super) fn bytes(&self, field: usize) -> Result<&'a [u8]> {
         let vector = self.vector(field, 1)?;
         Ok(&self.buffer[vector.at..vector.at + vector.length])
@@ -110,6 +118,7 @@ impl<'a> Table<'a> {
 
 impl<'a> Vector<'a> {
     /// A table of a vector of them.
+    #[inline]
     pub(super) fn table(&self, index: usize) -> Result<Table<'a>> {
         if index >= self.length {
             return Err(wrong());
@@ -118,6 +127,7 @@ impl<'a> Vector<'a> {
     }
 
     /// A number of a vector of them; 0 after its end.
+    #[inline]
     pub(super) fn u64(&self, index: usize) -> Result<u64> {
         if index >= self.length {
             return Ok(0);

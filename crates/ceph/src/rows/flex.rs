@@ -31,6 +31,7 @@ const INDIRECT_FLOAT: u8 = 8;
 const VECTOR: u8 = 10;
 const BOOL: u8 = 26;
 
+#[cold]
 fn wrong() -> Error {
     Error::corrupt("a FlexBuffer that refers to what it does not have")
 }
@@ -45,6 +46,7 @@ pub(super) struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
+    #[inline]
     pub(super) fn of(buffer: &'a [u8]) -> Result<Row<'a>> {
         let [rest @ .., root_type, width] = buffer else { return Err(wrong()) };
         let width = usize::from(*width);
@@ -64,6 +66,7 @@ impl<'a> Row<'a> {
     }
 
     /// A value; null after the last.
+    #[inline]
     pub(super) fn get(&self, index: usize) -> Result<Value<'a>> {
         if index >= self.length {
             return Ok(Value::Null);
@@ -71,60 +74,95 @@ impl<'a> Row<'a> {
         let Row { buffer, at, width, length } = *self;
         let kind = buffer.get(at + length * width + index).copied().ok_or_else(wrong)?;
         let at = at + index * width;
-        let inner = width_of(kind);
         Ok(match kind >> 2 {
-            NULL => Value::Null,
             INT => Value::Int(signed(buffer, at, width)?),
             UINT => Value::Uint(unsigned(buffer, at, width)?),
             FLOAT => Value::Float(float(buffer, at, width)?),
+            _ => self.get_other(kind, at)?,
+        })
+    }
+
+    /// A value that is at a place, and no number there.
+    fn get_other(&self, kind: u8, at: usize) -> Result<Value<'a>> {
+        let Row { buffer, width, .. } = *self;
+        let inner = width_of(kind);
+        Ok(match kind >> 2 {
+            NULL => Value::Null,
             BOOL => Value::Bool(unsigned(buffer, at, width)? != 0),
             INDIRECT_INT => Value::Int(signed(buffer, back(buffer, at, width)?, inner)?),
             INDIRECT_UINT => Value::Uint(unsigned(buffer, back(buffer, at, width)?, inner)?),
             INDIRECT_FLOAT => Value::Float(float(buffer, back(buffer, at, width)?, inner)?),
-            STRING => {
-                let start = back(buffer, at, width)?;
-                let length = unsigned(buffer, start.checked_sub(inner).ok_or_else(wrong)?, inner)?;
-                let end = usize::try_from(length).ok().and_then(|length| start.checked_add(length));
-                text(end.and_then(|end| buffer.get(start..end)))?
-            }
-            KEY => {
-                let rest = buffer.get(back(buffer, at, width)?..).ok_or_else(wrong)?;
-                let end = rest.iter().position(|byte| *byte == 0);
-                text(end.and_then(|end| rest.get(..end)))?
-            }
+            STRING | KEY => text(self.text_bytes(kind, at)?)?,
             kind => return Err(Error::unsupported(format!("values of the FlexBuffers kind {kind} in rows"))),
         })
     }
+
+    /// How long the text is that a value is; 0 if it is none.
+    pub(super) fn text_length(&self, index: usize) -> Result<usize> {
+        if index >= self.length {
+            return Ok(0);
+        }
+        let kind = self.buffer.get(self.at + self.length * self.width + index).copied().ok_or_else(wrong)?;
+        match kind >> 2 {
+            STRING | KEY => Ok(self.text_bytes(kind, self.at + index * self.width)?.len()),
+            _ => Ok(0),
+        }
+    }
+
+    /// The bytes of a text to which the distance at a place leads.
+    fn text_bytes(&self, kind: u8, at: usize) -> Result<&'a [u8]> {
+        let Row { buffer, width, .. } = *self;
+        let start = back(buffer, at, width)?;
+        if kind >> 2 == KEY {
+            let rest = buffer.get(start..).ok_or_else(wrong)?;
+            let end = rest.iter().position(|byte| *byte == 0);
+            return end.and_then(|end| rest.get(..end)).ok_or_else(wrong);
+        }
+        let inner = width_of(kind);
+        let length = unsigned(buffer, start.checked_sub(inner).ok_or_else(wrong)?, inner)?;
+        let end = usize::try_from(length).ok().and_then(|length| start.checked_add(length));
+        end.and_then(|end| buffer.get(start..end)).ok_or_else(wrong)
+    }
 }
 
-fn text(bytes: Option<&[u8]>) -> Result<Value<'_>> {
-    let text = core::str::from_utf8(bytes.ok_or_else(wrong)?);
+fn text(bytes: &[u8]) -> Result<Value<'_>> {
+    let text = core::str::from_utf8(bytes);
     text.map(Value::Text).map_err(|_| Error::corrupt("a text of a row that is not UTF-8"))
 }
 
+#[inline]
 fn width_of(kind: u8) -> usize {
     1 << (kind & 3)
 }
 
 /// Where the distance at a place leads.
+#[inline]
 fn back(buffer: &[u8], at: usize, width: usize) -> Result<usize> {
     let distance = usize::try_from(unsigned(buffer, at, width)?).ok();
     distance.and_then(|distance| at.checked_sub(distance)).ok_or_else(wrong)
 }
 
 /// A number of so many bytes.
+#[inline]
 fn unsigned(buffer: &[u8], at: usize, width: usize) -> Result<u64> {
-    let bytes = at.checked_add(width).and_then(|end| buffer.get(at..end)).ok_or_else(wrong)?;
-    let mut number = [0; 8];
-    number[..width].copy_from_slice(bytes);
-    Ok(u64::from_le_bytes(number))
+    // A copy of so many bytes as a variable says would be a call.
+    let bytes = buffer.get(at..).unwrap_or_default();
+    let number = match width {
+        1 => bytes.first().map(|byte| u64::from(*byte)),
+        2 => bytes.first_chunk().map(|bytes| u64::from(u16::from_le_bytes(*bytes))),
+        4 => bytes.first_chunk().map(|bytes| u64::from(u32::from_le_bytes(*bytes))),
+        _ => bytes.first_chunk().map(|bytes| u64::from_le_bytes(*bytes)),
+    };
+    number.ok_or_else(wrong)
 }
 
+#[inline]
 fn signed(buffer: &[u8], at: usize, width: usize) -> Result<i64> {
-    let unused = 64 - 8 * u32::try_from(width).map_err(|_| wrong())?;
+    let unused = 64_usize.saturating_sub(8 * width);
     Ok((unsigned(buffer, at, width)? << unused).cast_signed() >> unused)
 }
 
+#[inline]
 fn float(buffer: &[u8], at: usize, width: usize) -> Result<f64> {
     let bits = unsigned(buffer, at, width)?;
     match width {

@@ -10,7 +10,7 @@ mod types;
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow_array::{BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow_buffer::BooleanBuffer;
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{Field, Schema, SchemaRef};
@@ -21,9 +21,8 @@ use marquetry_base::{Budget, Error, Price, Result};
 use marquetry_kernels::crc32::crc32;
 use marquetry_parquet::prune::Evaluator;
 
-use self::flex::Value;
 use self::piece::Piece;
-use self::types::{Column, Values};
+use self::types::{Column, values_of};
 use crate::aggregate::{Aggregates, Function};
 use crate::answer::Answer;
 use crate::asked::asked_of;
@@ -43,8 +42,8 @@ const BATCH_BYTES: usize = 512 << 10;
 /// Bytes of the texts of one row, at most.
 const ROW_BYTES_MAX: usize = 8 << 20;
 /// What a value of a row costs, and a row.
-const VALUE_PRICE: Price = Price::per_kilovalue(20 << 10);
-const ROW_PRICE: Price = Price::per_kilovalue(60 << 10);
+const VALUE_PRICE: Price = Price::per_kilovalue(12 << 10);
+const ROW_PRICE: Price = Price::per_kilovalue(40 << 10);
 /// What a byte of a text costs that is read of a row: it is looked at, and copied.
 const TEXT_PRICE: Price = Price::per_kib(400);
 /// What a byte of an answer costs.
@@ -229,29 +228,35 @@ impl Rows {
         wanted: &mut u64,
         host: &mut Host<'_>,
     ) -> Result<usize> {
-        let mut values: Vec<Values> =
-            self.read.iter().map(|column| Values::new(self.columns[*column].data_type)).collect();
-        let (mut kept, mut end, mut bytes) = (0, rows.start, 0);
+        let columns: Vec<&Column> = self.read.iter().map(|column| &self.columns[*column]).collect();
+        let texts: Vec<usize> =
+            columns.iter().filter(|column| column.data_type.is_text()).map(|it| it.at).collect();
+        // Rows are looked up first, and read column by column then: so each loop is about one type.
+        let (mut records, mut end, mut bytes) = (Vec::with_capacity(rows.len()), rows.start, 0);
         while end < rows.end && bytes < BATCH_BYTES {
-            let before = bytes;
-            let mut append = |place: usize, value: Value<'_>| {
-                if let Value::Text(text) = value {
-                    bytes += text.len();
-                    if bytes - before > ROW_BYTES_MAX {
+            if let Some(record) = piece.record(end)? {
+                let mut row_bytes = 0;
+                for at in &texts {
+                    row_bytes += record.text_length(*at)?;
+                    if row_bytes > ROW_BYTES_MAX {
                         return Err(Error::too_large("a row of so much text"));
                     }
                 }
-                values[place].append(value)
-            };
-            kept += usize::from(piece.row(end, &self.read, &mut append)?);
+                bytes += row_bytes;
+                records.push(record);
+            }
             end += 1;
+        }
+        let kept = records.len();
+        let mut values = Vec::with_capacity(columns.len());
+        for column in columns {
+            values.push(values_of(column.data_type, records.iter().map(|record| record.value(column.at)))?);
         }
         let looked_at = end - rows.start;
         let prices = ROW_PRICE.of(0, looked_at) + VALUE_PRICE.of(0, looked_at * self.read.len());
         host.charge(prices + TEXT_PRICE.of(bytes, 0));
-        let columns: Vec<ArrayRef> = values.into_iter().map(Values::finish).collect();
         let options = RecordBatchOptions::new().with_row_count(Some(kept));
-        let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
+        let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), values, &options)
             .map_err(|error| Error::corrupt("rows with a null in a column that has none").caused_by(error))?;
         let batch = self.filtered(batch, host)?;
         let some = usize::try_from(*wanted).unwrap_or(usize::MAX).min(batch.num_rows());

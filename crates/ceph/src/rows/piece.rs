@@ -74,27 +74,41 @@ impl<'a> Piece<'a> {
         self.rows.length
     }
 
-    /// Hands out the values of some columns of a row, in their order. False if the row is deleted.
-    pub(super) fn row(
-        &self,
-        index: usize,
-        columns: &[usize],
-        take: &mut dyn FnMut(usize, Value<'a>) -> Result<()>,
-    ) -> Result<bool> {
+    /// A row, of which no value has been looked at; `None` if it is deleted.
+    pub(super) fn record(&self, index: usize) -> Result<Option<Record<'a>>> {
         if self.deleted.get(index).is_some_and(|deleted| *deleted != 0) {
-            return Ok(false);
+            return Ok(None);
         }
         let record = self.rows.table(index)?;
         let nulls = record.vector(NULL_BITS, 8)?;
         let nulls = [nulls.u64(0)?, nulls.u64(1)?];
-        let row = Row::of(record.bytes(DATA)?)?;
-        for (place, column) in columns.iter().enumerate() {
-            let at = self.columns.get(*column).map_or(usize::MAX, |column| column.at);
-            // The first column's bit is the highest one.
-            let is_null = nulls.get(at / 64).is_some_and(|bits| bits >> (63 - at % 64) & 1 == 1);
-            take(place, if is_null { Value::Null } else { row.get(at)? })?;
-        }
-        Ok(true)
+        Ok(Some(Record { nulls, row: Row::of(record.bytes(DATA)?)? }))
+    }
+}
+
+/// A row of a piece.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Record<'a> {
+    nulls: [u64; 2],
+    row: Row<'a>,
+}
+
+impl<'a> Record<'a> {
+    /// The value at a place of the row.
+    #[inline]
+    pub(super) fn value(&self, at: usize) -> Result<Value<'a>> {
+        if self.is_null(at) { Ok(Value::Null) } else { self.row.get(at) }
+    }
+
+    /// How long the text at a place is; 0 if there is none.
+    pub(super) fn text_length(&self, at: usize) -> Result<usize> {
+        if self.is_null(at) { Ok(0) } else { self.row.text_length(at) }
+    }
+
+    /// The first column's bit is the highest one.
+    #[inline]
+    fn is_null(&self, at: usize) -> bool {
+        self.nulls.get(at / 64).is_some_and(|bits| bits >> (63 - at % 64) & 1 == 1)
     }
 }
 

@@ -2,16 +2,13 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{
-    BooleanBuilder, Date32Builder, Float32Builder, Float64Builder, Int8Builder, Int16Builder, Int32Builder,
-    Int64Builder, StringViewBuilder, UInt8Builder, UInt16Builder, UInt32Builder, UInt64Builder,
-};
+use arrow_array::builder::{BooleanBuilder, PrimitiveBuilder, StringViewBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
     UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef};
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType};
 use arrow_schema::{DataType, Field};
 use marquetry_base::cast::nearest_f32;
 use marquetry_base::{Error, Result, parse, print};
@@ -87,6 +84,11 @@ impl Type {
             Type::Date => DataType::Date32,
             Type::String => DataType::Utf8View,
         }
+    }
+
+    /// Whether its values are texts in rows.
+    pub(super) fn is_text(self) -> bool {
+        matches!(self, Type::Date | Type::String)
     }
 
     /// What a column of Arrow is in rows. Decimals are texts, which are exact.
@@ -165,105 +167,75 @@ pub(super) fn text_of(columns: &[Column]) -> Result<String> {
     Ok(text)
 }
 
-/// Values of a column that are put together.
-pub(super) enum Values {
-    Int8(Int8Builder),
-    Int16(Int16Builder),
-    Int32(Int32Builder),
-    Int64(Int64Builder),
-    Uint8(UInt8Builder),
-    Uint16(UInt16Builder),
-    Uint32(UInt32Builder),
-    Uint64(UInt64Builder),
-    Bool(BooleanBuilder),
-    Float(Float32Builder),
-    Double(Float64Builder),
-    Date(Date32Builder),
-    Text(StringViewBuilder),
+/// The array of a column's values.
+pub(super) fn values_of<'a>(
+    data_type: Type,
+    values: impl ExactSizeIterator<Item = Result<Value<'a>>>,
+) -> Result<ArrayRef> {
+    Ok(match data_type {
+        Type::Int8 | Type::Char => numbers::<Int8Type>(values, integer)?,
+        Type::Int16 => numbers::<Int16Type>(values, integer)?,
+        Type::Int32 => numbers::<Int32Type>(values, integer)?,
+        Type::Int64 => numbers::<Int64Type>(values, integer)?,
+        Type::Uint8 | Type::Uchar => numbers::<UInt8Type>(values, integer)?,
+        Type::Uint16 => numbers::<UInt16Type>(values, integer)?,
+        Type::Uint32 => numbers::<UInt32Type>(values, integer)?,
+        Type::Uint64 => numbers::<UInt64Type>(values, integer)?,
+        Type::Float => numbers::<Float32Type>(values, |value| match value {
+            Value::Float(number) => nearest_f32(number).map(Some).ok_or_else(|| other_type(value)),
+            other => none(other),
+        })?,
+        Type::Double => numbers::<Float64Type>(values, |value| match value {
+            Value::Float(number) => Ok(Some(number)),
+            other => none(other),
+        })?,
+        Type::Date => numbers::<Date32Type>(values, |value| match value {
+            Value::Text(text) => {
+                let day = parse::date(text.as_bytes());
+                day.map(Some).ok_or_else(|| Error::conversion(format!("'{text}' is no date, in rows")))
+            }
+            other => none(other),
+        })?,
+        Type::Bool => {
+            let mut made = BooleanBuilder::with_capacity(values.len());
+            for value in values {
+                made.append_option(match value? {
+                    Value::Bool(value) => Some(value),
+                    Value::Int(number) => Some(number != 0),
+                    Value::Uint(number) => Some(number != 0),
+                    other => none(other)?,
+                });
+            }
+            Arc::new(made.finish())
+        }
+        Type::String => {
+            let mut made = StringViewBuilder::with_capacity(values.len());
+            for value in values {
+                made.append_option(match value? {
+                    Value::Text(text) => Some(text),
+                    other => none(other)?,
+                });
+            }
+            Arc::new(made.finish())
+        }
+    })
 }
 
-impl Values {
-    pub(super) fn new(data_type: Type) -> Values {
-        match data_type {
-            Type::Int8 | Type::Char => Values::Int8(Int8Builder::new()),
-            Type::Int16 => Values::Int16(Int16Builder::new()),
-            Type::Int32 => Values::Int32(Int32Builder::new()),
-            Type::Int64 => Values::Int64(Int64Builder::new()),
-            Type::Uint8 | Type::Uchar => Values::Uint8(UInt8Builder::new()),
-            Type::Uint16 => Values::Uint16(UInt16Builder::new()),
-            Type::Uint32 => Values::Uint32(UInt32Builder::new()),
-            Type::Uint64 => Values::Uint64(UInt64Builder::new()),
-            Type::Bool => Values::Bool(BooleanBuilder::new()),
-            Type::Float => Values::Float(Float32Builder::new()),
-            Type::Double => Values::Double(Float64Builder::new()),
-            Type::Date => Values::Date(Date32Builder::new()),
-            Type::String => Values::Text(StringViewBuilder::new()),
-        }
+/// The array of numbers that `number` makes of values.
+fn numbers<'a, T: ArrowPrimitiveType>(
+    values: impl ExactSizeIterator<Item = Result<Value<'a>>>,
+    number: impl Fn(Value<'a>) -> Result<Option<T::Native>>,
+) -> Result<ArrayRef> {
+    let mut made = PrimitiveBuilder::<T>::with_capacity(values.len());
+    for value in values {
+        made.append_option(number(value?)?);
     }
-
-    /// Adds a value of a row.
-    pub(super) fn append(&mut self, value: Value<'_>) -> Result<()> {
-        let is_null = value == Value::Null;
-        match self {
-            Values::Int8(values) => values.append_option(integer(value)?),
-            Values::Int16(values) => values.append_option(integer(value)?),
-            Values::Int32(values) => values.append_option(integer(value)?),
-            Values::Int64(values) => values.append_option(integer(value)?),
-            Values::Uint8(values) => values.append_option(integer(value)?),
-            Values::Uint16(values) => values.append_option(integer(value)?),
-            Values::Uint32(values) => values.append_option(integer(value)?),
-            Values::Uint64(values) => values.append_option(integer(value)?),
-            Values::Bool(values) => values.append_option(match value {
-                Value::Bool(value) => Some(value),
-                Value::Int(number) => Some(number != 0),
-                Value::Uint(number) => Some(number != 0),
-                other => none(other, is_null)?,
-            }),
-            Values::Float(values) => values.append_option(match value {
-                Value::Float(number) => Some(nearest_f32(number).ok_or_else(|| other_type(value))?),
-                other => none(other, is_null)?,
-            }),
-            Values::Double(values) => values.append_option(match value {
-                Value::Float(number) => Some(number),
-                other => none(other, is_null)?,
-            }),
-            Values::Date(values) => values.append_option(match value {
-                Value::Text(text) => {
-                    let day = parse::date(text.as_bytes());
-                    Some(day.ok_or_else(|| Error::conversion(format!("'{text}' is no date, in rows")))?)
-                }
-                other => none(other, is_null)?,
-            }),
-            Values::Text(values) => values.append_option(match value {
-                Value::Text(text) => Some(text),
-                other => none(other, is_null)?,
-            }),
-        }
-        Ok(())
-    }
-
-    pub(super) fn finish(self) -> ArrayRef {
-        match self {
-            Values::Int8(mut values) => Arc::new(values.finish()),
-            Values::Int16(mut values) => Arc::new(values.finish()),
-            Values::Int32(mut values) => Arc::new(values.finish()),
-            Values::Int64(mut values) => Arc::new(values.finish()),
-            Values::Uint8(mut values) => Arc::new(values.finish()),
-            Values::Uint16(mut values) => Arc::new(values.finish()),
-            Values::Uint32(mut values) => Arc::new(values.finish()),
-            Values::Uint64(mut values) => Arc::new(values.finish()),
-            Values::Bool(mut values) => Arc::new(values.finish()),
-            Values::Float(mut values) => Arc::new(values.finish()),
-            Values::Double(mut values) => Arc::new(values.finish()),
-            Values::Date(mut values) => Arc::new(values.finish()),
-            Values::Text(mut values) => Arc::new(values.finish()),
-        }
-    }
+    Ok(Arc::new(made.finish()))
 }
 
 /// Nothing, for a null; what is of another type than the column is an error.
-fn none<T>(value: Value<'_>, is_null: bool) -> Result<Option<T>> {
-    if is_null { Ok(None) } else { Err(other_type(value)) }
+fn none<T>(value: Value<'_>) -> Result<Option<T>> {
+    if value == Value::Null { Ok(None) } else { Err(other_type(value)) }
 }
 
 fn other_type(value: Value<'_>) -> Error {
