@@ -3,15 +3,16 @@
 use std::path::Path;
 use std::process::Command;
 
-use marquetry_base::Codec;
+use marquetry_base::{Codec, Fields, Frame};
 use marquetry_bench::program;
 use marquetry_bench::report::{Better, Row};
+use marquetry_ceph::{ANSWER, AnswerField, Method, REQUEST, RequestField, call};
 use marquetry_parquet::format::Compression;
 use marquetry_rados::{Asked, Form, Pool};
 use serde_json::json;
 
 use crate::lineitem::{self, Lines};
-use crate::measure::{Answered, Run, measured, queried, text};
+use crate::measure::{Answered, Run, client_ms, measured, queried, text};
 
 /// Runs of each query; the one of the least work counts.
 const ROUNDS: usize = 3;
@@ -19,6 +20,7 @@ const ROUNDS: usize = 3;
 const FLAT_VALUES: u64 = 2_000_000;
 /// Rows that a plain loop is compared with, at most.
 const PLAIN_ROWS: u64 = 500_000;
+const PLAIN_ROUNDS: usize = 5;
 
 /// Columns by rows: how many times less work in the OSD, and time, for what columns are for; and of the space.
 const FASTER_BAR: f64 = 10.0;
@@ -191,7 +193,7 @@ impl Made {
         ])
     }
 
-    /// The rows that have a tenth of the keys, by the class and by a plain loop, which counts no reads.
+    /// The rows that have a tenth of the keys, by the class's engine and by a plain loop, both over bytes in memory.
     fn beside_plain(
         &self,
         pool: &Pool,
@@ -199,12 +201,14 @@ impl Made {
         shape: &Shape,
         case: String,
     ) -> Result<Row, String> {
-        let mut bytes = Vec::new();
+        let (mut objects, mut all) = (Vec::new(), Vec::new());
         for object in &self.flat {
             let length = pool.stat(object).map_err(text)?.bytes;
-            bytes.extend_from_slice(&pool.read(object, 0..length).map_err(text)?.0);
+            let bytes = pool.read(object, 0..length).map_err(text)?.0;
+            all.extend_from_slice(&bytes);
+            objects.push(bytes);
         }
-        std::fs::write(file, &bytes).map_err(|error| format!("{}: {error}", file.display()))?;
+        std::fs::write(file, &all).map_err(|error| format!("{}: {error}", file.display()))?;
         let place = |column: usize| {
             let place = shape.columns.iter().position(|known| *known == column);
             place.map(|place| place.to_string()).ok_or("a column that the shape lacks")
@@ -215,24 +219,61 @@ impl Made {
         let [plain_rows, plain_sum, plain_ms] = *numbers.as_slice() else {
             return Err(format!("{} says {said}", program.display()));
         };
-        let asked = sum("l_partkey <= 20000");
-        let told = Answered::of(pool, &self.flat, &asked)?;
+        let told = Answered::of(pool, &self.flat, &sum("l_partkey <= 20000"))?;
         let is_near = |told: f64, plain: f64| (told - plain).abs() <= 1e-9 * plain.abs();
         if !is_near(told.rows as f64, plain_rows) || !is_near(told.sum, plain_sum) {
             return Err(format!("{case}: {} rows with {}, and by a plain loop {said}", told.rows, told.sum));
         }
-        let ours = queried(pool, &self.flat, &asked, ROUNDS)?;
+        // As often as the plain loop; the fastest counts there, too.
+        let (mut best, mut calls) = (f64::INFINITY, 0);
+        for _ in 0..PLAIN_ROUNDS {
+            let begun = client_ms();
+            calls = 0;
+            for object in &objects {
+                calls += in_memory(object)?;
+            }
+            best = best.min(client_ms() - begun);
+        }
         Ok(Row {
-            group: "Rows, beside a plain loop by the FlatBuffers library's accessors: 10 %, sum".to_owned(),
+            group: "Rows in memory, beside a plain loop by the FlatBuffers library's accessors: 10 %, sum"
+                .to_owned(),
             case,
             unit: "ms",
             better: Better::Lower,
-            ours: Some(ours.work_ms),
+            ours: Some(best),
             peers: vec![("plain loop".to_owned(), plain_ms)],
             bar: plain_ms / FAIR_BAR,
             ratio: None,
-            more: json!({ "calls": ours.calls }),
+            more: json!({ "calls": calls }),
         })
+    }
+}
+
+/// What the class does about an object of rows when it is asked for the sum of those with a tenth of the keys: how many calls that takes.
+fn in_memory(mut object: &[u8]) -> Result<usize, String> {
+    let (mut cursor, mut calls) = (None::<Vec<u8>>, 0);
+    loop {
+        let mut request = Frame::new(REQUEST);
+        request.push(RequestField::Aggregate as u16, b"count(*)");
+        request.push(RequestField::Aggregate as u16, b"sum(l_extendedprice)");
+        request.push(RequestField::Where as u16, b"l_partkey <= 20000");
+        if let Some(cursor) = &cursor {
+            request.push(RequestField::Cursor as u16, cursor);
+        }
+        let answer = call(Method::Query, &mut object, &request.into_bytes());
+        (cursor, calls) = (None, calls + 1);
+        for field in Fields::of(&answer, ANSWER).map_err(text)? {
+            let field = field.map_err(text)?;
+            if field.number == AnswerField::Error as u16 {
+                return Err(String::from_utf8_lossy(field.bytes).into_owned());
+            }
+            if field.number == AnswerField::Cursor as u16 {
+                cursor = Some(field.bytes.to_vec());
+            }
+        }
+        if cursor.is_none() {
+            return Ok(calls);
+        }
     }
 }
 

@@ -10,20 +10,27 @@ mod spread;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use marquetry_base::Codec;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use marquetry::Reader;
+use marquetry::arrow::ToArrow;
+use marquetry::tables::files::{Files, FilesOptions};
+use marquetry::tables::{Aggregates, Reading, ReadingOptions, aggregate};
+use marquetry_base::{Budget, Codec};
 use marquetry_bench::clock;
 use marquetry_bench::report::{Better, Report, Row};
+use marquetry_io::store::{LocalFiles, Store};
 use marquetry_parquet::format::Compression;
-use marquetry_rados::{Asked, Pool};
+use marquetry_rados::{Asked, Pool, RadosObjects};
 use serde_json::json;
 
 use crate::cluster::Cluster;
-use crate::forms::sum;
 use crate::lineitem::Lines;
-use crate::measure::{Answered, client_ms, quantile, text, times};
+use crate::measure::{client_ms, quantile, text, times};
 
 const USAGE: &str = "usage: bench-ceph --files DIR --out DIR --ceph CEPH.SH --classes DIR
                   [--rows 600000] [--seconds 20] [--store bluestore] [--osds \"1 2 4\"] [--plain PROGRAM] [--only WORDS]
@@ -40,6 +47,8 @@ const CALL_BAR_MS: f64 = 5.0;
 const MEMORY_BAR_MIB: f64 = 64.0;
 /// Bytes that move for a selective query, in percent of the object's.
 const MOVED_BAR_PERCENT: f64 = 1.0;
+/// Bytes at the end of an object in which its footer is looked for, before anything is asked.
+const FOOTER_BYTES: u64 = 64 << 10;
 /// Times less work of a client.
 const CLIENT_BAR: f64 = 10.0;
 
@@ -150,6 +159,9 @@ fn run(options: &Options) -> Result<(), String> {
              counts as long as that takes. So of several OSDs there is the work of the busiest alone, as evenly as Ceph places objects: what a machine \
              for each would have to do."
                 .to_owned(),
+            "Rows beside a plain loop are the engine of the class over the same bytes in memory: the loop does not read them of an OSD, either. What it takes \
+             in the OSD, with reading, is in the table of the work there, of rows."
+                .to_owned(),
             "There is one object of each size, and of rows as many as hold the same rows: an object is written at once, and has 90 MiB at most. Of 2 GB \
              of them, each would say the same."
                 .to_owned(),
@@ -253,14 +265,15 @@ struct Bench<'a> {
     others: Vec<String>,
 }
 
-/// A query of the load, by its name.
+/// A query of the load, by its name: in the form in which `find` and all other commands ask.
 fn loads() -> [(&'static str, Asked); 3] {
+    let asked = Asked::new().as_parquet();
     let sums = ["count(*)", "sum(l_quantity)", "sum(l_extendedprice)"];
-    let sums = sums.into_iter().fold(Asked::new(), Asked::aggregate);
+    let sums = sums.into_iter().fold(asked.clone(), Asked::aggregate);
     [
-        ("all rows", Asked::new()),
+        ("all rows", asked.clone()),
         // Between the bounds of every page, and shorter than all: each has to be decoded.
-        ("no row, by a text", Asked::new().predicate("l_comment = 'courts'")),
+        ("no row, by a text", asked.predicate("l_comment = 'courts'")),
         ("sums by groups", sums.group_by("l_returnflag").group_by("l_linestatus")),
     ]
 }
@@ -277,9 +290,9 @@ impl Bench<'_> {
         let alone = self.reads()?;
         eprintln!("others alone: p99 {:.2} ms of {} reads", quantile(&alone, 99), alone.len());
         for (name, asked) in loads() {
-            let (ours, calls, work) = self.beside(&self.pool, &asked)?;
+            let [ours, calls, work] = self.beside(&self.pool, &asked)?;
             let whole = self.pool.clone().by_class(WHOLE);
-            let (theirs, whole_calls, whole_work) = self.beside(&whole, &at_once(&asked))?;
+            let [theirs, whole_calls, whole_work] = self.beside(&whole, &at_once(&asked))?;
             let row = |group: &str, (ours, theirs): (f64, f64), bar: f64, more| Row {
                 group: group.to_owned(),
                 case: name.to_owned(),
@@ -321,7 +334,7 @@ impl Bench<'_> {
     }
 
     /// Reads beside streams of queries; and the calls of these, by the clock and by their thread's work. All in milliseconds.
-    fn beside(&self, pool: &Pool, asked: &Asked) -> Result<(Vec<f64>, Vec<f64>, Vec<f64>), String> {
+    fn beside(&self, pool: &Pool, asked: &Asked) -> Result<[Vec<f64>; 3], String> {
         times(pool, &self.copies[0])?;
         let stop = AtomicBool::new(false);
         let answered = AtomicU64::new(0);
@@ -343,7 +356,7 @@ impl Bench<'_> {
         if answered.load(Ordering::Relaxed) == 0 {
             return Err("no query was answered meanwhile: more seconds are needed".to_owned());
         }
-        Ok((reads, calls, work))
+        Ok([reads, calls, work])
     }
 
     /// Queries one copy of the table after the other, until it is stopped.
@@ -386,51 +399,48 @@ impl Bench<'_> {
 
     /// What moves, and what a client works, beside reading the object and searching it there.
     fn client(&self) -> Result<Vec<Row>, String> {
-        let columns = ["l_orderkey", "l_extendedprice"];
-        let two = |predicate: &str| {
-            columns.into_iter().fold(Asked::new().predicate(predicate), |asked, column| asked.column(column))
-        };
-        let percent = |part: u64| format!("l_partkey <= {}", 2000 * part);
         // Which part of the rows moves is what the query asks for: of 10 % of them, nobody expects 1 % of the bytes.
+        let percent = |part: u64| format!("l_partkey <= {}", 2000 * part);
         let queries = [
-            (
-                "one order, all columns",
-                Asked::new().predicate("l_orderkey = 1000"),
-                "l_orderkey = 1000".to_owned(),
-                true,
-            ),
-            ("1 %, sum", sum(&percent(1)), percent(1), true),
-            ("10 %, sum", sum(&percent(10)), percent(10), true),
-            ("1 %, two columns", two(&percent(1)), percent(1), true),
-            ("10 %, two columns", two(&percent(10)), percent(10), false),
-            ("all rows, two columns", two("l_orderkey > 0"), "l_orderkey > 0".to_owned(), false),
+            ("one order, all columns", "l_orderkey = 1000".to_owned(), Wanted::All, true),
+            ("1 %, sum", percent(1), Wanted::Sum, true),
+            ("10 %, sum", percent(10), Wanted::Sum, true),
+            ("1 %, two columns", percent(1), Wanted::Two, true),
+            ("10 %, two columns", percent(10), Wanted::Two, false),
+            ("all rows, two columns", "l_orderkey > 0".to_owned(), Wanted::Two, false),
         ];
+        // One connection, as a client keeps it.
+        let cluster = RadosObjects::beside(Arc::new(LocalFiles)).configured(&self.cluster.configuration);
+        let cluster: Arc<dyn Store> = Arc::new(cluster);
+        let object = format!("rados://test/{}", self.copies[0]);
         let mut rows = Vec::new();
-        for (name, asked, predicate, is_selective) in queries {
-            let (mut ours, mut theirs, mut moved, mut calls) = (Vec::new(), Vec::new(), 0_u64, 0_u64);
+        for (name, predicate, wanted, is_selective) in queries {
+            let (mut ours, mut theirs) = (Vec::new(), Vec::new());
             // The first one is not counted.
             for round in 0..6 {
                 let begun = client_ms();
-                (moved, calls) = (0, 0);
-                for answer in self.pool.query(&self.copies[0], &asked).map_err(text)? {
-                    let answer = answer.map_err(text)?;
-                    (moved, calls) = (moved + answer.data.len() as u64, calls + 1);
-                }
+                let found = wanted.found(&object, &cluster, &predicate)?;
                 let between = client_ms();
-                let found = self.search_here(&predicate, &columns)?;
+                self.pool.read(&self.copies[0], 0..self.bytes).map_err(text)?;
+                let here = wanted.found(&self.file, &(Arc::new(LocalFiles) as Arc<dyn Store>), &predicate)?;
+                let ended = client_ms();
+                if found != here || found == 0 {
+                    return Err(format!("{name}: {found} rows in the OSD, and {here} here"));
+                }
                 if round > 0 {
                     ours.push(between - begun);
-                    theirs.push(client_ms() - between);
-                    continue;
+                    theirs.push(ended - between);
                 }
-                let told = Answered::of(&self.pool, &self.copies[..1], &asked)?.rows;
-                if told != found || found == 0 {
-                    return Err(format!("{name}: {told} rows in the OSD, and {found} here"));
-                }
+            }
+            // The same question, whose answers can be counted; and the footer, which is read before.
+            let (mut moved, mut calls) = (FOOTER_BYTES.min(self.bytes), 0_u64);
+            let asked = wanted.asked().as_parquet().predicate(predicate);
+            for answer in self.pool.query(&self.copies[0], &asked).map_err(text)? {
+                (moved, calls) = (moved + answer.map_err(text)?.data.len() as u64, calls + 1);
             }
             let percent = 100.0 * moved as f64 / self.bytes as f64;
             let moved_row = Row {
-                group: "Bytes that move, in percent of the object's".to_owned(),
+                group: "Bytes that move, the footer's included, in percent of the object's".to_owned(),
                 case: name.to_owned(),
                 unit: "%",
                 better: Better::Lower,
@@ -440,7 +450,7 @@ impl Bench<'_> {
                 ratio: None,
                 more: json!({ "bytes": moved, "calls": calls }),
             };
-            let group = "CPU of the client".to_owned();
+            let group = "CPU of the client, from opening the table until it has the rows".to_owned();
             let names = ["ours", "reading the object, and searching it"];
             let bar = if is_selective { 1.0 / CLIENT_BAR } else { f64::NAN };
             rows.push(moved_row);
@@ -449,16 +459,62 @@ impl Bench<'_> {
         rows.iter().for_each(Row::tell);
         Ok(rows)
     }
+}
 
-    /// Reads the whole object from the pool, and finds its rows: in the file that it is a copy of.
-    fn search_here(&self, predicate: &str, columns: &[&str]) -> Result<u64, String> {
-        self.pool.read(&self.copies[0], 0..self.bytes).map_err(text)?;
-        let reader = marquetry::open(&self.file).map_err(text)?.filter(predicate).map_err(text)?;
-        let reader = reader.columns(columns.iter().copied()).map_err(text)?;
-        let mut rows = 0;
-        for batch in reader.record_batches().map_err(text)? {
-            rows += batch.map_err(|error| error.to_string())?.num_rows() as u64;
+/// What a query wants of the rows that it finds.
+#[derive(Clone, Copy)]
+enum Wanted {
+    All,
+    Two,
+    Sum,
+}
+
+/// Columns that are wanted where not all are; the second one is summed.
+const COLUMNS: [&str; 2] = ["l_orderkey", "l_extendedprice"];
+
+impl Wanted {
+    /// As the object class is asked.
+    fn asked(self) -> Asked {
+        match self {
+            Wanted::All => Asked::new(),
+            Wanted::Two => COLUMNS.into_iter().fold(Asked::new(), Asked::column),
+            Wanted::Sum => Asked::new().aggregate("count(*)").aggregate(format!("sum({})", COLUMNS[1])),
         }
-        Ok(rows)
     }
+
+    /// Opens a table, asks it, and takes all that it answers: how many rows that are, or of how many the sum is.
+    fn found(self, path: impl AsRef<Path>, store: &Arc<dyn Store>, predicate: &str) -> Result<u64, String> {
+        let mut options = FilesOptions::default();
+        options.store = Arc::clone(store);
+        let files = Files::open([path.as_ref()], &options).map_err(text)?;
+        let reader = Reader::of(files).filter(predicate).map_err(text)?;
+        match self {
+            Wanted::All => rows_of(&reader),
+            Wanted::Two => rows_of(&reader.columns(COLUMNS).map_err(text)?),
+            Wanted::Sum => {
+                let asked = Aggregates::parse(&format!("count(*), sum({})", COLUMNS[1])).map_err(text)?;
+                let summed = aggregate(reader.source(), &asked).map_err(text)?;
+                let mut to_arrow = ToArrow::new(&summed.table().schema, None).map_err(text)?;
+                let mut reading = Reading::new(summed, ReadingOptions::default()).map_err(text)?;
+                let (_, batch) = reading.next_batch().map_err(text)?.ok_or("aggregates without a row")?;
+                let batch = to_arrow.step(&batch, &mut Budget::unlimited()).map_err(text)?;
+                let batch = batch.ok_or("a budget without an end is spent")?;
+                let counts =
+                    batch.column(0).as_primitive_opt::<Int64Type>().ok_or("a count of another type")?;
+                counts
+                    .iter()
+                    .flatten()
+                    .map(|count| u64::try_from(count).map_err(|error| error.to_string()))
+                    .sum()
+            }
+        }
+    }
+}
+
+fn rows_of(reader: &Reader) -> Result<u64, String> {
+    let mut rows = 0;
+    for batch in reader.record_batches().map_err(text)? {
+        rows += batch.map_err(|error| error.to_string())?.num_rows() as u64;
+    }
+    Ok(rows)
 }
