@@ -159,6 +159,8 @@ fn insert_portable(
     blocks: u32,
     hashes: &[u64],
 ) -> Result<(), Error> {
+    // No index has as many bits as a `usize`, or there is memory for no such filter: then all are in one segment.
+    let segment_bits = segment_bits.min(usize::BITS - 1);
     let mask = (1usize << segment_bits) - 1;
     for &hash in hashes {
         let at = block_of(hash, blocks) as usize;
@@ -280,8 +282,8 @@ mod tests {
             let blocks = 1 << random.below(8);
             let hashes: Vec<u64> = (0..random.below(400)).map(|_| random.next()).collect();
             let expected = naive(blocks, &hashes);
-            let segment_bits = [3, 20][round % 2];
-            let segment = (1 << segment_bits).min(blocks as usize);
+            let segment_bits = [3, 20, 64, u32::MAX][round % 4];
+            let segment = if segment_bits == 3 { 8.min(blocks as usize) } else { blocks as usize };
             for isa in Isa::all() {
                 let mut segments = vec![vec![[0; 8]; segment]; blocks as usize / segment];
                 insert_with(isa, &mut segments, segment_bits, blocks, &hashes).unwrap();

@@ -40,7 +40,8 @@ pub fn find_from(levels: &[u8], least: u8, skip: usize) -> Option<usize> {
 }
 
 /// Counts the slots among the entries, and how many of them are present: those with a definition level of at least
-/// `present`. Sets the bits of `validity` from `first` on, one per slot: present (1) or null (0).
+/// `present`. Sets the bits of `validity` from `first` on, one per slot: present (1) or null (0). Up to eight bytes after that
+/// of the last slot may be cleared, as far as the bitmap has them.
 ///
 /// # Errors
 ///

@@ -147,8 +147,8 @@ pub(crate) fn u32_with(
     let input = &input[(first + start.len()) * width as usize / 8..];
     match width {
         32 => drop(plain::copy(input, rest)),
-        // The contract beyond the features: 1 <= width <= 30 (25 for AVX2 and NEON), and `need_bits` has shown that `input`,
-        // cut at the first value's byte, still holds `rest.len() * width` bits.
+        // The contract beyond the features: 1 <= width <= 31 (25 for NEON and 30 for AVX-512), and `need_bits` has shown that
+        // `input`, cut at the first value's byte, still holds `rest.len() * width` bits.
         1..=25 => dispatch!(isa,
             avx512: avx512::u32(width, input, rest),
             avx2: avx2::u32(width, input, rest),
@@ -157,12 +157,15 @@ pub(crate) fn u32_with(
         ),
         26..=30 => dispatch!(isa,
             avx512: avx512::u32(width, input, rest),
-            avx2: avx2::u32_portably(width, input, rest),
+            avx2: avx2::u32_wide(width, input, rest),
             portable: generic::u32(width, input, rest),
         ),
-        // Two values of 31 bits may straddle nine bytes, which is too much for one multishift; they are too rare to
-        // have their own.
-        _ => generic::u32(width, input, rest),
+        // Two values of 31 bits may straddle nine bytes, which is too much for one multishift.
+        _ => dispatch!(isa,
+            avx512: avx2::u32_wide(width, input, rest),
+            avx2: avx2::u32_wide(width, input, rest),
+            portable: generic::u32(width, input, rest),
+        ),
     }
     Ok(())
 }

@@ -141,8 +141,122 @@ fn halves([a, b]: [__m256i; 2]) -> [__m256i; 2] {
     [_mm256_permute2x128_si256::<0x20>(a, b), _mm256_permute2x128_si256::<0x31>(a, b)]
 }
 
-/// Splits values and returns how many were done. This is the portable form, compiled with wider vectors.
+/// Splits values and returns how many were done: blocks of 32, and of the rest what the portable form can. In the lower halves of the
+/// vectors are the first sixteen values of a block, in the upper ones the others, so nothing is moved between the halves.
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(super) fn split(width: usize, values: &[u8], stride: usize, out: &mut [u8]) -> usize {
-    super::generic::split(width, values, stride, out)
+    let done = match width {
+        4 => split_fours(values, stride, out),
+        8.. => split_eights(width, values, stride, out),
+        _ => 0,
+    };
+    done + super::generic::split(width, &values[done * width..], stride, &mut out[done..])
+}
+
+/// In each half, byte `k` of value `i` of 16 bytes of values of `width` bytes goes to place `k * (16 / width) + i`.
+const fn grouping(width: usize) -> [u8; 16] {
+    let mut places = [0; 16];
+    let mut at = 0;
+    while at < 16 {
+        let values = 16 / width;
+        places[at] = (at % values * width + at / values) as u8;
+        at += 1;
+    }
+    places
+}
+
+const GROUPED_FOURS: [u8; 16] = grouping(4);
+const GROUPED_EIGHTS: [u8; 16] = grouping(8);
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn both_halves(bytes: &[u8; 16]) -> __m256i {
+    // SAFETY: an array of 16 bytes.
+    _mm256_broadcastsi128_si256(unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) })
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn words(a: __m256i, b: __m256i) -> [__m256i; 2] {
+    [_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b)]
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn store(vector: __m256i, out: &mut [u8]) {
+    let to = &mut out[..BLOCK];
+    // SAFETY: a slice of 32 bytes.
+    unsafe { _mm256_storeu_si256(to.as_mut_ptr().cast(), vector) }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn split_fours(values: &[u8], stride: usize, out: &mut [u8]) -> usize {
+    let grouped = both_halves(&GROUPED_FOURS);
+    let mut done = 0;
+    for block in values.as_chunks::<{ BLOCK * 4 }>().0 {
+        let load = |k: usize| {
+            let (low, high) = (&block[k * 16..][..16], &block[64 + k * 16..][..16]);
+            // SAFETY: two slices of 16 bytes.
+            let four = unsafe { _mm256_loadu2_m128i(high.as_ptr().cast(), low.as_ptr().cast()) };
+            // Four values' byte 0, then their byte 1, and so on.
+            _mm256_shuffle_epi8(four, grouped)
+        };
+        // Eight values' bytes 0 and 1, and 2 and 3.
+        let [a, b] = quads(load(0), load(1));
+        let [c, d] = quads(load(2), load(3));
+        let ([s0, s1], [s2, s3]) = (words(a, c), words(b, d));
+        store(s0, &mut out[done..]);
+        store(s1, &mut out[stride + done..]);
+        store(s2, &mut out[2 * stride + done..]);
+        store(s3, &mut out[3 * stride + done..]);
+        done += BLOCK;
+    }
+    done
+}
+
+/// Eight bytes of each value at a time; the last eight may overlap those before.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn split_eights(width: usize, values: &[u8], stride: usize, out: &mut [u8]) -> usize {
+    let grouped = both_halves(&GROUPED_EIGHTS);
+    let mut done = 0;
+    for block in values.chunks_exact(BLOCK * width) {
+        let mut k = 0;
+        loop {
+            // Two values' byte 0, then their byte 1, and so on.
+            // SAFETY: `i < 8` and `k + 8 <= width`, so `2 * i + 17` is below 32, and the last load ends within the block.
+            let load = |i: usize| unsafe {
+                let first = block.as_ptr().add(2 * i * width + k);
+                let second = first.add(width);
+                let (third, last) = (first.add(16 * width), second.add(16 * width));
+                let low = _mm_unpacklo_epi64(_mm_loadl_epi64(first.cast()), _mm_loadl_epi64(second.cast()));
+                let high = _mm_unpacklo_epi64(_mm_loadl_epi64(third.cast()), _mm_loadl_epi64(last.cast()));
+                _mm256_shuffle_epi8(_mm256_set_m128i(high, low), grouped)
+            };
+            // Of each four values bytes 0 to 3, and 4 to 7; …
+            let [a0, a4] = pairs(load(0), load(1));
+            let [b0, b4] = pairs(load(2), load(3));
+            let [c0, c4] = pairs(load(4), load(5));
+            let [d0, d4] = pairs(load(6), load(7));
+            // … of each eight values bytes 0 and 1, and 2 and 3; …
+            let ([p0, p2], [q0, q2]) = (quads(a0, b0), quads(c0, d0));
+            let ([p4, p6], [q4, q6]) = (quads(a4, b4), quads(c4, d4));
+            // … of sixteen one byte. (A loop over arrays of vectors moved them through memory.)
+            let mut put = |j: usize, [even, odd]: [__m256i; 2]| {
+                store(even, &mut out[(k + j) * stride + done..]);
+                store(odd, &mut out[(k + j + 1) * stride + done..]);
+            };
+            put(0, words(p0, q0));
+            put(2, words(p2, q2));
+            put(4, words(p4, q4));
+            put(6, words(p6, q6));
+            if k + 8 == width {
+                break;
+            }
+            k = (k + 8).min(width - 8);
+        }
+        done += BLOCK;
+    }
+    done
 }

@@ -4,6 +4,7 @@ use core::arch::x86_64::*;
 
 use super::entries::{Entries, Slots};
 use super::generic::*;
+use crate::compact::chosen::OF_8;
 
 /// At most 64 levels, the bytes beyond them zero.
 #[target_feature(enable = "avx512f,avx512bw")]
@@ -230,6 +231,7 @@ pub(super) fn keep_avx512(
     kept
 }
 
+/// Eight entries at a time, moved together by a shuffle that is looked up.
 #[target_feature(enable = "avx2,popcnt,bmi1,bmi2")]
 pub(super) fn keep_avx2(
     definition: &[u8],
@@ -238,7 +240,60 @@ pub(super) fn keep_avx2(
     definition_out: &mut [u8],
     repetition_out: &mut [u8],
 ) -> usize {
-    keep_portable(definition, repetition, most, definition_out, repetition_out)
+    let (mut kept, mut at) = (0, 0);
+    let blocks = definition.as_chunks::<BLOCK>().0.iter().zip(repetition.as_chunks::<BLOCK>().0);
+    for (definition, repetition) in blocks {
+        let mask = most.checked_add(1).map_or(u64::MAX, |beyond| !at_least_avx2(repetition, beyond));
+        at += BLOCK;
+        // No more are kept than were looked at, so there is room for all of these.
+        let (definition_out, repetition_out) =
+            (&mut definition_out[kept..][..BLOCK], &mut repetition_out[kept..][..BLOCK]);
+        if mask == u64::MAX {
+            definition_out.copy_from_slice(definition);
+            repetition_out.copy_from_slice(repetition);
+        } else {
+            // SAFETY: all four have 64 bytes.
+            unsafe {
+                keep_some(
+                    definition,
+                    repetition,
+                    mask,
+                    definition_out.as_mut_ptr(),
+                    repetition_out.as_mut_ptr(),
+                );
+            }
+        }
+        kept += mask.count_ones() as usize;
+    }
+    let (definition_out, repetition_out) = (&mut definition_out[kept..], &mut repetition_out[kept..]);
+    kept + keep_portable(&definition[at..], &repetition[at..], most, definition_out, repetition_out)
+}
+
+/// # Safety
+///
+/// The processor has the features; 64 bytes can be written to each of the last two.
+#[inline]
+#[target_feature(enable = "avx2,popcnt")]
+unsafe fn keep_some(
+    definition: &[u8; BLOCK],
+    repetition: &[u8; BLOCK],
+    mask: u64,
+    definition_out: *mut u8,
+    repetition_out: *mut u8,
+) {
+    let mut done = 0;
+    for number in 0..8 {
+        let set = mask >> (8 * number) & 255;
+        let places = _mm_cvtsi64_si128(i64::from_le_bytes(OF_8[set as usize]));
+        for (from, to) in [(definition, definition_out), (repetition, repetition_out)] {
+            // SAFETY: `8 * number + 8 <= 64`, and no more are done than were looked at: `done <= 8 * number`.
+            unsafe {
+                let eight = _mm_loadl_epi64(from.as_ptr().add(8 * number).cast());
+                _mm_storel_epi64(to.add(done).cast(), _mm_shuffle_epi8(eight, places));
+            }
+        }
+        done += set.count_ones() as usize;
+    }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,popcnt,bmi1,bmi2")]

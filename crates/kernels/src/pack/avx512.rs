@@ -4,6 +4,9 @@
 use super::generic;
 use core::arch::x86_64::*;
 
+/// Numbers that are narrowed at a time.
+const NARROWED: usize = 64;
+
 /// Ones in the low `width` bits of each lane of `lane` bits.
 #[inline(always)]
 fn mask(width: u32, lane: u32) -> u64 {
@@ -27,9 +30,23 @@ pub(super) fn u32(width: u32, values: &[u32], out: &mut [u8]) {
     generic::u32(width, &values[done..], &mut out[done / 8 * width as usize..]);
 }
 
+/// Numbers of at most 32 bits are narrowed to those.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,bmi2")]
 pub(super) fn u64(width: u32, values: &[u64], out: &mut [u8]) {
-    generic::u64_by(width, values, out, |width, values, out| u32(width, values, out));
+    if width > 32 {
+        return generic::u64(width, values, out);
+    }
+    for (values, out) in values.chunks(NARROWED).zip(out.chunks_mut(NARROWED / 8 * width as usize)) {
+        let mut low = [0u32; NARROWED];
+        for (low, value) in low.iter_mut().zip(values) {
+            *low = *value as u32;
+        }
+        if width == 32 {
+            out.copy_from_slice(&crate::plain::as_bytes(&low)[..out.len()]);
+        } else {
+            u32(width, &low[..values.len()], out);
+        }
+    }
 }
 
 /// Widths up to 8. Returns how many values were packed: complete groups of sixteen, as long as there is room for each

@@ -1,8 +1,5 @@
 //! The portable twin: safe Rust.
 
-/// Numbers that are narrowed at a time.
-const NARROWED: usize = 64;
-
 /// Eight values take exactly `width` bytes, which are one word.
 #[inline(always)]
 pub(super) fn u8(width: u32, values: &[u8], out: &mut [u8]) {
@@ -92,48 +89,57 @@ fn block<const W: usize>(values: &[u32; 32], out: &mut [[u8; 4]]) {
     debug_assert_eq!(word, 0);
 }
 
-/// Numbers of at most 32 bits are packed by the kernel for those, `narrow`.
-#[inline(always)]
-pub(super) fn u64_by(width: u32, values: &[u64], out: &mut [u8], narrow: impl Fn(u32, &[u32], &mut [u8])) {
-    if width > 32 {
-        return wide(width, values, out);
-    }
-    for (values, out) in values.chunks(NARROWED).zip(out.chunks_mut(NARROWED / 8 * width as usize)) {
-        let mut low = [0u32; NARROWED];
-        for (low, value) in low.iter_mut().zip(values) {
-            *low = *value as u32;
-        }
-        if width == 32 {
-            out.copy_from_slice(&crate::plain::as_bytes(&low)[..out.len()]);
-        } else {
-            narrow(width, &low[..values.len()], out);
-        }
-    }
-}
-
-/// See [`u64_by`].
-#[inline(always)]
+/// Eight values take exactly `width` bytes; if the width is a constant, so are all shifts and words.
 pub(super) fn u64(width: u32, values: &[u64], out: &mut [u8]) {
-    u64_by(width, values, out, u32);
+    macro_rules! by_width {
+        ($($w:literal)+) => {
+            match width {
+                $($w => eights::<$w>(values, out),)+
+                _ => {}
+            }
+        };
+    }
+    by_width!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63);
 }
 
-/// From 33 to 63 bits: each value fills a word, or begins the next.
-fn wide(width: u32, values: &[u64], out: &mut [u8]) {
-    let mask = u64::MAX >> (64 - width);
-    let (mut word, mut bits, mut at) = (0u64, 0, 0);
-    for &value in values {
-        let value = value & mask;
-        word |= value << bits;
-        bits += width;
-        if bits >= 64 {
-            store(out, at, 8, word);
-            at += 8;
-            bits -= 64;
-            // `width - bits` bits of the value are written: from 1 to 63 if any are left.
-            word = if bits == 0 { 0 } else { value >> (width - bits) };
+fn eights<const W: usize>(values: &[u64], out: &mut [u8]) {
+    for (number, eight) in values.chunks(8).enumerate() {
+        let out = &mut out[number * W..];
+        // What is written beyond the eight values is written over by the next ones.
+        match (<&[u64; 8]>::try_from(eight), out.get_mut(..W.div_ceil(8) * 8)) {
+            (Ok(eight), Some(out)) => join::<W>(eight, out.as_chunks_mut::<8>().0),
+            _ => {
+                let (mut padded, mut words) = ([0; 8], [[0; 8]; 8]);
+                padded[..eight.len()].copy_from_slice(eight);
+                join::<W>(&padded, &mut words);
+                let take = W.min(out.len());
+                out[..take].copy_from_slice(&words.as_flattened()[..take]);
+            }
         }
     }
-    if bits > 0 {
-        store(out, at, bits.div_ceil(8) as usize, word);
+}
+
+#[inline(always)]
+fn join<const W: usize>(values: &[u64; 8], out: &mut [[u8; 8]]) {
+    let mut word = 0u64;
+    let mut to = out.iter_mut();
+    macro_rules! values {
+        ($($i:literal)+) => { $(
+            let value = values[$i] & (u64::MAX >> (64 - W));
+            let bit = $i * W % 64;
+            word |= value << bit;
+            if bit + W >= 64 {
+                if let Some(to) = to.next() {
+                    *to = word.to_le_bytes();
+                }
+                word = if bit + W == 64 { 0 } else { value >> (64 - bit) };
+            }
+        )+ };
+    }
+    values!(0 1 2 3 4 5 6 7);
+    if !W.is_multiple_of(8)
+        && let Some(to) = to.next()
+    {
+        *to = word.to_le_bytes();
     }
 }

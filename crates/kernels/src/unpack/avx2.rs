@@ -265,13 +265,44 @@ pub(super) unsafe fn u64(width: u32, input: &[u8], out: &mut [u64]) {
     }
 }
 
-/// The portable form for the widths without a shuffle; compiled with AVX2, which vectorises its shifts.
-#[target_feature(enable = "avx2,bmi2")]
-pub(super) fn u32_portably(width: u32, input: &[u8], out: &mut [u32]) {
-    generic::u32(width, input, out);
+/// Widths beyond [`WIDTH_U32_MAX`], as numbers of 64 bits of which the lower halves are kept.
+///
+/// # Safety
+///
+/// The processor has the features; `width` is from 26 to 31; `input` holds `out.len() * width` bits.
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn u32_wide(width: u32, input: &[u8], out: &mut [u32]) {
+    let step = width as usize;
+    let fours = Fours::new(width);
+    let narrow = |[first, last]: [__m256i; 2]| {
+        let halves =
+            _mm256_shuffle_ps::<0b10_00_10_00>(_mm256_castsi256_ps(first), _mm256_castsi256_ps(last));
+        // Values 0, 1, 4 and 5 are in the lower half.
+        _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_castps_si256(halves))
+    };
+    let fast = full_loads(input.len(), step, fours.reach(), out.len() / 8);
+    let (from, to) = (input.as_ptr(), out.as_mut_ptr());
+    for group in 0..fast {
+        // SAFETY: `group * step + reach <= input.len()` by `full_loads`, and `group * 8 + 8 <= out.len()`.
+        unsafe {
+            let values = narrow(fours.unpack(from.add(group * step)));
+            _mm256_storeu_si256(to.add(group * 8).cast(), values);
+        }
+    }
+    let (done, mut at) = (fast * 8, fast * step);
+    for rest in out[done..].chunks_mut(8) {
+        let padded = pad(&input[at..], step);
+        let mut values = [0u32; 8];
+        // SAFETY: `reach < REACH_MAX`; `values` is 32 bytes.
+        unsafe {
+            _mm256_storeu_si256(values.as_mut_ptr().cast(), narrow(fours.unpack(padded.as_ptr())));
+        }
+        rest.copy_from_slice(&values[..rest.len()]);
+        at += step;
+    }
 }
 
-/// As [`u32_portably`].
+/// The portable form for the widths without a shuffle, compiled with shifts by any number.
 #[target_feature(enable = "avx2,bmi2")]
 pub(super) fn u64_portably(width: u32, input: &[u8], out: &mut [u64]) {
     generic::u64(width, input, out);

@@ -115,7 +115,8 @@ fn value<const W: usize, const I: usize>(from: &[u8]) -> u32 {
     value & (u32::MAX >> (32 - W))
 }
 
-/// One unaligned word per value. (65 unrolled widths would be 100 KiB of code for the rare wide deltas.)
+/// One unaligned word per value, and a byte where it is wide. (65 unrolled widths would be 100 KiB of code for the rare wide deltas.)
+#[inline(always)]
 pub(super) fn u64(width: u32, input: &[u8], out: &mut [u64]) {
     let step = width as usize;
     let mut done = 0;
@@ -130,6 +131,21 @@ pub(super) fn u64(width: u32, input: &[u8], out: &mut [u64]) {
                 let mut word = [0; 8];
                 word.copy_from_slice(&from[bit / 8..bit / 8 + 8]);
                 *to = u64::from_le_bytes(word) >> (bit % 8) & mask;
+            }
+            done += 8;
+        }
+    } else {
+        let mask = u64::MAX >> (64 - width);
+        let (groups, _) = out.as_chunks_mut::<8>();
+        for (to, from) in groups.iter_mut().zip((0..).step_by(step)) {
+            let Some(from) = input.get(from..from + step + 8) else { break };
+            for (i, to) in to.iter_mut().enumerate() {
+                let (byte, shift) = (i * step / 8, i * step % 8);
+                let mut word = [0; 8];
+                word.copy_from_slice(&from[byte..byte + 8]);
+                // Where the value begins with the byte, no bit of the ninth is left.
+                let above = u64::from(from[byte + 8]) << 1 << (63 - shift);
+                *to = (u64::from_le_bytes(word) >> shift | above) & mask;
             }
             done += 8;
         }

@@ -15,9 +15,8 @@ const TESTS: &str = "loads; a comparison and a mask for each register of levels"
 const RANKS: &str = "counts of bits, and sums that wait for the one before";
 const EXPANDS: &str =
     "an expansion by a table of shuffles (AVX-512: by one instruction) for each register of values";
-const COMPRESSES: &str =
-    "a compression (below AVX-512: value by value, a store each) for each register of values";
-const EXTRACTS: &str = "an extraction of bits and a merge for each word";
+const COMPRESSES: &str = "a compression by a table of shuffles (AVX-512: by one instruction; portable: value by value, a store each) for each register of values";
+const EXTRACTS: &str = "an extraction of bits for each word, and a merge that waits for the one before";
 const BIT_BY_BIT: &str = "three operations for each value that is present, one after the other";
 const RUNS: &str = "a copy for each run of values";
 

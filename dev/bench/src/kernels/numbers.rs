@@ -20,7 +20,12 @@ const SEGMENT_BITS: u32 = 8;
 const STORES: &str = "stores";
 const BIT_BY_BIT: &str = "a shift and a mask for each value";
 const SHUFFLES: &str = "shuffles, shifts and masks: three operations for each register of values";
+const BYTES: &str = "shuffles and multiplications: four operations for each register of values (AVX-512: three; portable: a shift and a mask for each value)";
+const UNALIGNED: &str = "two loads, two shifts and a mask for each value, whose byte is not known ahead";
 const JOINING: &str = "shifts that join neighbours, and stores that overlap";
+const MULTIPLYING: &str =
+    "multiplications that join neighbours (AVX-512: extractions of bits; portable: shifts)";
+const WORDS: &str = "a mask, a shift and a union for each value, of words that wait for the one before";
 const LOOK_UPS: &str = "two loads and a store for each value: one value a cycle";
 const SUMS: &str = "the sum, in which each register of values waits for the one before";
 const TRANSPOSES: &str = "shuffles that transpose";
@@ -50,7 +55,7 @@ fn packed(bytes: usize, width: u32, bits_out: usize) -> (usize, usize, Vec<u8>) 
 }
 
 fn unpacking(cases: &mut Vec<Case>) {
-    for width in [1, 5, 10, 17, 32] {
+    for width in [1, 5, 10, 17, 29, 32] {
         let bound = if width == 32 { STORES } else { SHUFFLES };
         cases.push(Case::new("unpack::u32", format!("width {width}"), bound, move |bytes| {
             let (values, read, input) = packed(bytes, width, 32);
@@ -67,8 +72,12 @@ fn unpacking(cases: &mut Vec<Case>) {
             unpack::u32_from(5, black_box(&input), 3, &mut out).is_ok()
         })
     }));
-    for width in [7, 20, 40, 64] {
-        let bound = if width == 64 { STORES } else { SHUFFLES };
+    for width in [7, 20, 40, 61, 64] {
+        let bound = match width {
+            64 => STORES,
+            61 => UNALIGNED,
+            _ => SHUFFLES,
+        };
         cases.push(Case::new("unpack::u64", format!("width {width}"), bound, move |bytes| {
             let (values, read, input) = packed(bytes, width, 64);
             let mut out = vec![0_u64; values];
@@ -85,7 +94,7 @@ fn unpacking(cases: &mut Vec<Case>) {
         })
     }));
     for width in [1, 3] {
-        cases.push(Case::new("unpack::u8_from", format!("width {width}"), SHUFFLES, move |bytes| {
+        cases.push(Case::new("unpack::u8_from", format!("width {width}"), BYTES, move |bytes| {
             let (values, read, input) = packed(bytes, width, 8);
             let mut out = vec![0_u8; values];
             Work::new(values, (read, values), move || {
@@ -105,7 +114,7 @@ fn unpacking(cases: &mut Vec<Case>) {
 
 fn packing(cases: &mut Vec<Case>) {
     for width in [1, 3] {
-        cases.push(Case::new("pack::u8", format!("width {width}"), JOINING, move |bytes| {
+        cases.push(Case::new("pack::u8", format!("width {width}"), MULTIPLYING, move |bytes| {
             let (values, written, mut out) = packed(bytes, width, 8);
             let input = Random(2).bytes(values);
             Work::new(values, (values, written), move || pack::u8(width, black_box(&input), &mut out).is_ok())
@@ -121,7 +130,7 @@ fn packing(cases: &mut Vec<Case>) {
         }));
     }
     for width in [20, 57] {
-        cases.push(Case::new("pack::u64", format!("width {width}"), JOINING, move |bytes| {
+        cases.push(Case::new("pack::u64", format!("width {width}"), WORDS, move |bytes| {
             let (values, written, mut out) = packed(bytes, width, 64);
             let input = Random(2).numbers(values);
             Work::new(values, (8 * values, written), move || {

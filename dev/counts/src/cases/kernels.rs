@@ -3,6 +3,7 @@
 
 use std::hint::black_box;
 
+use marquetry_kernels::levels::{Entries, Slots};
 use marquetry_kernels::{
     Error, bits, bss, compact, crc32, delta, dictionary, differences, gather, levels, pack, plain, spread,
     strings, unpack, utf8, within, xxh64,
@@ -38,6 +39,25 @@ fn integers(cases: &mut Cases) -> Result<(), String> {
             unpack::u64(width, black_box(&input), &mut wide).map(drop)
         })?;
     }
+    for width in [1, 3, 7] {
+        let mut bytes = vec![0; BATCH];
+        cases.case(&format!("unpack::u8_from, width {width}"), &input, || {
+            unpack::u8_from(width, black_box(&input), 0, &mut bytes)
+        })?;
+        let bytes = &input[..BATCH];
+        cases.case(&format!("pack::u8, width {width}"), bytes, || {
+            pack::u8(width, black_box(bytes), &mut packed).map(drop)
+        })?;
+    }
+    // The widths that have no shuffle of their own.
+    cases.case("unpack::u32, width 29", &input, || unpack::u32(29, black_box(&input), &mut narrow))?;
+    cases.case("unpack::u64, width 61", &input, || unpack::u64(61, black_box(&input), &mut wide))?;
+    let numbers: Vec<u64> = (0..BATCH as u64).map(|at| at.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+    for width in [20, 57] {
+        cases.case(&format!("pack::u64, width {width}"), plain::as_bytes(&numbers), || {
+            pack::u64(width, black_box(&numbers), &mut packed).map(drop)
+        })?;
+    }
     Ok(())
 }
 
@@ -47,10 +67,10 @@ fn dictionaries(cases: &mut Cases) -> Result<(), String> {
     let (mut out4, mut out8) = (vec![0_u32; BATCH], vec![0_u64; BATCH]);
     let indices: Vec<u32> = (0..BATCH).map(|_| random.below(1000) as u32).collect();
     let (fours, eights): (Vec<u32>, Vec<u64>) = ((0..1024).collect(), (0..1024).collect());
-    cases.case("gather::values, 4 bytes", &packed, || {
+    cases.case("gather::values, 4 bytes", plain::as_bytes(&indices), || {
         gather::values(&fours, black_box(&indices), &mut out4).map(drop)
     })?;
-    cases.case("gather::values, 8 bytes", &packed, || {
+    cases.case("gather::values, 8 bytes", plain::as_bytes(&indices), || {
         gather::values(&eights, black_box(&indices), &mut out8).map(drop)
     })?;
     cases.case("dictionary::decode, 4 bytes, width 10", &packed, || {
@@ -82,9 +102,15 @@ fn deltas(cases: &mut Cases) -> Result<(), String> {
         })?;
     }
     let (mut out4, mut out8) = (vec![0; BATCH], vec![0; BATCH]);
-    cases.case("differences::i32", &[], || differences::i32(0, black_box(&fours), &mut out4).map(drop))?;
-    cases.case("differences::i64", &[], || differences::i64(0, black_box(&eights), &mut out8).map(drop))?;
-    cases.case("within::u32", &[], || within::u32(black_box(&out4), [100, 1000], &mut out8[..BATCH / 64]))
+    cases.case("differences::i32", plain::as_bytes(&fours), || {
+        differences::i32(0, black_box(&fours), &mut out4).map(drop)
+    })?;
+    cases.case("differences::i64", plain::as_bytes(&eights), || {
+        differences::i64(0, black_box(&eights), &mut out8).map(drop)
+    })?;
+    cases.case("within::u32", plain::as_bytes(&out4), || {
+        within::u32(black_box(&out4), [100, 1000], &mut out8[..BATCH / 64])
+    })
 }
 
 fn fixed_width(cases: &mut Cases) -> Result<(), String> {
@@ -106,7 +132,15 @@ fn fixed_width(cases: &mut Cases) -> Result<(), String> {
     }
     let mut hashes = vec![0; BATCH];
     let numbers: Vec<u64> = (0..BATCH as u64).collect();
-    cases.case("xxh64::of_eights", &[], || xxh64::of_eights(black_box(&numbers), &mut hashes).map(drop))
+    for width in [4, 8] {
+        let (values, mut out) = (&input[..BATCH * width], vec![0; BATCH * width]);
+        cases.case(&format!("bss::split, width {width}"), values, || {
+            bss::split(width, black_box(values), BATCH, &mut out)
+        })?;
+    }
+    cases.case("xxh64::of_eights", plain::as_bytes(&numbers), || {
+        xxh64::of_eights(black_box(&numbers), &mut hashes).map(drop)
+    })
 }
 
 fn byte_strings(cases: &mut Cases) -> Result<(), String> {
@@ -159,8 +193,44 @@ fn nulls(cases: &mut Cases) -> Result<(), String> {
         cases.case(&format!("compact::values, 8 bytes, {name} present"), &validity, || {
             compact::values(black_box(&values), &validity, 0, &mut room).map(drop)
         })?;
+        let mut room = vec![0; BATCH / 8];
+        cases.case(&format!("compact::bits, {name} present"), &validity, || {
+            compact::bits(black_box(&noise), 3, &validity, 0, BATCH, &mut room).map(drop)
+        })?;
     }
-    Ok(())
+    nested(cases)
+}
+
+/// Entries of lists that have three elements on the average, of which a tenth is null.
+fn nested(cases: &mut Cases) -> Result<(), String> {
+    const ROWS: Slots = Slots { repetition: 0, definition: 0 };
+    const ELEMENTS: Slots = Slots { repetition: 1, definition: 2 };
+    let mut random = Random(7);
+    let repetition: Vec<u8> = (0..BATCH).map(|_| u8::from(random.below(3) > 0)).collect();
+    let definition: Vec<u8> = (0..BATCH).map(|_| 3 - u8::from(random.below(10) == 0)).collect();
+    let both = [&definition[..], &repetition[..]].concat();
+    let entries = Entries { definition: &definition, repetition: Some(&repetition) };
+    let rows = Entries { definition: &definition, repetition: None };
+    let (mut bits, mut offsets) = (vec![0; BATCH / 8 + 8], vec![0; BATCH]);
+    for (name, entries, slots) in
+        [("rows", rows, ROWS), ("lists", entries, ROWS), ("elements", entries, ELEMENTS)]
+    {
+        cases.case(&format!("levels::validity, {name}"), &both, || {
+            levels::validity(black_box(entries), slots, 3, &mut bits, 3).map(drop)
+        })?;
+    }
+    cases.case("levels::offsets", &both, || {
+        levels::offsets(black_box(entries), ROWS, ELEMENTS, 0, &mut offsets).map(drop)
+    })?;
+    let (mut definition_out, mut repetition_out) = (vec![0; BATCH], vec![0; BATCH]);
+    cases.case("levels::keep", &both, || {
+        levels::keep(black_box(&definition), &repetition, 0, &mut definition_out, &mut repetition_out)
+            .map(drop)
+    })?;
+    cases.case("levels::differ", &both, || {
+        black_box(levels::differ(black_box(entries), entries, 2));
+        Ok::<(), Error>(())
+    })
 }
 
 fn bytes(cases: &mut Cases) -> Result<(), String> {
