@@ -2,6 +2,10 @@
 //! "Technical Approach").
 //!
 //! The upper half of a value's hash selects its block, the lower half its bits.
+//!
+//! Speed: a load, an operation and a store of a block for each hash bound it, where the filter is in a cache;
+//! elsewhere memory does. `docs/bench/kernels.md` has its distance from a copy of as many bytes (`make
+//! bench-kernels`).
 
 use alloc::vec::Vec;
 

@@ -1,4 +1,7 @@
 //! BYTE_STREAM_SPLIT (Encodings.md, "Byte Stream Split"): byte `k` of value `i` is at `k * values_total + i`.
+//!
+//! Speed: the shuffles of the transposition bound it. `docs/bench/kernels.md` has its distance from a copy of as
+//! many bytes (`make bench-kernels`).
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;

@@ -1,4 +1,8 @@
 //! From one slot per row to dense values: the inverse of [`spread`](crate::spread).
+//!
+//! Speed: a compression for each register of values bounds it, with AVX2 the look-up of its shuffle; the portable
+//! form is bounded by a store for each value. `docs/bench/kernels.md` has its distance from a copy of as many bytes
+//! (`make bench-kernels`).
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;

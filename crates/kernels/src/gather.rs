@@ -1,4 +1,7 @@
 //! Dictionary lookup: `out[i] = dict[indices[i]]`, every index checked.
+//!
+//! Speed: two loads and a store for each value bound it: one value a cycle. `docs/bench/kernels.md` has its
+//! distance from a copy of as many bytes (`make bench-kernels`).
 
 use alloc::vec::Vec;
 

@@ -2,6 +2,9 @@
 //!
 //! Source: Langdale and Lemire, "Parsing Gigabytes of JSON per Second", VLDB Journal 28 (2019), 3.1, for masks of
 //! structural characters and the prefix sum of quotes.
+//!
+//! Speed: four comparisons for each register of bytes bound it, and the stores of the masks.
+//! `docs/bench/kernels.md` has its distance from a copy of as many bytes (`make bench-kernels`).
 
 #[cfg(target_arch = "x86_64")]
 mod x86;

@@ -4,6 +4,9 @@
 //! "Run Length Encoding / Bit-Packing Hybrid"). Bits of a value beyond the width are dropped; the bits of the last
 //! byte after the last value are zero. If `out` is longer than the values need, its contents after them are
 //! undefined; sixteen extra bytes let the last values be packed as fast as the others.
+//!
+//! Speed: shifts that join neighbours bound it; bytes are joined by multiplications with AVX2, and by `pext` with
+//! AVX-512. `docs/bench/kernels.md` has its distance from a copy of as many bytes (`make bench-kernels`).
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;

@@ -1,4 +1,7 @@
 //! From dense values, as Parquet stores a nullable column, to one slot per row, as in Arrow.
+//!
+//! Speed: an expansion for each register of values bounds it; below AVX-512, the look-up of its shuffle.
+//! `docs/bench/kernels.md` has its distance from a copy of as many bytes (`make bench-kernels`).
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;

@@ -1,4 +1,7 @@
 //! Which numbers are within bounds: a bit for each.
+//!
+//! Speed: loads bound it, comparisons, and narrowing to bits. `docs/bench/kernels.md` has its distance from a
+//! copy of as many bytes (`make bench-kernels`).
 
 mod generic;
 #[cfg(target_arch = "aarch64")]

@@ -1,4 +1,7 @@
 //! LZ4's sequences. lz4/doc/lz4_Block_format.md.
+//!
+//! Speed: the length of a sequence bounds a run, which the next one's place waits for, and mispredicted branches.
+//! `docs/bench/kernels.md` has its distance from a copy of as many bytes (`make bench-kernels`).
 
 use super::pack::{self, Cursor, Input, Packed, Sequence, Table};
 use super::{Output, Run, SLACK, WIDE, copy_literals, copy_match, copy_wide};

@@ -1,4 +1,7 @@
 //! LZO1X's instructions. Linux, Documentation/staging/lzo.rst (without the bitstream version, which only Linux has).
+//!
+//! Speed: the length of an instruction bounds a run, which the next one's place waits for, and mispredicted
+//! branches. `docs/bench/kernels.md` has its distance from a copy of as many bytes (`make bench-kernels`).
 
 use super::{Output, Run, SLACK, copy_literals, copy_match};
 
