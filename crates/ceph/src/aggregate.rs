@@ -7,17 +7,18 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{ArrowPrimitiveType, Decimal128Type, Float16Type, Float32Type, Float64Type};
 use arrow_array::{
     Array, ArrayRef, ArrowNativeTypeOp, Decimal128Array, Float64Array, PrimitiveArray, RecordBatch,
-    UInt64Array, downcast_integer_array, downcast_primitive_array, new_null_array,
+    UInt64Array, downcast_integer_array, downcast_primitive_array, new_empty_array, new_null_array,
 };
 use arrow_schema::{DECIMAL128_MAX_PRECISION, DataType, Field, Schema, SchemaRef};
+use arrow_select::concat::concat;
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Error, Result};
 
-use crate::compact::compact;
+use crate::compact::{compact, text_bytes};
 use crate::failure::of_arrow;
 
 /// What is computed of a column.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Function {
     /// Rows, or values that are not null.
     Count,
@@ -58,13 +59,18 @@ pub(crate) fn average_of(text: &str) -> Option<&str> {
     (name.trim_end().eq_ignore_ascii_case("avg") && column != "*").then_some(column)
 }
 
+/// An aggregate that is asked for: its text, its column's place among those that are read, and what is computed.
+pub(crate) type Asking = (String, Option<usize>, Function);
+
 /// Aggregates that are being computed.
+#[derive(Clone)]
 pub(crate) struct Aggregates {
-    names: Vec<String>,
+    names: Arc<[String]>,
     columns: Vec<(Option<usize>, State)>,
 }
 
 /// What is known of one so far.
+#[derive(Clone)]
 enum State {
     Count(u64),
     Integers(Option<i128>, i8),
@@ -75,7 +81,7 @@ enum State {
 
 impl Aggregates {
     /// For record batches of this schema: each has its text, the column's place there, and what is computed.
-    pub(crate) fn new(asked: &[(String, Option<usize>, Function)], schema: &SchemaRef) -> Result<Aggregates> {
+    pub(crate) fn new(asked: &[Asking], schema: &SchemaRef) -> Result<Aggregates> {
         let mut columns = Vec::new();
         for (name, place, function) in asked {
             let data_type = place.map(|place| schema.field(place).data_type());
@@ -96,6 +102,29 @@ impl Aggregates {
             columns.push((*place, state));
         }
         Ok(Aggregates { names: asked.iter().map(|(name, ..)| name.clone()).collect(), columns })
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Bytes of the values that are kept.
+    pub(crate) fn held_bytes(&self) -> usize {
+        let kept = self.columns.iter().filter_map(|(_, state)| match state {
+            State::Extreme(_, best, _) => best.as_ref(),
+            State::Count(_) | State::Integers(..) | State::Floats(_) => None,
+        });
+        kept.map(|value| value.get_array_memory_size()).sum()
+    }
+
+    /// Bytes of texts of a batch that are compared: those of a column once for each aggregate.
+    pub(crate) fn compared_bytes(&self, batch: &RecordBatch) -> u64 {
+        let compared = self.columns.iter().filter_map(|(place, state)| match state {
+            State::Extreme(..) => *place,
+            State::Count(_) | State::Integers(..) | State::Floats(_) => None,
+        });
+        compared.map(|place| text_bytes(batch.column(place))).sum()
     }
 
     /// Adds rows without values: only what counts rows is computed.
@@ -148,17 +177,46 @@ impl Aggregates {
     }
 
     /// A record batch of one row. What no row had a value for is null.
-    pub(crate) fn finish(self) -> Result<RecordBatch> {
+    pub(crate) fn finish(&self) -> Result<RecordBatch> {
+        self.finish_all(std::slice::from_ref(self))
+    }
+
+    /// A record batch with a row for each of several, which are clones of this one to which rows were added.
+    pub(crate) fn finish_all(&self, all: &[Aggregates]) -> Result<RecordBatch> {
         let mut arrays: Vec<ArrayRef> = Vec::new();
-        for (_, state) in self.columns {
+        for (at, (_, state)) in self.columns.iter().enumerate() {
+            let states = all.iter().map(|of| &of.columns[at].1);
             arrays.push(match state {
-                State::Count(count) => Arc::new(UInt64Array::from(vec![count])),
-                State::Integers(sum, scale) => {
-                    let sum = Decimal128Array::from(vec![sum]);
-                    Arc::new(sum.with_precision_and_scale(DECIMAL128_MAX_PRECISION, scale).map_err(of_arrow)?)
+                State::Count(_) => Arc::new(UInt64Array::from_iter(states.map(|state| match state {
+                    State::Count(count) => Some(*count),
+                    _ => None,
+                }))),
+                State::Integers(_, scale) => {
+                    let sums = Decimal128Array::from_iter(states.map(|state| match state {
+                        State::Integers(sum, _) => *sum,
+                        _ => None,
+                    }));
+                    Arc::new(
+                        sums.with_precision_and_scale(DECIMAL128_MAX_PRECISION, *scale).map_err(of_arrow)?,
+                    )
                 }
-                State::Floats(sum) => Arc::new(Float64Array::from(vec![sum])),
-                State::Extreme(data_type, best, _) => best.unwrap_or_else(|| new_null_array(&data_type, 1)),
+                State::Floats(_) => Arc::new(Float64Array::from_iter(states.map(|state| match state {
+                    State::Floats(sum) => *sum,
+                    _ => None,
+                }))),
+                State::Extreme(data_type, ..) => {
+                    let null = new_null_array(data_type, 1);
+                    let bests: Vec<&dyn Array> = states
+                        .map(|state| match state {
+                            State::Extreme(_, Some(best), _) => &**best,
+                            _ => &*null,
+                        })
+                        .collect();
+                    match bests.as_slice() {
+                        [] => new_empty_array(data_type),
+                        bests => concat(bests).map_err(of_arrow)?,
+                    }
+                }
             });
         }
         let fields: Vec<Field> = self

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch, make_array};
 use arrow_schema::DataType;
-use marquetry_base::Result;
+use marquetry_base::{Error, Result};
 
 use crate::failure::of_arrow;
 
@@ -37,6 +37,72 @@ pub(crate) fn compact(array: &ArrayRef) -> Result<ArrayRef> {
     })
 }
 
+/// Bytes of the texts of one row, at most.
+pub(crate) const ROW_BYTES_MAX: u64 = 16 << 20;
+
+/// The rows of a batch, from its first on, whose texts have about so many bytes at most, at least one: many values may be one text of a
+/// dictionary, and would be copied as often.
+///
+/// # Errors
+///
+/// `LimitExceeded` for a first row of more than [`ROW_BYTES_MAX`].
+pub(crate) fn fitting_rows(
+    batch: &RecordBatch,
+    bytes_max: u64,
+    bytes_of: impl Fn(&RecordBatch) -> u64,
+) -> Result<usize> {
+    let mut rows = batch.num_rows();
+    while rows > 0 {
+        let bytes = bytes_of(&batch.slice(0, rows));
+        if bytes <= bytes_max {
+            break;
+        }
+        if rows == 1 {
+            if bytes > ROW_BYTES_MAX {
+                return Err(Error::too_large(format!("a row of {bytes} bytes of text")));
+            }
+            break;
+        }
+        rows /= 2;
+    }
+    Ok(rows)
+}
+
+/// Bytes of all texts of a batch.
+pub(crate) fn batch_text_bytes(batch: &RecordBatch) -> u64 {
+    batch.columns().iter().map(text_bytes).sum()
+}
+
+/// Bytes of texts, each counted as often as it is there.
+pub(crate) fn text_bytes(array: &ArrayRef) -> u64 {
+    let of_range = |values: &ArrayRef, start: usize, end: usize| {
+        text_bytes(&values.slice(start, end.saturating_sub(start)))
+    };
+    match array.data_type() {
+        DataType::Utf8View => array.as_string_view().lengths().map(u64::from).sum(),
+        DataType::BinaryView => array.as_binary_view().lengths().map(u64::from).sum(),
+        DataType::List(_) => {
+            let lists = array.as_list::<i32>();
+            let end = |at: usize| usize::try_from(lists.value_offsets()[at]).unwrap_or(0);
+            of_range(lists.values(), end(0), end(lists.len()))
+        }
+        DataType::LargeList(_) => {
+            let lists = array.as_list::<i64>();
+            let end = |at: usize| usize::try_from(lists.value_offsets()[at]).unwrap_or(0);
+            of_range(lists.values(), end(0), end(lists.len()))
+        }
+        DataType::FixedSizeList(..) => text_bytes(array.as_fixed_size_list().values()),
+        DataType::Map(..) => {
+            let maps = array.as_map();
+            let end = |at: usize| usize::try_from(maps.value_offsets()[at]).unwrap_or(0);
+            let entries: ArrayRef = Arc::new(maps.entries().clone());
+            of_range(&entries, end(0), end(maps.len()))
+        }
+        DataType::Struct(_) => array.as_struct().columns().iter().map(text_bytes).sum(),
+        _ => 0,
+    }
+}
+
 fn has_views(data_type: &DataType) -> bool {
     match data_type {
         DataType::Utf8View | DataType::BinaryView => true,
@@ -53,6 +119,7 @@ fn has_views(data_type: &DataType) -> bool {
 #[cfg(test)]
 mod tests {
     use arrow_array::builder::{ListBuilder, StringViewBuilder};
+    use marquetry_base::cast::u64_of;
 
     use super::*;
 
@@ -70,5 +137,7 @@ mod tests {
             |array: &ArrayRef| array.as_list::<i32>().values().as_string_view().total_buffer_bytes_used();
         assert!(held(&compacted) <= held(&all));
         assert!(!has_views(&DataType::Utf8) && has_views(all.data_type()));
+        // Rows 500 and 501 have two and none.
+        assert_eq!(text_bytes(&some), 2 * u64_of("a text longer than a view, 500, 0".len()));
     }
 }

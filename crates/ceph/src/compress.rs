@@ -70,16 +70,25 @@ pub(crate) fn compress(host: &mut Host<'_>, request: &Request<'_>) -> Result<Ans
         (Step::Abandon, Some((Note { target: of, stage: Stage::Pages(pages) }, _))) if of == target => {
             Ok(object.cut(pages.start + u64_of(object.footer.len())))
         }
-        (Step::Begin | Step::GoOn, Some((note, start))) if note.target == target => match note.stage {
-            Stage::Pages(pages) => object.pages(pages, host),
-            Stage::Move(moved) => object.go_on_moving(moved, start, host),
-        },
+        (Step::Begin | Step::GoOn, Some((note, start)))
+            if note.target == target && note.stage != Stage::Stays =>
+        {
+            match note.stage {
+                Stage::Pages(pages) => object.pages(pages, host),
+                Stage::Move(moved) => object.go_on_moving(moved, start, host),
+                Stage::Stays => Ok(object.answer()),
+            }
+        }
+        // Of another one's, nothing is known of the level.
+        (Step::GoOn, Some((note, _))) if note.stage == Stage::Stays && note.target == target => {
+            Ok(object.answer())
+        }
         (Step::GoOn, Some(_)) => Err(Error::io("another compression of the object was begun meanwhile")),
         // Whoever began it must not take for done what another one wrote in its place.
-        (Step::GoOn, None) if !object.has_codec() => {
+        (Step::GoOn, None) if !object.has_codec() || object.is_free_before_pages() => {
             Err(Error::io("the object was changed meanwhile, or its compression undone"))
         }
-        (Step::Begin, found) if found.is_some() || !object.is_done() => {
+        (Step::Begin, found) if !object.is_done(found.as_ref().map(|(note, _)| &note.stage)) => {
             // After what another one left, which is free at the end: a write cannot make the object shorter.
             let start = object.metadata.footer_start;
             object.pages(Pages { start, ..Pages::default() }, host)
@@ -106,9 +115,21 @@ impl Compressed {
         Answer { cut: Some(length), ..self.answer() }
     }
 
-    /// Whether all chunks are as they are wanted. What level they are of is not known.
-    fn is_done(&self) -> bool {
-        self.target.level.is_none() && self.has_codec()
+    /// Whether all chunks are as they are wanted, beside what a note says. What level they are of is not known.
+    fn is_done(&self, noted: Option<&Stage>) -> bool {
+        let is_in_place = match noted {
+            None => !self.is_free_before_pages(),
+            Some(stage) => *stage == Stage::Stays,
+        };
+        self.target.level.is_none() && self.has_codec() && is_in_place
+    }
+
+    /// Whether there is something before the first page which none is in: pages were being moved there when the object was changed, or it was
+    /// written so.
+    fn is_free_before_pages(&self) -> bool {
+        let chunks = self.metadata.row_groups.iter().flat_map(|group| group.columns.iter());
+        let used = chunks.filter(|chunk| chunk.compressed_bytes > 0);
+        used.map(ColumnChunk::first_page_offset).min().is_some_and(|first| first > front())
     }
 
     /// Whether all chunks are of the wanted codec.
@@ -175,7 +196,10 @@ impl Compressed {
             return Ok(());
         }
         let (header, head) = window.header(at..all.end, host)?;
-        LIMITS.check(Limit::PageBytes, header.compressed_bytes.into())?;
+        let affords = recoder.affords(chunk.compression, &header, is_first, host);
+        if !affords.map_err(|error| error.at_offset(at))? {
+            return Ok(());
+        }
         let end = at + u64_of(head) + u64::from(header.compressed_bytes);
         if end > all.end {
             return Err(Error::corrupt("a page that is longer than its column chunk").at_offset(at));
@@ -253,10 +277,8 @@ impl Compressed {
         let footer = footer_of(&Arc::new(metadata), host)?;
         let moved = Move { from: pages.start, length: body - pages.start, done: 0 };
         // What grew stays where it is, after bytes that are free.
-        let mut note = Vec::new();
-        if fits(moved) {
-            note = Note { target: self.target, stage: Stage::Move(moved) }.bytes(&footer)?;
-        }
+        let stage = if fits(moved) { Stage::Move(moved) } else { Stage::Stays };
+        let note = Note { target: self.target, stage }.bytes(&footer)?;
         // An object is not made shorter by a write: of the note before, which is longer, nothing is left after the footer.
         let end = base + u64_of(out.len() + note.len() + footer.len());
         let padding = usize::try_from(self.metadata.file_bytes().saturating_sub(end)).unwrap_or(0);
@@ -301,7 +323,7 @@ impl Compressed {
             Stage::Move(moved) if fits(moved) && moved.done == moved.length => {
                 (front() + moved.length, self.tail(moved, host)?)
             }
-            Stage::Move(_) => return Err(Error::misuse("not all was moved")),
+            Stage::Move(_) | Stage::Stays => return Err(Error::misuse("not all was moved")),
         };
         if length != Some(at + u64_of(bytes.len())) {
             return Err(Error::misuse("the object's length after it is not the one that was asked for"));

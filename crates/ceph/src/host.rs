@@ -47,6 +47,8 @@ const BATCH_ROWS: usize = 4096;
 /// What a read costs, beside its bytes: an OSD looks up where they are, copies them, and may have to wait for a disk, which no price knows.
 const READ_UNITS: u64 = 5_000;
 const READ_PRICE: Price = Price::per_kib(128);
+/// What a node of the schema costs whose name is compared with those beside it.
+const UNIQUE_PRICE: Price = Price::per_kilovalue(200 << 10);
 /// The units that a call takes if without more it would not get on at all.
 const UNITS_END: u64 = if cfg!(feature = "whole") { u64::MAX / 2 } else { 100_000_000 };
 
@@ -160,6 +162,11 @@ impl<'a> Host<'a> {
         self.share.units.saturating_sub(self.work.units)
     }
 
+    /// Units that are left of those which a call may take where it would not get on otherwise.
+    pub(crate) fn left_at_all(&self) -> u64 {
+        UNITS_END.saturating_sub(self.work.units)
+    }
+
     pub(crate) fn charge(&mut self, units: u64) {
         self.work.units = self.work.units.saturating_add(units);
     }
@@ -222,6 +229,7 @@ impl<'a> Host<'a> {
     /// The same, with names of columns that are unique.
     pub(crate) fn footer(&mut self) -> Result<(Arc<FileMetaData>, u32)> {
         let (mut metadata, mark) = self.marked_footer()?;
+        self.charge(UNIQUE_PRICE.of(0, metadata.schema.nodes().len()));
         // As clients name them, who read the footer themselves.
         if let Some(schema) = metadata.schema.with_unique_names() {
             Arc::make_mut(&mut metadata).schema = Arc::new(schema);
@@ -310,6 +318,7 @@ impl<'a> Host<'a> {
     }
 }
 
-fn too_much() -> Error {
-    Error::too_large("a page, a footer or an index of this object takes more work than a call may do")
+/// What ends a call that does not get on by what it may do at all.
+pub(crate) fn too_much() -> Error {
+    Error::too_large("a page, a footer, an index or a predicate takes more work than a call may do")
 }

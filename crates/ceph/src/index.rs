@@ -58,6 +58,9 @@ const CHECKSUM_BYTES: usize = 4;
 const VALUES_MAX: usize = 64;
 /// What a value costs that is hashed and sorted.
 const VALUE_PRICE: Price = Price::per_kilovalue(120 << 10);
+/// What a byte of a text costs that is hashed; and the bytes of those of a granule, at most: many values may be one text of a dictionary.
+const TEXT_PRICE: Price = Price::per_kib(400);
+const TEXT_BYTES_MAX: usize = 32 << 20;
 /// The part of a share below which nothing more is begun.
 const LEFT_MIN: u64 = 4;
 
@@ -195,7 +198,7 @@ pub(crate) fn build(host: &mut Host<'_>, request: &Request<'_>) -> Result<Answer
     let [column] = request.columns.as_slice() else {
         return Err(Error::misuse("an index is of one column"));
     };
-    let leaves = leaves_of(&metadata.schema, column)?;
+    let leaves = leaves_of(&metadata.schema, column, host)?;
     let leaf = leaves.start;
     let physical_type = metadata.schema.leaves().get(leaf).map(|leaf| leaf.physical_type);
     if leaves.len() != 1 || matches!(physical_type, Some(PhysicalType::Boolean | PhysicalType::Int96)) {
@@ -270,6 +273,11 @@ fn read(
                 let rows = u16::try_from(batch.rows).map_err(|_| Error::internal("too many rows"))?;
                 part.granules.push(rows);
                 for column in &batch.columns {
+                    let bytes = text_bytes(&column.values);
+                    host.charge(TEXT_PRICE.of(bytes, 0));
+                    if bytes > TEXT_BYTES_MAX {
+                        return Err(Error::too_large(format!("{bytes} bytes of text in rows to be indexed")));
+                    }
                     each_hash(&column.values, &mut |hash| entries.push((hash, granule)));
                 }
             }
@@ -295,6 +303,14 @@ fn each_hash(values: &Values, take: &mut dyn FnMut(u64)) {
         }
         Values::Boolean(_) => {}
         Values::Dictionary(_, values) => each_hash(values, take),
+    }
+}
+
+/// Bytes of texts, each counted as often as it is there.
+fn text_bytes(values: &Values) -> usize {
+    match values {
+        Values::ByteArray(values) => values.iter().map(<[u8]>::len).fold(0, usize::saturating_add),
+        _ => 0,
     }
 }
 

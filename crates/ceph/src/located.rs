@@ -1,5 +1,6 @@
 //! Where pages are that are read.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use marquetry_base::{Detail, Error, ErrorKind, Result};
@@ -16,10 +17,11 @@ pub(crate) fn locate(
     located: &mut Vec<(usize, Arc<OffsetIndex>)>,
     host: &mut Host<'_>,
 ) -> Result<()> {
-    let missing = |leaf: &usize| located.iter().all(|(known, _)| known != leaf);
-    let missing: Vec<usize> = leaves.iter().copied().filter(missing).collect();
+    let known: HashSet<usize> = located.iter().map(|(leaf, _)| *leaf).collect();
+    let missing: Vec<usize> = leaves.iter().copied().filter(|leaf| !known.contains(leaf)).collect();
     // Of leaves that are not read, nothing is wanted.
-    located.retain(|(leaf, _)| leaves.contains(leaf));
+    let wanted: HashSet<usize> = leaves.iter().copied().collect();
+    located.retain(|(leaf, _)| wanted.contains(leaf));
     for leaf in missing {
         let mut options = Host::read_options();
         (options.leaves, options.row_groups) = (Some(vec![leaf]), Some(row_group..row_group + 1));

@@ -38,7 +38,12 @@ pub(crate) fn merge(host: &mut Host<'_>, request: &Request<'_>) -> Result<Answer
     let mut positions = positions(&mut added, &more, 0..more.row_groups.len())?.into_iter().peekable();
     let before = metadata.rows;
     let all = Arc::make_mut(&mut metadata);
-    for (number, group) in more.row_groups.iter().enumerate().filter(|(_, group)| group.rows > 0) {
+    for (number, group) in more.row_groups.iter().enumerate() {
+        if group.rows == 0 {
+            // Its chunks may have positions, of no pages.
+            while positions.next_if(|((of, _), _)| *of == number).is_some() {}
+            continue;
+        }
         let mut group = moves.group(group)?;
         group.first_row += before;
         group.ordinal = group.ordinal.and_then(|_| i16::try_from(all.row_groups.len()).ok());
@@ -46,6 +51,9 @@ pub(crate) fn merge(host: &mut Host<'_>, request: &Request<'_>) -> Result<Answer
             if let Some((_, mut index)) = positions.next_if(|(of, _)| *of == (number, leaf)) {
                 moves.index(&mut index)?;
                 append_positions(chunk, &index, &mut bytes, moves.to)?;
+            } else {
+                // Nobody finds bounds of pages of which nothing says where they are.
+                chunk.column_index = None;
             }
         }
         all.row_groups.push(group);
@@ -77,4 +85,82 @@ fn check(metadata: &FileMetaData, more: &FileMetaData) -> Result<()> {
         return Err(Error::unsupported("bounds of values are ordered in another way in the file"));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+    use marquetry::tables::parquet::ParquetOptions;
+    use marquetry_arrow::FromArrow;
+    use marquetry_base::Frame;
+    use marquetry_parquet::format::OffsetIndex;
+
+    use super::*;
+    use crate::RadosObject;
+    use crate::request::{REQUEST, RequestField, Share};
+
+    struct InMemory(Vec<u8>);
+
+    impl RadosObject for InMemory {
+        fn length(&mut self) -> Result<u64> {
+            self.0.as_slice().length()
+        }
+
+        fn read(&mut self, offset: u64, into: &mut [u8]) -> Result<()> {
+            self.0.as_slice().read(offset, into)
+        }
+
+        fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
+            self.0.truncate(usize_of(offset).unwrap());
+            self.0.extend_from_slice(bytes);
+            Ok(())
+        }
+    }
+
+    fn with_footer<T>(object: &mut InMemory, work: impl FnOnce(&mut Host<'_>, Arc<FileMetaData>) -> T) -> T {
+        let mut host = Host::new(object, Share::default());
+        let metadata = host.whole_footer().unwrap();
+        work(&mut host, metadata)
+    }
+
+    #[test]
+    fn positions_of_pages_are_kept_after_a_row_group_without_rows() {
+        let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..2000));
+        let batch = RecordBatch::try_from_iter([("id", ids)]).unwrap();
+        let mut options = ParquetOptions::default();
+        (options.write.row_group_rows, options.write.page_rows) = (1000, 100);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ids.parquet");
+        let schema = FromArrow::new(&batch.schema()).unwrap().schema().as_ref().clone();
+        let mut writer = marquetry::Writer::with(&path, schema, options).unwrap();
+        writer.write_arrow(&batch).unwrap();
+        writer.finish().unwrap();
+        let file = std::fs::read(path).unwrap();
+
+        // The same, after an empty row group whose chunk has positions of no pages.
+        let with_empty = with_footer(&mut InMemory(file.clone()), |host, mut metadata| {
+            let empty = OffsetIndex::default().to_bytes();
+            let end = metadata.footer_start;
+            let all = Arc::make_mut(&mut metadata);
+            let mut group = all.row_groups[0].clone();
+            group.rows = 0;
+            for chunk in group.columns.iter_mut() {
+                (chunk.values, chunk.column_index) = (0, None);
+                chunk.offset_index = Some((end, u32::try_from(empty.len()).unwrap()));
+            }
+            all.row_groups = std::iter::once(group).chain(all.row_groups.iter().cloned()).collect();
+            let footer = footer_of(&metadata, host).unwrap();
+            [&file[..usize_of(end).unwrap()], &empty, &footer].concat()
+        });
+        let mut object = InMemory(file);
+        let mut frame = Frame::new(REQUEST);
+        frame.push(RequestField::File as u16, &with_empty);
+        crate::change(crate::Method::Merge, &mut object, &frame.into_bytes()).unwrap();
+        with_footer(&mut object, |host, metadata| {
+            assert_eq!((metadata.rows, metadata.row_groups.len()), (4000, 4));
+            let positions = positions(host, &metadata, 0..4).unwrap();
+            let pages: Vec<usize> = positions.iter().map(|(_, index)| index.pages.len()).collect();
+            assert_eq!(pages, [10; 4]);
+        });
+    }
 }

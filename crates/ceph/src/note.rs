@@ -35,6 +35,8 @@ pub(crate) struct Note {
 pub(crate) enum Stage {
     Pages(Pages),
     Move(Move),
+    /// All is done, and the pages, which grew, stay where they are.
+    Stays,
 }
 
 /// Pages are written after those of the object, which are all in use still.
@@ -94,6 +96,7 @@ impl Note {
         let Some((note, of_footer)) = Note::parse(&bytes) else { return Ok(None) };
         let is_whole = match &note.stage {
             Stage::Pages(pages) => pages.end() == start,
+            Stage::Stays => true,
             Stage::Move(moved) => {
                 moved.done <= moved.length && moved.from.saturating_add(moved.length) <= start
             }
@@ -116,6 +119,7 @@ impl Note {
         bytes.extend_from_slice(&self.target.level.map_or(NO_LEVEL, i64::from).to_le_bytes());
         bytes.extend_from_slice(&crc32(0, footer).to_le_bytes());
         match &self.stage {
+            Stage::Stays => bytes.push(3),
             Stage::Move(Move { from, length, done }) => {
                 bytes.push(2);
                 for number in [from, length, done] {
@@ -179,6 +183,7 @@ impl Note {
                 Stage::Pages(Pages { start, counts, written, chunks, offset, copied })
             }
             [2] => Stage::Move(Move { from: rest.u64()?, length: rest.u64()?, done: rest.u64()? }),
+            [3] => Stage::Stays,
             _ => return None,
         };
         Some((Note { target: Target { compression, level }, stage }, footer)).filter(|_| rest.0.is_empty())
@@ -221,7 +226,7 @@ mod tests {
         let written = vec![Written { bytes: 70, growth: -1 }, Written { bytes: 9, growth: 2 }];
         let pages = Pages { start: 4000, counts: vec![2, 0], written, chunks: 1, offset: 17, copied: 3 };
         let moved = Move { from: 9000, length: 70, done: 7 };
-        for stage in [Stage::Pages(pages), Stage::Move(moved)] {
+        for stage in [Stage::Pages(pages), Stage::Move(moved), Stage::Stays] {
             for level in [None, Some(-7)] {
                 let target = Target { compression: Compression::Codec(Codec::Zstd), level };
                 let note = Note { target, stage: stage.clone() };

@@ -1,5 +1,6 @@
 //! What a query makes of the rows that it finds: rows as an Arrow IPC stream or a Parquet file, their number, or aggregates of them.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -11,23 +12,29 @@ use marquetry_base::{Budget, Error, Price, Result};
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::format::FileMetaData;
 
-use crate::aggregate::{Aggregates, Function};
-use crate::compact::compact_batch;
+use crate::aggregate::{Aggregates, Asking};
+use crate::compact::{ROW_BYTES_MAX, batch_text_bytes, compact_batch, fitting_rows};
 use crate::failure::of_arrow;
 use crate::groups::Groups;
 use crate::host::Host;
-use crate::parquet_rows::ParquetRows;
+use crate::parquet_rows::{ParquetRows, bytes_of};
 use crate::request::Format;
 use crate::rows::piece;
 
 /// What it costs to write a byte of an answer: it is copied into an array of its own, and from there.
 const WRITE_PRICE: Price = Price::per_kib(600);
 /// What a value costs that is added to an aggregate.
-const FOLD_PRICE: Price = Price::per_kilovalue(3 << 10);
+pub(crate) const FOLD_PRICE: Price = Price::per_kilovalue(3 << 10);
 /// What a value costs that is written into a row.
 const ROW_PRICE: Price = Price::per_kilovalue(40 << 10);
-/// What a group costs that has rows in a batch.
-const GROUP_UNITS: u64 = 2_000;
+/// What a byte costs of texts that are compared for the smallest or largest; and bytes of them that are compared at once.
+const COMPARE_PRICE: Price = Price::per_kib(100);
+pub(crate) const COMPARED_BYTES: u64 = 8 << 20;
+/// Bytes of values that are taken of a batch at once.
+const TAKEN_BYTES: usize = 4 << 20;
+/// Units of a batch whose aggregates are computed at once; and the rows that are taken of it whatever they cost.
+const FOLD_UNITS_MAX: u64 = 1_000_000;
+const FOLD_ROWS_MIN: usize = 64;
 
 /// Rows, or aggregates, of an answer.
 pub(crate) struct Output {
@@ -100,7 +107,7 @@ impl Output {
     pub(crate) fn aggregates(
         metadata: &FileMetaData,
         leaves: &[usize],
-        asked: &[(String, Option<usize>, Function)],
+        asked: &[Asking],
         groups: &[usize],
         format: Format,
     ) -> Result<Output> {
@@ -166,12 +173,15 @@ impl Output {
     /// Takes rows of a batch, from its first on: how many, at least one. Not all if the answer is full with them.
     pub(crate) fn take(&mut self, batch: &Batch, host: &mut Host<'_>) -> Result<usize> {
         let first_row = self.first_row.unwrap_or(0);
+        let batch = &*of_bounded_bytes(batch)?;
         match &mut self.sink {
             Sink::Rows { to_arrow, stream, rows, wanted, bytes_max } => {
                 let made = arrow_of(to_arrow, batch, host)?;
                 let most = usize::try_from(*wanted).unwrap_or(usize::MAX).min(made.num_rows());
-                let made = compact_batch(&made.slice(0, most))?;
                 let room = bytes_max.saturating_sub(stream.get_ref().len());
+                let made = made.slice(0, most);
+                let most = fitting_rows(&made, u64_of(room), batch_text_bytes)?;
+                let made = compact_batch(&made.slice(0, most))?;
                 let made = fitting(made, room)?;
                 let before = stream.get_ref().len();
                 stream.write(&made).map_err(of_arrow)?;
@@ -181,9 +191,11 @@ impl Output {
                 Ok(made.num_rows())
             }
             Sink::Parquet(rows) => rows.take(batch, host),
-            Sink::Pieces { to_arrow, pieces, next, wanted, .. } => {
+            Sink::Pieces { to_arrow, pieces, next, wanted, bytes_max } => {
                 let made = arrow_of(to_arrow, batch, host)?;
                 let most = usize::try_from(*wanted).unwrap_or(usize::MAX).min(made.num_rows());
+                let room = bytes_max.saturating_sub(pieces.len());
+                let most = fitting_rows(&made.slice(0, most), u64_of(room), batch_text_bytes)?;
                 let written = piece::write(&made.slice(0, most), first_row + *next)?;
                 host.charge(WRITE_PRICE.of(written.len(), 0) + ROW_PRICE.of(0, most * made.num_columns()));
                 pieces.extend_from_slice(&written);
@@ -193,16 +205,20 @@ impl Output {
             Sink::Count { .. } => Err(Error::internal("columns of rows that are counted")),
             Sink::Aggregates(to_arrow, aggregates) => {
                 let made = arrow_of(to_arrow, batch, host)?;
-                host.charge(FOLD_PRICE.of(0, made.num_rows().saturating_mul(made.num_columns())));
+                let per_row = FOLD_PRICE.of(0, aggregates.len().max(made.num_columns()));
+                let most = usize::try_from(FOLD_UNITS_MAX / per_row).unwrap_or(usize::MAX).max(FOLD_ROWS_MIN);
+                let made = made.slice(0, most.min(made.num_rows()));
+                let most = fitting_rows(&made, COMPARED_BYTES, |made| aggregates.compared_bytes(made))?;
+                let made = made.slice(0, most);
+                host.charge(
+                    per_row.saturating_mul(u64_of(most)) + compared(aggregates.compared_bytes(&made)),
+                );
                 aggregates.add(&made)?;
-                Ok(made.num_rows())
+                Ok(most)
             }
             Sink::Groups(to_arrow, groups) => {
                 let made = arrow_of(to_arrow, batch, host)?;
-                host.charge(FOLD_PRICE.of(0, made.num_rows().saturating_mul(made.num_columns())));
-                let touched = groups.add(&made)?;
-                host.charge(GROUP_UNITS.saturating_mul(u64_of(touched)));
-                Ok(made.num_rows())
+                groups.add(&made, host)
             }
         }
     }
@@ -229,11 +245,37 @@ impl Output {
     }
 }
 
+/// The units of texts that are compared.
+pub(crate) fn compared(bytes: u64) -> u64 {
+    COMPARE_PRICE.of(usize::try_from(bytes).unwrap_or(usize::MAX), 0)
+}
+
 fn arrow_of(to_arrow: &mut ToArrow, batch: &Batch, host: &mut Host<'_>) -> Result<RecordBatch> {
     let mut budget = Budget::unlimited();
     let made = to_arrow.step(batch, &mut budget)?;
     host.charge(budget.spent());
     made.ok_or_else(|| Error::internal("a budget without an end is spent"))
+}
+
+/// The first rows of a batch, whose values have at most [`TAKEN_BYTES`] where more than one row has: many may be one text of a dictionary, and
+/// each is looked at, and copied.
+fn of_bounded_bytes(batch: &Batch) -> Result<Cow<'_, Batch>> {
+    let mut some = Cow::Borrowed(batch);
+    loop {
+        let bytes = some.columns.iter().map(|column| bytes_of(&column.values)).fold(0, usize::saturating_add);
+        if bytes <= TAKEN_BYTES {
+            return Ok(some);
+        }
+        if some.rows <= 1 {
+            let is_too_much = u64_of(bytes) > ROW_BYTES_MAX;
+            return if is_too_much {
+                Err(Error::too_large(format!("a row of {bytes} bytes")))
+            } else {
+                Ok(some)
+            };
+        }
+        some = Cow::Owned(some.slice(0..some.rows / 2));
+    }
 }
 
 /// The first rows of a batch that take about `room` bytes; at least one.

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use marquetry_base::cast::{u64_of, usize_of_u32};
 use marquetry_base::{
-    Budget, Codec, Codecs, Compressor, Decompressor, Error, Limit, Progress, Result, Status,
+    Budget, Codec, Codecs, Compressor, Decompressor, Error, Limit, Price, Progress, Result, Status,
 };
+use marquetry_codecs::{bounded_level_max, levels};
 use marquetry_kernels::crc32::crc32;
 use marquetry_parquet::format::{Compression, PageHeader, PageKind};
 use marquetry_parquet::thrift::{Kind, Reader, Stop, Thrift};
@@ -15,6 +16,10 @@ use crate::host::{Host, LIMITS};
 /// The units that a page may take: some ten milliseconds. It cannot be left half-way, and of a large one the highest levels take a hundred times
 /// as long. A call that has others done before takes no more than that in all.
 const UNITS_MAX: u64 = 12_000_000;
+/// Bytes of a page, compressed or not: it is in memory as it was and as it will be, and once more where an OSD copies it.
+const PAGE_BYTES_MAX: u32 = 4 << 20;
+/// Bytes that a codec's library may hold.
+const LIBRARY_BYTES_MAX: usize = 16 << 20;
 
 /// What pages are compressed by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +50,8 @@ pub(crate) struct Recoder {
 impl Recoder {
     /// # Errors
     ///
-    /// `Misuse` for a level that the codec does not have; `Unsupported` for a codec that is not written.
+    /// `Misuse` for a level that the codec does not have; `LimitExceeded` for one at which a step of the codec takes milliseconds, or hundreds of
+    /// MiB; `Unsupported` for a codec that is not written.
     pub(crate) fn new(target: Target) -> Result<Recoder> {
         let codecs = Host::codecs();
         let compressor = match target.compression {
@@ -53,10 +59,57 @@ impl Recoder {
                 return Err(Error::misuse("a level without a codec"));
             }
             Compression::Uncompressed => None,
-            Compression::Codec(codec) => Some(codecs.compressor(codec, target.level)?),
+            Compression::Codec(codec) => {
+                let has_level = |level| levels(codec).is_some_and(|levels| level <= levels.most);
+                let is_beyond = |level| bounded_level_max(codec).is_some_and(|most| level > most);
+                if target.level.is_some_and(|level| has_level(level) && is_beyond(level)) {
+                    return Err(Error::too_large("a level at which a step of the codec has no bound"));
+                }
+                Some(codecs.compressor(codec, target.level)?)
+            }
             Compression::Unknown(_) => return Err(Error::unsupported("an unknown codec")),
         };
         Ok(Recoder { codecs, target, decompressor: None, compressor, units_end: 0 })
+    }
+
+    /// Whether a page of a chunk can be recoded in what is left of a call, as far as that is known before it is read: not if it is certain to take
+    /// more than is left of a call, in which it is not the first.
+    ///
+    /// # Errors
+    ///
+    /// `LimitExceeded` if it is larger than a page may be, or takes more than a call may.
+    pub(crate) fn affords(
+        &self,
+        chunk: Compression,
+        header: &PageHeader,
+        is_first: bool,
+        host: &Host<'_>,
+    ) -> Result<bool> {
+        let bytes = header.compressed_bytes.max(header.uncompressed_bytes);
+        if bytes > PAGE_BYTES_MAX {
+            let message =
+                format!("a page of {bytes} bytes: those of up to {PAGE_BYTES_MAX} are compressed here");
+            return Err(Error::too_large(message));
+        }
+        let least = match self.target.compression {
+            _ if self.keeps(chunk) => 0,
+            Compression::Codec(codec) => {
+                let level = self.target.level.or(levels(codec).map(|levels| levels.default));
+                Price::per_kib(least_price(codec, level.unwrap_or(0)))
+                    .of(usize_of_u32(header.uncompressed_bytes), 0)
+            }
+            Compression::Uncompressed | Compression::Unknown(_) => 0,
+        };
+        let spent = if is_first { 0 } else { host.work().units };
+        match spent.saturating_add(least) > UNITS_MAX {
+            true if is_first => Err(too_dear()),
+            is_too_dear => Ok(!is_too_dear),
+        }
+    }
+
+    /// Whether pages of a chunk stay as they are.
+    fn keeps(&self, chunk: Compression) -> bool {
+        chunk == self.target.compression && self.target.level.is_none()
     }
 
     /// Adds a page of a chunk to `out`: its header, which has the bytes `head`, and its body. `None`, and nothing is added, if it takes more than
@@ -90,7 +143,7 @@ impl Recoder {
         if header.crc.is_some_and(|crc| crc != crc32(0, body)) {
             return Err(Error::corrupt("a page that is not what its checksum is of"));
         }
-        if chunk == self.target.compression && self.target.level.is_none() {
+        if self.keeps(chunk) {
             let bytes = length_of(head.len() + body.len())?;
             out.extend_from_slice(head);
             out.extend_from_slice(body);
@@ -202,6 +255,9 @@ fn compressed(
                 output.truncate(produced);
                 return Ok(output);
             }
+            Status::NeedMemory(bytes) if bytes > LIBRARY_BYTES_MAX => {
+                return Err(Error::too_large(format!("{bytes} bytes of memory for a codec")));
+            }
             Status::Yield | Status::NeedMemory(_) => {}
             Status::NeedInput | Status::NeedRoom => {
                 return Err(Error::internal("a compressor that wants more than there is"));
@@ -214,9 +270,31 @@ fn compressed(
 fn charge(host: &mut Host<'_>, budget: &Budget<'_>, units_end: u64) -> Result<()> {
     host.charge(budget.spent());
     if host.work().units > units_end {
-        return Err(Error::too_large("a page takes more work than a call may do, by this codec and level"));
+        return Err(too_dear());
     }
     Ok(())
+}
+
+fn too_dear() -> Error {
+    Error::too_large("a page takes more work than a call may do, by this codec and level")
+}
+
+/// The units that 1,024 bytes cost at least which a codec compresses at a level: as its own prices are.
+const fn least_price(codec: Codec, level: i32) -> u32 {
+    match (codec, level) {
+        (Codec::Zstd, ..=2) => 5_000,
+        (Codec::Zstd, 3..=4) => 6_500,
+        (Codec::Zstd, _) => 12_500,
+        (Codec::Brotli, ..=1) => 6_000,
+        (Codec::Brotli, 2..=4) => 12_000,
+        (Codec::Brotli, _) => 24_000,
+        (Codec::Gzip, ..=1) => 14_000,
+        (Codec::Gzip, 2..=5) => 15_000,
+        (Codec::Gzip, 6) => 30_000,
+        (Codec::Gzip, 7) => 75_000,
+        (Codec::Gzip, _) => 190_000,
+        _ => 0,
+    }
 }
 
 fn room(bytes: usize) -> Result<Vec<u8>> {
@@ -304,6 +382,28 @@ mod tests {
         let again = patched(&made, 70, header.crc.map(|_| bits(9)), true).unwrap();
         assert_eq!(again, head);
         assert!(patched(&head[..7], 1, None, true).is_err());
+    }
+
+    /// What is said before a page is compressed is neither more than that takes, nor much less.
+    #[test]
+    fn prices_are_those_of_the_codecs() {
+        let mut seed = 1_u64;
+        let noise: Vec<u8> = std::iter::repeat_with(|| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            seed.to_be_bytes()[0]
+        })
+        .take(64 << 10)
+        .collect();
+        for (codec, all) in [(Codec::Zstd, -5..=6), (Codec::Brotli, 0..=5), (Codec::Gzip, 1..=9)] {
+            for level in all {
+                let mut compressor = Host::codecs().compressor(codec, Some(level)).unwrap();
+                let mut object: &[u8] = &[];
+                let mut host = Host::new(&mut object, crate::request::Share::default());
+                compressed(&mut *compressor, &noise, u64::MAX, &mut host).unwrap();
+                let (least, spent) = (u64::from(least_price(codec, level)) * 64, host.work().units);
+                assert!(least <= spent && spent <= 2 * least, "{codec:?} {level}: {spent}, not {least}");
+            }
+        }
     }
 
     fn bits(zigzag: u32) -> u32 {

@@ -140,7 +140,7 @@ fn schema_of(schema: &Arc<Schema>, leaves: Option<&[usize]>) -> Result<Arc<Schem
 }
 
 /// About the bytes of values.
-fn bytes_of(values: &Values) -> usize {
+pub(crate) fn bytes_of(values: &Values) -> usize {
     match values {
         Values::Boolean(bits) => bits.len() / 8,
         Values::Int32(values) => values.len() * 4,

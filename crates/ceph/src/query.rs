@@ -17,7 +17,7 @@ use crate::host::{Driven, Host, OBJECT};
 use crate::index::{Candidate, Lookup};
 use crate::located::locate;
 use crate::output::{Made, Output};
-use crate::request::Request;
+use crate::request::{Format, Request};
 use crate::rows;
 
 /// The part of what is left of a share that looking for rows may take, as a fraction: the rest is for reading what was found.
@@ -39,7 +39,11 @@ pub(crate) fn query(host: &mut Host<'_>, request: &Request<'_>, is_kept: bool) -
         }
         Err(error) => return Err(error),
     };
-    let asked = asked_of(&metadata.schema, request)?;
+    if is_kept && request.format == Format::Parquet {
+        let message = "a Parquet object is not transformed into Parquet: `marquetry copy` writes it anew, and `marquetry ceph compress` compresses it in another way";
+        return Err(Error::unsupported(message));
+    }
+    let asked = asked_of(&metadata.schema, request, host)?;
     let leaves = asked.leaves.as_deref();
     let mut output = match &asked.aggregates {
         None => {
@@ -140,10 +144,11 @@ impl Query {
         }
         let mut options = FindOptions::default();
         options.read = Host::read_options();
+        options.read.batch_rows = self.asked.rows_at_once(options.read.batch_rows);
         options.read.row_groups = Some(at.0..end);
         options.first_row = at.1;
         if until.is_some() {
-            options.read.batch_rows = FEW_ROWS;
+            options.read.batch_rows = FEW_ROWS.min(options.read.batch_rows);
         }
         let reads = self.asked.leaves.as_ref().is_none_or(|leaves| !leaves.is_empty());
         options.limit = output.wanted().min(if reads { FOUND_MAX } else { u64::MAX });

@@ -1,6 +1,6 @@
 //! What a call is asked for.
 
-use marquetry_base::{Error, Fields, Result};
+use marquetry_base::{Error, Field, Fields, Result};
 
 use crate::cursor::Cursor;
 
@@ -9,6 +9,14 @@ pub const REQUEST: [u8; 4] = *b"MQQ1";
 
 /// Bytes of a request, at most: a predicate of ten thousand keys, and the names of as many columns; or a file of about this size.
 const REQUEST_BYTES_MAX: usize = 4 << 20;
+/// Columns, or leaves, of a request: each is looked up by each call.
+const COLUMNS_MAX: usize = 10_000;
+/// Aggregates of a request: each is computed of each row, and has a state for each group.
+const AGGREGATES_MAX: usize = 128;
+/// Columns that make groups: each row's values in all of them are one key.
+const GROUP_COLUMNS_MAX: usize = 32;
+/// Bytes of a predicate, which each call parses: a list of some ten thousand keys.
+const PREDICATE_BYTES_MAX: usize = 128 << 10;
 
 /// The fields of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -174,11 +182,23 @@ impl<'a> Request<'a> {
         for field in Fields::of(bytes, REQUEST)? {
             let field = field?;
             match RequestField::ALL.into_iter().find(|known| *known as u16 == field.number) {
-                Some(RequestField::Column) => request.columns.push(field.text()?),
-                Some(RequestField::Where) => request.predicate = Some(field.text()?),
-                Some(RequestField::Aggregate) => request.aggregates.push(field.text()?),
-                Some(RequestField::GroupBy) => request.groups.push(field.text()?),
-                Some(RequestField::Leaf) => request.leaves.push(field.text()?),
+                Some(RequestField::Column) => push(&mut request.columns, &field, COLUMNS_MAX, "columns")?,
+                Some(RequestField::Where) => {
+                    if field.bytes.len() > PREDICATE_BYTES_MAX {
+                        let message = format!("a predicate of more than {PREDICATE_BYTES_MAX} bytes");
+                        return Err(Error::too_large(message));
+                    }
+                    if request.predicate.replace(field.text()?).is_some() {
+                        return Err(Error::misuse("two predicates in one request"));
+                    }
+                }
+                Some(RequestField::Aggregate) => {
+                    push(&mut request.aggregates, &field, AGGREGATES_MAX, "aggregates")?;
+                }
+                Some(RequestField::GroupBy) => {
+                    push(&mut request.groups, &field, GROUP_COLUMNS_MAX, "columns that make groups")?;
+                }
+                Some(RequestField::Leaf) => push(&mut request.leaves, &field, COLUMNS_MAX, "columns")?,
                 Some(RequestField::Format) => request.format = Format::parse(field.bytes)?,
                 Some(RequestField::File) => request.file = Some(field.bytes),
                 Some(RequestField::Codec) => request.codec = Some(field.text()?),
@@ -238,4 +258,13 @@ impl<'a> Request<'a> {
             Format::Count | Format::Rows => Ok(()),
         }
     }
+}
+
+/// Adds a field's text to those of its kind, of which a request has `most` at most.
+fn push<'a>(to: &mut Vec<&'a str>, field: &Field<'a>, most: usize, what: &str) -> Result<()> {
+    if to.len() == most {
+        return Err(Error::too_large(format!("more than {most} {what} in one request")));
+    }
+    to.push(field.text()?);
+    Ok(())
 }

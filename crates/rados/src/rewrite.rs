@@ -34,6 +34,9 @@ const CUT: u16 = 10;
 /// Calls of one change, at most: more than an object of the largest size takes by the smallest pages.
 const CALLS_MAX: u64 = 1 << 20;
 
+/// The highest levels by which the class compresses: above them a step of the codec takes milliseconds, and its library hundreds of MiB.
+const LEVELS_MAX: [(&str, i32); 2] = [("zstd", 6), ("brotli", 5)];
+
 /// How `compress` leaves an object's pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recoding {
@@ -107,8 +110,18 @@ enum Step {
 ///
 /// # Errors
 ///
-/// As [`Change::step`]: the object has the same rows then, and what was begun is undone or gone on with by the next one.
+/// As [`Change::step`]: the object has the same rows then, and what was begun is undone or gone on with by the next one. `LimitExceeded` for levels
+/// of `zstd` above 6 and of `brotli` above 5, by which an OSD does not compress.
 pub fn compress(object: &mut dyn Change, how: &Recoding) -> Result<u64> {
+    let most = LEVELS_MAX.into_iter().find(|(codec, _)| *codec == how.codec).map(|(_, most)| most);
+    if let (Some(level), Some(most)) = (how.level, most)
+        && level > most
+    {
+        let codec = &how.codec;
+        let message =
+            format!("OSDs compress by {codec} up to level {most}, not {level}: `marquetry copy` does");
+        return Err(Error::too_large(message));
+    }
     match go_on(object, how, Step::Begin) {
         // What is refused, because it does not fit beside what it is made of, say, is undone. Of what failed in another way, nothing is known; and
         // what was cancelled is gone on with by the next one.

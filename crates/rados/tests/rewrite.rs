@@ -15,11 +15,11 @@ use marquetry::arrow::FromArrow;
 use marquetry::tables::parquet::ParquetOptions;
 use marquetry_base::{Codec, Error, ErrorKind, Fields, Frame, Result};
 use marquetry_ceph::{Method, RadosObject, call, change};
-use marquetry_parquet::format::Compression;
+use marquetry_parquet::format::{Compression, Encoding};
 use marquetry_rados::{Answer, Asked, Change, Execute, Form, Pool, Query, Recoding, compress, index};
 
 /// Trips in three row groups, with dictionaries, nulls, lists and Bloom filters.
-fn trips(folder: &Path, rows: u32, compression: Compression) -> Vec<u8> {
+fn trips(rows: u32, compression: Compression) -> Vec<u8> {
     let id = |row: u32| i64::from(row.wrapping_mul(0x9e37_79b1) >> 8);
     let city = |row: u32| (!row.is_multiple_of(5)).then(|| format!("a city, number {}", row % 100));
     let fare = |row: u32| (!row.is_multiple_of(7)).then(|| f64::from(row % 4000) / 8.0);
@@ -41,10 +41,16 @@ fn trips(folder: &Path, rows: u32, compression: Compression) -> Vec<u8> {
     let mut options = ParquetOptions::default();
     (options.write.row_group_rows, options.write.page_rows) = (u64::from(rows / 3), 1000);
     options.write.column.compression = compression;
+    written(&batch, options)
+}
+
+/// The bytes of a file of these rows.
+fn written(batch: &RecordBatch, options: ParquetOptions) -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
     let schema = FromArrow::new(&batch.schema()).unwrap().schema().as_ref().clone();
-    let path = folder.join("trips.parquet");
+    let path = folder.path().join("written.parquet");
     let mut writer = Writer::with(&path, schema, options).unwrap();
-    writer.write_arrow(&batch).unwrap();
+    writer.write_arrow(batch).unwrap();
     writer.finish().unwrap();
     std::fs::read(path).unwrap()
 }
@@ -176,14 +182,14 @@ fn by(codec: &str, level: Option<i32>) -> Recoding {
 #[test]
 fn an_object_is_compressed_in_another_way_and_keeps_its_rows() {
     let folder = tempfile::tempdir().unwrap();
-    let before = trips(folder.path(), 12_000, Compression::Uncompressed);
+    let before = trips(12_000, Compression::Uncompressed);
     let rows = rows_of(folder.path(), &before);
     let mut object = Object::new(before.clone());
     let predicate = "fare > 490 OR city = 'a city, number 77'";
     let hits = found(&mut object, predicate);
     let mut sizes = Vec::new();
     for (codec, level) in
-        [("zstd", None), ("gzip", Some(1)), ("zstd", Some(7)), ("snappy", None), ("brotli", None)]
+        [("zstd", None), ("gzip", Some(1)), ("zstd", Some(6)), ("snappy", None), ("brotli", None)]
     {
         object.calls = 0;
         let calls = compress(&mut object, &by(codec, level)).unwrap();
@@ -209,7 +215,7 @@ fn an_object_is_compressed_in_another_way_and_keeps_its_rows() {
     compress(&mut object, &by("zstd", None)).unwrap();
     assert!(object.bytes.len().abs_diff(sizes[0]) < 200, "{} bytes", object.bytes.len());
     assert_eq!(rows_of(folder.path(), &object.bytes), rows);
-    for wrong in [by("zip", None), by("zstd", Some(99)), by("uncompressed", Some(1))] {
+    for wrong in [by("zip", None), by("gzip", Some(99)), by("uncompressed", Some(1))] {
         assert_eq!(compress(&mut object, &wrong).unwrap_err().kind(), ErrorKind::Misuse, "{wrong:?}");
     }
 }
@@ -242,7 +248,7 @@ fn split(object: &Object, groups: [u64; 2]) -> Vec<u8> {
 #[test]
 fn row_groups_are_handed_out_as_they_are() {
     let folder = tempfile::tempdir().unwrap();
-    let object = Object::new(trips(folder.path(), 9_000, Compression::Codec(Codec::Zstd)));
+    let object = Object::new(trips(9_000, Compression::Codec(Codec::Zstd)));
     let rows = rows_of(folder.path(), &object.bytes);
     for groups in [[0, 1], [1, 3], [0, 3], [2, 2]] {
         let file = split(&object, groups);
@@ -260,7 +266,7 @@ fn row_groups_are_handed_out_as_they_are() {
 #[test]
 fn a_compression_that_was_interrupted_goes_on_or_is_undone() {
     let folder = tempfile::tempdir().unwrap();
-    let before = trips(folder.path(), 6_000, Compression::Codec(Codec::Snappy));
+    let before = trips(6_000, Compression::Codec(Codec::Snappy));
     let rows = rows_of(folder.path(), &before);
     let mut whole = Object::new(before.clone());
     let calls = compress(&mut whole, &by("zstd", None)).unwrap();
@@ -341,7 +347,7 @@ fn asks_to_cut(answer: &[u8]) -> bool {
 #[test]
 fn clients_that_compress_one_object_do_not_take_the_others_work_for_theirs() {
     let folder = tempfile::tempdir().unwrap();
-    let before = trips(folder.path(), 3_000, Compression::Uncompressed);
+    let before = trips(3_000, Compression::Uncompressed);
     let rows = rows_of(folder.path(), &before);
     // Who is refused to finish what another one finished asks once more.
     let mut rival = Rival(Object::new(before.clone()), by("zstd", None));
@@ -376,7 +382,7 @@ fn read_again(folder: &Path, bytes: &[u8]) -> Option<RecordBatch> {
 #[test]
 fn a_page_that_is_corrupt_stays_so() {
     let folder = tempfile::tempdir().unwrap();
-    let before = trips(folder.path(), 3_000, Compression::Uncompressed);
+    let before = trips(3_000, Compression::Uncompressed);
     let (mut corrupt, mut refused) = (0, 0);
     for round in 0..60_usize {
         let mut bytes = before.clone();
@@ -411,12 +417,7 @@ fn ordinary_pages_are_compressed_whatever_was_done_before_in_the_call() {
     let mut options = ParquetOptions::default();
     (options.write.page_rows, options.write.page_bytes) = (400_000, 1500 << 10);
     options.write.column.compression = Compression::Uncompressed;
-    let schema = FromArrow::new(&batch.schema()).unwrap().schema().as_ref().clone();
-    let path = folder.path().join("noise.parquet");
-    let mut writer = Writer::with(&path, schema, options).unwrap();
-    writer.write_arrow(&batch).unwrap();
-    writer.finish().unwrap();
-    let before = std::fs::read(path).unwrap();
+    let before = written(&batch, options);
     let rows = rows_of(folder.path(), &before);
     // Small pages leave most of a share, and less of what a call may take than a large one does.
     for (codec, level) in [("zstd", None), ("zstd", Some(3)), ("brotli", Some(1)), ("snappy", None)] {
@@ -427,10 +428,76 @@ fn ordinary_pages_are_compressed_whatever_was_done_before_in_the_call() {
         assert!(most < 16_000_000, "{codec}: {most} units");
         assert_eq!(rows_of(folder.path(), &object.bytes), rows, "{codec}");
     }
-    // What no call can do is refused, and what was done of it undone.
-    let mut object = Object::new(before.clone());
-    let error = compress(&mut object, &by("zstd", Some(19))).unwrap_err();
-    assert!(error.kind() == ErrorKind::LimitExceeded && object.bytes == before, "{error}");
+    // What no call can do is refused, and what was done of it undone. Of a page that is too dear, its header is read.
+    for (codec, level, most) in [("zstd", 19, 0), ("brotli", 6, 0), ("gzip", 9, 3 << 20)] {
+        let mut object = Object::new(before.clone());
+        let error = compress(&mut object, &by(codec, Some(level))).unwrap_err();
+        assert!(error.kind() == ErrorKind::LimitExceeded && object.bytes == before, "{error}");
+        assert!(object.read <= most, "{} bytes were read", object.read);
+    }
+}
+
+#[test]
+fn levels_and_pages_without_a_bound_are_refused_before_they_are_begun() {
+    let ids = Int64Array::from_iter_values((0..1_000_000_i64).map(|row| row.wrapping_mul(0x9e37_79b9)));
+    let batch = RecordBatch::try_from_iter([("id", Arc::new(ids) as ArrayRef)]).unwrap();
+    let mut options = ParquetOptions::default();
+    (options.write.page_rows, options.write.page_bytes) = (4_000_000, 6 << 20);
+    options.write.column.encoding = Some(Encoding::Plain);
+    options.write.column.compression = Compression::Uncompressed;
+    let before = written(&batch, options);
+    // Whoever asks: this client does not ask for such levels.
+    for (codec, level) in [("zstd", 7_u64), ("zstd", 22), ("brotli", 6), ("snappy", 0), ("uncompressed", 0)] {
+        let mut frame = Frame::new(*b"MQQ1");
+        frame.push(12, codec.as_bytes()).push(14, &[1]);
+        if level > 0 {
+            frame.push_u64(13, level);
+        }
+        let mut object = Object::new(before.clone());
+        let error = change(Method::Compress, &mut object, &frame.into_bytes()).map(|_| ());
+        match codec {
+            // It is done.
+            "uncompressed" => error.unwrap(),
+            _ => assert_eq!(error.unwrap_err().kind(), ErrorKind::LimitExceeded, "{codec} {level}"),
+        }
+        // The footer, and what is read with a page's header: not the page.
+        assert!(object.read < 1 << 20, "{} bytes were read", object.read);
+    }
+}
+
+/// The rows of a file are added while the pages of an object are moved: who moved them must not take that for the end.
+#[test]
+fn what_a_merge_interrupts_is_not_done_and_is_done_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let before = trips(6_000, Compression::Uncompressed);
+    let rows = rows_of(folder.path(), &before);
+    let file = trips(300, Compression::Codec(Codec::Zstd));
+    let mut merge = Frame::new(*b"MQQ1");
+    merge.push(11, &file);
+    let merge = merge.into_bytes();
+    let mut whole = Object::new(before.clone());
+    let calls = compress(&mut whole, &by("zstd", None)).unwrap();
+    whole.step("merge", &merge).unwrap();
+    for taken in 1..calls - 1 {
+        let mut object = Object { fails_after: taken, ..Object::new(before.clone()) };
+        compress(&mut object, &by("zstd", None)).unwrap_err();
+        object.fails_after = u64::MAX;
+        object.step("merge", &merge).unwrap();
+        // Its client goes on, and is told; the next one makes the object as small as if nothing had come between.
+        assert_eq!(
+            step(&mut object, "zstd", 2).unwrap_err().kind(),
+            ErrorKind::Io,
+            "after {taken} of {calls}"
+        );
+        compress(&mut object, &by("zstd", None)).unwrap();
+        assert!(object.bytes.len().abs_diff(whole.bytes.len()) < 400, "{} bytes", object.bytes.len());
+        if taken % 4 == 0 || taken + 4 > calls {
+            let now = rows_of(folder.path(), &object.bytes);
+            assert_eq!(now.slice(0, rows.num_rows()), rows);
+            assert_eq!(now.num_rows(), rows.num_rows() + 300);
+        }
+        assert_eq!(compress(&mut object, &by("zstd", None)).unwrap(), 1);
+    }
 }
 
 /// What the dearest call took.
@@ -451,7 +518,7 @@ impl Change for Observed<'_> {
 #[test]
 fn hostile_notes_and_pages_do_no_harm() {
     let folder = tempfile::tempdir().unwrap();
-    let before = trips(folder.path(), 3_000, Compression::Codec(Codec::Snappy));
+    let before = trips(3_000, Compression::Codec(Codec::Snappy));
     let rows = rows_of(folder.path(), &before);
     let mut half = Object { fails_after: 4, ..Object::new(before) };
     assert!(compress(&mut half, &by("zstd", None)).is_err());
@@ -495,7 +562,7 @@ fn hostile_notes_and_pages_do_no_harm() {
 #[test]
 fn an_index_finds_what_a_search_does_and_reads_less() {
     let folder = tempfile::tempdir().unwrap();
-    let bytes = trips(folder.path(), 30_000, Compression::Codec(Codec::Zstd));
+    let bytes = trips(30_000, Compression::Codec(Codec::Zstd));
     let rows = rows_of(folder.path(), &bytes);
     let ids: Vec<i64> = rows.column_by_name("id").unwrap().to_data().buffer::<i64>(0)[..30_000].to_vec();
     let mut object = Object::new(bytes.clone());
@@ -651,7 +718,7 @@ fn parquet(folder: &Path, batch: &RecordBatch) -> Vec<u8> {
 fn an_osd_compresses_splits_and_indexes() {
     let Some(configuration) = marquetry_testing::ceph() else { return };
     let folder = tempfile::tempdir().unwrap();
-    let bytes = trips(folder.path(), 120_000, Compression::Uncompressed);
+    let bytes = trips(120_000, Compression::Uncompressed);
     let rows = rows_of(folder.path(), &bytes);
     let pool = Pool::open(&configuration.to_string_lossy(), "test").unwrap();
     for object in pool.list("rewritten/").unwrap() {

@@ -23,14 +23,14 @@ use marquetry_parquet::prune::Evaluator;
 
 use self::piece::Piece;
 use self::types::{Column, values_of};
-use crate::aggregate::{Aggregates, Function};
+use crate::aggregate::{Aggregates, Asking};
 use crate::answer::Answer;
 use crate::asked::asked_of;
 use crate::cursor::Cursor;
 use crate::failure::of_arrow;
 use crate::groups::Groups;
-use crate::host::Host;
-use crate::output::aggregates_of;
+use crate::host::{Host, too_much};
+use crate::output::{FOLD_PRICE, aggregates_of};
 use crate::parquet_rows::ParquetRows;
 use crate::request::{Format, Request};
 
@@ -104,7 +104,7 @@ pub(crate) fn query(host: &mut Host<'_>, request: &Request<'_>, is_kept: bool) -
         }
         let rows = match &mut rows {
             Some(rows) => rows,
-            none => none.insert(Rows::new(&piece.columns, request, is_kept)?),
+            none => none.insert(Rows::new(&piece.columns, request, is_kept, host)?),
         };
         if rows.columns != piece.columns {
             return Err(Error::unsupported("pieces of different columns in a row object"));
@@ -116,7 +116,7 @@ pub(crate) fn query(host: &mut Host<'_>, request: &Request<'_>, is_kept: bool) -
                 break;
             }
             is_first = false;
-            let some = row..piece.rows().min(row + BATCH_ROWS);
+            let some = row..piece.rows().min(row + rows.rows_at_once);
             row = rows.add(&piece, some, &mut wanted, host).map_err(|error| error.at_offset(at))?;
         }
         if row >= piece.rows() {
@@ -145,6 +145,7 @@ struct Rows {
     sink: Sink,
     /// Of aggregates.
     format: Format,
+    rows_at_once: usize,
     rows: u64,
     /// Bytes of the rows.
     bytes: usize,
@@ -159,7 +160,7 @@ enum Sink {
 }
 
 impl Rows {
-    fn new(columns: &[Column], request: &Request<'_>, is_kept: bool) -> Result<Rows> {
+    fn new(columns: &[Column], request: &Request<'_>, is_kept: bool, host: &mut Host<'_>) -> Result<Rows> {
         let fields = |places: &[usize]| -> SchemaRef {
             let fields = places.iter().map(|place| &columns[*place]);
             let fields = fields.map(|it| Field::new(&it.name, it.data_type.arrow(), it.is_nullable));
@@ -168,7 +169,7 @@ impl Rows {
         let every: Vec<usize> = (0..columns.len()).collect();
         let all = FromArrow::new(&fields(&every))?;
         // As of a Parquet file of the same columns, each of which has one leaf.
-        let asked = asked_of(all.schema(), request)?;
+        let asked = asked_of(all.schema(), request, host)?;
         let handed_out = asked.leaves.clone().unwrap_or(every);
         let mut read = handed_out.clone();
         if let Some(predicate) = &asked.predicate {
@@ -209,7 +210,12 @@ impl Rows {
         };
         let columns = columns.to_vec();
         let format = request.format;
-        Ok(Rows { columns, read, schema, predicate, projection, sink, format, rows: 0, bytes: 0 })
+        let rows_at_once = asked.rows_at_once(match &sink {
+            Sink::Groups(groups) => groups.rows_at_once(),
+            _ => BATCH_ROWS,
+        });
+        let (rows, bytes) = (0, 0);
+        Ok(Rows { columns, read, schema, predicate, projection, sink, format, rows_at_once, rows, bytes })
     }
 
     fn is_full(&self, host: &Host<'_>) -> bool {
@@ -272,10 +278,10 @@ impl Rows {
         let mut bits: Vec<bool> = Vec::with_capacity(batch.num_rows());
         for part in from_arrow.batches(&batch) {
             let part = part?;
-            let mut budget = Budget::unlimited();
+            let mut budget = Budget::new(host.left_at_all());
             let found = evaluator.step(&part, &mut budget)?;
             host.charge(budget.spent());
-            let found = found.ok_or_else(|| Error::internal("a budget without an end is spent"))?;
+            let found = found.ok_or_else(too_much)?;
             bits.extend(found.iter());
         }
         let bits = BooleanArray::new(BooleanBuffer::from(bits), None);
@@ -307,11 +313,9 @@ impl Rows {
             Sink::Aggregates(aggregates) => {
                 aggregates.add(&projected)?;
                 host.charge(VALUE_PRICE.of(0, projected.num_rows() * projected.num_columns()));
+                host.charge(FOLD_PRICE.of(0, projected.num_rows() * aggregates.len()));
             }
-            Sink::Groups(groups) => {
-                groups.add(&projected)?;
-                host.charge(VALUE_PRICE.of(0, projected.num_rows() * projected.num_columns()));
-            }
+            Sink::Groups(groups) => groups.add_all(&projected, host)?,
         }
         Ok(())
     }
@@ -335,11 +339,7 @@ impl Rows {
     }
 }
 
-fn sink_of(
-    aggregates: &[(String, Option<usize>, Function)],
-    groups: &[usize],
-    schema: &SchemaRef,
-) -> Result<Sink> {
+fn sink_of(aggregates: &[Asking], groups: &[usize], schema: &SchemaRef) -> Result<Sink> {
     Ok(match groups {
         [] => Sink::Aggregates(Aggregates::new(aggregates, schema)?),
         groups => Sink::Groups(Box::new(Groups::new(aggregates, groups, schema)?)),
