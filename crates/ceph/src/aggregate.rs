@@ -12,10 +12,21 @@ use arrow_array::{
 use arrow_schema::{DECIMAL128_MAX_PRECISION, DataType, Field, Schema, SchemaRef};
 use arrow_select::concat::concat;
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Error, Result};
+use marquetry_base::{Error, Price, Result};
 
 use crate::compact::{compact, text_bytes};
 use crate::failure::of_arrow;
+
+/// What a value costs that is added to an aggregate.
+pub(crate) const FOLD_PRICE: Price = Price::per_kilovalue(3 << 10);
+/// What a byte costs of texts that are compared for the smallest or largest; and bytes of them that are compared at once.
+const COMPARE_PRICE: Price = Price::per_kib(100);
+pub(crate) const COMPARED_BYTES: u64 = 8 << 20;
+
+/// The units of texts that are compared.
+pub(crate) fn compared(bytes: u64) -> u64 {
+    COMPARE_PRICE.of(usize::try_from(bytes).unwrap_or(usize::MAX), 0)
+}
 
 /// What is computed of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

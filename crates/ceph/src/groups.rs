@@ -10,11 +10,10 @@ use arrow_select::take::{take, take_record_batch};
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Error, Price, Result};
 
-use crate::aggregate::{Aggregates, Asking, bytes_of, has_order};
+use crate::aggregate::{Aggregates, Asking, COMPARED_BYTES, FOLD_PRICE, bytes_of, compared, has_order};
 use crate::compact::{compact, fitting_rows};
 use crate::failure::of_arrow;
 use crate::host::Host;
-use crate::output::{COMPARED_BYTES, FOLD_PRICE, compared};
 
 /// Groups of one answer after which it is full; its values and aggregates in all of them; and bytes of those that have no fixed length.
 const GROUPS_MAX: usize = 4096;

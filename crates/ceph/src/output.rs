@@ -12,7 +12,7 @@ use marquetry_base::{Budget, Error, Price, Result};
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::format::FileMetaData;
 
-use crate::aggregate::{Aggregates, Asking};
+use crate::aggregate::{Aggregates, Asking, COMPARED_BYTES, FOLD_PRICE, compared};
 use crate::compact::{ROW_BYTES_MAX, batch_text_bytes, compact_batch, fitting_rows};
 use crate::failure::of_arrow;
 use crate::groups::Groups;
@@ -23,13 +23,8 @@ use crate::rows::piece;
 
 /// What it costs to write a byte of an answer: it is copied into an array of its own, and from there.
 const WRITE_PRICE: Price = Price::per_kib(600);
-/// What a value costs that is added to an aggregate.
-pub(crate) const FOLD_PRICE: Price = Price::per_kilovalue(3 << 10);
 /// What a value costs that is written into a row.
 const ROW_PRICE: Price = Price::per_kilovalue(40 << 10);
-/// What a byte costs of texts that are compared for the smallest or largest; and bytes of them that are compared at once.
-const COMPARE_PRICE: Price = Price::per_kib(100);
-pub(crate) const COMPARED_BYTES: u64 = 8 << 20;
 /// Bytes of values that are taken of a batch at once.
 const TAKEN_BYTES: usize = 4 << 20;
 /// Units of a batch whose aggregates are computed at once; and the rows that are taken of it whatever they cost.
@@ -243,11 +238,6 @@ impl Output {
         };
         Ok(Made { data, rows, first_row: self.first_row })
     }
-}
-
-/// The units of texts that are compared.
-pub(crate) fn compared(bytes: u64) -> u64 {
-    COMPARE_PRICE.of(usize::try_from(bytes).unwrap_or(usize::MAX), 0)
 }
 
 fn arrow_of(to_arrow: &mut ToArrow, batch: &Batch, host: &mut Host<'_>) -> Result<RecordBatch> {

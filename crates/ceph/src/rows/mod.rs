@@ -23,14 +23,14 @@ use marquetry_parquet::prune::Evaluator;
 
 use self::piece::Piece;
 use self::types::{Column, values_of};
-use crate::aggregate::{Aggregates, Asking};
+use crate::aggregate::{Aggregates, Asking, FOLD_PRICE};
 use crate::answer::Answer;
 use crate::asked::asked_of;
 use crate::cursor::Cursor;
 use crate::failure::of_arrow;
 use crate::groups::Groups;
 use crate::host::{Host, too_much};
-use crate::output::{FOLD_PRICE, aggregates_of};
+use crate::output::aggregates_of;
 use crate::parquet_rows::ParquetRows;
 use crate::request::{Format, Request};
 
