@@ -69,6 +69,10 @@ fn decode_with(
         let needed = first.saturating_add(count).saturating_mul(width);
         return Err(Error::Short { needed, given: total * width });
     }
+    if count == 0 {
+        // Then a value may be of any width.
+        return Ok(());
+    }
     let stream = |k: usize| &streams[k * total + first..][..count];
     match width {
         1 => out.copy_from_slice(stream(0)),
@@ -199,6 +203,10 @@ fn split_with(isa: Isa, width: usize, values: &[u8], stride: usize, out: &mut [u
     if stride < count || out.len() < needed {
         return Err(Error::Short { needed, given: out.len() });
     }
+    if count == 0 {
+        // Then a value may be of any width.
+        return Ok(());
+    }
     // No contract beyond the features.
     let done = dispatch!(isa,
         avx512: avx512::split(width, values, stride, out),
@@ -262,6 +270,7 @@ mod tests {
         assert_eq!(decode(4, &[0; 8], 2, 1, &mut [0; 8]), Err(Error::Short { needed: 12, given: 8 }));
         assert!(decode(4, &[0; 8], 2, usize::MAX, &mut [0; 8]).is_err());
         assert!(decode(4, &[0; 8], usize::MAX, 0, &mut [0; 8]).is_err());
+        assert_eq!(decode(usize::MAX, &[], 0, 0, &mut []), Ok(()));
     }
 
     #[test]
@@ -290,5 +299,6 @@ mod tests {
         assert_eq!(split(4, &[0; 7], 2, &mut [0; 8]), Err(Error::Mismatch));
         assert_eq!(split(4, &[0; 8], 1, &mut [0; 8]), Err(Error::Short { needed: 8, given: 8 }));
         assert_eq!(split(4, &[0; 8], 2, &mut [0; 7]), Err(Error::Short { needed: 8, given: 7 }));
+        assert_eq!(split(usize::MAX, &[], 0, &mut []), Ok(()));
     }
 }

@@ -139,7 +139,8 @@ fn detect() -> Isa {
     } else {
         Level::Avx512
     };
-    Isa { level, slow_pext: is_before_zen_3() }
+    // All that have AVX-512 are newer.
+    Isa { level, slow_pext: level == Level::Avx2 && is_before_zen_3() }
 }
 
 /// AMD's processors with AVX2 before Zen 3, and Hygon's, which are of Zen 1.
