@@ -10,18 +10,16 @@ mod types;
 
 use std::sync::Arc;
 
-use arrow_array::{BooleanArray, RecordBatch, RecordBatchOptions};
-use arrow_buffer::BooleanBuffer;
+use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{Field, Schema, SchemaRef};
-use arrow_select::filter::filter_record_batch;
 use marquetry_arrow::FromArrow;
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Budget, Error, Price, Result};
 use marquetry_kernels::crc32::crc32;
 use marquetry_parquet::prune::Evaluator;
 
-use self::piece::Piece;
+use self::piece::{Piece, Record};
 use self::types::{Column, values_of};
 use crate::aggregate::{Aggregates, Asking, FOLD_PRICE};
 use crate::answer::Answer;
@@ -136,12 +134,12 @@ pub(crate) fn query(host: &mut Host<'_>, request: &Request<'_>, is_kept: bool) -
 struct Rows {
     /// All columns of the object.
     columns: Vec<Column>,
-    /// Those that are read, and their fields in Arrow.
-    read: Vec<usize>,
+    tested: Option<Tested>,
+    /// The columns that are handed out, and their fields in Arrow.
+    handed_out: Vec<usize>,
     schema: SchemaRef,
-    predicate: Option<(FromArrow, Evaluator)>,
-    /// The columns among those that are read that are handed out; `None`: all of them.
-    projection: Option<Vec<usize>>,
+    /// The places in a row of the texts that are read.
+    texts: Vec<usize>,
     sink: Sink,
     /// Of aggregates.
     format: Format,
@@ -149,6 +147,14 @@ struct Rows {
     rows: u64,
     /// Bytes of the rows.
     bytes: usize,
+}
+
+/// A predicate, and the columns that it tests.
+struct Tested {
+    columns: Vec<usize>,
+    schema: SchemaRef,
+    from_arrow: FromArrow,
+    evaluator: Evaluator,
 }
 
 enum Sink {
@@ -171,37 +177,38 @@ impl Rows {
         // As of a Parquet file of the same columns, each of which has one leaf.
         let asked = asked_of(all.schema(), request, host)?;
         let handed_out = asked.leaves.clone().unwrap_or(every);
-        let mut read = handed_out.clone();
-        if let Some(predicate) = &asked.predicate {
-            read.extend(predicate.leaves());
-        }
-        read.sort_unstable();
-        read.dedup();
-        let schema = fields(&read);
-        let predicate = match &asked.predicate {
+        let tested = match &asked.predicate {
             None => None,
             Some(predicate) => {
+                let mut columns = predicate.leaves();
+                columns.sort_unstable();
+                columns.dedup();
+                let schema = fields(&columns);
                 let from_arrow = FromArrow::new(&schema)?;
-                let place = |leaf: usize| read.binary_search(&leaf).ok();
+                let place = |leaf: usize| columns.binary_search(&leaf).ok();
                 let mapped = predicate
                     .map_leaves(&place)
                     .ok_or_else(|| Error::internal("a predicate of columns that are not read"))?;
-                let places: Vec<usize> = (0..read.len()).collect();
+                let places: Vec<usize> = (0..columns.len()).collect();
                 let evaluator = Evaluator::new(&mapped, from_arrow.schema(), &places)?;
-                Some((from_arrow, evaluator))
+                Some(Tested { columns, schema, from_arrow, evaluator })
             }
         };
-        let projection: Vec<usize> =
-            handed_out.iter().filter_map(|leaf| read.binary_search(leaf).ok()).collect();
-        let projection = (projection.len() < read.len() || !projection.is_sorted()).then_some(projection);
-        let out = fields(&handed_out);
+        let mut read = handed_out.clone();
+        read.extend(tested.iter().flat_map(|tested| &tested.columns));
+        read.sort_unstable();
+        read.dedup();
+        // One for each column, also where two have the same place: each gets an array.
+        let read = read.iter().map(|place| &columns[*place]);
+        let texts = read.filter(|column| column.data_type.is_text()).map(|column| column.at).collect();
+        let schema = fields(&handed_out);
         let sink = match (&asked.aggregates, request.format) {
-            (Some(aggregates), _) => sink_of(aggregates, &asked.groups, &out)?,
+            (Some(aggregates), _) => sink_of(aggregates, &asked.groups, &schema)?,
             (None, Format::Arrow) => {
-                Sink::Arrow(Box::new(StreamWriter::try_new(Vec::new(), &out).map_err(of_arrow)?))
+                Sink::Arrow(Box::new(StreamWriter::try_new(Vec::new(), &schema).map_err(of_arrow)?))
             }
             (None, Format::Parquet) => {
-                let from_arrow = FromArrow::new(&out)?;
+                let from_arrow = FromArrow::new(&schema)?;
                 let rows = ParquetRows::of_schema(Arc::clone(from_arrow.schema()), usize::MAX, is_kept)?;
                 Sink::Parquet(Box::new(from_arrow), Box::new(rows))
             }
@@ -215,7 +222,7 @@ impl Rows {
             _ => BATCH_ROWS,
         });
         let (rows, bytes) = (0, 0);
-        Ok(Rows { columns, read, schema, predicate, projection, sink, format, rows_at_once, rows, bytes })
+        Ok(Rows { columns, tested, handed_out, schema, texts, sink, format, rows_at_once, rows, bytes })
     }
 
     fn is_full(&self, host: &Host<'_>) -> bool {
@@ -234,15 +241,12 @@ impl Rows {
         wanted: &mut u64,
         host: &mut Host<'_>,
     ) -> Result<usize> {
-        let columns: Vec<&Column> = self.read.iter().map(|column| &self.columns[*column]).collect();
-        let texts: Vec<usize> =
-            columns.iter().filter(|column| column.data_type.is_text()).map(|it| it.at).collect();
         // Rows are looked up first, and read column by column then: so each loop is about one type.
         let (mut records, mut end, mut bytes) = (Vec::with_capacity(rows.len()), rows.start, 0);
         while end < rows.end && bytes < BATCH_BYTES {
             if let Some(record) = piece.record(end)? {
                 let mut row_bytes = 0;
-                for at in &texts {
+                for at in &self.texts {
                     row_bytes += record.text_length(*at)?;
                     if row_bytes > ROW_BYTES_MAX {
                         return Err(Error::too_large("a row of so much text"));
@@ -253,69 +257,41 @@ impl Rows {
             }
             end += 1;
         }
-        let kept = records.len();
-        let mut values = Vec::with_capacity(columns.len());
-        for column in columns {
-            values.push(values_of(column.data_type, records.iter().map(|record| record.value(column.at)))?);
+        host.charge(ROW_PRICE.of(0, end - rows.start) + TEXT_PRICE.of(bytes, 0));
+        if let Some(tested) = &mut self.tested {
+            let mut bits = tested.bits(&self.columns, &records, host)?.into_iter();
+            records.retain(|_| bits.next() == Some(true));
         }
-        let looked_at = end - rows.start;
-        let prices = ROW_PRICE.of(0, looked_at) + VALUE_PRICE.of(0, looked_at * self.read.len());
-        host.charge(prices + TEXT_PRICE.of(bytes, 0));
-        let options = RecordBatchOptions::new().with_row_count(Some(kept));
-        let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), values, &options)
-            .map_err(|error| Error::corrupt("rows with a null in a column that has none").caused_by(error))?;
-        let batch = self.filtered(batch, host)?;
-        let some = usize::try_from(*wanted).unwrap_or(usize::MAX).min(batch.num_rows());
-        let batch = batch.slice(0, some);
-        *wanted -= u64_of(some);
-        self.take(&batch, host)?;
+        records.truncate(usize::try_from(*wanted).unwrap_or(usize::MAX));
+        *wanted -= u64_of(records.len());
+        self.take(&records, host)?;
         Ok(end)
     }
 
-    /// The rows for which the predicate is true.
-    fn filtered(&mut self, batch: RecordBatch, host: &mut Host<'_>) -> Result<RecordBatch> {
-        let Some((from_arrow, evaluator)) = &mut self.predicate else { return Ok(batch) };
-        let mut bits: Vec<bool> = Vec::with_capacity(batch.num_rows());
-        for part in from_arrow.batches(&batch) {
-            let part = part?;
-            let mut budget = Budget::new(host.left_at_all());
-            let found = evaluator.step(&part, &mut budget)?;
-            host.charge(budget.spent());
-            let found = found.ok_or_else(too_much)?;
-            bits.extend(found.iter());
-        }
-        let bits = BooleanArray::new(BooleanBuffer::from(bits), None);
-        filter_record_batch(&batch, &bits).map_err(of_arrow)
-    }
-
-    fn take(&mut self, batch: &RecordBatch, host: &mut Host<'_>) -> Result<()> {
-        self.rows += u64_of(batch.num_rows());
-        if batch.num_rows() == 0 || matches!(self.sink, Sink::Count) {
+    fn take(&mut self, records: &[Record<'_>], host: &mut Host<'_>) -> Result<()> {
+        self.rows += u64_of(records.len());
+        if records.is_empty() || matches!(self.sink, Sink::Count) {
             return Ok(());
         }
-        let projected = match &self.projection {
-            Some(places) => batch.project(places).map_err(of_arrow)?,
-            None => batch.clone(),
-        };
-        let bytes = projected.get_array_memory_size();
+        let batch = batch_of((&self.columns, &self.handed_out), &self.schema, records, host)?;
+        let bytes = batch.get_array_memory_size();
         self.bytes += bytes;
         match &mut self.sink {
             Sink::Count => {}
             Sink::Arrow(stream) => {
-                stream.write(&projected).map_err(of_arrow)?;
+                stream.write(&batch).map_err(of_arrow)?;
                 host.charge(WRITE_PRICE.of(bytes, 0));
             }
             Sink::Parquet(from_arrow, rows) => {
-                for part in from_arrow.batches(&projected) {
+                for part in from_arrow.batches(&batch) {
                     rows.take(&part?, host)?;
                 }
             }
             Sink::Aggregates(aggregates) => {
-                aggregates.add(&projected)?;
-                host.charge(VALUE_PRICE.of(0, projected.num_rows() * projected.num_columns()));
-                host.charge(FOLD_PRICE.of(0, projected.num_rows() * aggregates.len()));
+                aggregates.add(&batch)?;
+                host.charge(FOLD_PRICE.of(0, batch.num_rows() * aggregates.len()));
             }
-            Sink::Groups(groups) => groups.add_all(&projected, host)?,
+            Sink::Groups(groups) => groups.add_all(&batch, host)?,
         }
         Ok(())
     }
@@ -337,6 +313,40 @@ impl Rows {
             }
         })
     }
+}
+
+impl Tested {
+    /// For which of the rows the predicate is true.
+    fn bits(&mut self, columns: &[Column], records: &[Record<'_>], host: &mut Host<'_>) -> Result<Vec<bool>> {
+        let batch = batch_of((columns, &self.columns), &self.schema, records, host)?;
+        let mut bits: Vec<bool> = Vec::with_capacity(records.len());
+        for part in self.from_arrow.batches(&batch) {
+            let part = part?;
+            let mut budget = Budget::new(host.left_at_all());
+            let found = self.evaluator.step(&part, &mut budget)?;
+            host.charge(budget.spent());
+            let found = found.ok_or_else(too_much)?;
+            bits.extend(found.iter());
+        }
+        Ok(bits)
+    }
+}
+
+/// The values that rows have in some columns.
+fn batch_of(
+    (columns, places): (&[Column], &[usize]),
+    schema: &SchemaRef,
+    records: &[Record<'_>],
+    host: &mut Host<'_>,
+) -> Result<RecordBatch> {
+    host.charge(VALUE_PRICE.of(0, records.len() * places.len()));
+    let mut values = Vec::with_capacity(places.len());
+    for column in places.iter().map(|place| &columns[*place]) {
+        values.push(values_of(column.data_type, records.iter().map(|record| record.value(column.at)))?);
+    }
+    let options = RecordBatchOptions::new().with_row_count(Some(records.len()));
+    RecordBatch::try_new_with_options(Arc::clone(schema), values, &options)
+        .map_err(|error| Error::corrupt("rows with a null in a column that has none").caused_by(error))
 }
 
 fn sink_of(aggregates: &[Asking], groups: &[usize], schema: &SchemaRef) -> Result<Sink> {
