@@ -267,3 +267,15 @@ fn statistics_come_a_part_of_a_row_group_at_a_time() {
     }
     assert_eq!(at, leaves);
 }
+
+/// Its row groups would be those of calls, without anything to search them by.
+#[test]
+fn a_parquet_object_is_not_transformed_into_parquet() {
+    let object = parquet(wide(2, 10));
+    let mut frame = request(&[]);
+    frame.push(RequestField::Format as u16, &[Format::Parquet as u8]);
+    let refused = read(&call(Method::Transform, &mut object.as_slice(), &frame.clone().into_bytes()));
+    let (kind, words) = refused.error.expect("an error");
+    assert!(kind == 2 && words.contains("copy") && words.contains("compress"), "{words}");
+    assert_eq!(calls(Method::Query, &object, &frame, 1)[0].rows, 10);
+}

@@ -25,7 +25,7 @@ use crate::numbers::{parse_number, plural, thousands};
 use crate::output::{Interrupted, Output};
 use crate::progress::{Goes, Progress, rows_wanted};
 use crate::table::{Side, Table, printable};
-use crate::table_args::{TableArgs, noted, say_notes};
+use crate::table_args::{TableArgs, noted, say_more_notes, say_notes};
 use crate::terminal::Terminal;
 
 /// Rows that a table shows unless told otherwise.
@@ -178,7 +178,11 @@ impl Printing {
             Some(aggregates) => {
                 let groups = self.group_by.as_deref().map(ColumnPath::parse_list).transpose();
                 let groups = groups.map_err(|error| error.with(Detail::Option("group_by")))?;
-                aggregate(&source, &aggregates.clone().by(groups.unwrap_or_default()))?
+                let made = aggregate(&source, &aggregates.clone().by(groups.unwrap_or_default()))?;
+                if !self.quiet {
+                    say_more_notes(made.table(), source.table());
+                }
+                made
             }
             None => source,
         };

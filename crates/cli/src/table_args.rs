@@ -426,6 +426,13 @@ pub(crate) fn say_notes(table: &Table) {
     }
 }
 
+/// Says the notes that a table has beside those of the one that it was made of.
+pub(crate) fn say_more_notes(table: &Table, of: &Table) {
+    let mut more = Table::new(table.name.clone(), Arc::clone(&table.schema));
+    more.notes.extend(table.notes.iter().filter(|note| !of.notes.contains(note)).cloned());
+    say_notes(&more);
+}
+
 /// Notes of what was done, each a line on standard error, and one of the values that became null meanwhile.
 pub(crate) fn noted(mut notes: Vec<String>, lost: &LostValues, quiet: bool) -> Vec<String> {
     notes.extend(lost.note().as_ref().map(advised_note));

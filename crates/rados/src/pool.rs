@@ -24,8 +24,8 @@ use crate::query::{Answer, Execute, Query};
 /// Bytes of a file that is merged, at most: a request has few more.
 const MERGED_BYTES_MAX: u64 = (4 << 20) - 64;
 
-/// A pool of a cluster. Clones share the connection; calls wait, one after the other, but those of different queries need not wait for each
-/// other.
+/// A pool of a cluster. Clones share the connection; calls wait, one after the other, but those of different queries, and reads of objects that
+/// were opened through a store, need not wait for each other.
 #[derive(Clone)]
 pub struct Pool {
     cluster: Arc<Cluster>,
@@ -89,6 +89,16 @@ impl Pool {
     pub(crate) fn check(&self) -> Result<()> {
         let is_cancelled = self.is_cancelled.as_ref().is_some_and(|is_cancelled| is_cancelled());
         if is_cancelled { Err(Error::cancelled()) } else { Ok(()) }
+    }
+
+    /// The same with a handle of its own: who uses it does not wait for calls of others.
+    ///
+    /// # Errors
+    ///
+    /// As [`Pool::open`].
+    pub(crate) fn apart(&self) -> Result<Pool> {
+        let context = Context::open(&self.cluster, &self.name)?;
+        Ok(Pool { context: Arc::new(Mutex::new(context)), ..self.clone() })
     }
 
     /// The class's name.

@@ -234,6 +234,8 @@ struct Opened {
 
 impl Opened {
     fn open(pool: Pool, name: String, path: &Path) -> Result<Opened> {
+        // Objects are read side by side.
+        let pool = pool.apart().map_err(|error| about(path, error))?;
         let found = pool.stat(&name).map_err(|error| about(path, error))?;
         let shown = shown(&path.to_string_lossy());
         Ok(Opened { pool, object: name, shown, bytes: found.bytes, version: found.version })

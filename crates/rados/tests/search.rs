@@ -10,7 +10,9 @@ use arrow_schema::{DataType, Field, TimeUnit};
 use arrow_select::concat::concat_batches;
 use marquetry::arrow::FromArrow;
 use marquetry::tables::parquet::ParquetOptions;
-use marquetry::tables::{Aggregates, ColumnPath, Filter, Reading, ReadingOptions, aggregate, count, filter};
+use marquetry::tables::{
+    Aggregates, ColumnPath, Filter, Reading, ReadingOptions, Source, aggregate, count, filter,
+};
 use marquetry::{SourceOptions, Writer};
 use marquetry_base::{Error, Result};
 use marquetry_ceph::{Method, call};
@@ -209,8 +211,12 @@ fn a_table_is_searched_where_its_objects_are() {
     assert_eq!(osd.calls.load(Ordering::Relaxed), 0);
 }
 
-/// Aggregates of a table, of the rows that match if there is a predicate: as text, a line for each group.
-fn aggregates(store: Arc<dyn Store>, folder: &Path, (asked, groups, predicate): Asked<'_>) -> (String, u64) {
+/// Aggregates of a table, of the rows that match if there is a predicate.
+fn aggregated(
+    store: Arc<dyn Store>,
+    folder: &Path,
+    (asked, groups, predicate): Asked<'_>,
+) -> (Arc<dyn Source>, Option<Filter>) {
     let mut options = SourceOptions::default();
     options.files.store = store;
     let all = marquetry::open_all([folder], &options).unwrap();
@@ -221,7 +227,12 @@ fn aggregates(store: Arc<dyn Store>, folder: &Path, (asked, groups, predicate): 
     };
     let groups = groups.map(|groups| ColumnPath::parse_list(groups).unwrap());
     let asked = Aggregates::parse(asked).unwrap().by(groups.unwrap_or_default());
-    let made = aggregate(&source, &asked).unwrap();
+    (aggregate(&source, &asked).unwrap(), found)
+}
+
+/// The same as text, a line for each group; and how many rows were found.
+fn aggregates(store: Arc<dyn Store>, folder: &Path, asked: Asked<'_>) -> (String, u64) {
+    let (made, found) = aggregated(store, folder, asked);
     let mut text = made.table().schema.leaves().len().to_string();
     let mut reading = Reading::new(made, ReadingOptions::default()).unwrap();
     while let Some((_, batch)) = reading.next_batch().unwrap() {
@@ -257,6 +268,22 @@ fn aggregates_are_computed_where_the_objects_are() {
             let osd = Osd { fails_in: Some(fails_in), ..Osd::default() };
             assert_eq!(aggregates(Arc::new(osd), folder.path(), asked), expected, "{asked:?} without one");
         }
+    }
+    // Without the class they are computed here, and that is said; of what the footers say, nothing is.
+    let said = "there is no class; its bytes are read, and aggregated here";
+    let searched = "there is no class; its bytes are read, and searched here";
+    for (asked, notes) in [
+        ((all, Some("city"), None), vec![said]),
+        (("sum(id)", None, Some("id > 100")), vec![searched]),
+        (("count(*)", None, None), vec![]),
+    ] {
+        let osd = Osd { is_missing: true, ..Osd::default() };
+        let (made, _) = aggregated(Arc::new(osd.clone()), folder.path(), asked);
+        let found: Vec<&str> = made.table().notes.iter().map(|note| note.text.as_str()).collect();
+        assert_eq!(found, notes, "{asked:?}");
+        let expected = aggregates(Arc::new(LocalFiles), folder.path(), asked);
+        assert_eq!(aggregates(Arc::new(osd.clone()), folder.path(), asked), expected);
+        assert_eq!(osd.calls.load(Ordering::Relaxed), 0);
     }
     // What differs in Arrow, and what is in the paths, is computed here.
     for asked in [

@@ -132,6 +132,12 @@ pub trait Source: Send + Sync {
         Ok(None)
     }
 
+    /// Why whoever has the rows does not compute aggregates of them, where others of its kind do: said where
+    /// [`partials`](Source::partials) is `None`.
+    fn why_no_partials(&self) -> Option<Note> {
+        None
+    }
+
     /// The same table without its columns, for those who only count its rows: each batch is a number of rows. `None` where a source has no
     /// better way to count rows than to read a column of them.
     ///

@@ -55,6 +55,9 @@ pub fn aggregate(source: &Arc<dyn Source>, asked: &Aggregates) -> Result<Arc<dyn
     let (rows, is_merge, of) = planned?;
     let mut table = Table::new(all.name.clone(), Arc::clone(&of.result));
     table.notes.clone_from(&all.notes);
+    if !is_merge && !of.counts_rows_alone() {
+        table.notes.extend(rows.why_no_partials());
+    }
     table.bytes = all.bytes;
     let piece = Piece { bytes: all.bytes, first_row: None, splits: true, ..Piece::of("") };
     let known = all.rows.filter(|_| of.counts_rows_alone());

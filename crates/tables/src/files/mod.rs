@@ -36,7 +36,9 @@ use marquetry_parquet::schema::{Plan as _, Schema};
 use crate::key_values::{are_writes, holds_for_any_columns};
 use crate::source::with_unknown_rows;
 use crate::subject::named;
-use crate::{Batches, BytesRead, Cancel, ColumnPath, Filter, Partials, Piece, PieceOptions, Source, Table};
+use crate::{
+    Batches, BytesRead, Cancel, ColumnPath, Filter, Note, Partials, Piece, PieceOptions, Source, Table,
+};
 
 pub use any::AnyFile;
 pub use format::{FileFormat, FormatFile, FoundFile, WantedColumns};
@@ -284,6 +286,10 @@ impl Source for Files {
             return Ok(None);
         }
         PartialFiles::open(self, None, partials)
+    }
+
+    fn why_no_partials(&self) -> Option<Note> {
+        Searches::refused(&self.gathered, "aggregated")
     }
 
     fn filter(&self, predicate: &Predicate, filter: &Filter) -> Result<Option<Arc<dyn Source>>> {

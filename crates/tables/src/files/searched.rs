@@ -55,8 +55,7 @@ impl Searches {
                 Some(Ok(())) => {}
                 None => return Ok(here),
                 Some(Err(error)) => {
-                    let text = format!("{}; its bytes are read, and searched here", error.message());
-                    return Ok(Searches { note: Some(Note::of(text)), ..here });
+                    return Ok(Searches { note: Some(refused(&error, "searched")), ..here });
                 }
             }
             if by_schema.is_empty() {
@@ -79,10 +78,22 @@ impl Searches {
         !gathered.files.is_empty() && gathered.files.iter().all(is_searched)
     }
 
+    /// Why the store of files does not search them, if others of its kind do; and what becomes of their bytes here.
+    pub(super) fn refused(gathered: &Gathered, done: &str) -> Option<Note> {
+        gathered.files.iter().find_map(|file| {
+            let (store, path, _) = file.place()?;
+            store.searches(path)?.err().map(|error| refused(&error, done))
+        })
+    }
+
     /// The files of each piece.
     pub(super) fn pieces(files: usize) -> Vec<Range<usize>> {
         (0..files).step_by(FILES_OF_PIECE).map(|at| at..files.min(at + FILES_OF_PIECE)).collect()
     }
+}
+
+fn refused(error: &Error, done: &str) -> Note {
+    Note::of(format!("{}; its bytes are read, and {done} here", error.message()))
 }
 
 /// A file that is searched.

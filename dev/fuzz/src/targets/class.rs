@@ -206,6 +206,18 @@ fn any_call(object: &mut Object, names: &[String], choices: &mut Choices<'_>) {
             _ => frame.push(field, choices.bytes(40)),
         };
     }
+    if choices.once_in(4) {
+        // Many fields of a kind: more than a request may have, perhaps, and all of the object's columns.
+        let field = choices.pick(&[1_u16, 3, 8, 9, 2]);
+        for at in 0..choices.pick(&[20, 129, 33, 1000]) {
+            let name = names.get(at % names.len().max(1)).map_or("a", String::as_str);
+            let function = ["min", "max", "sum", "count", "avg"][at / names.len().max(1) % 5];
+            match field {
+                3 => frame.push(field, format!("{function}({name})").as_bytes()),
+                _ => frame.push(field, name.as_bytes()),
+            };
+        }
+    }
     if name == "merge" && choices.once_in(2) {
         frame.push(RequestField::File as u16, &object.bytes.clone());
     }
