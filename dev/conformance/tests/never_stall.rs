@@ -10,7 +10,7 @@ use marquetry_codecs::StandardCodecs;
 use marquetry_conformance::adversarial::{self, Adversary, Expected, Scale, ValueOf};
 use marquetry_conformance::canonical::with_bytes;
 use marquetry_io::ByteSource;
-use marquetry_parquet::batch::Layout;
+use marquetry_parquet::batch::{Layout, Values};
 use marquetry_parquet::read::{BatchReader, FooterReader, PageIndexReader, ReadOptions};
 use marquetry_testing::counting::{self, Counting};
 
@@ -45,11 +45,18 @@ const PIECE_BYTES_MAX: u64 = 1 << 20;
 /// Bytes that the host supplies at a time.
 const PIECE_BYTES: u64 = 1 << 20;
 
+/// Units that are charged at least for a KiB of numbers and byte strings of one width in batches: no memory is written faster. It finds
+/// values that are paid by their number alone.
+const UNITS_A_KIB_MIN: u64 = 64;
+
 /// What the steps took.
 #[derive(Debug, Clone, Default)]
 struct Steps {
     count: u64,
     units_max: u64,
+    /// Units of all steps, and bytes of numbers and byte strings of one width in the batches.
+    units: u64,
+    copied_bytes: u64,
     /// Bytes that the reader of batches still has when it is done.
     kept_bytes: u64,
     /// The most bytes that were held at once, and those of the largest piece that a step asked for.
@@ -69,6 +76,7 @@ impl Steps {
         }
         self.count += 1;
         self.units_max = self.units_max.max(budget.spent());
+        self.units += budget.spent();
         step
     }
 
@@ -125,7 +133,7 @@ fn read(file: &Adversary, steps: &mut Steps) -> Result<u64> {
     };
     let options = ReadOptions {
         limits: file.limits,
-        layout: Layout::Dense,
+        layout: if file.has_slots { Layout::Spaced } else { Layout::Dense },
         verify_utf8: true,
         ..ReadOptions::default()
     };
@@ -133,11 +141,13 @@ fn read(file: &Adversary, steps: &mut Steps) -> Result<u64> {
     steps.drive("index", &mut index, file, drop)?;
     drop(index);
     let mut reader = BatchReader::new(FILE, metadata, Arc::new(StandardCodecs::default()), options)?;
-    let (mut rows, mut values) = (0, 0);
+    let (mut rows, mut values, mut copied) = (0, 0, 0);
     let mut expected = Vec::new();
     let before = counting::held();
+    steps.units = 0;
     steps.drive("batches", &mut reader, file, |batch| {
         rows += u64_of(batch.rows);
+        copied += batch.columns.iter().map(|column| u64_of(copied_bytes(&column.values))).sum::<u64>();
         let (Some(value), [column]) = (value, &batch.columns[..]) else { return };
         for index in 0..column.values.len() {
             expected.clear();
@@ -151,7 +161,20 @@ fn read(file: &Adversary, steps: &mut Steps) -> Result<u64> {
         }
     })?;
     steps.kept_bytes = counting::held().saturating_sub(before);
+    steps.copied_bytes = copied;
     Ok(rows)
+}
+
+/// Bytes of values that a reader writes each by itself.
+fn copied_bytes(values: &Values) -> usize {
+    match values {
+        Values::Int32(values) => values.len() * 4,
+        Values::Float(values) => values.len() * 4,
+        Values::Int64(values) => values.len() * 8,
+        Values::Double(values) => values.len() * 8,
+        Values::FixedLenByteArray(values) | Values::Int96(values) => values.len() * values.width(),
+        _ => 0,
+    }
 }
 
 /// What came of a file: its steps; or what is wrong with it.
@@ -249,6 +272,9 @@ fn prove(scale: &Scale, is_timed: bool, is_meant: fn(&str) -> bool) {
         let units = Budget::DEFAULT_UNITS + SLICE_UNITS_MAX;
         if steps.units_max > units {
             wrong.push(format!("{name}: a step of {} units", steps.units_max));
+        }
+        if steps.units < steps.copied_bytes * UNITS_A_KIB_MIN / 1024 {
+            wrong.push(format!("{name}: {} bytes are copied for {} units", steps.copied_bytes, steps.units));
         }
         let value = if name.starts_with("string/") {
             scale.string_bytes + scale.string_bytes / VALUE_PART_TWICE

@@ -361,6 +361,9 @@ impl DeltaByteArray {
         }
         let length = prefix + suffix;
         Limit::ValueBytes.check(self.accept.value_bytes_max.into(), length as u64)?;
+        if let Some(width) = self.accept.width {
+            check_width(length, width)?;
+        }
         if length > BUILT_BYTES {
             let value = Growing::default();
             self.building = Some(Building { value, prefix, length, checked: 0 });
@@ -458,6 +461,14 @@ fn check_lengths(lengths: &[i32], value_bytes_max: u32) -> Result<()> {
     Limit::ValueBytes.check(value_bytes_max.into(), longest.into())
 }
 
+/// An error for a value of another width than the column's.
+pub(crate) fn check_width(bytes: usize, width: usize) -> Result<()> {
+    if bytes == width {
+        return Ok(());
+    }
+    Err(Error::corrupt(alloc::format!("a value of {bytes} bytes, not {width}")))
+}
+
 fn negative_length() -> Error {
     Error::corrupt("a negative length of a value or prefix")
 }
@@ -467,7 +478,7 @@ mod tests {
     use super::super::stream::{feed, in_segments};
     use super::*;
 
-    const ACCEPT: Accept = Accept { value_bytes_max: 100, only_text: false };
+    const ACCEPT: Accept = Accept { value_bytes_max: 100, width: None, only_text: false };
 
     /// A delta stream of fewer than 33 small numbers: one block of 128 in 4 miniblocks, differences in 8 bits.
     fn stream(numbers: &[i8]) -> Vec<u8> {
@@ -552,7 +563,7 @@ mod tests {
         page.extend(delta_stream(&[long, 2, 1]));
         page.extend(&text);
         page.extend(b"xyz");
-        let accept = Accept { value_bytes_max: u32::MAX, only_text: true };
+        let accept = Accept { value_bytes_max: u32::MAX, width: None, only_text: true };
         for segment in [BUILT_BYTES / 3, page.len()] {
             let mut decoder = DeltaByteArray::new(found(&page, segment, 2), accept).unwrap();
             let mut found = Vec::new();
@@ -638,6 +649,21 @@ mod tests {
             append(&[0, 5], &[5, 2], b"abcdefg").message(),
             "7 is more than the limit value_bytes of 6"
         );
+    }
+
+    #[test]
+    fn a_value_of_a_wrong_width_is_refused_before_it_is_built() {
+        let long = 64 * BUILT_BYTES;
+        let lengths = [delta_stream(&[0, 3, 0]), delta_stream(&[4, 1, long])].concat();
+        let page = [&lengths[..], b"abcd", b"e", &alloc::vec![b'x'; long]].concat();
+        let accept = Accept { value_bytes_max: u32::MAX, width: Some(4), only_text: false };
+        let mut decoder = words(&page, accept);
+        let mut built = Vec::new();
+        assert_eq!((decoder.append(&mut built).unwrap(), decoder.append(&mut built).unwrap()), (4, 4));
+        // Memory that admits none of it.
+        let mut memory = Memory::new((Limit::TotalBytes, 1), 0, 0).unwrap();
+        let error = decoder.next(1, &mut memory).unwrap_err();
+        assert_eq!((error.message(), &built[..]), ("a value of 1048576 bytes, not 4", &b"abcdabce"[..]));
     }
 
     #[test]

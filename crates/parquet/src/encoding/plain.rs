@@ -93,6 +93,8 @@ impl PlainFixed {
 pub(crate) struct Accept {
     /// The longest, in bytes.
     pub(crate) value_bytes_max: u32,
+    /// The bytes that each must have, where all have as many: one of another length is refused before it is built.
+    pub(crate) width: Option<usize>,
     /// Only UTF-8.
     pub(crate) only_text: bool,
 }
@@ -249,7 +251,8 @@ mod tests {
         let mut views = alloc::vec![0; values.len()];
         for segment in [1, 5, 100, 1000] {
             let stream = in_segments(&page, segment);
-            let mut decoder = PlainByteArray::new(stream, Accept { value_bytes_max: 1000, only_text: true });
+            let mut decoder =
+                PlainByteArray::new(stream, Accept { value_bytes_max: 1000, width: None, only_text: true });
             let mut done = 0;
             while done < views.len() {
                 done += decoder.decode(1, &mut views[done..])?.values;
@@ -276,7 +279,7 @@ mod tests {
         let check_long = |text: &[u8]| {
             let mut page = Vec::from(u32::try_from(text.len()).unwrap().to_le_bytes());
             page.extend(text);
-            let accept = Accept { value_bytes_max: u32::MAX, only_text: true };
+            let accept = Accept { value_bytes_max: u32::MAX, width: None, only_text: true };
             let mut decoder = PlainByteArray::new(Bytes::from(page).into(), accept);
             let (mut calls, mut view) = (0, [0]);
             loop {

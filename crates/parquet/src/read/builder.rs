@@ -1,8 +1,8 @@
 //! The batch that a column is filling.
 
 mod kept;
+mod nulls;
 
-use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -226,6 +226,8 @@ pub(super) struct Builder {
     pub(super) values: usize,
     /// Bytes that are there of the value behind them, where one is so wide that it takes several slices.
     pub(super) partial: usize,
+    /// The same of slots of nulls that are being cleared; of numbers and views, slots.
+    cleared: usize,
     nulls: usize,
     validity: Store<u8>,
     pub(super) output: Output,
@@ -267,6 +269,7 @@ impl Builder {
             rows: 0,
             values: 0,
             partial: 0,
+            cleared: 0,
             nulls: 0,
             validity: Store::default(),
             output,
@@ -373,14 +376,9 @@ impl Builder {
         memory: &mut Memory,
         budget: &mut Budget<'_>,
     ) -> Result<bool> {
-        let nulls = core::mem::take(&mut self.values);
         self.holds_indices = Some(indices);
-        if let (Output::Fixed(width, _), false, 1..) = (&self.output, indices, nulls) {
-            check_null(*width)?;
-        }
-        // What is prepared is zero, as nulls are.
-        let is_ready = self.prepare(nulls, memory, budget)?;
-        self.values = nulls;
+        // The memory may have values of another batch.
+        let is_ready = self.clear(0, self.values, memory, budget)?;
         if !is_ready {
             self.holds_indices = None;
         }
@@ -411,9 +409,10 @@ impl Builder {
                 let out = store.room(self.capacity.div_ceil(8), 0, self.rows.div_ceil(8))?;
                 spread_bits(out, at, there, rows, validity)
             }
+            // One row, whose slot is clear: see `clear_wide_null`.
+            (Output::Fixed(width, _), _) if *width > SLICE_BYTES => Ok(()),
             (Output::Fixed(width, store), _) => {
                 let width = *width;
-                check_null(width)?;
                 let out = store.room(self.capacity.saturating_mul(width), at * width, rows * width)?;
                 spread_fixed(out, width, there, rows, (validity, at))
             }
@@ -712,14 +711,6 @@ fn prepare<T: Copy + Default>(
         memory.admit(bytes)?;
     }
     store.prepare(capacity, at, end, budget)
-}
-
-/// An error for nulls that would take much room.
-fn check_null(width: usize) -> Result<()> {
-    if width <= NULL_BYTES_MAX {
-        return Ok(());
-    }
-    Err(Error::too_large(format!("a null of {width} bytes: at most {NULL_BYTES_MAX} where nulls take room")))
 }
 
 /// Bits that are spread at a time, on the stack.

@@ -171,7 +171,8 @@ impl ColumnReader {
         // The format's own lengths are signed 32-bit numbers.
         let value_bytes_max =
             u32::try_from(options.limits.value_bytes).unwrap_or(u32::MAX).min(i32::MAX as u32);
-        let accept = Accept { value_bytes_max, only_text: is_text && options.verify_utf8 };
+        let (width, only_text) = (leaf.physical_type.width(), is_text && options.verify_utf8);
+        let accept = Accept { value_bytes_max, width, only_text };
         if let PhysicalType::FixedLenByteArray(width) = leaf.physical_type {
             options
                 .limits

@@ -636,7 +636,7 @@ mod tests {
     use crate::read::builder::Builder;
     use alloc::string::String;
 
-    const ACCEPT: Accept = Accept { value_bytes_max: 1 << 20, only_text: true };
+    const ACCEPT: Accept = Accept { value_bytes_max: 1 << 20, width: None, only_text: true };
 
     /// Decodes a page that comes in chunks of `chunk_bytes`, or as few more as are asked for, at a budget of `units` a step.
     fn decode(

@@ -9,7 +9,7 @@
 use marquetry_base::Result;
 
 use super::values::ValueDecoder;
-use crate::encoding::delta_byte_array::{BUILT_BYTES, Built};
+use crate::encoding::delta_byte_array::{BUILT_BYTES, Built, Value};
 use crate::encoding::too_few_values;
 use crate::growing::SLICE_BYTES;
 use crate::memory::Memory;
@@ -112,10 +112,12 @@ impl ValueDecoder {
                 let (mut values, mut bytes) = (0, 0);
                 while values < some && bytes < BUILT_BYTES {
                     match delta.next(some - values, memory)? {
-                        Built::Value(value) => {
+                        Built::Value(Value::Short(value)) => {
                             values += 1;
-                            bytes += value.bytes().len();
+                            bytes += value.len();
                         }
+                        // Each slice of it was counted.
+                        Built::Value(Value::Long(_)) => values += 1,
                         Built::Some(more) => bytes += more,
                         Built::Starved => break,
                     }

@@ -15,7 +15,7 @@ use crate::encoding::alp::Alp;
 use crate::encoding::byte_stream_split::ByteStreamSplit;
 use crate::encoding::delta::Delta;
 use crate::encoding::delta_byte_array::{
-    BUILT_BYTES, Built, DeltaByteArray, DeltaLengthByteArray, LeadingStreams, Value,
+    BUILT_BYTES, Built, DeltaByteArray, DeltaLengthByteArray, LeadingStreams, Value, check_width,
 };
 use crate::encoding::hybrid::{Hybrid, WIDTH_MAX, beyond_dictionary};
 use crate::encoding::plain::{Accept, PlainByteArray, PlainFixed};
@@ -283,7 +283,10 @@ impl ValueDecoder {
         if let (ValueDecoder::Dictionary(hybrid), Some(Entries::Segmented(segmented))) =
             (&mut *self, dictionary)
         {
-            return builder.look_up(segmented, hybrid, count).map(Decoded::values);
+            let values = builder.look_up(segmented, hybrid, count)?;
+            // Byte strings of one width are copied, whatever it is.
+            let width = if let Output::Fixed(width, _) = &builder.output { *width } else { 0 };
+            return Ok(Decoded { values, bytes: values * width });
         }
         let dictionary = dictionary.and_then(Entries::whole);
         let mut decoded = self.decode_into(builder, dictionary, count, memory)?;
@@ -451,14 +454,23 @@ impl ValueDecoder {
                 hybrid.look_up_fixed((entries.bytes(), entries.len()), width, indices, out)?
             }
             (ValueDecoder::DeltaByteArray(delta), _) => {
-                let mut values = 0;
+                let (mut values, mut bytes) = (0, 0);
                 while values < count {
-                    let Built::Value(value) = delta.next(count - values, memory)? else { break };
-                    check_width(value.bytes(), width)?;
-                    out[values * width..(values + 1) * width].copy_from_slice(value.bytes());
-                    values += 1;
+                    match delta.next(count - values, memory)? {
+                        Built::Value(value) => {
+                            check_width(value.bytes().len(), width)?;
+                            out[values * width..(values + 1) * width].copy_from_slice(value.bytes());
+                            values += 1;
+                            bytes += width;
+                        }
+                        Built::Some(built) => {
+                            bytes += built;
+                            break;
+                        }
+                        Built::Starved => break,
+                    }
                 }
-                values
+                return Ok(Decoded { values, bytes });
             }
             _ => return Err(self.mismatch()),
         };
@@ -488,7 +500,7 @@ impl ValueDecoder {
         let Output::Fixed(_, store) = &mut builder.output else { return Err(self.mismatch()) };
         if let (ValueDecoder::DeltaByteArray(delta), 0) = (&mut *self, done) {
             match delta.next(1, memory)? {
-                Built::Value(value) => check_width(value.bytes(), width)?,
+                Built::Value(value) => check_width(value.bytes().len(), width)?,
                 Built::Some(bytes) => return Ok(Decoded { values: 0, bytes }),
                 Built::Starved => return Ok(Decoded::default()),
             }
@@ -595,14 +607,6 @@ fn copy_bits(stream: &mut Stream, bit: &mut usize, out: &mut [u8], at: usize, co
     stream.advance((*bit + there) / 8);
     *bit = (*bit + there) % 8;
     Ok(there)
-}
-
-/// An error for a value of another width than the column's.
-fn check_width(value: &[u8], width: usize) -> Result<()> {
-    if value.len() == width {
-        return Ok(());
-    }
-    Err(Error::corrupt(format!("a value of {} bytes, not {width}", value.len())))
 }
 
 fn bytemuck_i32<T: Plain>(out: &mut [T]) -> Option<&mut [i32]> {

@@ -197,7 +197,26 @@ fn dictionaries(count: usize) -> Vec<Case> {
         .work(Work::Batches { piece_bytes: u64::MAX, verify_utf8: true }),
         fixed("of 1,000", 1000, packed(1000)),
         Case { price: SEGMENTED, ..fixed("of four times as many", large, packed(large)) },
+        wide_dictionary(64, count),
+        wide_dictionary(1000, count),
+        wide_dictionary(65_536, count),
     ]
+}
+
+/// Wide byte strings, each from somewhere in a dictionary that is in segments, and of which a value is looked up several times: so little
+/// is charged for the dictionary itself.
+fn wide_dictionary(width: usize, count: usize) -> Case {
+    let entries = (count * 4).max(2 << 20) / width;
+    let values = (entries * 16).next_multiple_of(8);
+    let mut random = Random::new();
+    let indices: Vec<u32> = (0..values).map(|_| random.index(entries)).collect();
+    let bits = entries.ilog2() + 1;
+    let body = [&bits.to_le_bytes()[..1], &packed_run(&indices, bits)].concat();
+    let pages = vec![
+        Page::dictionary(i32_of(entries), noise(width * entries)),
+        Page::data(i32_of(values), RLE_DICTIONARY, body),
+    ];
+    Case::new(SEGMENTED, format!("fixed[{width}], wide"), values, file(of_width(width), pages, values))
 }
 
 /// Strings of `bytes` bytes: digits, or characters of four bytes.

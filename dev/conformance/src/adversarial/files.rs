@@ -19,7 +19,10 @@ pub(super) const FILES: &[(&str, Make)] = &[
     ("string/plain", |scale| one_string(scale.string_bytes, craft::PLAIN)),
     ("string/delta_length", |scale| one_string(scale.string_bytes, craft::DELTA_LENGTH_BYTE_ARRAY)),
     ("string/delta_byte_array", |scale| one_string(scale.string_bytes, craft::DELTA_BYTE_ARRAY)),
+    ("dictionary/fixed_1_kib", |scale| large_fixed_dictionary(scale, 1 << 10)),
+    ("dictionary/fixed_64_kib", |scale| large_fixed_dictionary(scale, 64 << 10)),
     ("delta_byte_array/growing_prefixes", growing_prefixes),
+    ("delta_byte_array/wrong_width", wrong_width),
     ("delta/largest_block", |_| delta_header(1 << 31, 1 << 26)),
     ("delta/64_bit_block", |_| delta_header(1 << 63, 1 << 58)),
     ("delta/one_miniblock", |_| delta_header(1 << 30, 1)),
@@ -43,6 +46,8 @@ pub(super) const FILES: &[(&str, Make)] = &[
     ("fixed/one_value", one_fixed),
     ("fixed/dictionary", fixed_dictionary),
     ("runs/nulls", nulls),
+    ("nulls/fixed_64_kib", |_| wide_nulls(64 << 10, |_, out| out.resize(64 << 10, 0))),
+    ("nulls/fixed_512_kib", |_| wide_nulls(512 << 10, |_, out| out.resize(512 << 10, 0))),
     ("runs/longer_than_the_page", |_| long_run()),
     ("snappy/copy_from_far", snappy_far),
     ("snappy/copy_from_4_gib", |_| snappy_before_start()),
@@ -548,6 +553,59 @@ fn one_fixed(scale: &Scale) -> Adversary {
 
 fn fixed_dictionary(scale: &Scale) -> Adversary {
     fixed(scale.dictionary_bytes, 3, true)
+}
+
+/// Values of `width` bytes, looked up in a dictionary of two mebibytes at least, which is in segments.
+fn large_fixed_dictionary(scale: &Scale, width: u64) -> Adversary {
+    let entries = (scale.dictionary_bytes.max(2 << 20) / width).min(1 << 15);
+    let count = (scale.page_bytes * 8 / width).div_ceil(1024) * 1024 / 8;
+    let indices: Vec<u32> =
+        (0..count).map(|row| u32::try_from(row * 7919 % entries).expect("few entries")).collect();
+    let values = Values {
+        physical_type: craft::FIXED_LEN_BYTE_ARRAY,
+        type_length: Some(i32_of(width)),
+        encoding: craft::RLE_DICTIONARY,
+        count,
+        body: Computed::new().bytes([&[15][..], &craft::packed_run(&indices, 15)].concat()),
+        dictionary: Some((entries, Computed::new().repeat(vec![b'x'; 1 << 10], entries * width >> 10))),
+        value: all_x,
+        is_one_stream: true,
+    };
+    one_column(&values, UNCOMPRESSED, &values.body).within(LARGE).holding(2 * entries * width)
+}
+
+/// A string of many bytes where all have sixteen: it is refused before it is built.
+fn wrong_width(scale: &Scale) -> Adversary {
+    let made = one_string(scale.string_bytes, craft::DELTA_BYTE_ARRAY);
+    let bytes = scale.string_bytes;
+    let body = Computed::new()
+        .bytes(craft::delta(&[0], 128, 4))
+        .bytes(craft::delta(&[i64_of(bytes)], 128, 4))
+        .repeat(&b"x"[..], bytes);
+    let values = Values {
+        physical_type: craft::FIXED_LEN_BYTE_ARRAY,
+        type_length: Some(16),
+        encoding: craft::DELTA_BYTE_ARRAY,
+        count: 1,
+        body,
+        dictionary: None,
+        value: all_x,
+        is_one_stream: false,
+    };
+    let file = one_column(&values, UNCOMPRESSED, &values.body).file;
+    Adversary { file, expected: Expected::Error(Corrupt, "bytes, not 16"), ..made }
+}
+
+/// A page of nulls of byte strings of one width, with a slot for each.
+fn wide_nulls(width: u64, value: ValueOf) -> Adversary {
+    const ROWS: u64 = 30;
+    let body = craft::prefixed(&craft::repeated_run(ROWS, 0, 1));
+    let page = Page::data(i32_of(ROWS), craft::PLAIN, body);
+    let pages = Computed::new().bytes(page.header.write()).bytes(page.body);
+    let column = Column::optional("a", craft::FIXED_LEN_BYTE_ARRAY).with(2, V::I32(i32_of(width)));
+    let file = file(column, UNCOMPRESSED, ROWS, 0, pages);
+    let made = Adversary::new(file, Expected::Rows(ROWS, Some(value)));
+    Adversary { has_slots: true, ..made }
 }
 
 fn thousand(row: u64, out: &mut Vec<u8>) {

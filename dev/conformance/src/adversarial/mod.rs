@@ -28,6 +28,8 @@ pub struct Adversary {
     pub expected: Expected,
     /// The limits that it is read with.
     pub limits: Limits,
+    /// Whether it is read with a slot for each null.
+    pub has_slots: bool,
     /// Bytes that a reader may hold of it at once, beside what it holds of any file: of a page that has to be held whole, the page.
     pub held_bytes: u64,
 }
@@ -163,7 +165,8 @@ pub fn make(name: &str, scale: &Scale) -> Option<Adversary> {
 
 impl Adversary {
     fn new(file: Computed, expected: Expected) -> Adversary {
-        Adversary { name: String::new(), file, expected, limits: Limits::DEFAULT, held_bytes: 0 }
+        let (name, limits) = (String::new(), Limits::DEFAULT);
+        Adversary { name, file, expected, limits, has_slots: false, held_bytes: 0 }
     }
 
     fn holding(self, held_bytes: u64) -> Adversary {

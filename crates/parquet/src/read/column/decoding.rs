@@ -207,6 +207,10 @@ impl ColumnReader {
             page.keep_ahead(&mut self.builder, at..at + rows, 0)?;
             return Ok(true);
         }
+        if there < rows && !self.builder.clear_wide_null(&mut work.memory, work.budget)? {
+            page.keep_ahead(&mut self.builder, at..at + rows, 0)?;
+            return Ok(true);
+        }
         let decoded = page.values.decode(&mut self.builder, dictionary, there, &mut work.memory)?;
         // Rows behind the values that are there come again.
         let done = if decoded.values < there && there < rows {
@@ -233,7 +237,8 @@ impl ColumnReader {
         if decoded.values < done {
             match self.column.physical_type {
                 PhysicalType::Int96 | PhysicalType::FixedLenByteArray(_) => {
-                    work.budget.charge(FIXED_SPREAD_PRICE, decoded.bytes, done);
+                    let bytes = decoded.bytes.max(self.builder.spread_bytes(done));
+                    work.budget.charge(FIXED_SPREAD_PRICE, bytes, done);
                 }
                 _ => work.budget.charge(SPREAD_PRICE, 0, done),
             }

@@ -16,7 +16,7 @@ use crate::encoding::stream::{Stream, feed};
 use crate::encoding::view::view_bytes;
 use crate::memory::Memory;
 
-const ACCEPT: Accept = Accept { value_bytes_max: u32::MAX, only_text: false };
+const ACCEPT: Accept = Accept { value_bytes_max: u32::MAX, width: None, only_text: false };
 
 /// xorshift64.
 struct Random(u64);
