@@ -30,8 +30,8 @@ use crate::prune::{Evaluator, LeafOrder, Matcher, Predicate, Test};
 use crate::read::{BatchReader, PageTests};
 use crate::schema::Schema;
 
-/// The price of a test of a row group that is judged.
-const JUDGE_PRICE: Price = Price::per_kilovalue(100 << 10);
+/// The price of a test of a row group that is judged, and of the bytes of its bounds.
+const JUDGE_PRICE: Price = Price { kib: 200, kilovalue: 100 << 10 };
 /// What it costs to make a sub-machine.
 const MACHINE_UNITS: u64 = 2_000;
 /// Values that are looked up in a Bloom filter, at most: of more, one is likely there.

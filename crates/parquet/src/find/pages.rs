@@ -13,8 +13,13 @@ use crate::prune::{Accepts, Bound, LeafOrder, NAN_KEY, Order, Ranges, Test, Verd
 use crate::read::{PageBloom, PageSet};
 use crate::schema::Schema;
 
-/// The price of judging a page by its bounds.
-const JUDGE_PRICE: Price = Price::per_kilovalue(60 << 10);
+/// The price of judging a page by its bounds; of long ones, by their bytes as well.
+const JUDGE_PRICE: Price = Price { kib: 400, kilovalue: 60 << 10 };
+/// Bytes of a bound that is not long, and of long bounds that are looked at together.
+const SHORT_BYTES: usize = 64;
+const LONG_BYTES_MAX: usize = 64 << 10;
+/// Bytes of a page's long bounds beyond which pages are not searched, but judged one after the other: a search is done in one go.
+const SEARCHED_BYTES_MAX: usize = 4 << 10;
 /// What a search among the pages costs.
 const SEARCH_UNITS: u64 = 1_000;
 /// Pages that are judged before the budget is looked at again, and what it costs to see which of them a Bloom filter leaves.
@@ -128,9 +133,12 @@ impl ChunkPages {
         while let Some(sorted) = self.sorted
             && self.checked < index.pages()
         {
-            let end = index.pages().min(self.checked + JUDGED_AT_ONCE);
-            budget.charge(JUDGE_PRICE, 0, end - self.checked);
+            let (end, bytes) = at_once(index, self.checked..index.pages());
+            budget.charge(JUDGE_PRICE, bytes, end - self.checked);
             let is_sorted = (self.checked..end).all(|page| {
+                if long_bytes(index, page) > SEARCHED_BYTES_MAX {
+                    return false;
+                }
                 let known = self.order.of_page(index, page);
                 let (Some(min), Some(max), Some(order)) = (known.min, known.max, self.order.order()) else {
                     return false;
@@ -162,9 +170,18 @@ impl ChunkPages {
     }
 
     /// The pages, once they are [checked](ChunkPages::check), that can have a value in the ranges: where bounds are sorted, they are between two that are
-    /// searched for.
-    fn candidates(&self, index: &ColumnIndex, ranges: &Ranges, order: Order) -> Range<usize> {
-        let place = |page: usize| ranges.place(&self.order.of_page(index, page), order);
+    /// searched for. Adds the bytes of long ones that were looked at.
+    fn candidates(
+        &self,
+        index: &ColumnIndex,
+        ranges: &Ranges,
+        order: Order,
+        searched: &core::cell::Cell<usize>,
+    ) -> Range<usize> {
+        let place = |page: usize| {
+            searched.set(searched.get() + long_bytes(index, page));
+            ranges.place(&self.order.of_page(index, page), order)
+        };
         let (before, after) = match self.sorted {
             None => return 0..index.pages(),
             Some(Sorted::Up) => (Ordering::Less, Ordering::Greater),
@@ -179,6 +196,22 @@ impl Release for ChunkPages {
     fn release(&mut self, budget: &mut Budget<'_>) -> bool {
         release_all(&mut [&mut self.column_index, &mut self.offset_index], budget)
     }
+}
+
+/// The end of the pages that are judged before the budget is looked at again, one at least, and the bytes of their long bounds.
+fn at_once(index: &ColumnIndex, pages: Range<usize>) -> (usize, usize) {
+    let (mut end, mut bytes) = (pages.start, 0);
+    while end < pages.end && end - pages.start < JUDGED_AT_ONCE && bytes < LONG_BYTES_MAX {
+        bytes += long_bytes(index, end);
+        end += 1;
+    }
+    (end, bytes)
+}
+
+/// Bytes of a page's bounds beyond those of short ones. (The longest are not looked at.)
+fn long_bytes(index: &ColumnIndex, page: usize) -> usize {
+    let beyond = |bound: &[u8]| bound.len().min(LONG_BYTES_MAX).saturating_sub(SHORT_BYTES);
+    beyond(index.min_values.get(page)) + beyond(index.max_values.get(page))
 }
 
 /// The first number for which something does not hold that holds for all before.
@@ -242,6 +275,7 @@ impl Judging {
             Some(pages) => pages,
             None => {
                 budget.charge_units(SEARCH_UNITS);
+                let searched = core::cell::Cell::new(0);
                 let found = match (index, &test.accepts, chunk.order.order()) {
                     // NaNs are not between bounds, and keys of INT96 need not be in the order of theirs.
                     (Some(index), Accepts::Values(ranges), Some(order))
@@ -249,10 +283,11 @@ impl Judging {
                             && !(order.is_floating() && ranges.has_key(NAN_KEY))
                             && is_flat =>
                     {
-                        chunk.candidates(index, ranges, order)
+                        chunk.candidates(index, ranges, order, &searched)
                     }
                     _ => 0..chunk.len(),
                 };
+                budget.charge(JUDGE_PRICE, searched.get(), 0);
                 // A few pages are less to read than what the filters of all have to say.
                 if let (Asked::NotYet(hashes), Some(bloom)) = (asked, chunk.bloom)
                     && chunk.bytes(&found)
@@ -265,7 +300,10 @@ impl Judging {
             }
         };
         while pages.start < pages.end {
-            let end = pages.end.min(pages.start + JUDGED_AT_ONCE);
+            let (end, bytes) = match index {
+                Some(index) => at_once(index, pages.clone()),
+                None => (pages.end.min(pages.start + JUDGED_AT_ONCE), 0),
+            };
             let mut judged = 0;
             for page in core::mem::replace(&mut pages.start, end)..end {
                 if matches!(asked, Asked::Pages(left) if !left.contains(page)) {
@@ -290,11 +328,59 @@ impl Judging {
                 }
             }
             budget.charge_units(LOOK_UNITS);
-            budget.charge(JUDGE_PRICE, 0, judged);
+            budget.charge(JUDGE_PRICE, bytes, judged);
             if budget.is_spent() && pages.start < pages.end {
                 return Ok(Judgement::Yield);
             }
         }
         Ok(Judgement::Rows(core::mem::take(&mut self.rows)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::{BoundaryOrder, ColumnOrder};
+    use crate::schema::PhysicalType;
+    use alloc::vec::Vec;
+
+    /// Bounds that differ only in their last bytes: a search among long ones would be one step.
+    #[test]
+    fn long_bounds_are_paid_by_the_byte_and_not_searched() {
+        const PAGES: usize = 200;
+        for (length, is_searched) in [(8, true), (500, true), (20_000, false)] {
+            let bound = |page: usize| -> Vec<u8> {
+                let mut bound = alloc::vec![b'x'; length];
+                bound[length - 1] = page.to_le_bytes()[0];
+                bound
+            };
+            let index = ColumnIndex {
+                null_pages: (0..PAGES).map(|_| false).collect(),
+                min_values: (0..PAGES).map(bound).collect(),
+                max_values: (0..PAGES).map(bound).collect(),
+                boundary_order: BoundaryOrder::Ascending,
+                ..ColumnIndex::default()
+            };
+            let (end, bytes) = at_once(&index, 0..PAGES);
+            assert!(end > 0 && bytes <= LONG_BYTES_MAX + 2 * length, "{bytes} bytes of {end} pages");
+            assert_eq!(bytes, end * 2 * length.saturating_sub(SHORT_BYTES));
+            let order = LeafOrder::new(PhysicalType::ByteArray, None, Some(ColumnOrder::TypeDefined), false);
+            let mut pages = ChunkPages::new(OffsetIndex::default(), Some(index), order, 1000, 0);
+            let mut spent = 0;
+            loop {
+                let mut budget = Budget::new(0);
+                let is_checked = pages.check(&mut budget);
+                assert!(budget.spent() <= JUDGE_PRICE.of(LONG_BYTES_MAX + 2 * length, JUDGED_AT_ONCE));
+                spent += budget.spent();
+                if is_checked {
+                    break;
+                }
+            }
+            assert_eq!(pages.sorted.is_some(), is_searched, "{length}");
+            if is_searched {
+                let long = length.saturating_sub(SHORT_BYTES);
+                assert!(spent >= JUDGE_PRICE.of(PAGES * 2 * long, PAGES), "{spent} units");
+            }
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Which values of an array are in a set of ranges.
 
+use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -23,6 +24,10 @@ pub(crate) type SliceBits = [u64; SLICE_VALUES / 64];
 /// The price of comparing a number with one range, of a number of more than 64 bits, of a look at one of many ranges, and of a byte string.
 const NARROW_PRICE: Price = Price::per_kilovalue(1 << 10);
 const WIDE_PRICE: Price = Price::per_kilovalue(12 << 10);
+/// As [`WIDE_PRICE`]; and each byte beyond sixteen, which may repeat the sign.
+const DECIMAL_PRICE: Price = Price { kib: 1500, kilovalue: 12 << 10 };
+/// The longest decimal that is looked at: it is done in one go.
+const DECIMAL_BYTES_MAX: usize = 16 << 10;
 const LOOK_PRICE: Price = Price::per_kilovalue(4 << 10);
 const BYTES_PRICE: Price = Price { kib: 100, kilovalue: 20 << 10 };
 /// The price of looking an index up.
@@ -157,16 +162,10 @@ impl Matcher {
                 })?
             }
             (Values::FixedLenByteArray(values), Order::Decimal) => {
-                let ranges = &self.ranges;
-                self.wide(range, bits, budget, |at| Some(ranges.has_key(decimal_key(values.get(at)))))?
+                self.decimals(range, bits, budget, |at| values.get(at))?
             }
             (Values::ByteArray(values), Order::Decimal) => {
-                let ranges = &self.ranges;
-                self.wide(range, bits, budget, |at| {
-                    // No bytes are no number.
-                    let value = values.get(at);
-                    Some(!value.is_empty() && ranges.has_key(decimal_key(value)))
-                })?
+                self.decimals(range, bits, budget, |at| values.get(at))?
             }
             (Values::FixedLenByteArray(values), _) => self.bytes(range, bits, budget, |at| values.get(at)),
             (Values::ByteArray(values), _) => self.bytes(range, bits, budget, |at| values.get(at)),
@@ -234,6 +233,37 @@ impl Matcher {
         }
         budget.charge(WIDE_PRICE, 0, range.len() % 64);
         budget.charge(LOOK_PRICE, 0, range.len() % 64 * self.looks);
+        Ok(range.len())
+    }
+
+    /// Numbers of any length, whose first bytes may be nothing but their sign.
+    fn decimals<'a>(
+        &self,
+        range: Range<usize>,
+        bits: &mut SliceBits,
+        budget: &mut Budget<'_>,
+        value: impl Fn(usize) -> &'a [u8],
+    ) -> Result<usize> {
+        let mut unpaid = (0, 0);
+        for (at, number) in range.clone().enumerate() {
+            let value = value(number);
+            if value.len() > DECIMAL_BYTES_MAX {
+                let message = format!("a decimal of {} bytes: at most {DECIMAL_BYTES_MAX}", value.len());
+                return Err(Error::too_large(message));
+            }
+            // No bytes are no number.
+            let accepted = !value.is_empty() && self.ranges.has_key(decimal_key(value));
+            bits[at / 64] |= u64::from(accepted) << (at % 64);
+            unpaid = (unpaid.0 + value.len().saturating_sub(size_of::<i128>()), unpaid.1 + 1);
+            if unpaid.1 == 64 || unpaid.0 >= DECIMAL_BYTES_MAX || at + 1 == range.len() {
+                budget.charge(DECIMAL_PRICE, unpaid.0, unpaid.1);
+                budget.charge(LOOK_PRICE, 0, unpaid.1 * self.looks);
+                unpaid = (0, 0);
+                if budget.is_spent() {
+                    return Ok(at + 1);
+                }
+            }
+        }
         Ok(range.len())
     }
 
@@ -451,6 +481,7 @@ fn narrowed([first, last]: [i128; 2], order: Order) -> Option<[i64; 2]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::batch::ByteArrays;
     use crate::prune::ranges::{double_key, real_bounds};
     use crate::schema::of_lines;
 
@@ -502,6 +533,45 @@ mod tests {
             }
         }
         assert!(double_key(-tiny) < double_key(-0.0));
+    }
+
+    /// Numbers that repeat their sign are looked at to their first digit, and that is paid for; too long ones are refused.
+    #[test]
+    fn long_decimals_are_paid_by_the_byte() {
+        let ranges = Ranges::Numbers(Vec::from([[7, 9]]));
+        let matcher = |ranges: &Ranges| Matcher {
+            ranges: ranges.clone(),
+            narrow: Vec::new(),
+            order: Order::Decimal,
+            looks: 1,
+            literal_bytes: 0,
+            only: None,
+            dictionary: None,
+        };
+        let value = |length: usize, number: u8| {
+            let mut value = alloc::vec![0; length];
+            value.extend([number]);
+            value
+        };
+        let mut all: Vec<Vec<u8>> = (0..100).map(|at| value(9000, at)).collect();
+        all.push(Vec::new());
+        let arrays = |all: &[Vec<u8>]| {
+            Values::ByteArray(ByteArrays::from_lengths(all.concat().into(), all.iter().map(Vec::len)))
+        };
+        let (values, mut done, mut spent, mut found) = (arrays(&all), 0, 0, Vec::new());
+        while done < all.len() {
+            let (mut bits, mut budget): (SliceBits, _) = ([0; _], Budget::new(0));
+            let some = matcher(&ranges).step(&values, done..all.len(), &mut bits, &mut budget).unwrap();
+            assert!(budget.spent() <= DECIMAL_PRICE.of(3 * DECIMAL_BYTES_MAX, 64), "{}", budget.spent());
+            spent += budget.spent();
+            found.extend((0..some).filter(|at| bits[at / 64] >> (at % 64) & 1 == 1).map(|at| done + at));
+            done += some;
+        }
+        assert_eq!(found, [7, 8, 9]);
+        assert!(spent >= DECIMAL_PRICE.of(100 * 8900, 0), "{spent}");
+        let values = arrays(&[value(DECIMAL_BYTES_MAX, 7)]);
+        let error = matcher(&ranges).step(&values, 0..1, &mut [0; _], &mut Budget::unlimited()).unwrap_err();
+        assert_eq!(error.message(), "a decimal of 16385 bytes: at most 16384");
     }
 
     /// Values of a dictionary that follow each other are a run of indices; others are looked up.

@@ -109,6 +109,11 @@ pub(crate) fn real_bounds([first, last]: [i64; 2]) -> ([f64; 2], bool) {
     (bounds, last == i64::MAX)
 }
 
+/// The longest bound of a decimal that is looked at: of a hundred digits and more.
+pub(super) const DECIMAL_BOUND_BYTES_MAX: usize = 64;
+/// The widest decimal that is encoded to be hashed: schemas can claim any width.
+const DECIMAL_PLAIN_BYTES_MAX: usize = 4096;
+
 /// The key of a big-endian two's complement number. What 128 bits do not hold is the nearest that they do: no literal
 /// has as many digits.
 #[must_use]
@@ -532,7 +537,7 @@ fn plain_of_key(
         }
         Order::Decimal => {
             let PhysicalType::FixedLenByteArray(width) = physical_type else { return None };
-            let width = usize::try_from(width).ok()?;
+            let width = usize::try_from(width).ok().filter(|width| *width <= DECIMAL_PLAIN_BYTES_MAX)?;
             // The keys at both ends stand for all numbers beyond them, too.
             if width > size_of::<i128>() && matches!(key, i128::MIN | i128::MAX) {
                 return None;

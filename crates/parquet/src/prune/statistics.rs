@@ -9,6 +9,7 @@ use marquetry_base::Segmented;
 use marquetry_base::cast::usize_of_u32;
 
 use super::Order;
+use super::ranges::DECIMAL_BOUND_BYTES_MAX;
 use crate::format::{ColumnChunk, ColumnIndex, ColumnOrder, FileMetaData, Statistics};
 use crate::schema::{LogicalType, Meaning, PhysicalType};
 
@@ -43,6 +44,9 @@ pub struct Known<'a> {
     pub is_only_nans: bool,
 }
 
+/// The longest bound that is looked at: two are compared in one go.
+const BOUND_BYTES_MAX: usize = 64 << 10;
+
 /// How a leaf's values are ordered, for all of its statistics.
 #[derive(Debug, Clone, Copy)]
 pub struct LeafOrder {
@@ -67,7 +71,7 @@ impl LeafOrder {
         Some(LeafOrder::new(leaf.physical_type, logical_type, column_order, leaf.definition_max > 0))
     }
 
-    pub(super) fn new(
+    pub(crate) fn new(
         physical_type: PhysicalType,
         logical_type: Option<&LogicalType>,
         column_order: Option<ColumnOrder>,
@@ -231,9 +235,12 @@ impl LeafOrder {
         if are_crossed(order, min, max) { known } else { Known { min, max, ..known } }
     }
 
-    /// Whether a bound has a length that is possible for a FIXED_LEN_BYTE_ARRAY. Bytes may be truncated; numbers may
+    /// Whether a bound has a length that is looked at, and possible for a FIXED_LEN_BYTE_ARRAY. Bytes may be truncated; numbers may
     /// not.
     fn fits(&self, order: Order, value: &[u8]) -> bool {
+        if value.len() > BOUND_BYTES_MAX || order == Order::Decimal && value.len() > DECIMAL_BOUND_BYTES_MAX {
+            return false;
+        }
         match self.physical_type {
             PhysicalType::FixedLenByteArray(width) if order == Order::Bytes => {
                 value.len() <= usize_of_u32(width)
@@ -270,6 +277,26 @@ mod tests {
 
     fn typed(physical_type: PhysicalType, logical_type: Option<LogicalType>) -> LeafOrder {
         leaf(physical_type, logical_type, Some(ColumnOrder::TypeDefined))
+    }
+
+    /// What takes long to compare bounds nothing.
+    #[test]
+    fn bounds_that_are_too_long() {
+        let known = |order: &LeafOrder, length: usize| {
+            let statistics = Statistics {
+                min_value: bytes(&vec![0; length]),
+                max_value: bytes(&vec![1; length]),
+                ..Statistics::default()
+            };
+            let known = order.of_statistics(&statistics, None);
+            (known.min.is_some(), known.max.is_some())
+        };
+        let (strings, decimals) =
+            (typed(PhysicalType::ByteArray, None), typed(PhysicalType::ByteArray, Some(DECIMAL)));
+        assert_eq!(known(&strings, BOUND_BYTES_MAX), (true, true));
+        assert_eq!(known(&strings, BOUND_BYTES_MAX + 1), (false, false));
+        assert_eq!(known(&decimals, DECIMAL_BOUND_BYTES_MAX), (true, true));
+        assert_eq!(known(&decimals, DECIMAL_BOUND_BYTES_MAX + 1), (false, false));
     }
 
     fn bytes(value: &[u8]) -> Option<Bytes> {

@@ -1,12 +1,13 @@
 //! The batch that a column is filling.
 
+mod buffers;
 mod kept;
 mod nulls;
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use marquetry_base::{Bitmap, Budget, Bytes, Error, Pool, Release, Result, release_all};
+use marquetry_base::{Bitmap, Budget, Bytes, Error, Release, Result, release_all};
 use marquetry_kernels::{Plain, bits, gather, spread};
 
 use super::dictionary::{Entries, Segmented, Segments};
@@ -16,6 +17,7 @@ use crate::encoding::hybrid::{Hybrid, beyond_dictionary};
 use crate::growing::SLICE_BYTES;
 use crate::memory::Memory;
 use crate::schema::PhysicalType;
+pub(super) use buffers::Buffers;
 
 /// Bytes of pages that a batch of one column may hold, at most. Beyond it the batch ends early, so that huge values make
 /// small batches and not huge memory.
@@ -29,10 +31,6 @@ const ENTRY_BYTES_MIN: usize = 16;
 pub(super) const NULL_BYTES_MAX: usize = ARRAY_BYTES_MAX;
 /// The part of a row that must be there before memory for all of it is allocated, if its length is known.
 const JOINED_PART: usize = 8;
-/// Bytes of values that are built here, after which another buffer is begun. A slice of them, or one value, goes beyond it.
-const BUILT_BYTES_MAX: usize = 128 << 10;
-/// Buffers of them that are used again, if the reader of the batch has dropped it by then: 4 MiB at most, as vectors grow. A batch of 8,192 values of 80 bytes has five.
-const BUILT_REUSED: usize = 16;
 /// The values of the batch.
 #[derive(Debug)]
 pub(super) enum Output {
@@ -52,152 +50,6 @@ pub(super) enum Output {
     ByteArray(Store<u128>, Buffers),
 }
 
-/// The buffers that the views of a batch point into. The first are the dictionary's: one at least, empty where there is none.
-#[derive(Debug)]
-pub(super) struct Buffers {
-    shared: Vec<Bytes>,
-    /// Numbers that are the dictionary's.
-    dictionary: usize,
-    /// The number of the page's chunk that a view points into last.
-    page: Option<u32>,
-    /// Values that are built here, not taken from a page, and the number that their buffer will have.
-    built: Vec<u8>,
-    built_index: Option<u32>,
-    /// Memory for them.
-    pool: Pool<u8>,
-    bytes: usize,
-}
-
-impl Default for Buffers {
-    fn default() -> Buffers {
-        Buffers {
-            shared: Vec::new(),
-            dictionary: 0,
-            page: None,
-            built: Vec::new(),
-            built_index: None,
-            pool: Pool::of_at_most(BUILT_REUSED),
-            bytes: 0,
-        }
-    }
-}
-
-impl Buffers {
-    /// Keeps the first numbers for a dictionary of so many buffers. False where they are taken: the batch must end first.
-    fn admit(&mut self, dictionary: usize) -> bool {
-        if self.shared.is_empty() {
-            self.dictionary = dictionary;
-        }
-        dictionary <= self.dictionary.max(1)
-    }
-
-    /// Adds a buffer: its number.
-    pub(super) fn push(&mut self, bytes: Bytes) -> Result<u32> {
-        if self.shared.is_empty() {
-            self.shared.resize(self.dictionary.max(1), Bytes::new());
-        }
-        let index = u32::try_from(self.shared.len()).map_err(|_| too_many_buffers())?;
-        self.bytes += bytes.len();
-        self.shared.push(bytes);
-        Ok(index)
-    }
-
-    /// The number that a chunk of a page has, or will have once it is kept.
-    pub(super) fn number_of(&self, chunk: &Bytes) -> Result<u32> {
-        match self.page {
-            Some(index) if self.is_current(chunk) => Ok(index),
-            _ => u32::try_from(self.shared.len().max(self.dictionary).max(1)).map_err(|_| too_many_buffers()),
-        }
-    }
-
-    /// True when views point into this chunk already.
-    fn is_current(&self, chunk: &Bytes) -> bool {
-        let current = self.page.and_then(|index| self.shared.get(index as usize));
-        current.is_some_and(|bytes| bytes.as_ptr() == chunk.as_ptr() && bytes.len() == chunk.len())
-    }
-
-    /// Keeps a chunk that views point into, under the number that [`Buffers::number_of`] said.
-    pub(super) fn keep(&mut self, chunk: Bytes) -> Result<()> {
-        if !self.is_current(&chunk) {
-            self.page = Some(self.push(chunk)?);
-        }
-        Ok(())
-    }
-
-    /// Where values are built, one behind the other: the number that the buffer has, and its bytes so far.
-    pub(super) fn building(&mut self) -> Result<(u32, &mut Vec<u8>)> {
-        if self.built.len() >= BUILT_BYTES_MAX {
-            self.close_built();
-        }
-        let index = match self.built_index {
-            Some(index) => index,
-            None => {
-                let index = self.push(Bytes::new())?;
-                self.built_index = Some(index);
-                // Whatever there is: it grows as values are built.
-                self.built = self.pool.take_memory(0)?;
-                self.built.clear();
-                index
-            }
-        };
-        Ok((index, &mut self.built))
-    }
-
-    /// Copies a value to where values are built: the number of the buffer, and the offset in it.
-    pub(super) fn build(&mut self, value: &[u8]) -> Result<(u32, u32)> {
-        let (index, built) = self.building()?;
-        let offset = u32::try_from(built.len()).map_err(|_| Error::internal("values beyond 4 GiB"))?;
-        built.try_reserve(value.len()).map_err(|_| Error::out_of_memory(value.len()))?;
-        built.extend_from_slice(value);
-        Ok((index, offset))
-    }
-
-    fn close_built(&mut self) {
-        let built = core::mem::take(&mut self.built);
-        self.bytes += built.len();
-        if let Some(slot) = self.built_index.take().and_then(|index| self.shared.get_mut(index as usize)) {
-            let length = built.len();
-            *slot = Bytes::from_owner(self.pool.share(built, length));
-        }
-    }
-
-    /// Bytes that the buffers have, but for the dictionary's.
-    fn held(&self) -> usize {
-        self.bytes + self.built.len()
-    }
-
-    /// Bytes of memory that is kept to be used again.
-    fn idle(&self) -> usize {
-        self.pool.idle_bytes()
-    }
-
-    fn share(&mut self, dictionary: Option<&Arc<Vec<Bytes>>>) -> Arc<Vec<Bytes>> {
-        self.close_built();
-        let mut shared = core::mem::take(&mut self.shared);
-        let places = core::mem::take(&mut self.dictionary).max(1);
-        self.page = None;
-        self.bytes = 0;
-        match dictionary {
-            // None but the dictionary's.
-            Some(dictionary) if shared.is_empty() => return Arc::clone(dictionary),
-            // Those that did not find place are not pointed into: see `admit`.
-            Some(dictionary) => {
-                let places = shared.iter_mut().take(places);
-                places.zip(&**dictionary).for_each(|(place, buffer)| *place = buffer.clone());
-            }
-            None => {}
-        }
-        Arc::new(shared)
-    }
-}
-
-impl Release for Buffers {
-    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
-        self.bytes = 0;
-        release_all(&mut [&mut self.shared, &mut self.built, &mut self.pool], budget)
-    }
-}
-
 impl Release for Output {
     fn release(&mut self, budget: &mut Budget<'_>) -> bool {
         match self {
@@ -209,10 +61,6 @@ impl Release for Output {
             Output::ByteArray(store, buffers) => release_all(&mut [store, buffers], budget),
         }
     }
-}
-
-fn too_many_buffers() -> Error {
-    Error::internal("too many buffers in a batch")
 }
 
 /// The batch of one column, while it is being filled.
@@ -589,10 +437,7 @@ impl Builder {
     /// True if the batch holds these bytes, which a view points into that was made last.
     pub(super) fn holds(&self, bytes: &Bytes) -> bool {
         match &self.output {
-            Output::ByteArray(_, buffers) => {
-                let last = buffers.shared.last();
-                buffers.is_current(bytes) || last.is_some_and(|last| last.as_ptr() == bytes.as_ptr())
-            }
+            Output::ByteArray(_, buffers) => buffers.is_current(bytes) || buffers.is_last(bytes),
             _ => false,
         }
     }
@@ -630,7 +475,7 @@ impl Builder {
             Output::ByteArray(_, buffers) => {
                 let is_current = chunk.is_some_and(|chunk| buffers.is_current(chunk));
                 let chunk = chunk.map_or(0, Bytes::len);
-                let all = if is_current { buffers.held() } else { buffers.held() + chunk };
+                let all = if is_current { buffers.filled() } else { buffers.filled() + chunk };
                 self.rows > 0 && all > self.pages_max.max(2 * chunk).min(BATCH_BYTES_MAX)
             }
             _ => false,

@@ -390,7 +390,7 @@ impl ValueDecoder {
             (ValueDecoder::DeltaByteArray(delta), _) => {
                 let mut decoded = Decoded::default();
                 while decoded.values < count && decoded.bytes < BUILT_BYTES {
-                    let (buffer, built) = buffers.building()?;
+                    let (buffer, built) = buffers.building(memory)?;
                     let short = delta.next_short(buffer, built, &mut out[decoded.values..count])?;
                     if short.values > 0 {
                         decoded.values += short.values;
@@ -399,7 +399,7 @@ impl ValueDecoder {
                     }
                     match delta.next(count - decoded.values, memory)? {
                         Built::Value(Value::Short(value)) => {
-                            let (buffer, offset) = buffers.build(value)?;
+                            let (buffer, offset) = buffers.build(value, memory)?;
                             out[decoded.values] = strings::view(value, buffer, offset);
                             decoded.values += 1;
                             decoded.bytes += value.len();

@@ -289,6 +289,7 @@ impl Undone {
     ) -> Result<Option<(Slice<'a>, usize)>> {
         let Some(piece) = self.indices.first() else { return Ok(None) };
         let indices = &piece[self.done..piece.len().min(self.done + PART_ENTRIES)];
+        let indices = Gathered::at_once(&self.entries, indices);
         let values = gathered.look_up(&self.entries, indices, budget)?;
         Ok(Some(part_of(values)))
     }

@@ -690,7 +690,8 @@ impl ColumnWriter {
 
 fn add_bounds(bounds: &mut Bounds, of: &BoundsOf, values: Slice<'_>, budget: &mut Budget<'_>) {
     let is_string = matches!(values, Slice::ByteArray(..) | Slice::Fixed { .. });
-    budget.charge(if is_string { STRING_PRICE } else { NUMBER_PRICE }, 0, values.len());
+    let price = if is_string { STRING_PRICE } else { NUMBER_PRICE };
+    budget.charge(price, of.compared_bytes(values), values.len());
     bounds.add(of, values);
 }
 

@@ -40,8 +40,8 @@ const ARRAY_BYTES_MAX: usize = 320 << 10;
 ///
 /// Entries are numbered in order of arrival. Each call does a bounded amount of work: the hash table grows one part at
 /// a time. Therefore some values become a new entry each time they occur: those longer than 64 KiB, which are
-/// stored in slices, new ones beyond 1,048,576 entries, and those whose hash nearly equals hundreds of others, as if
-/// crafted. The dictionary's size then
+/// stored in slices, new ones beyond 1,048,576 entries, and those whose hash nearly equals hundreds of others, or of which as many
+/// as have 128 KiB begin alike, too, as if crafted. The dictionary's size then
 /// soon shows that it does not pay.
 #[derive(Debug)]
 pub struct DictionaryBuilder {

@@ -18,8 +18,8 @@ pub(super) const PART_ENTRIES: usize = 1024;
 
 /// The price of finding the parts of a column, per entry.
 pub(super) const PART_PRICE: Price = Price::per_kilovalue(700);
-/// The price of looking a value up in a batch's dictionary.
-const GATHER_PRICE: Price = Price::per_kilovalue(2 << 10);
+/// The price of looking a value up in a batch's dictionary; byte strings of one width are copied.
+const GATHER_PRICE: Price = Price { kib: 150, kilovalue: 2 << 10 };
 
 /// A position in a column of a batch.
 #[derive(Debug, Clone, Copy, Default)]
@@ -261,15 +261,32 @@ impl Gathered {
         indices: &[u32],
         budget: &mut Budget<'_>,
     ) -> Result<Slice<'a>> {
-        budget.charge(GATHER_PRICE, 0, indices.len());
+        let bytes = match (values, indices) {
+            (Values::Int96(values) | Values::FixedLenByteArray(values), [_, _, ..]) => {
+                indices.len() * values.width()
+            }
+            _ => 0,
+        };
+        budget.charge(GATHER_PRICE, bytes, indices.len());
         self.gather(values, indices)
+    }
+
+    /// Of these indices as many as are looked up at a time: byte strings of one width are copied, but for one alone.
+    pub(super) fn at_once<'i>(values: &Values, indices: &'i [u32]) -> &'i [u32] {
+        let width = match values {
+            Values::Int96(values) | Values::FixedLenByteArray(values) => values.width(),
+            _ => 0,
+        };
+        let most = SLICE_BYTES.checked_div(width).map_or(usize::MAX, |most| most.max(1));
+        &indices[..indices.len().min(most)]
     }
 
     fn gather<'a>(&'a mut self, values: &'a Values, indices: &[u32]) -> Result<Slice<'a>> {
         let count = indices.len();
         self.four.clear();
         self.eight.clear();
-        let wrong = |_| Error::misuse("an index that the dictionary of its batch does not have");
+        let beyond = || Error::misuse("an index that the dictionary of its batch does not have");
+        let wrong = |_| beyond();
         match values {
             Values::Int32(values) => {
                 self.four.resize(count, 0);
@@ -303,6 +320,12 @@ impl Gathered {
             }
             Values::Int96(values) | Values::FixedLenByteArray(values) if values.width() > 0 => {
                 let width = values.width();
+                if let [index] = indices {
+                    // It may be long, and is asked for again after each slice of it.
+                    let start = usize_of_u32(*index).saturating_mul(width);
+                    let value = values.bytes().get(start..start.saturating_add(width)).ok_or_else(beyond)?;
+                    return Ok(Slice::Fixed { width, values: 1, bytes: value });
+                }
                 self.bytes.clear();
                 self.bytes.resize(count * width, 0);
                 gather::fixed(values.bytes(), width, indices, &mut self.bytes).map_err(wrong)?;

@@ -6,17 +6,19 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 
+use marquetry_base::cast::usize_of_u32;
 use marquetry_base::{Bytes, Price};
 
 use super::encoder::Slice;
 use crate::batch::INLINE_BYTES_MAX;
+use crate::encoding::view::length;
 use crate::format::{ColumnOrder, Statistics};
 use crate::prune::Order;
 use crate::schema::{LogicalType, Meaning, PhysicalType};
 
-/// The price of looking at a value: a number, or a string, which is compared only as far as bounds may reach.
+/// The price of looking at a value: a number, or a string, which is compared and copied only as far as bounds may reach.
 pub(super) const NUMBER_PRICE: Price = Price::per_kilovalue(2 << 10);
-pub(super) const STRING_PRICE: Price = Price::per_kilovalue(12 << 10);
+pub(super) const STRING_PRICE: Price = Price { kib: 200, kilovalue: 12 << 10 };
 
 /// A FIXED_LEN_BYTE_ARRAY that is longer has no bounds: readers expect bounds of the type's length, so they cannot be
 /// truncated.
@@ -49,6 +51,17 @@ impl BoundsOf {
         };
         let is_short = physical_type.width().is_none_or(|width| width <= FIXED_BYTES_MAX);
         is_short.then_some(BoundsOf { order, bytes_max, is_text })
+    }
+
+    /// Bytes of strings that are compared at most.
+    pub(super) fn compared_bytes(&self, values: Slice<'_>) -> usize {
+        match values {
+            Slice::Fixed { bytes, .. } => bytes.len(),
+            Slice::ByteArray(views, _) => {
+                views.iter().map(|view| usize_of_u32(length(*view)).min(self.bytes_max)).sum()
+            }
+            _ => 0,
+        }
     }
 
     /// Compares two bounds.

@@ -135,6 +135,7 @@ impl Translation {
         }
         while self.interned < self.unknown.len() {
             let some = &self.unknown[self.interned..self.unknown.len().min(self.interned + AT_ONCE)];
+            let some = Gathered::at_once(entries, some);
             let values = gathered.look_up(entries, some, budget)?;
             found.clear();
             let interned = dictionary.intern(values, found, budget)?;

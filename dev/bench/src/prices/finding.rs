@@ -2,7 +2,8 @@
 
 use bytes::Bytes;
 use marquetry_conformance::craft::{
-    BYTE_ARRAY, Column, INT64, INT96, PLAIN, Page, RLE_DICTIONARY, levels, packed_run, plain_bytes, prefixed,
+    BYTE_ARRAY, Column, INT64, INT96, PLAIN, Page, RLE_DICTIONARY, V, levels, packed_run, plain_bytes,
+    prefixed,
 };
 use marquetry_parquet::prune::{Accepts, Comparison, Predicate, Quantifier, Ranges, Test};
 
@@ -11,6 +12,7 @@ use super::{Case, Work};
 
 const NARROW: &str = "prune/matcher.rs NARROW_PRICE";
 const WIDE: &str = "prune/matcher.rs WIDE_PRICE";
+const DECIMAL: &str = "prune/matcher.rs DECIMAL_PRICE";
 const LOOK: &str = "prune/matcher.rs LOOK_PRICE";
 const BYTES: &str = "prune/matcher.rs BYTES_PRICE";
 const INDEX: &str = "prune/matcher.rs INDEX_PRICE";
@@ -44,6 +46,15 @@ pub(super) fn cases(thousands: usize) -> Vec<Case> {
             one_page(Column::required("v", INT96), PLAIN, noise(count * 12), count),
         )
         .work(tests(Ranges::of_keys(0, i128::MAX))),
+        Case::new(DECIMAL, "decimals of 16 bytes", count, decimals(16, count))
+            .work(tests(Ranges::of_keys(0, i128::MAX))),
+        Case::new(
+            DECIMAL,
+            "decimals of 1,000 bytes, most of them zero",
+            count / 50,
+            decimals(1000, count / 50),
+        )
+        .work(tests(Ranges::of_keys(0, i128::MAX))),
         Case::new(BYTES, "strings of 12 bytes", count, strings(12)).work(tests(Ranges::of_bytes(text(12)))),
         Case::new(BYTES, "strings of 100 bytes", count, strings(100))
             .work(tests(Ranges::of_bytes(text(100)))),
@@ -60,6 +71,14 @@ pub(super) fn cases(thousands: usize) -> Vec<Case> {
             accepts: Accepts::Nulls { slot: 0, definition: 1, are_wanted: true },
         }))),
     ]
+}
+
+/// Decimals of so many bytes, of which the last eight are the number.
+fn decimals(bytes: usize, count: usize) -> Bytes {
+    // `ConvertedType` DECIMAL, its scale and its precision.
+    let column = Column::required("v", BYTE_ARRAY).with(6, V::I32(5)).with(7, V::I32(0)).with(8, V::I32(38));
+    let value = |at: usize| [vec![0; bytes - 8], (at as u64).to_be_bytes().to_vec()].concat();
+    one_page(column, PLAIN, plain_bytes((0..count).map(value)), count)
 }
 
 /// Indices of eight bits into a dictionary of 256 numbers.

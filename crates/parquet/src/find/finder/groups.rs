@@ -55,17 +55,25 @@ impl RowFinder {
         self.report.rows += group.rows;
         let uses = self.options.structures.statistics;
         let schema = &self.metadata.schema;
-        let mut has_any = false;
+        let (mut has_any, mut bytes) = (false, 0);
         self.known.begin(&self.program, |number| {
             let (test, order) = (&tests[number], &self.orders[number]);
             match group.columns.get(test.leaf).filter(|_| uses) {
                 Some(chunk) => {
-                    has_any |= chunk.statistics.is_some();
+                    if let Some(statistics) = &chunk.statistics {
+                        has_any = true;
+                        let bounds = [&statistics.min_value, &statistics.max_value];
+                        bytes += bounds
+                            .iter()
+                            .map(|bound| bound.as_ref().map_or(0, |bound| bound.len()))
+                            .sum::<usize>();
+                    }
                     test.judge(&order.of_chunk(chunk), order, schema)
                 }
                 None => Verdict::Some,
             }
         });
+        budget.charge(JUDGE_PRICE, bytes, 0);
         let verdict = self.known.verdict();
         let counts = &mut self.report.statistics;
         match verdict {

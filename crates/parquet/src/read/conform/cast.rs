@@ -8,6 +8,7 @@ use marquetry_kernels::strings;
 
 use super::LeafPlan;
 use crate::batch::{ByteArrays, ColumnBatch, FixedBytes, Layout, Levels, Values};
+use crate::growing::{COPY_PRICE, ROOM_PRICE};
 use crate::schema::Widening;
 
 /// What a level, or a value that is changed, costs.
@@ -283,13 +284,29 @@ impl Partial {
         if self.at == 0 {
             reserve(&mut self.bytes, values.bytes().len())?;
         }
-        let slice = (SLICE_BYTES / width.max(1)).clamp(1, SLICE);
-        let picked = each(&mut self.at, &mut self.bytes, values.len(), slice, budget, |row, out| {
-            if validity.get(row) {
-                out.extend_from_slice(values.get(row));
+        while self.at < values.len() {
+            // One value may take several slices.
+            let slice = (SLICE_BYTES / width.max(1)).clamp(1, SLICE);
+            let (first, before) = (self.at, self.bytes.len());
+            let end = values.len().min(first + slice);
+            self.at = end;
+            for row in (first..end).filter(|row| validity.get(*row)) {
+                let done = if width > SLICE_BYTES { before % width } else { 0 };
+                let part = width.min(done + SLICE_BYTES);
+                self.bytes.extend_from_slice(&values.get(row)[done..part]);
+                if part < width {
+                    self.at = row;
+                }
             }
-        })?;
-        let Some(picked) = picked else { return Ok(None) };
+            budget.charge(VALUE_PRICE, 0, end - first);
+            budget.charge(COPY_PRICE, self.bytes.len() - before, 0);
+            budget.charge(ROOM_PRICE, self.bytes.len() - before, 0);
+            if self.at < values.len() && budget.is_spent() {
+                return Ok(None);
+            }
+        }
+        self.at = 0;
+        let picked: Buffer<u8> = core::mem::take(&mut self.bytes).into();
         let there =
             picked.len().checked_div(width).unwrap_or_else(|| validity.iter().filter(|bit| *bit).count());
         Ok(Some(FixedBytes::new(width, there, picked)))
@@ -361,4 +378,36 @@ fn pick<T: Copy>(
 
 fn reserve<T>(out: &mut Vec<T>, length: usize) -> Result<()> {
     out.try_reserve_exact(length).map_err(|_| Error::out_of_memory(length.saturating_mul(size_of::<T>())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Values without the slots of nulls, in steps that are as long as a slice of them, whatever their width is.
+    #[test]
+    fn wide_values_are_copied_in_slices_and_paid_for() {
+        for width in [3, 1000, 40_000, 300_000] {
+            let rows = 3_000_000 / width;
+            let bytes: Vec<u8> = (0..rows * width).map(|at: usize| (at / 7).to_le_bytes()[0]).collect();
+            let values = FixedBytes::new(width, rows, bytes.into());
+            let bits: Vec<u8> = (0..rows.div_ceil(8)).map(|byte| byte.to_le_bytes()[0] | 0b101).collect();
+            let validity = Bitmap::new(bits.into(), 0, rows);
+            let (mut partial, mut spent) = (Partial::default(), 0);
+            let picked = loop {
+                let mut budget = Budget::new(0);
+                let picked = partial.pick_fixed(&values, &validity, &mut budget).unwrap();
+                let slice = COPY_PRICE.of(SLICE_BYTES, 0) + ROOM_PRICE.of(SLICE_BYTES, 0);
+                assert!(budget.spent() <= slice + VALUE_PRICE.of(0, SLICE), "{} units", budget.spent());
+                spent += budget.spent();
+                if let Some(picked) = picked {
+                    break picked;
+                }
+            };
+            let there: Vec<usize> = (0..rows).filter(|row| validity.get(*row)).collect();
+            assert_eq!(picked.len(), there.len());
+            assert!(there.iter().enumerate().all(|(at, row)| picked.get(at) == values.get(*row)), "{width}");
+            assert!(spent >= COPY_PRICE.of(there.len() * width, 0));
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! The entries of a dictionary of byte strings.
 
 use alloc::vec::Vec;
+use core::cell::Cell;
 
 use marquetry_base::{Bytes, Error, Result, cast};
 
@@ -23,6 +24,10 @@ const VIEW_BYTES: usize = size_of::<u128>() + size_of::<u32>();
 
 /// Bytes of a piece of entries.
 const PIECE_BYTES: usize = 256 << 10;
+
+/// Bytes of entries that are compared at a time with values that are not in their first slot, but for a value's last. Values that begin like
+/// many others and are as long, and whose hashes are as if crafted, become new entries beyond it.
+const COMPARED_BYTES_MAX: usize = 2 * SLICE_BYTES;
 
 /// Values that are looked up together.
 const TOGETHER: usize = 64;
@@ -224,10 +229,18 @@ impl Strings {
             misses[missed % TOGETHER] = cast::low_u8(cast::u64_of(at));
             missed += usize::from(!self.is_of(view, wanted));
         }
+        let compared = Cell::new(0);
         for &at in &misses[..missed] {
             let at = usize::from(at);
             let wanted = &all[at];
-            match self.table.find(wanted.hash, |entry| self.is(entry, wanted), &mut work.probes) {
+            if compared.get() >= COMPARED_BYTES_MAX {
+                return Ok(at);
+            }
+            let before = compared.get();
+            let is = |entry| self.is(entry, wanted, &compared);
+            let found = self.table.find(wanted.hash, is, &mut work.probes);
+            work.bytes += compared.get() - before;
+            match found {
                 Found::Entry(entry) => out[at] = entry,
                 _ if !self.fits(wanted, limits) => {
                     work.full = true;
@@ -283,10 +296,17 @@ impl Strings {
         Ok(1)
     }
 
-    /// True if an entry is the value.
+    /// True if an entry is the value. Adds the bytes that are compared for it; where that is too many already, no entry is.
     #[inline(always)]
-    fn is(&self, entry: u32, wanted: &Wanted<'_>) -> bool {
-        get(&self.views, entry).is_some_and(|view| self.is_of(view, wanted))
+    fn is(&self, entry: u32, wanted: &Wanted<'_>, compared: &Cell<usize>) -> bool {
+        let Some(view) = get(&self.views, entry) else { return false };
+        if !wanted.bytes.is_empty() && view & START == wanted.view {
+            if compared.get() >= COMPARED_BYTES_MAX {
+                return false;
+            }
+            compared.set(compared.get() + wanted.bytes.len());
+        }
+        self.is_of(view, wanted)
     }
 
     /// True if this is the view of an entry equal to the value.

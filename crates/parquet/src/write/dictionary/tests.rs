@@ -241,3 +241,45 @@ fn other_types() {
         assert!(dictionary.intern(values, &mut indices, &mut Budget::default()).is_err());
     }
 }
+
+/// Long strings that differ in their last bytes alone, and whose hashes have the same first slot: each is compared with those before it, and
+/// that is charged, and bounded.
+#[test]
+fn what_is_compared_is_charged() {
+    const LENGTH: usize = 16 << 10;
+    const COUNT: usize = 24;
+    let value = |number: u32| -> Vec<u8> {
+        let mut value = vec![b'x'; LENGTH];
+        value[LENGTH - 4..].copy_from_slice(&number.to_le_bytes());
+        value
+    };
+    // The uppermost bits of a hash are its slot in the first table, of 128 slots.
+    let crafted: Vec<Vec<u8>> =
+        (0..).map(value).filter(|value| table::hash_bytes(value) >> 25 == 5).take(COUNT).collect();
+    let arrays =
+        ByteArrays::from_lengths(Bytes::from(crafted.concat()), crafted.iter().map(|value| value.len()));
+    let mut dictionary = DictionaryBuilder::new(PhysicalType::ByteArray, WIDE);
+    let (mut indices, mut spent) = (Vec::new(), 0);
+    for round in 0..2 {
+        let mut done = 0;
+        while done < COUNT {
+            let slice = Slice::ByteArray(&arrays.views()[done..], arrays.buffers());
+            let mut budget = Budget::new(0);
+            done += dictionary.intern(slice, &mut indices, &mut budget).unwrap().values;
+            // A slice of values, what is compared with them, and what is stored of them.
+            let most = STRING_PRICE.of(256 << 10, 64) + ROOM_PRICE.of(64 << 10, 0) + (64 << 10);
+            assert!(budget.spent() <= most, "{} units at once in round {round}", budget.spent());
+            spent += budget.spent();
+        }
+    }
+    // Each was looked at, and compared with those before it, of which eight are enough.
+    let compared: usize = (0..COUNT).map(|number| number.min(8) * LENGTH).sum();
+    assert!(spent >= 2 * STRING_PRICE.of(compared + COUNT * LENGTH, 0), "{spent} units");
+    // What is found is what was stored; what is crafted so far may be stored again.
+    assert!(dictionary.len() < 2 * COUNT);
+    let page = page(&mut dictionary);
+    for (index, number) in indices.iter().zip((0..COUNT).cycle()) {
+        let at = *index as usize * (LENGTH + 4) + 4;
+        assert_eq!(page[at..at + LENGTH], crafted[number][..]);
+    }
+}
