@@ -8,14 +8,19 @@ mod byte_strings;
 mod numbers;
 mod pages;
 
+use marquetry_kernels::cpu::Level;
+
+/// What bounds a kernel at the level that has no form of its own.
+const PORTABLE: &str = "a loop over values or words, as the compiler makes it";
+
 /// A kernel, and what it is given.
 pub struct Case {
     /// Its path in `marquetry_kernels`.
     pub kernel: &'static str,
     /// What its input is like.
     pub shape: String,
-    /// What its speed is bounded by where everything is in the first-level cache.
-    pub bound: &'static str,
+    /// What its speed is bounded by where everything is in the first-level cache, at the levels that it has a form for.
+    bound: &'static str,
     /// True if there is a form for each level of instructions; else all levels run the same code.
     pub by_level: bool,
     make: Box<dyn Fn(usize) -> Work>,
@@ -46,6 +51,11 @@ impl Case {
     fn of_one_form(mut self) -> Case {
         self.by_level = false;
         self
+    }
+
+    /// What its speed is bounded by at a level, where everything is in the first-level cache.
+    pub fn bound_at(&self, level: Level) -> &'static str {
+        if self.by_level && level == Level::Portable { PORTABLE } else { self.bound }
     }
 
     /// The kernel, and its input where there is more than one.

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
+use marquetry_bench::bars::{self, BAR, BAR_COPY, BAR_SHARED};
 use marquetry_bench::protocol::{Contestant, Count, Product, Time};
 use marquetry_bench::report::{Better, COPY, Report, Row};
-use marquetry_bench::{chart, clock, level, stats};
+use marquetry_bench::{chart, clock, level, stats, turns};
 use serde_json::{Value, json};
 
 const USAGE: &str =
@@ -21,12 +22,6 @@ Ours reads at each level of instructions that this processor has, a group of row
 --only keeps the cases whose product and name (`arrow int32 PLAIN SNAPPY`) have all of the words.
 --without leaves a contestant out: ours, readbatch, parquet-rs, pyarrow, duckdb, polars, copy.";
 
-/// The largest multiple of the best peer's time that is good.
-const BAR: f64 = 0.8;
-/// The same where a codec is most of the time, and where records are printed.
-const BAR_SHARED: f64 = 1.0;
-/// Where there is nothing to do but to copy, the largest multiple of a copy's time that is good.
-const BAR_COPY: f64 = 1.2;
 /// Values of a copy at a time: as many as a batch of the reader's has.
 const COPY_VALUES: &str = "8192";
 
@@ -267,9 +262,7 @@ fn compare(
     }
     let mut times: Vec<Vec<Time>> = contestants.iter().map(|_| Vec::new()).collect();
     for round in 0..options.rounds {
-        for turn in 0..contestants.len() {
-            // Each round begins with another contestant, so that none always follows the same one.
-            let index = (round + turn) % contestants.len();
+        for index in turns::of_round(round, contestants.len()) {
             let (_, contestant) = &mut contestants[index];
             let (time, count) = contestant.run(false)?;
             if count.rows != expected.rows {
@@ -338,8 +331,7 @@ fn judge(
     let bar = match product {
         _ if level == Some(UNJUDGED_LEVEL) => f64::NAN,
         Product::Records => BAR_SHARED * best_ms,
-        _ if is_mostly_codec(case) => BAR_SHARED * best_ms,
-        _ => copies.first().map_or(BAR * best_ms, |copy| (BAR_COPY * median(copy)).max(BAR * best_ms)),
+        _ => copies.first().map_or_else(|| bar_of(case) * best_ms, |copy| BAR_COPY * median(copy)),
     };
     Row {
         group: level.map_or(group(product).to_owned(), |level| format!("{} ({level})", group(product))),
@@ -361,9 +353,9 @@ fn judge(
     }
 }
 
-/// Whether a codec is most of the time to read a file: it is where values are PLAIN and compressed.
-fn is_mostly_codec(case: &Value) -> bool {
-    case["encoding"] == "PLAIN" && case["codec"] != "UNCOMPRESSED"
+fn bar_of(case: &Value) -> f64 {
+    let text = |key: &str| case[key].as_str().unwrap_or_default();
+    bars::of(text("encoding"), text("codec"))
 }
 
 fn group(product: Product) -> &'static str {

@@ -20,6 +20,9 @@ use crate::memory::Memory;
 /// values are built in slices.
 pub(crate) const BUILT_BYTES: usize = SLICE_BYTES / 4;
 
+/// Room for what is built at a time.
+pub(crate) const BUILT_ROOM: usize = BUILT_BYTES + strings::APPEND_SLACK;
+
 /// Lengths that are decoded at a time.
 const LENGTHS_MAX: usize = 256;
 
@@ -298,11 +301,13 @@ impl DeltaByteArray {
 
     /// Builds values as long as they are short and their bytes are there, at the end of `built`, which is buffer number `buffer`, and makes views of
     /// them. No value where the next is for [`DeltaByteArray::next`]: a long one, one of which bytes are missing, one that is an error.
+    /// `reserve` makes room for at most [`BUILT_ROOM`] bytes.
     pub(crate) fn next_short(
         &mut self,
         buffer: BufferIndex,
         built: &mut Vec<u8>,
         views: &mut [u128],
+        reserve: impl FnOnce(&mut Vec<u8>, usize) -> Result<()>,
     ) -> Result<Decoded> {
         let (None, Value::Short(last)) = (&self.building, &mut self.last) else {
             return Ok(Decoded::default());
@@ -315,8 +320,7 @@ impl DeltaByteArray {
             bytes += u64::from(length.cast_unsigned());
         }
         let bytes = usize::try_from(bytes).map_or(BUILT_BYTES, |bytes| bytes.min(BUILT_BYTES));
-        let room = bytes + strings::APPEND_SLACK;
-        built.try_reserve(room).map_err(|_| Error::out_of_memory(room))?;
+        reserve(built, bytes + strings::APPEND_SLACK)?;
         let longest = usize::try_from(self.accept.value_bytes_max).unwrap_or(usize::MAX);
         let mut at = built.len();
         let joined = strings::join(prefixes, suffixes, self.bytes.there(), last, (longest, bytes), built);

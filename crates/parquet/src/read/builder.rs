@@ -17,7 +17,7 @@ use crate::encoding::hybrid::{Hybrid, beyond_dictionary};
 use crate::growing::SLICE_BYTES;
 use crate::memory::Memory;
 use crate::schema::PhysicalType;
-pub(super) use buffers::Buffers;
+pub(super) use buffers::{Buffers, reserve};
 
 /// Bytes of pages that a batch of one column may hold, at most. Beyond it the batch ends early, so that huge values make
 /// small batches and not huge memory.

@@ -7,7 +7,7 @@ use marquetry_base::{Bytes, Detail, Error, Price, Result};
 use marquetry_kernels::plain::as_bytes_mut;
 use marquetry_kernels::{Plain, bits, gather, strings};
 
-use super::builder::{Builder, Output};
+use super::builder::{Builder, Output, reserve};
 use super::dictionary::Entries;
 use crate::batch::Values;
 use crate::batch::store::Store;
@@ -391,7 +391,8 @@ impl ValueDecoder {
                 let mut decoded = Decoded::default();
                 while decoded.values < count && decoded.bytes < BUILT_BYTES {
                     let (buffer, built) = buffers.building(memory)?;
-                    let short = delta.next_short(buffer, built, &mut out[decoded.values..count])?;
+                    let reserve = |built: &mut _, more| reserve(built, more, memory);
+                    let short = delta.next_short(buffer, built, &mut out[decoded.values..count], reserve)?;
                     if short.values > 0 {
                         decoded.values += short.values;
                         decoded.bytes += short.bytes;

@@ -9,7 +9,7 @@ use std::process::{Command, ExitCode, Stdio};
 use marquetry_bench::program::{self, TreeRun};
 use marquetry_bench::report::{Better, Report, Row};
 use marquetry_bench::server::{KEYSPACE, Server};
-use marquetry_bench::{clock, stats};
+use marquetry_bench::{clock, stats, turns};
 use serde_json::{Value, json};
 
 const USAGE: &str =
@@ -303,10 +303,9 @@ impl Case<'_> {
             contestants.iter().map(|contestant| (*contestant, Vec::new())).collect();
         // The first one's time is that of a server that has compiled nothing yet: it is not counted.
         for round in 0..=self.options.rounds {
-            let count = runs.len();
             let mut left = Vec::new();
-            for turn in 0..count {
-                let (contestant, runs) = &mut runs[(round + turn) % count];
+            for index in turns::of_round(round, runs.len()) {
+                let (contestant, runs) = &mut runs[index];
                 let run = match self.once(contestant, &folder) {
                     Err(error) if !contestant.starts_with("ours") => {
                         eprintln!("{error}; once more");

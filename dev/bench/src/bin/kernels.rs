@@ -195,7 +195,8 @@ fn cycle_ns() -> f64 {
     taken.as_secs_f64() * 1e9 / (CHAIN_STEPS * 8) as f64
 }
 
-/// What a kernel is compared with: as many bytes copied as it writes, and the rest of what it reads compared with as many others.
+/// What a kernel is compared with, which reads and writes as many bytes: those that it can copy are copied, those that it writes beyond
+/// these are filled, and those that it reads beyond are compared, half of them with the others.
 struct Copies {
     from: Vec<u8>,
     to: Vec<u8>,
@@ -209,8 +210,11 @@ impl Copies {
 
     fn call(&mut self, read: usize, written: usize) -> bool {
         let written = written.min(self.to.len());
-        let half = (read.saturating_sub(written) / 2).min(self.equal[0].len());
-        self.to[..written].copy_from_slice(black_box(&self.from[..written]));
+        let copied = read.min(written);
+        let half = ((read - copied) / 2).min(self.equal[0].len());
+        let (to, filled) = self.to[..written].split_at_mut(copied);
+        to.copy_from_slice(black_box(&self.from[..copied]));
+        filled.fill(black_box(4));
         black_box(&mut self.to);
         let [one, other] = &self.equal;
         black_box(&one[..half]) == black_box(&other[..half])
@@ -222,6 +226,7 @@ fn report(found: &[Found], places: &[Place], busy: f64) -> Report {
     for Found { case, levels, measured } in found {
         for (place, measured) in places.iter().zip(measured) {
             for (&level, &speed) in levels.iter().zip(&measured.levels) {
+                let bound = case.bound_at(level);
                 let level = if case.by_level { level::name(level) } else { "every level" };
                 rows.push(Row {
                     group: format!("{level}, {}", place.name),
@@ -232,7 +237,7 @@ fn report(found: &[Found], places: &[Place], busy: f64) -> Report {
                     peers: vec![(COPY.to_owned(), measured.copy)],
                     bar: f64::NAN,
                     ratio: None,
-                    more: json!({ "values_a_cycle": speed * measured.values_by_byte, "bound": case.bound }),
+                    more: json!({ "values_a_cycle": speed * measured.values_by_byte, "bound": bound }),
                 });
             }
         }
@@ -248,9 +253,9 @@ fn report(found: &[Found], places: &[Place], busy: f64) -> Report {
                  Input and output take half of the first-level cache, half of the second, or much more than all caches ({}).",
                 sizes.join(", ")
             ),
-            "*By a copy* is that speed by the speed of what moves as many bytes and does nothing else, in the same round: `copy_from_slice` of the bytes that the \
-             kernel writes, and `==` over what it reads beyond those. 1.00 is a kernel that costs no more than its loads and stores; more than that is possible, \
-             as it may read less than it writes. Where the number is less, the last column says what takes the time in the first-level cache; beyond the \
+            "*By a copy* is that speed by the speed of what reads and writes as many bytes and does nothing else, in the same round: `copy_from_slice` of as \
+             many as the kernel reads and writes, `fill` of what it writes beyond those, and `==` over what it reads beyond. 1.00 is a kernel that costs no \
+             more than its loads and stores. Where the number is less, the last column says what takes the time in the first-level cache; beyond the \
              caches memory does, for the copy too."
                 .to_owned(),
             "A cycle is an eighth of a turn of eight additions and rotations that wait for one another, timed in each round: where instructions of 512 bits make a \
@@ -320,5 +325,5 @@ fn line(found: &Found, level: Level) -> Option<String> {
     for measured in measured {
         let _ = write!(text, " {:.2} |", measured.levels[at] / measured.copy);
     }
-    Some(format!("{text} {} |\n", case.bound))
+    Some(format!("{text} {} |\n", case.bound_at(level)))
 }

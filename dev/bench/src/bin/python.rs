@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use marquetry_bench::protocol::{Contestant, Count, serve};
 use marquetry_bench::report::{Better, Report, Row};
-use marquetry_bench::{clock, stats};
+use marquetry_bench::{clock, stats, turns};
 use serde_json::{Value, json};
 
 const USAGE: &str = "usage: bench-python --files DIR --out DIR --python PYTHON --peers PEERS_PYTHON.PY --package DIR
@@ -185,8 +185,7 @@ fn compare(
     }
     let mut samples = vec![Vec::new(); contestants.len()];
     for round in 0..options.rounds {
-        for turn in 0..contestants.len() {
-            let index = (round + turn) % contestants.len();
+        for index in turns::of_round(round, contestants.len()) {
             let (time, count) = contestants[index].run(false)?;
             if count.rows != rows {
                 return Err(format!("{name}: {} counted {} rows", contestants[index].name, count.rows));

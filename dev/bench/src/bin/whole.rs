@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use marquetry_bench::program::{self, Run};
 use marquetry_bench::report::{Better, Report, Row};
-use marquetry_bench::{chart, clock, stats};
+use marquetry_bench::{chart, clock, stats, turns};
 use serde_json::{Value, json};
 
 const USAGE: &str =
@@ -263,8 +263,7 @@ impl<'a> Case<'a> {
         }
         let mut runs: Vec<Vec<Run>> = contestants.iter().map(|_| Vec::new()).collect();
         for round in 0..self.options.rounds {
-            for turn in 0..contestants.len() {
-                let index = (round + turn) % contestants.len();
+            for index in turns::of_round(round, contestants.len()) {
                 runs[index].push(self.once(contestants[index].0)?);
             }
         }

@@ -4,15 +4,14 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use marquetry_base::{Budget, Bytes, Error, Pool, Release, Result, release_all};
-use marquetry_kernels::strings::APPEND_SLACK;
 
-use crate::encoding::delta_byte_array::BUILT_BYTES;
+use crate::encoding::delta_byte_array::BUILT_ROOM;
 use crate::memory::Memory;
 
 /// Bytes of values that are built here, after which another buffer is begun. A slice of them, or one value, goes beyond it.
 const BUILT_BYTES_MAX: usize = 128 << 10;
-/// Bytes of such a buffer's memory: it need not grow.
-const BUILT_ROOM: usize = BUILT_BYTES_MAX + BUILT_BYTES + APPEND_SLACK;
+/// Bytes of such a buffer's memory, at most.
+const BUFFER_BYTES_MAX: usize = BUILT_BYTES_MAX + BUILT_ROOM;
 /// Buffers of them that are used again, if the reader of the batch has dropped it by then: 1.2 MB at most. A batch of 8,192 values of 80
 /// bytes has five.
 const BUILT_REUSED: usize = 8;
@@ -92,8 +91,7 @@ impl Buffers {
         Ok(())
     }
 
-    /// Where values are built, one behind the other: the number that the buffer has, and its bytes so far. There is room for
-    /// [`BUILT_BYTES`] and [`APPEND_SLACK`] more.
+    /// Where values are built, one behind the other: the number that the buffer has, and its bytes so far. Room is made by [`reserve`].
     pub(in crate::read) fn building(&mut self, memory: &mut Memory) -> Result<(u32, &mut Vec<u8>)> {
         if self.built.len() >= BUILT_BYTES_MAX {
             self.close_built();
@@ -103,8 +101,10 @@ impl Buffers {
             None => {
                 let index = self.push(Bytes::new())?;
                 self.built_index = Some(index);
-                memory.admit(self.pool.allocates(BUILT_ROOM))?;
-                self.built = self.pool.take_memory(BUILT_ROOM)?;
+                // Whatever there is, for the first of a batch, which may need little; then one that need not grow.
+                let room = if self.bytes > 0 { BUFFER_BYTES_MAX } else { 0 };
+                memory.admit(self.pool.allocates(room))?;
+                self.built = self.pool.take_memory(room)?;
                 self.built.clear();
                 index
             }
@@ -116,7 +116,7 @@ impl Buffers {
     pub(in crate::read) fn build(&mut self, value: &[u8], memory: &mut Memory) -> Result<(u32, u32)> {
         let (index, built) = self.building(memory)?;
         let offset = u32::try_from(built.len()).map_err(|_| Error::internal("values beyond 4 GiB"))?;
-        built.try_reserve(value.len()).map_err(|_| Error::out_of_memory(value.len()))?;
+        reserve(built, value.len(), memory)?;
         built.extend_from_slice(value);
         Ok((index, offset))
     }
@@ -171,6 +171,18 @@ impl Buffers {
     }
 }
 
+/// Makes room for more bytes of values that are built: at most [`BUILT_ROOM`].
+pub(in crate::read) fn reserve(built: &mut Vec<u8>, more: usize, memory: &mut Memory) -> Result<()> {
+    let least = built.len() + more;
+    if least <= built.capacity() {
+        return Ok(());
+    }
+    // Twice as much each time, but no more than a buffer needs.
+    let room = built.capacity().saturating_mul(2).min(BUFFER_BYTES_MAX).max(least);
+    memory.admit(room)?;
+    built.try_reserve_exact(room - built.len()).map_err(|_| Error::out_of_memory(room))
+}
+
 impl Release for Buffers {
     fn release(&mut self, budget: &mut Budget<'_>) -> bool {
         (self.bytes, self.unused) = (0, 0);
@@ -201,32 +213,35 @@ mod tests {
     }
 
     #[test]
-    fn memory_for_built_values_is_admitted_counted_and_never_grows() {
+    fn memory_for_built_values_is_admitted_counted_and_bounded() {
         let mut buffers = Buffers::default();
-        let mut memory = Memory::new((Limit::TotalBytes, 3 * BUILT_ROOM as u64), 0, 0).unwrap();
-        let (_, built) = buffers.building(&mut memory).unwrap();
-        let place = built.as_ptr();
-        assert_eq!((built.capacity(), buffers.held(), buffers.filled()), (BUILT_ROOM, BUILT_ROOM, 0));
+        let mut memory = Memory::new((Limit::TotalBytes, 4 * BUFFER_BYTES_MAX as u64), 0, 0).unwrap();
+        // Little of a few small ones.
+        buffers.build(&[1; 100], &mut memory).unwrap();
+        assert_eq!((buffers.held(), buffers.filled()), (100, 100));
         // As much as can come before another is begun.
-        buffers.build(&[1; BUILT_BYTES_MAX - 1], &mut memory).unwrap();
-        let (index, built) = buffers.building(&mut memory).unwrap();
-        assert!(built.capacity() - built.len() >= BUILT_BYTES + APPEND_SLACK);
-        built.extend([2; BUILT_BYTES + APPEND_SLACK]);
-        assert_eq!((built.as_ptr(), index, buffers.held()), (place, 1, BUILT_ROOM));
-        buffers.build(&[3; 1], &mut memory).unwrap();
-        assert_eq!((buffers.held(), buffers.filled()), (2 * BUILT_ROOM, BUILT_ROOM));
-        // Two are admitted, and a third; no fourth.
-        let error = build(&mut buffers, 20, BUILT_BYTES, &mut memory).unwrap_err();
+        while buffers.filled() < BUILT_BYTES_MAX - 1 {
+            let more = (BUILT_BYTES_MAX - 1 - buffers.filled()).min(1000);
+            buffers.build(&alloc::vec![1; more], &mut memory).unwrap();
+            assert!(buffers.held() <= 2 * buffers.filled() + 1000);
+        }
+        buffers.build(&alloc::vec![2; BUILT_ROOM], &mut memory).unwrap();
+        assert_eq!(buffers.held(), BUFFER_BYTES_MAX);
+        // Another, which need not grow.
+        let (index, _) = buffers.build(&[3; 1], &mut memory).unwrap();
+        assert_eq!((buffers.held(), buffers.filled(), index), (2 * BUFFER_BYTES_MAX, BUFFER_BYTES_MAX, 2));
+        // Some more are admitted, and not all.
+        let error = build(&mut buffers, 50, BUILT_ROOM, &mut memory).unwrap_err();
         assert_eq!(error.kind(), marquetry_base::ErrorKind::LimitExceeded);
     }
 
     #[test]
     fn what_is_kept_to_be_used_again_is_bounded() {
         let (mut buffers, mut memory) = (Buffers::default(), Memory::unlimited());
-        drop(build(&mut buffers, 200, BUILT_BYTES, &mut memory).unwrap());
-        assert_eq!((buffers.held(), buffers.idle()), (0, BUILT_REUSED * BUILT_ROOM));
+        drop(build(&mut buffers, 200, BUILT_ROOM, &mut memory).unwrap());
+        assert_eq!((buffers.held(), buffers.idle()), (0, BUILT_REUSED * BUFFER_BYTES_MAX));
         // And is: nothing more is admitted.
         let mut none = Memory::new((Limit::TotalBytes, 0), 0, 0).unwrap();
-        assert!(build(&mut buffers, 8, BUILT_BYTES, &mut none).is_ok());
+        assert!(build(&mut buffers, 8, BUILT_ROOM, &mut none).is_ok());
     }
 }
