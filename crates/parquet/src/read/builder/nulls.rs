@@ -88,7 +88,8 @@ fn clear<T: Copy + Default>(
     while at + *done < end {
         let start = at + *done;
         let some = (end - start).min(SLICE_BYTES / size_of::<T>());
-        if !prepare(store, (capacity, start, start + some), memory, budget)? {
+        // From their first on, as the row is prepared: where that changes, what was moved to larger memory is moved again.
+        if !prepare(store, (capacity, at, start + some), memory, budget)? {
             return Ok(false);
         }
         store.room(capacity, start, some)?.fill(T::default());
@@ -168,7 +169,7 @@ mod tests {
         let batch = finished(&mut builder, physical_type);
         let Values::FixedLenByteArray(values) = &batch.values else { panic!("no byte strings") };
         assert!((0..3).all(|row| values.get(row).iter().all(|byte| *byte == 0)));
-        // Row by row; and the slot is there when the row ends.
+        // Row by row, as a page is decoded, in memory that grows; and the slot is there when the row ends.
         let mut builder = Builder::new(physical_type, 3, Layout::Spaced, false);
         let (mut memory, mut steps) = (Memory::unlimited(), 0);
         for row in 1..4 {
@@ -177,7 +178,9 @@ mod tests {
             loop {
                 let mut budget = Budget::new(0);
                 steps += 1;
-                let is_clear = builder.clear_wide_null(&mut memory, &mut budget).unwrap();
+                assert!(steps < 1000, "no end");
+                let is_clear = builder.prepare(1, &mut memory, &mut budget).unwrap()
+                    && builder.clear_wide_null(&mut memory, &mut budget).unwrap();
                 assert!(budget.spent() <= slice, "{}", budget.spent());
                 spent += budget.spent();
                 if is_clear {
@@ -189,6 +192,25 @@ mod tests {
         }
         assert!(steps >= 3 * WIDTH / SLICE_BYTES);
         assert_eq!(finished(&mut builder, physical_type).nulls, 3);
+    }
+
+    /// Larger memory that takes several steps to move to, while the row is prepared anew in each.
+    #[test]
+    fn wide_slots_in_memory_that_grows() {
+        let physical_type = PhysicalType::FixedLenByteArray(1_048_000);
+        for units in [0, 20_000, 150_000] {
+            let mut builder = Builder::new(physical_type, 1, Layout::Spaced, false);
+            let mut memory = Memory::unlimited();
+            builder.validity(1).unwrap();
+            let steps = (0..).take_while(|_| {
+                let mut budget = Budget::new(units);
+                !(builder.prepare(1, &mut memory, &mut budget).unwrap()
+                    && builder.clear_wide_null(&mut memory, &mut budget).unwrap())
+            });
+            assert!(steps.take(1000).count() < 1000, "no end by {units} units");
+            builder.end_slice(1, 0).unwrap();
+            assert_eq!(finished(&mut builder, physical_type).nulls, 1);
+        }
     }
 
     #[test]
