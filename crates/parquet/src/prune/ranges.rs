@@ -109,8 +109,6 @@ pub(crate) fn real_bounds([first, last]: [i64; 2]) -> ([f64; 2], bool) {
     (bounds, last == i64::MAX)
 }
 
-/// The longest bound of a decimal that is looked at: of a hundred digits and more.
-pub(super) const DECIMAL_BOUND_BYTES_MAX: usize = 64;
 /// The widest decimal that is encoded to be hashed: schemas can claim any width.
 const DECIMAL_PLAIN_BYTES_MAX: usize = 4096;
 

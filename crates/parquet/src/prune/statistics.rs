@@ -9,7 +9,6 @@ use marquetry_base::Segmented;
 use marquetry_base::cast::usize_of_u32;
 
 use super::Order;
-use super::ranges::DECIMAL_BOUND_BYTES_MAX;
 use crate::format::{ColumnChunk, ColumnIndex, ColumnOrder, FileMetaData, Statistics};
 use crate::schema::{LogicalType, Meaning, PhysicalType};
 
@@ -46,6 +45,8 @@ pub struct Known<'a> {
 
 /// The longest bound that is looked at: two are compared in one go.
 const BOUND_BYTES_MAX: usize = 64 << 10;
+/// The longest bound of a decimal that is looked at: of a hundred digits and more.
+const DECIMAL_BOUND_BYTES_MAX: usize = 64;
 
 /// How a leaf's values are ordered, for all of its statistics.
 #[derive(Debug, Clone, Copy)]
