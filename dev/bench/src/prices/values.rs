@@ -206,8 +206,8 @@ fn dictionaries(count: usize) -> Vec<Case> {
 /// Wide byte strings, each from somewhere in a dictionary that is in segments, and of which a value is looked up several times: so little
 /// is charged for the dictionary itself.
 fn wide_dictionary(width: usize, count: usize) -> Case {
-    let entries = (count * 4).max(2 << 20) / width;
-    let values = (entries * 16).next_multiple_of(8);
+    let entries = ((2 << 20) + count * 4) / width;
+    let values = (((16 << 20) + count * 200) / width).next_multiple_of(8);
     let mut random = Random::new();
     let indices: Vec<u32> = (0..values).map(|_| random.index(entries)).collect();
     let bits = entries.ilog2() + 1;
