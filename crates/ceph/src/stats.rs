@@ -43,7 +43,8 @@ pub(crate) fn stats(host: &mut Host<'_>, request: &Request<'_>) -> Result<Answer
             continue;
         };
         let is_spent = table.chunks >= CHUNKS_MIN && host.left() == 0;
-        if table.chunks >= CHUNKS_MAX || is_spent || table.bytes >= host.share().answer_bytes {
+        let is_full = table.chunks > 0 && table.bytes >= host.share().answer_bytes;
+        if table.chunks >= CHUNKS_MAX || is_spent || is_full {
             break;
         }
         // Names of a path are repeated by each leaf below them, so of these there is one at a time.

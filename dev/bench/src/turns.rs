@@ -3,21 +3,28 @@
 //! Each finds caches, heaps and clocks as the one before it left them. Where all rounds go round in one order, that is the same one each
 //! time but for the first of a round; so the order is shuffled.
 
+/// What is added to the state of splitmix64 for each number.
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// The order of a round's contestants, by their indices.
 pub fn of_round(round: usize, contestants: usize) -> Vec<usize> {
-    // Seeded by the round (splitmix64).
-    let mut state = (round as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    // Seeded by the round (splitmix64): mixed, as else each round would have the next one's numbers but for the first.
+    let mut state = mix((round as u64).wrapping_add(STEP));
     let mut random = |below: usize| {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        usize::try_from((mixed ^ mixed >> 31) % below as u64).unwrap_or_default()
+        state = state.wrapping_add(STEP);
+        usize::try_from(mix(state) % below as u64).unwrap_or_default()
     };
     let mut order: Vec<usize> = (0..contestants).collect();
     for last in (1..contestants).rev() {
         order.swap(last, random(last + 1));
     }
     order
+}
+
+fn mix(state: u64) -> u64 {
+    let mixed = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ mixed >> 31
 }
 
 #[cfg(test)]

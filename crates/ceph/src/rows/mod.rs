@@ -48,6 +48,8 @@ const TEXT_PRICE: Price = Price::per_kib(400);
 const WRITE_PRICE: Price = Price::per_kib(600);
 /// The part of a share below which nothing more is begun.
 const LEFT_MIN: u64 = 8;
+/// The part of a share that rows of a piece take at least.
+const PIECE_PART: u64 = 4;
 /// Bytes of an object's beginning that are a part of its mark.
 const MARK_BYTES: u64 = 64;
 
@@ -107,9 +109,11 @@ pub(crate) fn query(host: &mut Host<'_>, request: &Request<'_>, is_kept: bool) -
         if rows.columns != piece.columns {
             return Err(Error::unsupported("pieces of different columns in a row object"));
         }
-        let mut is_first = true;
+        // To read a piece costs so much that more than one batch of it is worth that, whatever is left.
+        let (mut is_first, begun) = (true, host.work().units);
         while row < piece.rows() && wanted > 0 {
-            let is_spent = host.left() <= host.share().units / LEFT_MIN;
+            let is_spent = host.left() <= host.share().units / LEFT_MIN
+                && host.work().units - begun >= host.share().units / PIECE_PART;
             if !is_first && (is_spent || rows.is_full(host)) {
                 break;
             }

@@ -9,7 +9,7 @@ use marquetry_base::{Budget, Price, Release, Result, release_all};
 
 use crate::batch::RowSelection;
 use crate::format::{ColumnIndex, OffsetIndex};
-use crate::prune::{Accepts, Bound, LeafOrder, NAN_KEY, Order, Ranges, Test, Verdict};
+use crate::prune::{Accepts, BOUND_BYTES_MAX, Bound, LeafOrder, NAN_KEY, Order, Ranges, Test, Verdict};
 use crate::read::{PageBloom, PageSet};
 use crate::schema::Schema;
 
@@ -210,7 +210,7 @@ fn at_once(index: &ColumnIndex, pages: Range<usize>) -> (usize, usize) {
 
 /// Bytes of a page's bounds beyond those of short ones. (The longest are not looked at.)
 fn long_bytes(index: &ColumnIndex, page: usize) -> usize {
-    let beyond = |bound: &[u8]| bound.len().min(LONG_BYTES_MAX).saturating_sub(SHORT_BYTES);
+    let beyond = |bound: &[u8]| bound.len().min(BOUND_BYTES_MAX).saturating_sub(SHORT_BYTES);
     beyond(index.min_values.get(page)) + beyond(index.max_values.get(page))
 }
 

@@ -20,4 +20,5 @@ pub(crate) use order::compare_bytes;
 pub use predicate::{Accepts, Predicate, Quantifier, Test};
 pub(crate) use predicate::{Operation, compile};
 pub use ranges::{Comparison, NAN_KEY, Ranges, Verdict, double_key};
+pub(crate) use statistics::{BOUND_BYTES_MAX, DECIMAL_BOUND_BYTES_MAX};
 pub use statistics::{Bound, Known, LeafOrder};

@@ -44,9 +44,9 @@ pub struct Known<'a> {
 }
 
 /// The longest bound that is looked at: two are compared in one go.
-const BOUND_BYTES_MAX: usize = 64 << 10;
-/// The longest bound of a decimal that is looked at: of a hundred digits and more.
-const DECIMAL_BOUND_BYTES_MAX: usize = 64;
+pub(crate) const BOUND_BYTES_MAX: usize = 64 << 10;
+/// The longest bound of a decimal that is looked at: of six hundred digits. The writer makes none that is longer.
+pub(crate) const DECIMAL_BOUND_BYTES_MAX: usize = 256;
 
 /// How a leaf's values are ordered, for all of its statistics.
 #[derive(Debug, Clone, Copy)]

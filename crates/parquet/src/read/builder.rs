@@ -76,6 +76,8 @@ pub(super) struct Builder {
     pub(super) partial: usize,
     /// The same of slots of nulls that are being cleared; of numbers and views, slots.
     cleared: usize,
+    /// Whether [`Builder::hold`] was said to hold indices, while it clears their slots.
+    clears_indices: Option<bool>,
     nulls: usize,
     validity: Store<u8>,
     pub(super) output: Output,
@@ -118,6 +120,7 @@ impl Builder {
             values: 0,
             partial: 0,
             cleared: 0,
+            clears_indices: None,
             nulls: 0,
             validity: Store::default(),
             output,
@@ -224,10 +227,16 @@ impl Builder {
         memory: &mut Memory,
         budget: &mut Budget<'_>,
     ) -> Result<bool> {
+        if self.clears_indices.replace(indices) != Some(indices) {
+            // What was cleared is of the other kind.
+            self.cleared = 0;
+        }
         self.holds_indices = Some(indices);
         // The memory may have values of another batch.
         let is_ready = self.clear(0, self.values, memory, budget)?;
-        if !is_ready {
+        if is_ready {
+            self.clears_indices = None;
+        } else {
             self.holds_indices = None;
         }
         Ok(is_ready)
@@ -509,6 +518,7 @@ impl Builder {
     /// Begins another batch.
     fn begin(&mut self) {
         (self.rows, self.values, self.nulls, self.entries) = (0, 0, 0, 0);
+        (self.cleared, self.clears_indices) = (0, None);
         self.holds_indices = (!self.keep_dictionaries).then_some(false);
     }
 

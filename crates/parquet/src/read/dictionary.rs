@@ -128,7 +128,7 @@ impl Entries {
     }
 
     /// Says which of the entries from `start` on are in a set, by a bit for each: how many it looked at. At least one, if there is one;
-    /// `None` for entries that are too wide to be looked at in one go.
+    /// `None` for entries that are too wide to be looked at in one go, or of which one is too wide to be looked at: no row need have it.
     pub(crate) fn test(
         &self,
         start: usize,
@@ -138,12 +138,12 @@ impl Entries {
     ) -> Result<Option<usize>> {
         let end = self.len().min(start + SLICE_VALUES);
         match self {
-            Entries::Whole(values) => matcher.step(values, start..end, bits, budget).map(Some),
+            Entries::Whole(values) => unless_wide(matcher.step(values, start..end, bits, budget)),
             Entries::Segmented(segmented) => {
                 let Some(part) = segmented.part(start..end) else { return Ok(None) };
                 // A copy, which is not kept: of strings, of their views.
                 budget.charge(COPY_PRICE, part.len() * segmented.segments.width(), 0);
-                matcher.step(&part, 0..part.len(), bits, budget).map(Some)
+                unless_wide(matcher.step(&part, 0..part.len(), bits, budget))
             }
         }
     }
@@ -283,6 +283,14 @@ impl Segments {
             first * segments.len()
         }
         each!(self, segments => of(segments))
+    }
+}
+
+/// What was looked at, but for an entry that is refused because it is too wide.
+fn unless_wide(looked: Result<usize>) -> Result<Option<usize>> {
+    match looked {
+        Err(error) if error.detail() == Some(Detail::TooLarge) => Ok(None),
+        looked => looked.map(Some),
     }
 }
 

@@ -137,6 +137,16 @@ impl DictionaryBuilder {
         self.len() == 0
     }
 
+    /// Whether some entries may equal each other: see [`DictionaryBuilder`].
+    pub(super) fn may_repeat(&self) -> bool {
+        match &self.kind {
+            Kind::Fours(numbers) => numbers.may_repeat(),
+            Kind::Eights(numbers) => numbers.may_repeat(),
+            Kind::Strings(strings) | Kind::Fixed(_, strings) => strings.may_repeat(),
+            Kind::None => false,
+        }
+    }
+
     /// The bytes of its page.
     pub fn bytes(&self) -> usize {
         match &self.kind {

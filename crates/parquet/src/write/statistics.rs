@@ -13,7 +13,7 @@ use super::encoder::Slice;
 use crate::batch::INLINE_BYTES_MAX;
 use crate::encoding::view::length;
 use crate::format::{ColumnOrder, Statistics};
-use crate::prune::Order;
+use crate::prune::{DECIMAL_BOUND_BYTES_MAX, Order};
 use crate::schema::{LogicalType, Meaning, PhysicalType};
 
 /// The price of looking at a value: a number, or a string, which is compared and copied only as far as bounds may reach.
@@ -21,8 +21,8 @@ pub(super) const NUMBER_PRICE: Price = Price::per_kilovalue(2 << 10);
 pub(super) const STRING_PRICE: Price = Price { kib: 200, kilovalue: 12 << 10 };
 
 /// A FIXED_LEN_BYTE_ARRAY that is longer has no bounds: readers expect bounds of the type's length, so they cannot be
-/// truncated.
-const FIXED_BYTES_MAX: usize = 256;
+/// truncated. Nor can decimals be, of which no longer bounds are read.
+const FIXED_BYTES_MAX: usize = DECIMAL_BOUND_BYTES_MAX;
 
 /// Which values have bounds, and in which order.
 #[derive(Debug, Clone, Copy)]

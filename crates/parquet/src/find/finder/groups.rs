@@ -7,7 +7,7 @@ use marquetry_base::{Budget, Error, Result, Step};
 use super::super::blooms;
 use super::super::stage::{Stage, Turn};
 use super::{JUDGE_PRICE, RowFinder};
-use crate::prune::Verdict;
+use crate::prune::{BOUND_BYTES_MAX, Verdict};
 
 /// What a row group costs.
 const GROUP_UNITS: u64 = 200;
@@ -65,7 +65,7 @@ impl RowFinder {
                         let bounds = [&statistics.min_value, &statistics.max_value];
                         bytes += bounds
                             .iter()
-                            .map(|bound| bound.as_ref().map_or(0, |bound| bound.len()))
+                            .map(|bound| bound.as_ref().map_or(0, |bound| bound.len().min(BOUND_BYTES_MAX)))
                             .sum::<usize>();
                     }
                     test.judge(&order.of_chunk(chunk), order, schema)

@@ -12,9 +12,9 @@ use crate::memory::Memory;
 const BUILT_BYTES_MAX: usize = 128 << 10;
 /// Bytes of such a buffer's memory, at most.
 const BUFFER_BYTES_MAX: usize = BUILT_BYTES_MAX + BUILT_ROOM;
-/// Buffers of them that are used again, if the reader of the batch has dropped it by then: 1.2 MB at most. A batch of 8,192 values of 80
+/// Buffers of them that are used again, if the reader of the batch has dropped it by then: 2.4 MB at most. A batch of 8,192 values of 80
 /// bytes has five.
-const BUILT_REUSED: usize = 8;
+const BUILT_REUSED: usize = 16;
 
 /// The buffers that the views of a batch point into. The first are the dictionary's: one at least, empty where there is none.
 #[derive(Debug)]

@@ -165,9 +165,21 @@ mod tests {
         let physical_type = PhysicalType::FixedLenByteArray(300_000);
         let slice = COPY_PRICE.of(SLICE_BYTES, 0) + crate::growing::ROOM_PRICE.of(2 * SLICE_BYTES, 0);
         let mut builder = Builder::new(physical_type, 3, Layout::Spaced, true);
+        // In memory that had the values of the batch before.
+        assert!(builder.hold(false, &mut Memory::unlimited(), &mut Budget::unlimited()).unwrap());
+        let Output::Fixed(_, store) = &mut builder.output else { panic!("no byte strings") };
+        store.room(3 * WIDTH, 0, 3 * WIDTH).unwrap().fill(0xff);
+        builder.values = 3;
+        builder.end_slice(3, 3).unwrap();
+        let Values::FixedLenByteArray(before) = finished(&mut builder, physical_type).values else {
+            panic!("no byte strings")
+        };
+        let place = before.bytes().as_ptr();
+        drop(before);
         assert!(nulls(&mut builder, 3, 0) <= slice);
         let batch = finished(&mut builder, physical_type);
         let Values::FixedLenByteArray(values) = &batch.values else { panic!("no byte strings") };
+        assert_eq!(values.bytes().as_ptr(), place);
         assert!((0..3).all(|row| values.get(row).iter().all(|byte| *byte == 0)));
         // Row by row, as a page is decoded, in memory that grows; and the slot is there when the row ends.
         let mut builder = Builder::new(physical_type, 3, Layout::Spaced, false);
@@ -192,6 +204,22 @@ mod tests {
         }
         assert!(steps >= 3 * WIDTH / SLICE_BYTES);
         assert_eq!(finished(&mut builder, physical_type).nulls, 3);
+    }
+
+    /// What was cleared of values says nothing of indices.
+    #[test]
+    fn slots_of_another_kind_are_cleared_from_the_start() {
+        let mut builder = Builder::new(PhysicalType::FixedLenByteArray(300_000), 3, Layout::Spaced, true);
+        let mut memory = Memory::unlimited();
+        builder.validity(3).unwrap().fill(0);
+        builder.end_slice(3, 0).unwrap();
+        for _ in 0..5 {
+            assert!(!builder.hold(false, &mut memory, &mut Budget::new(0)).unwrap());
+        }
+        assert!(builder.cleared > 0);
+        assert!(builder.hold(true, &mut memory, &mut Budget::unlimited()).unwrap());
+        assert_eq!(builder.indices.values(), [0; 3]);
+        assert_eq!(builder.cleared, 0);
     }
 
     /// Larger memory that takes several steps to move to, while the row is prepared anew in each.

@@ -282,7 +282,9 @@ impl Partial {
     ) -> Result<Option<FixedBytes>> {
         let width = values.width();
         if self.at == 0 {
-            reserve(&mut self.bytes, values.bytes().len())?;
+            // Once: where the first value takes several slices, there is room already.
+            let lacking = values.bytes().len().saturating_sub(self.bytes.len());
+            reserve(&mut self.bytes, lacking)?;
         }
         while self.at < values.len() {
             // One value may take several slices.
@@ -400,6 +402,7 @@ mod tests {
                 let slice = COPY_PRICE.of(SLICE_BYTES, 0) + ROOM_PRICE.of(SLICE_BYTES, 0);
                 assert!(budget.spent() <= slice + VALUE_PRICE.of(0, SLICE), "{} units", budget.spent());
                 spent += budget.spent();
+                assert!(partial.bytes.capacity() <= rows * width, "{}", partial.bytes.capacity());
                 if let Some(picked) = picked {
                     break picked;
                 }

@@ -255,13 +255,15 @@ impl ColumnWriter {
         let dictionary = self.coding.as_mut().and_then(|coding| coding.dictionary.as_mut());
         let Some(dictionary) = dictionary else { return Err(Error::internal("no dictionary")) };
         let (entries, decoded) = (dictionary.len(), dictionary.decoded_bytes());
+        let is_distinct = !dictionary.may_repeat();
         shared.options.limits.check(Limit::DictionaryBytes, u64_of(decoded))?;
         self.chunk.long.add_dictionary(decoded);
         let Some(body) = dictionary.finish(budget)? else { return Ok(false) };
-        // An abandoned dictionary does not have all values.
+        // An abandoned dictionary does not have all values, and another may have some of them twice.
         if let Some(coding) = &mut self.coding {
             coding.dictionary = None;
-            self.chunk.distinct = (coding.encoding == Encoding::RleDictionary).then(|| u64_of(entries));
+            let is_exact = is_distinct && coding.encoding == Encoding::RleDictionary;
+            self.chunk.distinct = is_exact.then(|| u64_of(entries));
         }
         self.closing = Closing::Entries(Box::new((Entries::default(), body)), entries);
         Ok(true)

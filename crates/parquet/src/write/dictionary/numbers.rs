@@ -24,17 +24,24 @@ pub(super) struct Numbers<T> {
     table: Table,
     segments: Vec<Vec<T>>,
     entries: usize,
+    /// Some entries may equal each other.
+    may_repeat: bool,
 }
 
 impl<T> Default for Numbers<T> {
     fn default() -> Numbers<T> {
-        Numbers { table: Table::default(), segments: Vec::new(), entries: 0 }
+        Numbers { table: Table::default(), segments: Vec::new(), entries: 0, may_repeat: false }
     }
 }
 
 impl<T: Number> Numbers<T> {
     pub(super) fn len(&self) -> usize {
         self.entries
+    }
+
+    /// Whether some entries may equal each other.
+    pub(super) fn may_repeat(&self) -> bool {
+        self.may_repeat
     }
 
     pub(super) fn held(&self) -> usize {
@@ -87,7 +94,11 @@ impl<T: Number> Numbers<T> {
                     out[at] = entry;
                     work.new += 1;
                     self.push(value)?;
-                    let Some(place) = found.place(self.entries) else { continue };
+                    let Some(place) = found.place(self.entries) else {
+                        // It will not be found.
+                        self.may_repeat = true;
+                        continue;
+                    };
                     let segments = &self.segments;
                     let moved = self.table.insert(place, entry, |entry| {
                         get(segments, entry).map_or(0, |value: T| hash_number(value.into()))

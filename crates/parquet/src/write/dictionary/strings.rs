@@ -52,6 +52,8 @@ pub(super) struct Strings {
     /// How much is stored of a long value, which is not an entry before all of it is; and entries that are long.
     part: Part,
     long: usize,
+    /// Some entries may equal each other.
+    may_repeat: bool,
 }
 
 /// A value to look up.
@@ -137,6 +139,11 @@ impl Strings {
     pub(super) fn held(&self) -> usize {
         let views = self.views.len() * SEGMENT * VIEW_BYTES;
         self.table.held() + views + self.pieces.iter().map(Vec::capacity).sum::<usize>()
+    }
+
+    /// Whether some entries may equal each other.
+    pub(super) fn may_repeat(&self) -> bool {
+        self.may_repeat
     }
 
     /// Whether each entry is in one piece, where its view points.
@@ -252,7 +259,10 @@ impl Strings {
                     work.new += 1;
                     self.push(wanted)?;
                     work.stored += wanted.bytes.len();
-                    let Some(place) = found.place(self.entries) else { continue };
+                    let place = found.place(self.entries);
+                    // It was not compared with all that may equal it, or will not be found.
+                    self.may_repeat |= place.is_none() || compared.get() >= COMPARED_BYTES_MAX;
+                    let Some(place) = place else { continue };
                     let hashes = &self.hashes;
                     let moved = self.table.insert(place, entry, |entry| get(hashes, entry).unwrap_or(0))?;
                     work.moved += moved;
@@ -292,6 +302,7 @@ impl Strings {
         work.new += 1;
         self.long += 1;
         // It is compared with nothing.
+        self.may_repeat |= self.long > 1;
         self.add(wanted.view | u128::from(NONE) << 64, wanted)?;
         Ok(1)
     }

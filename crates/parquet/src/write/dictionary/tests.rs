@@ -184,12 +184,16 @@ fn long_strings_are_entries_each_time() {
     let strings = Values::ByteArray(ByteArrays::from_lengths(bytes.into(), lengths));
     let mut dictionary = DictionaryBuilder::new(PhysicalType::ByteArray, WIDE);
     assert_eq!(intern(&mut dictionary, Slice::of(&strings), 9), (vec![0, 1, 2, 3, 4, 1, 5, 0], false));
+    assert!(dictionary.may_repeat());
     let mut expected = Vec::new();
     for index in [0, 1, 2, 3, 4, 6] {
         expected.extend(u32::try_from(lengths[index]).unwrap().to_le_bytes());
         expected.resize(expected.len() + lengths[index], 7);
     }
     assert!(page(&mut dictionary) == expected);
+    // One alone equals no other.
+    intern(&mut dictionary, Slice::of(&strings).part(0..3), 9);
+    assert!(!dictionary.may_repeat());
 }
 
 #[test]
@@ -276,7 +280,7 @@ fn what_is_compared_is_charged() {
     let compared: usize = (0..COUNT).map(|number| number.min(8) * LENGTH).sum();
     assert!(spent >= 2 * STRING_PRICE.of(compared + COUNT * LENGTH, 0), "{spent} units");
     // What is found is what was stored; what is crafted so far may be stored again.
-    assert!(dictionary.len() < 2 * COUNT);
+    assert!(dictionary.len() < 2 * COUNT && dictionary.may_repeat());
     let page = page(&mut dictionary);
     for (index, number) in indices.iter().zip((0..COUNT).cycle()) {
         let at = *index as usize * (LENGTH + 4) + 4;

@@ -99,6 +99,8 @@ pub(super) struct Catalog {
     pub(super) is_to_look_again: bool,
     /// What was there when it was started is decided.
     has_begun: bool,
+    /// Which node this is by its own table. It is not kept: between two runs there may be what positions do not tell of.
+    local: Option<String>,
     /// When the state was saved, and whether it is another one by now.
     saved: Instant,
     is_unsaved: bool,
@@ -124,6 +126,7 @@ impl Catalog {
             }
         }
         Catalog {
+            local: None,
             links: AllLinks::new(options),
             output,
             state,
@@ -374,7 +377,7 @@ impl Catalog {
             let key = coverage_key(&place, origin.host.as_deref());
             let known = choice::Known {
                 covered: self.state.covered.get(&key).unwrap_or(&nothing),
-                host: self.state.host.as_deref(),
+                host: self.state.host.as_deref().or(self.local.as_deref()),
                 is_first: !self.state.begun.contains(&place),
                 is_in_files: &|stem| is_in_files(&self.state, &place, stem),
                 has_sibling: &|| self.has_sibling(&linked.id, &origin),
@@ -425,12 +428,12 @@ impl Catalog {
 
     /// Whether it is known of which node positions of the commit log are.
     pub(super) fn is_node_known(&self) -> bool {
-        self.state.host.is_some()
+        self.state.host.is_some() || self.local.is_some()
     }
 
     /// Which node it is, if that is known.
     pub(super) fn node_is(&mut self, host: Option<String>) {
-        self.state.host = host;
+        self.local = host;
     }
 
     /// Whether an SSTable with the same positions as another one has other rows: shards of one flush, and outputs of one compaction, have the same.

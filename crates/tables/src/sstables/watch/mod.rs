@@ -206,12 +206,12 @@ impl Watcher<'_> {
         if !self.options.once {
             let (notices, why) = Notices::new(self.options);
             (self.notices, polling) = (Some(notices), why);
-            self.find_node(report);
         }
         self.catalog.resume(true, report)?;
         self.look_at_all(report)?;
         self.catalog.resume(false, report)?;
         self.catalog.begun()?;
+        self.find_node(report);
         self.remember();
         self.definitions.release(|place| self.catalog.has_place(place))?;
         self.say_what_is_not_there(report);
@@ -245,14 +245,16 @@ impl Watcher<'_> {
         self.catalog.settle()
     }
 
-    /// Which node this is, so that positions tell what compactions make before a flush was seen with its log. Not for what is looked at only once:
-    /// that misses what other nodes send between two looks, of which positions do not tell.
+    /// Which node this is, so that positions tell what compactions make before a flush was seen with its log. Not before all was looked at that
+    /// there is, and so not where it is looked only once: what other nodes sent may have been compacted since the last run, and positions do not
+    /// tell of that.
     fn find_node(&mut self, report: &mut Report<'_>) {
-        if self.catalog.is_node_known() {
+        if self.options.once || self.catalog.is_node_known() {
             return;
         }
         match self.schema.host(&self.options.cancel) {
             Ok(host) => self.catalog.node_is(host),
+            Err(_) if self.options.cancel.is_set() => {}
             Err(error) => {
                 let text = format!(
                     "which node this is will be known from a flush: system.local cannot be read: {error}"
