@@ -567,7 +567,7 @@ fn large_fixed_dictionary(scale: &Scale, width: u64) -> Adversary {
         encoding: craft::RLE_DICTIONARY,
         count,
         body: Computed::new().bytes([&[15][..], &craft::packed_run(&indices, 15)].concat()),
-        dictionary: Some((entries, Computed::new().repeat(vec![b'x'; 1 << 10], entries * width >> 10))),
+        dictionary: Some((entries, Computed::new().repeat(vec![b'x'; 1 << 10], (entries * width) >> 10))),
         value: all_x,
         is_one_stream: true,
     };
