@@ -16,11 +16,12 @@ const BLOCK: usize = 32;
 /// The processor has the features; `width` is from 1 to 31; `out` has the bytes that the values take.
 #[target_feature(enable = "avx2,bmi2")]
 pub(super) unsafe fn u32(width: u32, values: &[u32], out: &mut [u8]) {
+    // Of a single block, as DELTA_BINARY_PACKED has them, making the factors takes more instructions than they save.
     let done = match width {
         // SAFETY: the caller's promise.
-        1..=8 if values.len() >= BLOCK => unsafe { narrow(width, values, out) },
+        1..=8 if values.len() > BLOCK => unsafe { narrow(width, values, out) },
         // SAFETY: as above.
-        9..=15 => unsafe { by_eights(width, values, out) },
+        9..=15 if values.len() > BLOCK => unsafe { by_eights(width, values, out) },
         _ => 0,
     };
     generic::u32(width, &values[done..], &mut out[done / 8 * width as usize..]);
