@@ -146,6 +146,7 @@ fn any(isa: Isa, width: usize, streams: &[u8], total: usize, out: &mut [u8]) {
         _ => dispatch!(isa,
             avx512: avx2::by_eights(width, streams, total, out),
             avx2: avx2::by_eights(width, streams, total, out),
+            neon: neon::by_eights(width, streams, total, out),
             portable: by_eights(width, streams, total, out),
         ),
     };

@@ -8,9 +8,11 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(crate) mod chosen;
 mod generic;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 
 use crate::bits;
 use crate::cpu::{Isa, dispatch, isa};
@@ -134,6 +136,7 @@ fn bits_with(
             true => avx2::bits_slow_pext((values, values_first), (validity, first), count, out),
             false => avx2::bits((values, values_first), (validity, first), count, out),
         },
+        neon: neon::bits((values, values_first), (validity, first), count, out),
         portable: generic::bits_by((values, values_first), (validity, first), count, out, extract::portable),
     ))
 }
@@ -153,6 +156,7 @@ fn values_with<T: Plain>(
     Ok(dispatch!(isa,
         avx512: avx512::values(values, validity, first, out),
         avx2: avx2::values(values, validity, first, out),
+        neon: neon::values(values, validity, first, out),
         portable: generic::values_by(values, validity, first, out, generic::each),
     ))
 }

@@ -172,6 +172,14 @@ fn block_i32_with(
         unsafe { avx2::block_i32(widths, values, input, min_delta, last, out) };
         return Ok(bytes);
     }
+    #[cfg(target_arch = "aarch64")]
+    if isa.level() == crate::cpu::Level::Neon
+        && usize::from(largest) <= crate::unpack::shuffles::WIDTH_U32_MAX
+    {
+        // SAFETY: the `Isa` proves the features; no width is larger; `check_block` found the room and the bits.
+        unsafe { neon::block_i32(widths, values, input, min_delta, last, out) };
+        return Ok(bytes);
+    }
     let _ = largest;
     let mut at = 0;
     for (&width, out) in widths.iter().zip(out.chunks_exact_mut(values.max(1))) {
@@ -203,6 +211,14 @@ fn block_i64_with(
     {
         // SAFETY: as above.
         unsafe { avx2::block_i64(widths, values, input, min_delta, last, out) };
+        return Ok(bytes);
+    }
+    #[cfg(target_arch = "aarch64")]
+    if isa.level() == crate::cpu::Level::Neon
+        && usize::from(largest) <= crate::unpack::shuffles::WIDTH_U64_MAX
+    {
+        // SAFETY: the `Isa` proves the features; no width is larger; `check_block` found the room and the bits.
+        unsafe { neon::block_i64(widths, values, input, min_delta, last, out) };
         return Ok(bytes);
     }
     let _ = largest;

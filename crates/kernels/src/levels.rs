@@ -63,7 +63,7 @@ pub fn validity(
 }
 
 /// Counts the slots among the entries, and the elements of their lists. `out` gets, for each slot, the number of
-/// elements before it plus `before`.
+/// elements before it plus `before`. Numbers after those of the slots, up to one for each entry, are undefined.
 ///
 /// # Errors
 ///
@@ -211,6 +211,7 @@ fn keep_with(
     dispatch!(isa,
         avx512: x86::keep_avx512(definition, repetition, most, definition_out, repetition_out),
         avx2: x86::keep_avx2(definition, repetition, most, definition_out, repetition_out),
+        neon: neon::keep(definition, repetition, most, definition_out, repetition_out),
         portable: keep_portable(definition, repetition, most, definition_out, repetition_out),
     )
 }

@@ -33,3 +33,12 @@ pub(crate) fn pack(bytes: &[u8; 64]) -> u64 {
     let zero = vdupq_n_u8(0);
     mask(load(bytes).map(|bytes| vcgtq_u8(bytes, zero)))
 }
+
+/// In byte `n`, how many of the lowest `8 * n + 8` bits of a word are set.
+#[inline]
+#[target_feature(enable = "neon")]
+pub(crate) fn ones_through(word: u64) -> u64 {
+    let ones = vget_lane_u64::<0>(vreinterpret_u64_u8(vcnt_u8(vcreate_u8(word))));
+    // The sums are 64 at most: no byte carries into the next one.
+    ones.wrapping_mul(0x0101_0101_0101_0101)
+}

@@ -13,6 +13,8 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod generic;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 #[cfg(test)]
 mod tests;
 
@@ -66,6 +68,7 @@ fn u8_with(isa: Isa, width: u32, values: &[u8], out: &mut [u8]) -> Result<usize,
         _ => dispatch!(isa,
             avx512: avx512::u8(width, values, out),
             avx2: avx2::u8(width, values, out),
+            neon: neon::u8(width, values, out),
             portable: generic::u8(width, values, out),
         ),
     }
@@ -81,6 +84,7 @@ fn u32_with(isa: Isa, width: u32, values: &[u32], out: &mut [u8]) -> Result<usiz
         _ => dispatch!(isa,
             avx512: avx512::u32(width, values, out),
             avx2: avx2::u32(width, values, out),
+            neon: neon::u32(width, values, out),
             portable: generic::u32(width, values, out),
         ),
     }

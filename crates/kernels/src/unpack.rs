@@ -13,7 +13,7 @@ pub(crate) mod avx2;
 pub(crate) mod avx512;
 mod generic;
 #[cfg(target_arch = "aarch64")]
-mod neon;
+pub(crate) mod neon;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(crate) mod shuffles;
 #[cfg(test)]
@@ -161,12 +161,14 @@ pub(crate) fn u32_with(
         26..=30 => dispatch!(isa,
             avx512: avx512::u32(width, input, rest),
             avx2: avx2::u32_wide(width, input, rest),
+            neon: neon::u32_wide(width, input, rest),
             portable: generic::u32(width, input, rest),
         ),
         // Two values of 31 bits may straddle nine bytes, which is too much for one multishift.
         _ => dispatch!(isa,
             avx512: avx2::u32_wide(width, input, rest),
             avx2: avx2::u32_wide(width, input, rest),
+            neon: neon::u32_wide(width, input, rest),
             portable: generic::u32(width, input, rest),
         ),
     }

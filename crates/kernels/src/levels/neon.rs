@@ -1,10 +1,11 @@
-//! The portable twins, with vectors for comparisons. (NEON has neither extractions nor compressions.)
+//! The portable twins, with vectors for comparisons, and look-ups for the compressions that NEON does not have.
 
 use core::arch::aarch64::*;
 
 use super::entries::{Entries, Slots};
 use super::generic::*;
-use crate::neon::{load, mask};
+use crate::compact::chosen::OF_8;
+use crate::neon::{load, mask, ones_through};
 
 #[target_feature(enable = "neon")]
 #[inline]
@@ -23,9 +24,24 @@ fn at_least(levels: &[u8], least: u8) -> u64 {
     if levels.is_empty() { 0 } else { found & ones(levels.len()) }
 }
 
+/// Sums of bytes, and not of words of bits, which the processor counts in a vector register as well.
 #[target_feature(enable = "neon")]
 pub(super) fn count(levels: &[u8], least: u8) -> usize {
-    count_of(levels, least, |levels, least| at_least(levels, least))
+    /// Each byte of a sum gets four levels a block, and holds 255.
+    const BLOCKS: usize = 63;
+    let (blocks, rest) = levels.as_chunks::<BLOCK>();
+    let wanted = vdupq_n_u8(least);
+    let mut count = at_least(rest, least).count_ones() as usize;
+    for blocks in blocks.chunks(BLOCKS) {
+        let mut sums = vdupq_n_u8(0);
+        for block in blocks {
+            let [a, b, c, d] = load(block).map(|levels| vcgeq_u8(levels, wanted));
+            // A comparison that holds is -1.
+            sums = vsubq_u8(sums, vaddq_u8(vaddq_u8(a, b), vaddq_u8(c, d)));
+        }
+        count += usize::from(vaddlvq_u8(sums));
+    }
+    count
 }
 
 #[target_feature(enable = "neon")]
@@ -42,7 +58,9 @@ pub(super) fn validity(
     first: usize,
 ) -> (usize, usize) {
     let at_least = |levels: &[u8], least: u8| at_least(levels, least);
-    validity_of(entries, slots, present, validity, first, at_least, crate::extract::portable)
+    validity_of(entries, slots, present, validity, first, at_least, |word, mask| {
+        crate::extract::neon(word, mask)
+    })
 }
 
 #[target_feature(enable = "neon")]
@@ -54,7 +72,108 @@ pub(super) fn offsets(
     out: &mut [i32],
 ) -> (usize, usize) {
     let at_least = |levels: &[u8], least: u8| at_least(levels, least);
-    offsets_of(entries, slots, elements, before, out, at_least, ranks_portable)
+    let ranks = |slots: u64, elements: u64, before: i32, out: &mut [i32]| {
+        // With few slots, one by one is sooner done; and a last block of fewer entries may lack the room.
+        match out.first_chunk_mut() {
+            Some(out) if slots.count_ones() >= 12 => ranks_neon(slots, elements, before, out),
+            _ => ranks_portable(slots, elements, before, out),
+        }
+    };
+    offsets_of(entries, slots, elements, before, out, at_least, ranks)
+}
+
+/// Like [`ranks_portable`], eight entries at a time: of each slot, moved together by a look-up, the elements below it are counted. Numbers after
+/// those of the slots become anything.
+#[target_feature(enable = "neon")]
+#[inline]
+fn ranks_neon(slots: u64, elements: u64, before: i32, out: &mut [i32; BLOCK]) -> usize {
+    let below = vcreate_u8(0x7f3f_1f0f_0703_0100);
+    let before = vdupq_n_u32(before.cast_unsigned());
+    let (slots_through, elements_through) = (ones_through(slots), ones_through(elements));
+    let (mut done, mut earlier) = (0, 0);
+    for number in 0..8 {
+        let at = 8 * number;
+        let places = &OF_8[usize::from((slots >> at) as u8)];
+        // SAFETY: eight places.
+        let below = vtbl1_u8(below, unsafe { vld1_u8(places.as_ptr()) });
+        let here = vcnt_u8(vand_u8(below, vdup_n_u8((elements >> at) as u8)));
+        // At most 64.
+        let ranks = vmovl_u8(vadd_u8(here, vdup_n_u8(earlier)));
+        let (low, high) = (vaddw_u16(before, vget_low_u16(ranks)), vaddw_high_u16(before, ranks));
+        // SAFETY: no more are done than were looked at: `done <= 8 * number`, so eight numbers follow of the 64.
+        unsafe {
+            let to = out.as_mut_ptr().add(done).cast::<u32>();
+            vst1q_u32(to, low);
+            vst1q_u32(to.add(4), high);
+        }
+        done = usize::from((slots_through >> at) as u8);
+        earlier = (elements_through >> at) as u8;
+    }
+    done
+}
+
+/// Eight entries at a time, moved together by a permutation that is looked up.
+#[target_feature(enable = "neon")]
+pub(super) fn keep(
+    definition: &[u8],
+    repetition: &[u8],
+    most: u8,
+    definition_out: &mut [u8],
+    repetition_out: &mut [u8],
+) -> usize {
+    let (mut kept, mut at) = (0, 0);
+    let most_of_each = vdupq_n_u8(most);
+    let blocks = definition.as_chunks::<BLOCK>().0.iter().zip(repetition.as_chunks::<BLOCK>().0);
+    for (definition, repetition) in blocks {
+        let set = mask(load(repetition).map(|levels| vcleq_u8(levels, most_of_each)));
+        at += BLOCK;
+        // No more are kept than were looked at, so there is room for all of these.
+        let (definition_out, repetition_out) =
+            (&mut definition_out[kept..][..BLOCK], &mut repetition_out[kept..][..BLOCK]);
+        if set == u64::MAX {
+            definition_out.copy_from_slice(definition);
+            repetition_out.copy_from_slice(repetition);
+            kept += BLOCK;
+        } else {
+            let (definition_out, repetition_out) = (definition_out.as_mut_ptr(), repetition_out.as_mut_ptr());
+            // SAFETY: all four have 64 bytes.
+            kept += unsafe { keep_some(definition, repetition, set, definition_out, repetition_out) };
+        }
+    }
+    let (definition_out, repetition_out) = (&mut definition_out[kept..], &mut repetition_out[kept..]);
+    kept + keep_portable(&definition[at..], &repetition[at..], most, definition_out, repetition_out)
+}
+
+/// Keeps those of a block whose bit is set, and returns how many they are.
+///
+/// # Safety
+///
+/// 64 bytes can be written to each of the last two.
+#[inline]
+#[target_feature(enable = "neon")]
+unsafe fn keep_some(
+    definition: &[u8; BLOCK],
+    repetition: &[u8; BLOCK],
+    set: u64,
+    definition_out: *mut u8,
+    repetition_out: *mut u8,
+) -> usize {
+    let through = ones_through(set);
+    let mut done = 0;
+    for number in 0..8 {
+        let places = &OF_8[usize::from((set >> (8 * number)) as u8)];
+        // SAFETY: eight places.
+        let places = unsafe { vld1_u8(places.as_ptr()) };
+        for (from, to) in [(definition, definition_out), (repetition, repetition_out)] {
+            // SAFETY: `8 * number + 8 <= 64`, and no more are done than were looked at: `done <= 8 * number`.
+            unsafe {
+                let eight = vld1_u8(from.as_ptr().add(8 * number));
+                vst1_u8(to.add(done), vtbl1_u8(eight, places));
+            }
+        }
+        done = usize::from((through >> (8 * number)) as u8);
+    }
+    done
 }
 
 #[target_feature(enable = "neon")]
