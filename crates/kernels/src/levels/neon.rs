@@ -10,36 +10,37 @@ use crate::neon::{load, mask, ones_through};
 #[target_feature(enable = "neon")]
 #[inline]
 fn at_least(levels: &[u8], least: u8) -> u64 {
-    let mut padded = [0u8; BLOCK];
-    let whole: &[u8; BLOCK] = match levels.try_into() {
-        Ok(whole) => whole,
+    let vectors = match levels.try_into() {
+        Ok(whole) => load(whole),
         Err(_) => {
+            let mut padded = [0u8; BLOCK];
             let count = levels.len().min(BLOCK);
             padded[..count].copy_from_slice(&levels[..count]);
-            &padded
+            load(&padded)
         }
     };
     let least = vdupq_n_u8(least);
-    let found = mask(load(whole).map(|levels| vcgeq_u8(levels, least)));
+    let found = mask(vectors.map(|levels| vcgeq_u8(levels, least)));
     if levels.is_empty() { 0 } else { found & ones(levels.len()) }
 }
 
 /// Sums of bytes, and not of words of bits, which the processor counts in a vector register as well.
 #[target_feature(enable = "neon")]
 pub(super) fn count(levels: &[u8], least: u8) -> usize {
-    /// Each byte of a sum gets four levels a block, and holds 255.
-    const BLOCKS: usize = 63;
+    /// Each byte of a sum gets two levels a block, and holds 255.
+    const BLOCKS: usize = 127;
     let (blocks, rest) = levels.as_chunks::<BLOCK>();
     let wanted = vdupq_n_u8(least);
     let mut count = at_least(rest, least).count_ones() as usize;
     for blocks in blocks.chunks(BLOCKS) {
-        let mut sums = vdupq_n_u8(0);
+        let [mut left, mut right] = [vdupq_n_u8(0); 2];
         for block in blocks {
             let [a, b, c, d] = load(block).map(|levels| vcgeq_u8(levels, wanted));
             // A comparison that holds is -1.
-            sums = vsubq_u8(sums, vaddq_u8(vaddq_u8(a, b), vaddq_u8(c, d)));
+            left = vsubq_u8(left, vaddq_u8(a, b));
+            right = vsubq_u8(right, vaddq_u8(c, d));
         }
-        count += usize::from(vaddlvq_u8(sums));
+        count += usize::from(vaddlvq_u8(left)) + usize::from(vaddlvq_u8(right));
     }
     count
 }
@@ -160,18 +161,23 @@ unsafe fn keep_some(
 ) -> usize {
     let through = ones_through(set);
     let mut done = 0;
-    for number in 0..8 {
-        let places = &OF_8[usize::from((set >> (8 * number)) as u8)];
-        // SAFETY: eight places.
-        let places = unsafe { vld1_u8(places.as_ptr()) };
-        for (from, to) in [(definition, definition_out), (repetition, repetition_out)] {
-            // SAFETY: `8 * number + 8 <= 64`, and no more are done than were looked at: `done <= 8 * number`.
-            unsafe {
-                let eight = vld1_u8(from.as_ptr().add(8 * number));
-                vst1_u8(to.add(done), vtbl1_u8(eight, places));
+    for pair in 0..4 {
+        let load = |levels: &[u8; BLOCK]| {
+            // SAFETY: `16 * pair + 16 <= 64`.
+            unsafe { vld1q_u8(levels.as_ptr().add(16 * pair)) }
+        };
+        let sixteen = [load(definition), load(repetition)];
+        for half in 0..2 {
+            let at = 16 * pair + 8 * half;
+            let places = &OF_8[usize::from((set >> at) as u8)];
+            // SAFETY: eight places.
+            let places = vadd_u8(unsafe { vld1_u8(places.as_ptr()) }, vdup_n_u8(8 * half as u8));
+            for (from, to) in sixteen.into_iter().zip([definition_out, repetition_out]) {
+                // SAFETY: `at + 8 <= 64`, and no more are done than were looked at: `done <= at`.
+                unsafe { vst1_u8(to.add(done), vqtbl1_u8(from, places)) };
             }
+            done = usize::from((through >> at) as u8);
         }
-        done = usize::from((through >> (8 * number)) as u8);
     }
     done
 }
