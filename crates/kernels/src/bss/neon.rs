@@ -51,9 +51,10 @@ pub(super) fn by_eights(width: usize, streams: &[u8], total: usize, out: &mut [u
         let done = block * BLOCK;
         let mut k = 0;
         loop {
+            let from = streams[k * total + done..].as_ptr();
             // SAFETY: `k + i < width` and `done + 16 <= whole`, so the load ends within
             // `(width - 1) * total + whole`, which is at most `streams.len()`.
-            let load = |i: usize| unsafe { vld1q_u8(streams.as_ptr().add((k + i) * total + done)) };
+            let load = |i: usize| unsafe { vld1q_u8(from.add(i * total)) };
             let vectors = joined([0, 1, 2, 3, 4, 5, 6, 7].map(load));
             for (number, two) in vectors.into_iter().enumerate() {
                 let value = done + 2 * number;

@@ -147,18 +147,18 @@ impl Join {
     #[inline]
     #[target_feature(enable = "neon")]
     fn new(width: u32) -> Self {
+        const PLACES: [u8; BLOCK] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
         let w = width.clamp(1, 8);
-        let mut keep = [0; BLOCK];
-        for (to, byte) in keep.iter_mut().zip((0..w).chain(8..8 + w)) {
-            *to = byte as u8;
-        }
         let gap = w as i32 - 8;
+        // SAFETY: the array is 16 bytes.
+        let places = unsafe { vld1q_u8(PLACES.as_ptr()) };
+        // After the first `width` bytes, those from the eighth on.
+        let second = vandq_u8(vcgeq_u8(places, vdupq_n_u8(w as u8)), vdupq_n_u8(-gap as u8));
         Self {
             pair: (vdupq_n_s16(gap as i16), vdupq_n_u16((1 << w) - 1)),
             four: (vdupq_n_s32(2 * gap), vdupq_n_u32((1 << (2 * w)) - 1)),
             eight: (vdupq_n_s64(i64::from(4 * gap)), vdupq_n_u64((1 << (4 * w)) - 1)),
-            // SAFETY: the array is 16 bytes.
-            keep: unsafe { vld1q_u8(keep.as_ptr()) },
+            keep: vaddq_u8(places, second),
         }
     }
 
