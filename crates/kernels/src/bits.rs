@@ -275,7 +275,6 @@ fn bools_portable(bitmap: &[u8], bit: usize, out: &mut [u8]) {
 #[cfg(target_arch = "aarch64")]
 mod neon {
     use super::*;
-    use core::arch::aarch64::*;
 
     /// The portable form, with an instruction for the words.
     #[target_feature(enable = "neon")]
@@ -283,17 +282,18 @@ mod neon {
         levels_portable(levels, present, dst, dst_bit, |bytes| crate::neon::pack(bytes))
     }
 
-    /// Of eight bytes that are all the same, each is tested for a bit of its own.
+    /// Of bytes that are all the same, each is tested for a bit of its own.
     #[target_feature(enable = "neon")]
     pub(super) fn bools(bitmap: &[u8], bit: usize, out: &mut [u8]) {
-        let bits = vcreate_u8(0x8040_2010_0804_0201);
-        let one = vdup_n_u8(1);
         for (piece, out) in out.chunks_mut(64).enumerate() {
-            let word = read(bitmap, bit + piece * 64, out.len());
-            for (byte, out) in word.to_le_bytes().into_iter().zip(out.chunks_mut(8)) {
-                let bools = vand_u8(vtst_u8(vdup_n_u8(byte), bits), one);
-                let bools = vget_lane_u64::<0>(vreinterpret_u64_u8(bools)).to_le_bytes();
-                out.copy_from_slice(&bools[..out.len()]);
+            let bools = crate::neon::bools(read(bitmap, bit + piece * 64, out.len()));
+            match <&mut [u8; 64]>::try_from(&mut *out) {
+                Ok(out) => crate::neon::store(bools, out),
+                Err(_) => {
+                    let mut padded = [0; 64];
+                    crate::neon::store(bools, &mut padded);
+                    out.copy_from_slice(&padded[..out.len()]);
+                }
             }
         }
     }

@@ -20,12 +20,37 @@ pub(crate) fn mask(bytes: [uint8x16_t; 4]) -> u64 {
     vget_lane_u64::<0>(vreinterpret_u64_u8(vpadd_u8(vget_low_u8(all), vget_high_u8(all))))
 }
 
+/// A byte of 0 or 1 for each bit, from the lowest on.
+#[inline]
+#[target_feature(enable = "neon")]
+pub(crate) fn bools(word: u64) -> [uint8x16_t; 4] {
+    /// The bytes that the first 16 bits are in.
+    const PLACES: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
+    // SAFETY: both are 16 bytes.
+    let (bits, places) = unsafe { (vld1q_u8(BITS.as_ptr()), vld1q_u8(PLACES.as_ptr())) };
+    let word = vcombine_u8(vcreate_u8(word), vcreate_u8(0));
+    [0, 2, 4, 6].map(|byte| {
+        let bytes = vqtbl1q_u8(word, vaddq_u8(places, vdupq_n_u8(byte)));
+        vshrq_n_u8::<7>(vtstq_u8(bytes, bits))
+    })
+}
+
 /// The four vectors of a block.
 #[inline]
 #[target_feature(enable = "neon")]
 pub(crate) fn load(block: &[u8; 64]) -> [uint8x16_t; 4] {
     // SAFETY: the block is four times 16 bytes.
     core::array::from_fn(|k| unsafe { vld1q_u8(block.as_ptr().add(16 * k)) })
+}
+
+/// The inverse of [`load`].
+#[inline]
+#[target_feature(enable = "neon")]
+pub(crate) fn store(vectors: [uint8x16_t; 4], block: &mut [u8; 64]) {
+    for (vector, to) in vectors.into_iter().zip(block.as_chunks_mut::<16>().0) {
+        // SAFETY: a chunk is 16 bytes.
+        unsafe { vst1q_u8(to.as_mut_ptr(), vector) };
+    }
 }
 
 /// As [`bits::pack`](crate::bits::pack): bit `i` is bit 0 of byte `i`, and the bytes are 0 or 1.

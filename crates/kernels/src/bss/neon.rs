@@ -121,69 +121,102 @@ fn unzip(a: uint8x16_t, b: uint8x16_t) -> [uint8x16_t; 2] {
     [vuzp1q_u8(a, b), vuzp2q_u8(a, b)]
 }
 
-/// Splits values and returns how many were done: blocks of 16, and of the rest what the portable form can. The caller has checked that `out`
-/// has room for `width` streams of `stride` bytes.
+/// Splits values and returns how many were done: blocks of 16, and of the rest what the portable form can.
 #[target_feature(enable = "neon")]
 pub(super) fn split(width: usize, values: &[u8], stride: usize, out: &mut [u8]) -> usize {
+    let whole = values.len() / width.max(1) / BLOCK * BLOCK;
+    let reach = width.checked_sub(1).and_then(|last| last.checked_mul(stride)?.checked_add(whole));
+    if reach.is_none_or(|reach| reach > out.len()) {
+        return 0;
+    }
+    let to = out.as_mut_ptr();
     let done = match width {
-        2 => split_twos(values, stride, out),
-        4 => split_fours(values, stride, out),
-        8.. => split_eights(width, values, stride, out),
+        // SAFETY: the last of as many streams has room for `whole` bytes, so each has.
+        2 => unsafe { split_twos(values, stride, to) },
+        // SAFETY: as above.
+        4 => unsafe { split_fours(values, stride, to) },
+        // SAFETY: as above.
+        8 => unsafe { split_eights::<true>(width, values, stride, to) },
+        // SAFETY: as above.
+        9.. => unsafe { split_eights::<false>(width, values, stride, to) },
         _ => 0,
     };
     done + generic::split(width, &values[done * width..], stride, &mut out[done..])
 }
 
+/// # Safety
+///
+/// As many bytes as there are values in whole blocks can be written from `out` on, and from `stride` bytes after it.
 #[inline]
 #[target_feature(enable = "neon")]
-fn split_twos(values: &[u8], stride: usize, out: &mut [u8]) -> usize {
+unsafe fn split_twos(values: &[u8], stride: usize, out: *mut u8) -> usize {
     let mut done = 0;
     for block in values.as_chunks::<{ 2 * BLOCK }>().0 {
-        // SAFETY: the block is two vectors.
-        let uint8x16x2_t(a, b) = unsafe { vld2q_u8(block.as_ptr()) };
-        store(a, &mut out[done..]);
-        store(b, &mut out[stride + done..]);
-        done += BLOCK;
-    }
-    done
-}
-
-#[inline]
-#[target_feature(enable = "neon")]
-fn split_fours(values: &[u8], stride: usize, out: &mut [u8]) -> usize {
-    let mut done = 0;
-    for block in values.as_chunks::<{ 4 * BLOCK }>().0 {
-        // SAFETY: the block is four vectors.
-        let uint8x16x4_t(a, b, c, d) = unsafe { vld4q_u8(block.as_ptr()) };
-        for (k, vector) in [a, b, c, d].into_iter().enumerate() {
-            store(vector, &mut out[k * stride + done..]);
+        // SAFETY: the block is two vectors; it has values `done..done + 16`, for which the caller promises room in each stream.
+        unsafe {
+            let uint8x16x2_t(a, b) = vld2q_u8(block.as_ptr());
+            vst1q_u8(out.add(done), a);
+            vst1q_u8(out.add(stride + done), b);
         }
         done += BLOCK;
     }
     done
 }
 
-/// Eight bytes of each value at a time; the last eight may overlap those before.
+/// # Safety
+///
+/// As many bytes as there are values in whole blocks can be written from `out` on, and from one, two and three times `stride` bytes after it.
 #[inline]
 #[target_feature(enable = "neon")]
-fn split_eights(width: usize, values: &[u8], stride: usize, out: &mut [u8]) -> usize {
+unsafe fn split_fours(values: &[u8], stride: usize, out: *mut u8) -> usize {
+    let mut done = 0;
+    for block in values.as_chunks::<{ 4 * BLOCK }>().0 {
+        // SAFETY: the block is four vectors; it has values `done..done + 16`, for which the caller promises room in each stream.
+        unsafe {
+            let uint8x16x4_t(a, b, c, d) = vld4q_u8(block.as_ptr());
+            for (k, vector) in [a, b, c, d].into_iter().enumerate() {
+                vst1q_u8(out.add(k * stride + done), vector);
+            }
+        }
+        done += BLOCK;
+    }
+    done
+}
+
+/// Eight bytes of each value at a time; the last eight may overlap those before. If `IS_EIGHT`, values have no more.
+///
+/// # Safety
+///
+/// `width` is at least 8, and 8 if `IS_EIGHT`; as many bytes as there are values in whole blocks can be written from `out` on, and from each
+/// multiple of `stride` bytes after it that is less than `width` times as much.
+#[inline]
+#[target_feature(enable = "neon")]
+unsafe fn split_eights<const IS_EIGHT: bool>(
+    width: usize,
+    values: &[u8],
+    stride: usize,
+    out: *mut u8,
+) -> usize {
     let mut done = 0;
     for block in values.chunks_exact(BLOCK * width) {
         let mut k = 0;
         loop {
             let load = |pair: usize| {
-                // SAFETY: `pair < 8` and `k + 8 <= width`, so the second of the two values is at most the block's last, and both loads end
-                // within it.
+                // SAFETY: `pair < 8` and `k + 8 <= width`: values `2 * pair` and the next one are of the block, and all loads end within them.
                 unsafe {
                     let first = block.as_ptr().add(2 * pair * width + k);
-                    vcombine_u8(vld1_u8(first), vld1_u8(first.add(width)))
+                    match IS_EIGHT {
+                        true => vld1q_u8(first),
+                        false => vcombine_u8(vld1_u8(first), vld1_u8(first.add(width))),
+                    }
                 }
             };
             let streams = parted([0, 1, 2, 3, 4, 5, 6, 7].map(load));
             for (j, stream) in streams.into_iter().enumerate() {
-                store(stream, &mut out[(k + j) * stride + done..]);
+                // SAFETY: `k + j < width`; the block has values `done..done + 16`, for which the caller promises room in each stream.
+                unsafe { vst1q_u8(out.add((k + j) * stride + done), stream) };
             }
-            if k + 8 == width {
+            if IS_EIGHT || k + 8 == width {
                 break;
             }
             k = (k + 8).min(width - 8);
@@ -191,12 +224,4 @@ fn split_eights(width: usize, values: &[u8], stride: usize, out: &mut [u8]) -> u
         done += BLOCK;
     }
     done
-}
-
-#[inline]
-#[target_feature(enable = "neon")]
-fn store(vector: uint8x16_t, out: &mut [u8]) {
-    let out = &mut out[..BLOCK];
-    // SAFETY: `out` is 16 bytes.
-    unsafe { vst1q_u8(out.as_mut_ptr(), vector) }
 }

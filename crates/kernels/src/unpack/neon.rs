@@ -4,7 +4,7 @@ use super::generic;
 use super::shuffles::{EIGHTS, FOURS, SIXTEENS, WIDTH_U32_MAX, WIDTH_U64_MAX, full_loads, pad};
 use core::arch::aarch64::*;
 
-/// 16 values at a time, then eight.
+/// 16 values at a time (64 of width 1), then eight.
 ///
 /// # Safety
 ///
@@ -12,31 +12,46 @@ use core::arch::aarch64::*;
 #[target_feature(enable = "neon")]
 pub(super) unsafe fn u8(width: u32, input: &[u8], out: &mut [u8]) {
     let step = width as usize;
+    let done = if width == 1 { bits(input, out) } else { 0 };
+    let (input, out) = (&input[done / 8 * step..], &mut out[done..]);
     let control = &SIXTEENS[step & 7];
     // SAFETY: each field is 16 bytes.
     let (low, high, factors) = unsafe {
         (vld1q_u8(control.low.as_ptr()), vld1q_u8(control.high.as_ptr()), vld1q_u16(control.factors.as_ptr()))
     };
-    let mask = vdup_n_u8(u8::MAX >> (8 - width));
-    let unpack = |packed, bytes| {
-        let lanes = vreinterpretq_u16_u8(vqtbl1q_u8(packed, bytes));
-        vand_u8(vshrn_n_u16::<8>(vmulq_u16(lanes, factors)), mask)
+    let mask = vdupq_n_u8(u8::MAX >> (8 - width));
+    // Each value in the upper byte of a lane.
+    let lanes = |packed, bytes| {
+        vreinterpretq_u8_u16(vmulq_u16(vreinterpretq_u16_u8(vqtbl1q_u8(packed, bytes)), factors))
     };
     let blocks = full_loads(input.len(), 2 * step, 16, out.len() / 16);
     for block in 0..blocks {
         // SAFETY: `block * 2 * step + 16 <= input.len()` by `full_loads`, and `block * 16 + 16 <= out.len()`.
         unsafe {
             let packed = vld1q_u8(input.as_ptr().add(block * 2 * step));
-            let values = vcombine_u8(unpack(packed, low), unpack(packed, high));
-            vst1q_u8(out.as_mut_ptr().add(block * 16), values);
+            let values = vuzp2q_u8(lanes(packed, low), lanes(packed, high));
+            vst1q_u8(out.as_mut_ptr().add(block * 16), vandq_u8(values, mask));
         }
     }
     // Value `done` begins a byte, which is within the input or its end.
     let done = blocks * 16;
     generic::u8_by(width, &input[done / 8 * step..], &mut out[done..], |word| {
-        let packed = vcombine_u8(vcreate_u8(word), vcreate_u8(0));
-        vget_lane_u64::<0>(vreinterpret_u64_u8(unpack(packed, low))).to_le_bytes()
+        let eight = lanes(vcombine_u8(vcreate_u8(word), vcreate_u8(0)), low);
+        let values = vandq_u8(vuzp2q_u8(eight, eight), mask);
+        vgetq_lane_u64::<0>(vreinterpretq_u64_u8(values)).to_le_bytes()
     });
+}
+
+/// Of width 1: 64 values at a time, how many were done.
+#[inline]
+#[target_feature(enable = "neon")]
+fn bits(input: &[u8], out: &mut [u8]) -> usize {
+    let mut done = 0;
+    for (to, from) in out.as_chunks_mut::<64>().0.iter_mut().zip(input.as_chunks::<8>().0) {
+        crate::neon::store(crate::neon::bools(u64::from_le_bytes(*from)), to);
+        done += 64;
+    }
+    done
 }
 
 /// How eight values of one width, 1 to 25, are unpacked.
