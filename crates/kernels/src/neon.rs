@@ -69,3 +69,15 @@ pub(crate) fn ones_through(word: u64) -> u64 {
     // The sums are 64 at most: no byte carries into the next one.
     ones.wrapping_mul(0x0101_0101_0101_0101)
 }
+
+/// How many bits are set of each one, two or four of a word, as `bits` says, and in their place. (The processor counts bits in vector registers
+/// only, to which and back it takes longer than all of this.)
+#[inline(always)]
+pub(crate) fn ones_of_each(bits: usize, word: u64) -> u64 {
+    let of_twos = word - (word >> 1 & 0x5555_5555_5555_5555);
+    match bits {
+        1 => word,
+        2 => of_twos,
+        _ => (of_twos & 0x3333_3333_3333_3333) + (of_twos >> 2 & 0x3333_3333_3333_3333),
+    }
+}

@@ -3,7 +3,7 @@
 
 use super::chosen::{OF_8, chosen};
 use super::generic;
-use crate::neon::ones_through;
+use crate::neon::{ones_of_each, ones_through};
 use crate::plain::Plain;
 use core::arch::aarch64::*;
 
@@ -56,22 +56,24 @@ unsafe fn bytes(from: *const u8, word: u64, to: *mut u8) {
 #[target_feature(enable = "neon")]
 unsafe fn lanes<T>(values: &[T], word: u64, out: &mut [T]) {
     let lanes = 16 / size_of::<T>();
-    // How many bits are set of each two, and of each four.
-    let of_twos = word - (word >> 1 & 0x5555_5555_5555_5555);
-    let of_fours = (of_twos & 0x3333_3333_3333_3333) + (of_twos >> 2 & 0x3333_3333_3333_3333);
+    let ones = ones_of_each(lanes, word);
     let (from, mut to) = (values.as_ptr(), out.as_mut_ptr());
-    for number in 0..64 / lanes {
-        let at = lanes * number;
-        let (places, there) = match lanes {
-            4 => (&OF_4[(word >> at) as usize & 15], of_fours >> at & 7),
-            _ => (&OF_2[(word >> at) as usize & 3], of_twos >> at & 3),
-        };
-        // SAFETY: 16 places. A vector is `lanes` values, and `at + lanes <= 64`; no more values are done than were looked at, so `to` is at
-        // most the place `at`, and `there`, at most `lanes`, places from it on exist.
-        unsafe {
-            let vector = vld1q_u8(from.add(at).cast());
-            vst1q_u8(to.cast(), vqtbl1q_u8(vector, vld1q_u8(places.as_ptr())));
-            to = to.add(there as usize);
+    // By eights, whose vectors the compiler unrolls.
+    for eight in (0..64).step_by(8) {
+        let (word, ones) = (word >> eight, ones >> eight);
+        for at in (0..8).step_by(lanes) {
+            let places = match lanes {
+                4 => &OF_4[(word >> at) as usize & 15],
+                _ => &OF_2[(word >> at) as usize & 3],
+            };
+            let there = (ones >> at) as usize & ((1 << lanes) - 1);
+            // SAFETY: 16 places. A vector is `lanes` values, and `eight + at + lanes <= 64`; no more values are done than were looked at, so
+            // `to` is at most the place `eight + at`, and `there`, at most `lanes`, places from it on exist.
+            unsafe {
+                let vector = vld1q_u8(from.add(eight + at).cast());
+                vst1q_u8(to.cast(), vqtbl1q_u8(vector, vld1q_u8(places.as_ptr())));
+                to = to.add(there);
+            }
         }
     }
 }

@@ -76,7 +76,7 @@ pub(super) fn offsets(
     let ranks = |slots: u64, elements: u64, before: i32, out: &mut [i32]| {
         // With few slots, one by one is sooner done; and a last block of fewer entries may lack the room.
         match out.first_chunk_mut() {
-            Some(out) if slots.count_ones() >= 12 => ranks_neon(slots, elements, before, out),
+            Some(out) if slots.count_ones() >= 8 => ranks_neon(slots, elements, before, out),
             _ => ranks_portable(slots, elements, before, out),
         }
     };

@@ -1,6 +1,7 @@
 //! NEON: values go to the lanes whose bit is set by a permutation that is looked up.
 
 use super::places::places;
+use crate::neon::ones_of_each;
 use core::arch::aarch64::*;
 
 static PLACES_4: [[u8; 16]; 16] = places::<16, 4, 16>();
@@ -32,16 +33,17 @@ fn expand(dense: uint8x16_t, size: usize, set: u64) -> uint8x16_t {
 pub(super) unsafe fn out_of_place<T>(dense: &[T], slots: &mut [T], word: u64) -> (usize, usize) {
     let size = size_of::<T>();
     let lanes = 16 / size;
-    let (mut word, mut taken, mut filled) = (word, 0, 0);
+    let (mut word, mut ones) = (word, ones_of_each(lanes, word));
+    let (mut taken, mut filled) = (0, 0);
     while filled + lanes <= slots.len() && taken + lanes <= dense.len() {
-        let set = word & ((1 << lanes) - 1);
-        word >>= lanes;
+        let (set, count) = (word & ((1 << lanes) - 1), ones & ((1 << lanes) - 1));
+        (word, ones) = (word >> lanes, ones >> lanes);
         // SAFETY: a vector of `lanes` values, and one of slots, is left of each.
         unsafe {
             let vector = vld1q_u8(dense.as_ptr().add(taken).cast());
             vst1q_u8(slots.as_mut_ptr().add(filled).cast(), expand(vector, size, set));
         }
-        taken += set.count_ones() as usize;
+        taken += count as usize;
         filled += lanes;
     }
     (taken, filled)
@@ -58,13 +60,14 @@ pub(super) unsafe fn mixed<T>(values: &mut [T], left: usize, rows: usize, word: 
     let size = size_of::<T>();
     let lanes = 16 / size;
     let base = values.as_mut_ptr();
-    let (mut left, mut rows, mut word) = (left, rows, word);
+    let (mut left, mut rows) = (left, rows);
+    let (mut word, mut ones) = (word, ones_of_each(lanes, word));
     for _ in 0..64 / lanes {
         // The uppermost `lanes` rows.
-        let set = word >> (64 - lanes);
-        word <<= lanes;
+        let (set, count) = (word >> (64 - lanes), ones >> (64 - lanes));
+        (word, ones) = (word << lanes, ones << lanes);
         rows -= lanes;
-        left -= set.count_ones() as usize;
+        left -= count as usize;
         // SAFETY: `left` values now belong to the rows below `rows`, so `left <= rows`, and a vector of `lanes` values from `left` on ends
         // at or before `rows + lanes`, which is within `values`. The store covers the rows `rows..rows + lanes`; values still to move
         // lie below `left <= rows`, so none is overwritten.
