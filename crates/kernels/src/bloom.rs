@@ -6,6 +6,8 @@
 //! Speed: a load, an operation and a store of a block for each hash bound it, where the filter is in a cache;
 //! elsewhere memory does. `docs/bench/kernels.md` has its distance from a copy of as many bytes (`make
 //! bench-kernels`).
+//!
+//! NEON: counted in its loops, not measured, [`matches`] takes 6 instructions a block, and [`rate`] 15; the portable forms take 24 and 28.
 
 use alloc::vec::Vec;
 

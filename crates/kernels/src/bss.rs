@@ -2,6 +2,9 @@
 //!
 //! Speed: the shuffles of the transposition bound it. `docs/bench/kernels.md` has its distance from a copy of as
 //! many bytes (`make bench-kernels`).
+//!
+//! NEON: counted in its loops, not measured, values of 2 bytes take 0.7 instructions each to join and 0.4 to split, those of 4 0.9 and 0.5,
+//! those of 8 3.1 and 2.4, and others 4.6 and 5.3 for each eight bytes. (The portable form: 21 to join eight.)
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;

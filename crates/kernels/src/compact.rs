@@ -3,6 +3,9 @@
 //! Speed: a compression for each register of values bounds it, with AVX2 the look-up of its shuffle; the portable
 //! form is bounded by a store for each value. `docs/bench/kernels.md` has its distance from a copy of as many bytes
 //! (`make bench-kernels`).
+//!
+//! NEON: counted in its loops, not measured, where some values of 64 are null a byte takes 0.8 instructions, a value of 4 bytes 1.7, one of 8
+//! 3.4, and a bit 0.6 beside its loads and stores. (The portable form: 10 a value, and 1.0 a bit.)
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;

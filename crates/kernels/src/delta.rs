@@ -5,6 +5,8 @@
 //!
 //! Speed: the sum bounds it, in which each register of values waits for the one before. `docs/bench/kernels.md`
 //! has its distance from a copy of as many bytes (`make bench-kernels`).
+//!
+//! NEON: counted in its loops, not measured, a value of a block takes 3.9 instructions (INT32) or 6.2 (INT64), unpacking included.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;

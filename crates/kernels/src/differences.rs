@@ -5,6 +5,8 @@
 //!
 //! Speed: loads and stores bound it; it goes over the values twice, as the least difference is known last.
 //! `docs/bench/kernels.md` has its distance from a copy of as many bytes (`make bench-kernels`).
+//!
+//! NEON: the portable form is compiled to vectors.
 
 mod generic;
 #[cfg(target_arch = "x86_64")]

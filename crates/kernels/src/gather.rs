@@ -2,6 +2,8 @@
 //!
 //! Speed: two loads and a store for each value bound it: one value a cycle. `docs/bench/kernels.md` has its
 //! distance from a copy of as many bytes (`make bench-kernels`).
+//!
+//! NEON: the portable form; of [`max_u32`], it is compiled to vectors.
 
 use alloc::vec::Vec;
 

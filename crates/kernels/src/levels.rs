@@ -8,6 +8,9 @@
 //! Speed: counts of bits bound it, and their sums, which wait for one another; [`keep`] is bounded by the look-up
 //! of a shuffle for eight entries, searches and counts by loads. `docs/bench/kernels.md` has its distance from a
 //! copy of as many bytes (`make bench-kernels`).
+//!
+//! NEON: counted in its loops, not measured, an entry takes 1.6 instructions in [`keep`] where some of 64 are left out, and 0.2 in [`count`];
+//! in [`offsets`] 2.1 of those that are after the comparisons, unless slots are few. (The portable forms: 12 an entry, and 17 a slot.)
 
 mod entries;
 mod generic;

@@ -6,6 +6,9 @@
 //!
 //! Speed: shuffles, shifts and masks bound it, at most four for each register of values; at widths of 32 and 64
 //! stores do. `docs/bench/kernels.md` has its distance from a copy of as many bytes (`make bench-kernels`).
+//!
+//! NEON: counted in its loops, not measured, a byte takes 0.7 instructions (0.3 of width 1), a `u32` 1.6 (2.6 of more than 25 bits), a `u64`
+//! 2.8.
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx2;

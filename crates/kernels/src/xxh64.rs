@@ -5,6 +5,8 @@
 //!
 //! Speed: products of 64 bits bound it, each of which takes three of 32 bits with AVX2. `docs/bench/kernels.md`
 //! has its distance from a copy of as many bytes (`make bench-kernels`).
+//!
+//! NEON: it has no products of 64 bits, so the portable form is that of general registers.
 
 use core::hash::Hasher;
 

@@ -69,6 +69,11 @@ fn counts_and_finds() {
         assert_eq!(find_from(levels, least, skip), found.get(skip).copied());
         assert_eq!(find_below(levels, least, skip), below.get(skip).copied());
     });
+    // More than the sums of bytes can hold.
+    let many = vec![1; rounds(20_000)];
+    for isa in Isa::all() {
+        assert_eq!(count_with(isa, &many, 1), many.len(), "{isa:?}");
+    }
 }
 
 #[test]
