@@ -66,7 +66,8 @@ pub fn validity(
 }
 
 /// Counts the slots among the entries, and the elements of their lists. `out` gets, for each slot, the number of
-/// elements before it plus `before`. Numbers after those of the slots, up to one for each entry, are undefined.
+/// elements before it plus `before`. Numbers after those of the slots, up to one for each entry, are
+/// undefined.
 ///
 /// # Errors
 ///

@@ -80,7 +80,9 @@ pub(super) fn offsets(
             _ => ranks_portable(slots, elements, before, out),
         }
     };
-    offsets_of(entries, slots, elements, before, out, at_least, ranks)
+    // What is beyond a number for each entry is not overwritten.
+    let room = out.len().min(entries.len());
+    offsets_of(entries, slots, elements, before, &mut out[..room], at_least, ranks)
 }
 
 /// Like [`ranks_portable`], eight entries at a time: of each slot, moved together by a look-up, the elements below it are counted. Numbers after
