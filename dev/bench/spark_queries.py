@@ -111,6 +111,8 @@ def session():
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": "2g",
+        # On a busy machine a Python may not be there in the 15 seconds that it is given.
+        "spark.python.authenticate.socketTimeout": "120s",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "4",
     }
@@ -183,19 +185,19 @@ def by_connector(options, at, table, name):
 def value_of(text):
     if text == "null":
         return None
-    return float(text) if re.fullmatch(r"-?[0-9][-+.0-9E]*", text) else text
+    return float(text) if re.fullmatch(r"-?[0-9]+([.][0-9]+)?(E-?[0-9]+)?", text) else text
 
 
 def same(one, other):
     """Whether results are the same rows; of equal tones the order is anybody's, and sums depend on theirs in the last digits."""
 
     def ordered(rows):
-        return sorted(rows, key=lambda row: str(row[0]))
+        # A name may be all digits, which the text of the connector's does not tell from a number.
+        return sorted(rows, key=lambda row: str(value_of(str(row[0]))))
 
     def alike(a, b):
         if isinstance(a, (int, float)) and isinstance(b, (int, float)):
             return math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-9)
-        # A name may be all digits.
         return a == b or (isinstance(a, str) and isinstance(b, float) and value_of(a) == b)
 
     one, other = ordered(one), ordered(other)

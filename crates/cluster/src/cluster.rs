@@ -152,7 +152,7 @@ impl Cluster {
                 // Where no node was reached, what the driver sees is that its connections to loopback are closed.
                 let why =
                     behind.filter(|_| error.kind() == ErrorKind::Io).and_then(|it| it.tunnels.failure());
-                return Err(why.map_or(error, |why| Error::Bundle(marquetry_base::Error::io(why))));
+                return Err(why.map_or(error, Error::Bundle));
             }
             Err(_) => return Err(late()),
         };

@@ -1,17 +1,20 @@
 //! What can go wrong with a cluster, sorted by what a person would do about it.
 
 use std::fmt;
+use std::io;
 
 use marquetry_base::{Detail, ErrorKind};
 use marquetry_scylla::cql::ddl::TableError;
 use marquetry_scylla::cql::identifier::{Name, TableName};
 use marquetry_scylla::cql::types::CqlType;
 use scylla::errors::{
-    ConnectionError, ConnectionPoolError, ConnectionSetupRequestErrorKind, DbError, ExecutionError,
-    MetadataError, NewSessionError, PrepareError, RequestAttemptError,
+    BrokenConnectionError, BrokenConnectionErrorKind, ConnectionError, ConnectionPoolError,
+    ConnectionSetupRequestErrorKind, DbError, ExecutionError, FrameHeaderParseError, MetadataError,
+    NewSessionError, PrepareError, RequestAttemptError,
 };
 
 use crate::retry::is_passing_attempt;
+use crate::tls;
 
 /// The result of this crate's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -361,7 +364,9 @@ impl Error {
         match self {
             Error::Unsupported(_) => ErrorKind::Unsupported,
             Error::Credentials(reason) | Error::Tls(reason) | Error::Bundle(reason) => reason.kind(),
-            Error::Connect { reason, .. } if login_of(reason).is_some() => ErrorKind::Refused,
+            Error::Connect { reason, .. } if login_of(reason).is_some() || distrust_of(reason).is_some() => {
+                ErrorKind::Refused
+            }
             Error::NoHost | Error::NoDatacenter { .. } => ErrorKind::Misuse,
             Error::Start(_) | Error::Connect { .. } | Error::ConnectTimeout { .. } => ErrorKind::Io,
             Error::Statement { reason, .. }
@@ -393,7 +398,10 @@ impl Error {
     fn detail(&self) -> Option<Detail> {
         match self {
             Error::NoKeyspace(_) | Error::NoType(_) | Error::NotThere { .. } => Some(Detail::NotFound),
-            Error::Connect { reason, .. } => login_of(reason).map(|_| Detail::AdmittedBy(&["password_file"])),
+            Error::Connect { reason, .. } => match login_of(reason) {
+                Some(_) => Some(Detail::AdmittedBy(&["password_file"])),
+                None => distrust_of(reason).map(Detail::AdmittedBy),
+            },
             Error::NoHost => Some(Detail::AdmittedBy(&["bundle"])),
             Error::NoDatacenter { .. } => Some(Detail::Option("local_datacenter")),
             Error::NoTable(_) => Some(Detail::AdmittedBy(&["create"])),
@@ -418,15 +426,45 @@ enum Login {
 
 /// Whether a session could not begin because of that.
 fn login_of(reason: &NewSessionError) -> Option<Login> {
-    let NewSessionError::MetadataError(MetadataError::ConnectionPoolError(ConnectionPoolError::Broken {
-        last_connection_error: ConnectionError::ConnectionSetupRequestError(setup),
-    })) = reason
-    else {
-        return None;
-    };
+    let ConnectionError::ConnectionSetupRequestError(setup) = last_failure(reason)? else { return None };
     match &setup.error {
         ConnectionSetupRequestErrorKind::MissingAuthentication => Some(Login::Missing),
         ConnectionSetupRequestErrorKind::DbError(DbError::AuthenticationError, _) => Some(Login::Wrong),
+        _ => None,
+    }
+}
+
+/// Why the last connection could not be made.
+fn last_failure(reason: &NewSessionError) -> Option<&ConnectionError> {
+    match reason {
+        NewSessionError::MetadataError(MetadataError::ConnectionPoolError(ConnectionPoolError::Broken {
+            last_connection_error,
+        })) => Some(last_connection_error),
+        _ => None,
+    }
+}
+
+/// Whether a session could not begin because one side does not trust the other's certificate: the options that another value of would change
+/// that. Who waits waits in vain, as with a wrong password.
+fn distrust_of(reason: &NewSessionError) -> Option<&'static [&'static str]> {
+    let failure = match last_failure(reason)? {
+        ConnectionError::IoError(failure) => &**failure,
+        ConnectionError::BrokenConnection(broken) => broken_by(broken)?,
+        ConnectionError::ConnectionSetupRequestError(setup) => match &setup.error {
+            ConnectionSetupRequestErrorKind::BrokenConnection(broken) => broken_by(broken)?,
+            _ => return None,
+        },
+        _ => return None,
+    };
+    tls::distrust(failure)
+}
+
+/// What a connection ended with. By TLS 1.3, a client is connected before its certificate is looked at: that it is refused comes instead of the
+/// first answer.
+fn broken_by(broken: &BrokenConnectionError) -> Option<&io::Error> {
+    match broken.downcast_ref::<BrokenConnectionErrorKind>()? {
+        BrokenConnectionErrorKind::FrameHeaderParseError(FrameHeaderParseError::HeaderIoError(failure))
+        | BrokenConnectionErrorKind::WriteError(failure) => Some(failure),
         _ => None,
     }
 }
@@ -610,6 +648,24 @@ mod tests {
         let reason = NewSessionError::FailedToResolveAnyHostname(vec!["h.invalid:9042".to_owned()]);
         let error = Error::Connect { address: "cql://h.invalid/k.t".to_owned(), reason: Box::new(reason) };
         assert_eq!(error.to_string(), "cannot connect to cql://h.invalid/k.t: unknown host h.invalid:9042");
+        // One side does not trust the other, now and later.
+        let distrusted = |of: rustls::Error| {
+            let failure = io::Error::new(io::ErrorKind::InvalidData, of);
+            let last_connection_error = ConnectionError::from(failure);
+            let broken = ConnectionPoolError::Broken { last_connection_error };
+            let reason = Box::new(NewSessionError::MetadataError(broken.into()));
+            marquetry_base::Error::from(Error::Connect { address: "cql://h/k.t".to_owned(), reason })
+        };
+        let unknown = distrusted(rustls::CertificateError::UnknownIssuer.into());
+        assert_eq!((unknown.kind(), unknown.detail()), (ErrorKind::Refused, Some(Detail::AdmittedBy(&["ca"]))));
+        assert_eq!(
+            unknown.message(),
+            "cannot connect to cql://h/k.t: invalid peer certificate: UnknownIssuer"
+        );
+        let refused = distrusted(rustls::Error::AlertReceived(rustls::AlertDescription::UnknownCA));
+        assert_eq!((refused.kind(), refused.detail()), (ErrorKind::Refused, Some(Detail::AdmittedBy(&["cert"]))));
+        let broken = distrusted(rustls::Error::DecryptError);
+        assert_eq!((broken.kind(), broken.detail()), (ErrorKind::Io, None));
         let error = Error::ConnectTimeout { address: "cql://h/k.t".to_owned(), timeout_ms: 5 };
         let error = marquetry_base::Error::from(error);
         assert_eq!(error.kind(), ErrorKind::Io);

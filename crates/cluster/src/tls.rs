@@ -1,5 +1,6 @@
 //! Encrypted connections: whom to trust, who the client is, and which names a node may have.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,7 +10,9 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::{
+    AlertDescription, CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
+};
 
 use crate::address::CqlAddress;
 
@@ -43,6 +46,33 @@ pub struct TlsOptions {
 impl Default for TlsOptions {
     fn default() -> TlsOptions {
         TlsOptions { authorities: None, certificate: None, key: None, verify_hosts: true }
+    }
+}
+
+/// Whether a connection failed because one side does not trust the other's certificate: then the options, the most fitting first, that another
+/// value of may change it. It is so whenever it is tried.
+pub(crate) fn distrust(failure: &io::Error) -> Option<&'static [&'static str]> {
+    let cause = failure.get_ref()?;
+    // That of an HTTP client is within another one.
+    if let Some(within) = cause.downcast_ref::<io::Error>() {
+        return distrust(within);
+    }
+    match cause.downcast_ref::<rustls::Error>()? {
+        rustls::Error::InvalidCertificate(
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+        ) => Some(&["tls_any_host", "ca"]),
+        rustls::Error::InvalidCertificate(_) => Some(&["ca"]),
+        rustls::Error::AlertReceived(
+            AlertDescription::AccessDenied
+            | AlertDescription::BadCertificate
+            | AlertDescription::CertificateExpired
+            | AlertDescription::CertificateRequired
+            | AlertDescription::CertificateRevoked
+            | AlertDescription::CertificateUnknown
+            | AlertDescription::UnknownCA
+            | AlertDescription::UnsupportedCertificate,
+        ) => Some(&["cert"]),
+        _ => None,
     }
 }
 

@@ -46,7 +46,7 @@ mod _marquetry {
     #[pymodule_export]
     use crate::statistics::ColumnStatistics;
     #[pymodule_export]
-    use crate::table::{Piece, Table, open};
+    use crate::table::{Piece, Table, open, shown};
 
     #[pymodule_export]
     #[allow(non_upper_case_globals, reason = "the name that Python's packages have for it")]

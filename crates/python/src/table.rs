@@ -51,6 +51,12 @@ pub(crate) fn open(
     Ok(Table { reader, addresses: opened, files: Arc::new(files) })
 }
 
+/// An address as messages have it: without its password, and without a query that may be a signature.
+#[pyfunction]
+pub(crate) fn shown(address: PathBuf) -> String {
+    Address::parse(address.into_os_string()).to_string()
+}
+
 /// A table that is open: what it is, and its rows.
 #[pyclass(frozen, module = "marquetry")]
 pub(crate) struct Table {

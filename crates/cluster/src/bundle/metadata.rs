@@ -1,11 +1,14 @@
 //! What a metadata service says of a database.
 
 use std::fmt::Write;
+use std::io;
 use std::sync::Arc;
 
-use marquetry_base::{Error, Result};
+use marquetry_base::{Detail, Error, Result};
 use rustls::ClientConfig;
 use serde_json::Value;
+
+use crate::tls;
 
 /// The bytes of what a service says, or of a file in a bundle, at most. They have a few thousand.
 pub(super) const BYTES_MAX: u64 = 1 << 20;
@@ -25,7 +28,7 @@ impl Metadata {
     ///
     /// # Errors
     ///
-    /// `Io`.
+    /// `Refused` if it and we do not trust each other, `Io` otherwise.
     pub(super) async fn ask((host, port): &(String, u16), config: Arc<ClientConfig>) -> Result<Metadata> {
         let url = format!("https://{host}:{port}/metadata");
         let failed = |reason: &reqwest::Error| {
@@ -35,6 +38,9 @@ impl Metadata {
             let mut cause = std::error::Error::source(reason);
             while let Some(why) = cause {
                 let _ = write!(said, ": {why}");
+                if why.downcast_ref::<io::Error>().and_then(tls::distrust).is_some() {
+                    return Error::refused(said).with(Detail::AdmittedBy(&["bundle"]));
+                }
                 cause = why.source();
             }
             said.push_str("; a database that is paused or was deleted has none");

@@ -10,12 +10,15 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use marquetry_base::{Detail, Error};
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use scylla::errors::TranslationError;
 use scylla::policies::address_translator::{AddressTranslator, UntranslatedPeer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsConnector;
+
+use crate::tls;
 
 /// The tunnels to a database's nodes. They end with the runtime that they were made on.
 ///
@@ -31,7 +34,7 @@ struct Way {
     connector: TlsConnector,
     proxy: (String, u16),
     /// Why the last connection could not be made. The driver only sees that one is closed.
-    failure: Mutex<Option<String>>,
+    failure: Mutex<Option<Error>>,
 }
 
 impl Tunnels {
@@ -59,7 +62,7 @@ impl Tunnels {
     }
 
     /// Why the last connection to a node could not be made.
-    pub(crate) fn failure(&self) -> Option<String> {
+    pub(crate) fn failure(&self) -> Option<Error> {
         self.way.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -91,6 +94,11 @@ async fn pass_on(mut arrived: TcpStream, way: Arc<Way>, name: ServerName<'static
             let (host, port) = &way.proxy;
             let said =
                 format!("no connection to a node by way of the bundle's proxy, {host}:{port}: {error}");
+            let said = match tls::distrust(&error) {
+                // The bundle has all certificates.
+                Some(_) => Error::refused(said).with(Detail::AdmittedBy(&["bundle"])),
+                None => Error::io(said),
+            };
             *way.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(said);
         }
     }

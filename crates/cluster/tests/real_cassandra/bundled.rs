@@ -47,7 +47,7 @@ pub(crate) fn all(server: &Server, port: &str) {
     let in_vain = |service: u16, authority: &str| refused(&at(service, authority), &address);
     // A service that another authority signed, one that is away, one that has nothing to say, or something else.
     let (kind, told) = in_vain(good, "other.pem");
-    assert!(kind == ErrorKind::Io && told.contains("UnknownIssuer"), "{told}");
+    assert!(kind == ErrorKind::Refused && told.contains("UnknownIssuer"), "{told}");
     let away = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let (kind, told) = in_vain(away, "authority.pem");
     assert!(kind == ErrorKind::Io && told.contains("does not answer") && told.contains("paused"), "{told}");

@@ -34,6 +34,9 @@ class Finder:
             raise _invalid("a Finder needs a column at least")
         # An unknown column is an error here, not at the first look-up.
         table.select(*self._key)
+        columns_there = set(table.columns)
+        #: As ``where`` has them.
+        self._names = [_quoted(name, is_whole=name in columns_there) for name in self._key]
         self._table = table.threads(0)
         self._columns = None if columns is None else list(columns)
 
@@ -58,14 +61,14 @@ class Finder:
     def _predicate(self, keys: Sequence[Any]) -> str:
         if len(self._key) == 1:
             literals = [literal(key[0] if isinstance(key, tuple) and len(key) == 1 else key) for key in keys]
-            name = _quoted(self._key[0])
+            name = self._names[0]
             return f"{name} = {literals[0]}" if len(literals) == 1 else f"{name} IN ({', '.join(literals)})"
         return " OR ".join(self._conjunction(key) for key in keys)
 
     def _conjunction(self, key: Any) -> str:
         if not isinstance(key, (tuple, list)) or len(key) != len(self._key):
             raise _invalid(f"a key of this Finder is a tuple of {len(self._key)} values")
-        terms = (f"{_quoted(name)} = {literal(value)}" for name, value in zip(self._key, key))
+        terms = (f"{name} = {literal(value)}" for name, value in zip(self._names, key))
         return f"({' AND '.join(terms)})"
 
 
@@ -92,6 +95,9 @@ def literal(value: Any) -> str:
     if isinstance(value, uuid.UUID):
         return str(value)
     if isinstance(value, datetime.datetime):
+        if value != value:
+            # That of pandas.
+            raise _invalid("NaT is no point in time")
         if value.tzinfo is None:
             return f"'{value.isoformat()}'"
         return f"'{value.astimezone(datetime.timezone.utc).replace(tzinfo=None).isoformat()}Z'"
@@ -111,8 +117,11 @@ def literal(value: Any) -> str:
     raise _invalid(f"a {type(value).__name__} is no key")
 
 
-def _quoted(name: str) -> str:
-    return ".".join('"' + part.replace('"', '""') + '"' for part in name.split("."))
+def _quoted(name: str, is_whole: bool) -> str:
+    """A column that is named as ``select`` takes it: by its name, by names with dots between them, or in double quotes."""
+    if not is_whole and '"' in name:
+        return name
+    return ".".join('"' + part.replace('"', '""') + '"' for part in ([name] if is_whole else name.split(".")))
 
 
 def _invalid(text: str) -> InvalidArgument:

@@ -21,8 +21,10 @@ from ._spark_waiting import patience, patiently
 
 if TYPE_CHECKING:
     from . import Table, open
+
+    def shown(address: str) -> str: ...
 else:
-    from ._marquetry import Table, open
+    from ._marquetry import Table, open, shown
 
 #: The most partitions, unless the option `partitions` says otherwise: each is a task, which costs Spark some milliseconds.
 PARTITIONS_MAX = 1024
@@ -120,8 +122,8 @@ class Plan:
 
     @property
     def name(self) -> str:
-        """What errors call it, without passwords."""
-        return ", ".join(_shown(address) for address in self.addresses)
+        """What errors call it, without passwords and signatures."""
+        return ", ".join(shown(address) for address in self.addresses)
 
     def open(self, tokens: Optional[Tuple[int, int]] = None) -> "Table":
         """Opens the table, or what it has in a range of tokens."""
@@ -184,14 +186,6 @@ _kept: "OrderedDict[Tuple[str, int], Table]" = OrderedDict()
 
 def _now() -> str:
     return str(int(time.time()))
-
-
-def _shown(address: str) -> str:
-    scheme, there, rest = address.partition("://")
-    if not there:
-        return address
-    host, slash, path = rest.partition("/")
-    return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
 
 
 def _token_range(first: int, last: int) -> str:

@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 from . import open as open_table
 from . import write
 from ._errors import AlreadyExists, ConversionError, InvalidArgument, NotFound, Unsupported
-from ._spark_read import addresses, named, refused
+from ._spark_read import addresses, named, refused, shown
 from ._spark_types import cast, stored_schema
 from ._spark_waiting import patience, patiently
 
@@ -46,7 +46,7 @@ def writer(options: Mapping[str, str], schema: StructType, overwrite: bool) -> D
         return ClusterWriter(address, rest, schema, overwrite)
     if "://" in address or address.startswith("sstable:"):
         said = "Spark's tasks write Parquet files into a directory, which all of them see, and rows into clusters (cql://)"
-        raise Unsupported(said, message=said, address=address)
+        raise Unsupported(said, message=said, address=shown(address))
     return DirectoryWriter(address, rest, schema, overwrite)
 
 
@@ -65,6 +65,12 @@ def _attempt(job: str) -> str:
     """The name of an attempt at a task, which no other has."""
     context = TaskContext.get()
     return f"{context.partitionId() if context else 0:05}-{job}-{uuid.uuid4().hex[:8]}"
+
+
+def _of_task(options: Mapping[str, Any]) -> Dict[str, Any]:
+    """Options for the rows of a task, which has as many processors as Spark gives it: others have the rest."""
+    context = TaskContext.get()
+    return {"threads": (context.cpus() if context else 0) or 1, **options}
 
 
 def _reader(batches: Iterator[pyarrow.RecordBatch], schema: pyarrow.Schema, name: str) -> pyarrow.RecordBatchReader:
@@ -120,7 +126,7 @@ class DirectoryWriter(DataSourceArrowWriter):
 
     def _write(self, batches: Iterator[pyarrow.RecordBatch], stem: str) -> str:
         file = f"{stem}.parquet"
-        write(_reader(batches, self.schema, self.directory), os.path.join(self.temporary, file), **self.options)
+        write(_reader(batches, self.schema, self.directory), os.path.join(self.temporary, file), **_of_task(self.options))
         return file
 
     def write(self, iterator: Iterator[pyarrow.RecordBatch]) -> WriterCommitMessage:
@@ -274,7 +280,7 @@ class ClusterWriter(DataSourceArrowWriter):
                 self.options.pop(name, None)
 
     def write(self, iterator: Iterator[pyarrow.RecordBatch]) -> WriterCommitMessage:
-        options = dict(self.options)
+        options = _of_task(self.options)
         if options.get("rejects"):
             # Each attempt has a file for those rows, if there are any.
             stem, ending = os.path.splitext(options["rejects"])

@@ -1,7 +1,10 @@
 """Errors, their classes and fields."""
 
 import os
+import socket
+import ssl
 import tempfile
+import threading
 import unittest
 import unittest.mock
 
@@ -131,6 +134,60 @@ class Errors(unittest.TestCase):
         with self.assertRaises(mq.InputOutputError):
             mq.write(rows, address)
         self.assertEqual(taken, [])
+
+    def test_a_cluster_that_is_not_trusted_is_refused_at_once(self):
+        from marquetry._spark_waiting import patiently
+
+        keys = os.path.join(os.environ["MARQUETRY_ROOT"], "crates", "cluster", "tests", "data", "tls")
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        # For the name localhost, and no address.
+        context.load_cert_chain(os.path.join(keys, "node.pem"), os.path.join(keys, "node-key.pem"))
+        listener = socket.create_server(("127.0.0.1", 0))
+        port = listener.getsockname()[1]
+
+        def serve():
+            while True:
+                try:
+                    arrived, _ = listener.accept()
+                except OSError:
+                    return
+                with arrived:
+                    try:
+                        context.wrap_socket(arrived, server_side=True).close()
+                    except OSError:
+                        # The client has gone.
+                        pass
+
+        server = threading.Thread(target=serve)
+        server.start()
+        # The one that waits is woken.
+        self.addCleanup(server.join)
+        self.addCleanup(listener.close)
+        self.addCleanup(listener.shutdown, socket.SHUT_RDWR)
+        for host, authority, said, option in (
+            ("localhost", "other.pem", "UnknownIssuer", "ca"),
+            ("127.0.0.1", "authority.pem", "not valid for name", "tls_any_host"),
+        ):
+            tries = []
+
+            def work():
+                tries.append(None)
+                mq.open(f"cql://me:tiger@{host}:{port}/ks.t", ca=os.path.join(keys, authority))
+
+            with self.subTest(said), self.assertRaisesRegex(mq.Refused, said) as raised:
+                patiently(work, 60)
+            self.assertEqual((len(tries), raised.exception.admitted_by[0]), (1, option))
+            self.assertNotIn("tiger", str(raised.exception))
+
+    def test_addresses_in_messages_have_no_secrets(self):
+        from marquetry._marquetry import shown
+
+        for address, said in (
+            ("cql://me:tiger@h/ks.t", "cql://me:***@h/ks.t"),
+            ("https://h/a.parquet?X-Amz-Signature=tiger", "https://h/a.parquet?…"),
+            ("/a/b@c.parquet", "/a/b@c.parquet"),
+        ):
+            self.assertEqual(shown(address), said)
 
 
 if __name__ == "__main__":

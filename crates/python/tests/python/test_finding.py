@@ -9,6 +9,7 @@ import uuid
 
 import marquetry as mq
 import numpy
+import pandas
 import pyarrow
 import pyarrow.parquet
 
@@ -81,6 +82,16 @@ class Finding(unittest.TestCase):
         self.assertNotIn(0.5, finder)
         self.assertIn("by id", repr(finder))
 
+    def test_names_with_dots_and_quotes(self):
+        table = pyarrow.table({"a.b": [1, 2], 'c"d': [3, 4], "s": [{"t": 5}, {"t": 6}]})
+        pyarrow.parquet.write_table(table, self.path)
+        for key, value in (("a.b", 2), ('"a.b"', 2), ('c"d', 4), ('"c""d"', 4), ("s.t", 6)):
+            finder = mq.Finder(self.path, key)
+            self.assertEqual(pyarrow.table(finder.find(value))["a.b"].to_pylist(), [2], key)
+            self.assertIn(value, finder)
+        both = mq.Finder(self.path, ["a.b", "s.t"])
+        self.assertTrue((1, 5) in both and (1, 6) not in both)
+
     def test_keys_of_several_columns(self):
         finder = mq.Finder(self.path, ["bucket", "even", "id"], columns=["id"])
         self.assertEqual(finder.key, ["bucket", "even", "id"])
@@ -105,8 +116,10 @@ class Finding(unittest.TestCase):
             mq.Finder(self.path, "missing")
         with self.assertRaises(mq.NotFound):
             mq.Finder(self.path + ".none", "id")
-        # Nothing in a text ends it.
+        # Nothing in a text ends it, and nothing that is no text becomes one.
         texts = mq.Finder(self.path, "It's \"a\" name", columns=["id"])
+        with self.assertRaises(mq.InvalidArgument):
+            texts.find(pandas.NaT)
         self.assertEqual(self.ids(texts.find("' OR id = 7 OR '' = '")), [])
 
 

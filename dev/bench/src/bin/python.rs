@@ -283,6 +283,9 @@ fn report(
              {ENGINE_BAR} × its time, beside the library's own reader that time. Intervals are 95 %, by the bootstrap over rounds.",
             options.rounds
         ),
+        "Strings that come to pyarrow from ours are views (`string_view`); its own reader copies them into one buffer (`string`). Each is what one gets \
+         without asking. Polars has views either way."
+            .to_owned(),
         format!("{}. {}.", named.join(", "), clock::processor()),
     ];
     if listing["scale"].as_f64() != Some(1.0) {
