@@ -12,6 +12,8 @@ pub(crate) fn advised(advice: &str) -> String {
 pub(crate) fn of_option(option: &str) -> Option<&'static str> {
     Some(match option {
         "bundle" => "--bundle FILE.zip says where it is",
+        "ca" => "--ca FILE names the authorities that are trusted",
+        "cert" => "--cert FILE, with --key-file, says who you are",
         "columns" => "--columns chooses others",
         "counters_at_least_once" => "--counters-at-least-once loads them all the same",
         "create" => "--create creates it",

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::io;
 use std::sync::Arc;
 
-use marquetry_base::{Detail, Error, Result};
+use marquetry_base::{Error, Result};
 use rustls::ClientConfig;
 use serde_json::Value;
 
@@ -39,7 +39,7 @@ impl Metadata {
             while let Some(why) = cause {
                 let _ = write!(said, ": {why}");
                 if why.downcast_ref::<io::Error>().and_then(tls::distrust).is_some() {
-                    return Error::refused(said).with(Detail::AdmittedBy(&["bundle"]));
+                    return Error::refused(said);
                 }
                 cause = why.source();
             }

@@ -10,7 +10,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use marquetry_base::{Detail, Error};
+use marquetry_base::Error;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use scylla::errors::TranslationError;
@@ -95,8 +95,7 @@ async fn pass_on(mut arrived: TcpStream, way: Arc<Way>, name: ServerName<'static
             let said =
                 format!("no connection to a node by way of the bundle's proxy, {host}:{port}: {error}");
             let said = match tls::distrust(&error) {
-                // The bundle has all certificates.
-                Some(_) => Error::refused(said).with(Detail::AdmittedBy(&["bundle"])),
+                Some(_) => Error::refused(said),
                 None => Error::io(said),
             };
             *way.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(said);

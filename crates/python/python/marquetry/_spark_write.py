@@ -77,6 +77,17 @@ def _reader(batches: Iterator[pyarrow.RecordBatch], schema: pyarrow.Schema, name
     return pyarrow.RecordBatchReader.from_batches(schema, (cast(batch, schema, name) for batch in batches))
 
 
+def _valid(batch: pyarrow.RecordBatch, name: str) -> pyarrow.RecordBatch:
+    """The same batch. Strings of Spark's may be no UTF-8, which text in a file is: nobody could read it."""
+    for field, column in zip(batch.schema, batch.columns):
+        try:
+            column.validate(full=True)
+        except pyarrow.ArrowInvalid as error:
+            said = f"{name}: the column {field.name} has values that are not of its type, {field.type}: {error}"
+            raise ConversionError(said, message=said, address=name) from error
+    return batch
+
+
 class DirectoryWriter(DataSourceArrowWriter):
     """Writes a directory of Parquet files.
 
@@ -126,6 +137,7 @@ class DirectoryWriter(DataSourceArrowWriter):
 
     def _write(self, batches: Iterator[pyarrow.RecordBatch], stem: str) -> str:
         file = f"{stem}.parquet"
+        batches = (_valid(batch, self.directory) for batch in batches)
         write(_reader(batches, self.schema, self.directory), os.path.join(self.temporary, file), **_of_task(self.options))
         return file
 

@@ -201,6 +201,11 @@ class Reading(WithFolder):
         self.refused(lambda: load(self.path("a.parquet"), "id int").collect(), "the column id is bigint, and not int")
         self.refused(lambda: load(self.path("a.parquet"), "tip double").collect(), "no column tip; it has id, fare, city")
 
+    def test_signatures_are_not_told(self):
+        from marquetry._spark_read import Plan
+
+        self.assertEqual(Plan({"path": "https://h/a.parquet?X-Amz-Signature=tiger"}).name, "https://h/a.parquet?…")
+
     def test_what_is_not_there_is_said(self):
         self.refused(lambda: load(self.path("none.parquet")), "none.parquet")
         self.refused(lambda: load("-"), "no standard input")
@@ -334,6 +339,12 @@ class Writing(WithFolder):
     def test_types_that_are_not_written_are_refused(self):
         frame = spark.sql("SELECT 1 AS id, INTERVAL '1' YEAR AS span, array(parse_json('1')) AS what")
         self.refused(lambda: save(frame, self.path("t")), "span is interval year", "what.element is variant")
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_text_that_is_not_utf8_is_refused(self):
+        frame = spark.sql("SELECT 1 AS id, array(CAST(X'61ff' AS STRING)) AS texts")
+        self.assertEqual(frame.selectExpr("hex(texts[0])").first()[0], "61FF")
+        self.refused(lambda: save(frame, self.path("t")), "the column texts has values that are not of its type", "UTF8")
         self.assertEqual(os.listdir(self.folder), [])
 
     def test_a_task_that_fails_leaves_nothing(self):
@@ -547,6 +558,20 @@ class Cluster(WithKeyspace, WithFolder):
         self.refused(lambda: load(self.address("t")), "no table")
         save(rows, self.address("t"), create="true", key="id")
         self.assertEqual(load(self.address("t")).count(), 100)
+
+    def test_passwords_are_in_no_plan(self):
+        self.statement(f"CREATE TABLE {self.KEYSPACE}.t (id bigint PRIMARY KEY, name text)")
+        login = {"user": "somebody", "password": "tiger"}
+        save(spark.range(10).selectExpr("id", "'a' AS name"), self.address("t"), **login)
+        frame = load(self.address("t"), **login)
+        self.assertEqual(frame.count(), 10)
+        # What the web interface shows of each query.
+        told = spark._jsparkSession.sharedState().statusStore().executionsList()
+        told = [told.apply(at) for at in range(told.size())]
+        plans = [frame._jdf.queryExecution().toString(), *(it.physicalPlanDescription() + it.details() for it in told)]
+        self.assertTrue(any("marquetry" in plan for plan in plans))
+        for plan in plans:
+            self.assertNotIn("tiger", plan)
 
     def test_each_layout_is_read(self):
         rows = pyarrow.table({"day": [i % 3 for i in range(3000)], "id": range(3000), "name": [f"n{i}" for i in range(3000)]})
