@@ -15,7 +15,7 @@ import pyarrow  # type: ignore[import-untyped]
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from ._errors import Error, InvalidArgument
+from ._errors import Error, InvalidArgument, Unsupported
 from ._spark_types import arrow_schema, cast, chosen, spark_schema
 from ._spark_waiting import patience, patiently
 
@@ -37,6 +37,8 @@ _SHAPE = ("where", "types", "rename", "columns")
 _PATHS = ("password_file", "ca", "cert", "key_file", "bundle", "schema_cql", "rejects")
 #: The file with the password, in an address of a cluster.
 _RELATIVE_FILE = re.compile(r"([?&]password_file=)([^&]+)")
+#: The scheme of an address whose path is absolute.
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):(/.*)", re.IGNORECASE | re.DOTALL)
 #: Options that are none of the table's.
 _OWN = ("path", "paths", "partitions", "max_files_per_trigger", "pushdown")
 
@@ -58,10 +60,22 @@ def addresses(options: Mapping[str, str]) -> List[str]:
 def absolute(address: str) -> str:
     if address == "-":
         raise refused("executors have no standard input or output", "path")
-    if address[:6].lower() == "cql://":
+    if address[:4].lower() == "cql:":
+        address = "cql:" + address[4:]
         return _RELATIVE_FILE.sub(lambda found: found[1] + quote(os.path.abspath(unquote(found[2]))), address)
+    found = _SCHEME.fullmatch(address)
+    if found and found[1].lower() == "file":
+        # As Spark writes paths of this machine: file:/a and file:///a.
+        path = re.sub("^//(?:localhost)?(?=/)", "", found[2])
+        if path.startswith("//"):
+            raise refused(f"{address} is a file of another machine", "path")
+        return os.path.abspath(path)
     if "://" in address:
         return address
+    if found and found[1].lower() != "sstable":
+        # It would be a directory of this name.
+        said = f"{found[1]}: is a scheme of Hadoop's file systems, which are not read or written: a path is, and s3://, gs:// and az:// are read"
+        raise Unsupported(said, message=said)
     if address.startswith("sstable:"):
         return "sstable:" + os.path.abspath(address[len("sstable:") :])
     return os.path.abspath(address)

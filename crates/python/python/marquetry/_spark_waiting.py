@@ -16,7 +16,7 @@ Result = TypeVar("Result")
 
 def patience(address: str, options: Mapping[str, Any]) -> float:
     """Seconds for which a task waits for what an address leads to: for a cluster. Files are there, or are not."""
-    return float(options.get("retry_for") or RETRY_SECONDS) if address.startswith("cql://") else 0.0
+    return float(options.get("retry_for") or RETRY_SECONDS) if address.startswith("cql:") else 0.0
 
 
 def patiently(work: Callable[[], Result], seconds: float, has_begun: Callable[[], bool] = lambda: False) -> Result:

@@ -42,7 +42,7 @@ def writer(options: Mapping[str, str], schema: StructType, overwrite: bool) -> D
     for name in _OF_ALL_ROWS:
         if rest.get(name) is not None:
             raise refused(f"{name} is not for the tasks of Spark, each of which writes some of the rows", name)
-    if address.startswith("cql://"):
+    if address.startswith("cql:"):
         return ClusterWriter(address, rest, schema, overwrite)
     if "://" in address or address.startswith("sstable:"):
         said = "Spark's tasks write Parquet files into a directory, which all of them see, and rows into clusters (cql://)"

@@ -206,6 +206,17 @@ class Reading(WithFolder):
 
         self.assertEqual(Plan({"path": "https://h/a.parquet?X-Amz-Signature=tiger"}).name, "https://h/a.parquet?…")
 
+    def test_paths_as_spark_writes_them(self):
+        self.trips("a.parquet", range(10))
+        for scheme in ("file:", "file://", "FILE:"):
+            self.assertEqual(load(scheme + self.path("a.parquet")).count(), 10)
+        save(load(self.path("a.parquet")), "file:" + self.path("t"))
+        self.assertEqual(load(self.path("t")).count(), 10)
+        # What is no path of this machine does not become one.
+        for wrong in ("dbfs:/t", "hdfs:/t", "hdfs://h/t"):
+            self.refused(lambda: load(wrong), wrong.partition(":")[0])
+            self.refused(lambda: save(spark.range(1), wrong), "path is" if "://" not in wrong else "into a directory")
+
     def test_what_is_not_there_is_said(self):
         self.refused(lambda: load(self.path("none.parquet")), "none.parquet")
         self.refused(lambda: load("-"), "no standard input")
