@@ -273,11 +273,14 @@ pub(crate) struct Piece {
     bytes: Option<u64>,
     /// The first token and the last, of all partitions with tokens between them.
     tokens: Option<(i64, i64)>,
+    /// What changes with its object's content, wherever that is opened, if there is such a thing: an ETag, a version.
+    tag: Option<String>,
 }
 
 impl Piece {
     fn of(piece: &marquetry::tables::Piece) -> Piece {
-        Piece { name: piece.name.clone(), rows: piece.rows, bytes: piece.bytes, tokens: piece.tokens }
+        let marquetry::tables::Piece { name, rows, bytes, tokens, tag, .. } = piece;
+        Piece { name: name.clone(), rows: *rows, bytes: *bytes, tokens: *tokens, tag: tag.clone() }
     }
 }
 

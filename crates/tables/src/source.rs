@@ -368,12 +368,23 @@ pub struct Piece {
     pub splits: bool,
     /// The tokens that its partitions have, if it has all partitions with these tokens: the first and the last.
     pub tokens: Option<(i64, i64)>,
+    /// What changes with the content of its object, and is the same wherever that is opened: the ETag of a store, the version of a file within a
+    /// table. `None` if there is nothing of the kind, as of local files, whose times and numbers are those of one machine.
+    pub tag: Option<String>,
 }
 
 impl Piece {
     /// A piece that begins with the first row of the object with this name.
     pub fn of(name: impl Into<String>) -> Piece {
-        Piece { name: name.into(), first_row: Some(0), rows: None, bytes: None, splits: false, tokens: None }
+        Piece {
+            name: name.into(),
+            first_row: Some(0),
+            rows: None,
+            bytes: None,
+            splits: false,
+            tokens: None,
+            tag: None,
+        }
     }
 }
 

@@ -209,7 +209,7 @@ def _token_range(first: int, last: int) -> str:
 
 def fingerprint(table: "Table") -> str:
     """A text that is another one, most likely, if a table has other columns or pieces."""
-    pieces = [(piece.name, piece.rows, piece.bytes, piece.tokens) for piece in table.pieces]
+    pieces = [(piece.name, piece.rows, piece.bytes, piece.tokens, piece.tag) for piece in table.pieces]
     return hashlib.sha256(f"{table.schema.fields!r}{pieces!r}".encode()).hexdigest()
 
 

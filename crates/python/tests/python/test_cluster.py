@@ -116,6 +116,16 @@ class Tables(WithKeyspace, unittest.TestCase):
         self.assertEqual([(row["id"], row["price"]) for row in found], [(0, 1.5), (1, 2.5)])
         self.assertEqual(found[0]["when"].microsecond, 123_000)
 
+    def test_a_file_within_a_table_that_was_replaced_has_another_tag(self):
+        found = []
+        for options in ({"create": True}, {"overwrite": True}):
+            mq.write(pyarrow.table({"id": range(1000)}), self.address("t"), layout="columns", **options)
+            (piece,) = mq.open(self.address("t")).pieces
+            self.assertEqual(piece.tag, mq.open(self.address("t")).pieces[0].tag)
+            found.append((piece.rows, piece.bytes, piece.tag))
+        self.assertEqual(found[0][:2], found[1][:2])
+        self.assertNotEqual(found[0][2], found[1][2])
+
     def test_how_a_cluster_is_connected_to(self):
         self.statement(f"CREATE TABLE {self.KEYSPACE}.t (id int PRIMARY KEY)")
         address = self.address("t")

@@ -594,6 +594,14 @@ class Cluster(WithKeyspace, WithFolder):
                 self.assertEqual(sorted(row.id for row in frame.select("id").collect()), list(range(3000)))
                 one = load(self.address(layout), columns="name", where="day = 1 AND id = 7")
                 self.assertEqual([tuple(row) for row in one.collect()], [("n7",)])
+        # A file within a table is as large as the one before.
+        from marquetry._spark_read import Plan, fingerprint
+
+        plan = Plan({"path": self.address("columns")})
+        before = fingerprint(plan.open())
+        self.assertEqual(fingerprint(plan.open()), before)
+        mq.write(rows, self.address("columns"), layout="columns", overwrite=True)
+        self.assertNotEqual(fingerprint(plan.open()), before)
         # Added to tables whose rows hold others.
         for layout in ("wide", "blob"):
             more = spark.range(3000, 3100, 1, 2).selectExpr("1L AS day", "id", "concat('n', id) AS name")

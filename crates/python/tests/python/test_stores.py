@@ -45,6 +45,19 @@ class Stores(unittest.TestCase):
 
         self.assertEqual(asyncio.run(count()), 20_000)
 
+    def test_an_object_that_takes_the_place_of_another_has_another_tag(self):
+        address, tags = f"{BUCKET}/tagged.parquet", []
+        for first in (0, 0, 1):
+            mq.write(pyarrow.table({"id": [first, *range(1, 1000)]}), address, overwrite=True)
+            (piece,) = mq.open(address).where("id >= 0").select("id").pieces
+            self.assertEqual(piece.tag, mq.open(address).pieces[0].tag)
+            tags.append(piece.tag)
+        self.assertEqual((tags[0], len(set(tags))), (tags[1], 2))
+        # The time of a file is that of one machine.
+        local = os.path.join(self.folder, "a.parquet")
+        mq.write(self.table, local)
+        self.assertIsNone(mq.open(local).pieces[0].tag)
+
     def test_an_object_appears_whole_or_not_at_all(self):
         address = f"{BUCKET}/whole.parquet"
 

@@ -30,7 +30,7 @@ use crate::key_values::are_writes;
 use crate::project::Conformed;
 use crate::source::Numbered;
 use crate::subject::{name_of, named};
-use crate::{Batches, Cancel, ColumnPath, PieceOptions};
+use crate::{Address, Batches, Cancel, ColumnPath, PieceOptions};
 
 /// Bytes of footers that are kept: read, they take some times as much.
 const KEPT_FOOTERS_BYTES: u64 = 4 << 20;
@@ -422,6 +422,12 @@ impl DataFile {
             Kind::Parquet { store, path, version, .. } => Some((store, path, version)),
             Kind::Other(_) => None,
         }
+    }
+
+    /// What changes with its content, wherever it is opened, if it is a Parquet file that is no local one.
+    pub(super) fn tag(&self) -> Option<&str> {
+        let (_, path, version) = self.place()?;
+        Address::parse(path).scheme().map(|_| version.tag())
     }
 
     /// Whether it is a Parquet file; other formats count the bytes that they read themselves.

@@ -176,9 +176,11 @@ impl Files {
         }
         let (mut pieces, mut places) = (Vec::new(), Vec::new());
         for (number, file) in files.iter().enumerate() {
+            let tag = file.tag();
             for Part { groups, rows, bytes, splits } in file.pieces(&conforms[file.schema]) {
                 // The files count: of a row group, the rows before it, too.
-                pieces.push(Piece { first_row: None, rows, bytes, splits, ..Piece::of(file.name()) });
+                let tag = tag.map(str::to_owned);
+                pieces.push(Piece { first_row: None, rows, bytes, splits, tag, ..Piece::of(file.name()) });
                 places.push((number, groups));
             }
         }
