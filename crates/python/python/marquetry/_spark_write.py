@@ -5,6 +5,7 @@ import shutil
 import time
 import uuid
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Mapping, Optional
 
@@ -202,7 +203,9 @@ class DirectoryWriter(DataSourceArrowWriter):
             if self.replaces:
                 os.rename(self.old, self.directory)
             raise
-        _sync(above)
+        # It is there. Who is told that it is not would write its rows once more.
+        with suppress(OSError):
+            _sync(above)
         self._clean()
 
     def _clean(self) -> None:
