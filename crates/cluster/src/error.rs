@@ -657,13 +657,19 @@ mod tests {
             marquetry_base::Error::from(Error::Connect { address: "cql://h/k.t".to_owned(), reason })
         };
         let unknown = distrusted(rustls::CertificateError::UnknownIssuer.into());
-        assert_eq!((unknown.kind(), unknown.detail()), (ErrorKind::Refused, Some(Detail::AdmittedBy(&["ca"]))));
+        assert_eq!(
+            (unknown.kind(), unknown.detail()),
+            (ErrorKind::Refused, Some(Detail::AdmittedBy(&["ca"])))
+        );
         assert_eq!(
             unknown.message(),
             "cannot connect to cql://h/k.t: invalid peer certificate: UnknownIssuer"
         );
         let refused = distrusted(rustls::Error::AlertReceived(rustls::AlertDescription::UnknownCA));
-        assert_eq!((refused.kind(), refused.detail()), (ErrorKind::Refused, Some(Detail::AdmittedBy(&["cert"]))));
+        assert_eq!(
+            (refused.kind(), refused.detail()),
+            (ErrorKind::Refused, Some(Detail::AdmittedBy(&["cert"])))
+        );
         let broken = distrusted(rustls::Error::DecryptError);
         assert_eq!((broken.kind(), broken.detail()), (ErrorKind::Io, None));
         let error = Error::ConnectTimeout { address: "cql://h/k.t".to_owned(), timeout_ms: 5 };
