@@ -11,17 +11,19 @@ use arrow_array::{
 };
 use arrow_schema::{DECIMAL128_MAX_PRECISION, DataType, Field, Schema, SchemaRef};
 use arrow_select::concat::concat;
+use arrow_select::take::take;
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Error, Price, Result};
 
-use crate::compact::{compact, text_bytes};
+use crate::compact::{ROW_BYTES_MAX, compact, text_bytes};
 use crate::failure::of_arrow;
 
 /// What a value costs that is added to an aggregate.
 pub(crate) const FOLD_PRICE: Price = Price::per_kilovalue(3 << 10);
-/// What a byte costs of texts that are compared for the smallest or largest; and bytes of them that are compared at once.
+/// What a byte costs of texts that are compared for the smallest or largest; and bytes of them that are compared at once, of several rows and of
+/// a single one: of its texts each may be both.
 const COMPARE_PRICE: Price = Price::per_kib(100);
-pub(crate) const COMPARED_BYTES: u64 = 8 << 20;
+pub(crate) const COMPARED_BYTES: (u64, u64) = (8 << 20, 2 * ROW_BYTES_MAX);
 
 /// The units of texts that are compared.
 pub(crate) fn compared(bytes: u64) -> u64 {
@@ -178,7 +180,9 @@ impl Aggregates {
                             Some(best) => compare(&candidate, best)? == order,
                         };
                         if is_better {
-                            *best = Some(compact(&candidate)?);
+                            // A slice would hold all values of its batch.
+                            let at = UInt64Array::from(vec![u64_of(at)]);
+                            *best = Some(compact(&take(array, &at, None).map_err(of_arrow)?)?);
                         }
                     }
                 }

@@ -45,10 +45,10 @@ pub(crate) const ROW_BYTES_MAX: u64 = 16 << 20;
 ///
 /// # Errors
 ///
-/// `LimitExceeded` for a first row of more than [`ROW_BYTES_MAX`].
+/// `LimitExceeded` for a first row of more than `row_bytes_max`.
 pub(crate) fn fitting_rows(
     batch: &RecordBatch,
-    bytes_max: u64,
+    (bytes_max, row_bytes_max): (u64, u64),
     bytes_of: impl Fn(&RecordBatch) -> u64,
 ) -> Result<usize> {
     let mut rows = batch.num_rows();
@@ -58,7 +58,7 @@ pub(crate) fn fitting_rows(
             break;
         }
         if rows == 1 {
-            if bytes > ROW_BYTES_MAX {
+            if bytes > row_bytes_max {
                 return Err(Error::too_large(format!("a row of {bytes} bytes of text")));
             }
             break;

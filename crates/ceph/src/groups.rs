@@ -13,7 +13,7 @@ use marquetry_base::{Error, Price, Result};
 use crate::aggregate::{Aggregates, Asking, COMPARED_BYTES, FOLD_PRICE, bytes_of, compared, has_order};
 use crate::compact::{compact, fitting_rows};
 use crate::failure::of_arrow;
-use crate::host::Host;
+use crate::host::{Host, price_of};
 
 /// Groups of one answer after which it is full; its values and aggregates in all of them; and bytes of those that have no fixed length.
 const GROUPS_MAX: usize = 4096;
@@ -24,7 +24,7 @@ const KEY_PRICE: Price = Price { kib: 1 << 10, kilovalue: 30 << 10 };
 /// What a group costs that has rows in a batch, and each of its aggregates and columns; and these once more when it is a new one, which is written.
 const GROUP_UNITS: u64 = 1_000;
 const CELL_UNITS: u64 = 300;
-/// Units after which no further rows of a batch are taken, unless more is left of a call.
+/// Units after which no further rows of a first batch are taken, unless more is left of a call.
 const SLICE_UNITS: u64 = 1_000_000;
 /// Rows of a batch that is taken as a whole, at most and at least.
 const WHOLE_ROWS: (usize, usize) = (8, 256);
@@ -43,6 +43,8 @@ pub(crate) struct Groups {
     values: Vec<Vec<ArrayRef>>,
     /// Bytes of keys, and of values that aggregates keep.
     held_bytes: usize,
+    /// Groups and bytes that there were before the rows that were added last.
+    before: (usize, usize),
 }
 
 impl Groups {
@@ -63,6 +65,7 @@ impl Groups {
             aggregates: Vec::new(),
             values: vec![Vec::new(); keys.len()],
             held_bytes: 0,
+            before: (0, 0),
         })
     }
 
@@ -71,10 +74,28 @@ impl Groups {
         self.keys.len() + self.none.len()
     }
 
+    /// Whether it has as many groups as an answer may have, or would have them with as many more as came last: of a batch that has more, the rest
+    /// would be decoded for nothing.
     pub(crate) fn is_full(&self) -> bool {
-        self.aggregates.len() >= GROUPS_MAX
-            || self.aggregates.len().saturating_mul(self.width()) >= CELLS_MAX
-            || self.held_bytes >= HELD_BYTES_MAX
+        let (groups, bytes) = (self.aggregates.len(), self.held_bytes);
+        let more = (groups.saturating_sub(self.before.0), bytes.saturating_sub(self.before.1));
+        self.is_over(groups + more.0, bytes + more.1)
+    }
+
+    /// Whether it has as many groups as an answer may have.
+    pub(crate) fn has_all(&self) -> bool {
+        self.is_over(self.aggregates.len(), self.held_bytes)
+    }
+
+    fn is_over(&self, groups: usize, bytes: usize) -> bool {
+        groups >= GROUPS_MAX || groups.saturating_mul(self.width()) >= CELLS_MAX || bytes >= HELD_BYTES_MAX
+    }
+
+    /// Units, about, to add so many rows with so many values, if their groups are there.
+    pub(crate) fn units_of(&self, rows: u64, values: u64) -> u64 {
+        let folded = values.max(rows.saturating_mul(u64_of(self.none.len())));
+        let keys = price_of(KEY_PRICE, 0, rows.saturating_mul(u64_of(self.keys.len())));
+        price_of(FOLD_PRICE, 0, folded).saturating_add(keys)
     }
 
     /// Rows of a batch that [`add_all`](Groups::add_all) takes in about a millisecond.
@@ -87,7 +108,9 @@ impl Groups {
     /// the answer is full.
     pub(crate) fn add(&mut self, batch: &RecordBatch, host: &mut Host<'_>) -> Result<usize> {
         let rows = fitting_rows(batch, COMPARED_BYTES, |batch| self.none.compared_bytes(batch))?;
-        self.add_some(&batch.slice(0, rows), host.left().max(SLICE_UNITS), host)
+        // Without a group, the answer would not get on.
+        let least = if self.aggregates.is_empty() { SLICE_UNITS } else { 1 };
+        self.add_some(&batch.slice(0, rows), host.left_with_page().max(least), host)
     }
 
     /// Adds all rows of a batch.
@@ -103,8 +126,9 @@ impl Groups {
         let per_row = FOLD_PRICE.of(0, self.none.len().max(batch.num_columns()));
         let (mut rows_of, mut new) = (BTreeMap::<usize, Vec<u32>>::new(), Vec::new());
         let (mut taken, mut units, mut key) = (0, 0_u64, Vec::new());
+        self.before = (self.aggregates.len(), self.held_bytes);
         for row in 0_u32.. {
-            let is_enough = units_max < u64::MAX && taken > 0 && (units >= units_max || self.is_full());
+            let is_enough = units_max < u64::MAX && taken > 0 && (units >= units_max || self.has_all());
             if taken == batch.num_rows() || is_enough {
                 break;
             }
@@ -146,7 +170,7 @@ impl Groups {
             } else {
                 aggregates.add(&take_record_batch(batch, &UInt32Array::from(rows)).map_err(of_arrow)?)?;
             }
-            self.held_bytes += aggregates.held_bytes().saturating_sub(held);
+            self.held_bytes = (self.held_bytes + aggregates.held_bytes()).saturating_sub(held);
         }
         Ok(taken)
     }
@@ -194,4 +218,33 @@ fn key_of(array: &ArrayRef) -> Result<AppendKey<'_>> {
             })
         }
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::StringArray;
+
+    use super::*;
+    use crate::aggregate::Function;
+    use crate::request::Share;
+
+    #[test]
+    fn what_is_not_kept_any_more_is_not_counted() {
+        let of_text = |text: &str| {
+            let columns = ["key", text].map(|text| Arc::new(StringArray::from(vec![text])) as ArrayRef);
+            RecordBatch::try_from_iter(["key", "text"].into_iter().zip(columns)).unwrap()
+        };
+        let (long, short) = (of_text(&"z".repeat(100_000)), of_text("a"));
+        let asked = [("min(text)".to_owned(), Some(1), Function::Min)];
+        let mut groups = Groups::new(&asked, &[0], &long.schema()).unwrap();
+        let mut object: &[u8] = &[];
+        let mut host = Host::new(&mut object, Share::default());
+        groups.add_all(&long, &mut host).unwrap();
+        assert!(groups.held_bytes >= 100_000);
+        groups.add_all(&short, &mut host).unwrap();
+        assert!(groups.held_bytes < 10_000, "{} bytes", groups.held_bytes);
+        assert_eq!(groups.finish().unwrap().num_rows(), 1);
+    }
 }

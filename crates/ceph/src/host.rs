@@ -40,9 +40,14 @@ pub(crate) const LIMITS: Limits = Limits {
 const READ_BYTES: u64 = 128 << 10;
 /// Bytes of a page that are decompressed at a time.
 const WINDOW_BYTES: usize = 256 << 10;
-/// Bytes of a batch, about, and its rows at most: a call ends between batches.
+/// Bytes of a batch, about, and its rows at most: a call ends between batches, and best with a page, of which writers make 20,000 rows (pyarrow,
+/// parquet-mr, ours).
 const BATCH_BYTES: usize = 512 << 10;
-const BATCH_ROWS: usize = 4096;
+pub(crate) const BATCH_ROWS: usize = 4000;
+/// What a call may take beyond its share to end with a page, as a divisor of that: the page would be begun once more by the next call. And beyond
+/// what its first batch took, if that was more than its share.
+const BEYOND: u64 = 8;
+const BEYOND_FIRST: u64 = 4;
 
 /// What a read costs, beside its bytes: an OSD looks up where they are, copies them, and may have to wait for a disk, which no price knows.
 const READ_UNITS: u64 = 5_000;
@@ -137,11 +142,13 @@ pub(crate) struct Host<'a> {
     work: Work,
     /// The checksum of what was read so far, while somebody wants it.
     mark: Option<u32>,
+    /// Units that the call may take because its first batch took most of them.
+    extended: u64,
 }
 
 impl<'a> Host<'a> {
     pub(crate) fn new(object: &'a mut dyn RadosObject, share: Share) -> Host<'a> {
-        Host { object, share, work: Work::default(), mark: None }
+        Host { object, share, work: Work::default(), mark: None, extended: 0 }
     }
 
     pub(crate) fn work(&self) -> Work {
@@ -160,6 +167,20 @@ impl<'a> Host<'a> {
     /// Units that are left of the share.
     pub(crate) fn left(&self) -> u64 {
         self.share.units.saturating_sub(self.work.units)
+    }
+
+    /// Units that are left of the share with what a call may take beyond it to end with a page.
+    pub(crate) fn left_with_page(&self) -> u64 {
+        let units = self.share.units.saturating_add(self.share.units / BEYOND);
+        units.max(self.extended).saturating_sub(self.work.units)
+    }
+
+    /// A first batch is read, for which pages of many columns were begun, perhaps. If it took all of the share, some more rows cost little beside
+    /// what the next call has to begin again.
+    pub(crate) fn extend(&mut self) {
+        if self.left_with_page() == 0 {
+            self.extended = self.work.units.saturating_add(self.work.units / BEYOND_FIRST);
+        }
     }
 
     /// Units that are left of those which a call may take where it would not get on otherwise.
@@ -316,6 +337,12 @@ impl<'a> Host<'a> {
         }
         Ok(Bytes::from(bytes))
     }
+}
+
+/// The units of so many values, and of their bytes.
+pub(crate) fn price_of(price: Price, bytes: u64, values: u64) -> u64 {
+    let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    price.of(size(bytes), size(values))
 }
 
 /// What ends a call that does not get on by what it may do at all.

@@ -19,6 +19,7 @@ mod compact;
 mod compress;
 mod cursor;
 mod describe;
+mod ends;
 mod failure;
 #[allow(unsafe_code, reason = "the door to C++: each place has its proof")]
 pub mod ffi;

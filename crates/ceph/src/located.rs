@@ -22,17 +22,37 @@ pub(crate) fn locate(
     // Of leaves that are not read, nothing is wanted.
     let wanted: HashSet<usize> = leaves.iter().copied().collect();
     located.retain(|(leaf, _)| wanted.contains(leaf));
+    // All of them at once, in as few reads as that takes; if one is not to be used, one after the other.
+    let before = located.len();
+    match read(metadata, missing.clone(), row_group, located, host) {
+        Err(error) if is_dispensable(&error) => located.truncate(before),
+        done => return done,
+    }
     for leaf in missing {
-        let mut options = Host::read_options();
-        (options.leaves, options.row_groups) = (Some(vec![leaf]), Some(row_group..row_group + 1));
-        let mut reader = PageIndexReader::new(OBJECT, Arc::clone(metadata), &options)?.without_bounds();
-        match host.finish(&mut reader) {
-            Ok(Some(index)) => located.push((leaf, Arc::new(index.offset_index))),
-            Ok(None) => {}
+        match read(metadata, vec![leaf], row_group, located, host) {
             // Rows are found without it, by reading more.
             Err(error) if is_dispensable(&error) => {}
-            Err(error) => return Err(error),
+            done => done?,
         }
+    }
+    Ok(())
+}
+
+fn read(
+    metadata: &Arc<FileMetaData>,
+    leaves: Vec<usize>,
+    row_group: usize,
+    located: &mut Vec<(usize, Arc<OffsetIndex>)>,
+    host: &mut Host<'_>,
+) -> Result<()> {
+    if leaves.is_empty() {
+        return Ok(());
+    }
+    let mut options = Host::read_options();
+    (options.leaves, options.row_groups) = (Some(leaves), Some(row_group..row_group + 1));
+    let mut reader = PageIndexReader::new(OBJECT, Arc::clone(metadata), &options)?.without_bounds();
+    while let Some(index) = host.finish(&mut reader)? {
+        located.push((index.leaf, Arc::new(index.offset_index)));
     }
     Ok(())
 }

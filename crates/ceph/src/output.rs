@@ -16,8 +16,8 @@ use crate::aggregate::{Aggregates, Asking, COMPARED_BYTES, FOLD_PRICE, compared}
 use crate::compact::{ROW_BYTES_MAX, batch_text_bytes, compact_batch, fitting_rows};
 use crate::failure::of_arrow;
 use crate::groups::Groups;
-use crate::host::Host;
-use crate::parquet_rows::{ParquetRows, bytes_of};
+use crate::host::{Host, price_of};
+use crate::parquet_rows::{ParquetRows, ROWS_PRICE, bytes_of};
 use crate::request::Format;
 use crate::rows::piece;
 
@@ -144,6 +144,42 @@ impl Output {
         }
     }
 
+    /// Bytes that the answer still has room for, about.
+    pub(crate) fn room(&self) -> u64 {
+        match &self.sink {
+            Sink::Rows { stream, bytes_max, .. } => u64_of(bytes_max.saturating_sub(stream.get_ref().len())),
+            Sink::Parquet(rows) => rows.room(),
+            Sink::Pieces { pieces, bytes_max, .. } => u64_of(bytes_max.saturating_sub(pieces.len())),
+            Sink::Aggregates(..) | Sink::Count { .. } | Sink::Groups(..) => u64::MAX,
+        }
+    }
+
+    /// Units, about, to hand out so many rows of so many values, with their bytes.
+    pub(crate) fn units_of(&self, rows: u64, values: u64, bytes: u64) -> u64 {
+        match &self.sink {
+            Sink::Rows { .. } => price_of(WRITE_PRICE, bytes, 0),
+            Sink::Parquet(_) => price_of(ROWS_PRICE, bytes, values),
+            Sink::Pieces { .. } => {
+                let written = price_of(WRITE_PRICE, bytes.saturating_mul(2), 0);
+                written.saturating_add(price_of(ROW_PRICE, 0, values))
+            }
+            Sink::Count { .. } => 0,
+            Sink::Aggregates(_, aggregates) => {
+                price_of(FOLD_PRICE, 0, values.max(rows.saturating_mul(u64_of(aggregates.len()))))
+            }
+            Sink::Groups(_, groups) => groups.units_of(rows, values),
+        }
+    }
+
+    /// Whether rows of a batch that were not taken are taken by a further call of [`take`](Output::take), as long as there is time.
+    pub(crate) fn goes_on(&self) -> bool {
+        match &self.sink {
+            Sink::Aggregates(..) => true,
+            Sink::Groups(_, groups) => !groups.has_all(),
+            Sink::Rows { .. } | Sink::Parquet(_) | Sink::Pieces { .. } | Sink::Count { .. } => false,
+        }
+    }
+
     /// Rows come, of which the first has this number in the object.
     pub(crate) fn begins_at(&mut self, row: u64) {
         self.first_row.get_or_insert(row);
@@ -175,7 +211,7 @@ impl Output {
                 let most = usize::try_from(*wanted).unwrap_or(usize::MAX).min(made.num_rows());
                 let room = bytes_max.saturating_sub(stream.get_ref().len());
                 let made = made.slice(0, most);
-                let most = fitting_rows(&made, u64_of(room), batch_text_bytes)?;
+                let most = fitting_rows(&made, (u64_of(room), ROW_BYTES_MAX), batch_text_bytes)?;
                 let made = compact_batch(&made.slice(0, most))?;
                 let made = fitting(made, room)?;
                 let before = stream.get_ref().len();
@@ -190,7 +226,8 @@ impl Output {
                 let made = arrow_of(to_arrow, batch, host)?;
                 let most = usize::try_from(*wanted).unwrap_or(usize::MAX).min(made.num_rows());
                 let room = bytes_max.saturating_sub(pieces.len());
-                let most = fitting_rows(&made.slice(0, most), u64_of(room), batch_text_bytes)?;
+                let room = (u64_of(room), ROW_BYTES_MAX);
+                let most = fitting_rows(&made.slice(0, most), room, batch_text_bytes)?;
                 let written = piece::write(&made.slice(0, most), first_row + *next)?;
                 host.charge(WRITE_PRICE.of(written.len(), 0) + ROW_PRICE.of(0, most * made.num_columns()));
                 pieces.extend_from_slice(&written);

@@ -3,16 +3,19 @@
 use std::sync::Arc;
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Budget, Codec, Error, Machine, Object, Result, Step};
+use marquetry_base::{Budget, Codec, Error, Machine, Object, Price, Result, Step};
 use marquetry_parquet::batch::{Batch, Values};
-use marquetry_parquet::format::{Compression, FileMetaData};
-use marquetry_parquet::schema::{Plan as _, Projection, Schema};
-use marquetry_parquet::write::{Fed, FileWriter, Room, WriteOptions};
+use marquetry_parquet::format::{ColumnChunk, Compression, Encoding, FileMetaData};
+use marquetry_parquet::schema::{PhysicalType, Plan as _, Projection, Schema};
+use marquetry_parquet::write::{ColumnOptions, Fed, FileWriter, Room, WriteOptions};
 
 use crate::host::{Host, LIMITS};
 
 /// The file that is written: nobody reads another object beside it.
 const FILE: Object = Object(1);
+
+/// What it costs to write values, and their bytes, about.
+pub(crate) const ROWS_PRICE: Price = Price { kib: 1_500, kilovalue: 12 << 10 };
 
 /// Rows of an answer that are being written.
 pub(crate) struct ParquetRows {
@@ -26,7 +29,8 @@ pub(crate) struct ParquetRows {
 }
 
 impl ParquetRows {
-    /// Of these leaves of an object, which ascend; `None`: of all.
+    /// Of these leaves of an object, which ascend; `None`: of all. Their values are encoded as the object has them, where that is one of the
+    /// encodings that are chosen by values: to choose costs more than to encode some thousand rows.
     pub(crate) fn new(
         metadata: &FileMetaData,
         leaves: Option<&[usize]>,
@@ -34,23 +38,34 @@ impl ParquetRows {
         bytes_max: usize,
     ) -> Result<ParquetRows> {
         let schema = schema_of(&metadata.schema, leaves)?;
-        let rows = ParquetRows::of_schema(schema, bytes_max, false)?;
+        let mut options = options_of(false);
+        if let Some(group) = metadata.row_groups.first() {
+            for (at, leaf) in schema.leaves().iter().enumerate() {
+                let of_object = leaves.and_then(|leaves| leaves.get(at).copied()).unwrap_or(at);
+                let chunk = group.columns.get(of_object);
+                if let Some(encoding) = chunk.and_then(|chunk| encoding_of(chunk, leaf.physical_type)) {
+                    let column = ColumnOptions { encoding: Some(encoding), ..options.column.clone() };
+                    options.columns.insert(at, column);
+                }
+            }
+        }
+        let rows = ParquetRows::by(schema, bytes_max, options)?;
         Ok(ParquetRows { wanted: limit.unwrap_or(u64::MAX), ..rows })
     }
 
     /// Of these columns. A file that is kept has what it is searched by, and is compressed better.
     pub(crate) fn of_schema(schema: Arc<Schema>, bytes_max: usize, is_kept: bool) -> Result<ParquetRows> {
-        let mut options = WriteOptions::default();
-        if is_kept {
-            options.column.compression = Compression::Codec(Codec::Zstd);
-        } else {
-            // The cheapest codec that is worth its time. A file of one call needs nothing to search it by.
-            options.column.compression = Compression::Codec(Codec::Lz4Raw);
-            (options.column.bounds, options.page_index) = (false, false);
-        }
-        options.limits = LIMITS;
+        ParquetRows::by(schema, bytes_max, options_of(is_kept))
+    }
+
+    fn by(schema: Arc<Schema>, bytes_max: usize, options: WriteOptions) -> Result<ParquetRows> {
         let writer = FileWriter::new(FILE, schema, Host::codecs(), options)?;
         Ok(ParquetRows { writer, file: Vec::new(), rows: 0, wanted: u64::MAX, bytes: 0, bytes_max })
+    }
+
+    /// Bytes of values that there is room for.
+    pub(crate) fn room(&self) -> u64 {
+        u64_of(self.bytes_max.saturating_sub(self.bytes))
     }
 
     pub(crate) fn wanted(&self) -> u64 {
@@ -110,6 +125,38 @@ impl ParquetRows {
         self.drive(host)?;
         Ok((self.file, self.rows))
     }
+}
+
+/// How a file is written that is kept, or read once.
+fn options_of(is_kept: bool) -> WriteOptions {
+    let mut options = WriteOptions::default();
+    if is_kept {
+        options.column.compression = Compression::Codec(Codec::Zstd);
+    } else {
+        // The cheapest codec that is worth its time. A file of one call needs nothing to search it by.
+        options.column.compression = Compression::Codec(Codec::Lz4Raw);
+        (options.column.bounds, options.page_index) = (false, false);
+    }
+    options.limits = LIMITS;
+    options
+}
+
+/// The encoding of a chunk's values, if it is not PLAIN, has no dictionary, and suits the type.
+fn encoding_of(chunk: &ColumnChunk, physical_type: PhysicalType) -> Option<Encoding> {
+    use PhysicalType::{ByteArray, Double, FixedLenByteArray, Float, Int32, Int64};
+    let suits = |encoding: &Encoding| match encoding {
+        Encoding::DeltaBinaryPacked => matches!(physical_type, Int32 | Int64),
+        Encoding::ByteStreamSplit => {
+            matches!(physical_type, Int32 | Int64 | Float | Double | FixedLenByteArray(_))
+        }
+        Encoding::DeltaLengthByteArray => physical_type == ByteArray,
+        Encoding::DeltaByteArray => matches!(physical_type, ByteArray | FixedLenByteArray(_)),
+        _ => false,
+    };
+    let is_dictionary =
+        |encoding: &Encoding| matches!(encoding, Encoding::RleDictionary | Encoding::PlainDictionary);
+    let has_dictionary = chunk.encodings.iter().any(is_dictionary);
+    chunk.encodings.iter().copied().find(|encoding| suits(encoding)).filter(|_| !has_dictionary)
 }
 
 /// The schema of some leaves, each of them as it is in the object.

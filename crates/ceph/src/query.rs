@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Codecs, Error, ErrorKind, Result};
-use marquetry_parquet::batch::RowSelection;
+use marquetry_base::{Budget, Codecs, Error, ErrorKind, Result};
+use marquetry_parquet::batch::{Combine, RowSelection};
 use marquetry_parquet::find::{FindOptions, Found, Report, RowFinder};
 use marquetry_parquet::format::FileMetaData;
 use marquetry_parquet::prune::Predicate;
@@ -13,17 +13,19 @@ use marquetry_parquet::read::BatchReader;
 use crate::answer::Answer;
 use crate::asked::{Asked, asked_of};
 use crate::cursor::{At, Cursor};
-use crate::host::{Driven, Host, OBJECT};
+use crate::ends::{Ends, scaled};
+use crate::host::{BATCH_ROWS, Driven, Host, OBJECT, too_much};
 use crate::index::{Candidate, Lookup};
 use crate::located::locate;
 use crate::output::{Made, Output};
 use crate::request::{Format, Request};
 use crate::rows;
 
-/// The part of what is left of a share that looking for rows may take, as a fraction: the rest is for reading what was found.
-const FIND_SHARE: (u64, u64) = (3, 4);
-/// Rows that are looked for at a time, if their columns are read then: what is found and not read any more is looked for again by the next call.
-const FOUND_MAX: u64 = 32_768;
+/// Units after which it is looked at how far a search is; and fewer, shortly before the row where it is to end.
+const SEARCH_UNITS: u64 = 20_000;
+const LAST_UNITS: u64 = 1_000;
+/// Rows that are tested in between, at most, as far as that matters: more were ruled out without being read.
+const TESTED_MAX: u64 = 8_000;
 /// Rows that are tested at a time where an index says which may be wanted.
 const FEW_ROWS: usize = 1024;
 /// The part of a share below which nothing new is begun: to begin costs about as much as it would bring.
@@ -72,10 +74,23 @@ pub(crate) fn query(host: &mut Host<'_>, request: &Request<'_>, is_kept: bool) -
         Some(predicate) => Lookup::of(host, &metadata, mark, predicate)?,
         None => None,
     };
-    let mut query = Query { metadata, codecs: Host::codecs(), asked, lookup, report: None };
+    let mut query = Query {
+        metadata,
+        codecs: Host::codecs(),
+        asked,
+        lookup,
+        report: None,
+        ends: None,
+        fixed: host.work().units,
+        next_units: 0,
+        is_full: false,
+        is_named: false,
+    };
     let mut at = begin;
     while at.0 < end && output.wanted() > 0 {
-        if at != begin && (output.is_full() || host.left() <= host.share().units / LEFT_MIN) {
+        let is_spent =
+            host.left() <= host.share().units / LEFT_MIN || host.left_with_page() < query.next_units;
+        if at != begin && (is_spent || query.is_full || output.is_full()) {
             break;
         }
         at = query.go_on(at, &mut output, host)?;
@@ -102,21 +117,61 @@ struct Query {
     lookup: Option<Lookup>,
     /// What was searched; `None` where nothing has been.
     report: Option<Report>,
+    /// Of the row group at hand: what its rows cost, and where its pages begin.
+    ends: Option<Ends>,
+    /// Units that each call takes before it comes to rows.
+    fixed: u64,
+    /// Units, about, to go on by another page of the row group at hand.
+    next_units: u64,
+    /// Rows were left out for which the answer has no room.
+    is_full: bool,
+    /// The rows that were searched last are those that an index named.
+    is_named: bool,
+}
+
+/// How far a search is in a row group.
+struct Search {
+    row_group: usize,
+    /// Where it began there, and what the call had spent then.
+    first: u64,
+    begun: u64,
+    /// Where it is, and the rows that were tested, about: others were ruled out.
+    row: u64,
+    tested: u64,
+    /// What it had spent once the first rows were tested, and these: to begin costs more.
+    opened: Option<(u64, u64)>,
+    /// The row where it is to end, as far as that is known: there is no need to look before it.
+    end: u64,
 }
 
 impl Query {
     /// Finds rows from a place on, up to the end of a row group that has some, and hands them out. Where to go on.
     fn go_on(&mut self, at: At, output: &mut Output, host: &mut Host<'_>) -> Result<At> {
-        let (found, next) = match &self.asked.predicate {
+        let begun = host.work().units;
+        let (found, mut next) = match &self.asked.predicate {
             None => (Some(self.all_of(at)?), (at.0 + 1, 0)),
             Some(predicate) => {
                 let predicate = predicate.clone();
                 self.find(predicate, at, output, host)?
             }
         };
-        let Some(found) = found.filter(|found| !found.rows.is_empty()) else { return Ok(next) };
-        let row_group = found.row_group;
-        Ok(self.hand_out(found, output, host)?.map_or(next, |row| (row_group, row)))
+        if let Some(mut found) = found.filter(|found| !found.rows.is_empty()) {
+            let row_group = found.row_group;
+            if let Some(row) = self.cut(&mut found, output, host)? {
+                next = (row_group, row);
+            }
+            if let Some(row) = self.hand_out(found, output, host)? {
+                next = (row_group, row);
+            }
+        }
+        let units = host.work().units - begun;
+        self.next_units = match self.ends.as_ref().filter(|ends| ends.row_group == next.0) {
+            Some(ends) if at.0 == next.0 && !self.is_named => {
+                scaled(units, ends.page_rows(), next.1.saturating_sub(at.1))
+            }
+            _ => 0,
+        };
+        Ok(next)
     }
 
     /// All rows of a row group, from a place on.
@@ -142,6 +197,7 @@ impl Query {
                 Candidate::None(next) => return Ok((None, next)),
             }
         }
+        self.is_named = until.is_some();
         let mut options = FindOptions::default();
         options.read = Host::read_options();
         options.read.batch_rows = self.asked.rows_at_once(options.read.batch_rows);
@@ -150,18 +206,30 @@ impl Query {
         if until.is_some() {
             options.read.batch_rows = FEW_ROWS.min(options.read.batch_rows);
         }
-        let reads = self.asked.leaves.as_ref().is_none_or(|leaves| !leaves.is_empty());
-        options.limit = output.wanted().min(if reads { FOUND_MAX } else { u64::MAX });
+        options.limit = output.wanted();
         let limit = options.limit;
         let (metadata, codecs) = (Arc::clone(&self.metadata), Arc::clone(&self.codecs));
         let mut finder = RowFinder::new(OBJECT, metadata, codecs, predicate, options)?;
-        let (mut units, mut least) = (host.work().units + host.left() / FIND_SHARE.1 * FIND_SHARE.0, at);
-        if let Some((row_group, row)) = until {
-            // It is looked at after each slice whether they were.
-            (units, least) = (0, (row_group, row - 1));
-        }
-        let got_on = |finder: &RowFinder| finder.position().is_none_or(|now| now > least);
-        let driven = host.drive_until(&mut finder, units, got_on)?;
+        let least = until.map_or(at, |(row_group, row)| (row_group, row - 1));
+        let mut search = Search::at(at, host);
+        let (driven, search_end) = loop {
+            if until.is_some() {
+                let got_on = |finder: &RowFinder| finder.position().is_none_or(|now| now > least);
+                break (host.drive_until(&mut finder, 0, got_on)?, u64::MAX);
+            }
+            let units = search.units(&finder);
+            match host.drive_until(&mut finder, host.work().units + units, |_| true)? {
+                Driven::Spent => {}
+                driven => break (driven, u64::MAX),
+            }
+            if finder.position().is_some_and(|now| now <= least) {
+                if host.left_at_all() == 0 {
+                    return Err(too_much());
+                }
+            } else if let Some(end) = self.has_enough(&finder, &mut search, output, host)? {
+                break (Driven::Spent, end);
+            }
+        };
         let mut report = *finder.report();
         if at.1 > 0 {
             // The call that came to it first counted its rows.
@@ -181,18 +249,102 @@ impl Query {
             Driven::Done => (None, (end, 0)),
             Driven::Spent => match finder.stop()? {
                 None => (None, (end, 0)),
-                Some(stopped) => {
+                Some(mut stopped) => {
+                    if let Some(found) = stopped.found.as_mut().filter(|_| search_end < stopped.next_row) {
+                        found.rows = before(&mut found.rows, search_end, host)?;
+                    }
                     let rows = self.metadata.row_groups[stopped.row_group].rows;
-                    let is_through = stopped.next_row >= rows;
-                    let next = if is_through {
-                        (stopped.row_group + 1, 0)
-                    } else {
-                        (stopped.row_group, stopped.next_row)
-                    };
+                    let next_row = stopped.next_row.min(search_end);
+                    let is_through = next_row >= rows;
+                    let next =
+                        if is_through { (stopped.row_group + 1, 0) } else { (stopped.row_group, next_row) };
                     (stopped.found, next)
                 }
             },
         })
+    }
+
+    /// Whether a search has found what the call can hand out: the row before which it ends then.
+    fn has_enough(
+        &mut self,
+        finder: &RowFinder,
+        search: &mut Search,
+        output: &Output,
+        host: &mut Host<'_>,
+    ) -> Result<Option<u64>> {
+        let Some((row_group, row)) = finder.position() else { return Ok(None) };
+        if search.row_group != row_group {
+            *search = Search::at((row_group, 0), host);
+        }
+        search.tested += row.saturating_sub(search.row).min(TESTED_MAX);
+        search.row = row;
+        let spent = host.work().units - search.begun;
+        if search.tested == 0 {
+            // It came to another row group without reading anything.
+            return Ok((host.left() == 0).then_some(row));
+        }
+        let (opened, tested) = *search.opened.get_or_insert((spent, search.tested));
+        let (metadata, found, fixed) = (Arc::clone(&self.metadata), finder.report().found, self.fixed);
+        let ends = self.ends_of(row_group, host);
+        let (units, left) = (ends.units(search.tested, found, output), host.left_with_page());
+        let room = ends.rows_of(output.room());
+        if found >= room || units >= left {
+            let end = ends.end(&metadata, (search.first, search.first + 1), (row, fixed), host)?;
+            self.is_full = found >= room;
+            return Ok(Some(end));
+        }
+        if row < search.end {
+            return Ok(None);
+        }
+        // As many rows more as are paid for, if they cost what those before did, and there is room for what is found in them.
+        let searching = match search.tested - tested {
+            0 => spent,
+            rows => scaled(spent - opened, search.tested, rows),
+        };
+        let spent = searching.saturating_add(units);
+        let paid = scaled(search.tested, left - units, spent);
+        let fitting = scaled(search.tested, room - found, found);
+        let most = row.saturating_add(paid.min(fitting));
+        let from = if search.end == 0 { row } else { search.end.min(row) };
+        search.end = ends.end(&metadata, (search.first, from), (most, fixed), host)?;
+        Ok((search.end <= row).then_some(search.end))
+    }
+
+    /// Leaves out rows that the call cannot hand out, by what they cost, about: the first of them; `None` if it can hand out all.
+    fn cut(&mut self, found: &mut Found, output: &Output, host: &mut Host<'_>) -> Result<Option<u64>> {
+        if self.asked.leaves.as_ref().is_some_and(Vec::is_empty) {
+            return Ok(None);
+        }
+        let (metadata, fixed) = (Arc::clone(&self.metadata), self.fixed);
+        let ends = self.ends_of(found.row_group, host);
+        let (first, end) = (found.rows.next_run(0).map_or(0, |run| run.start), found.rows.end());
+        let (rows, left, room) = (end - first, host.left_with_page(), ends.rows_of(output.room()));
+        let wanted = found.rows.rows().min(output.wanted());
+        let units = ends.units(rows, wanted, output);
+        if units <= left && wanted <= room {
+            return Ok(None);
+        }
+        let left = left.saturating_sub(ends.passed(&metadata, first, host)?);
+        let (paid, fitting) = (scaled(rows, left, units), scaled(rows, room, wanted));
+        // A first batch is read in any case.
+        let most = first.saturating_add(paid.min(fitting).max(u64_of(BATCH_ROWS)));
+        if most >= end {
+            return Ok(None);
+        }
+        let row = ends.end(&metadata, (first, first + 1), (most, fixed), host)?;
+        found.rows = before(&mut found.rows, row, host)?;
+        self.is_full = fitting < paid;
+        Ok(Some(row))
+    }
+
+    /// What the rows of a row group cost.
+    fn ends_of(&mut self, row_group: usize, host: &mut Host<'_>) -> &mut Ends {
+        let known = self.ends.take().filter(|ends| ends.row_group == row_group);
+        let ends = known.unwrap_or_else(|| {
+            let tested = self.asked.predicate.as_ref().map_or_else(Vec::new, Predicate::leaves);
+            Ends::new(&self.metadata, row_group, self.asked.leaves.as_deref(), &tested, host)
+        });
+        self.ends.insert(ends)
     }
 
     /// Reads the columns of rows that were found, while the share lasts and there is room. The first row that was not read; `None` if all were.
@@ -207,11 +359,17 @@ impl Query {
         let mut options = Host::read_options();
         options.leaves = self.asked.leaves.clone();
         options.row_groups = Some(row_group..row_group + 1);
-        let mut located = pages;
+        let mut located = Vec::new();
         let is_partial = rows.rows() < self.metadata.row_groups[row_group].rows;
         if is_partial {
             let all = || (0..self.metadata.schema.leaves().len()).collect();
             let leaves: Vec<usize> = self.asked.leaves.clone().unwrap_or_else(all);
+            if let Some(ends) = self.ends.as_ref().filter(|ends| ends.row_group == row_group) {
+                let is_new = |leaf: usize| pages.iter().all(|(known, _)| *known != leaf);
+                let known = ends.located().filter(|(leaf, _)| is_new(*leaf));
+                located.extend(known.map(|(leaf, index)| (leaf, Arc::clone(index))));
+            }
+            located.extend(pages);
             locate(&self.metadata, &leaves, row_group, &mut located, host)?;
         }
         let (metadata, codecs) = (Arc::clone(&self.metadata), Arc::clone(&self.codecs));
@@ -222,22 +380,77 @@ impl Query {
                 reader.locate(row_group, leaf, pages)?;
             }
         }
-        let mut taken = 0;
-        while taken < rows.rows() && output.wanted() > 0 && !output.is_full() {
-            let until = host.work().units + host.left();
-            let batch = match host.drive_until(&mut reader, until, |_| taken > 0)? {
+        let (mut taken, begun) = (0, host.work().units);
+        'batches: while taken < rows.rows() && output.wanted() > 0 && !output.is_full() {
+            let until = host.work().units + host.left_with_page();
+            let mut batch = match host.drive_until(&mut reader, until, |_| taken > 0)? {
                 Driven::Ready(batch) => batch,
                 Driven::Done => return Err(Error::internal("a row group that ends before its rows")),
                 Driven::Spent => break,
             };
-            let some = output.take(&batch, host)?;
-            taken += u64_of(some);
-            if some < batch.rows || host.left() == 0 {
+            loop {
+                let some = output.take(&batch, host)?;
+                taken += u64_of(some);
+                if some >= batch.rows {
+                    break;
+                }
+                if host.left_with_page() == 0 || !output.goes_on() {
+                    break 'batches;
+                }
+                batch = batch.slice(some..batch.rows);
+            }
+            if taken == u64_of(batch.rows) {
+                host.extend();
+            }
+            let (left, spent) = (host.left_with_page(), host.work().units - begun);
+            if left == 0 || self.ends_best((row_group, &rows), taken, (spent, left)) {
                 break;
             }
         }
         Ok((taken < rows.rows()).then(|| nth(&rows, taken)))
     }
+
+    /// Whether a call best ends after so many of the rows that it hands out, which have taken `spent` units: where a page begins, if what is
+    /// left does not pay for that.
+    fn ends_best(
+        &self,
+        (row_group, rows): (usize, &RowSelection),
+        taken: u64,
+        (spent, left): (u64, u64),
+    ) -> bool {
+        let first = rows.next_run(0).map_or(0, |run| run.start);
+        let row = first + taken;
+        let most = row.saturating_add(scaled(taken, left, spent));
+        // Where rows are left out, it is not known which one is next without counting.
+        let is_whole = rows.rows() == rows.end() - first;
+        let ends = self.ends.as_ref().filter(|ends| ends.row_group == row_group && is_whole);
+        most < rows.end() && ends.is_some_and(|ends| ends.best((first, row), (most, self.fixed)) <= row)
+    }
+}
+
+impl Search {
+    /// One that begins.
+    fn at((row_group, row): At, host: &Host<'_>) -> Search {
+        Search { row_group, first: row, begun: host.work().units, row, tested: 0, opened: None, end: 0 }
+    }
+
+    /// Units after which it is looked at how far the search is.
+    fn units(&self, finder: &RowFinder) -> u64 {
+        let is_last = finder.position().is_some_and(|(row_group, row)| {
+            let left = self.end.checked_sub(row);
+            row_group == self.row_group && left.is_some_and(|left| left <= u64_of(BATCH_ROWS))
+        });
+        if is_last { LAST_UNITS } else { SEARCH_UNITS }
+    }
+}
+
+/// Those of the rows that are before one of them.
+fn before(rows: &mut RowSelection, end: u64, host: &mut Host<'_>) -> Result<RowSelection> {
+    let mut budget = Budget::unlimited();
+    let mut rows = std::mem::take(rows).combine(RowSelection::of(0..end)?, Combine::Intersection);
+    let rows = rows.step(&mut budget)?;
+    host.charge(budget.spent());
+    rows.ok_or_else(|| Error::internal("a budget without an end is spent"))
 }
 
 /// The selected row before which `count` others are.
@@ -255,8 +468,6 @@ fn nth(rows: &RowSelection, mut count: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use marquetry_base::Budget;
-
     use super::*;
 
     #[test]

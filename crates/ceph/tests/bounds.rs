@@ -5,14 +5,14 @@ use std::sync::Arc;
 use arrow_array::builder::StringViewBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
-use arrow_array::{ArrayRef, Int64Array, RecordBatch, StructArray};
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray, StructArray};
 use arrow_ipc::reader::StreamReader;
 use arrow_schema::{DataType, Field};
 use marquetry::Writer;
 use marquetry::tables::parquet::ParquetOptions;
 use marquetry_arrow::FromArrow;
 use marquetry_base::{Fields, Frame, Result};
-use marquetry_parquet::format::Encoding;
+use marquetry_parquet::format::{Compression, Encoding};
 
 use marquetry_ceph::request::Share;
 use marquetry_ceph::{ANSWER, AnswerField, Format, Method, REQUEST, RadosObject, RequestField, call, change};
@@ -245,6 +245,24 @@ fn a_text_of_many_rows_is_not_copied_for_all_of_them() {
     assert!(indexed.unwrap_err().message().contains("bytes of text in rows to be indexed"));
     let more = peak().saturating_sub(before);
     assert!(more < 128 << 20, "{more} bytes of memory");
+}
+
+/// Each is compared twice, and held once.
+#[test]
+fn two_long_texts_of_a_row_may_be_the_smallest_and_the_largest() {
+    let text = |letter: &str| Arc::new(StringArray::from(vec![letter.repeat(7 << 20)])) as ArrayRef;
+    let mut options = ParquetOptions::default();
+    options.write.column.compression = Compression::Uncompressed;
+    options.write.column.encoding = Some(Encoding::Plain);
+    let object = parquet_by(vec![("a".to_owned(), text("a")), ("b".to_owned(), text("b"))], options);
+    let extremes = ["min(a)", "max(a)", "min(b)", "max(b)"].map(|text| (RequestField::Aggregate, text));
+    let answers = calls(Method::Query, &object, &request(&extremes), 1);
+    let lengths: Vec<u32> = answers[0].batches[0]
+        .columns()
+        .iter()
+        .flat_map(|column| column.as_string_view().lengths().collect::<Vec<_>>())
+        .collect();
+    assert_eq!(lengths, [7 << 20; 4]);
 }
 
 /// A path of a leaf has the names of all groups around it.

@@ -41,6 +41,11 @@ const UNMEASURED: &[(&str, &str)] = &[
     ("asked.rs NAME_PRICE", OSD),
     ("asked.rs PREDICATE_PRICE", OSD),
     ("groups.rs KEY_PRICE", OSD),
+    ("ends.rs VALUE_PRICE", ESTIMATE),
+    ("ends.rs DROP_PRICE", ESTIMATE),
+    ("ends.rs PAGE_PRICE", ESTIMATE),
+    ("ends.rs LEAF_PRICE", OSD),
+    ("parquet_rows.rs ROWS_PRICE", ESTIMATE),
     ("host.rs UNIQUE_PRICE", OSD),
     ("index.rs TEXT_PRICE", OSD),
     ("stats.rs BYTE_PRICE", OSD),
@@ -84,6 +89,9 @@ const UNMEASURED: &[(&str, &str)] = &[
 
 /// The prices are set by what their loops do; the bench of writing large things has no case that is mostly of them.
 const WRITER: &str = "no case of writing is mostly of it";
+
+/// Nothing is charged by them.
+const ESTIMATE: &str = "what rows will cost, about, by other prices, before they are read";
 
 /// A share is some milliseconds, of which this is the least part.
 const OSD: &str = "a call of the object class is not timed by units alone; make bench-ceph is to measure it";

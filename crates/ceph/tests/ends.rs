@@ -1,0 +1,130 @@
+//! Calls end where pages begin, so that little is read twice: the units of all calls of a query, and where their cursors lead.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
+use marquetry::Writer;
+use marquetry::tables::parquet::ParquetOptions;
+use marquetry_arrow::FromArrow;
+use marquetry_base::{Codec, Fields, Frame};
+use marquetry_parquet::format::{Compression, Encoding};
+
+use marquetry_ceph::request::Share;
+use marquetry_ceph::{ANSWER, AnswerField, Format, Method, REQUEST, RequestField, call};
+
+const ROWS: u64 = 60_000;
+const PAGE_ROWS: u64 = 4_000;
+
+/// Three columns of values that no codec makes less, in pages of as many rows.
+fn object(page_index: bool) -> Vec<u8> {
+    let mut seed = 1_u64;
+    let mut next = move || {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        seed >> 33
+    };
+    let mut numbers =
+        |below: u64| Int64Array::from_iter_values((0..ROWS).map(|_| i64::try_from(next() % below).unwrap()));
+    let (keys, amounts) = (numbers(1000), numbers(1 << 30));
+    let fares =
+        Float64Array::from_iter_values(numbers(1 << 20).values().iter().map(|fare| *fare as f64 / 8.0));
+    let columns: [(&str, ArrayRef); 3] =
+        [("key", Arc::new(keys)), ("amount", Arc::new(amounts)), ("fare", Arc::new(fares))];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let mut options = ParquetOptions::default();
+    options.write.page_rows = usize::try_from(PAGE_ROWS).unwrap();
+    options.write.page_index = page_index;
+    options.write.column.encoding = Some(Encoding::Plain);
+    options.write.column.compression = Compression::Codec(Codec::Zstd);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("table.parquet");
+    let schema = FromArrow::new(&batch.schema()).unwrap().schema().as_ref().clone();
+    let mut writer = Writer::with(&path, schema, options).unwrap();
+    writer.write_arrow(&batch).unwrap();
+    writer.finish().unwrap();
+    std::fs::read(path).unwrap()
+}
+
+/// What the calls of a query came to: rows, the units of each, and the rows at which they ended.
+#[derive(Debug, Default)]
+struct Calls {
+    rows: u64,
+    units: Vec<u64>,
+    ends: Vec<u64>,
+}
+
+impl Calls {
+    fn of(mut object: &[u8], asked: &[(RequestField, &[u8])], units: u64) -> Calls {
+        let (mut calls, mut cursor) = (Calls::default(), None::<Vec<u8>>);
+        loop {
+            let mut frame = Frame::new(REQUEST);
+            for (number, bytes) in asked {
+                frame.push(*number as u16, bytes);
+            }
+            frame.push_u64(RequestField::Units as u16, units);
+            frame.push_u64(RequestField::AnswerBytes as u16, 4 << 20);
+            if let Some(cursor) = cursor.take() {
+                frame.push(RequestField::Cursor as u16, &cursor);
+            }
+            for field in Fields::of(&call(Method::Query, &mut object, &frame.into_bytes()), ANSWER).unwrap() {
+                let field = field.unwrap();
+                let is = |known: AnswerField| known as u16 == field.number;
+                assert!(!is(AnswerField::Error), "{}", String::from_utf8_lossy(field.bytes));
+                if is(AnswerField::Rows) {
+                    calls.rows += field.u64().unwrap();
+                } else if is(AnswerField::Work) {
+                    calls.units.push(u64::from_le_bytes(field.bytes[..8].try_into().unwrap()));
+                } else if is(AnswerField::Cursor) {
+                    calls.ends.push(u64::from_le_bytes(field.bytes[4..12].try_into().unwrap()));
+                    cursor = Some(field.bytes.to_vec());
+                }
+            }
+            if cursor.is_none() {
+                return calls;
+            }
+            assert!(calls.units.len() < 1000, "calls that do not end");
+        }
+    }
+
+    fn all_units(&self) -> u64 {
+        self.units.iter().sum()
+    }
+}
+
+#[test]
+fn calls_end_with_pages_and_all_of_them_cost_little_more_than_one() {
+    let (with_index, without) = (object(true), object(false));
+    let format = |format: Format| (RequestField::Format, [format as u8]);
+    let (parquet, count) = (format(Format::Parquet), format(Format::Count));
+    let few: (RequestField, &[u8]) = (RequestField::Where, b"key < 100");
+    let fare: (RequestField, &[u8]) = (RequestField::Column, b"fare");
+    let queries: [&[(RequestField, &[u8])]; 7] = [
+        &[],
+        &[fare, (RequestField::Column, b"key")],
+        &[fare, (parquet.0, &parquet.1)],
+        &[(RequestField::Aggregate, b"sum(amount)"), (RequestField::Aggregate, b"max(fare)")],
+        &[few, fare],
+        &[few, (RequestField::Aggregate, b"count(*)"), (RequestField::Aggregate, b"sum(fare)")],
+        &[few, (count.0, &count.1)],
+    ];
+    for (number, asked) in queries.into_iter().enumerate() {
+        let whole = Calls::of(&with_index, asked, Share::UNITS_MAX);
+        assert!(whole.units.len() <= 2, "query {number}: {:?}", whole.units);
+        let share = 1_400_000;
+        let calls = Calls::of(&with_index, asked, share);
+        println!("query {number}: {} units, {:?}, {:?}", whole.all_units(), calls.units, calls.ends);
+        let is_aggregated = asked.iter().any(|(field, _)| *field == RequestField::Aggregate);
+        assert!(is_aggregated || calls.rows == whole.rows, "query {number}: {} rows", calls.rows);
+        for end in &calls.ends {
+            assert!(end % PAGE_ROWS == 0, "query {number} ends at {end}");
+        }
+        // Each call reads the footer, which is most of what is done again.
+        let sum = calls.all_units();
+        assert!(sum * 10 <= whole.all_units() * 13, "query {number}: {sum}, not {}", whole.all_units());
+        let most = calls.units.iter().max().unwrap();
+        assert!(*most <= share + share / 4, "query {number}: {most} units");
+        // Without an index nobody knows where pages begin.
+        let unknown = Calls::of(&without, asked, share);
+        assert!(is_aggregated || unknown.rows == whole.rows, "query {number}: {} rows", unknown.rows);
+        assert!(unknown.units.iter().all(|units| *units <= 2 * share), "query {number}: {:?}", unknown.units);
+    }
+}
