@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test counts lint builds semver without-corpus soak ceph-class fuzz bench bench-stall bench-wide bench-disk bench-sstable bench-pq bench-plugin bench-python bench-cluster bench-layouts bench-spark bench-ceph bench-door bench-kernels bench-scale deny wheel
+.PHONY: help demo test tests instructions checks counts lint builds semver without-corpus soak ceph-class fuzz bench bench-stall bench-wide bench-disk bench-sstable bench-pq bench-plugin bench-python bench-cluster bench-layouts bench-spark bench-ceph bench-door bench-kernels bench-scale deny wheel
 
 TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/marquetry/tools
 export PATH := $(HOME)/.cargo/bin:$(PATH):$(TOOLS)/bin
@@ -44,13 +44,21 @@ demo: ## three million real flights: a Parquet file becomes rows of a real Cassa
 
 # Lint is a part of CI's tests only: a newer toolchain's new warnings must not fail them on a user's machine.
 test: ## all tests, with the peers, a real Cassandra, servers of S3 and Azure and a browser (WITHOUT="peers cassandra s3 azure chromium valgrind" leaves these out)
-	@dev/setup.sh rust-dev $(PEERS) $(CASSANDRA) $(STORES) $(CHROMIUM) $(VALGRIND)
+	@dev/setup.sh rust-dev $(PEERS) $(CASSANDRA) $(STORES) $(CHROMIUM) $(VALGRIND) $(if $(CI),lint)
 	@mkdir -p target && rm -f $(MARQUETRY_SKIPPED) $(MARQUETRY_USED)
 	cargo test $(LOCKED) --workspace --no-run
-	$(WITH_ALL) cargo test $(LOCKED) --workspace
-	$(if $(VALGRIND),dev/counts.sh,@dev/skipped.sh --add valgrind "make test" "instruction counts")
-	$(if $(CI),@$(MAKE) --no-print-directory without-corpus lint builds semver)
+	$(if $(CI),dev/beside.sh "make --no-print-directory checks" "make --no-print-directory tests without-corpus",@$(MAKE) --no-print-directory tests instructions)
 	@dev/skipped.sh $(MARQUETRY_SKIPPED)
+
+tests:
+	$(WITH_ALL) cargo test $(LOCKED) --workspace
+
+instructions:
+	$(if $(VALGRIND),dev/counts.sh,@dev/skipped.sh --add valgrind "make test" "instruction counts")
+
+# What CI does while the tests wait for their servers. Instructions first: they have a folder of their own, and the tests begin meanwhile,
+# which could not while clippy holds the build's.
+checks: instructions lint builds semver
 
 counts: ## instructions of kernels, reads and writes, against their baselines (valgrind); dev/counts.sh renew makes new ones
 	@dev/setup.sh rust-dev valgrind
