@@ -209,6 +209,8 @@ impl Strings {
     ) -> Result<usize> {
         // (What is wanted is asked for in one place: in two it would be a call for each value, half as slow again.)
         // First load the most likely entry of each value, then these entries' views: no load waits for another.
+        // (To touch the bytes of all values before they are hashed, and those of their entries before they are compared, is 3 % slower, also where both
+        // are in the third-level cache.)
         let mut all = [Wanted::default(); TOGETHER];
         let mut looked_at = 0;
         for (at, (place, out)) in all.iter_mut().zip(out.iter_mut()).take(count).enumerate() {
