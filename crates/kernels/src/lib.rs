@@ -23,6 +23,7 @@
 //! | [`spread`] | dense values to one slot per row |
 //! | [`compact`] | the inverse: values without the slots of nulls |
 //! | [`within`] | which numbers are within bounds |
+//! | [`bounds`] | the least and the greatest number |
 //! | [`bloom`] | split-block Bloom filters |
 //! | [`mod@crc32`], [`utf8`], [`xxh64`] | page checksums, UTF-8 validity, hashes |
 //!
@@ -51,6 +52,7 @@ compile_error!("marquetry-kernels supports little-endian processors only");
 
 pub mod bits;
 pub mod bloom;
+pub mod bounds;
 pub mod bss;
 pub mod compact;
 pub mod cpu;

@@ -189,8 +189,9 @@ mod tests {
                 }
             }
         }
-        // One that a macro makes.
+        // Those that a macro makes.
         public.extend(["i32", "i64", "f32", "f64"].map(|name| format!("within::{name}")));
+        public.extend(["i32", "u32", "i64", "u64", "f32", "f64"].map(|name| format!("bounds::{name}")));
         let cases = cases();
         let is_case = |name: &str| cases.iter().any(|case| case.kernel == name);
         let is_named = |name: &str| NOT_MEASURED.iter().any(|(other, _)| *other == name);

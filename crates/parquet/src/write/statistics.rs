@@ -6,8 +6,9 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 
-use marquetry_base::cast::usize_of_u32;
+use marquetry_base::cast::{u64_of, usize_of_u32};
 use marquetry_base::{Bytes, Price};
+use marquetry_kernels::bounds;
 
 use super::encoder::Slice;
 use crate::batch::INLINE_BYTES_MAX;
@@ -137,42 +138,22 @@ impl Bounds {
                 }
             }
             Slice::Int32(values) if of.order == Order::Unsigned32 => {
-                let bounds = min_max(values.iter().map(|value| value.cast_unsigned()));
-                self.take_both(of, bounds.map(|(min, max)| (min.to_le_bytes(), max.to_le_bytes())));
+                self.take_both(of, bounds::u32(bytemuck::cast_slice(values)));
             }
-            Slice::Int32(values) => {
-                let bounds = min_max(values.iter().copied());
-                self.take_both(of, bounds.map(|(min, max)| (min.to_le_bytes(), max.to_le_bytes())));
-            }
+            Slice::Int32(values) => self.take_both(of, bounds::i32(values)),
             Slice::Int64(values) if of.order == Order::Unsigned64 => {
-                let bounds = min_max(values.iter().map(|value| value.cast_unsigned()));
-                self.take_both(of, bounds.map(|(min, max)| (min.to_le_bytes(), max.to_le_bytes())));
+                self.take_both(of, bounds::u64(bytemuck::cast_slice(values)));
             }
-            Slice::Int64(values) => {
-                let bounds = min_max(values.iter().copied());
-                self.take_both(of, bounds.map(|(min, max)| (min.to_le_bytes(), max.to_le_bytes())));
-            }
+            Slice::Int64(values) => self.take_both(of, bounds::i64(values)),
             Slice::Float(values) => {
-                let (mut min, mut max, mut nans) = (f32::INFINITY, f32::NEG_INFINITY, 0);
-                for value in values {
-                    min = if *value < min { *value } else { min };
-                    max = if *value > max { *value } else { max };
-                    nans += u64::from(value.is_nan());
-                }
-                self.nans += nans;
-                let is_number = marquetry_base::cast::u64_of(values.len()) > nans;
-                self.take_both(of, is_number.then_some((min.to_le_bytes(), max.to_le_bytes())));
+                let found = bounds::f32(values);
+                self.nans += u64_of(found.nans);
+                self.take_both(of, found.bounds);
             }
             Slice::Double(values) => {
-                let (mut min, mut max, mut nans) = (f64::INFINITY, f64::NEG_INFINITY, 0);
-                for value in values {
-                    min = if *value < min { *value } else { min };
-                    max = if *value > max { *value } else { max };
-                    nans += u64::from(value.is_nan());
-                }
-                self.nans += nans;
-                let is_number = marquetry_base::cast::u64_of(values.len()) > nans;
-                self.take_both(of, is_number.then_some((min.to_le_bytes(), max.to_le_bytes())));
+                let found = bounds::f64(values);
+                self.nans += u64_of(found.nans);
+                self.take_both(of, found.bounds);
             }
             Slice::ByteArray(views, buffers) => self.add_strings(of, views, buffers),
             Slice::Fixed { width, values, bytes } => self.add_fixed(of, width, values, bytes),
@@ -259,10 +240,11 @@ impl Bounds {
         }
     }
 
-    fn take_both<const N: usize>(&mut self, of: &BoundsOf, bounds: Option<([u8; N], [u8; N])>) {
+    /// Adds two numbers, which are little-endian, as in files.
+    fn take_both<T: bytemuck::NoUninit>(&mut self, of: &BoundsOf, bounds: Option<(T, T)>) {
         if let Some((min, max)) = bounds {
-            self.take(of, &min);
-            self.take(of, &max);
+            self.take(of, bytemuck::bytes_of(&min));
+            self.take(of, bytemuck::bytes_of(&max));
         }
     }
 
@@ -372,11 +354,6 @@ fn long_key_of(value: &[u8]) -> u128 {
             number.checked_shl(missing).unwrap_or(0)
         }
     }
-}
-
-fn min_max<T: Ord + Copy>(values: impl Iterator<Item = T> + Clone) -> Option<(T, T)> {
-    let first = values.clone().next()?;
-    Some(values.fold((first, first), |(min, max), value| (min.min(value), max.max(value))))
 }
 
 /// Where the last complete character of truncated text ends; if it is not text, the end.

@@ -8,7 +8,7 @@
 use std::hint::black_box;
 
 use marquetry_kernels::{
-    bloom, bss, delta, dictionary, differences, gather, pack, plain, unpack, within, xxh64,
+    bloom, bounds, bss, delta, dictionary, differences, gather, pack, plain, unpack, within, xxh64,
 };
 
 use super::{Case, Random, Work, count};
@@ -196,6 +196,24 @@ fn dictionaries(cases: &mut Vec<Case>) {
         let numbers = fours(values);
         Work::new(values, (4 * values, 0), move || black_box(gather::max_u32(black_box(&numbers))) > 0)
     }));
+    macro_rules! bounds_of {
+        ($kernel:ident, $type:ty) => {
+            cases.push(Case::new(concat!("bounds::", stringify!($kernel)), "", LOADS, |bytes| {
+                let values = count(bytes, 8 * size_of::<$type>());
+                let numbers: Vec<$type> = fours(values).into_iter().map(|number| number as $type).collect();
+                Work::new(values, (size_of::<$type>() * values, 0), move || {
+                    black_box(bounds::$kernel(black_box(&numbers)));
+                    true
+                })
+            }));
+        };
+    }
+    bounds_of!(i32, i32);
+    bounds_of!(u32, u32);
+    bounds_of!(i64, i64);
+    bounds_of!(u64, u64);
+    bounds_of!(f32, f32);
+    bounds_of!(f64, f64);
     macro_rules! packed_indices {
         ($type:ty, $shape:literal) => {
             cases.push(Case::new("dictionary::decode", $shape, LOOK_UPS, |bytes| {
