@@ -58,7 +58,11 @@ instructions:
 
 # What CI does while the tests wait for their servers. Instructions first: they have a folder of their own, and the tests begin meanwhile,
 # which could not while clippy holds the build's.
-checks: instructions lint builds semver
+checks:
+	@$(MAKE) --no-print-directory instructions
+	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory builds
+	@$(MAKE) --no-print-directory semver
 
 counts: ## instructions of kernels, reads and writes, against their baselines (valgrind); dev/counts.sh renew makes new ones
 	@dev/setup.sh rust-dev valgrind

@@ -12,6 +12,7 @@ first=$!
 set +m
 end() {
   kill -- -"$first" 2>/dev/null || true
+  cat "$output"
   rm -f "$output"
 }
 trap end EXIT
@@ -21,5 +22,4 @@ trap 'exit 143' TERM HUP
 status=0
 bash -c "$2" || status=$?
 wait "$first" || status=$?
-cat "$output"
 exit "$status"

@@ -33,7 +33,10 @@ const SLOW_PRICE: u32 = 3_000;
 /// Bytes of a text beside its own: its length, or a view, which has short ones.
 const TEXT_BYTES: u64 = 8;
 /// What it costs to look at a leaf.
-const LEAF_PRICE: Price = Price::per_kilovalue(20 << 10);
+const LEAF_PRICE: Price = Price::per_kilovalue(60 << 10);
+/// What a byte of an offset index costs, about; and the part of a share, as a divisor, that is spent on indexes which only say where a call best ends.
+const INDEX_PRICE: Price = Price::per_kib(4 << 10);
+const LOOK_UP: u64 = 8;
 /// Leaves whose pages count: those that cost most. And pages of each that are looked at, of those which begin last before a row.
 const LEAVES_MAX: usize = 16;
 const PAGES_MAX: usize = 8;
@@ -117,10 +120,18 @@ impl Ends {
         if self.pages.is_some() {
             return Ok(());
         }
-        let wanted: Vec<usize> = self.leaves.iter().map(|(leaf, _)| *leaf).collect();
+        // A plan can do without an index: of long ones, those of the leaves that cost most are read.
+        let (group, mut left) = (&metadata.row_groups[self.row_group], host.share().units / LOOK_UP);
+        let is_paid = |leaf: &usize| {
+            let index = group.columns.get(*leaf).and_then(|chunk| chunk.offset_index);
+            let units = price_of(INDEX_PRICE, index.map_or(0, |(_, bytes)| bytes.into()), 0);
+            let is_paid = units <= left;
+            left -= if is_paid { units } else { 0 };
+            is_paid
+        };
+        let wanted: Vec<usize> = self.leaves.iter().map(|(leaf, _)| *leaf).filter(is_paid).collect();
         let mut located = Vec::new();
         locate(metadata, &wanted, self.row_group, &mut located, host)?;
-        let group = &metadata.row_groups[self.row_group];
         let of = |(leaf, units): &(usize, u64)| {
             let (_, index) = located.iter().find(|(found, _)| found == leaf)?;
             let bytes = group.columns.get(*leaf)?.compressed_bytes;

@@ -289,7 +289,9 @@ impl Query {
         let (units, left) = (ends.units(search.tested, found, output), host.left_with_page());
         let room = ends.rows_of(output.room());
         if found >= room || units >= left {
-            let end = ends.end(&metadata, (search.first, search.first + 1), (row, fixed), host)?;
+            // Whichever row it is, the search up to here is paid.
+            let paid = fixed.saturating_add(spent);
+            let end = ends.end(&metadata, (search.first, search.first + 1), (row, paid), host)?;
             self.is_full = found >= room;
             return Ok(Some(end));
         }
@@ -305,8 +307,7 @@ impl Query {
         let paid = scaled(search.tested, left - units, spent);
         let fitting = scaled(search.tested, room - found, found);
         let most = row.saturating_add(paid.min(fitting));
-        let from = if search.end == 0 { row } else { search.end.min(row) };
-        search.end = ends.end(&metadata, (search.first, from), (most, fixed), host)?;
+        search.end = ends.end(&metadata, (search.first, row), (most, fixed), host)?;
         Ok((search.end <= row).then_some(search.end))
     }
 
@@ -388,6 +389,7 @@ impl Query {
                 Driven::Done => return Err(Error::internal("a row group that ends before its rows")),
                 Driven::Spent => break,
             };
+            let (is_first, whole) = (taken == 0, u64_of(batch.rows));
             loop {
                 let some = output.take(&batch, host)?;
                 taken += u64_of(some);
@@ -399,7 +401,7 @@ impl Query {
                 }
                 batch = batch.slice(some..batch.rows);
             }
-            if taken == u64_of(batch.rows) {
+            if is_first && taken == whole {
                 host.extend();
             }
             let (left, spent) = (host.left_with_page(), host.work().units - begun);

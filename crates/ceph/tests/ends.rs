@@ -1,8 +1,12 @@
 //! Calls end where pages begin, so that little is read twice: the units of all calls of a query, and where their cursors lead.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Decimal128Type, Float64Type, Int64Type, UInt64Type};
+use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, RecordBatch};
+use arrow_ipc::reader::StreamReader;
 use marquetry::Writer;
 use marquetry::tables::parquet::ParquetOptions;
 use marquetry_arrow::FromArrow;
@@ -44,10 +48,11 @@ fn object(page_index: bool) -> Vec<u8> {
     std::fs::read(path).unwrap()
 }
 
-/// What the calls of a query came to: rows, the units of each, and the rows at which they ended.
+/// What the calls of a query came to: rows, the sums of their columns (of `max(…)`, the greatest), the units of each call, and the rows at which they ended.
 #[derive(Debug, Default)]
 struct Calls {
     rows: u64,
+    sums: BTreeMap<String, f64>,
     units: Vec<u64>,
     ends: Vec<u64>,
 }
@@ -71,6 +76,10 @@ impl Calls {
                 assert!(!is(AnswerField::Error), "{}", String::from_utf8_lossy(field.bytes));
                 if is(AnswerField::Rows) {
                     calls.rows += field.u64().unwrap();
+                } else if is(AnswerField::Data)
+                    && let Ok(stream) = StreamReader::try_new(field.bytes, None)
+                {
+                    stream.for_each(|batch| calls.add(&batch.unwrap()));
                 } else if is(AnswerField::Work) {
                     calls.units.push(u64::from_le_bytes(field.bytes[..8].try_into().unwrap()));
                 } else if is(AnswerField::Cursor) {
@@ -82,6 +91,25 @@ impl Calls {
                 return calls;
             }
             assert!(calls.units.len() < 1000, "calls that do not end");
+        }
+    }
+
+    /// All are whole numbers, or eighths of them, below 2^53.
+    fn add(&mut self, batch: &RecordBatch) {
+        for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {
+            let numbers: Vec<f64> = if let Some(numbers) = column.as_primitive_opt::<Int64Type>() {
+                numbers.iter().flatten().map(|number| number as f64).collect()
+            } else if let Some(numbers) = column.as_primitive_opt::<UInt64Type>() {
+                numbers.iter().flatten().map(|number| number as f64).collect()
+            } else if let Some(numbers) = column.as_primitive_opt::<Decimal128Type>() {
+                numbers.iter().flatten().map(|number| number as f64).collect()
+            } else {
+                column.as_primitive::<Float64Type>().iter().flatten().collect()
+            };
+            let sum = self.sums.entry(field.name().clone()).or_default();
+            for number in numbers {
+                *sum = if field.name().starts_with("max") { sum.max(number) } else { *sum + number };
+            }
         }
     }
 
@@ -112,8 +140,10 @@ fn calls_end_with_pages_and_all_of_them_cost_little_more_than_one() {
         let share = 1_400_000;
         let calls = Calls::of(&with_index, asked, share);
         println!("query {number}: {} units, {:?}, {:?}", whole.all_units(), calls.units, calls.ends);
+        // Of aggregates, each call has a row.
         let is_aggregated = asked.iter().any(|(field, _)| *field == RequestField::Aggregate);
         assert!(is_aggregated || calls.rows == whole.rows, "query {number}: {} rows", calls.rows);
+        assert_eq!(calls.sums, whole.sums, "query {number}");
         for end in &calls.ends {
             assert!(end % PAGE_ROWS == 0, "query {number} ends at {end}");
         }
@@ -125,6 +155,7 @@ fn calls_end_with_pages_and_all_of_them_cost_little_more_than_one() {
         // Without an index nobody knows where pages begin.
         let unknown = Calls::of(&without, asked, share);
         assert!(is_aggregated || unknown.rows == whole.rows, "query {number}: {} rows", unknown.rows);
+        assert_eq!(unknown.sums, whole.sums, "query {number}");
         assert!(unknown.units.iter().all(|units| *units <= 2 * share), "query {number}: {:?}", unknown.units);
     }
 }

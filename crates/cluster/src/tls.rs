@@ -61,6 +61,13 @@ pub(crate) fn distrust(failure: &io::Error) -> Option<&'static [&'static str]> {
         rustls::Error::InvalidCertificate(
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
         ) => Some(&["tls_any_host", "ca"]),
+        // That passes, with a clock that is set or a certificate that is renewed.
+        rustls::Error::InvalidCertificate(
+            CertificateError::Expired
+            | CertificateError::ExpiredContext { .. }
+            | CertificateError::NotValidYet
+            | CertificateError::NotValidYetContext { .. },
+        ) => None,
         rustls::Error::InvalidCertificate(_) => Some(&["ca"]),
         rustls::Error::AlertReceived(
             AlertDescription::AccessDenied

@@ -7,7 +7,7 @@
 //! elsewhere memory does. `docs/bench/kernels.md` has its distance from a copy of as many bytes (`make
 //! bench-kernels`).
 //!
-//! NEON: counted in its loops, not measured, [`matches`] takes 6 instructions a block, and [`rate`] 15; the portable forms take 24 and 28.
+//! NEON: counted in its loops, not measured, [`matches()`] takes 6 instructions a block, and [`rate`] 15; the portable forms take 24 and 28.
 
 use alloc::vec::Vec;
 

@@ -76,7 +76,7 @@ def absolute(address: str) -> str:
         # It would be a directory of this name.
         said = f"{found[1]}: is a scheme of Hadoop's file systems, which are not read or written: a path is, and s3://, gs:// and az:// are read"
         raise Unsupported(said, message=said)
-    if address.startswith("sstable:"):
+    if address[:8].lower() == "sstable:":
         return "sstable:" + os.path.abspath(address[len("sstable:") :])
     return os.path.abspath(address)
 

@@ -197,10 +197,10 @@ fn dictionaries(cases: &mut Vec<Case>) {
         Work::new(values, (4 * values, 0), move || black_box(gather::max_u32(black_box(&numbers))) > 0)
     }));
     macro_rules! bounds_of {
-        ($kernel:ident, $type:ty) => {
+        ($kernel:ident, $type:ty, $number:expr) => {
             cases.push(Case::new(concat!("bounds::", stringify!($kernel)), "", LOADS, |bytes| {
                 let values = count(bytes, 8 * size_of::<$type>());
-                let numbers: Vec<$type> = fours(values).into_iter().map(|number| number as $type).collect();
+                let numbers: Vec<$type> = fours(values).into_iter().map($number).collect();
                 Work::new(values, (size_of::<$type>() * values, 0), move || {
                     black_box(bounds::$kernel(black_box(&numbers)));
                     true
@@ -208,12 +208,12 @@ fn dictionaries(cases: &mut Vec<Case>) {
             }));
         };
     }
-    bounds_of!(i32, i32);
-    bounds_of!(u32, u32);
-    bounds_of!(i64, i64);
-    bounds_of!(u64, u64);
-    bounds_of!(f32, f32);
-    bounds_of!(f64, f64);
+    bounds_of!(i32, i32, u32::cast_signed);
+    bounds_of!(u32, u32, std::convert::identity);
+    bounds_of!(i64, i64, i64::from);
+    bounds_of!(u64, u64, u64::from);
+    bounds_of!(f32, f32, f32::from_bits);
+    bounds_of!(f64, f64, f64::from);
     macro_rules! packed_indices {
         ($type:ty, $shape:literal) => {
             cases.push(Case::new("dictionary::decode", $shape, LOOK_UPS, |bytes| {

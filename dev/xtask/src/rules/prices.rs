@@ -45,6 +45,7 @@ const UNMEASURED: &[(&str, &str)] = &[
     ("ends.rs DROP_PRICE", ESTIMATE),
     ("ends.rs PAGE_PRICE", ESTIMATE),
     ("ends.rs LEAF_PRICE", OSD),
+    ("ends.rs INDEX_PRICE", ESTIMATE),
     ("parquet_rows.rs ROWS_PRICE", ESTIMATE),
     ("host.rs UNIQUE_PRICE", OSD),
     ("index.rs TEXT_PRICE", OSD),
