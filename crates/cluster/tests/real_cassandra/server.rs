@@ -1,6 +1,7 @@
 //! A test's own view of the server: plain CQL through the driver, nothing of the crate under test.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use scylla::client::session::Session;
 use scylla::client::session_builder::SessionBuilder;
@@ -21,11 +22,22 @@ impl Server {
     pub(crate) fn connect(at: &str) -> Server {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        // With it, the driver would fail on types whose names are quoted inside of others.
-        let builder = SessionBuilder::new().known_node(at).fetch_full_schema_metadata(false);
-        // For the one that asks for a password: the first user that each has.
-        let builder = builder.user("cassandra", "cassandra");
-        let session = runtime.block_on(builder.build()).unwrap();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let session = loop {
+            // With it, the driver would fail on types whose names are quoted inside of others.
+            let builder = SessionBuilder::new().known_node(at).fetch_full_schema_metadata(false);
+            // For the one that asks for a password: the first user that each has.
+            match runtime.block_on(builder.user("cassandra", "cassandra").build()) {
+                Ok(session) => break session,
+                // A server makes that user while it already listens.
+                Err(error)
+                    if format!("{error:?}").contains("AuthenticationError") && Instant::now() < deadline =>
+                {
+                    std::thread::sleep(Duration::from_millis(200));
+                }
+                Err(error) => panic!("{error}"),
+            }
+        };
         let server = Server { session, runtime, at: at.to_owned() };
         server.run(&format!("DROP KEYSPACE IF EXISTS {KEYSPACE}"));
         server.run(&format!(
