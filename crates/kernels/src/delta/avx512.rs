@@ -1,11 +1,11 @@
-//! AVX-512: unpacked and summed in registers; between vectors only the last sum is carried (an addition and a
-//! permutation).
+//! AVX-512: unpacked and summed in registers. The sum of all values before a vector is added last, so that the next one waits for one
+//! addition only.
 
 use crate::unpack::avx512::{Control32, Control64, LOAD, load};
 use crate::unpack::shuffles::full_loads;
 use core::arch::x86_64::*;
 
-/// The sums of 16 lanes: each lane, its predecessors, and the ramp and carry.
+/// The sums of 16 lanes: each lane, its predecessors, and the ramp.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn sum16(deltas: __m512i, ramp: __m512i) -> __m512i {
@@ -65,9 +65,9 @@ pub(super) unsafe fn miniblock_i32(
         // SAFETY: `block * step + LOAD <= input.len()` by `full_loads`, and `block * 16 + 16 <= out.len()`.
         unsafe {
             let deltas = control.unpack(_mm512_loadu_si512(from.add(block * step).cast()));
-            let values = _mm512_add_epi32(sum16(deltas, ramp), carry);
-            _mm512_storeu_si512(to.add(block * 16).cast(), values);
-            carry = _mm512_permutexvar_epi32(top, values);
+            let sums = sum16(deltas, ramp);
+            _mm512_storeu_si512(to.add(block * 16).cast(), _mm512_add_epi32(sums, carry));
+            carry = _mm512_add_epi32(carry, _mm512_permutexvar_epi32(top, sums));
         }
     }
     // Delta `done` begins at byte `at`, which the contract puts within the input.
@@ -79,9 +79,10 @@ pub(super) unsafe fn miniblock_i32(
         // the store's at the output's.
         unsafe {
             let deltas = control.unpack(load(from.add(at), input.len() - at));
-            let values = _mm512_add_epi32(sum16(deltas, ramp), carry);
-            _mm512_mask_storeu_epi32(to.add(done).cast(), mask, values);
-            carry = _mm512_permutexvar_epi32(_mm512_set1_epi32(left.min(16) as i32 - 1), values);
+            let sums = sum16(deltas, ramp);
+            _mm512_mask_storeu_epi32(to.add(done).cast(), mask, _mm512_add_epi32(sums, carry));
+            let top = _mm512_set1_epi32(left.min(16) as i32 - 1);
+            carry = _mm512_add_epi32(carry, _mm512_permutexvar_epi32(top, sums));
         }
         done += 16;
         at += step;
@@ -110,9 +111,9 @@ pub(super) unsafe fn miniblock_i64(
         // SAFETY: `block * step + LOAD <= input.len()` by `full_loads`, and `block * 8 + 8 <= out.len()`.
         unsafe {
             let deltas = control.unpack(_mm512_loadu_si512(from.add(block * step).cast()));
-            let values = _mm512_add_epi64(sum8(deltas, ramp), carry);
-            _mm512_storeu_si512(to.add(block * 8).cast(), values);
-            carry = _mm512_permutexvar_epi64(top, values);
+            let sums = sum8(deltas, ramp);
+            _mm512_storeu_si512(to.add(block * 8).cast(), _mm512_add_epi64(sums, carry));
+            carry = _mm512_add_epi64(carry, _mm512_permutexvar_epi64(top, sums));
         }
     }
     // Delta `done` begins at byte `at`, which the contract puts within the input.
@@ -123,9 +124,10 @@ pub(super) unsafe fn miniblock_i64(
         // SAFETY: as in `miniblock_i32`.
         unsafe {
             let deltas = control.unpack(load(from.add(at), input.len() - at));
-            let values = _mm512_add_epi64(sum8(deltas, ramp), carry);
-            _mm512_mask_storeu_epi64(to.add(done).cast(), mask, values);
-            carry = _mm512_permutexvar_epi64(_mm512_set1_epi64(left.min(8) as i64 - 1), values);
+            let sums = sum8(deltas, ramp);
+            _mm512_mask_storeu_epi64(to.add(done).cast(), mask, _mm512_add_epi64(sums, carry));
+            let top = _mm512_set1_epi64(left.min(8) as i64 - 1);
+            carry = _mm512_add_epi64(carry, _mm512_permutexvar_epi64(top, sums));
         }
         done += 8;
         at += step;
@@ -162,9 +164,8 @@ pub(super) unsafe fn block_i32(
                 } else {
                     sum16(control.unpack(load(from.add(at), input.len() - at)), ramp)
                 };
-                let sums = _mm512_add_epi32(sums, carry);
-                _mm512_storeu_si512(to.cast(), sums);
-                carry = _mm512_permutexvar_epi32(top, sums);
+                _mm512_storeu_si512(to.cast(), _mm512_add_epi32(sums, carry));
+                carry = _mm512_add_epi32(carry, _mm512_permutexvar_epi32(top, sums));
                 to = to.add(16);
             }
             at += 2 * usize::from(width);
@@ -201,9 +202,8 @@ pub(super) unsafe fn block_i64(
                 } else {
                     sum8(control.unpack(load(from.add(at), input.len() - at)), ramp)
                 };
-                let sums = _mm512_add_epi64(sums, carry);
-                _mm512_storeu_si512(to.cast(), sums);
-                carry = _mm512_permutexvar_epi64(top, sums);
+                _mm512_storeu_si512(to.cast(), _mm512_add_epi64(sums, carry));
+                carry = _mm512_add_epi64(carry, _mm512_permutexvar_epi64(top, sums));
                 to = to.add(8);
             }
             at += usize::from(width);
@@ -221,9 +221,9 @@ pub(super) fn sum_i32(last: &mut i32, min_delta: i32, values: &mut [i32]) {
         let at: *mut __m512i = block.as_mut_ptr().cast();
         // SAFETY: `block` is 64 bytes, read and written unaligned.
         unsafe {
-            let sums = _mm512_add_epi32(sum16(_mm512_loadu_si512(at), ramp), carry);
-            _mm512_storeu_si512(at, sums);
-            carry = _mm512_permutexvar_epi32(top, sums);
+            let sums = sum16(_mm512_loadu_si512(at), ramp);
+            _mm512_storeu_si512(at, _mm512_add_epi32(sums, carry));
+            carry = _mm512_add_epi32(carry, _mm512_permutexvar_epi32(top, sums));
         }
     }
     *last = _mm512_cvtsi512_si32(carry);
@@ -239,9 +239,9 @@ pub(super) fn sum_i64(last: &mut i64, min_delta: i64, values: &mut [i64]) {
         let at: *mut __m512i = block.as_mut_ptr().cast();
         // SAFETY: `block` is 64 bytes, read and written unaligned.
         unsafe {
-            let sums = _mm512_add_epi64(sum8(_mm512_loadu_si512(at), ramp), carry);
-            _mm512_storeu_si512(at, sums);
-            carry = _mm512_permutexvar_epi64(top, sums);
+            let sums = sum8(_mm512_loadu_si512(at), ramp);
+            _mm512_storeu_si512(at, _mm512_add_epi64(sums, carry));
+            carry = _mm512_add_epi64(carry, _mm512_permutexvar_epi64(top, sums));
         }
     }
     *last = _mm_cvtsi128_si64(_mm512_castsi512_si128(carry));

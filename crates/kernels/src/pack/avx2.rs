@@ -2,7 +2,7 @@
 //! numbers of at most 8 bits are narrowed to bytes first. Those of at most 15 are joined by shifts of their own for each lane. Wider ones
 //! are packed by the portable form, compiled with AVX2, which vectorises some of its shifts.
 //!
-//! Unlike AVX-512, not `pext`: it takes hundreds of cycles on the first AMD processors that have it.
+//! Not `pext`: it takes hundreds of cycles on the first AMD processors that have it, and joins eight values at a time elsewhere.
 
 use super::generic;
 use crate::unpack::shuffles::full_loads;

@@ -83,6 +83,8 @@ pub(crate) struct Control32 {
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 pub(super) fn u8(width: u32, input: &[u8], out: &mut [u8]) {
     let bytes = width as usize;
+    let done = if width == 1 { bits(input, out) } else { 0 };
+    let (input, out) = (&input[done / 8..], &mut out[done..]);
     // Byte `i` of lane `k` is byte `k * width + i`; what is beyond the lane's values is masked below.
     let (mut place, mut shift) = ([0u8; 64], [0u8; 64]);
     for (at, (place, shift)) in place.iter_mut().zip(&mut shift).enumerate() {
@@ -105,6 +107,20 @@ pub(super) fn u8(width: u32, input: &[u8], out: &mut [u8]) {
         // SAFETY: the mask selects `out.len()` bytes, 1 to 64; masked-out bytes are not accessed.
         unsafe { _mm512_mask_storeu_epi8(out.as_mut_ptr().cast(), stored, values) };
     }
+}
+
+/// Of width 1: bits are a mask. How many values were done.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn bits(input: &[u8], out: &mut [u8]) -> usize {
+    let mut done = 0;
+    for (to, from) in out.as_chunks_mut::<64>().0.iter_mut().zip(input.as_chunks::<8>().0) {
+        let values = _mm512_maskz_set1_epi8(u64::from_le_bytes(*from), 1);
+        // SAFETY: a chunk is 64 bytes.
+        unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), values) };
+        done += 64;
+    }
+    done
 }
 
 impl Control32 {

@@ -23,11 +23,10 @@ const SHUFFLES: &str = "shuffles, shifts and masks: three operations for each re
 const BYTES: &str = "shuffles and multiplications: four operations for each register of values (AVX-512: three; portable: a shift and a mask for each value)";
 const UNALIGNED: &str = "two loads, two shifts and a mask for each value, whose byte is not known ahead";
 const JOINING: &str = "shifts that join neighbours, and stores that overlap";
-const MULTIPLYING: &str =
-    "multiplications that join neighbours (AVX-512: extractions of bits; portable: shifts)";
+const MULTIPLYING: &str = "multiplications that join neighbours (portable: shifts)";
 const WORDS: &str = "a mask, a shift and a union for each value, of words that wait for the one before";
 const LOOK_UPS: &str = "two loads and a store for each value: one value a cycle";
-const SUMS: &str = "the sum, in which each register of values waits for the one before";
+const SUMS: &str = "the sum: five or six shuffles for each register of values, half of them across its lanes";
 const TRANSPOSES: &str = "shuffles that transpose";
 const TESTS: &str = "loads, comparisons, and narrowing to bits";
 const PRODUCTS: &str = "products of 64 bits, of which AVX2 has none: three of 32 bits each";
