@@ -20,7 +20,7 @@ const FILE: Object = Object(0);
 /// * [`Product::Arrow`]: arrays that an Arrow consumer takes as they are, strings flat or as views;
 /// * [`Product::Dictionary`]: the same, but a dictionary stays a dictionary: indices, and its values once.
 ///
-/// A batch has `batch_rows` rows, or as many as it has by default, which is the best of 1,024 … 16,384.
+/// A batch has `batch_rows` rows, whatever bytes they take, or as many as it has by default, which is the best of 1,024 … 16,384.
 ///
 /// `check` asks for [`Count::sum`] too, which [`crate::protocol::Sum`] computes; that call is not timed.
 ///
@@ -39,6 +39,7 @@ fn try_read(file: &Bytes, product: Product, batch_rows: Option<usize>, check: bo
     let metadata = drive(&mut footer, &sources)?.ok_or_else(|| Error::internal("no metadata"))?;
     let options = ReadOptions {
         batch_rows: batch_rows.unwrap_or(ReadOptions::default().batch_rows),
+        batch_bytes: batch_rows.map_or(ReadOptions::default().batch_bytes, |_| usize::MAX),
         layout: if product == Product::Dense { Layout::Dense } else { Layout::Spaced },
         keep_dictionaries: product == Product::Dictionary,
         // Arrow's strings are UTF-8; Arrow C++ takes the file's word for it, parquet-rs does not.

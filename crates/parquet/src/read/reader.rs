@@ -85,9 +85,9 @@ pub struct BatchReader {
     metadata: Arc<FileMetaData>,
     decompressors: Decompressors,
     options: ReadOptions,
-    /// The columns, as far as they are built: a wide table has many. At the end they are released.
+    /// The columns, as far as they are built: each is when it is first begun. At the end they are released.
     columns: Segmented<ColumnReader>,
-    is_built: bool,
+    is_measured: bool,
     /// The leaves wanted, and how many of them are measured; and how many row groups are, up to which.
     wanted: Wanted,
     measured: usize,
@@ -138,8 +138,12 @@ struct RowGroup {
     full_rows: usize,
     /// The fewest rows that a column has left over from the batch before.
     spare_rows: usize,
-    /// Columns whose part of the current batch is taken, once all are full.
+    /// Rows of the current batch, once all columns are full.
+    rows: Option<usize>,
+    /// The parts of the current batch that are taken, of the first columns, and the bytes that these held. A column that is full is still in the
+    /// caches, where there are hundreds: what it has is taken at once, and given back if a later one has fewer rows.
     taken: Vec<crate::batch::ColumnBatch>,
+    taken_bytes: u64,
 }
 
 impl BatchReader {
@@ -200,7 +204,7 @@ impl BatchReader {
             decompressors: Decompressors::new(codecs),
             options,
             columns: Segmented::new(),
-            is_built: false,
+            is_measured: false,
             wanted,
             measured: 0,
             measured_groups: row_groups.start,
@@ -301,7 +305,7 @@ impl BatchReader {
 
     /// Whether all rows that are wanted of the row groups at hand are handed out. (The next step would release what the columns hold.)
     pub(crate) fn is_through(&self) -> bool {
-        self.is_built
+        self.is_measured
             && self.row_groups.is_empty()
             && self.current.as_ref().is_none_or(|group| group.rows_left == 0)
     }
@@ -309,7 +313,9 @@ impl BatchReader {
     /// Reads a row group, of those that it was made for, with the columns and the memory that it has. False, and nothing is changed, in the
     /// middle of another, or after an error.
     pub(crate) fn go_to(&mut self, row_group: usize) -> bool {
-        let is_ready = self.is_through() && !self.failed.is_set() && self.columns.len() == self.wanted.len();
+        // Not where some of the columns are released.
+        let is_whole = self.columns.is_empty() || self.columns.len() == self.wanted.len();
+        let is_ready = self.is_through() && !self.failed.is_set() && is_whole;
         if is_ready {
             (self.current, self.row_groups) = (None, row_group..row_group + 1);
             self.selections.clear();
@@ -351,7 +357,10 @@ impl BatchReader {
     }
 
     fn advance_dictionary(&mut self, at: usize, budget: &mut Budget<'_>) -> Result<Step<bool>> {
-        if !(self.is_built || self.build(budget)?) || !self.begin(budget)? {
+        if !(self.is_measured || self.measure(budget)?)
+            || !self.begin(budget)?
+            || !self.start(at + 1, budget)?
+        {
             return Ok(Step::Yield);
         }
         let (Some(group), Some(column)) = (&self.current, self.columns.get_mut(at)) else {
@@ -383,8 +392,8 @@ impl BatchReader {
         Err(Error::misuse(format!("row group {row_group} has begun, or is not read")))
     }
 
-    /// Builds the columns: true once all are. First all leaves are measured, for the rows of a batch depend on all of them.
-    fn build(&mut self, budget: &mut Budget<'_>) -> Result<bool> {
+    /// Measures all leaves, on which the rows of a batch depend: true once it has.
+    fn measure(&mut self, budget: &mut Budget<'_>) -> Result<bool> {
         let leaves = self.metadata.schema.leaves();
         // Arrays have no more room than the rows that come.
         while self.measured_groups < self.measured_end {
@@ -420,19 +429,11 @@ impl BatchReader {
                 return Ok(false);
             }
         }
-        while self.columns.len() < self.wanted.len() {
-            let leaf = self.wanted.leaf(self.columns.len());
-            self.columns.push(ColumnReader::new(leaf, &self.metadata, &self.options)?);
-            budget.charge_units(BUILD_UNITS);
-            if budget.is_spent() {
-                return Ok(false);
-            }
-        }
-        self.is_built = true;
+        self.is_measured = true;
         Ok(true)
     }
 
-    /// Begins the row group at hand, or the next one if there is none: true once its columns are begun, or it has no rows.
+    /// Begins the next row group if there is none at hand. False if no rows of it are wanted.
     fn begin(&mut self, budget: &mut Budget<'_>) -> Result<bool> {
         if self.current.is_none() {
             let Some(number) = self.row_groups.next() else { return Ok(true) };
@@ -449,7 +450,9 @@ impl BatchReader {
                 full: 0,
                 full_rows: usize::MAX,
                 spare_rows: usize::MAX,
+                rows: None,
                 taken: Vec::new(),
+                taken_bytes: 0,
             });
             budget.charge_units(GROUP_UNITS);
             if self.current.as_ref().is_some_and(|group| group.rows_left == 0) {
@@ -457,9 +460,20 @@ impl BatchReader {
                 return Ok(false);
             }
         }
-        let Some(group) = self.current.as_mut().filter(|group| group.rows_left > 0) else { return Ok(true) };
+        Ok(true)
+    }
+
+    /// Builds and begins the columns before `end` in the row group at hand, in their order: true once they are. Not all columns at once: one that is
+    /// begun shortly before it is decoded is still in the caches.
+    fn start(&mut self, end: usize, budget: &mut Budget<'_>) -> Result<bool> {
+        let Some(group) = &mut self.current else { return Ok(true) };
         let found = &self.metadata.row_groups[group.number];
-        while group.started < self.columns.len() {
+        while group.started < end.min(self.wanted.len()) {
+            if group.started == self.columns.len() {
+                let leaf = self.wanted.leaf(group.started);
+                self.columns.push(ColumnReader::new(leaf, &self.metadata, &self.options)?);
+                budget.charge_units(BUILD_UNITS);
+            }
             let column = &mut self.columns[group.started];
             let chunk = &found.columns[column.leaf()];
             let selected = group.selection.rows.as_ref().map(|rows| {
@@ -480,7 +494,7 @@ impl BatchReader {
     }
 
     fn advance(&mut self, budget: &mut Budget<'_>) -> Result<Step<Batch>> {
-        if !(self.is_built || self.build(budget)?) {
+        if !(self.is_measured || self.measure(budget)?) {
             return Ok(Step::Yield);
         }
         loop {
@@ -498,7 +512,7 @@ impl BatchReader {
             };
             if group.rows_left == 0 {
                 if self.metadata.row_groups[group.number].rows == 0
-                    && !Self::check_empty(group, &self.columns, &self.metadata, budget)?
+                    && !Self::check_empty(group, &self.wanted, &self.metadata, budget)?
                 {
                     return Ok(Step::Yield);
                 }
@@ -508,70 +522,14 @@ impl BatchReader {
                 }
                 continue;
             }
-            let rows_left = usize::try_from(group.rows_left).unwrap_or(usize::MAX);
-            if group.taken.is_empty() {
-                // Spare rows of an earlier batch are handed out before more are decoded.
-                let wanted = self.options.batch_rows.min(rows_left).min(group.spare_rows);
-                while group.full < self.columns.len() {
-                    // More than another column has would only be held.
-                    let rows = wanted.min(group.full_rows);
-                    let columns = u64_of(self.columns.len());
-                    let pages =
-                        if self.held > self.batch_held { self.batch_held / columns } else { u64::MAX };
-                    let target = Target { rows, pages: usize_of(pages).unwrap_or(usize::MAX) };
-                    let column = &mut self.columns[group.full];
-                    let own = column.recount(&mut self.held);
-                    let shared = self.input.held() + self.decompressors.held();
-                    let others = self.held.saturating_sub(own).saturating_add(shared);
-                    let memory = Memory::new(self.total, others, own)
-                        .map_err(|error| column.place_in(group.number, error))?;
-                    let (input, decompressors) = (&mut self.input, &mut self.decompressors);
-                    let advance = column.advance(target, input, decompressors, memory, budget)?;
-                    column.recount(&mut self.held);
-                    match advance {
-                        Going::Done(()) => {
-                            group.full += 1;
-                            group.full_rows = group.full_rows.min(column.rows());
-                            budget.charge(COLUMN_PRICE, 0, 1);
-                        }
-                        Going::Yield => return Ok(Step::Yield),
-                        Going::Need(()) => {
-                            let first = group.full;
-                            return self.demand(first);
-                        }
-                    }
-                    if budget.is_spent() && group.full < self.columns.len() {
-                        return Ok(Step::Yield);
-                    }
+            if group.rows.is_none() {
+                match self.fill(budget)? {
+                    Going::Done(()) => {}
+                    Going::Yield => return Ok(Step::Yield),
+                    Going::Need(first) => return self.demand(first),
                 }
             }
-            // A reader of no columns still counts rows.
-            let rows = match self.columns.is_empty() {
-                true => self.options.batch_rows,
-                false => group.full_rows,
-            };
-            let rows = rows.min(rows_left);
-            if rows == 0 {
-                return Err(Error::internal("a batch of no rows"));
-            }
-            if group.taken.is_empty() {
-                group.spare_rows = usize::MAX;
-                group.taken.reserve_exact(self.columns.len());
-            }
-            while group.taken.len() < self.columns.len() {
-                let column = &mut self.columns[group.taken.len()];
-                let taken = column.take(rows, budget)?;
-                if taken.is_some() && column.has_spare() {
-                    group.spare_rows = group.spare_rows.min(column.rows());
-                }
-                column.recount(&mut self.held);
-                let Some(taken) = taken else { return Ok(Step::Yield) };
-                group.taken.push(taken);
-                budget.charge(COLUMN_PRICE, 0, 1);
-                if budget.is_spent() && group.taken.len() < self.columns.len() {
-                    return Ok(Step::Yield);
-                }
-            }
+            let Some((group, rows)) = self.take(budget)? else { return Ok(Step::Yield) };
             let mut first = group.position;
             group.position += rows as u64;
             if let Some(selected) = &group.selection.rows {
@@ -586,27 +544,130 @@ impl BatchReader {
                 columns: core::mem::take(&mut group.taken),
             };
             group.rows_left -= rows as u64;
-            (group.full, group.full_rows) = (0, usize::MAX);
+            (group.full, group.full_rows, group.rows, group.taken_bytes) = (0, usize::MAX, None, 0);
             return Ok(Step::Ready(batch));
         }
+    }
+
+    /// Decodes what each column has of the next batch, and says how many rows that has. `Need` is the column that waits.
+    fn fill(&mut self, budget: &mut Budget<'_>) -> Result<Going<(), usize>> {
+        let columns = self.wanted.len();
+        loop {
+            let Some(group) = &mut self.current else {
+                return Err(Error::internal("a batch of no row group"));
+            };
+            let first = group.full;
+            let rows_left = usize::try_from(group.rows_left).unwrap_or(usize::MAX);
+            if first == columns {
+                // A reader of no columns still counts rows.
+                let rows = if columns == 0 { self.options.batch_rows } else { group.full_rows };
+                (group.rows, group.spare_rows) = (Some(rows.min(rows_left)), usize::MAX);
+                return Ok(Going::Done(()));
+            }
+            if !self.start(first + LOOK_AHEAD_COLUMNS, budget)? {
+                return Ok(Going::Yield);
+            }
+            let Some(group) = &mut self.current else { continue };
+            // Spare rows of an earlier batch are handed out before more are decoded.
+            let most = self.options.batch_rows.min(rows_left).min(group.spare_rows);
+            let held = self.held.saturating_add(group.taken_bytes);
+            let pages = if held > self.batch_held { self.batch_held / u64_of(columns) } else { u64::MAX };
+            // More rows than another column has would only be held.
+            let target =
+                Target { rows: most.min(group.full_rows), pages: usize_of(pages).unwrap_or(usize::MAX) };
+            let column = &mut self.columns[first];
+            let own = column.recount(&mut self.held);
+            let shared = self.input.held() + self.decompressors.held() + group.taken_bytes;
+            let others = self.held.saturating_sub(own).saturating_add(shared);
+            let memory =
+                Memory::new(self.total, others, own).map_err(|error| column.place_in(group.number, error))?;
+            let (input, decompressors) = (&mut self.input, &mut self.decompressors);
+            let advance = column.advance(target, input, decompressors, memory, budget)?;
+            let own = column.recount(&mut self.held);
+            match advance {
+                Going::Done(()) => {
+                    group.full += 1;
+                    group.full_rows = group.full_rows.min(column.rows());
+                    budget.charge(COLUMN_PRICE, 0, 1);
+                    // One that has as many rows as the batch will have at most, as all before it had.
+                    if column.rows() == most && group.taken.len() == first {
+                        group.taken.reserve_exact(columns - first);
+                        if let Some(taken) = column.take(most, budget)? {
+                            group.taken.push(taken);
+                            group.taken_bytes += own.saturating_sub(column.recount(&mut self.held));
+                        }
+                    }
+                }
+                Going::Yield => return Ok(Going::Yield),
+                Going::Need(()) => return Ok(Going::Need(first)),
+            }
+            if budget.is_spent() && group.full < columns {
+                return Ok(Going::Yield);
+            }
+        }
+    }
+
+    /// Takes what the columns, which are full, have of the current batch, and returns how many rows that is. `None` when the budget is spent before.
+    fn take(&mut self, budget: &mut Budget<'_>) -> Result<Option<(&mut RowGroup, usize)>> {
+        let group = self.current.as_mut().filter(|group| group.rows.is_some_and(|rows| rows > 0));
+        let Some((group, rows)) = group.and_then(|group| group.rows.map(|rows| (group, rows))) else {
+            return Err(Error::internal("a batch of no rows"));
+        };
+        let columns = self.columns.len();
+        // A later column has fewer rows.
+        while group.taken.first().is_some_and(|taken| taken.rows > rows)
+            && let Some(taken) = group.taken.pop()
+        {
+            // What each held is not known any more: on the average, that.
+            let held = group.taken_bytes / u64_of(group.taken.len() + 1);
+            group.taken_bytes -= held;
+            let column = &mut self.columns[group.taken.len()];
+            column.give_back(taken, usize_of(held).unwrap_or(usize::MAX));
+            column.recount(&mut self.held);
+            budget.charge(COLUMN_PRICE, 0, 1);
+            if budget.is_spent() {
+                return Ok(None);
+            }
+        }
+        group.taken.reserve_exact(columns - group.taken.len());
+        while group.taken.len() < columns {
+            let column = &mut self.columns[group.taken.len()];
+            let taken = column.take(rows, budget)?;
+            if taken.is_some() && column.has_spare() {
+                group.spare_rows = group.spare_rows.min(column.rows());
+            }
+            column.recount(&mut self.held);
+            let Some(taken) = taken else { return Ok(None) };
+            group.taken.push(taken);
+            budget.charge(COLUMN_PRICE, 0, 1);
+            if budget.is_spent() && group.taken.len() < columns {
+                return Ok(None);
+            }
+        }
+        Ok(Some((group, rows)))
     }
 
     /// Checks that the columns of a row group without rows have no values. False if the budget is spent first.
     fn check_empty(
         group: &mut RowGroup,
-        columns: &Segmented<ColumnReader>,
+        wanted: &Wanted,
         metadata: &FileMetaData,
         budget: &mut Budget<'_>,
     ) -> Result<bool> {
-        while let Some(column) = columns.get(group.started) {
-            let values = metadata.row_groups[group.number].columns[column.leaf()].values;
+        while group.started < wanted.len() {
+            let leaf = wanted.leaf(group.started);
+            let values = metadata.row_groups[group.number].columns[leaf].values;
             if values > 0 {
                 let message = format!("a column chunk of {values} values in a row group of 0 rows");
-                return Err(column.place_in(group.number, Error::corrupt(message)));
+                return Err(Error::corrupt(message).at(|place| {
+                    place.row_group = Some(u64_of(group.number));
+                    place.column =
+                        metadata.schema.leaves().get(leaf).map(|leaf| metadata.schema.path(leaf.node));
+                }));
             }
             group.started += 1;
             budget.charge(MEASURE_PRICE, 0, 1);
-            if budget.is_spent() && group.started < columns.len() {
+            if budget.is_spent() && group.started < wanted.len() {
                 return Ok(false);
             }
         }

@@ -22,6 +22,9 @@ const BAR: f64 = 1.25;
 /// Memory that a contestant takes besides the file's bytes: of 100,000 columns, that is most.
 const ROOM_BYTES: u64 = 2 << 30;
 
+/// The rows of the files of many columns: as long as peers' batches are, and ours in a second look.
+const FEW_ROWS: &str = "1000";
+
 /// A reading that takes so long is not repeated: what disturbs it is little beside it.
 const LONG: Duration = Duration::from_secs(20);
 
@@ -75,20 +78,18 @@ impl Options {
         Ok(options)
     }
 
-    /// Those that read a file into Arrow arrays.
-    fn contestants(&self, file: &str) -> Vec<(&'static str, Command)> {
+    /// Those that read a file into Arrow arrays. Ours has batches of so many rows, or as it has them by default.
+    fn contestants(&self, file: &str, batch_rows: Option<&str>) -> Vec<(&'static str, Command)> {
         let program = |name: &str| {
             let mut command = Command::new(self.bin.join(name));
             command.arg("arrow").arg(self.files.join(file));
             command
         };
+        let mut ours = program("bench-ours");
+        ours.args(batch_rows);
         let mut pyarrow = Command::new(&self.python);
         pyarrow.arg(&self.peers).args(["pyarrow", "arrow"]).arg(self.files.join(file));
-        let mut all = vec![
-            ("ours", program("bench-ours")),
-            ("pyarrow", pyarrow),
-            ("parquet-rs", program("bench-parquet-rs")),
-        ];
+        let mut all = vec![("ours", ours), ("pyarrow", pyarrow), ("parquet-rs", program("bench-parquet-rs"))];
         all.retain(|(name, _)| !self.without.iter().any(|without| without == name));
         all
     }
@@ -128,7 +129,12 @@ fn run(options: &Options) -> Result<(), String> {
         let bytes = case["bytes"].as_u64().unwrap_or(0);
         match clock::available_memory().and_then(|free| no_room(bytes, free)) {
             Some(why) => outcome.leave_out(format!("{}: {why}", case["file"].as_str().unwrap_or(axis))),
-            None => measure(options, axis, case, &mut outcome)?,
+            None => {
+                measure(options, (axis, None), case, &mut outcome)?;
+                if axis == "columns" {
+                    measure(options, (axis, Some(FEW_ROWS)), case, &mut outcome)?;
+                }
+            }
         }
         // What a run has found is there, however it ends.
         report(options, &listing, &outcome)?;
@@ -144,7 +150,7 @@ fn report(options: &Options, listing: &Value, outcome: &Outcome) -> Result<(), S
         format!(
             "Median CPU time of {} readings of a whole file into Arrow arrays, from bytes that are in memory, on one CPU, by how much there is of one \
              thing: bytes (two columns of numbers, PLAIN, and two of words, in dictionaries; row groups of 500,000 rows), columns (of 1,000 numbers, in \
-             one row group), or row groups (of 1,000 rows and ten columns). A reading that takes {} s is not repeated. A row's value is the time for one of them; the bar is {BAR} × the least \
+             one row group; a batch of ours has 64 MiB, which is 80 rows of 100,000 columns, unless it is told to have all 1,000), or row groups (of 1,000 rows and ten columns). A reading that takes {} s is not repeated. A row's value is the time for one of them; the bar is {BAR} × the least \
              of ours in the rows above it: nothing takes longer than in proportion.",
             options.rounds,
             LONG.as_secs()
@@ -192,7 +198,12 @@ fn no_room(bytes: u64, free: u64) -> Option<String> {
 }
 
 /// Adds a row: one contestant after the other, as what a large file takes in memory there is once.
-fn measure(options: &Options, axis: &str, case: &Value, outcome: &mut Outcome) -> Result<(), String> {
+fn measure(
+    options: &Options,
+    (axis, batch_rows): (&str, Option<&str>),
+    case: &Value,
+    outcome: &mut Outcome,
+) -> Result<(), String> {
     let file = case["file"].as_str().ok_or("a case without a file")?;
     let expected = Count { rows: case["rows"].as_u64().unwrap_or(0), sum: case["sum"].as_u64().unwrap_or(0) };
     let size = match axis {
@@ -200,7 +211,7 @@ fn measure(options: &Options, axis: &str, case: &Value, outcome: &mut Outcome) -
         _ => case["size"].as_f64().unwrap_or(f64::NAN),
     };
     let (mut names, mut samples) = (Vec::new(), Vec::new());
-    for (name, command) in options.contestants(file) {
+    for (name, command) in options.contestants(file, batch_rows) {
         match times(name, command, expected, options.rounds) {
             Ok((version, times)) => {
                 outcome.versions.insert(name.to_owned(), json!(version));
@@ -216,7 +227,8 @@ fn measure(options: &Options, axis: &str, case: &Value, outcome: &mut Outcome) -
         return Ok(());
     }
     let shown = if axis == "megabytes" { format!("{size:.1} MB") } else { format!("{size} {axis}") };
-    let mut row = Row::of_samples(format!("by {axis}"), shown, (unit(axis), 1.0), &names, &samples);
+    let group = format!("by {axis}{}", if batch_rows.is_some() { ", all rows in a batch" } else { "" });
+    let mut row = Row::of_samples(group, shown, (unit(axis), 1.0), &names, &samples);
     let least = outcome.rows.iter().filter(|other| other.group == row.group).filter_map(|other| other.ours);
     row.bar = BAR * least.fold(f64::NAN, f64::min);
     row.more = json!({

@@ -750,6 +750,27 @@ fn kept_dictionaries_end_where_pages_are_plain() {
     assert_eq!(kinds, [(true, 100), (false, 3), (true, 100), (false, 3), (true, 100), (false, 3)]);
 }
 
+#[test]
+fn columns_before_one_of_fewer_rows_lose_none() {
+    let data = Page::data(50, RLE_DICTIONARY, indices(&[1; 50], 2));
+    let plain = Page::data(3, PLAIN, plain_bytes(["x", "y", "z"]));
+    let text = Chunk::new(103, [four_words().0, data.clone(), data, plain]);
+    let values: Vec<i64> = (0..103).collect();
+    let chunk = || Chunk::new(103, [Page::data(103, PLAIN, plain_i64(&values))]);
+    let columns = [("a", INT64), ("b", INT64), ("c", BYTE_ARRAY), ("d", INT64)];
+    let table = Table::new(columns.map(|(name, kind)| Column::required(name, kind)));
+    let options = ReadOptions { keep_dictionaries: true, ..ReadOptions::default() };
+    let batches = batches(&table.group(103, [chunk(), chunk(), text, chunk()]).write(), options);
+    assert_eq!(batches.iter().map(|batch| batch.rows).collect::<Vec<_>>(), [100, 3]);
+    for column in [0, 1, 3] {
+        let found = batches.iter().flat_map(|batch| match &batch.columns[column].values {
+            Values::Int64(values) => values.to_vec(),
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(found.collect::<Vec<_>>(), values);
+    }
+}
+
 /// A page of 40 indices of no bits, and no run.
 fn indices_without_a_run() -> Bytes {
     let single = Page::dictionary(1, plain_bytes(["x"]));

@@ -92,6 +92,11 @@ impl ColumnReader {
         Ok(Some(head))
     }
 
+    /// Takes back what was handed out last, all that was decoded, which holds so many bytes: less of it is wanted.
+    pub(in crate::read) fn give_back(&mut self, batch: ColumnBatch, held: usize) {
+        (self.spare.batch, self.spare.bytes) = (Some(batch), held);
+    }
+
     /// Ends the batch.
     fn finish(&mut self) -> Result<ColumnBatch> {
         let dictionary = self.dictionary.as_ref();
