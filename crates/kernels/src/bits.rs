@@ -395,8 +395,10 @@ mod x86 {
 
     #[target_feature(enable = "avx512f,avx512bw")]
     pub(super) fn bools_avx512(bitmap: &[u8], bit: usize, out: &mut [u8]) {
-        for (piece, out) in out.chunks_mut(64).enumerate() {
-            let word = read(bitmap, bit + piece * 64, out.len());
+        let whole = if bit.is_multiple_of(8) { bitmap.get(bit / 8..).unwrap_or_default() } else { &[] };
+        let done = crate::unpack::avx512::bits(whole, out);
+        for (piece, out) in out[done..].chunks_mut(64).enumerate() {
+            let word = read(bitmap, bit + done + piece * 64, out.len());
             let bytes = _mm512_maskz_mov_epi8(word, _mm512_set1_epi8(1));
             let mask = u64::MAX >> (64 - out.len());
             // SAFETY: the mask selects `out.len()` bytes; masked-out bytes are not accessed.

@@ -258,8 +258,7 @@ x86!(
     rate_avx512
 );
 
-/// With AVX-512, too, for which the compiler makes vectors of the same word of several blocks, loaded one by one: on a Zen 4 they took three
-/// times as long.
+/// Used with AVX-512, too: there the compiler gathers the same word of several blocks, which took three times as long on a Zen 4.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,popcnt")]
 fn folded_rate_avx2(blocks: &[Block]) -> u64 {

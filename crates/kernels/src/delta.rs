@@ -3,7 +3,7 @@
 //! A block has one minimum delta; a miniblock packs each delta minus that minimum with its own width. Value `i` is then
 //! `last + sum of (minimum + packed[k]) for k in 0..=i`, in arithmetic that wraps at the type's width.
 //!
-//! Speed: the sum bounds it, five or six shuffles for each register of values; the next register waits for one addition only. `docs/bench/kernels.md`
+//! Speed: the sum bounds it, four or five shuffles for each register of values; the next register waits for one addition only. `docs/bench/kernels.md`
 //! has its distance from a copy of as many bytes (`make bench-kernels`).
 //!
 //! NEON: counted in its loops, not measured, a value of a block takes 3.9 instructions (INT32) or 6.2 (INT64), unpacking included.

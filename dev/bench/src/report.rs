@@ -185,7 +185,10 @@ impl Report {
             for row in failed {
                 let ratio =
                     row.ratio.map(|(ratio, _)| format!(": {ratio:.2} × the best peer")).unwrap_or_default();
-                let _ = write!(text, "\n* {}, {}{ratio}", row.group, row.case);
+                let bar = row.ours.map(|ours| {
+                    format!("{} {:.2} × the bar", if ratio.is_empty() { ":" } else { "," }, ours / row.bar)
+                });
+                let _ = write!(text, "\n* {}, {}{ratio}{}", row.group, row.case, bar.unwrap_or_default());
             }
         }
         text + "\n\n"
@@ -314,7 +317,7 @@ mod tests {
         let text = report.markdown(false);
         assert!(
             text.contains(
-                "holds in 1 of 2 rows. It does not hold in:\n\n* arrays, int32: 3.00 × the best peer\n"
+                "holds in 1 of 2 rows. It does not hold in:\n\n* arrays, int32: 3.00 × the best peer, 2.00 × the bar\n"
             ),
             "{text}"
         );

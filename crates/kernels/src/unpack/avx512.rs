@@ -112,7 +112,7 @@ pub(super) fn u8(width: u32, input: &[u8], out: &mut [u8]) {
 /// Of width 1: bits are a mask. How many values were done.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
-fn bits(input: &[u8], out: &mut [u8]) -> usize {
+pub(crate) fn bits(input: &[u8], out: &mut [u8]) -> usize {
     let mut done = 0;
     for (to, from) in out.as_chunks_mut::<64>().0.iter_mut().zip(input.as_chunks::<8>().0) {
         let values = _mm512_maskz_set1_epi8(u64::from_le_bytes(*from), 1);

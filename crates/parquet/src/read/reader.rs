@@ -19,7 +19,7 @@ use super::judge::PageTests;
 use super::selected::Selected;
 use super::{Conform, ReadOptions};
 use crate::batch::store::{row_bytes, rows_max};
-use crate::batch::{Batch, RowSelection};
+use crate::batch::{Batch, ColumnBatch, RowSelection};
 use crate::format::{FileMetaData, OffsetIndex};
 use crate::going::Going;
 use crate::growing::release_in_step;
@@ -30,8 +30,8 @@ use crate::prune::Counts;
 const LOOK_AHEAD_COLUMNS: usize = 64;
 /// What starting a column chunk costs.
 const CHUNK_UNITS: u64 = 300;
-/// The price of looking at a column, to go on with it or to hand out its batch, beside its values: where there are hundreds, its state and its
-/// memory have left the caches since it was looked at last.
+/// The price of looking at a column, to go on with it or to hand out its batch, or for both at once, beside its values: where there are hundreds,
+/// its state and its memory have left the caches since it was looked at last.
 const COLUMN_PRICE: Price = Price::per_kilovalue(6_000 << 10);
 /// What a row group costs beside its chunks.
 const GROUP_UNITS: u64 = 50;
@@ -142,7 +142,7 @@ struct RowGroup {
     rows: Option<usize>,
     /// The parts of the current batch that are taken, of the first columns, and the bytes that these held. A column that is full is still in the
     /// caches, where there are hundreds: what it has is taken at once, and given back if a later one has fewer rows.
-    taken: Vec<crate::batch::ColumnBatch>,
+    taken: Vec<ColumnBatch>,
     taken_bytes: u64,
 }
 
@@ -151,8 +151,8 @@ impl BatchReader {
     ///
     /// # Errors
     ///
-    /// `Misuse` for row groups that do not exist, or a batch of no rows. The first steps report leaves that do not exist,
-    /// and why a column cannot be read: columns are built in steps.
+    /// `Misuse` for row groups that do not exist, or a batch of no rows. The first steps report leaves that do not exist; why a column cannot
+    /// be read is reported when it is first begun, in the first row group with rows that are wanted.
     pub fn new(
         object: Object,
         metadata: Arc<FileMetaData>,
@@ -313,7 +313,7 @@ impl BatchReader {
     /// Reads a row group, of those that it was made for, with the columns and the memory that it has. False, and nothing is changed, in the
     /// middle of another, or after an error.
     pub(crate) fn go_to(&mut self, row_group: usize) -> bool {
-        // Not where some of the columns are released.
+        // None, or all: not where some are released or not built.
         let is_whole = self.columns.is_empty() || self.columns.len() == self.wanted.len();
         let is_ready = self.is_through() && !self.failed.is_set() && is_whole;
         if is_ready {
@@ -334,7 +334,10 @@ impl BatchReader {
     /// What came of judging pages of the row group at hand, in all columns.
     pub(crate) fn judged(&self) -> Counts {
         let mut sum = Counts::default();
-        for Counts { absent, undecided, pruned, .. } in self.columns.iter().map(ColumnReader::judged) {
+        let begun = self.current.as_ref().map_or(0, |group| group.started);
+        for Counts { absent, undecided, pruned, .. } in
+            self.columns.iter().take(begun).map(ColumnReader::judged)
+        {
             sum.absent += absent;
             sum.undecided += undecided;
             sum.pruned += pruned;
@@ -464,7 +467,7 @@ impl BatchReader {
     }
 
     /// Builds and begins the columns before `end` in the row group at hand, in their order: true once they are. Not all columns at once: one that is
-    /// begun shortly before it is decoded is still in the caches.
+    /// begun shortly before it is decoded is still in the caches. Until then it holds what it has of the row group before.
     fn start(&mut self, end: usize, budget: &mut Budget<'_>) -> Result<bool> {
         let Some(group) = &mut self.current else { return Ok(true) };
         let found = &self.metadata.row_groups[group.number];
@@ -567,7 +570,9 @@ impl BatchReader {
             if !self.start(first + LOOK_AHEAD_COLUMNS, budget)? {
                 return Ok(Going::Yield);
             }
-            let Some(group) = &mut self.current else { continue };
+            let Some(group) = &mut self.current else {
+                return Err(Error::internal("a batch of no row group"));
+            };
             // Spare rows of an earlier batch are handed out before more are decoded.
             let most = self.options.batch_rows.min(rows_left).min(group.spare_rows);
             let held = self.held.saturating_add(group.taken_bytes);
@@ -609,8 +614,9 @@ impl BatchReader {
 
     /// Takes what the columns, which are full, have of the current batch, and returns how many rows that is. `None` when the budget is spent before.
     fn take(&mut self, budget: &mut Budget<'_>) -> Result<Option<(&mut RowGroup, usize)>> {
-        let group = self.current.as_mut().filter(|group| group.rows.is_some_and(|rows| rows > 0));
-        let Some((group, rows)) = group.and_then(|group| group.rows.map(|rows| (group, rows))) else {
+        let group = self.current.as_mut();
+        let Some((rows, group)) = group.and_then(|group| Some((group.rows.filter(|&rows| rows > 0)?, group)))
+        else {
             return Err(Error::internal("a batch of no rows"));
         };
         let columns = self.columns.len();
@@ -661,8 +667,7 @@ impl BatchReader {
                 let message = format!("a column chunk of {values} values in a row group of 0 rows");
                 return Err(Error::corrupt(message).at(|place| {
                     place.row_group = Some(u64_of(group.number));
-                    place.column =
-                        metadata.schema.leaves().get(leaf).map(|leaf| metadata.schema.path(leaf.node));
+                    place.column = Some(metadata.schema.leaf_path(leaf));
                 }));
             }
             group.started += 1;

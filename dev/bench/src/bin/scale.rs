@@ -9,6 +9,7 @@ use marquetry_bench::chart::{self, Line};
 use marquetry_bench::protocol::{Contestant, Count};
 use marquetry_bench::report::{Report, Row};
 use marquetry_bench::{clock, stats};
+use marquetry_parquet::read::ReadOptions;
 use serde_json::{Value, json};
 
 const USAGE: &str = "usage: bench-scale --files DIR --out DIR --bin DIR --python PYTHON --peers PEERS.PY [--rounds 3] [--only AXIS] [--without NAME]…
@@ -22,8 +23,8 @@ const BAR: f64 = 1.25;
 /// Memory that a contestant takes besides the file's bytes: of 100,000 columns, that is most.
 const ROOM_BYTES: u64 = 2 << 30;
 
-/// The rows of the files of many columns: as long as peers' batches are, and ours in a second look.
-const FEW_ROWS: &str = "1000";
+/// Bytes of a row's value as a batch of ours counts them: a number of eight bytes and whether it is null.
+const VALUE_BYTES: u64 = 9;
 
 /// A reading that takes so long is not repeated: what disturbs it is little beside it.
 const LONG: Duration = Duration::from_secs(20);
@@ -79,14 +80,14 @@ impl Options {
     }
 
     /// Those that read a file into Arrow arrays. Ours has batches of so many rows, or as it has them by default.
-    fn contestants(&self, file: &str, batch_rows: Option<&str>) -> Vec<(&'static str, Command)> {
+    fn contestants(&self, file: &str, batch_rows: Option<u64>) -> Vec<(&'static str, Command)> {
         let program = |name: &str| {
             let mut command = Command::new(self.bin.join(name));
             command.arg("arrow").arg(self.files.join(file));
             command
         };
         let mut ours = program("bench-ours");
-        ours.args(batch_rows);
+        ours.args(batch_rows.map(|rows| rows.to_string()));
         let mut pyarrow = Command::new(&self.python);
         pyarrow.arg(&self.peers).args(["pyarrow", "arrow"]).arg(self.files.join(file));
         let mut all = vec![("ours", ours), ("pyarrow", pyarrow), ("parquet-rs", program("bench-parquet-rs"))];
@@ -131,8 +132,9 @@ fn run(options: &Options) -> Result<(), String> {
             Some(why) => outcome.leave_out(format!("{}: {why}", case["file"].as_str().unwrap_or(axis))),
             None => {
                 measure(options, (axis, None), case, &mut outcome)?;
-                if axis == "columns" {
-                    measure(options, (axis, Some(FEW_ROWS)), case, &mut outcome)?;
+                // Peers' batches have all rows.
+                if let Some(rows) = rows_of_several_batches(axis, case) {
+                    measure(options, (axis, Some(rows)), case, &mut outcome)?;
                 }
             }
         }
@@ -150,7 +152,7 @@ fn report(options: &Options, listing: &Value, outcome: &Outcome) -> Result<(), S
         format!(
             "Median CPU time of {} readings of a whole file into Arrow arrays, from bytes that are in memory, on one CPU, by how much there is of one \
              thing: bytes (two columns of numbers, PLAIN, and two of words, in dictionaries; row groups of 500,000 rows), columns (of 1,000 numbers, in \
-             one row group; a batch of ours has 64 MiB, which is 80 rows of 100,000 columns, unless it is told to have all 1,000), or row groups (of 1,000 rows and ten columns). A reading that takes {} s is not repeated. A row's value is the time for one of them; the bar is {BAR} × the least \
+             one row group; a batch of ours has 64 MiB, which is 74 rows of 100,000 columns, unless it is told to have all 1,000), or row groups (of 1,000 rows and ten columns). A reading that takes {} s is not repeated. A row's value is the time for one of them; the bar is {BAR} × the least \
              of ours in the rows above it: nothing takes longer than in proportion.",
             options.rounds,
             LONG.as_secs()
@@ -197,10 +199,18 @@ fn no_room(bytes: u64, free: u64) -> Option<String> {
     })
 }
 
+/// The rows of a row group of many columns, if those are several batches of ours.
+fn rows_of_several_batches(axis: &str, case: &Value) -> Option<u64> {
+    let (columns, rows) = (case["size"].as_u64()?, case["rows"].as_u64()?);
+    let batch_bytes = ReadOptions::default().batch_bytes as u64;
+    (axis == "columns" && columns.saturating_mul(rows).saturating_mul(VALUE_BYTES) > batch_bytes)
+        .then_some(rows)
+}
+
 /// Adds a row: one contestant after the other, as what a large file takes in memory there is once.
 fn measure(
     options: &Options,
-    (axis, batch_rows): (&str, Option<&str>),
+    (axis, batch_rows): (&str, Option<u64>),
     case: &Value,
     outcome: &mut Outcome,
 ) -> Result<(), String> {
