@@ -9,7 +9,6 @@ use marquetry_bench::chart::{self, Line};
 use marquetry_bench::protocol::{Contestant, Count};
 use marquetry_bench::report::{Report, Row};
 use marquetry_bench::{clock, stats};
-use marquetry_parquet::read::ReadOptions;
 use serde_json::{Value, json};
 
 const USAGE: &str = "usage: bench-scale --files DIR --out DIR --bin DIR --python PYTHON --peers PEERS.PY [--rounds 3] [--only AXIS] [--without NAME]…
@@ -22,9 +21,6 @@ const BAR: f64 = 1.25;
 
 /// Memory that a contestant takes besides the file's bytes: of 100,000 columns, that is most.
 const ROOM_BYTES: u64 = 2 << 30;
-
-/// Bytes of a row's value as a batch of ours counts them: a number of eight bytes and whether it is null.
-const VALUE_BYTES: u64 = 9;
 
 /// A reading that takes so long is not repeated: what disturbs it is little beside it.
 const LONG: Duration = Duration::from_secs(20);
@@ -132,9 +128,9 @@ fn run(options: &Options) -> Result<(), String> {
             Some(why) => outcome.leave_out(format!("{}: {why}", case["file"].as_str().unwrap_or(axis))),
             None => {
                 measure(options, (axis, None), case, &mut outcome)?;
-                // Peers' batches have all rows.
-                if let Some(rows) = rows_of_several_batches(axis, case) {
-                    measure(options, (axis, Some(rows)), case, &mut outcome)?;
+                if axis == "columns" {
+                    // Peers' batches have all rows.
+                    measure(options, (axis, case["rows"].as_u64()), case, &mut outcome)?;
                 }
             }
         }
@@ -197,14 +193,6 @@ fn no_room(bytes: u64, free: u64) -> Option<String> {
     (needed > free).then(|| {
         format!("it takes {:.1} GB of memory, and {:.1} are free", needed as f64 / 1e9, free as f64 / 1e9)
     })
-}
-
-/// The rows of a row group of many columns, if those are several batches of ours.
-fn rows_of_several_batches(axis: &str, case: &Value) -> Option<u64> {
-    let (columns, rows) = (case["size"].as_u64()?, case["rows"].as_u64()?);
-    let batch_bytes = ReadOptions::default().batch_bytes as u64;
-    (axis == "columns" && columns.saturating_mul(rows).saturating_mul(VALUE_BYTES) > batch_bytes)
-        .then_some(rows)
 }
 
 /// Adds a row: one contestant after the other, as what a large file takes in memory there is once.
