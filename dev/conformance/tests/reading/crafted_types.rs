@@ -13,7 +13,7 @@ use marquetry_parquet::read::{BatchReader, ReadOptions};
 use marquetry_parquet::schema::{LogicalType, TimeUnit};
 
 use crate::Outcome;
-use crate::crafted::{Case, case, numbers, one, rows_bytes, rows_i32};
+use crate::crafted::{Case, case, four_words, indices, numbers, one, rows_bytes, rows_i32, rows_i64};
 
 /// Files of flat columns.
 pub(crate) fn cases() -> Vec<Case> {
@@ -21,7 +21,27 @@ pub(crate) fn cases() -> Vec<Case> {
     cases.push(gzip_members());
     cases.extend(int96_at_its_edges());
     cases.push(decimals_of_any_length());
+    cases.push(a_column_of_fewer_rows());
     cases
+}
+
+/// Where dictionaries are kept, batches of the strings end where their pages do; what the columns before them have of a batch is then too much.
+fn a_column_of_fewer_rows() -> Case {
+    let (dictionary, words) = four_words();
+    let data = Page::data(50, RLE_DICTIONARY, indices(&[1; 50], 2));
+    let plain = Page::data(3, PLAIN, plain_bytes(["x", "y", "z"]));
+    let strings = Chunk::new(103, [dictionary, data.clone(), data, plain]);
+    let values: Vec<i64> = (0..103).collect();
+    let chunk = || Chunk::new(103, [Page::data(103, PLAIN, plain_i64(&values))]);
+    let columns = [("a", INT64), ("b", INT64), ("c", BYTE_ARRAY), ("d", INT64)];
+    let table = Table::new(columns.map(|(name, kind)| Column::required(name, kind)));
+    let rows = || rows_i64(&values);
+    let words = [vec![words[1]; 100], vec!["x", "y", "z"]].concat();
+    case(
+        "a-column-of-fewer-rows",
+        table.group(103, [chunk(), chunk(), strings, chunk()]),
+        [rows(), rows(), rows_bytes(&words), rows()],
+    )
 }
 
 /// A block by LZO1X.
