@@ -94,11 +94,36 @@ pub fn pin(cpu: usize) -> Result<(), String> {
     run_on(&only(cpu)).map_err(|error| format!("CPU {cpu}: {error}"))
 }
 
-/// The processor's name, where Linux tells it.
+/// The processor's name, where Linux tells it, and its family and model, which tell what the name may not.
 pub fn processor() -> String {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let line = text.lines().find(|line| line.starts_with("model name"));
-    line.and_then(|line| line.split(": ").nth(1)).unwrap_or("unknown processor").to_owned()
+    let of = |key: &str| {
+        let value = text.lines().find_map(|line| line.strip_prefix(key)?.trim_start().strip_prefix(':'));
+        value.map(str::trim)
+    };
+    let name = of("model name").unwrap_or("unknown processor");
+    match (of("cpu family"), of("model\t")) {
+        (Some(family), Some(model)) => format!("{name} (family {family}, model {model})"),
+        _ => name.to_owned(),
+    }
+}
+
+/// Today's date in UTC, as 2026-11-30.
+pub fn today() -> String {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    date(since.as_secs() / 86_400)
+}
+
+/// The date so many days after 1970-01-01, in years that begin in March: then the odd day is a year's last.
+fn date(days: u64) -> String {
+    let days = days + 719_468; // 0000-03-01
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (month, later) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    format!("{:04}-{month:02}-{day:02}", era * 400 + year + later)
 }
 
 /// The memory that a new program can have without swapping, in bytes, where Linux tells it (proc_meminfo(5): MemAvailable).
@@ -144,6 +169,15 @@ pub fn peak_memory_kib(status: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn days_are_dates() {
+        for (days, expected) in
+            [(0, "1970-01-01"), (11_016, "2000-02-29"), (11_017, "2000-03-01"), (20_787, "2026-11-30")]
+        {
+            assert_eq!(date(days), expected);
+        }
+    }
 
     #[test]
     fn reads_what_linux_says_of_a_process() {

@@ -328,13 +328,17 @@ fn judge(
         (median(ours) / best_ms, interval)
     });
     let level = ours.map(|ours| ours.name);
+    let is_lower_level = level.is_some_and(|level| options.levels.first() != Some(&level));
     let bar = match product {
         _ if level == Some(UNJUDGED_LEVEL) => f64::NAN,
         Product::Records => BAR_SHARED * best_ms,
         _ => copies.first().map_or_else(|| bar_of(case) * best_ms, |copy| BAR_COPY * median(copy)),
     };
     Row {
-        group: level.map_or(group(product).to_owned(), |level| format!("{} ({level})", group(product))),
+        group: match level {
+            Some(level) if is_lower_level => format!("{} ({level})", group(product)),
+            _ => group(product).to_owned(),
+        },
         case: name.to_owned(),
         unit: "ms",
         better: Better::Lower,
@@ -345,6 +349,7 @@ fn judge(
         more: json!({
             "product": product.name(),
             "level": level,
+            "is_lower_level": is_lower_level,
             "values": case["rows"],
             "file_bytes": case["bytes"],
             "intervals": intervals,
@@ -422,7 +427,7 @@ fn report(options: &Options, listing: &Value, outcome: Outcome) -> Report {
     }
     if options.levels.len() > 1 {
         notes.push(format!(
-            "Ours is held to each level of instructions that the processor has ({}), in turns with the peers, which use what they find. The portable \
+            "Ours is held to each level of instructions that the processor has ({}), in turns with the peers, which use what they find; a group that names none is of the first. The portable \
              kernels are shown and have no bar; records are printed by the command, at the processor's level.",
             options.levels.join(", ")
         ));

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use crate::clock;
 use crate::stats::{self, Interval};
 
 /// A benchmark's whole result.
@@ -141,7 +142,7 @@ impl Report {
     /// The report for machines.
     pub fn json(&self) -> Value {
         let rows: Vec<Value> = self.rows.iter().map(row_json).collect();
-        json!({ "name": self.name, "setting": self.setting, "rows": rows })
+        json!({ "name": self.name, "date": clock::today(), "setting": self.setting, "rows": rows })
     }
 
     /// The report for people.
@@ -150,6 +151,7 @@ impl Report {
         for note in &self.notes {
             let _ = writeln!(text, "{note}\n");
         }
+        let _ = writeln!(text, "Measured on {}.\n", clock::today());
         text += &self.verdict();
         if chart {
             let _ = writeln!(text, "![{}]({}.svg)\n", self.title, self.name);

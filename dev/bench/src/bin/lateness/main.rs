@@ -319,7 +319,7 @@ fn markdown(options: &Options, report: &Report, tables: &str, is_native: bool, k
              on tokio, is held to a 99.9th percentile of {BAR_MS} ms of that. What the machine's host takes from all of it is in it still."
         ),
         "A call's CPU time is that of the thread in each call into the reader: the longest that a reader keeps its thread between two chances \
-         for others. (Reads that the kernel does at once, out of its cache, are in it on compio; on tokio other threads do them.)"
+         for others, whatever else the machine did in that call: `stall.md` replays calls, and takes the shortest of each. (Reads that the kernel does at once, out of its cache, are in it on compio; on tokio other threads do them.)"
             .to_owned(),
         "On compio the timer is io_uring's, to the nanosecond. tokio's own has a wheel of a millisecond, and is up to one late by design: what \
          stands in the tables is a `timerfd` of the kernel, waited for as for a socket, and its own is told below them."
