@@ -140,7 +140,7 @@ pub trait Destination: Send {
     fn settle(&mut self) {}
 
     /// What people should know of the output besides its counts, a sentence each: that a table existed already, where one was
-    /// to be created. Known after [`begin`](Destination::begin).
+    /// to be created. Known after [`begin`](Destination::begin), and what the rows showed after [`finish`](Destination::finish).
     fn notes(&self) -> Vec<String> {
         Vec::new()
     }

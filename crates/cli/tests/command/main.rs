@@ -12,6 +12,7 @@ mod errors;
 mod find;
 mod manners;
 mod many;
+mod new_sstables;
 mod output;
 mod picture;
 mod pipes;

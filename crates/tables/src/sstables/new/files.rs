@@ -31,6 +31,8 @@ pub(super) struct NewFiles {
     /// The number in the names of the SSTable.
     generation: u32,
     pub(super) written: Written,
+    /// Rows of the SSTables that are complete, the static ones among them.
+    pub(super) rows: u64,
 }
 
 impl NewFiles {
@@ -44,6 +46,7 @@ impl NewFiles {
             sstables: Vec::new(),
             generation: 1,
             written: Written::default(),
+            rows: 0,
         }
     }
 
@@ -128,6 +131,7 @@ impl NewFiles {
             }
         }
         let written = self.writer.as_ref().map(SstableWriter::written).unwrap_or_default();
+        self.rows += written.rows;
         if let Some(tokens) = written.tokens {
             let toc_name = self.name_of(&Component::Toc);
             self.sstables.push(NewSstable { toc_name, data_bytes, index_bytes, tokens });

@@ -322,7 +322,23 @@ impl Destination for NewSstables {
             let files = open.writing.settle()?;
             files.finish(cancel)?;
             files.written.rows = open.taken;
-            Ok(files.written)
+            let joined = match &open.rows {
+                // A static row may be one of none that was taken.
+                Rows::Plain(plain) if plain.columns().statics.is_empty() => {
+                    open.taken.saturating_sub(files.rows)
+                }
+                _ => 0,
+            };
+            Ok((files.written, joined))
+        });
+        let written = written.map(|(written, joined)| {
+            if joined > 0 {
+                let (taken, keys) = (written.rows, written.rows - joined);
+                self.notes.push(format!(
+                    "{taken} rows have {keys} keys: rows with the same key are one row of the table"
+                ));
+            }
+            written
         });
         self.guard.then(Stage::Finished, written)
     }
