@@ -663,6 +663,18 @@ fn fixtures_have_the_rows_that_were_written() {
     assert!(read >= 4, "no fixtures");
 }
 
+/// Cassandra 3.0 counts cells that are not deleted among what can be dropped, in 2038.
+#[test]
+fn cells_that_are_not_deleted_cannot_be_dropped() {
+    let Some(folders) = marquetry_testing::sstables() else { return };
+    let table = |legacy: &PathBuf| legacy.join("mc/legacy_tables/legacy_mc_simple");
+    if let Some(table) = folders.iter().map(table).find(|table| table.is_dir()) {
+        let shown = run(["show", "--json", &address(table)]).succeeded();
+        let shown: Value = serde_json::from_str(&shown).unwrap();
+        assert_eq!((&shown["total"]["cells"], &shown["total"]["droppable"]), (&5.into(), &0.into()), "{shown}");
+    }
+}
+
 /// A snapshot of a view has the view's definition, and not its table's.
 #[test]
 fn a_view_alone_names_the_keys() {

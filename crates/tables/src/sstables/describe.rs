@@ -214,9 +214,13 @@ fn one(table: &SstablesOf, sstable: &Sstable) -> Result<SstableDescription> {
     })
 }
 
+/// Cassandra's `Cell.NO_DELETION_TIME`: its early versions count cells that are not deleted among what can be dropped, at this time.
+const NO_DELETION_TIME: u64 = 0x7fff_ffff;
+
 impl Facts {
     fn of(stats: &Stats) -> Facts {
-        let drop_times = stats.tombstone_drop_times.iter().map(|(at, _)| *at);
+        let droppable = stats.tombstone_drop_times.iter().filter(|(at, _)| *at != NO_DELETION_TIME);
+        let drop_times = droppable.clone().map(|(at, _)| *at);
         // What is empty has them the wrong way round.
         let timestamps = (stats.timestamp_min, stats.timestamp_max);
         let seconds = |ttl: i32| u32::try_from(ttl).unwrap_or(0);
@@ -224,10 +228,7 @@ impl Facts {
             partitions: stats.partition_sizes.count(),
             rows: unsigned(stats.rows).unwrap_or(0),
             cells: unsigned(stats.cells).unwrap_or(0),
-            droppable: stats
-                .tombstone_drop_times
-                .iter()
-                .fold(0, |sum, (_, count)| sum.saturating_add(*count)),
+            droppable: droppable.fold(0, |sum, (_, count)| sum.saturating_add(*count)),
             droppable_times: drop_times.clone().min().zip(drop_times.max()),
             has_partition_deletions: stats.has_partition_deletions,
             timestamps: Some(timestamps).filter(|(least, greatest)| least <= greatest),
