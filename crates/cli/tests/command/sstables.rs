@@ -671,7 +671,11 @@ fn cells_that_are_not_deleted_cannot_be_dropped() {
     if let Some(table) = folders.iter().map(table).find(|table| table.is_dir()) {
         let shown = run(["show", "--json", &address(table)]).succeeded();
         let shown: Value = serde_json::from_str(&shown).unwrap();
-        assert_eq!((&shown["total"]["cells"], &shown["total"]["droppable"]), (&5.into(), &0.into()), "{shown}");
+        assert_eq!(
+            (&shown["total"]["cells"], &shown["total"]["droppable"]),
+            (&Value::from(5), &Value::from(0)),
+            "{shown}"
+        );
     }
 }
 
