@@ -133,7 +133,7 @@ impl Parts {
 /// The places of the bits that are set.
 fn ones(bits: &Bitmap) -> Vec<usize> {
     let mut places = Vec::new();
-    if bits.offset() % 8 != 0 {
+    if !bits.offset().is_multiple_of(8) {
         places.extend((0..bits.len()).filter(|at| bits.get(*at)));
         return places;
     }
