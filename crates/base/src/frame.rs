@@ -59,18 +59,40 @@ impl Frame {
         self.push(number, &value.to_le_bytes())
     }
 
+    /// Adds the head of a last field, whose bytes, so many of them, are sent after those of the frame: they need not be copied into it. A
+    /// field of 4 GiB or more, which nobody writes, is said to have less.
+    ///
+    /// ```
+    /// use marquetry_base::Frame;
+    ///
+    /// let (mut whole, mut head) = (Frame::new(*b"ABC1"), Frame::new(*b"ABC1"));
+    /// whole.push(1, b"rows");
+    /// head.push_head(1, 4);
+    /// assert_eq!(whole.into_bytes(), [head.into_bytes().as_slice(), b"rows"].concat());
+    /// ```
+    pub fn push_head(&mut self, number: u16, length: usize) -> &mut Frame {
+        self.add_head(number, 0, length);
+        self
+    }
+
     /// The frame.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
     fn add(&mut self, number: u16, flags: u16, bytes: &[u8]) -> &mut Frame {
-        let length = low_u32(u64_of(bytes.len()).min(u32::MAX.into()));
+        let length = self.add_head(number, flags, bytes.len());
+        self.bytes.extend_from_slice(&bytes[..length.min(bytes.len())]);
+        self
+    }
+
+    /// Adds what is before a field's bytes: how many it says there are.
+    fn add_head(&mut self, number: u16, flags: u16, length: usize) -> usize {
+        let length = low_u32(u64_of(length).min(u32::MAX.into()));
         self.bytes.extend_from_slice(&number.to_le_bytes());
         self.bytes.extend_from_slice(&flags.to_le_bytes());
         self.bytes.extend_from_slice(&length.to_le_bytes());
-        self.bytes.extend_from_slice(&bytes[..usize_of_u32(length).min(bytes.len())]);
-        self
+        usize_of_u32(length)
     }
 }
 
@@ -107,6 +129,11 @@ impl<'a> Fields<'a> {
             ))),
             None => Err(Error::unsupported("a message of less than four bytes")),
         }
+    }
+
+    /// Bytes of the frame after the fields that were read: the last of these ends as many before the frame's end.
+    pub fn left(&self) -> usize {
+        self.rest.len()
     }
 
     fn take(&mut self) -> Option<Field<'a>> {
@@ -182,6 +209,9 @@ mod tests {
                 }
             }
         }
+        let mut fields = Fields::of(&bytes, *b"TST1").unwrap();
+        fields.next();
+        assert_eq!(bytes[..bytes.len() - fields.left()].last_chunk::<3>(), Some(b"abc"));
         let fields: Vec<_> = Fields::of(&bytes, *b"TST1").unwrap().map(Result::unwrap).collect();
         assert_eq!((fields[0].is_optional, fields[1].is_optional), (false, true));
         assert!(fields[0].u64().is_err());

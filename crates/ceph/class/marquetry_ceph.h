@@ -32,7 +32,7 @@ struct marquetry_ceph_object {
   int (*stat)(void *context, uint64_t *length);
   /* `length` bytes from `offset` on, all of them, to `into`. */
   int (*read)(void *context, uint64_t offset, uint64_t length, uint8_t *into);
-  /* Adds bytes to the answer. */
+  /* Adds bytes to the answer, after those before. */
   int (*append)(void *context, const uint8_t *bytes, size_t length);
   /* `length` bytes to the object, from `offset` on, over what is there; NULL in a method that only reads. */
   int (*write)(void *context, uint64_t offset, const uint8_t *bytes, size_t length);

@@ -52,6 +52,13 @@ pub(crate) struct Answer {
 
 impl Answer {
     pub(crate) fn into_bytes(self) -> Vec<u8> {
+        let (mut bytes, data) = self.into_parts();
+        bytes.extend_from_slice(&data);
+        bytes
+    }
+
+    /// The answer in two parts, one after the other: the second is the data, which need not be copied after the first.
+    pub(crate) fn into_parts(self) -> (Vec<u8>, Vec<u8>) {
         let mut frame = Frame::new(ANSWER);
         if let Some(cursor) = self.cursor {
             frame.push(AnswerField::Cursor as u16, &cursor.bytes());
@@ -76,10 +83,10 @@ impl Answer {
         if let Some(created_by) = self.created_by {
             frame.push_optional(AnswerField::CreatedBy as u16, created_by.as_bytes());
         }
-        if let Some(data) = self.data {
-            frame.push(AnswerField::Data as u16, &data);
+        if let Some(data) = &self.data {
+            frame.push_head(AnswerField::Data as u16, data.len());
         }
-        frame.into_bytes()
+        (frame.into_bytes(), self.data.unwrap_or_default())
     }
 
     pub(crate) fn of_error(error: &Error) -> Vec<u8> {

@@ -32,6 +32,8 @@ const ZSTD_PRICE: u32 = 1_700;
 const SLOW_PRICE: u32 = 3_000;
 /// Bytes of a text beside its own: its length, or a view, which has short ones.
 const TEXT_BYTES: u64 = 8;
+/// What it costs to look for a page of a leaf, by a row.
+const FIND_PRICE: Price = Price::per_kilovalue(40 << 10);
 /// What it costs to look at a leaf.
 const LEAF_PRICE: Price = Price::per_kilovalue(60 << 10);
 /// What a byte of an offset index costs, about; and the part of a share, as a divisor, that is spent on indexes which only say where a call best ends.
@@ -78,12 +80,12 @@ impl Pages {
 }
 
 impl Ends {
-    /// Of a row group of which these leaves are read of rows that are found, and those are tested.
+    /// Of a row group of which these leaves are handed out of rows that are found, and those are tested; some that are both are kept by the
+    /// search, and are not read.
     pub(crate) fn new(
         metadata: &FileMetaData,
         row_group: usize,
-        read: Option<&[usize]>,
-        tested: &[usize],
+        (read, tested, kept): (Option<&[usize]>, &[usize], &[usize]),
         host: &mut Host<'_>,
     ) -> Ends {
         let group = &metadata.row_groups[row_group];
@@ -100,11 +102,13 @@ impl Ends {
             else {
                 continue;
             };
-            read_units = read_units.saturating_add(units_of(chunk, VALUE_PRICE));
+            if !kept.contains(leaf) {
+                read_units = read_units.saturating_add(units_of(chunk, VALUE_PRICE));
+            }
             values = values.saturating_add(chunk.values);
             bytes = bytes.saturating_add(bytes_of(chunk, of.physical_type));
         }
-        for leaf in read.iter().chain(tested) {
+        for leaf in read.iter().filter(|leaf| !kept.contains(leaf)).chain(tested) {
             let of = units.entry(*leaf).or_default();
             *of = of.saturating_add(group.columns.get(*leaf).map_or(0, |chunk| units_of(chunk, PAGE_PRICE)));
         }
@@ -190,12 +194,17 @@ impl Ends {
         if most < self.rows {
             self.look_up(metadata, host)?;
         }
-        Ok(self.best((first, from), (most, fixed)))
+        Ok(self.best((first, from), (most, fixed), host))
     }
 
     /// The same, by the pages that were looked up: where the units per row are the fewest, with those that the next call takes for the second
     /// time. Of rows that are as good, the last.
-    pub(crate) fn best(&self, (first, from): (u64, u64), (most, fixed): (u64, u64)) -> u64 {
+    pub(crate) fn best(
+        &self,
+        (first, from): (u64, u64),
+        (most, fixed): (u64, u64),
+        host: &mut Host<'_>,
+    ) -> u64 {
         let most = most.max(from);
         if most >= self.rows {
             return self.rows;
@@ -208,6 +217,8 @@ impl Ends {
         }
         rows.sort_unstable();
         rows.dedup();
+        // Of each of these, and once before that.
+        host.charge(FIND_PRICE.of(0, (rows.len() + 1) * self.leaves.len()));
         let mut best = (u128::MAX, 1, most);
         for row in rows {
             let cost = u128::from(fixed.saturating_add(self.begun(row)));
@@ -228,6 +239,7 @@ impl Ends {
     ) -> Result<u64> {
         if row > 0 {
             self.look_up(metadata, host)?;
+            host.charge(FIND_PRICE.of(0, self.leaves.len()));
         }
         let of = |pages: &Pages| {
             let (units, rows) = pages.begun(row, self.rows)?;
@@ -280,6 +292,7 @@ mod tests {
     use marquetry_parquet::format::PageLocation;
 
     use super::*;
+    use crate::request::Share;
 
     const ROWS: u64 = 10_000;
 
@@ -310,13 +323,17 @@ mod tests {
             pages: Some(pages),
             page_rows,
         };
-        let best = |first: u64, from: u64, most: u64| ends.best((first, from), (most, 50_000));
+        let mut object: &[u8] = &[];
+        let mut host = Host::new(&mut object, Share::default());
+        let mut best = |first: u64, from: u64, most: u64| ends.best((first, from), (most, 50_000), &mut host);
         // Where the costly pages begin, although others have then begun: 1,980 is where one of those begins.
         assert_eq!(best(0, 1, 2_500), 2_000);
         // There is none; or it is so near that the call would hardly have begun.
         assert_eq!(best(2_000, 2_400, 2_500), 2_500);
         assert_eq!(best(1_990, 1_991, 2_900), 2_900);
         assert_eq!(best(0, 1, ROWS), ROWS);
+        // What was looked at is paid for: nothing for the last, the pages of two leaves before the others.
+        assert!((1_000..4_000).contains(&host.work().units), "{} units", host.work().units);
         assert_eq!((ends.begun(2_000), ends.begun(2_001), ends.begun(ROWS - 1)), (10_000, 110_000, 110_000));
         assert_eq!((ends.rows_of(80), ends.rows_of(1), ends.rows_of(u64::MAX)), (10, 1, u64::MAX));
     }

@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Error, ErrorKind, Result};
 
-use crate::{Method, RadosObject, call, change};
+use crate::{Method, RadosObject, call_in_parts, change};
 
 /// `EIO`, `EINVAL`, `ENOENT`, `ENODATA`, `EFBIG`, `EBADMSG` and `EOPNOTSUPP`, as on every Linux.
 const EIO: c_int = 5;
@@ -30,7 +30,7 @@ pub struct Functions {
     /// Bytes of the object.
     pub read:
         Option<unsafe extern "C" fn(context: *mut c_void, offset: u64, length: u64, into: *mut u8) -> c_int>,
-    /// Adds bytes to the answer.
+    /// Adds bytes to the answer, after those before.
     pub append: Option<unsafe extern "C" fn(context: *mut c_void, bytes: *const u8, length: usize) -> c_int>,
     /// Writes bytes of the object; `None` in a method that only reads.
     pub write: Option<
@@ -100,21 +100,27 @@ pub unsafe extern "C" fn marquetry_ceph_call(
 fn answered(method: Method, functions: Functions, request: &[u8]) -> c_int {
     let Some(append) = functions.append else { return -EINVAL };
     let mut object = Osd { functions, errno: 0 };
-    let answer = match method {
+    let (answer, data) = match method {
         // An OSD undoes what was written only if the call fails, and clients get no answer then.
         Method::Merge | Method::Compress | Method::Index => match change(method, &mut object, request) {
             Err(error) if object.errno == 0 => return errno_of(&error),
-            changed => changed.unwrap_or_default(),
+            changed => (changed.unwrap_or_default(), Vec::new()),
         },
         Method::Describe | Method::Query | Method::Stats | Method::Split | Method::Transform => {
-            call(method, &mut object, request)
+            call_in_parts(method, &mut object, request)
         }
     };
     if object.errno < 0 {
         return object.errno;
     }
-    // SAFETY: the caller of `marquetry_ceph_call` promises that it takes bytes, of which as many are there as it is given.
-    unsafe { append(functions.context, answer.as_ptr(), answer.len()) }.min(0)
+    for part in [answer, data].iter().filter(|part| !part.is_empty()) {
+        // SAFETY: the caller of `marquetry_ceph_call` promises that it takes bytes, of which as many are there as it is given.
+        let errno = unsafe { append(functions.context, part.as_ptr(), part.len()) };
+        if errno < 0 {
+            return errno;
+        }
+    }
+    0
 }
 
 fn errno_of(error: &Error) -> c_int {

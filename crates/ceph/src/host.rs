@@ -144,11 +144,13 @@ pub(crate) struct Host<'a> {
     mark: Option<u32>,
     /// Units that the call may take because its first batch took most of them.
     extended: u64,
+    /// Units, about, that ending the answer takes, as it is by now.
+    owed: u64,
 }
 
 impl<'a> Host<'a> {
     pub(crate) fn new(object: &'a mut dyn RadosObject, share: Share) -> Host<'a> {
-        Host { object, share, work: Work::default(), mark: None, extended: 0 }
+        Host { object, share, work: Work::default(), mark: None, extended: 0, owed: 0 }
     }
 
     pub(crate) fn work(&self) -> Work {
@@ -164,22 +166,32 @@ impl<'a> Host<'a> {
         self.object.length()
     }
 
+    /// Units that are spent, with those that ending the answer takes.
+    pub(crate) fn spent(&self) -> u64 {
+        self.work.units.saturating_add(self.owed)
+    }
+
+    /// Ending the answer takes so many units, about, as it is by now: nothing else is done with these.
+    pub(crate) fn owe(&mut self, units: u64) {
+        self.owed = units;
+    }
+
     /// Units that are left of the share.
     pub(crate) fn left(&self) -> u64 {
-        self.share.units.saturating_sub(self.work.units)
+        self.share.units.saturating_sub(self.spent())
     }
 
     /// Units that are left of the share with what a call may take beyond it to end with a page.
     pub(crate) fn left_with_page(&self) -> u64 {
         let units = self.share.units.saturating_add(self.share.units / BEYOND);
-        units.max(self.extended).saturating_sub(self.work.units)
+        units.max(self.extended).saturating_sub(self.spent())
     }
 
     /// A first batch is read, for which pages of many columns were begun, perhaps. If it took all of the share, some more rows cost little beside
     /// what the next call has to begin again.
     pub(crate) fn extend(&mut self) {
         if self.left_with_page() == 0 {
-            self.extended = self.work.units.saturating_add(self.work.units / BEYOND_FIRST);
+            self.extended = self.spent().saturating_add(self.spent() / BEYOND_FIRST);
         }
     }
 

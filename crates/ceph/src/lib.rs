@@ -26,6 +26,8 @@ pub mod ffi;
 mod groups;
 mod host;
 mod index;
+mod kept;
+mod keys;
 mod located;
 mod merge;
 mod moves;
@@ -38,6 +40,7 @@ mod query;
 pub mod request;
 mod rows;
 mod split;
+mod states;
 mod stats;
 
 use marquetry_base::Result;
@@ -94,6 +97,14 @@ pub fn call(method: Method, object: &mut dyn RadosObject, request: &[u8]) -> Vec
     match answered(method, object, request) {
         Ok(answer) => answer.into_bytes(),
         Err(error) => Answer::of_error(&error),
+    }
+}
+
+/// The same, in two parts, one after the other: the second is what the answer has of rows.
+fn call_in_parts(method: Method, object: &mut dyn RadosObject, request: &[u8]) -> (Vec<u8>, Vec<u8>) {
+    match answered(method, object, request) {
+        Ok(answer) => answer.into_parts(),
+        Err(error) => (Answer::of_error(&error), Vec::new()),
     }
 }
 

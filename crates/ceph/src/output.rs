@@ -17,7 +17,7 @@ use crate::compact::{ROW_BYTES_MAX, batch_text_bytes, compact_batch, fitting_row
 use crate::failure::of_arrow;
 use crate::groups::Groups;
 use crate::host::{Host, price_of};
-use crate::parquet_rows::{ParquetRows, ROWS_PRICE, bytes_of};
+use crate::parquet_rows::{ParquetRows, ROWS_PRICE, batch_bytes};
 use crate::request::Format;
 use crate::rows::piece;
 
@@ -27,6 +27,8 @@ const WRITE_PRICE: Price = Price::per_kib(600);
 const ROW_PRICE: Price = Price::per_kilovalue(40 << 10);
 /// Bytes of values that are taken of a batch at once.
 const TAKEN_BYTES: usize = 4 << 20;
+/// The part of an answer's bytes that a batch has which others are likely to follow: as many are reserved for all of them, and this part more.
+const ROOM_PART: usize = 16;
 /// Units of a batch whose aggregates are computed at once; and the rows that are taken of it whatever they cost.
 const FOLD_UNITS_MAX: u64 = 1_000_000;
 const FOLD_ROWS_MIN: usize = 64;
@@ -113,7 +115,7 @@ impl Output {
         });
         let sink = match groups {
             [] => {
-                let aggregates = Aggregates::new(asked, to_arrow.schema())?;
+                let aggregates = Aggregates::of_all(asked, to_arrow.schema())?;
                 Sink::Aggregates(to_arrow, aggregates)
             }
             groups => {
@@ -180,6 +182,11 @@ impl Output {
         }
     }
 
+    /// Whether columns are taken as indices of dictionaries, where the object has them so.
+    pub(crate) fn keeps_dictionaries(&self) -> bool {
+        matches!(self.sink, Sink::Parquet(_))
+    }
+
     /// Rows come, of which the first has this number in the object.
     pub(crate) fn begins_at(&mut self, row: u64) {
         self.first_row.get_or_insert(row);
@@ -204,7 +211,8 @@ impl Output {
     /// Takes rows of a batch, from its first on: how many, at least one. Not all if the answer is full with them.
     pub(crate) fn take(&mut self, batch: &Batch, host: &mut Host<'_>) -> Result<usize> {
         let first_row = self.first_row.unwrap_or(0);
-        let batch = &*of_bounded_bytes(batch)?;
+        let (batch, bytes) = of_bounded_bytes(batch)?;
+        let batch = &*batch;
         match &mut self.sink {
             Sink::Rows { to_arrow, stream, rows, wanted, bytes_max } => {
                 let made = arrow_of(to_arrow, batch, host)?;
@@ -215,13 +223,21 @@ impl Output {
                 let made = compact_batch(&made.slice(0, most))?;
                 let made = fitting(made, room)?;
                 let before = stream.get_ref().len();
+                if before < *bytes_max && made.get_array_memory_size() >= *bytes_max / ROOM_PART {
+                    // Memory that grows bit by bit is copied as often.
+                    stream.get_mut().reserve_exact(*bytes_max + *bytes_max / ROOM_PART - before);
+                }
                 stream.write(&made).map_err(of_arrow)?;
                 host.charge(WRITE_PRICE.of(stream.get_ref().len() - before, 0));
                 *rows += u64_of(made.num_rows());
                 *wanted -= u64_of(made.num_rows());
                 Ok(made.num_rows())
             }
-            Sink::Parquet(rows) => rows.take(batch, host),
+            Sink::Parquet(rows) => {
+                let some = rows.take(batch, bytes, host)?;
+                host.owe(rows.owed());
+                Ok(some)
+            }
             Sink::Pieces { to_arrow, pieces, next, wanted, bytes_max } => {
                 let made = arrow_of(to_arrow, batch, host)?;
                 let most = usize::try_from(*wanted).unwrap_or(usize::MAX).min(made.num_rows());
@@ -257,6 +273,7 @@ impl Output {
 
     /// The data, and the rows in it.
     pub(crate) fn finish(self, host: &mut Host<'_>) -> Result<Made> {
+        host.owe(0);
         let (data, rows) = match self.sink {
             Sink::Rows { stream, rows, .. } => (Some(stream.into_inner().map_err(of_arrow)?), rows),
             Sink::Parquet(rows) => {
@@ -284,21 +301,21 @@ fn arrow_of(to_arrow: &mut ToArrow, batch: &Batch, host: &mut Host<'_>) -> Resul
     made.ok_or_else(|| Error::internal("a budget without an end is spent"))
 }
 
-/// The first rows of a batch, whose values have at most [`TAKEN_BYTES`] where more than one row has: many may be one text of a dictionary, and
-/// each is looked at, and copied.
-fn of_bounded_bytes(batch: &Batch) -> Result<Cow<'_, Batch>> {
+/// The first rows of a batch, whose values have at most [`TAKEN_BYTES`] where more than one row has, and their bytes: many may be one text of a
+/// dictionary, and each is looked at, and copied.
+fn of_bounded_bytes(batch: &Batch) -> Result<(Cow<'_, Batch>, usize)> {
     let mut some = Cow::Borrowed(batch);
     loop {
-        let bytes = some.columns.iter().map(|column| bytes_of(&column.values)).fold(0, usize::saturating_add);
+        let bytes = batch_bytes(&some);
         if bytes <= TAKEN_BYTES {
-            return Ok(some);
+            return Ok((some, bytes));
         }
         if some.rows <= 1 {
             let is_too_much = u64_of(bytes) > ROW_BYTES_MAX;
             return if is_too_much {
                 Err(Error::too_large(format!("a row of {bytes} bytes")))
             } else {
-                Ok(some)
+                Ok((some, bytes))
             };
         }
         some = Cow::Owned(some.slice(0..some.rows / 2));
@@ -322,9 +339,10 @@ pub(crate) fn aggregates_of(batch: &RecordBatch, format: Format, host: &mut Host
         return stream_of(batch);
     }
     let mut from_arrow = FromArrow::new(&batch.schema())?;
-    let mut rows = ParquetRows::of_schema(Arc::clone(from_arrow.schema()), usize::MAX, false)?;
+    let mut rows = ParquetRows::of_aggregates(Arc::clone(from_arrow.schema()), batch.num_rows())?;
     for part in from_arrow.batches(batch) {
-        rows.take(&part?, host)?;
+        let part = part?;
+        rows.take(&part, batch_bytes(&part), host)?;
     }
     rows.finish(host).map(|(file, _)| file)
 }

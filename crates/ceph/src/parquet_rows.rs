@@ -2,24 +2,33 @@
 
 use std::sync::Arc;
 
-use marquetry_base::cast::u64_of;
+use marquetry_base::cast::{u64_of, usize_of_u32};
 use marquetry_base::{Budget, Codec, Error, Machine, Object, Price, Result, Step};
 use marquetry_parquet::batch::{Batch, Values};
 use marquetry_parquet::format::{ColumnChunk, Compression, Encoding, FileMetaData};
 use marquetry_parquet::schema::{PhysicalType, Plan as _, Projection, Schema};
 use marquetry_parquet::write::{ColumnOptions, Fed, FileWriter, Room, WriteOptions};
 
-use crate::host::{Host, LIMITS};
+use crate::host::{Host, LIMITS, price_of};
 
 /// The file that is written: nobody reads another object beside it.
 const FILE: Object = Object(1);
 
 /// What it costs to write values, and their bytes, about.
 pub(crate) const ROWS_PRICE: Price = Price { kib: 1_500, kilovalue: 12 << 10 };
+/// What it costs to end a file, about: of the bytes of its values, which are compressed then, and of its columns.
+const END_PRICE: Price = Price { kib: 500, kilovalue: 10_000 << 10 };
+/// Aggregates of so many groups are not compressed: to begin a codec for each column costs more.
+const FEW_GROUPS: usize = 64;
+/// The widest values, in bytes, that are split into streams of their bytes as the object has them.
+const SPLIT_BYTES_MAX: u32 = 1024;
 
 /// Rows of an answer that are being written.
 pub(crate) struct ParquetRows {
     writer: FileWriter,
+    columns: usize,
+    /// Nobody reads it once only: it is compressed better than [`END_PRICE`] has it, and a call may take longer for it.
+    is_kept: bool,
     file: Vec<u8>,
     rows: u64,
     wanted: u64,
@@ -29,8 +38,8 @@ pub(crate) struct ParquetRows {
 }
 
 impl ParquetRows {
-    /// Of these leaves of an object, which ascend; `None`: of all. Their values are encoded as the object has them, where that is one of the
-    /// encodings that are chosen by values: to choose costs more than to encode some thousand rows.
+    /// Of these leaves of an object, which ascend; `None`: of all. Their values are encoded as the object has them: to choose by values costs more
+    /// than to encode some thousand rows, and is not paid before the file ends.
     pub(crate) fn new(
         metadata: &FileMetaData,
         leaves: Option<&[usize]>,
@@ -42,25 +51,46 @@ impl ParquetRows {
         if let Some(group) = metadata.row_groups.first() {
             for (at, leaf) in schema.leaves().iter().enumerate() {
                 let of_object = leaves.and_then(|leaves| leaves.get(at).copied()).unwrap_or(at);
-                let chunk = group.columns.get(of_object);
-                if let Some(encoding) = chunk.and_then(|chunk| encoding_of(chunk, leaf.physical_type)) {
-                    let column = ColumnOptions { encoding: Some(encoding), ..options.column.clone() };
-                    options.columns.insert(at, column);
-                }
+                let Some(chunk) = group.columns.get(of_object) else { continue };
+                let (encoding, fallback) = encodings_of(chunk, leaf.physical_type);
+                let encoding = Some(encoding);
+                options.columns.insert(at, ColumnOptions { encoding, fallback, ..options.column.clone() });
             }
         }
-        let rows = ParquetRows::by(schema, bytes_max, options)?;
+        let rows = ParquetRows::by(schema, bytes_max, options, false)?;
         Ok(ParquetRows { wanted: limit.unwrap_or(u64::MAX), ..rows })
     }
 
     /// Of these columns. A file that is kept has what it is searched by, and is compressed better.
     pub(crate) fn of_schema(schema: Arc<Schema>, bytes_max: usize, is_kept: bool) -> Result<ParquetRows> {
-        ParquetRows::by(schema, bytes_max, options_of(is_kept))
+        ParquetRows::by(schema, bytes_max, options_of(is_kept), is_kept)
     }
 
-    fn by(schema: Arc<Schema>, bytes_max: usize, options: WriteOptions) -> Result<ParquetRows> {
+    /// Of aggregates, of so many groups: nothing is chosen by their values.
+    pub(crate) fn of_aggregates(schema: Arc<Schema>, groups: usize) -> Result<ParquetRows> {
+        let mut options = options_of(false);
+        options.column.encoding = Some(Encoding::Plain);
+        if groups <= FEW_GROUPS {
+            options.column.compression = Compression::Uncompressed;
+        }
+        ParquetRows::by(schema, usize::MAX, options, false)
+    }
+
+    fn by(
+        schema: Arc<Schema>,
+        bytes_max: usize,
+        options: WriteOptions,
+        is_kept: bool,
+    ) -> Result<ParquetRows> {
+        let columns = schema.leaves().len();
         let writer = FileWriter::new(FILE, schema, Host::codecs(), options)?;
-        Ok(ParquetRows { writer, file: Vec::new(), rows: 0, wanted: u64::MAX, bytes: 0, bytes_max })
+        let file = Vec::new();
+        Ok(ParquetRows { writer, columns, is_kept, file, rows: 0, wanted: u64::MAX, bytes: 0, bytes_max })
+    }
+
+    /// Units, about, that it takes to end the file: pages are compressed then, and the footer is written.
+    pub(crate) fn owed(&self) -> u64 {
+        if self.is_kept { 0 } else { price_of(END_PRICE, u64_of(self.bytes), u64_of(self.columns)) }
     }
 
     /// Bytes of values that there is room for.
@@ -76,10 +106,9 @@ impl ParquetRows {
         self.rows > 0 && self.bytes >= self.bytes_max
     }
 
-    /// Takes rows of a batch, from its first on: how many, at least one.
-    pub(crate) fn take(&mut self, batch: &Batch, host: &mut Host<'_>) -> Result<usize> {
+    /// Takes rows of a batch, whose values have so many bytes, from its first on: how many, at least one.
+    pub(crate) fn take(&mut self, batch: &Batch, bytes: usize, host: &mut Host<'_>) -> Result<usize> {
         let most = usize::try_from(self.wanted).unwrap_or(usize::MAX).min(batch.rows);
-        let bytes: usize = batch.columns.iter().map(|column| bytes_of(&column.values)).sum();
         let room = self.bytes_max.saturating_sub(self.bytes);
         let some = match bytes <= room || batch.rows <= 1 {
             true => most,
@@ -90,7 +119,7 @@ impl ParquetRows {
             }
         };
         let mut next = batch.slice(0..some.min(batch.rows));
-        self.bytes += next.columns.iter().map(|column| bytes_of(&column.values)).sum::<usize>();
+        self.bytes += if some < batch.rows { batch_bytes(&next) } else { bytes };
         loop {
             match self.writer.feed(next)? {
                 Fed::Taken => break,
@@ -141,22 +170,32 @@ fn options_of(is_kept: bool) -> WriteOptions {
     options
 }
 
-/// The encoding of a chunk's values, if it is not PLAIN, has no dictionary, and suits the type.
-fn encoding_of(chunk: &ColumnChunk, physical_type: PhysicalType) -> Option<Encoding> {
-    use PhysicalType::{ByteArray, Double, FixedLenByteArray, Float, Int32, Int64};
+/// The encoding of a chunk's values, and the one of those that do not fit a dictionary.
+fn encodings_of(chunk: &ColumnChunk, physical_type: PhysicalType) -> (Encoding, Option<Encoding>) {
+    use PhysicalType::{Boolean, ByteArray, Double, FixedLenByteArray, Float, Int32, Int64};
     let suits = |encoding: &Encoding| match encoding {
         Encoding::DeltaBinaryPacked => matches!(physical_type, Int32 | Int64),
-        Encoding::ByteStreamSplit => {
-            matches!(physical_type, Int32 | Int64 | Float | Double | FixedLenByteArray(_))
-        }
+        Encoding::ByteStreamSplit => match physical_type {
+            Int32 | Int64 | Float | Double => true,
+            FixedLenByteArray(width) => width <= SPLIT_BYTES_MAX,
+            _ => false,
+        },
         Encoding::DeltaLengthByteArray => physical_type == ByteArray,
         Encoding::DeltaByteArray => matches!(physical_type, ByteArray | FixedLenByteArray(_)),
         _ => false,
     };
+    let other = chunk.encodings.iter().copied().find(suits).unwrap_or(Encoding::Plain);
     let is_dictionary =
         |encoding: &Encoding| matches!(encoding, Encoding::RleDictionary | Encoding::PlainDictionary);
-    let has_dictionary = chunk.encodings.iter().any(is_dictionary);
-    chunk.encodings.iter().copied().find(|encoding| suits(encoding)).filter(|_| !has_dictionary)
+    let has_dictionary = physical_type != Boolean && chunk.encodings.iter().any(is_dictionary);
+    // Of numbers, a dictionary that makes them less than two times smaller is nearly as long as the values of a few thousand rows.
+    let width = physical_type.width().and_then(|width| u64::try_from(width).ok());
+    let is_small =
+        width.is_none_or(|width| chunk.uncompressed_bytes <= chunk.values.saturating_mul(width) / 2);
+    match has_dictionary && is_small {
+        true => (Encoding::RleDictionary, Some(other)),
+        false => (other, None),
+    }
 }
 
 /// The schema of some leaves, each of them as it is in the object.
@@ -186,16 +225,33 @@ fn schema_of(schema: &Arc<Schema>, leaves: Option<&[usize]>) -> Result<Arc<Schem
     Ok(Arc::new(made))
 }
 
-/// About the bytes of values.
-pub(crate) fn bytes_of(values: &Values) -> usize {
+/// About the bytes of a batch's values, each counted as often as it is there.
+pub(crate) fn batch_bytes(batch: &Batch) -> usize {
+    batch.columns.iter().map(|column| bytes_of(&column.values)).fold(0, usize::saturating_add)
+}
+
+/// About the bytes of values; of a dictionary's, as they are without it.
+fn bytes_of(values: &Values) -> usize {
+    let text = |value: &[u8]| value.len() + 4;
     match values {
         Values::Boolean(bits) => bits.len() / 8,
         Values::Int32(values) => values.len() * 4,
         Values::Int64(values) => values.len() * 8,
         Values::Float(values) => values.len() * 4,
         Values::Double(values) => values.len() * 8,
-        Values::ByteArray(values) => values.iter().map(|value| value.len() + 4).sum(),
+        Values::ByteArray(values) => values.iter().map(text).sum(),
         Values::Int96(values) | Values::FixedLenByteArray(values) => values.len() * values.width(),
-        Values::Dictionary(indices, _) => indices.len() * 4,
+        Values::Dictionary(indices, entries) => match &**entries {
+            Values::ByteArray(entries) => {
+                let views = entries.views();
+                let length = |index: &u32| {
+                    let [a, b, c, d, ..] =
+                        views.get(usize_of_u32(*index)).map_or([0; 16], |view| view.to_le_bytes());
+                    usize_of_u32(u32::from_le_bytes([a, b, c, d])) + 4
+                };
+                indices.iter().map(length).fold(0, usize::saturating_add)
+            }
+            entries => (bytes_of(entries) / entries.len().max(1)).saturating_mul(indices.len()),
+        },
     }
 }

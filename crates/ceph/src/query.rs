@@ -6,9 +6,10 @@ use marquetry_base::cast::u64_of;
 use marquetry_base::{Budget, Codecs, Error, ErrorKind, Result};
 use marquetry_parquet::batch::{Combine, RowSelection};
 use marquetry_parquet::find::{FindOptions, Found, Report, RowFinder};
-use marquetry_parquet::format::FileMetaData;
+use marquetry_parquet::format::{FileMetaData, OffsetIndex};
 use marquetry_parquet::prune::Predicate;
 use marquetry_parquet::read::BatchReader;
+use marquetry_parquet::schema::Leaf;
 
 use crate::answer::Answer;
 use crate::asked::{Asked, asked_of};
@@ -16,6 +17,7 @@ use crate::cursor::{At, Cursor};
 use crate::ends::{Ends, scaled};
 use crate::host::{BATCH_ROWS, Driven, Host, OBJECT, too_much};
 use crate::index::{Candidate, Lookup};
+use crate::kept::{Kept, Parts};
 use crate::located::locate;
 use crate::output::{Made, Output};
 use crate::request::{Format, Request};
@@ -28,6 +30,8 @@ const LAST_UNITS: u64 = 1_000;
 const TESTED_MAX: u64 = 8_000;
 /// Rows that are tested at a time where an index says which may be wanted.
 const FEW_ROWS: usize = 1024;
+/// Leaves that are kept of a search, at most: of more, the others are read once more.
+const KEPT_MAX: usize = 32;
 /// The part of a share below which nothing new is begun: to begin costs about as much as it would bring.
 const LEFT_MIN: u64 = 8;
 
@@ -74,11 +78,13 @@ pub(crate) fn query(host: &mut Host<'_>, request: &Request<'_>, is_kept: bool) -
         Some(predicate) => Lookup::of(host, &metadata, mark, predicate)?,
         None => None,
     };
+    let keeps = keeps(&metadata, &asked);
     let mut query = Query {
         metadata,
         codecs: Host::codecs(),
         asked,
         lookup,
+        keeps,
         report: None,
         ends: None,
         fixed: host.work().units,
@@ -115,6 +121,8 @@ struct Query {
     asked: Asked,
     /// An index that says where rows may be.
     lookup: Option<Lookup>,
+    /// Leaves that are tested and handed out, as long as that takes decoding them once.
+    keeps: Vec<usize>,
     /// What was searched; `None` where nothing has been.
     report: Option<Report>,
     /// Of the row group at hand: what its rows cost, and where its pages begin.
@@ -147,12 +155,22 @@ struct Search {
 impl Query {
     /// Finds rows from a place on, up to the end of a row group that has some, and hands them out. Where to go on.
     fn go_on(&mut self, at: At, output: &mut Output, host: &mut Host<'_>) -> Result<At> {
-        let begun = host.work().units;
+        let begun = host.spent();
+        let mut kept = None;
         let (found, mut next) = match &self.asked.predicate {
             None => (Some(self.all_of(at)?), (at.0 + 1, 0)),
             Some(predicate) => {
                 let predicate = predicate.clone();
-                self.find(predicate, at, output, host)?
+                if !self.keeps.is_empty() {
+                    kept = Some(Kept::of(self.keeps.clone(), output.keeps_dictionaries()));
+                }
+                let found = self.find(predicate, at, (&*output, &mut kept), host)?;
+                if found.0.is_some() && kept.is_none() && !self.keeps.is_empty() {
+                    // It found rows without a look at their values: it is likely to do so again.
+                    self.keeps.clear();
+                    self.ends = None;
+                }
+                found
             }
         };
         if let Some(mut found) = found.filter(|found| !found.rows.is_empty()) {
@@ -160,11 +178,11 @@ impl Query {
             if let Some(row) = self.cut(&mut found, output, host)? {
                 next = (row_group, row);
             }
-            if let Some(row) = self.hand_out(found, output, host)? {
+            if let Some(row) = self.hand_out(found, kept, output, host)? {
                 next = (row_group, row);
             }
         }
-        let units = host.work().units - begun;
+        let units = host.spent().saturating_sub(begun);
         self.next_units = match self.ends.as_ref().filter(|ends| ends.row_group == next.0) {
             Some(ends) if at.0 == next.0 && !self.is_named => {
                 scaled(units, ends.page_rows(), next.1.saturating_sub(at.1))
@@ -184,7 +202,7 @@ impl Query {
         &mut self,
         predicate: Predicate,
         mut at: At,
-        output: &Output,
+        (output, kept): (&Output, &mut Option<Kept>),
         host: &mut Host<'_>,
     ) -> Result<(Option<Found>, At)> {
         let end = self.metadata.row_groups.len();
@@ -207,6 +225,7 @@ impl Query {
             options.read.batch_rows = FEW_ROWS.min(options.read.batch_rows);
         }
         options.limit = output.wanted();
+        options.keep_tested = kept.is_some();
         let limit = options.limit;
         let (metadata, codecs) = (Arc::clone(&self.metadata), Arc::clone(&self.codecs));
         let mut finder = RowFinder::new(OBJECT, metadata, codecs, predicate, options)?;
@@ -222,6 +241,9 @@ impl Query {
                 Driven::Spent => {}
                 driven => break (driven, u64::MAX),
             }
+            if let Some(kept) = kept {
+                kept.take(&mut finder, host);
+            }
             if finder.position().is_some_and(|now| now <= least) {
                 if host.left_at_all() == 0 {
                     return Err(too_much());
@@ -230,6 +252,9 @@ impl Query {
                 break (Driven::Spent, end);
             }
         };
+        if let Some(kept) = kept {
+            kept.take(&mut finder, host);
+        }
         let mut report = *finder.report();
         if at.1 > 0 {
             // The call that came to it first counted its rows.
@@ -240,6 +265,7 @@ impl Query {
         self.report.get_or_insert_default().add(&report);
         Ok(match driven {
             Driven::Ready(found) => {
+                *kept = kept.take().and_then(|kept| kept.all_of(found.rows.rows()));
                 let rows = self.metadata.row_groups[found.row_group].rows;
                 let end = found.rows.end();
                 let is_cut = finder.report().found >= limit && end < rows;
@@ -250,6 +276,8 @@ impl Query {
             Driven::Spent => match finder.stop()? {
                 None => (None, (end, 0)),
                 Some(mut stopped) => {
+                    let count = stopped.found.as_ref().map_or(0, |found| found.rows.rows());
+                    *kept = kept.take().and_then(|kept| kept.all_of(count));
                     if let Some(found) = stopped.found.as_mut().filter(|_| search_end < stopped.next_row) {
                         found.rows = before(&mut found.rows, search_end, host)?;
                     }
@@ -343,13 +371,21 @@ impl Query {
         let known = self.ends.take().filter(|ends| ends.row_group == row_group);
         let ends = known.unwrap_or_else(|| {
             let tested = self.asked.predicate.as_ref().map_or_else(Vec::new, Predicate::leaves);
-            Ends::new(&self.metadata, row_group, self.asked.leaves.as_deref(), &tested, host)
+            let leaves = (self.asked.leaves.as_deref(), tested.as_slice(), self.keeps.as_slice());
+            Ends::new(&self.metadata, row_group, leaves, host)
         });
         self.ends.insert(ends)
     }
 
-    /// Reads the columns of rows that were found, while the share lasts and there is room. The first row that was not read; `None` if all were.
-    fn hand_out(&self, found: Found, output: &mut Output, host: &mut Host<'_>) -> Result<Option<u64>> {
+    /// Reads the columns of rows that were found, but for those that the search has kept, while the share lasts and there is room. The first row
+    /// that was not handed out; `None` if all were.
+    fn hand_out(
+        &self,
+        found: Found,
+        kept: Option<Kept>,
+        output: &mut Output,
+        host: &mut Host<'_>,
+    ) -> Result<Option<u64>> {
         let Found { row_group, rows, pages } = found;
         let first = rows.next_run(0).map_or(0, |run| run.start);
         output.begins_at(self.metadata.row_groups[row_group].first_row + first);
@@ -357,34 +393,21 @@ impl Query {
             let counted = output.count(rows.rows());
             return Ok((counted < rows.rows()).then(|| nth(&rows, counted)));
         }
-        let mut options = Host::read_options();
-        options.leaves = self.asked.leaves.clone();
-        options.row_groups = Some(row_group..row_group + 1);
-        let mut located = Vec::new();
-        let is_partial = rows.rows() < self.metadata.row_groups[row_group].rows;
-        if is_partial {
-            let all = || (0..self.metadata.schema.leaves().len()).collect();
-            let leaves: Vec<usize> = self.asked.leaves.clone().unwrap_or_else(all);
-            if let Some(ends) = self.ends.as_ref().filter(|ends| ends.row_group == row_group) {
-                let is_new = |leaf: usize| pages.iter().all(|(known, _)| *known != leaf);
-                let known = ends.located().filter(|(leaf, _)| is_new(*leaf));
-                located.extend(known.map(|(leaf, index)| (leaf, Arc::clone(index))));
-            }
-            located.extend(pages);
-            locate(&self.metadata, &leaves, row_group, &mut located, host)?;
+        let all = || (0..self.metadata.schema.leaves().len()).collect();
+        let leaves: Vec<usize> = self.asked.leaves.clone().unwrap_or_else(all);
+        let mut read = leaves.clone();
+        if kept.is_some() {
+            read.retain(|leaf| !self.keeps.contains(leaf));
         }
-        let (metadata, codecs) = (Arc::clone(&self.metadata), Arc::clone(&self.codecs));
-        let mut reader = BatchReader::new(OBJECT, metadata, codecs, options)?;
-        if is_partial {
-            reader.select(row_group, rows.clone())?;
-            for (leaf, pages) in located {
-                reader.locate(row_group, leaf, pages)?;
-            }
-        }
-        let (mut taken, begun) = (0, host.work().units);
+        let reader = match read.is_empty() {
+            true => None,
+            false => Some(self.reader((row_group, &rows), (read, pages), output, host)?),
+        };
+        let mut parts = Parts::new(&leaves, reader, kept);
+        let (mut taken, begun) = (0, host.spent());
         'batches: while taken < rows.rows() && output.wanted() > 0 && !output.is_full() {
             let until = host.work().units + host.left_with_page();
-            let mut batch = match host.drive_until(&mut reader, until, |_| taken > 0)? {
+            let mut batch = match parts.next((rows.rows() - taken, taken == 0), until, host)? {
                 Driven::Ready(batch) => batch,
                 Driven::Done => return Err(Error::internal("a row group that ends before its rows")),
                 Driven::Spent => break,
@@ -404,12 +427,50 @@ impl Query {
             if is_first && taken == whole {
                 host.extend();
             }
-            let (left, spent) = (host.left_with_page(), host.work().units - begun);
-            if left == 0 || self.ends_best((row_group, &rows), taken, (spent, left)) {
+            let (left, spent) = (host.left_with_page(), host.spent().saturating_sub(begun));
+            // What is read is paid for.
+            if parts.has_more() {
+                continue;
+            }
+            if left == 0 || self.ends_best((row_group, &rows), taken, (spent, left), host) {
                 break;
             }
         }
         Ok((taken < rows.rows()).then(|| nth(&rows, taken)))
+    }
+
+    /// What reads some leaves of these rows, whose pages are known as far as is said.
+    fn reader(
+        &self,
+        (row_group, rows): (usize, &RowSelection),
+        (leaves, pages): (Vec<usize>, Vec<(usize, Arc<OffsetIndex>)>),
+        output: &Output,
+        host: &mut Host<'_>,
+    ) -> Result<BatchReader> {
+        let mut options = Host::read_options();
+        options.leaves = Some(leaves.clone());
+        options.row_groups = Some(row_group..row_group + 1);
+        options.keep_dictionaries = output.keeps_dictionaries();
+        let mut located = Vec::new();
+        let is_partial = rows.rows() < self.metadata.row_groups[row_group].rows;
+        if is_partial {
+            if let Some(ends) = self.ends.as_ref().filter(|ends| ends.row_group == row_group) {
+                let is_new = |leaf: usize| pages.iter().all(|(known, _)| *known != leaf);
+                let known = ends.located().filter(|(leaf, _)| is_new(*leaf));
+                located.extend(known.map(|(leaf, index)| (leaf, Arc::clone(index))));
+            }
+            located.extend(pages);
+            locate(&self.metadata, &leaves, row_group, &mut located, host)?;
+        }
+        let (metadata, codecs) = (Arc::clone(&self.metadata), Arc::clone(&self.codecs));
+        let mut reader = BatchReader::new(OBJECT, metadata, codecs, options)?;
+        if is_partial {
+            reader.select(row_group, rows.clone())?;
+            for (leaf, pages) in located {
+                reader.locate(row_group, leaf, pages)?;
+            }
+        }
+        Ok(reader)
     }
 
     /// Whether a call best ends after so many of the rows that it hands out, which have taken `spent` units: where a page begins, if what is
@@ -419,6 +480,7 @@ impl Query {
         (row_group, rows): (usize, &RowSelection),
         taken: u64,
         (spent, left): (u64, u64),
+        host: &mut Host<'_>,
     ) -> bool {
         let first = rows.next_run(0).map_or(0, |run| run.start);
         let row = first + taken;
@@ -426,7 +488,7 @@ impl Query {
         // Where rows are left out, it is not known which one is next without counting.
         let is_whole = rows.rows() == rows.end() - first;
         let ends = self.ends.as_ref().filter(|ends| ends.row_group == row_group && is_whole);
-        most < rows.end() && ends.is_some_and(|ends| ends.best((first, row), (most, self.fixed)) <= row)
+        most < rows.end() && ends.is_some_and(|ends| ends.best((first, row), (most, self.fixed), host) <= row)
     }
 }
 
@@ -443,6 +505,19 @@ impl Search {
             row_group == self.row_group && left.is_some_and(|left| left <= u64_of(BATCH_ROWS))
         });
         if is_last { LAST_UNITS } else { SEARCH_UNITS }
+    }
+}
+
+/// The leaves that are tested and handed out, and have one value a row, in the order in which they are handed out.
+fn keeps(metadata: &FileMetaData, asked: &Asked) -> Vec<usize> {
+    let tested = asked.predicate.as_ref().map_or_else(Vec::new, Predicate::leaves);
+    let is_flat = |leaf: &usize| metadata.schema.leaves().get(*leaf).is_some_and(Leaf::is_flat);
+    match &asked.leaves {
+        None => tested.into_iter().filter(is_flat).take(KEPT_MAX).collect(),
+        Some(leaves) => {
+            let is_tested = |leaf: &usize| tested.binary_search(leaf).is_ok();
+            leaves.iter().copied().filter(is_tested).filter(is_flat).take(KEPT_MAX).collect()
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal128Type, Float64Type, Int64Type, UInt64Type};
-use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
+use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow_ipc::reader::StreamReader;
 use marquetry::Writer;
 use marquetry::tables::parquet::ParquetOptions;
@@ -39,19 +39,47 @@ fn object(page_index: bool) -> Vec<u8> {
     options.write.page_index = page_index;
     options.write.column.encoding = Some(Encoding::Plain);
     options.write.column.compression = Compression::Codec(Codec::Zstd);
+    written(&batch, options)
+}
+
+/// A Parquet file of these rows.
+fn written(batch: &RecordBatch, options: ParquetOptions) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("table.parquet");
     let schema = FromArrow::new(&batch.schema()).unwrap().schema().as_ref().clone();
     let mut writer = Writer::with(&path, schema, options).unwrap();
-    writer.write_arrow(&batch).unwrap();
+    writer.write_arrow(batch).unwrap();
     writer.finish().unwrap();
     std::fs::read(path).unwrap()
+}
+
+/// Columns of few texts and of few numbers, and some of any numbers, in pages of as many rows.
+fn object_of_few_values() -> Vec<u8> {
+    let numbers = |column: u64, below: u64| {
+        let value = move |row: u64| (row + column).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+        (0..ROWS).map(move |row| value(row) % below)
+    };
+    let mut columns: Vec<(String, ArrayRef)> = Vec::new();
+    for column in 0..3 {
+        let texts = numbers(column, 40).map(|number| format!("one of forty texts, number {number}"));
+        columns.push((format!("text {column}"), Arc::new(StringArray::from_iter_values(texts))));
+        let few = numbers(column, 100).map(|number| number as f64 / 8.0);
+        columns.push((format!("few {column}"), Arc::new(Float64Array::from_iter_values(few))));
+    }
+    let any = numbers(7, 1 << 24).map(|number| i64::try_from(number).unwrap());
+    columns.push(("any".to_owned(), Arc::new(Int64Array::from_iter_values(any))));
+    let mut options = ParquetOptions::default();
+    options.write.page_rows = usize::try_from(PAGE_ROWS).unwrap();
+    options.write.column.compression = Compression::Codec(Codec::Zstd);
+    written(&RecordBatch::try_from_iter(columns).unwrap(), options)
 }
 
 /// What the calls of a query came to: rows, the sums of their columns (of `max(…)`, the greatest), the units of each call, and the rows at which they ended.
 #[derive(Debug, Default)]
 struct Calls {
     rows: u64,
+    /// Bytes of the answers' rows.
+    bytes: usize,
     sums: BTreeMap<String, f64>,
     units: Vec<u64>,
     ends: Vec<u64>,
@@ -76,10 +104,11 @@ impl Calls {
                 assert!(!is(AnswerField::Error), "{}", String::from_utf8_lossy(field.bytes));
                 if is(AnswerField::Rows) {
                     calls.rows += field.u64().unwrap();
-                } else if is(AnswerField::Data)
-                    && let Ok(stream) = StreamReader::try_new(field.bytes, None)
-                {
-                    stream.for_each(|batch| calls.add(&batch.unwrap()));
+                } else if is(AnswerField::Data) {
+                    calls.bytes += field.bytes.len();
+                    if let Ok(stream) = StreamReader::try_new(field.bytes, None) {
+                        stream.for_each(|batch| calls.add(&batch.unwrap()));
+                    }
                 } else if is(AnswerField::Work) {
                     calls.units.push(u64::from_le_bytes(field.bytes[..8].try_into().unwrap()));
                 } else if is(AnswerField::Cursor) {
@@ -157,5 +186,75 @@ fn calls_end_with_pages_and_all_of_them_cost_little_more_than_one() {
         assert!(is_aggregated || unknown.rows == whole.rows, "query {number}: {} rows", unknown.rows);
         assert_eq!(unknown.sums, whole.sums, "query {number}");
         assert!(unknown.units.iter().all(|units| *units <= 2 * share), "query {number}: {:?}", unknown.units);
+    }
+}
+
+/// Nothing is chosen by values once the share is spent, because the answer is encoded as the object is; and what it takes to end it is kept
+/// of the share.
+#[test]
+fn calls_that_write_parquet_keep_to_their_share() {
+    let object = object_of_few_values();
+    let parquet = [Format::Parquet as u8];
+    let few: (RequestField, &[u8]) = (RequestField::Where, b"any < 5000000");
+    let form: (RequestField, &[u8]) = (RequestField::Format, &parquet);
+    let queries: [&[(RequestField, &[u8])]; 2] = [&[form], &[form, few]];
+    for asked in queries {
+        let calls = Calls::of(&object, asked, Share::UNITS);
+        println!("{} rows in {} bytes, {:?}, {:?}", calls.rows, calls.bytes, calls.units, calls.ends);
+        let most = calls.units.iter().max().unwrap();
+        assert!(*most <= Share::UNITS + Share::UNITS / 8, "{most} units");
+        // Six columns of indices of six and seven bits, one of numbers of 24, and what each file has beside them.
+        let of_values = calls.rows * (6 * 7 + 24) / 8;
+        let beside = 8_000 * u64::try_from(calls.units.len()).unwrap();
+        let bytes = u64::try_from(calls.bytes).unwrap();
+        assert!(bytes <= of_values + of_values / 8 + beside, "{bytes} bytes, and {of_values} of values");
+    }
+    let all = Calls::of(&object, queries[0], Share::UNITS);
+    assert_eq!(all.rows, ROWS);
+}
+
+/// What a search had of the rows that it found is handed out, and not read once more.
+#[test]
+fn a_column_that_is_tested_and_handed_out_is_decoded_once() {
+    let (with_index, without) = (object(true), object(false));
+    let few: (RequestField, &[u8]) = (RequestField::Where, b"key < 100");
+    let parquet = [Format::Parquet as u8];
+    let form: (RequestField, &[u8]) = (RequestField::Format, &parquet);
+    let counted = Calls::of(&with_index, &[few, (RequestField::Aggregate, b"count(*)")], Share::UNITS_MAX);
+    let queries: [&[(RequestField, &[u8])]; 3] = [
+        &[few, (RequestField::Aggregate, b"sum(key)"), (RequestField::Aggregate, b"max(key)")],
+        &[few, (RequestField::Column, b"key")],
+        &[few, form, (RequestField::Column, b"key")],
+    ];
+    for (number, asked) in queries.into_iter().enumerate() {
+        let calls = Calls::of(&with_index, asked, Share::UNITS_MAX);
+        println!("query {number}: {} units, {} to count", calls.all_units(), counted.all_units());
+        assert!(
+            4 * calls.all_units() <= 5 * counted.all_units(),
+            "query {number}: {} units",
+            calls.all_units()
+        );
+    }
+    // Beside others, whichever column it is that has found a row, and however often a call ends.
+    let either: (RequestField, &[u8]) = (RequestField::Where, b"key < 30 OR amount < 20000000");
+    let columns = ["fare", "amount", "key"].map(|column| (RequestField::Column, column.as_bytes()));
+    let asked = [either, columns[0], columns[1], columns[2]];
+    let sums = ["sum(fare)", "sum(amount)", "sum(key)"];
+    let sums = sums.map(|aggregate| (RequestField::Aggregate, aggregate.as_bytes()));
+    let expected = Calls::of(&with_index, &asked, Share::UNITS_MAX);
+    assert!(expected.rows > ROWS / 30 && expected.rows < ROWS / 10, "{} rows", expected.rows);
+    for object in [&with_index, &without] {
+        for share in [100_000, 700_000, Share::UNITS_MAX] {
+            let rows = Calls::of(object, &asked, share);
+            assert_eq!((rows.rows, &rows.sums), (expected.rows, &expected.sums), "{share}");
+            let summed = Calls::of(object, &[either, sums[0], sums[1], sums[2]], share);
+            for column in ["fare", "amount", "key"] {
+                assert_eq!(
+                    summed.sums[&format!("sum({column})")],
+                    expected.sums[column],
+                    "{column}, {share}"
+                );
+            }
+        }
     }
 }

@@ -76,14 +76,18 @@ impl<E: Execute> Query<E> {
 
     fn call(&mut self) -> Result<Answer> {
         let request = self.asked.request(self.cursor.as_deref(), self.wanted);
-        let (bytes, version) = self.execute.execute(&request, self.version)?;
+        let (mut bytes, version) = self.execute.execute(&request, self.version)?;
         self.version = Some(version);
-        let mut answer = Answer::default();
+        let (mut answer, mut data) = (Answer::default(), 0..0);
         let mut cursor = None;
-        for field in Fields::of(&bytes, ANSWER)? {
+        let mut fields = Fields::of(&bytes, ANSWER)?;
+        while let Some(field) = fields.next() {
             let field = field?;
             match field.number {
-                DATA => answer.data = field.bytes.to_vec(),
+                DATA => {
+                    let end = bytes.len() - fields.left();
+                    data = end - field.bytes.len()..end;
+                }
                 CURSOR => cursor = Some(field.bytes.to_vec()),
                 ROWS => answer.rows = field.u64()?,
                 WORK => [answer.units, answer.bytes_read, _] = numbers(field.bytes),
@@ -101,6 +105,10 @@ impl<E: Execute> Query<E> {
                 }
             }
         }
+        // They stay in the memory that they came in: there may be many, and what is around them is little.
+        bytes.truncate(data.end);
+        bytes.drain(..data.start);
+        answer.data = bytes;
         if let Some(wanted) = &mut self.wanted {
             *wanted = wanted.saturating_sub(answer.rows);
         }

@@ -29,7 +29,7 @@ use crate::failure::of_arrow;
 use crate::groups::Groups;
 use crate::host::{Host, too_much};
 use crate::output::aggregates_of;
-use crate::parquet_rows::ParquetRows;
+use crate::parquet_rows::{ParquetRows, batch_bytes};
 use crate::request::{Format, Request};
 
 /// Bytes of a piece that is read, at most.
@@ -288,8 +288,10 @@ impl Rows {
             }
             Sink::Parquet(from_arrow, rows) => {
                 for part in from_arrow.batches(&batch) {
-                    rows.take(&part?, host)?;
+                    let part = part?;
+                    rows.take(&part, batch_bytes(&part), host)?;
                 }
+                host.owe(rows.owed());
             }
             Sink::Aggregates(aggregates) => {
                 aggregates.add(&batch)?;
@@ -304,6 +306,7 @@ impl Rows {
         Ok(match self.sink {
             Sink::Arrow(stream) => (Some(stream.into_inner().map_err(of_arrow)?), self.rows),
             Sink::Parquet(_, rows) => {
+                host.owe(0);
                 let (file, rows) = rows.finish(host)?;
                 (Some(file), rows)
             }
@@ -355,7 +358,7 @@ fn batch_of(
 
 fn sink_of(aggregates: &[Asking], groups: &[usize], schema: &SchemaRef) -> Result<Sink> {
     Ok(match groups {
-        [] => Sink::Aggregates(Aggregates::new(aggregates, schema)?),
+        [] => Sink::Aggregates(Aggregates::of_all(aggregates, schema)?),
         groups => Sink::Groups(Box::new(Groups::new(aggregates, groups, schema)?)),
     })
 }

@@ -14,7 +14,7 @@ use core::ops::Range;
 
 use marquetry_base::cast::u64_of;
 use marquetry_base::{
-    Budget, Bytes, Codecs, Error, Failed, Machine, Object, Price, Release, Result, Step, release_all,
+    Bitmap, Budget, Bytes, Codecs, Error, Failed, Machine, Object, Price, Release, Result, Step, release_all,
 };
 
 use super::blooms::Blooms;
@@ -23,7 +23,7 @@ use super::options::{FindOptions, Found, Stopped};
 use super::program::{Known, Program};
 use super::report::Report;
 use super::stage::{Released, Stage, Turn};
-use crate::batch::RowSelection;
+use crate::batch::{Batch, RowSelection};
 use crate::bloom;
 use crate::format::FileMetaData;
 use crate::prune::{Evaluator, LeafOrder, Matcher, Predicate, Test};
@@ -87,6 +87,8 @@ pub struct RowFinder {
     /// Chunks, by row group and leaf, whose pages have Bloom filters that are not what was announced.
     distrusted_blooms: BTreeSet<(usize, usize)>,
     blooms: Blooms,
+    /// Tested batches that have rows which were found, and these, if they are to be kept.
+    tested: Vec<(Batch, Bitmap)>,
     report: Report,
     failed: Failed,
 }
@@ -125,6 +127,7 @@ impl RowFinder {
             distrusted: BTreeSet::new(),
             distrusted_blooms: BTreeSet::new(),
             blooms: Blooms::default(),
+            tested: Vec::new(),
             report: Report::default(),
             failed: Failed::default(),
         };
@@ -167,6 +170,7 @@ impl RowFinder {
         self.stage = other.map_or(Stage::Begin, release);
         (self.program, self.row_groups) = (program, row_groups);
         self.blooms.start();
+        self.tested.clear();
         self.report = Report::default();
         Ok(())
     }
@@ -174,6 +178,16 @@ impl RowFinder {
     /// What was found out so far, and by what.
     pub fn report(&self) -> &Report {
         &self.report
+    }
+
+    /// Batches of the tested leaves, in order, that have rows which were found since it was asked last, with a bit for each of a batch's rows:
+    /// whether it was found. Empty without [`FindOptions::keep_tested`].
+    ///
+    /// They need not be all rows that are found: not those which are found by what is said of them alone, nor those beside pages that are
+    /// ruled out by their headers. And a row group that is read again has some of them twice. They are all, and once, if they are as many
+    /// as the rows that [`Found`] has.
+    pub fn take_tested(&mut self) -> Vec<(Batch, Bitmap)> {
+        core::mem::take(&mut self.tested)
     }
 
     /// Where the search is: the row group at hand, and the first of its rows that is not searched. `None` once it is done.
@@ -359,7 +373,7 @@ impl Release for RowFinder {
             Stage::Check { pages, reader, .. } => release_all(&mut [&mut **pages, &mut **reader], budget),
             _ => true,
         };
-        if !stage || !self.reader.release(budget) {
+        if !stage || !self.reader.release(budget) || !self.tested.release(budget) {
             return false;
         }
         while let Some(mut entry) = self.pages.first_entry() {

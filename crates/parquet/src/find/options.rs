@@ -26,6 +26,9 @@ pub struct FindOptions {
     pub ranges: Vec<Range<u64>>,
     /// Rows of the first row group before this one are not searched: where a search goes on that was [stopped](super::RowFinder::stop).
     pub first_row: u64,
+    /// Keep what the tested columns have in the rows that are found, for [`RowFinder::take_tested`](super::RowFinder::take_tested): a host
+    /// that wants these columns, too, need not read them once more.
+    pub keep_tested: bool,
 }
 
 impl Default for FindOptions {
@@ -38,6 +41,7 @@ impl Default for FindOptions {
             limit: u64::MAX,
             ranges: Vec::new(),
             first_row: 0,
+            keep_tested: false,
         }
     }
 }

@@ -5,7 +5,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Budget, Error, Machine as _, Price, Release, Result, Step, release_all};
+use marquetry_base::{Bitmap, Budget, Error, Machine as _, Price, Release, Result, Step, release_all};
 
 use super::pages::ChunkPages;
 use super::report::Report;
@@ -55,12 +55,12 @@ impl Reading {
         }
     }
 
-    /// Reads and tests. Ready once all rows are tested, or `limit` are found in all.
+    /// Reads and tests. Ready once all rows are tested, or `limit` are found in all. Batches that have some go to `kept`, with them.
     pub(super) fn step(
         &mut self,
         evaluator: &mut Evaluator,
         limit: u64,
-        report: &mut Report,
+        (report, mut kept): (&mut Report, Option<&mut Vec<(Batch, Bitmap)>>),
         budget: &mut Budget<'_>,
     ) -> Result<Step<()>> {
         loop {
@@ -110,8 +110,14 @@ impl Reading {
                 (row, at) = (start + count, end);
             }
             self.next_row = row;
-            report.found += self.found.rows() - before;
-            self.used = self.batch.take();
+            let count = self.found.rows() - before;
+            report.found += count;
+            // Of pages that were ruled out by their headers it has nulls, which other columns may have found.
+            let keeps = count > 0 && self.reader.judged().pruned == 0;
+            match kept.as_mut().filter(|_| keeps) {
+                Some(kept) => kept.extend(self.batch.take().map(|batch| (batch, bits))),
+                None => self.used = self.batch.take(),
+            }
             if report.found >= limit {
                 return Ok(Step::Ready(()));
             }

@@ -318,7 +318,7 @@ impl Chosen {
 
 /// Whether a choice looks at values.
 pub(super) fn looks_at_values(column: &ColumnOptions) -> bool {
-    column.encoding.is_none_or(|encoding| encoding == Encoding::RleDictionary)
+    column.encoding.is_none_or(|encoding| encoding == Encoding::RleDictionary && column.fallback.is_none())
 }
 
 /// Chooses the encoding of a chunk that begins with these values and has `chunk_values`, if known.
@@ -330,6 +330,9 @@ pub(super) fn choose(
     chunk_values: u64,
     budget: &mut Budget<'_>,
 ) -> Result<Chosen> {
+    if let (Some(encoding), Some(fallback)) = (column.encoding, column.fallback) {
+        return Ok(Chosen { encoding, fallback, rows_left: None });
+    }
     let asked = Asked {
         encoding: column.encoding,
         dictionary_bytes: if column.dictionary { dictionary_bytes } else { 0 },

@@ -95,6 +95,9 @@ pub struct ColumnOptions {
     /// The encoding of its values. `None`: chosen from them. [`Encoding::RleDictionary`] is abandoned if the
     /// dictionary becomes too large.
     pub encoding: Option<Encoding>,
+    /// The encoding of values that do not fit the dictionary that [`encoding`](ColumnOptions::encoding) asks for. `None`:
+    /// chosen from the first values, which are kept and tried for it: that costs more than to write a few thousand rows.
+    pub fallback: Option<Encoding>,
     /// Whether a dictionary may be chosen.
     pub dictionary: bool,
     /// Write the bounds of its values, for chunks and, with the page index, for pages; for geometries, the bounding
@@ -197,6 +200,7 @@ impl Default for ColumnOptions {
             compression: Compression::Codec(Codec::Snappy),
             level: None,
             encoding: None,
+            fallback: None,
             dictionary: true,
             bounds: true,
             bounds_bytes_max: 64,
@@ -285,14 +289,19 @@ impl ColumnOptions {
             .and_then(|()| self.check())
             .and_then(|()| check_leaf(schema, leaf, self, limits))
             .and_then(|()| {
-                self.encoding.map(|encoding| Encoder::new(encoding, found.physical_type)).transpose()
+                let given = self.encoding.into_iter().chain(self.fallback);
+                given.map(|encoding| Encoder::new(encoding, found.physical_type).map(drop)).collect()
             });
-        checked.map(drop).map_err(|error| error.at(|place| place.column = Some(schema.path(found.node))))
+        checked.map_err(|error| error.at(|place| place.column = Some(schema.path(found.node))))
     }
 
     fn check(&self) -> Result<()> {
         if self.bounds_bytes_max > BOUNDS_BYTES_MAX {
             return Err(Error::misuse(format!("bounds of more than {BOUNDS_BYTES_MAX} bytes")));
+        }
+        let has_dictionary = self.encoding == Some(Encoding::RleDictionary);
+        if self.fallback.is_some_and(|fallback| !has_dictionary || fallback == Encoding::RleDictionary) {
+            return Err(Error::misuse("an encoding instead of a dictionary that is not asked for"));
         }
         let chunks = self.bloom.map(|bloom| (bloom.fpp, bloom.bytes_max, FILTER_BYTES_MAX));
         let pages = self.page_bloom.map(|bloom| (bloom.fpp, bloom.page_bytes_max, PAGE_FILTER_BYTES_MAX));

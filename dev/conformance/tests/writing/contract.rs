@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use marquetry_base::{Budget, Bytes, Detail, ErrorKind, Machine, Step};
+use marquetry_base::{Budget, Bytes, Detail, ErrorKind, Limits, Machine, Step};
 use marquetry_codecs::StandardCodecs;
 use marquetry_conformance::canonical::{self, FILE};
 use marquetry_conformance::craft::{BYTE_ARRAY, INT64};
@@ -109,6 +109,38 @@ fn budgets_do_not_change_where_a_dictionary_is_left() {
         let left = same_file(&schema, &given, &of(40));
         let kept = write(&schema, &given, of(1 << 20), Manner::KIND).unwrap();
         assert_ne!(left.object(FILE).len(), kept.object(FILE).len(), "{name}: no dictionary was left");
+    }
+}
+
+/// Nothing is chosen then: values are not kept for it, and a batch's dictionary is used from its first value on.
+#[test]
+fn what_a_dictionary_is_left_for_may_be_given() {
+    let schema = given::schema(&[("strings", BYTE_ARRAY)], &["required"]);
+    let given = [given::batch(&schema, 25_000, Flavour::Few, Layout::Spaced, 5)];
+    let of = |fallback| WriteOptions {
+        column: ColumnOptions { encoding: Some(Encoding::RleDictionary), fallback, ..plain() },
+        dictionary_bytes: 40,
+        page_rows: 1_000,
+        ..WriteOptions::default()
+    };
+    for fallback in [Encoding::Plain, Encoding::DeltaLengthByteArray, Encoding::DeltaByteArray] {
+        let file = same_file(&schema, &given, &of(Some(fallback))).object(FILE);
+        let metadata = canonical::metadata(&file, Manner::KIND).unwrap();
+        let found = &metadata.row_groups[0].columns[0].encodings;
+        let are_there = [Encoding::RleDictionary, fallback].iter().all(|encoding| found.contains(encoding));
+        assert!(are_there, "{found:?}, not {fallback:?}");
+        let (again, read) = batches(&file, ReadOptions::default()).unwrap();
+        assert_eq!(sums(&schema, &given), sums(&again, &read));
+    }
+    for (encoding, fallback) in [
+        (None, Encoding::Plain),
+        (Some(Encoding::Plain), Encoding::Plain),
+        (Some(Encoding::RleDictionary), Encoding::RleDictionary),
+        (Some(Encoding::RleDictionary), Encoding::DeltaBinaryPacked),
+    ] {
+        let column = ColumnOptions { encoding, fallback: Some(fallback), ..plain() };
+        let refused = column.check_leaf(&schema, 0, &Limits::DEFAULT).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Misuse, "{encoding:?}, {fallback:?}");
     }
 }
 

@@ -331,11 +331,40 @@ pub(crate) fn found(
     Ok(rows)
 }
 
+/// What was kept of the rows that were found is what they have, if it is all of them: how many these are.
+fn check_tested(finder: &mut RowFinder, rows: &[usize], table: &Rows, what: &str) -> usize {
+    let tested = finder.take_tested();
+    let places: Vec<(&Batch, usize)> = tested
+        .iter()
+        .flat_map(|(batch, found)| {
+            (0..batch.rows).filter(move |at| found.get(*at)).map(move |at| (batch, at))
+        })
+        .collect();
+    if places.len() != rows.len() {
+        return 0;
+    }
+    for ((batch, at), row) in places.into_iter().zip(rows) {
+        for column in batch.columns.iter().filter(|column| column.levels.is_none()) {
+            let mut value = Vec::new();
+            let entry = if column.is_null(at) {
+                Entry::Level(0)
+            } else {
+                canonical::with_bytes(&column.values, at, |bytes| value.extend_from_slice(bytes));
+                Entry::Value(value)
+            };
+            assert_eq!(table[column.leaf][*row], [entry], "{what}: row {row} of leaf {}", column.leaf);
+        }
+    }
+    rows.len()
+}
+
 /// What all searches of a test did.
 #[derive(Default)]
 pub(crate) struct Done {
     pub(crate) searches: usize,
     rows: usize,
+    /// Of them, those of which all was kept that was tested.
+    kept: usize,
     by_statistics: u64,
     by_bloom: u64,
     pub(crate) by_dictionary: u64,
@@ -376,6 +405,7 @@ pub(crate) fn check(name: &str, bytes: &Bytes, seed: u64, manners: &[Manner], do
     for &manner in manners {
         let wanted = random_wanted(&seen, &table, &mut random, 2);
         let mut options = FindOptions::default();
+        options.keep_tested = true;
         options.read.batch_rows = if random.below(2) == 0 { 8192 } else { 100 };
         if random.below(2) == 0 {
             options.structures.statistics = random.below(2) == 0;
@@ -394,12 +424,14 @@ pub(crate) fn check(name: &str, bytes: &Bytes, seed: u64, manners: &[Manner], do
         let is_equal = rows == expected(&wanted);
         assert!(is_equal, "{what}: {} rows of {}", rows.len(), expected(&wanted).len());
         done.add(finder.report(), rows.len());
+        done.kept += check_tested(&mut finder, &rows, &table, &what);
         // The opposite, with what is known from before.
         let opposite = Wanted::Not(Box::new(wanted.clone()));
         finder.start(predicate.not()).unwrap();
         let rows = found(&mut finder, bytes, &metadata, Manner::KIND).unwrap_or_else(|error| wrong(error));
         let is_equal = rows == expected(&opposite);
         assert!(is_equal, "not {what}: {} rows of {}", rows.len(), expected(&opposite).len());
+        done.kept += check_tested(&mut finder, &rows, &table, &what);
     }
 }
 
@@ -427,12 +459,15 @@ fn every_way_to_write_searched() {
         };
         check(&way.name, &file, number as u64 * 7919, manners, &mut done);
     }
-    let Done { searches, rows, by_statistics, by_bloom, by_dictionary, by_index, by_page_bloom, .. } = done;
+    let Done {
+        searches, rows, kept, by_statistics, by_bloom, by_dictionary, by_index, by_page_bloom, ..
+    } = done;
     println!(
-        "{searches} searches, {rows} rows, pruned {by_statistics} {by_bloom} {by_dictionary} {by_index} {by_page_bloom}"
+        "{searches} searches, {rows} rows ({kept} kept), pruned {by_statistics} {by_bloom} {by_dictionary} {by_index} {by_page_bloom}"
     );
     assert!(by_dictionary > 3, "{by_dictionary}");
     assert!(searches > 200 && rows > 10_000, "{searches} searches found {rows} rows");
+    assert!(kept > rows / 2, "of {rows} rows {kept} were kept");
     assert!(by_statistics > 20 && by_bloom > 5 && by_index > 100, "{by_statistics} {by_bloom} {by_index}");
 }
 

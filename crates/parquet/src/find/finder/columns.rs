@@ -138,7 +138,8 @@ impl RowFinder {
     pub(super) fn read_columns(&mut self, budget: &mut Budget<'_>) -> Result<Turn> {
         let Stage::Read(reading) = &mut self.stage else { return Err(Error::internal("no columns to read")) };
         let limit = self.options.limit;
-        match reading.step(&mut self.evaluator, limit, &mut self.report, budget) {
+        let kept = self.options.keep_tested.then_some(&mut self.tested);
+        match reading.step(&mut self.evaluator, limit, (&mut self.report, kept), budget) {
             Ok(Step::Ready(())) => {
                 let row_group = reading.row_group;
                 let rows = core::mem::take(&mut reading.found);
@@ -182,6 +183,7 @@ impl RowFinder {
             return Err(error);
         }
         self.report.found = self.report.found.saturating_sub(reading.found.rows());
+        self.tested.clear();
         for leaf in &self.program.leaves {
             if let Some(pages) = self.pages.remove(&(row_group, *leaf)) {
                 self.distrusted.insert((row_group, *leaf));
