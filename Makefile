@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test tests instructions checks counts lint builds semver without-corpus soak ceph-class fuzz bench bench-stall bench-wide bench-disk bench-sstable bench-pq bench-plugin bench-python bench-cluster bench-layouts bench-spark bench-ceph bench-door bench-kernels bench-scale deny wheel
+.PHONY: help demo test tests instructions checks counts lint builds semver without-corpus soak ceph-class fuzz bench bench-stall bench-wide bench-disk bench-sstable bench-pq bench-plugin bench-python bench-cluster bench-layouts bench-spark bench-ceph bench-door bench-kernels bench-scale deny wheel wheel-aarch64
 
 TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/marquetry/tools
 export PATH := $(HOME)/.cargo/bin:$(PATH):$(TOOLS)/bin
@@ -37,7 +37,7 @@ WITH_ALL := $(WITH_PEERS) $(WITH_STORES) $(WITH_CORPUS) $(WITH_CASSANDRA)
 LOCKED := $(if $(CI),--locked)
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## three million real flights: a Parquet file becomes rows of a real Cassandra
 	@dev/demo.sh
@@ -107,6 +107,11 @@ wheel: ## the wheel of the package for Python, for this machine's processor, in 
 	@dev/setup.sh rust python
 	dev/wheel.sh build $(LOCKED)
 	dev/wheel.sh try
+
+wheel-aarch64: ## the wheel for aarch64, linked by Zig (rustup target add aarch64-unknown-linux-gnu), and whether it works there, by QEMU's user mode
+	@dev/setup.sh rust python
+	dev/wheel.sh build $(LOCKED) --target aarch64-unknown-linux-gnu
+	dev/wheel.sh try-aarch64
 
 ceph-class: ## the object class for Ceph's OSDs, in target/ceph/classes (docs/ceph.md); dev/ceph.sh install puts it where they look for it
 	@dev/setup.sh rust c++

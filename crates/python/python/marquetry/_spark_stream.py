@@ -9,8 +9,8 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from pyspark.sql.types import StructType
 
 from ._errors import ConversionError, NotFound, Unsupported
-from ._spark_read import PARTITIONS_MAX, Plan, addresses, refused, rows, shares, whole
-from ._spark_types import arrow_schema, chosen, spark_schema
+from ._spark_read import PARTITIONS_MAX, Plan, addresses, quoted, refused, rows, shares, whole
+from ._spark_types import arrow_schema, chosen, paths, spark_schema
 
 #: What an offset has: the files that were read, each with its bytes.
 Files = Dict[str, int]
@@ -34,13 +34,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.partitions_max = whole(options.get("partitions") or str(PARTITIONS_MAX), "partitions")
         self.schema = schema
         self.until: Optional[Files] = None
-        # Columns that are not in the schema, and are not wanted, as far as they were known when the query began.
-        files = self._there()
-        self.known = self._known(files) if files else set(schema.names)
-
-    def _known(self, files: Files) -> "set[str]":
-        paths = [os.path.join(self.directory, name) for name in files]
-        return set(Plan({**self.options, "union": "true"}, paths).open().columns)
+        # What is not in the schema was known when the query began, and is not wanted.
+        self.known = set(paths(arrow_schema(schema)))
+        files = [os.path.join(self.directory, name) for name in self._there()]
+        if files:
+            table = Plan({**self.options, "union": "true"}, files).open()
+            self.known.update(paths(pyarrow.schema(table.schema)))
 
     def _there(self) -> Files:
         """The files that are complete: those that have their names."""
@@ -94,17 +93,23 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """How a file is read as rows of the schema."""
         plan = Plan(self.options, [path])
         table = plan.open()
-        there = spark_schema(pyarrow.schema(table.schema), path)
-        more = [name for name in there.names if name not in self.schema.names and name not in self.known]
+        columns = [name for name in self.schema.names if name in table.columns]
+        if not columns:
+            said = f"{path} has no column of the stream's: it has {', '.join(table.columns)}"
+            raise ConversionError(said, message=said, address=path)
+        wanted = table.select(*map(quoted, columns))
+        # Of columns that are left out, it makes no difference what is within them.
+        there = [*table.columns, *paths(pyarrow.schema(wanted.schema))]
+        more = [name for name in dict.fromkeys(there) if name not in self.known]
         if more:
             said = f"{path} has columns that the stream has not: {', '.join(more)}; a query that begins anew has them"
             raise ConversionError(said, message=said, address=path)
-        fields = [field for field in self.schema.fields if field.name in there.names]
-        absent = [field.name for field in self.schema.fields if field.name not in there.names and not field.nullable]
+        absent = [field.name for field in self.schema.fields if field.name not in columns and not field.nullable]
         if absent:
             said = f"{path} lacks columns that have no nulls: {', '.join(absent)}"
             raise ConversionError(said, message=said, address=path)
-        plan.columns = chosen(StructType(fields), there, path)
+        given = StructType([field for field in self.schema.fields if field.name in columns])
+        plan.columns = chosen(given, spark_schema(pyarrow.schema(wanted.schema), path), path, is_union=True)
         return plan
 
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:

@@ -89,36 +89,71 @@ def _spark_type(kind: pyarrow.DataType, path: str, faults: List[str]) -> spark.D
     return spark.NullType()
 
 
-def chosen(given: spark.StructType, table: spark.StructType, name: str) -> List[str]:
-    """The columns of a schema that somebody has given, which must be the table's: with its types, though they may be said to have nulls where they have none."""
+def chosen(given: spark.StructType, table: spark.StructType, name: str, is_union: bool = False) -> List[str]:
+    """The columns of a schema that somebody has given, which must be the table's: with its types, though they may be said to have nulls where they have none.
+    In a union, groups may have fields that the table's lack, which are null."""
     for field in given.fields:
         if field.name not in table.names:
             said = f"{name} has no column {field.name}; it has {', '.join(table.names)}"
             raise ConversionError(said, message=said, address=name)
         own = table[field.name]
-        if not _holds(field.dataType, own.dataType) or (own.nullable and not field.nullable):
+        if not _holds(field.dataType, own.dataType, is_union) or (own.nullable and not field.nullable):
             said = f"{name}: the column {field.name} is {_shown(own)}, and not {_shown(field)}"
             raise ConversionError(said, message=said, address=name)
     return given.fieldNames()
+
+
+def paths(schema: pyarrow.Schema) -> Iterator[str]:
+    """The names of all columns, and of all fields within them."""
+    return _paths([schema.field(at) for at in range(len(schema.names))], "")
+
+
+def _paths(fields: List[pyarrow.Field], above: str) -> Iterator[str]:
+    for field in fields:
+        path = f"{above}{field.name}"
+        yield path
+        yield from _within(field.type, path)
+
+
+def _within(kind: pyarrow.DataType, path: str) -> Iterator[str]:
+    if isinstance(kind, pyarrow.BaseExtensionType):
+        yield from _within(kind.storage_type, path)
+    elif any(is_it(kind) for is_it in _LISTS):
+        yield from _within(kind.value_type, f"{path}.element")
+    elif kinds.is_map(kind):
+        yield from _within(kind.key_type, f"{path}.key")
+        yield from _within(kind.item_type, f"{path}.value")
+    elif kinds.is_struct(kind):
+        yield from _paths([kind.field(at) for at in range(kind.num_fields)], f"{path}.")
 
 
 def _shown(field: spark.StructField) -> str:
     return field.dataType.simpleString() + ("" if field.nullable else " not null")
 
 
-def _holds(given: spark.DataType, own: spark.DataType) -> bool:
+def _holds(given: spark.DataType, own: spark.DataType, is_union: bool) -> bool:
     """Whether one type is the other, with nulls where the other has none at most."""
     if isinstance(given, spark.ArrayType) and isinstance(own, spark.ArrayType):
-        return given.containsNull >= own.containsNull and _holds(given.elementType, own.elementType)
+        return given.containsNull >= own.containsNull and _holds(given.elementType, own.elementType, is_union)
     if isinstance(given, spark.MapType) and isinstance(own, spark.MapType):
-        values = given.valueContainsNull >= own.valueContainsNull and _holds(given.valueType, own.valueType)
-        return values and _holds(given.keyType, own.keyType)
+        values = given.valueContainsNull >= own.valueContainsNull and _holds(given.valueType, own.valueType, is_union)
+        return values and _holds(given.keyType, own.keyType, is_union)
     if isinstance(given, spark.StructType) and isinstance(own, spark.StructType):
+        if is_union:
+            return all(_takes(field, own) for field in given.fields)
         fields = zip(given.fields, own.fields)
         return given.names == own.names and all(
-            a.nullable >= b.nullable and _holds(a.dataType, b.dataType) for a, b in fields
+            a.nullable >= b.nullable and _holds(a.dataType, b.dataType, False) for a, b in fields
         )
     return given == own
+
+
+def _takes(field: spark.StructField, group: spark.StructType) -> bool:
+    """Whether a field has the values of a group's, or nulls if the group has none of its name."""
+    if field.name not in group.names:
+        return field.nullable
+    own = group[field.name]
+    return field.nullable >= own.nullable and _holds(field.dataType, own.dataType, True)
 
 
 def arrow_schema(schema: spark.StructType) -> pyarrow.Schema:

@@ -465,6 +465,42 @@ class Streams(WithFolder):
         self.refused(lambda: self.run_once(schema), "id")
         self.assertEqual(self.out(), list(range(12)))
 
+    def test_groups_whose_fields_differ(self):
+        """As in what `marquetry watch` makes of flushes: the column `mutation` has what the writes of an SSTable need."""
+        from pyspark.sql.streaming.datasource import ReadAllAvailable
+
+        def flush(number, **options):
+            sstable = "sstable:" + self.path(f"sstable-{number}")
+            rows = pyarrow.table({"id": range(10 * number, 10 * number + 10), "name": [f"n{i}" for i in range(10)]})
+            mq.write(rows, sstable, table="ks.t", key="id", **options)
+            mq.copy(sstable, self.path(f"in/{number}.parquet"))
+
+        flush(0)
+        flush(1, ttl=100_000_000)
+        schema = load(self.path("in"), union="true").schema
+        self.assertIn("expires_at", schema["mutation"].dataType.names)
+        self.assertNotIn("expires_at", load(self.path("in/0.parquet")).schema["mutation"].dataType.names)
+        reader = mq.spark.Source({"path": self.path("in"), "union": "true"}).streamReader(schema)
+        self.run_once(union="true")
+        out = spark.read.parquet(self.path("out"))
+        self.assertEqual(sorted(row.id for row in out.where("mutation.expires_at IS NULL").collect()), list(range(10)))
+        self.assertEqual(self.out(), list(range(20)))
+        # A field that nobody knew when the reader began.
+        mq.write(pyarrow.table({"id": [20], "mutation": [{"more": 1}]}), self.path("in/2.parquet"))
+        start = reader.initialOffset()
+        with self.assertRaises(mq.ConversionError) as raised:
+            reader.partitions(start, reader.latestOffset(start, ReadAllAvailable()))
+        self.assertIn("mutation.more", str(raised.exception))
+
+    def test_a_schema_leaves_out_what_spark_lacks(self):
+        large = pyarrow.array([2**64 - 1] * 10, pyarrow.uint64())
+        mq.write(pyarrow.table({"id": range(10), "large": large}), self.path("in/a.parquet"))
+        self.refused(lambda: self.run_once(), "large")
+        self.run_once("id bigint")
+        self.assertEqual(self.out(), list(range(10)))
+        mq.write(pyarrow.table({"large": large}), self.path("in/b.parquet"))
+        self.refused(lambda: self.run_once("id bigint"), "has no column of the stream's")
+
     def test_the_reader_by_itself(self):
         from pyspark.sql.streaming.datasource import ReadAllAvailable
 
