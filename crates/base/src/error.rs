@@ -64,8 +64,10 @@ pub enum Detail {
     /// Another value of one of these options of the caller's would admit it. Named as in the API, the most fitting first:
     /// `short_rows`, `schema`.
     AdmittedBy(&'static [&'static str]),
-    /// The address is of a kind that is not supported, or not compiled in.
+    /// The address is of a kind that is not supported.
     Address,
+    /// This feature of the package `marquetry` is not compiled in; a build with it would admit it: `object-store`, `tls`.
+    Feature(&'static str),
     /// This option of the caller's is wrong. Named as in the API: `sort`, `partition_by`.
     Option(&'static str),
 }

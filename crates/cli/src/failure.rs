@@ -99,7 +99,7 @@ impl Failure {
             (ErrorKind::Cancelled, _) => return Failure::Interrupted,
             (_, Some(Detail::AlreadyExists)) => Exit::Refused,
             (ErrorKind::Io, _) => Exit::Unreachable,
-            (ErrorKind::Misuse, _) | (_, Some(Detail::Address)) => Exit::Usage,
+            (ErrorKind::Misuse, _) | (_, Some(Detail::Address | Detail::Feature(_))) => Exit::Usage,
             (ErrorKind::Internal, _) => Exit::Bug,
             _ => Exit::Refused,
         };
@@ -117,6 +117,10 @@ impl Failure {
         };
         if is_above_limit(error) || error.parts().iter().any(is_above_limit) {
             return Failure::AboveLimit(Exit::Refused, text);
+        }
+        let lacks_feature = |error: &Error| matches!(error.detail(), Some(Detail::Feature(_)));
+        if lacks_feature(error) || error.parts().iter().any(lacks_feature) {
+            return Failure::Said(exit, text + hints::OF_FEATURE);
         }
         let advice = advice(error);
         Failure::Said(exit, if advice.is_empty() { text } else { text + &hints::advised(&advice.join(", ")) })
@@ -444,6 +448,25 @@ mod tests {
         assert!(short.starts_with("starté") && short.ends_with("éend") && short.contains(" … "));
         assert_eq!(short.chars().count(), LINE_CHARS_MAX + 3);
         assert_eq!(shortened("short"), "short");
+    }
+
+    /// How to get it is said, whatever it is that is left out.
+    #[test]
+    fn a_feature_that_is_left_out_is_named() {
+        let error = Error::unsupported(
+            "s3:// is not supported by this build, which lacks the feature `object-store`",
+        )
+        .with(Detail::Feature("object-store"))
+        .at(|place| place.object = Some("s3://b/k".into()));
+        let Failure::Said(exit, text) = Failure::about("s3://b/k", &error) else { panic!() };
+        assert_eq!(
+            (exit, text.as_str()),
+            (
+                Exit::Usage,
+                "s3://b/k: s3:// is not supported by this build, which lacks the feature `object-store`; \
+                 cargo install --path crates/cli makes a build with all features"
+            )
+        );
     }
 
     #[test]

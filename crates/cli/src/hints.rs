@@ -44,6 +44,9 @@ pub(crate) fn of_option(option: &str) -> Option<&'static str> {
     })
 }
 
+/// How to get what is not compiled in.
+pub(crate) const OF_FEATURE: &str = "; cargo install --path crates/cli makes a build with all features";
+
 /// The command that does what somebody looked for under a name that other tools have for it.
 pub(crate) fn of_command(name: &str) -> Option<&'static str> {
     Some(match name {
@@ -60,6 +63,10 @@ pub(crate) fn of_command(name: &str) -> Option<&'static str> {
         | "unload" => "'marquetry copy FROM TO' moves rows between files, directories and tables",
         "cmp" | "compare" => "'marquetry diff A B' compares two tables",
         "sql" | "ddl" | "insert" => "'marquetry cql FILE --table T --key K' prints CQL",
+        #[cfg(not(feature = "rados"))]
+        "ceph" => {
+            "this build lacks the feature `rados`; cargo install --path crates/cli makes one with all features"
+        }
         _ => return None,
     })
 }

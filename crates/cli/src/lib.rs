@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+#[cfg(feature = "rados")]
 mod ceph;
 mod completions;
 mod connection_args;
@@ -77,6 +78,7 @@ enum Commands {
     Copy(Box<copy::Copy>),
     Diff(diff::Diff),
     Watch(watch::Watch),
+    #[cfg(feature = "rados")]
     Ceph(ceph::Ceph),
     Completions(completions::Completions),
     Man(man::ManPage),
@@ -109,6 +111,7 @@ impl Program for Marquetry {
             Commands::Copy(command) => command.run(interrupted),
             Commands::Diff(command) => command.run(interrupted),
             Commands::Watch(command) => command.run(interrupted),
+            #[cfg(feature = "rados")]
             Commands::Ceph(command) => command.run(interrupted),
             Commands::Completions(command) => command.run(Marquetry::command(), interrupted),
             Commands::Man(command) => command.run(Marquetry::command(), interrupted),

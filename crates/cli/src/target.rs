@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 
 use clap::ValueEnum;
 
-use marquetry::base::ErrorKind;
+use marquetry::base::{Detail, ErrorKind};
 use marquetry::tables::Address;
 use marquetry::{OptionGroup, OutputFormat, Target};
 
@@ -50,6 +50,9 @@ pub(crate) fn parse(
     let is_table = Address::parse(to).scheme() == Some("cql");
     let written = if is_columns && is_table { Some(OutputFormat::Columns) } else { format.map(Into::into) };
     Target::parse(to, written).map_err(|error| {
+        if matches!(error.detail(), Some(Detail::Feature(_))) {
+            return error.into();
+        }
         // Neither holds a password.
         let address = error.place().object.clone().unwrap_or_default();
         let why = match error.kind() {

@@ -15,15 +15,14 @@ use scylla::errors::{DbError, ExecutionError, RequestAttemptError};
 use scylla::policies::load_balancing::DefaultPolicy;
 
 use crate::address::CqlAddress;
-use crate::bundle::Bundle;
 use crate::credentials::Credentials;
 use crate::error::{Differing, Error, Item, Result};
 use crate::options::ConnectOptions;
+use crate::reach::Reach;
 use crate::retry::{Patience, is_passing};
 use crate::runtime::Runtime;
 use crate::same_table::SameTable;
 use crate::schema::{self, Types};
-use crate::tls::TlsOptions;
 
 /// A connection to a cluster, for one table: reads the table's definition, and creates it.
 ///
@@ -93,33 +92,13 @@ impl Cluster {
         address: CqlAddress,
         options: &ConnectOptions,
     ) -> Result<Cluster> {
-        let bundle = match (address.hosts(), &options.bundle) {
-            ([], Some(_)) if address.wants_tls() == Some(false) => {
-                let said = "what a secure connect bundle leads to is always encrypted: leave out ?tls=no";
-                return Err(Error::Bundle(marquetry_base::Error::option("bundle", said)));
-            }
-            ([], Some(path)) => Some(Bundle::read(path).map_err(Error::Bundle)?),
-            ([], None) => return Err(Error::NoHost),
-            _ => None,
-        };
-        let tls = match (&options.tls, address.wants_tls()) {
-            // A bundle's connections are encrypted, and by what it says only.
-            _ if bundle.is_some() => None,
-            // The options are for all clusters of a command, the address for this one.
-            (_, Some(false)) | (None, None) => None,
-            (Some(tls), _) => Some(tls.clone()),
-            (None, Some(true)) => Some(TlsOptions::default()),
-        };
-        let tls = tls.map(|tls| tls.config(&address)).transpose().map_err(Error::Tls)?;
+        let reach = Reach::of(&address, options)?;
         let credentials = Credentials::find(&address, options).map_err(Error::Credentials)?;
         let runtime = Runtime::start(cancel)?;
         let (timeout, timeout_ms) = (options.timeout, options.timeout.as_millis());
         let late = || Error::ConnectTimeout { address: address.to_string(), timeout_ms };
-        let mut behind = None;
-        if let Some(bundle) = bundle {
-            let opened = runtime.wait(async move { tokio::time::timeout(timeout, bundle.open()).await })?;
-            behind = Some(opened.map_err(|_| late())?.map_err(Error::Bundle)?);
-        }
+        let opening = runtime.wait(async move { tokio::time::timeout(timeout, reach.open()).await })?;
+        let reached = opening.map_err(|_| late())??;
         let mut builder = SessionBuilder::new()
             .known_nodes(address.hosts().iter().map(ToString::to_string))
             .connection_timeout(options.timeout)
@@ -127,14 +106,8 @@ impl Cluster {
             .fetch_full_schema_metadata(false)
             .keyspaces_to_fetch([address.keyspace()])
             .refresh_metadata_on_auto_schema_agreement(false);
-        let mut datacenter = options.local_datacenter.clone();
-        if let Some(behind) = &behind {
-            builder = builder.known_nodes(&behind.nodes).address_translator(behind.tunnels.clone());
-            datacenter = datacenter.or_else(|| behind.datacenter.clone());
-        }
-        if let Some(tls) = tls {
-            builder = builder.tls_context(Some(tls));
-        }
+        builder = reached.prepare(builder);
+        let datacenter = options.local_datacenter.clone().or_else(|| reached.datacenter());
         if let Some(Credentials { user, password }) = credentials {
             builder = builder.user(user, password);
         }
@@ -150,8 +123,7 @@ impl Cluster {
             Ok(Err(reason)) => {
                 let error = Error::Connect { address: address.to_string(), reason: Box::new(reason) };
                 // Where no node was reached, what the driver sees is that its connections to loopback are closed.
-                let why =
-                    behind.filter(|_| error.kind() == ErrorKind::Io).and_then(|it| it.tunnels.failure());
+                let why = reached.failure().filter(|_| error.kind() == ErrorKind::Io);
                 return Err(why.map_or(error, Error::Bundle));
             }
             Err(_) => return Err(late()),

@@ -24,10 +24,14 @@
 //! * **Memory is bounded**, in rows and in bytes in flight; it does not grow with the number of rows.
 //! * **No password is shown**: not in messages, not by `Debug`.
 //! * **The runtime has threads of its own.** Every function may be called on any thread, and blocks it.
+//!
+//! Without the feature `tls`, which is on by default, connections are plain: what asks for others ([`ConnectOptions::tls`],
+//! [`ConnectOptions::bundle`], `?tls=yes`) is refused.
 #![forbid(unsafe_code)]
 
 mod acknowledged;
 mod address;
+#[cfg(feature = "tls")]
 mod bundle;
 mod cluster;
 mod columns;
@@ -45,6 +49,7 @@ mod options;
 mod pace;
 mod prepare;
 mod rate;
+mod reach;
 mod rejects;
 mod retry;
 mod rows;

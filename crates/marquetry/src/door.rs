@@ -49,7 +49,8 @@ pub fn open(address: impl AsRef<OsStr>) -> Result<Reader> {
 /// # Errors
 ///
 /// As [`Files::open`](marquetry_tables::files::Files::open); `Unsupported` with
-/// [`Detail::Address`](marquetry_base::Detail) for addresses of a kind that is not compiled in; `Misuse` for standard input without a format that takes it.
+/// [`Detail::Address`](marquetry_base::Detail) for addresses of no kind, with [`Detail::Feature`](marquetry_base::Detail) for those of one that is not compiled
+/// in; `Misuse` for standard input without a format that takes it.
 pub fn open_all<A: AsRef<OsStr>>(
     addresses: impl IntoIterator<Item = A>,
     options: &SourceOptions,

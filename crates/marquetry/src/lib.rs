@@ -38,7 +38,7 @@
 //! | `io` (feature `io`, on by default; `tokio`, `uring`, `object-store`) | drivers that read and write files and objects for the machines | yes |
 //! | `tables` (feature `tables`, on by default) | sources and destinations of rows, and the copy between them | yes |
 //! | `describe` (feature `describe`) | pictures of files, and bounds as people read them | yes |
-//! | `cluster` (feature `cluster`) | tables of a live cluster: created, loaded and read | yes |
+//! | `cluster` (feature `cluster`; encrypted connections: `tls`, on by default) | tables of a live cluster: created, loaded and read | yes |
 #![forbid(unsafe_code)]
 
 #[cfg(all(feature = "arrow", feature = "tables"))]
@@ -49,6 +49,8 @@ pub mod describe;
 mod door;
 #[cfg(feature = "tables")]
 mod kinds;
+#[cfg(feature = "tables")]
+mod left_out;
 #[cfg(feature = "tables")]
 mod metrics;
 #[cfg(feature = "tables")]

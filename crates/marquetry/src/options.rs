@@ -113,10 +113,16 @@ impl Default for DestinationOptions {
 
 /// Where files are by default: wherever an address can say.
 pub(crate) fn store() -> Arc<dyn Store> {
+    #[cfg(feature = "object-store")]
+    let store: Arc<dyn Store> = Arc::new(marquetry_io::store::Stores::new());
+    #[cfg(not(feature = "object-store"))]
+    let store: Arc<dyn Store> = Arc::new(marquetry_io::store::LocalFiles);
     #[cfg(feature = "rados")]
-    return Arc::new(marquetry_rados::RadosObjects::beside(files()));
-    #[cfg(not(feature = "rados"))]
-    return files();
+    let store: Arc<dyn Store> = Arc::new(marquetry_rados::RadosObjects::beside(store));
+    #[cfg(not(all(feature = "object-store", feature = "rados")))]
+    let store: Arc<dyn Store> =
+        Arc::new(crate::left_out::Refusing { store, features: crate::left_out::COMPILED_IN });
+    store
 }
 
 /// Where files are by default: wherever an address can say, in the local file system and in the stores that are compiled in. What waits there fails
@@ -137,14 +143,6 @@ pub(crate) fn store() -> Arc<dyn Store> {
 pub fn stores(cancel: &Cancel) -> Arc<dyn Store> {
     let (store, cancel) = (store(), cancel.clone());
     store.cancellable(Arc::new(move || cancel.is_set())).unwrap_or(store)
-}
-
-/// The same, but for Ceph.
-fn files() -> Arc<dyn Store> {
-    #[cfg(feature = "object-store")]
-    return Arc::new(marquetry_io::store::Stores::new());
-    #[cfg(not(feature = "object-store"))]
-    return Arc::new(marquetry_io::store::LocalFiles);
 }
 
 impl DestinationOptions {

@@ -23,6 +23,7 @@ use marquetry_tables::{Address, Destination};
 #[cfg(feature = "cluster")]
 use marquetry_tables::{Rename, text::Wanted};
 
+use crate::left_out::COMPILED_IN;
 use crate::options::{DestinationOptions, OptionGroup, OutputFormat, SourceOptions};
 pub(crate) use kind::OpenedSource;
 use kind::{DestinationKind, SourceKind};
@@ -133,6 +134,9 @@ fn of_two_kinds(first: &Address, other: &Address) -> Error {
 }
 
 fn unsupported(address: &Address) -> Error {
+    if let Some(error) = COMPILED_IN.refused(address) {
+        return error;
+    }
     let scheme = address.scheme().unwrap_or("this");
     let supported: Vec<&str> = SOURCES.iter().map(|kind| kind.spelled).collect();
     let what =
@@ -175,8 +179,8 @@ impl Target {
     ///
     /// # Errors
     ///
-    /// `Unsupported`, with [`Detail::Address`] and the address, for those of no kind that is compiled in, and for names that do not say what they
-    /// are; `Misuse` for an invalid address of a cluster.
+    /// `Unsupported`, with [`Detail::Address`] and the address, for those of no kind, and for names that do not say what they are; with
+    /// [`Detail::Feature`], for those of a kind that is not compiled in; `Misuse` for an invalid address of a cluster.
     pub fn parse(address: impl AsRef<OsStr>, format: Option<OutputFormat>) -> Result<Target> {
         let address = Address::parse(address);
         let Some(kind) = DESTINATIONS.iter().find(|kind| (kind.is_of)(&address, format)) else {
@@ -243,6 +247,9 @@ impl fmt::Debug for Target {
 
 /// Why an address is of no kind.
 fn refused(address: &Address, format: Option<OutputFormat>) -> Error {
+    if let Some(error) = COMPILED_IN.refused(address) {
+        return error;
+    }
     let what = match (address, format) {
         (Address::Standard, None) => {
             "standard output needs a format: parquet, csv, tsv, jsonl or cql".to_owned()
