@@ -26,7 +26,8 @@ main() {
   dev/setup.sh rust flights
   step "Building the command (the first time takes minutes)"
   # Not a release: in that, everything is optimised again when a program is linked, and there are two. Rows are loaded as fast as Cassandra takes them.
-  cargo build --quiet --profile quick -p marquetry-cli -p marquetry-cluster --bin marquetry --example select
+  # Without stores of objects, Ceph and TLS, a third of all packages and two libraries of cryptography in C are left out.
+  cargo build --quiet --profile quick --no-default-features -p marquetry-cli -p marquetry-cluster --bin marquetry --example select
   took
 
   step "What is in the file?"
@@ -35,7 +36,7 @@ main() {
 
   if cassandra_is_possible; then load "$@"; else print_cql; fi
   title "Done in $((SECONDS - started)) s. The file is $file; try: $bin/marquetry --help"
-  echo "cargo install --path crates/cli makes the fast one, which takes longer to compile."
+  echo "It has no object stores, Ceph and TLS. cargo install --path crates/cli makes the fast one, with everything, which takes longer to compile."
 }
 
 load() {

@@ -4,6 +4,7 @@
 //! in `tests/tidy.rs` run every rule on this workspace; the unit tests beside a rule run it on text that breaks it,
 //! so that a rule which finds nothing any more is noticed.
 //!
+//! * [`rules::demo`]: that the first `make demo` compiles little.
 //! * [`rules::dependencies`]: who may use whom (the table of the design), what is published.
 //! * [`rules::manifests`]: names, licence, MSRV, lints, and the attributes at the root of every crate.
 //! * [`rules::sources`]: length, unfinished code, ignored tests, relaxed lints, paths of one machine, scripts.
@@ -21,6 +22,7 @@ pub mod workspace;
 
 /// The rules, by what they look at.
 pub mod rules {
+    pub mod demo;
     pub mod dependencies;
     pub mod documents;
     pub mod manifests;

@@ -126,16 +126,25 @@ fn is_executable(_: &fs::Metadata) -> bool {
     true
 }
 
-fn packages(root: &Path) -> Result<Vec<Package>, String> {
+/// What a command of Cargo's prints in `root`.
+///
+/// # Errors
+///
+/// If it fails, with what it says.
+pub fn cargo(root: &Path, arguments: &[&str]) -> Result<Vec<u8>, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
-    command.args(["metadata", "--no-deps", "--format-version", "1", "--offline"]);
-    let output = command.current_dir(root).output().map_err(|e| format!("cargo metadata: {e}"))?;
-    if !output.status.success() {
-        return Err(format!("cargo metadata: {}", String::from_utf8_lossy(&output.stderr)));
+    let failed = |reason: String| format!("cargo {}: {reason}", arguments.join(" "));
+    let output = Command::new(cargo).args(arguments).current_dir(root).output();
+    let output = output.map_err(|error| failed(error.to_string()))?;
+    match output.status.success() {
+        true => Ok(output.stdout),
+        false => Err(failed(String::from_utf8_lossy(&output.stderr).into_owned())),
     }
-    let metadata: Value =
-        serde_json::from_slice(&output.stdout).map_err(|e| format!("cargo metadata: {e}"))?;
+}
+
+fn packages(root: &Path) -> Result<Vec<Package>, String> {
+    let printed = cargo(root, &["metadata", "--no-deps", "--format-version", "1", "--offline"])?;
+    let metadata: Value = serde_json::from_slice(&printed).map_err(|e| format!("cargo metadata: {e}"))?;
     list(&metadata["packages"]).map(|package| read_package(root, package)).collect()
 }
 

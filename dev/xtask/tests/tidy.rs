@@ -3,9 +3,9 @@
 use std::sync::OnceLock;
 
 use marquetry_xtask::rules::{
-    dependencies, documents, manifests, messages, prices, rooms, sources, speed, words,
+    demo, dependencies, documents, manifests, messages, prices, rooms, sources, speed, words,
 };
-use marquetry_xtask::workspace::{File, Workspace};
+use marquetry_xtask::workspace::{File, Workspace, cargo};
 
 fn workspace() -> &'static Workspace {
     static WORKSPACE: OnceLock<Workspace> = OnceLock::new();
@@ -80,6 +80,16 @@ fn no_files_import_each_other_in_a_circle() {
         assert!(texts(".rs").any(|(path, _)| path.starts_with(&folder)), "{folder}");
         rooms::circles(&folder, texts(".rs"))
     }));
+}
+
+#[test]
+fn the_demo_compiles_little() {
+    let script = workspace().text("dev/demo.sh").expect("the demo's script");
+    let arguments = demo::arguments(script).expect("what it builds");
+    let tree = cargo(&workspace().root, &arguments).expect("cargo tree");
+    let tree = String::from_utf8(tree).expect("a list");
+    assert!(tree.contains("marquetry-parquet v"), "{tree}");
+    none(demo::faults(&tree));
 }
 
 #[test]
