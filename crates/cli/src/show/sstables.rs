@@ -6,7 +6,7 @@ use marquetry::base::calendar::TimeUnit;
 use marquetry::base::cast::u64_of;
 use marquetry::base::print;
 use marquetry::describe::sstables_json;
-use marquetry::io::store::{Store, Stores};
+use marquetry::io::store::Store;
 use marquetry::scylla::sstable::batch::NO_DELETION_TIME;
 use marquetry::tables::Address;
 use marquetry::tables::sstables::{
@@ -29,8 +29,9 @@ pub(super) fn paths(files: &[PathBuf], store: &dyn Store) -> Option<Vec<PathBuf>
         address.sstables().map_or_else(|| file.clone(), Path::to_path_buf)
     };
     let first = files.first()?;
-    let is_said = Address::parse(first.as_path()).sstables().is_some();
-    let is_local = !Stores::is_remote(first);
+    let address = Address::parse(first.as_path());
+    let is_said = address.sstables().is_some();
+    let is_local = !matches!(address.scheme(), Some("s3" | "gs" | "az" | "http" | "https"));
     (is_said || (is_local && is_sstables(store, first))).then(|| files.iter().map(path).collect())
 }
 
