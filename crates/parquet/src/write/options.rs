@@ -289,8 +289,8 @@ impl ColumnOptions {
             .and_then(|()| self.check())
             .and_then(|()| check_leaf(schema, leaf, self, limits))
             .and_then(|()| {
-                let given = self.encoding.into_iter().chain(self.fallback);
-                given.map(|encoding| Encoder::new(encoding, found.physical_type).map(drop)).collect()
+                let mut given = self.encoding.into_iter().chain(self.fallback);
+                given.try_for_each(|encoding| Encoder::new(encoding, found.physical_type).map(drop))
             });
         checked.map_err(|error| error.at(|place| place.column = Some(schema.path(found.node))))
     }
