@@ -31,8 +31,6 @@ use crate::unload::is_scylla;
 
 /// Bytes of cells that are sent and not answered: a node holds each of them several times.
 const FLYING_BYTES: u32 = 8 << 20;
-/// What a cell counts for among them at least, because a request is work, too: 256 of them are sent at a time at most.
-const CELL_FLYING_BYTES: u64 = 32 << 10;
 /// Partitions that are dropped at a time.
 const DROPS: usize = 32;
 /// How long it may take to drop a version that failed: the next writer does it, too.
@@ -302,7 +300,7 @@ async fn write(
         if !wait.is_zero() {
             tokio::time::sleep(wait).await;
         }
-        let permits = low_u32(length.max(CELL_FLYING_BYTES).min(u64::from(FLYING_BYTES)));
+        let permits = low_u32(length.min(u64::from(FLYING_BYTES)));
         let permit = Arc::clone(&room).acquire_many_owned(permits).await;
         let bytes = match source {
             Source::File => ByteSource::read(&file, range.clone())?,

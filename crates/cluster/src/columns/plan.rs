@@ -8,17 +8,14 @@ use marquetry_tables::files::{Extent, ExtentKind};
 use super::map::Map;
 use super::part::{FILTERS, FOOTER, INDEXES, Part};
 
-/// Pages that follow each other share a cell of at most this many bytes, and a larger page has its own. A look-up takes a page of each column: with cells
-/// of 128 KiB, as they were at first, it fetched mostly pages that nobody wanted. Smaller ones would only be more rows for whoever reads all pages.
-pub(super) const CELL_BYTES: u64 = 16 << 10;
+/// Pages that follow each other share a cell up to so many bytes: few enough that who looks up a row reads little besides, and enough that who
+/// reads all of them has few rows to ask for.
+pub(super) const CELL_BYTES: u64 = 128 << 10;
 /// What is larger is cut: servers hold a cell in memory several times while they read or write it.
 const CELL_BYTES_MAX: u64 = 1 << 20;
 /// The bytes of a partition: servers advise 100 MB at most.
 const PARTITION_BYTES: u64 = 64 << 20;
 const _: () = assert!(CELL_BYTES <= CELL_BYTES_MAX && CELL_BYTES_MAX <= PARTITION_BYTES);
-/// Bytes of a block of a Bloom filter, which is what a look-up reads of one. Before the blocks is a header, which is shorter than one.
-const BLOCK_BYTES: u64 = 32;
-const _: () = assert!(CELL_BYTES > BLOCK_BYTES && CELL_BYTES.is_multiple_of(BLOCK_BYTES));
 
 /// Bytes of the file that are one cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,22 +32,13 @@ pub(super) fn plan(extents: &[Extent]) -> (Vec<Cell>, Map) {
         let end = extent.offset + extent.bytes;
         let mut at = extent.offset;
         while at < end {
-            let next = end.min(at + bytes_from(extent, at));
+            let next = end.min(at + CELL_BYTES_MAX);
             cutting.add(whose, at..next);
             at = next;
         }
     }
     cutting.end_cell();
     (cutting.cells, cutting.map)
-}
-
-/// The bytes from one cut of an extent to the next: a Bloom filter is cut between its blocks, all else only where it is too large.
-fn bytes_from(extent: &Extent, at: u64) -> u64 {
-    match extent.kind {
-        ExtentKind::BloomFilter if at == extent.offset => extent.bytes % BLOCK_BYTES + CELL_BYTES,
-        ExtentKind::BloomFilter => CELL_BYTES,
-        _ => CELL_BYTES_MAX,
-    }
 }
 
 /// The column and the row group of the partition that an extent is in.
@@ -81,10 +69,8 @@ struct Cutting {
 
 impl Cutting {
     fn add(&mut self, whose: (i32, i32), bytes: Range<u64>) {
-        // Who opens the file asks for its last cell, and needs all of the footer.
-        let shared = if whose.0 == FOOTER { CELL_BYTES_MAX } else { CELL_BYTES };
         match &mut self.open {
-            Some((of, range)) if *of == whose && bytes.end - range.start <= shared => {
+            Some((of, range)) if *of == whose && bytes.end - range.start <= CELL_BYTES => {
                 range.end = bytes.end;
             }
             _ => {
@@ -159,7 +145,7 @@ mod tests {
         }
         assert_eq!(at, file.bytes());
         let starts: Vec<u64> = cells.iter().map(|cell| cell.range.start).collect();
-        for extent in extents.iter().filter(|extent| extent.kind != ExtentKind::BloomFilter) {
+        for extent in &extents {
             // One that is in two cells would start in the one and end in the other.
             let cell = starts.partition_point(|start| *start <= extent.offset) - 1;
             assert!(extent.offset + extent.bytes <= cells[cell].range.end, "{extent:?}");
@@ -195,60 +181,13 @@ mod tests {
         }
     }
 
-    fn extent(offset: u64, bytes: u64, chunk: Option<(usize, usize)>, kind: ExtentKind) -> Extent {
-        let mut extent = FileMap::of(&file(10, 10).1, &MapOptions::default()).unwrap().extents.remove(0);
-        (extent.offset, extent.bytes, extent.chunk, extent.kind) = (offset, bytes, chunk, kind);
-        extent
-    }
-
-    /// The bytes of the cells that hold a range.
-    fn holding(cells: &[Cell], range: &Range<u64>) -> u64 {
-        let those = cells.iter().filter(|cell| cell.range.start < range.end && range.start < cell.range.end);
-        those.map(|cell| cell.range.end - cell.range.start).sum()
-    }
-
-    /// Whoever wants a page fetches little besides, and of a Bloom filter little around a block.
-    #[test]
-    fn what_is_looked_up_costs_little_besides() {
-        let (_folder, file) = file(100_000, 1000);
-        let extents = FileMap::of(&file, &MapOptions::default()).unwrap().extents;
-        let (cells, _) = plan(&extents);
-        let mut blocks = 0;
-        for extent in &extents {
-            let range = extent.offset..extent.offset + extent.bytes;
-            if extent.kind != ExtentKind::BloomFilter {
-                assert!(holding(&cells, &range) <= CELL_BYTES.max(extent.bytes), "{extent:?}");
-                continue;
-            }
-            let first = extent.offset + extent.bytes % BLOCK_BYTES;
-            for block in (first..range.end).step_by(32) {
-                let bytes = holding(&cells, &(block..block + BLOCK_BYTES));
-                assert!(bytes < CELL_BYTES + BLOCK_BYTES, "{bytes} for {block} of {extent:?}");
-                blocks += 1;
-            }
-        }
-        // More than a cell's in each row group.
-        assert!(blocks * BLOCK_BYTES > 4 * CELL_BYTES, "{blocks}");
-        // Pages that are smaller than a cell share it.
-        let pages = extents.iter().filter(|extent| matches!(extent.kind, ExtentKind::Page(_))).count();
-        let of_pages = cells.iter().filter(|cell| cell.part.column >= 0).count();
-        assert!(of_pages < pages, "{of_pages} cells of {pages} pages");
-    }
-
-    #[test]
-    fn a_footer_and_the_end_of_the_file_are_one_cell() {
-        let footer = 300 << 10;
-        let (cells, _) = plan(&[
-            extent(0, 4, None, ExtentKind::Magic),
-            extent(4, 100, Some((0, 0)), ExtentKind::Pages),
-            extent(104, footer, None, ExtentKind::Footer),
-            extent(104 + footer, 8, None, ExtentKind::Tail),
-        ]);
-        assert_eq!(cells.last(), Some(&Cell { part: Part::FOOTER, range: 104..104 + footer + 8 }));
-    }
-
     #[test]
     fn what_is_large_is_cut() {
+        let extent = |offset: u64, bytes: u64, chunk, kind| {
+            let mut extent = FileMap::of(&file(10, 10).1, &MapOptions::default()).unwrap().extents.remove(0);
+            (extent.offset, extent.bytes, extent.chunk, extent.kind) = (offset, bytes, chunk, kind);
+            extent
+        };
         let pages = 150 << 20;
         let (cells, map) = plan(&[
             extent(0, 4, None, ExtentKind::Magic),

@@ -19,9 +19,8 @@ use super::table::{Cell, Table, offset_max};
 
 /// Bytes that one reader has asked for ahead, or was given and has not used.
 const AHEAD_BYTES: u64 = 16 << 20;
-/// Requests of one reader at a time that are ahead of what it needs. A record takes one of each column, which wait for each other if they are fewer; their
-/// bytes have a bound of their own.
-const AHEAD_REQUESTS: usize = 64;
+/// Requests of one reader at a time that are ahead of what it needs.
+const AHEAD_REQUESTS: usize = 16;
 /// Bytes of one reader's cells that are kept for what they have besides what was read: beyond it those far from what is read go first.
 const KEPT_BYTES: u64 = 48 << 20;
 /// How long to wait for an answer before checking whether the work was cancelled.
@@ -149,17 +148,15 @@ impl TableFile {
         Ok(Flying { range, answer })
     }
 
-    /// Asks for what nobody has asked for of a range: how many bytes that are.
-    fn request_all(&self, cells: &mut Cells, range: &Range<u64>) -> Result<u64> {
-        let mut bytes = 0;
+    /// Asks for what nobody has asked for of a range.
+    fn request_all(&self, cells: &mut Cells, range: &Range<u64>) -> Result<()> {
         for hole in cells.holes(range) {
             for (part, range) in self.opened.map.holding(&hole) {
-                bytes += range.end - range.start;
                 let flying = self.request(part, range)?;
                 cells.flying.push(flying);
             }
         }
-        Ok(bytes)
+        Ok(())
     }
 
     fn wait(&self, answer: &mpsc::Receiver<Result<Vec<Cell>>>) -> Result<Vec<Cell>> {
@@ -213,16 +210,14 @@ impl ByteSource for TableFile {
 
     fn will_read(&self, ranges: &mut dyn Iterator<Item = Range<u64>>) {
         let mut cells = self.cells();
-        let mut held = cells.held();
         for range in ranges.take(AHEAD_REQUESTS) {
             let range = range.start..range.end.min(self.opened.map.bytes());
             let bytes = range.end.saturating_sub(range.start);
-            if bytes == 0 || cells.flying.len() >= AHEAD_REQUESTS || held + bytes > AHEAD_BYTES {
+            let is_full = cells.flying.len() >= AHEAD_REQUESTS || cells.held() + bytes > AHEAD_BYTES;
+            // What cannot be asked for is asked for, and said, when it is read.
+            if bytes == 0 || is_full || self.request_all(&mut cells, &range).is_err() {
                 return;
             }
-            // What cannot be asked for is asked for, and said, when it is read.
-            let Ok(asked) = self.request_all(&mut cells, &range) else { return };
-            held += asked;
         }
     }
 }

@@ -26,10 +26,8 @@ use crate::options::Consistency;
 use crate::prepare::prepared;
 use crate::retry::{Patience, is_passing};
 
-/// Bytes of the file that are asked for at a time: pages have these and a cell at most, however large the cells are.
-const PAGE_BYTES: u64 = 4 << 20;
-/// Cells of a page: more than [`PAGE_BYTES`] have, unless a writer's cells are far smaller than ours.
-const PAGE_CELLS: i32 = 1024;
+/// Cells of a page: 2 MiB of those that are as large as is aimed for, 16 MiB at most.
+const PAGE_CELLS: i32 = 16;
 /// Keys of a page.
 const PAGE_KEYS: i32 = 1000;
 /// The time for an answer to what is conditional, for which the servers talk to each other several times.
@@ -115,11 +113,7 @@ impl Table {
 
     /// The cells of a part that begin within a range.
     pub(super) async fn cells(&self, version: Version, part: Part, range: Range<u64>) -> Result<Vec<Cell>> {
-        let mut cells = Vec::new();
-        for window in windows(range) {
-            cells.append(&mut self.cells_by(&self.select, version, part, window).await?);
-        }
-        Ok(cells)
+        self.cells_by(&self.select, version, part, range).await
     }
 
     async fn cells_by(
@@ -164,18 +158,17 @@ impl Table {
         part: Part,
         range: Range<u64>,
     ) -> Result<Result<Vec<Cell>, u64>> {
-        let mut cells = Vec::new();
-        // What is small is within a cell, most likely, which one request gets; what is larger begins where one does.
-        let is_small = range.end - range.start <= CELL_BYTES;
-        if is_small {
-            cells.extend(self.cell_before(version, part, range.start.saturating_add(1)).await?);
-        }
-        let at = covered(&cells, &range);
-        if at < range.end {
-            cells.append(&mut self.cells(version, part, at..range.end).await?);
-        }
-        if !is_small && cells.first().is_none_or(|(offset, _)| *offset > range.start) {
-            let before = self.cell_before(version, part, range.start).await?;
+        let (those, before) =
+            (self.cells(version, part, range.clone()), self.cell_before(version, part, range.start));
+        // A page is looked up within a cell, most likely; what is scanned begins where one does.
+        let (mut cells, before) = match range.end - range.start < CELL_BYTES {
+            true => tokio::try_join!(those, before)?,
+            false => match those.await? {
+                cells if cells.first().is_some_and(|(offset, _)| *offset == range.start) => (cells, None),
+                cells => (cells, before.await?),
+            },
+        };
+        if cells.first().is_none_or(|(offset, _)| *offset > range.start) {
             cells.splice(0..0, before);
         }
         Ok(match covered(&cells, &range) {
@@ -351,16 +344,6 @@ impl Table {
     }
 }
 
-/// A range in parts of at most [`PAGE_BYTES`].
-fn windows(range: Range<u64>) -> impl Iterator<Item = Range<u64>> {
-    let mut at = range.start;
-    std::iter::from_fn(move || {
-        let window = at..range.end.min(at.saturating_add(PAGE_BYTES));
-        at = window.end;
-        (!window.is_empty()).then_some(window)
-    })
-}
-
 /// Up to where cells hold a range from its start on, if each begins where the one before ends.
 fn covered(cells: &[Cell], range: &Range<u64>) -> u64 {
     let mut at = range.start;
@@ -449,19 +432,6 @@ mod tests {
         assert_eq!(covered(&[(0, 10), (12, 10)], 5..20), 10);
         assert_eq!(covered(&[(0, 10), (9, 20)], 5..20), 10);
         assert_eq!(covered(&[(0, 10), (10, 0), (10, 10)], 5..20), 10);
-    }
-
-    #[test]
-    fn what_is_asked_for_at_a_time_is_bounded() {
-        let of = |range| windows(range).collect::<Vec<_>>();
-        assert!(of(7..7).is_empty());
-        let short = 7..PAGE_BYTES + 7;
-        assert_eq!(of(short.clone()), [short]);
-        assert_eq!(
-            of(7..2 * PAGE_BYTES + 8),
-            [7..PAGE_BYTES + 7, PAGE_BYTES + 7..2 * PAGE_BYTES + 7, 2 * PAGE_BYTES + 7..2 * PAGE_BYTES + 8]
-        );
-        assert_eq!(of(u64::MAX - 1..u64::MAX).len(), 1);
     }
 
     #[test]

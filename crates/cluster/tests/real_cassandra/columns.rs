@@ -25,8 +25,6 @@ pub(crate) fn all(server: &Server) {
     a_file_there_and_back(server);
     every_type_there_and_back(server);
     a_column_costs_its_partitions(server);
-    a_row_costs_its_pages(server);
-    cells_of_any_size_are_read(server);
     versions_take_the_place_of_others(server);
     of_two_writers_the_first_wins(server);
     what_is_left_is_dropped(server);
@@ -217,81 +215,6 @@ fn a_column_costs_its_partitions(server: &Server) {
         file.metadata().row_groups.iter().map(|group| group.columns.get(1).unwrap().compressed_bytes);
     assert_eq!(u64::try_from(bytes).unwrap(), chunks.sum::<u64>());
     assert!(read < file.bytes(), "{read} of {}", file.bytes());
-}
-
-/// Bytes that a cell has besides what is looked up in it.
-const CELL_BYTES: u64 = 16 << 10;
-
-/// What is found, and the bytes that were asked for to find it.
-fn found(server: &Server, predicate: &str) -> (u64, u64) {
-    let table = open(server, "col").unwrap();
-    let source = files(&table).unwrap();
-    let found = filter(&source, &Filter::new(predicate)).unwrap();
-    let mut rows = 0;
-    for piece in 0..found.pieces().len() {
-        let mut batches = found.open(piece, &PieceOptions::default()).unwrap();
-        while let Some(batch) = batches.next().unwrap() {
-            rows += u64::try_from(batch.rows).unwrap();
-        }
-    }
-    (rows, table.requested().1)
-}
-
-/// A row by its key costs a page of each column, and what is looked up to find it a cell each.
-fn a_row_costs_its_pages(server: &Server) {
-    let (rows, bytes) = found(server, "a = 77777");
-    // Less than the three pages of the second column, of 5,000 values that look random, that a cell of 128 KiB had alone.
-    assert!(rows == 1 && bytes < 3 * 5_000 * 8, "{rows} rows for {bytes} bytes");
-    // A key that is not there, though bounds admit it: a header and a block of each of three filters, which have 64 KiB each.
-    let (rows, bytes) = found(server, &format!("b = {}", scattered(ROWS + 77, 1)));
-    let of_filters = 3 * 2 * (CELL_BYTES + 32);
-    assert!(rows == 0 && (1..=of_filters).contains(&bytes), "{rows} rows for {bytes} bytes");
-}
-
-/// A writer may cut a file otherwise, as the first ones did: here a partition's cells become one.
-fn cells_of_any_size_are_read(server: &Server) {
-    let folder = tempfile::tempdir().unwrap();
-    let joined = [(0, 0), (1, 0), (1, 1), (-3, 1), (-4, 0)];
-    for (column, row_group) in joined {
-        let of_partition = |version: &str| {
-            format!(
-                "version = {version} AND column_number = {column} AND row_group = {row_group} AND shard = 0"
-            )
-        };
-        let version = text(&versions(server, "col")[0]);
-        let cells = server.select(&format!(
-            "SELECT file_offset, bytes FROM {KEYSPACE}.col WHERE {}",
-            of_partition(&version)
-        ));
-        let mut bytes = String::from("0x");
-        let mut offsets = Vec::new();
-        for cell in &cells {
-            let (Some(CqlValue::BigInt(offset)), Some(CqlValue::Blob(blob))) =
-                (&cell["file_offset"], &cell["bytes"])
-            else {
-                panic!("{cell:?}");
-            };
-            offsets.push(*offset);
-            bytes.extend(blob.iter().map(|byte| format!("{byte:02x}")));
-        }
-        let (first, others) = offsets.split_first().unwrap();
-        server.run(&format!(
-            "UPDATE {KEYSPACE}.col SET bytes = {bytes} WHERE {} AND file_offset = {first}",
-            of_partition(&version)
-        ));
-        for offset in others {
-            server.run(&format!(
-                "DELETE FROM {KEYSPACE}.col WHERE {} AND file_offset = {offset}",
-                of_partition(&version)
-            ));
-        }
-    }
-    assert!(bytes(&open(server, "col").unwrap()) == local(folder.path(), 1));
-    for row in [7, 49_999, 50_000, 77_777, 119_999] {
-        for predicate in [format!("a = {row}"), format!("b = {}", scattered(row, 1))] {
-            assert_eq!(found(server, &predicate).0, 1, "{predicate}");
-        }
-    }
 }
 
 fn versions_take_the_place_of_others(server: &Server) {

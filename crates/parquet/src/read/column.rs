@@ -25,7 +25,7 @@ use super::data_page::{DataPage, SKIP_UNITS};
 use super::decompressors::Decompressors;
 use super::dictionary::Entries;
 use super::judge::PageTests;
-use super::levels::NestedLeaf;
+use super::levels::{NestedLeaf, check_levels};
 use super::opening::Opening;
 use super::page::{Found, PageReader};
 use super::released::Released;
@@ -38,7 +38,7 @@ use crate::format::{ColumnChunk, FileMetaData};
 use crate::going::{Going, done};
 use crate::memory::Memory;
 use crate::prune::Counts;
-use crate::schema::PhysicalType;
+use crate::schema::{Leaf, PhysicalType, Schema};
 use cut::Cut;
 use dictionary_page::DictionaryPage;
 
@@ -159,6 +159,17 @@ struct Spare {
 }
 
 impl ColumnReader {
+    /// Checks that a leaf can be read, whether or not it has rows.
+    pub(super) fn check(schema: &Schema, leaf: &Leaf, options: &ReadOptions) -> Result<()> {
+        let checked = match leaf.physical_type {
+            PhysicalType::FixedLenByteArray(width) => options.limits.check(Limit::ValueBytes, width.into()),
+            _ => Ok(()),
+        };
+        checked
+            .and_then(|()| check_levels(leaf))
+            .map_err(|error| error.at(|place| place.column = Some(schema.path(leaf.node))))
+    }
+
     /// A reader of a leaf.
     pub(super) fn new(
         number: usize,
@@ -173,12 +184,7 @@ impl ColumnReader {
             u32::try_from(options.limits.value_bytes).unwrap_or(u32::MAX).min(i32::MAX as u32);
         let (width, only_text) = (leaf.physical_type.width(), is_text && options.verify_utf8);
         let accept = Accept { value_bytes_max, width, only_text };
-        if let PhysicalType::FixedLenByteArray(width) = leaf.physical_type {
-            options
-                .limits
-                .check(Limit::ValueBytes, width.into())
-                .map_err(|error| error.at(|place| place.column = Some(schema.path(leaf.node))))?;
-        }
+        Self::check(schema, leaf, options)?;
         let column = Column {
             leaf: number,
             metadata: Arc::clone(metadata),

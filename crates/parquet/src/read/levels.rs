@@ -153,6 +153,12 @@ pub(super) struct NestedLeaf {
     before: Option<u8>,
 }
 
+/// Checks that a byte counts the levels of a leaf.
+pub(super) fn check_levels(leaf: &Leaf) -> Result<()> {
+    let most = leaf.definition_max.max(leaf.repetition_max);
+    u8::try_from(most).map(drop).map_err(|_| Error::too_large("more than 255 levels of nesting"))
+}
+
 impl NestedLeaf {
     /// For a leaf that is not flat.
     pub(super) fn new(schema: &Schema, leaf: &Leaf) -> Result<NestedLeaf> {

@@ -151,8 +151,8 @@ impl BatchReader {
     ///
     /// # Errors
     ///
-    /// `Misuse` for row groups that do not exist, or a batch of no rows. The first steps report leaves that do not exist; why a column cannot
-    /// be read is reported when it is first begun, in the first row group with rows that are wanted.
+    /// `Misuse` for row groups that do not exist, or a batch of no rows. The first steps report leaves that do not exist,
+    /// and why a column cannot be read.
     pub fn new(
         object: Object,
         metadata: Arc<FileMetaData>,
@@ -416,6 +416,7 @@ impl BatchReader {
             for number in (self.measured..end).map(|at| self.wanted.leaf(at)) {
                 let leaf = leaves.get(number);
                 let leaf = leaf.ok_or_else(|| Error::misuse(format!("leaf {number} of {}", leaves.len())))?;
+                ColumnReader::check(&self.metadata.schema, leaf, &self.options)?;
                 self.row_bytes = self.row_bytes.saturating_add(row_bytes(leaf));
                 self.options.batch_rows = self.options.batch_rows.min(rows_max(leaf.physical_type));
             }

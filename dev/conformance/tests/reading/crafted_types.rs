@@ -38,7 +38,7 @@ fn a_column_of_fewer_rows() -> Case {
     let rows = || rows_i64(&values);
     let words = [vec![words[1]; 100], vec!["x", "y", "z"]].concat();
     case(
-        "a-column-of-fewer-rows",
+        "strings-that-end-a-batch",
         table.group(103, [chunk(), chunk(), strings, chunk()]),
         [rows(), rows(), rows_bytes(&words), rows()],
     )
