@@ -111,7 +111,11 @@ class Processes(unittest.TestCase):
         )
         time.sleep(0.2)
         process.send_signal(signal.SIGINT)
-        self.assert_interrupted(process)
+        _, said = process.communicate(timeout=30)
+        # pyarrow, which is told that the stream was interrupted, may raise an error of its own before Python raises the interrupt.
+        self.assertIn(process.returncode, [-signal.SIGINT, 1], said)
+        self.assertIn("KeyboardInterrupt", said)
+        self.assertNotIn("Fatal", said)
 
     def test_a_killed_writer_leaves_no_file_of_that_name(self):
         process = self.start(
