@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test tests instructions checks counts lint builds semver without-corpus soak ceph-class fuzz bench bench-stall bench-wide bench-disk bench-sstable bench-pq bench-plugin bench-python bench-cluster bench-layouts bench-spark bench-ceph bench-door bench-kernels bench-scale deny wheel wheel-aarch64
+.PHONY: help demo test tests doctests instructions checks counts lint builds semver without-corpus soak ceph-class fuzz bench bench-stall bench-wide bench-disk bench-sstable bench-pq bench-plugin bench-python bench-cluster bench-layouts bench-spark bench-ceph bench-door bench-kernels bench-scale deny wheel wheel-aarch64
 
 TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/marquetry/tools
 export PATH := $(HOME)/.cargo/bin:$(PATH):$(TOOLS)/bin
@@ -42,16 +42,23 @@ help: ## this list
 demo: ## three million real flights: a Parquet file becomes rows of a real Cassandra
 	@dev/demo.sh
 
+# What tests need beside Rust. In CI it is fetched while they compile; anybody else is first told what is missing.
+PARTS = $(PEERS) $(CASSANDRA) $(STORES) $(CHROMIUM) $(VALGRIND)
+
 # Lint is a part of CI's tests only: a newer toolchain's new warnings must not fail them on a user's machine.
 test: ## all tests, with the peers, a real Cassandra, servers of S3 and Azure and a browser (WITHOUT="peers cassandra s3 azure chromium valgrind" leaves these out)
-	@dev/setup.sh rust-dev $(PEERS) $(CASSANDRA) $(STORES) $(CHROMIUM) $(VALGRIND) $(if $(CI),lint)
+	@dev/setup.sh rust-dev $(if $(CI),lint,$(PARTS))
 	@mkdir -p target && rm -f $(MARQUETRY_SKIPPED) $(MARQUETRY_USED)
-	cargo test $(LOCKED) --workspace --no-run
+	$(if $(CI),dev/beside.sh "dev/setup.sh rust-dev $(PARTS)" "cargo test $(LOCKED) --workspace --no-run",cargo test --workspace --no-run)
 	$(if $(CI),dev/beside.sh "make --no-print-directory checks" "make --no-print-directory tests without-corpus",@$(MAKE) --no-print-directory tests instructions)
 	@dev/skipped.sh $(MARQUETRY_SKIPPED)
 
+# In CI, examples in the documentation are among the checks.
 tests:
-	$(WITH_ALL) cargo test $(LOCKED) --workspace
+	$(WITH_ALL) cargo test $(LOCKED) --workspace $(if $(CI),--lib --bins --tests)
+
+doctests:
+	$(WITH_CORPUS) cargo test $(LOCKED) --workspace --doc
 
 instructions:
 	$(if $(VALGRIND),dev/counts.sh,@dev/skipped.sh --add valgrind "make test" "instruction counts")
@@ -60,6 +67,7 @@ instructions:
 # which could not while clippy holds the build's.
 checks:
 	@$(MAKE) --no-print-directory instructions
+	@$(MAKE) --no-print-directory doctests
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory builds
 	@$(MAKE) --no-print-directory semver

@@ -1,7 +1,7 @@
 //! Tables made and rows loaded into a real Cassandra, and read back by plain CQL; and tables read as a source.
 //!
 //! All of it is one test, because it has one server: that of `MARQUETRY_CASSANDRA=HOST:PORT`, or one that it starts. But for what needs a
-//! server that is set up otherwise.
+//! server that is set up otherwise, and for `login`, which needs none.
 
 mod all_types;
 mod bundled;
@@ -13,6 +13,7 @@ mod into;
 mod laid;
 mod laid_values;
 mod loading;
+mod login;
 mod made;
 mod nested;
 mod rejected;

@@ -1,4 +1,6 @@
-//! Queries by the client: of objects in memory, answered by the class's own engine; and of objects of a real Ceph.
+//! Queries by the client: of objects in memory, answered by the class's own engine; of objects of a real Ceph; of tables of objects (`search`).
+
+mod search;
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -154,7 +154,7 @@ fn rows_of_all_types_come_back_as_they_were() {
 /// An object that the FlatBuffers library for Python (25.12) made: a piece that is deleted, and one of four rows, of which one is.
 #[test]
 fn what_the_library_writes_is_read() {
-    let object = include_bytes!("data/library.rows");
+    let object = include_bytes!("../data/library.rows");
     let all = together(&answers(Method::Query, object, &[]).unwrap().0);
     assert_eq!(all.column(0).as_primitive::<Int64Type>().values().to_vec(), [7, -8, 1 << 40]);
     assert_eq!(all.column(1).as_string_view().iter().collect::<Vec<_>>(), [Some("Rome"), None, Some("")]);
@@ -295,7 +295,7 @@ fn texts_that_many_values_refer_to_are_counted_each_time() {
 
 #[test]
 fn deleted_pieces_end_a_call_that_has_spent_its_share() {
-    let library = include_bytes!("data/library.rows");
+    let library = include_bytes!("../data/library.rows");
     let length = u32::from_le_bytes(library[..4].try_into().unwrap()) as usize;
     let deleted = &library[..4 + length];
     let object = [deleted.repeat(3000).as_slice(), library].concat();
