@@ -13,6 +13,7 @@
 //! place. Two objects whose lengths and footers are equal have the same mark: so who writes an object in place of another removes the omap. What
 //! is damaged is not used either: its rows are searched as if there were no index.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use marquetry_base::cast::{low_u32, u64_of, usize_of_u32};
@@ -46,6 +47,8 @@ const GRANULE_ROWS: usize = 1024;
 const GRANULES_MAX: usize = 64;
 /// Granules that are searched at once where they follow each other; a call does not end in between.
 const JOINED_MAX: usize = 4;
+/// Granules that are looked up before it is said how many of them have a value, at least.
+const GRANULES_MIN: usize = 4;
 /// The part of its granules, as a divisor, beyond which a part is searched as if there were no index: to look for them one by one takes longer.
 const MATCHES_MAX: usize = 4;
 /// Buckets of a part: by the first four bits of a hash.
@@ -339,8 +342,15 @@ pub(crate) struct Lookup {
     index: Index,
     /// Of the values, one of which a row must have.
     hashes: Vec<u64>,
-    /// The part that was looked up last, and which of its granules have one; `None` if nothing is known of them, or too many have one.
-    known: Option<(usize, Option<Vec<bool>>)>,
+    /// What was looked up last.
+    known: Option<Known>,
+}
+
+/// Parts that follow each other in a row group.
+struct Known {
+    parts: Range<usize>,
+    /// The rows of their granules, and whether they have one of the values; `None` if that is not known, or too many have one.
+    granules: Option<Vec<(Range<u64>, bool)>>,
 }
 
 impl Lookup {
@@ -372,33 +382,24 @@ impl Lookup {
         metadata: &FileMetaData,
         host: &mut Host<'_>,
     ) -> Result<Candidate> {
-        let first = self.index.parts.partition_point(|part| (part.row_group, part.end()) <= at);
-        for number in first..self.index.parts.len() {
-            let granules = self.granules(number, host)?;
-            let part = &self.index.parts[number];
-            let Some(granules) = granules else {
-                return Ok(Candidate::Unknown(at.max((part.row_group, part.first_row))));
+        let mut number = self.index.parts.partition_point(|part| (part.row_group, part.end()) <= at);
+        while let Some(part) = self.index.parts.get(number) {
+            let (row_group, first_row) = (part.row_group, part.first_row);
+            let known = self.known(number, host)?;
+            let Some(granules) = &known.granules else {
+                return Ok(Candidate::Unknown(at.max((row_group, first_row))));
             };
             // The first of them that are left, and those that follow it.
-            let (mut start, mut found, mut joined) = (part.first_row, None, 0);
-            for (rows, has_some) in part.granules.iter().zip(granules) {
-                let end = start + u64::from(*rows);
-                if has_some && (part.row_group, end) > at {
-                    let from = if at.0 == part.row_group { start.max(at.1) } else { start };
-                    found = Some((found.map_or(from, |(from, _)| from), end));
-                    joined += 1;
-                } else if found.is_some() {
-                    break;
-                }
-                if joined == JOINED_MAX {
-                    break;
-                }
-                start = end;
+            let is_left = |(rows, has_some): &&(Range<u64>, bool)| *has_some && (row_group, rows.end) > at;
+            let left = granules.iter().skip_while(|granule| !is_left(granule));
+            let mut wanted = left.map_while(|(rows, has_some)| has_some.then_some(rows)).take(JOINED_MAX);
+            if let Some(rows) = wanted.next() {
+                let from = if at.0 == row_group { rows.start.max(at.1) } else { rows.start };
+                let end = wanted.last().unwrap_or(rows).end;
+                return Ok(Candidate::Rows((row_group, from), end));
             }
-            if let Some((from, end)) = found {
-                return Ok(Candidate::Rows((part.row_group, from), end));
-            }
-            at = first_with_rows(metadata, (part.row_group, part.end()));
+            number = known.parts.end;
+            at = first_with_rows(metadata, (row_group, self.index.parts[number - 1].end()));
             if host.left() <= host.share().units / LEFT_MIN {
                 return Ok(Candidate::None(at));
             }
@@ -407,20 +408,37 @@ impl Lookup {
         Ok(if at.0 < metadata.row_groups.len() { Candidate::Unknown(at) } else { Candidate::None(at) })
     }
 
-    /// Which granules of a part have one of the values; `None` if it does not help to know.
-    fn granules(&mut self, number: usize, host: &mut Host<'_>) -> Result<Option<Vec<bool>>> {
-        if let Some((known, granules)) = &self.known
-            && *known == number
+    /// What is known of a part, and of those after it if it is short: of few granules it would not be seen that too many have one.
+    fn known(&mut self, number: usize, host: &mut Host<'_>) -> Result<&Known> {
+        let known = self.known.take().filter(|known| known.parts.contains(&number));
+        let known = match known {
+            Some(known) => known,
+            None => self.look_up(number, host)?,
+        };
+        Ok(self.known.insert(known))
+    }
+
+    fn look_up(&self, number: usize, host: &mut Host<'_>) -> Result<Known> {
+        let row_group = self.index.parts[number].row_group;
+        let (mut parts, mut granules) = (number..number, Vec::new());
+        while granules.len() < GRANULES_MIN
+            && let Some(part) = self.index.parts.get(parts.end).filter(|part| part.row_group == row_group)
         {
-            return Ok(granules.clone());
+            parts.end += 1;
+            let Some(have_some) = self.looked_up(parts.end - 1, host)? else {
+                return Ok(Known { parts, granules: None });
+            };
+            let mut start = part.first_row;
+            granules.extend(part.granules.iter().zip(have_some).map(|(rows, has_some)| {
+                let rows = start..start + u64::from(*rows);
+                start = rows.end;
+                (rows, has_some)
+            }));
         }
-        let granules = self.looked_up(number, host)?.filter(|granules| {
-            let matches = granules.iter().filter(|has_some| **has_some).count();
-            // Of few granules, one alone may be more than that.
-            matches <= 1 || matches * MATCHES_MAX <= granules.len()
-        });
-        self.known = Some((number, granules.clone()));
-        Ok(granules)
+        let matches = granules.iter().filter(|(_, has_some)| *has_some).count();
+        // Of few granules, one alone may be more than that.
+        let is_few = matches <= 1 || matches * MATCHES_MAX <= granules.len();
+        Ok(Known { parts, granules: is_few.then_some(granules) })
     }
 
     /// Which granules of a part have one of the values; `None` if what the index has of it is missing, or damaged.
