@@ -650,7 +650,7 @@ fn annotations_of_either_kind() {
 }
 
 /// All batches of a file.
-fn batches(bytes: &Bytes, options: ReadOptions) -> Vec<Batch> {
+pub(crate) fn batches(bytes: &Bytes, options: ReadOptions) -> Vec<Batch> {
     let metadata = canonical::metadata(bytes, Manner::KIND).unwrap();
     let codecs = Arc::new(StandardCodecs::default());
     let mut reader = BatchReader::new(FILE, metadata, codecs, options).unwrap();

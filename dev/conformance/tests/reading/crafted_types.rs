@@ -9,11 +9,14 @@ use marquetry_conformance::craft::*;
 use marquetry_conformance::features::{self, Source};
 use marquetry_conformance::hostile::Manner;
 use marquetry_conformance::records::{array_sums, field_sums};
+use marquetry_parquet::batch::Values;
 use marquetry_parquet::read::{BatchReader, ReadOptions};
 use marquetry_parquet::schema::{LogicalType, TimeUnit};
 
 use crate::Outcome;
-use crate::crafted::{Case, case, four_words, indices, numbers, one, rows_bytes, rows_i32, rows_i64};
+use crate::crafted::{
+    Case, batches, case, four_words, indices, numbers, one, rows_bytes, rows_i32, rows_i64,
+};
 
 /// Files of flat columns.
 pub(crate) fn cases() -> Vec<Case> {
@@ -271,4 +274,35 @@ fn external_column(all: &mut Outcome) {
         }
         other => all.wrong.push(format!("a column in another file: {other:?}")),
     }
+}
+
+#[test]
+fn lists_before_a_column_of_fewer_rows_lose_none() {
+    let data = Page::data(50, RLE_DICTIONARY, indices(&[1; 50], 2));
+    let plain = Page::data(3, PLAIN, plain_bytes(["x", "y", "z"]));
+    let text = Chunk::new(103, [four_words().0, data.clone(), data, plain]);
+    // Of 0, 1, 2, 0, 1, 2 … elements: an empty one has an entry, and no value.
+    let (mut repetition, mut definition) = (Vec::new(), Vec::new());
+    for length in (0..103).map(|row| row % 3) {
+        repetition.extend((0..length.max(1)).map(|element| u32::from(element > 0)));
+        definition.extend((0..length.max(1)).map(|_| u32::from(length > 0)));
+    }
+    let values: Vec<i64> = (0..102).collect();
+    let entries = i64::try_from(repetition.len()).unwrap();
+    let levels = [Levels { width: 1, levels: &repetition }, Levels { width: 1, levels: &definition }];
+    let lists = Chunk::new(entries, [Page::nested(&levels, PLAIN, &plain_i64(&values))]);
+    let schema = list("a", 0).into_iter().chain([leaf("element", 0, INT64), leaf("b", 0, BYTE_ARRAY)]);
+    let options = ReadOptions { keep_dictionaries: true, ..ReadOptions::default() };
+    let batches = batches(&Table::nested(2, schema).group(103, [lists, text]).write(), options);
+    assert_eq!(batches.iter().map(|batch| batch.rows).collect::<Vec<_>>(), [100, 3]);
+    let (mut found, mut levels) = (Vec::new(), (Vec::new(), Vec::new()));
+    for column in batches.iter().map(|batch| &batch.columns[0]) {
+        let Values::Int64(values) = &column.values else { panic!("{:?}", column.values) };
+        found.extend_from_slice(values);
+        let of_batch = column.levels.as_ref().expect("levels of lists");
+        let repetition = of_batch.repetition.as_ref().expect("repetition levels of lists");
+        levels.0.extend(repetition.iter().map(|level| u32::from(*level)));
+        levels.1.extend(of_batch.definition.iter().map(|level| u32::from(*level)));
+    }
+    assert_eq!((found, levels), (values, (repetition, definition)));
 }
