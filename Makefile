@@ -129,11 +129,11 @@ fuzz: ## the fuzz targets under libFuzzer: MINUTES=5 for each, TARGET="page code
 	@dev/setup.sh rust-dev c++
 	MINUTES=$(or $(MINUTES),5) dev/fuzz/run.sh $(TARGET)
 
-bench: ## speed against the peers; results in target/bench
+bench: ## reading, writing, whole programs and look-ups against the peers, some hours; results in target/bench
 	@dev/setup.sh rust-dev c++ peers
 	MARQUETRY_PYTHON=$(PEERS_PYTHON) dev/bench/run.sh
 
-bench-stall: ## the longest that readers keep their thread, against the peers, and writers; what bounded steps cost; what units cost
+bench-stall: ## the longest that readers keep their thread, against the peers, and writers; what bounded steps cost
 	@dev/setup.sh rust-dev c++ peers
 	MARQUETRY_PYTHON=$(PEERS_PYTHON) dev/bench/run.sh --only-stall
 	dev/bench/run.sh --only-stall-writing

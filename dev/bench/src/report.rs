@@ -185,8 +185,9 @@ impl Report {
         if !failed.is_empty() {
             text += " It does not hold in:\n";
             for row in failed {
-                let ratio =
-                    row.ratio.map(|(ratio, _)| format!(": {ratio:.2} × the best peer")).unwrap_or_default();
+                // Without peers, ours is compared with ours: the group says with what.
+                let other = if row.peers.is_empty() { "what it is compared with" } else { "the best peer" };
+                let ratio = row.ratio.map(|(ratio, _)| format!(": {ratio:.2} × {other}")).unwrap_or_default();
                 let bar = row.ours.map(|ours| {
                     format!("{} {:.2} × the bar", if ratio.is_empty() { ":" } else { "," }, ours / row.bar)
                 });
