@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch, make_array};
+use arrow_buffer::ArrowNativeType;
 use arrow_schema::DataType;
+use marquetry_base::cast::u64_of;
 use marquetry_base::{Error, Result};
 
 use crate::failure::of_arrow;
@@ -81,6 +83,13 @@ pub(crate) fn text_bytes(array: &ArrayRef) -> u64 {
     match array.data_type() {
         DataType::Utf8View => array.as_string_view().lengths().map(u64::from).sum(),
         DataType::BinaryView => array.as_binary_view().lengths().map(u64::from).sum(),
+        DataType::Utf8 => of_offsets(array.as_string::<i32>().value_offsets()),
+        DataType::LargeUtf8 => of_offsets(array.as_string::<i64>().value_offsets()),
+        DataType::Binary => of_offsets(array.as_binary::<i32>().value_offsets()),
+        DataType::LargeBinary => of_offsets(array.as_binary::<i64>().value_offsets()),
+        DataType::FixedSizeBinary(width) => {
+            u64_of(usize::try_from(*width).unwrap_or(0).saturating_mul(array.len()))
+        }
         DataType::List(_) => {
             let lists = array.as_list::<i32>();
             let end = |at: usize| usize::try_from(lists.value_offsets()[at]).unwrap_or(0);
@@ -103,6 +112,12 @@ pub(crate) fn text_bytes(array: &ArrayRef) -> u64 {
     }
 }
 
+/// Bytes between the first offset and the last.
+fn of_offsets<O: ArrowNativeType>(offsets: &[O]) -> u64 {
+    let (first, last) = (offsets.first().map(|at| at.as_usize()), offsets.last().map(|at| at.as_usize()));
+    u64_of(last.unwrap_or(0).saturating_sub(first.unwrap_or(0)))
+}
+
 fn has_views(data_type: &DataType) -> bool {
     match data_type {
         DataType::Utf8View | DataType::BinaryView => true,
@@ -119,7 +134,7 @@ fn has_views(data_type: &DataType) -> bool {
 #[cfg(test)]
 mod tests {
     use arrow_array::builder::{ListBuilder, StringViewBuilder};
-    use marquetry_base::cast::u64_of;
+    use arrow_array::{LargeBinaryArray, StringArray};
 
     use super::*;
 
@@ -139,5 +154,9 @@ mod tests {
         assert!(!has_views(&DataType::Utf8) && has_views(all.data_type()));
         // Rows 500 and 501 have two and none.
         assert_eq!(text_bytes(&some), 2 * u64_of("a text longer than a view, 500, 0".len()));
+        // Texts of other forms are counted, too.
+        let texts: ArrayRef = Arc::new(StringArray::from(vec![Some("four"), None, Some("sixsix")]));
+        let bytes: ArrayRef = Arc::new(LargeBinaryArray::from_vec(vec![b"four", b"", b"sixsix"]));
+        assert_eq!((text_bytes(&texts), text_bytes(&bytes.slice(1, 2))), (10, 6));
     }
 }

@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Error, ErrorKind, Result};
 
+use crate::host::ENTRY_BYTES_MAX;
 use crate::{Method, RadosObject, call_in_parts, change};
 
 /// `EIO`, `EINVAL`, `ENOENT`, `ENODATA`, `EFBIG`, `EBADMSG` and `EOPNOTSUPP`, as on every Linux.
@@ -218,7 +219,8 @@ unsafe extern "C" fn put(sink: *mut c_void, bytes: *const u8, length: usize) {
     // SAFETY: it is not NULL, so it is what `Osd::entry` passed, which nothing else uses meanwhile; and the caller passes as many bytes.
     let (found, bytes) =
         unsafe { (&mut *sink.cast::<Vec<u8>>(), core::slice::from_raw_parts(bytes, length)) };
-    found.extend_from_slice(bytes);
+    // What is longer than any of ours is not looked at: it need not be here in full.
+    found.extend_from_slice(&bytes[..length.min(ENTRY_BYTES_MAX + 1)]);
 }
 
 #[cfg(test)]

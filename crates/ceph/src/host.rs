@@ -52,6 +52,8 @@ const BEYOND_FIRST: u64 = 4;
 /// What a read costs, beside its bytes: an OSD looks up where they are, copies them, and may have to wait for a disk, which no price knows.
 const READ_UNITS: u64 = 5_000;
 const READ_PRICE: Price = Price::per_kib(128);
+/// The longest entry of an object's omap that is written, and looked at.
+pub(crate) const ENTRY_BYTES_MAX: usize = 1 << 20;
 /// What a node of the schema costs whose name is compared with those beside it.
 const UNIQUE_PRICE: Price = Price::per_kilovalue(200 << 10);
 /// The units that a call takes if without more it would not get on at all.
@@ -233,10 +235,13 @@ impl<'a> Host<'a> {
         self.object.write(offset, bytes)
     }
 
-    /// Reads an entry of the object's omap.
+    /// Reads an entry of the object's omap: one that is longer than [`ENTRY_BYTES_MAX`] is not ours, and is as one of no bytes.
     pub(crate) fn entry(&mut self, key: &str) -> Result<Option<Vec<u8>>> {
-        let entry = self.object.entry(key)?;
+        let mut entry = self.object.entry(key)?;
         let bytes = entry.as_ref().map_or(0, Vec::len);
+        if bytes > ENTRY_BYTES_MAX {
+            entry = Some(Vec::new());
+        }
         self.work.bytes += u64_of(bytes);
         self.work.reads += 1;
         self.charge(READ_UNITS + READ_PRICE.of(bytes, 0));
@@ -245,6 +250,9 @@ impl<'a> Host<'a> {
 
     /// Writes an entry of the object's omap.
     pub(crate) fn set_entry(&mut self, key: &str, bytes: &[u8]) -> Result<()> {
+        if bytes.len() > ENTRY_BYTES_MAX {
+            return Err(Error::too_large(format!("an entry of {} bytes in the object's omap", bytes.len())));
+        }
         self.charge(READ_UNITS + READ_PRICE.of(bytes.len(), 0));
         self.object.set_entry(key, bytes)
     }

@@ -64,6 +64,9 @@ const VALUE_PRICE: Price = Price::per_kilovalue(120 << 10);
 /// What a byte of a text costs that is hashed; and the bytes of those of a granule, at most: many values may be one text of a dictionary.
 const TEXT_PRICE: Price = Price::per_kib(400);
 const TEXT_BYTES_MAX: usize = 32 << 20;
+/// What a byte of a bucket costs whose checksum is computed; and what is known of a part of the index.
+const CHECK_PRICE: Price = Price::per_kib(200);
+const PART_PRICE: Price = Price::per_kilovalue(100 << 10);
 /// The part of a share below which nothing more is begun.
 const LEFT_MIN: u64 = 4;
 
@@ -98,6 +101,7 @@ impl Index {
     fn load(host: &mut Host<'_>, metadata: &FileMetaData, mark: u32) -> Result<Option<Index>> {
         let Some(bytes) = host.entry(KEY)? else { return Ok(None) };
         let index = Index::parse(&bytes).ok().flatten();
+        host.charge(PART_PRICE.of(0, index.as_ref().map_or(0, |index| index.parts.len())));
         Ok(index.filter(|index| index.mark == mark && index.is_of(metadata)))
     }
 
@@ -152,19 +156,25 @@ impl Index {
         Ok(frame.into_bytes())
     }
 
-    /// Whether its parts are all rows of the object up to where it goes on.
+    /// Whether its parts are all rows of the object up to where it goes on, and their granules have as many rows as they may have.
     fn is_of(&self, metadata: &FileMetaData) -> bool {
         let rows = |group: usize| metadata.row_groups.get(group).map(|group| group.rows);
         let mut at = first_with_rows(metadata, (0, 0));
         for part in &self.parts {
-            let is_next = (part.row_group, part.first_row) == at && part.granules.len() <= GRANULES_MAX;
-            if !is_next || part.end() <= part.first_row || Some(part.end()) > rows(part.row_group) {
+            let is_next = (part.row_group, part.first_row) == at;
+            if !are_granules(&part.granules) || !is_next || Some(part.end()) > rows(part.row_group) {
                 return false;
             }
             at = first_with_rows(metadata, (part.row_group, part.end()));
         }
         at == self.next
     }
+}
+
+/// Whether a part may have granules of so many rows each.
+fn are_granules(rows: &[u16]) -> bool {
+    let is_granule = |rows: &u16| (1..=GRANULE_ROWS).contains(&usize::from(*rows));
+    (1..=GRANULES_MAX).contains(&rows.len()) && rows.iter().all(is_granule)
 }
 
 fn write_part(part: &Part, bytes: &mut Vec<u8>) -> Result<()> {
@@ -422,6 +432,7 @@ impl Lookup {
         let row_group = self.index.parts[number].row_group;
         let (mut parts, mut granules) = (number..number, Vec::new());
         while granules.len() < GRANULES_MIN
+            && (granules.is_empty() || host.left() > 0)
             && let Some(part) = self.index.parts.get(parts.end).filter(|part| part.row_group == row_group)
         {
             parts.end += 1;
@@ -436,8 +447,11 @@ impl Lookup {
             }));
         }
         let matches = granules.iter().filter(|(_, has_some)| *has_some).count();
-        // Of few granules, one alone may be more than that.
-        let is_few = matches <= 1 || matches * MATCHES_MAX <= granules.len();
+        let runs = granules.chunk_by(|one, other| one.1 == other.1).filter(|run| run[0].1);
+        let searches: usize = runs.map(|run| run.len().div_ceil(JOINED_MAX)).sum();
+        // Of few granules, one search alone may be of more than that.
+        let is_single = searches <= 1 && (matches <= 1 || matches < granules.len());
+        let is_few = is_single || matches * MATCHES_MAX <= granules.len();
         Ok(Known { parts, granules: is_few.then_some(granules) })
     }
 
@@ -457,6 +471,7 @@ impl Lookup {
             let Some((checksum, entries)) = bytes.split_first_chunk::<CHECKSUM_BYTES>() else {
                 return Ok(None);
             };
+            host.charge(CHECK_PRICE.of(bytes.len(), 0));
             if *checksum != checksum_of(self.index.mark, &key, entries) {
                 return Ok(None);
             }
@@ -486,6 +501,14 @@ fn values_of(predicate: &Predicate, schema: &Schema, leaf: usize) -> Option<Vec<
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn granules_that_no_call_makes_are_not_believed() {
+        assert!(are_granules(&[1024, 1, 1023]) && are_granules(&[7; GRANULES_MAX]));
+        for wrong in [&[][..], &[0, 100], &[1025], &[u16::MAX; 4], &[7; GRANULES_MAX + 1]] {
+            assert!(!are_granules(wrong), "{wrong:?}");
+        }
+    }
 
     #[test]
     fn hashes_are_stored_in_their_order() {

@@ -174,6 +174,12 @@ pub(crate) fn run(data: &[u8]) {
         if choices.once_in(6) && !is_file && !object.bytes.is_empty() {
             let at = choices.below(object.bytes.len());
             object.bytes[at] ^= choices.byte();
+            // What the object has beside its bytes may be anybody's, too.
+            let number = choices.below(object.entries.len().max(1));
+            if let Some(entry) = object.entries.values_mut().nth(number).filter(|entry| !entry.is_empty()) {
+                let at = choices.below(entry.len());
+                entry[at] ^= choices.byte();
+            }
         }
     }
 }

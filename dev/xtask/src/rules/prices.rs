@@ -52,6 +52,8 @@ const UNMEASURED: &[(&str, &str)] = &[
     ("parquet_rows.rs END_PRICE", ESTIMATE),
     ("host.rs UNIQUE_PRICE", OSD),
     ("index.rs TEXT_PRICE", OSD),
+    ("index.rs CHECK_PRICE", OSD),
+    ("index.rs PART_PRICE", ESTIMATE),
     ("stats.rs BYTE_PRICE", OSD),
     ("output.rs ROW_PRICE", OSD),
     ("index.rs VALUE_PRICE", OSD),
