@@ -59,6 +59,7 @@ corpus=target/corpus/parquet-testing
 
 packages=() # Debian packages that are missing
 advice=()   # commands that mend what packages alone do not
+optional='' # those of the parts that tests do without: `make test WITHOUT="…"`
 
 main() {
   local part
@@ -67,6 +68,9 @@ main() {
       rust | rust-dev | lint | c++ | peers | find-peers | spark | cassandra | cluster-peers | chromium | valgrind | s3 | python | azure | ceph | flatbuffers | corpus | flights | deny | semver) ;;
       *) sed -n '2,/^set -e/{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}" >&2; fail "unknown part '$part'" ;;
     esac
+  done
+  for part in "$@"; do
+    case $part in peers | cassandra | s3 | azure | chromium | valgrind) optional+="${optional:+ }$part" ;; esac
   done
   for part in "$@"; do "need_$(name "$part")"; done
   install_packages
@@ -95,6 +99,7 @@ install_packages() {
     [ ${#packages[@]} -eq 0 ] || echo "  (as root, on Debian)  apt-get install ${packages[*]}" >&2
     local line
     for line in "${advice[@]}"; do echo "  $line" >&2; done
+    [ -z "$optional" ] || echo "Tests can do without some parts:  make test WITHOUT=\"$optional\"" >&2
     exit 1
   fi
 }
@@ -111,6 +116,7 @@ quietly() {
   mkdir -p target
   if ! "$@" </dev/null >target/setup.log 2>&1; then
     tail -n 20 target/setup.log >&2
+    [ -z "$optional" ] || say "tests can do without some parts: make test WITHOUT=\"$optional\""
     fail "this failed: $*  (all it said is in target/setup.log)"
   fi
 }
