@@ -247,8 +247,10 @@ mod tests {
         let of = computed(decimals(vec![most, -1, -most, 3]), &[Function::Sum]).unwrap();
         assert_eq!(of[0].as_primitive::<Decimal128Type>().value(0), 2);
         // Of as many digits as there may be, two are too many.
-        let error = computed(decimals(vec![most, most]), &[Function::Sum]).unwrap_err();
-        assert_eq!(error.kind(), marquetry_base::ErrorKind::LimitExceeded);
+        for values in [vec![most, most], vec![most, 1]] {
+            let error = computed(decimals(values), &[Function::Sum]).unwrap_err();
+            assert_eq!(error.kind(), marquetry_base::ErrorKind::LimitExceeded);
+        }
     }
 
     #[test]

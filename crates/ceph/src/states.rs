@@ -125,7 +125,11 @@ impl States {
             States::Count(counts) => Arc::new(UInt64Array::from(counts.clone())),
             States::Integers(sums, scale) => {
                 let sums = Decimal128Array::from_iter(sums.iter().copied());
-                Arc::new(sums.with_precision_and_scale(DECIMAL128_MAX_PRECISION, *scale).map_err(of_arrow)?)
+                let sums =
+                    sums.with_precision_and_scale(DECIMAL128_MAX_PRECISION, *scale).map_err(of_arrow)?;
+                sums.validate_decimal_precision(DECIMAL128_MAX_PRECISION)
+                    .map_err(|_| Error::too_large("a sum of more than 38 digits"))?;
+                Arc::new(sums)
             }
             States::Floats(sums) => Arc::new(Float64Array::from_iter(sums.iter().copied())),
             States::Extreme(best) => best.finish()?,
