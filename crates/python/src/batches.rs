@@ -176,6 +176,12 @@ impl Batches {
         }
     }
 
+    /// Ends what reads, on another thread: it gets `Cancelled`.
+    #[pyo3(name = "_cancel")]
+    fn cancel(&self) {
+        self.signals.end();
+    }
+
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         schema_capsule(py, &self.schema)
     }

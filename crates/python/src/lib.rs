@@ -40,13 +40,13 @@ mod _marquetry {
     #[pymodule_export]
     use crate::copy::{Copied, copy};
     #[pymodule_export]
-    use crate::diff::{Differences, diff};
+    use crate::diff::{Differences, diff, diff_until};
     #[pymodule_export]
     use crate::schema::{RecordBatch, Schema};
     #[pymodule_export]
     use crate::statistics::ColumnStatistics;
     #[pymodule_export]
-    use crate::table::{Piece, Table, open, shown};
+    use crate::table::{Piece, Table, open, open_until, shown};
 
     #[pymodule_export]
     #[allow(non_upper_case_globals, reason = "the name that Python's packages have for it")]

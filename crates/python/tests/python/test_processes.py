@@ -119,6 +119,65 @@ class Processes(unittest.TestCase):
         self.assertIn("KeyboardInterrupt", said)
         self.assertNotIn("Fatal", said)
 
+    def test_ctrl_c_ends_whatever_takes_long(self):
+        table = self.long()
+        for work in (
+            "table.count()",
+            "table.column_statistics()",
+            "mq.diff(table, table)",
+            "mq.Finder(table, 'a').find(-1).count()",
+            "mq.copy(table, sys.argv[1] + '/b.parquet')",
+        ):
+            with self.subTest(work):
+                process = self.start(
+                    f"""
+                    import sys
+                    table = {table}
+                    print("begun", flush=True)
+                    {work}
+                    """
+                )
+                time.sleep(0.2)
+                process.send_signal(signal.SIGINT)
+                self.assert_interrupted(process)
+        self.assertEqual(os.listdir(self.folder), ["a.parquet"])
+
+    def test_other_threads_of_python_run_meanwhile(self):
+        """Rows come from a pipe that a thread of Python feeds: with the interpreter held, both would wait for each other for ever."""
+        program = """
+            import os, sys, threading
+            import marquetry as mq
+            import pyarrow
+
+            pipe, rows = sys.argv[1] + "/rows.csv", 200_000
+            os.mkfifo(pipe)
+            # More than a pipe holds.
+            text = "id\\n" + "".join(f"{row}\\n" for row in range(rows))
+
+            def feed():
+                with open(pipe, "w", encoding="ascii") as file:
+                    file.write(text)
+
+            def opened():
+                return mq.open(pipe, schema="id bigint", header="yes").threads(0)
+
+            for work in (
+                lambda: sum(batch.num_rows for batch in opened().batches()),
+                lambda: pyarrow.table(opened()).num_rows,
+                lambda: opened().count(),
+                lambda: mq.open(pipe, header="yes").count(),
+                lambda: mq.copy(pipe, sys.argv[1] + "/copy.parquet", header="yes").rows,
+            ):
+                feeder = threading.Thread(target=feed, daemon=True)
+                feeder.start()
+                assert work() == rows
+                feeder.join()
+            print("read")
+            """
+        arguments = [sys.executable, "-c", textwrap.dedent(program), self.folder]
+        told = subprocess.run(arguments, capture_output=True, text=True, timeout=120)
+        self.assertEqual(told.stdout, "read\n", told.stderr)
+
     def test_a_killed_writer_leaves_no_file_of_that_name(self):
         process = self.start(
             """
