@@ -10,11 +10,11 @@ use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{RecordBatch as ArrowBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 use marquetry::{Error, Reader, RecordBatches, Result};
-use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
 use crate::error::{misuse, raised};
+use crate::pending::{Pending, words_of};
 use crate::schema::{RecordBatch, Schema, schema_capsule};
 use crate::waiting::Signals;
 
@@ -27,26 +27,28 @@ pub(crate) struct Rows {
     process: u32,
     /// Of a stream, whose readers cannot pass on what a signal's handler raises.
     signals: Option<Signals>,
+    /// What it raised, which has ended the stream.
+    pending: Option<Pending>,
 }
 
 impl Rows {
     fn of(reader: &Reader) -> Result<Rows> {
         let batches = reader.record_batches()?;
-        Ok(Rows { schema: batches.schema(), batches: Some(batches), process: process::id(), signals: None })
+        let (schema, process) = (batches.schema(), process::id());
+        Ok(Rows { batches: Some(batches), schema, process, signals: None, pending: None })
     }
 
-    /// The error of a stream that a signal has ended.
-    fn interrupted(&self) -> Option<Error> {
+    /// The error of a stream that a signal has ended. Its reader makes an exception of its own of it: Python raises ours after that, or instead.
+    fn interrupted(&mut self) -> Option<Error> {
         let raised = self.signals.as_ref()?.take()?;
-        let text = Python::try_attach(|py| {
-            if raised.is_instance_of::<PyKeyboardInterrupt>(py) {
-                // Python meets it again as soon as the reader of the stream has come back to it.
-                let again = py.import("_thread").and_then(|module| module.call_method0("interrupt_main"));
-                again.err().into_iter().for_each(|error| error.write_unraisable(py, None));
-            }
-            raised.to_string()
+        let handed_on = Python::try_attach(|py| {
+            // The text comes first: it may be Python that makes it.
+            let text = words_of(py, &raised);
+            (text, Pending::new(py, raised))
         });
-        Some(Error::cancelled().reworded(text.unwrap_or_default()))
+        let Some((text, pending)) = handed_on else { return Some(Error::cancelled()) };
+        self.pending = Some(pending);
+        Some(Error::cancelled().reworded(text))
     }
 }
 
@@ -55,6 +57,11 @@ impl Drop for Rows {
         if self.process != process::id() {
             forget(self.batches.take());
             return;
+        }
+        if let (Some(pending), Some(signals)) = (&self.pending, &self.signals)
+            && signals.are_of_this_thread()
+        {
+            pending.raise_instead();
         }
         // A signal that came while the last rows were read, of a reader that does not ask for more.
         drop(self.interrupted());

@@ -12,18 +12,20 @@
 //! | `incoming` | rows of any object that speaks Arrow's PyCapsule interface |
 //! | `words` | options as keyword arguments |
 //! | `waiting` | long work: without the interpreter, and ended by Ctrl-C |
+//! | `pending` | what Ctrl-C raises while another library reads a stream |
 //! | `error` | errors as exceptions with fields |
 //!
 //! # Safety
 //!
 //! What is `unsafe` here are the capsules of others (`incoming`): a capsule with Arrow's name is trusted to hold what that name says, as the
-//! PyCapsule interface has it.
+//! PyCapsule interface has it; and a call that Python is asked for (`pending`), which is trusted to come once, with what it is given.
 
 mod batches;
 mod copy;
 mod diff;
 mod error;
 mod incoming;
+mod pending;
 mod schema;
 mod statistics;
 mod table;

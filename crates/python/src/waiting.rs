@@ -93,6 +93,11 @@ impl Signals {
         self.0.is_ended.store(true, Ordering::Relaxed);
     }
 
+    /// Whether they are looked for on this thread.
+    pub(crate) fn are_of_this_thread(&self) -> bool {
+        thread::current().id() == self.0.thread
+    }
+
     /// What a signal's handler raised.
     pub(crate) fn take(&self) -> Option<PyErr> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner).1.take()
@@ -110,7 +115,7 @@ impl Signals {
             if raised.is_some() {
                 return true;
             }
-            let is_due = thread::current().id() == self.0.thread && looked.elapsed() >= LOOK_UP_AFTER;
+            let is_due = self.are_of_this_thread() && looked.elapsed() >= LOOK_UP_AFTER;
             if is_due {
                 *looked = Instant::now();
             }
