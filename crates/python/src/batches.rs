@@ -116,11 +116,19 @@ impl RecordBatchReader for Rows {
 /// The capsule of a stream of rows, which anything that speaks Arrow's PyCapsule interface takes, once. A signal ends it if it is read by the thread
 /// that made it.
 pub(crate) fn stream_capsule<'py>(py: Python<'py>, reader: &Reader) -> PyResult<Bound<'py, PyCapsule>> {
-    let signals = Signals::of_this_thread();
-    let reader = reader.clone().cancel(signals.cancel());
-    let mut rows = py.detach(|| Rows::of(&reader)).map_err(|error| raised(py, &error))?;
+    let (mut rows, signals) = begun(py, reader)?;
     rows.signals = Some(signals);
     PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(rows)), c"arrow_array_stream")
+}
+
+/// Rows that begin to be read, and what looks for signals of this thread meanwhile.
+fn begun(py: Python<'_>, reader: &Reader) -> PyResult<(Rows, Signals)> {
+    let signals = Signals::of_this_thread();
+    let reader = reader.clone().cancel(signals.cancel());
+    let rows = py.detach(|| Rows::of(&reader));
+    // What a signal's handler raised is no cancellation.
+    let rows = rows.map_err(|error| signals.take().unwrap_or_else(|| raised(py, &error)))?;
+    Ok((rows, signals))
 }
 
 /// The rows of a table, a record batch at a time. Also a stream of those that are left.
@@ -134,9 +142,7 @@ pub(crate) struct Batches {
 
 impl Batches {
     pub(crate) fn of(py: Python<'_>, reader: &Reader) -> PyResult<Batches> {
-        let signals = Signals::of_this_thread();
-        let reader = reader.clone().cancel(signals.cancel());
-        let rows = py.detach(|| Rows::of(&reader)).map_err(|error| raised(py, &error))?;
+        let (rows, signals) = begun(py, reader)?;
         Ok(Batches { schema: rows.schema(), rows: Mutex::new(Some(rows)), signals })
     }
 }
