@@ -20,6 +20,8 @@ impl Pending {
     /// The handler is not called again for it, as it is for a signal that is set again; and what only makes text of an object does not meet it: each
     /// `str()` of Python's looks for signals, and those of a library's error would lose both the signal and the text.
     pub(crate) fn new(py: Python<'_>, raised: PyErr) -> Pending {
+        // Before it is pending: an import may execute bytecode.
+        let is_debug = py.import("sys").and_then(|sys| sys.hasattr("gettotalrefcount"));
         let raised = Arc::new(Mutex::new(Some(raised)));
         let held = Arc::into_raw(Arc::clone(&raised));
         // SAFETY: Python hands this pointer to `raise`, once or never, which takes over the reference that `into_raw` has left.
@@ -28,7 +30,6 @@ impl Pending {
             // SAFETY: it comes from `into_raw`, and Python has not taken it.
             drop(unsafe { Arc::from_raw(held) });
         }
-        let is_debug = py.import("sys").and_then(|sys| sys.hasattr("gettotalrefcount"));
         Pending { raised, may_replace: !is_debug.unwrap_or(true) }
     }
 
