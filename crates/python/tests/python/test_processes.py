@@ -196,28 +196,30 @@ class Processes(unittest.TestCase):
             import marquetry as mq
             import pyarrow
 
-            pipe, rows = sys.argv[1] + "/rows.csv", 200_000
-            os.mkfifo(pipe)
+            rows = 200_000
             # More than a pipe holds.
             text = "id\\n" + "".join(f"{row}\\n" for row in range(rows))
 
-            def feed():
+            def feed(pipe):
                 with open(pipe, "w", encoding="ascii") as file:
                     file.write(text)
 
-            def opened():
+            def opened(pipe):
                 return mq.open(pipe, schema="id bigint", header="yes").threads(0)
 
-            for work in (
-                lambda: sum(batch.num_rows for batch in opened().batches()),
-                lambda: pyarrow.table(opened()).num_rows,
-                lambda: opened().count(),
-                lambda: mq.open(pipe, header="yes").count(),
-                lambda: mq.copy(pipe, sys.argv[1] + "/copy.parquet", header="yes").rows,
-            ):
-                feeder = threading.Thread(target=feed, daemon=True)
+            for number, work in enumerate((
+                lambda pipe: sum(batch.num_rows for batch in opened(pipe).batches()),
+                lambda pipe: pyarrow.table(opened(pipe)).num_rows,
+                lambda pipe: opened(pipe).count(),
+                lambda pipe: mq.open(pipe, header="yes").count(),
+                lambda pipe: mq.copy(pipe, sys.argv[1] + "/copy.parquet", header="yes").rows,
+            )):
+                # One that was read to its end may have its reader for a moment longer, and has only one.
+                pipe = f"{sys.argv[1]}/{number}.csv"
+                os.mkfifo(pipe)
+                feeder = threading.Thread(target=feed, args=[pipe], daemon=True)
                 feeder.start()
-                assert work() == rows
+                assert work(pipe) == rows
                 feeder.join()
             print("read")
             """
