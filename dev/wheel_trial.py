@@ -6,10 +6,14 @@ import platform
 import subprocess
 import sys
 import time
-from typing import List
+from typing import TYPE_CHECKING, List
 
 import marquetry as mq
 import marquetry.aio
+
+if TYPE_CHECKING:
+    # What needs PySpark has types without it.
+    source: type = mq.spark.Source
 
 
 def write_and_read() -> None:

@@ -10,11 +10,11 @@ use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{RecordBatch as ArrowBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 use marquetry::{Error, Reader, RecordBatches, Result};
-use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
 use crate::error::{misuse, raised};
+use crate::pending::{Pending, words_of};
 use crate::schema::{RecordBatch, Schema, schema_capsule};
 use crate::waiting::Signals;
 
@@ -27,26 +27,28 @@ pub(crate) struct Rows {
     process: u32,
     /// Of a stream, whose readers cannot pass on what a signal's handler raises.
     signals: Option<Signals>,
+    /// What it raised, which has ended the stream.
+    pending: Option<Pending>,
 }
 
 impl Rows {
     fn of(reader: &Reader) -> Result<Rows> {
         let batches = reader.record_batches()?;
-        Ok(Rows { schema: batches.schema(), batches: Some(batches), process: process::id(), signals: None })
+        let (schema, process) = (batches.schema(), process::id());
+        Ok(Rows { batches: Some(batches), schema, process, signals: None, pending: None })
     }
 
-    /// The error of a stream that a signal has ended.
-    fn interrupted(&self) -> Option<Error> {
+    /// The error of a stream that a signal has ended. Its reader makes an exception of its own of it: Python raises ours after that, or instead.
+    fn interrupted(&mut self) -> Option<Error> {
         let raised = self.signals.as_ref()?.take()?;
-        let text = Python::try_attach(|py| {
-            if raised.is_instance_of::<PyKeyboardInterrupt>(py) {
-                // Python meets it again as soon as the reader of the stream has come back to it.
-                let again = py.import("_thread").and_then(|module| module.call_method0("interrupt_main"));
-                again.err().into_iter().for_each(|error| error.write_unraisable(py, None));
-            }
-            raised.to_string()
+        let handed_on = Python::try_attach(|py| {
+            // The text comes first: it may be Python that makes it.
+            let text = words_of(py, &raised);
+            (text, Pending::new(py, raised))
         });
-        Some(Error::cancelled().reworded(text.unwrap_or_default()))
+        let Some((text, pending)) = handed_on else { return Some(Error::cancelled()) };
+        self.pending = Some(pending);
+        Some(Error::cancelled().reworded(text))
     }
 }
 
@@ -55,6 +57,11 @@ impl Drop for Rows {
         if self.process != process::id() {
             forget(self.batches.take());
             return;
+        }
+        if let (Some(pending), Some(signals)) = (&self.pending, &self.signals)
+            && signals.are_of_this_thread()
+        {
+            pending.raise_instead();
         }
         // A signal that came while the last rows were read, of a reader that does not ask for more.
         drop(self.interrupted());
@@ -109,11 +116,19 @@ impl RecordBatchReader for Rows {
 /// The capsule of a stream of rows, which anything that speaks Arrow's PyCapsule interface takes, once. A signal ends it if it is read by the thread
 /// that made it.
 pub(crate) fn stream_capsule<'py>(py: Python<'py>, reader: &Reader) -> PyResult<Bound<'py, PyCapsule>> {
-    let signals = Signals::of_this_thread();
-    let reader = reader.clone().cancel(signals.cancel());
-    let mut rows = py.detach(|| Rows::of(&reader)).map_err(|error| raised(py, &error))?;
+    let (mut rows, signals) = begun(py, reader)?;
     rows.signals = Some(signals);
     PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(rows)), c"arrow_array_stream")
+}
+
+/// Rows that begin to be read, and what looks for signals of this thread meanwhile.
+fn begun(py: Python<'_>, reader: &Reader) -> PyResult<(Rows, Signals)> {
+    let signals = Signals::of_this_thread();
+    let reader = reader.clone().cancel(signals.cancel());
+    let rows = py.detach(|| Rows::of(&reader));
+    // What a signal's handler raised is no cancellation.
+    let rows = rows.map_err(|error| signals.take().unwrap_or_else(|| raised(py, &error)))?;
+    Ok((rows, signals))
 }
 
 /// The rows of a table, a record batch at a time. Also a stream of those that are left.
@@ -127,9 +142,7 @@ pub(crate) struct Batches {
 
 impl Batches {
     pub(crate) fn of(py: Python<'_>, reader: &Reader) -> PyResult<Batches> {
-        let signals = Signals::of_this_thread();
-        let reader = reader.clone().cancel(signals.cancel());
-        let rows = py.detach(|| Rows::of(&reader)).map_err(|error| raised(py, &error))?;
+        let (rows, signals) = begun(py, reader)?;
         Ok(Batches { schema: rows.schema(), rows: Mutex::new(Some(rows)), signals })
     }
 }
@@ -174,6 +187,12 @@ impl Batches {
             Ok(Ok(None)) => self.signals.take().map_or(Ok(None), Err),
             Ok(Err(error)) => Err(self.signals.take().unwrap_or_else(|| raised(py, &ours(&error)))),
         }
+    }
+
+    /// Ends what reads, on another thread: it gets `Cancelled`.
+    #[pyo3(name = "_cancel")]
+    fn cancel(&self) {
+        self.signals.end();
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {

@@ -10,7 +10,7 @@ use pyo3::types::PyDict;
 
 use crate::incoming::{Held, Taken, taken};
 use crate::table::Addresses;
-use crate::waiting::wait;
+use crate::waiting::{called, wait};
 use crate::words::words;
 
 /// What was copied: so far, or in all.
@@ -86,9 +86,7 @@ pub(crate) fn copy(
         }
     };
     let copied = wait(py, &cancel, work, |_| {
-        if let Some(stop) = &stop {
-            stop.call0()?;
-        }
+        called(stop.as_ref())?;
         let news = so_far.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let (Some(progress), Some(counts)) = (&progress, news) {
             progress.call1((Copied::of(&counts),))?;

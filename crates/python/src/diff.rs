@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 
 use crate::copy::Given;
 use crate::error::raised;
-use crate::waiting::wait;
+use crate::waiting::{called, wait};
 
 /// What two tables differ in. Of two, the first is `a`'s and the second is `b`'s.
 #[pyclass(frozen, get_all, module = "marquetry")]
@@ -80,6 +80,29 @@ pub(crate) fn diff(
     key: Option<Vec<String>>,
     threads: Option<usize>,
 ) -> PyResult<Differences> {
+    compared(py, [a, b], key, threads, None)
+}
+
+/// The same. `stop` is called now and then: what it raises ends the work.
+#[pyfunction]
+pub(crate) fn diff_until(
+    py: Python<'_>,
+    a: &Bound<'_, PyAny>,
+    b: &Bound<'_, PyAny>,
+    key: Option<Vec<String>>,
+    threads: Option<usize>,
+    stop: &Bound<'_, PyAny>,
+) -> PyResult<Differences> {
+    compared(py, [a, b], key, threads, Some(stop))
+}
+
+fn compared(
+    py: Python<'_>,
+    [a, b]: [&Bound<'_, PyAny>; 2],
+    key: Option<Vec<String>>,
+    threads: Option<usize>,
+    stop: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Differences> {
     let cancel = Cancel::new();
     let mut options = DiffOptions::default();
     (options.cancel, options.threads) = (cancel.clone(), threads);
@@ -99,7 +122,7 @@ pub(crate) fn diff(
         let (a, b) = (a?, b?);
         compare([a.source(), b.source()], &options, &mut |_| {})
     };
-    let found = wait(py, &cancel, work, |_| Ok(()));
+    let found = wait(py, &cancel, work, |_| called(stop));
     [held_a, held_b].into_iter().flatten().for_each(|held| held.wait(py));
     found.map(Differences::of)
 }

@@ -12,18 +12,20 @@
 //! | `incoming` | rows of any object that speaks Arrow's PyCapsule interface |
 //! | `words` | options as keyword arguments |
 //! | `waiting` | long work: without the interpreter, and ended by Ctrl-C |
+//! | `pending` | what Ctrl-C raises while another library reads a stream |
 //! | `error` | errors as exceptions with fields |
 //!
 //! # Safety
 //!
 //! What is `unsafe` here are the capsules of others (`incoming`): a capsule with Arrow's name is trusted to hold what that name says, as the
-//! PyCapsule interface has it.
+//! PyCapsule interface has it; and a call that Python is asked for (`pending`), which is trusted to come once, with what it is given.
 
 mod batches;
 mod copy;
 mod diff;
 mod error;
 mod incoming;
+mod pending;
 mod schema;
 mod statistics;
 mod table;
@@ -40,13 +42,13 @@ mod _marquetry {
     #[pymodule_export]
     use crate::copy::{Copied, copy};
     #[pymodule_export]
-    use crate::diff::{Differences, diff};
+    use crate::diff::{Differences, diff, diff_until};
     #[pymodule_export]
     use crate::schema::{RecordBatch, Schema};
     #[pymodule_export]
     use crate::statistics::ColumnStatistics;
     #[pymodule_export]
-    use crate::table::{Piece, Table, open, shown};
+    use crate::table::{Piece, Table, open, open_until, shown};
 
     #[pymodule_export]
     #[allow(non_upper_case_globals, reason = "the name that Python's packages have for it")]

@@ -15,7 +15,7 @@ use crate::batches::{Batches, stream_capsule};
 use crate::error::raised;
 use crate::schema::{Schema, schema_capsule};
 use crate::statistics::ColumnStatistics;
-use crate::waiting::wait;
+use crate::waiting::{called, wait};
 use crate::words::words;
 
 /// One address or several.
@@ -42,13 +42,33 @@ pub(crate) fn open(
     address: Addresses,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Table> {
+    opened(py, address, options, None)
+}
+
+/// The same. `stop` is called now and then: what it raises ends the work.
+#[pyfunction]
+pub(crate) fn open_until(
+    py: Python<'_>,
+    address: Addresses,
+    options: &Bound<'_, PyDict>,
+    stop: &Bound<'_, PyAny>,
+) -> PyResult<Table> {
+    opened(py, address, Some(options), Some(stop))
+}
+
+fn opened(
+    py: Python<'_>,
+    address: Addresses,
+    options: Option<&Bound<'_, PyDict>>,
+    stop: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Table> {
     let words = options.map(words).transpose()?.unwrap_or_default();
     let cancel = words.cancel.clone();
     let addresses = address.all();
-    let opened: Arc<[PathBuf]> = addresses.iter().map(PathBuf::from).collect();
+    let paths: Arc<[PathBuf]> = addresses.iter().map(PathBuf::from).collect();
     let files = words.files().map_err(|error| raised(py, &error))?;
-    let reader = wait(py, &cancel, move || words.table(addresses), |_| Ok(()))?;
-    Ok(Table { reader, addresses: opened, files: Arc::new(files) })
+    let reader = wait(py, &cancel, move || words.table(addresses), |_| called(stop))?;
+    Ok(Table { reader, addresses: paths, files: Arc::new(files) })
 }
 
 /// An address as messages have it: without its password, and without a query that may be a signature.
@@ -81,6 +101,12 @@ impl Table {
         let mut options = FilesOptions::clone(&self.files);
         options.cancel = cancel.clone();
         options
+    }
+
+    fn counted(&self, py: Python<'_>, stop: Option<&Bound<'_, PyAny>>) -> PyResult<u64> {
+        let cancel = Cancel::new();
+        let reader = self.reader.clone().cancel(cancel.clone());
+        wait(py, &cancel, move || reader.count(), |_| called(stop))
     }
 
     fn arrow_schema(&self, py: Python<'_>) -> PyResult<arrow_schema::SchemaRef> {
@@ -197,9 +223,13 @@ impl Table {
 
     /// Counts the rows.
     fn count(&self, py: Python<'_>) -> PyResult<u64> {
-        let cancel = Cancel::new();
-        let reader = self.reader.clone().cancel(cancel.clone());
-        wait(py, &cancel, move || reader.count(), |_| Ok(()))
+        self.counted(py, None)
+    }
+
+    /// The same. `stop` is called now and then: what it raises ends the work.
+    #[pyo3(name = "_count_until")]
+    fn count_until(&self, py: Python<'_>, stop: &Bound<'_, PyAny>) -> PyResult<u64> {
+        self.counted(py, Some(stop))
     }
 
     /// What the values of its columns are like: all rows are read for it.

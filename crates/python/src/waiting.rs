@@ -1,5 +1,6 @@
 //! Long work: it runs without the interpreter, and ends soon after Ctrl-C.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, ThreadId};
@@ -58,6 +59,11 @@ pub(crate) fn wait<T: Send + 'static>(
     }
 }
 
+/// Calls what may raise an exception, which ends the work, if there is such a thing.
+pub(crate) fn called(stop: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    stop.map_or(Ok(()), |stop| stop.call0().map(drop))
+}
+
 /// Looks for signals from within work that is done on the thread that asked for it.
 #[derive(Clone)]
 pub(crate) struct Signals(Arc<Looking>);
@@ -65,13 +71,15 @@ pub(crate) struct Signals(Arc<Looking>);
 struct Looking {
     thread: ThreadId,
     state: Mutex<(Instant, Option<PyErr>)>,
+    /// Another thread has ended the work.
+    is_ended: AtomicBool,
 }
 
 impl Signals {
     /// For work of this thread.
     pub(crate) fn of_this_thread() -> Signals {
         let state = Mutex::new((Instant::now(), None));
-        Signals(Arc::new(Looking { thread: thread::current().id(), state }))
+        Signals(Arc::new(Looking { thread: thread::current().id(), state, is_ended: AtomicBool::new(false) }))
     }
 
     /// What ends the work when there is a signal.
@@ -80,21 +88,34 @@ impl Signals {
         Cancel::when(move || signals.is_raised())
     }
 
+    /// Ends the work, whichever thread it is done on: it is cancelled.
+    pub(crate) fn end(&self) {
+        self.0.is_ended.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether they are looked for on this thread.
+    pub(crate) fn are_of_this_thread(&self) -> bool {
+        thread::current().id() == self.0.thread
+    }
+
     /// What a signal's handler raised.
     pub(crate) fn take(&self) -> Option<PyErr> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner).1.take()
     }
 
-    /// Whether a signal's handler has raised something. Only the thread that asked for the work may wait for the interpreter here: another one may
-    /// be what the holder of the interpreter waits for.
+    /// Whether the work was ended, or a signal's handler has raised something. Only the thread that asked for the work may wait for the interpreter
+    /// here: another one may be what the holder of the interpreter waits for.
     fn is_raised(&self) -> bool {
+        if self.0.is_ended.load(Ordering::Relaxed) {
+            return true;
+        }
         let lock = || self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
         let is_due = {
             let (looked, raised) = &mut *lock();
             if raised.is_some() {
                 return true;
             }
-            let is_due = thread::current().id() == self.0.thread && looked.elapsed() >= LOOK_UP_AFTER;
+            let is_due = self.are_of_this_thread() && looked.elapsed() >= LOOK_UP_AFTER;
             if is_due {
                 *looked = Instant::now();
             }

@@ -1,6 +1,9 @@
 from os import PathLike
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Protocol, Sequence, Tuple, Union
 
+# It is imported when it is used, because it needs PySpark.
+from . import spark as spark
+
 __version__: str
 
 Address = Union[str, PathLike[str]]

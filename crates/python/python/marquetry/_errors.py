@@ -71,6 +71,11 @@ class InputOutputError(Error, OSError):
         self.errno = self._errno
         self.filename = self.address
 
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        # Of one that was pickled or copied, which is made of its text alone at first.
+        super().__setstate__(state)
+        self.filename = self.address
+
 
 class NotFound(InputOutputError, FileNotFoundError):
     """It does not exist."""

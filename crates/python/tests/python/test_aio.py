@@ -9,6 +9,7 @@ import unittest
 import unittest.mock
 
 import pyarrow
+import pyarrow.parquet
 import marquetry as mq
 import marquetry.aio
 
@@ -47,6 +48,26 @@ class Aio(unittest.IsolatedAsyncioTestCase):
         with self.assertRaises(asyncio.CancelledError):
             await asyncio.wait_for(task, 30)
         self.assertEqual(os.listdir(os.path.dirname(self.path)), [])
+
+    async def test_what_reads_ends_with_its_task(self):
+        # Two thousand million rows, of which none is wanted; and a pipe that nobody writes into.
+        pyarrow.parquet.write_table(pyarrow.table({"a": range(2_000_000)}), self.path, write_statistics=False, use_dictionary=False)
+        table = mq.open([self.path] * 1000).where("a = -1")
+        pipe = self.path + ".csv"
+        os.mkfifo(pipe)
+        self.addCleanup(os.close, os.open(pipe, os.O_RDWR))
+
+        async def read():
+            return [batch async for batch in mq.aio.batches(table)]
+
+        for work in (mq.aio.open(pipe), mq.aio.count(table), read(), mq.aio.diff(table, table)):
+            with self.subTest(work.__name__):
+                task = asyncio.create_task(work)
+                await asyncio.sleep(0.2)
+                self.assertFalse(task.done())
+                task.cancel()
+                with self.assertRaises(asyncio.CancelledError):
+                    await asyncio.wait_for(task, 60)
 
     async def test_a_second_cancellation_waits_too(self):
         def endless():

@@ -46,6 +46,18 @@ class Documents(unittest.TestCase):
                 finally:
                     os.chdir(here)
 
+    def test_options_of_the_document_are_there(self):
+        with open(os.path.join(os.environ["MARQUETRY_ROOT"], "docs/python.md"), encoding="utf-8") as file:
+            rows = re.findall(r"^\| (`.*?) \|", file.read().split("| options | of |")[1].split("\n\n")[0], re.M)
+        options = [option for row in rows for option in re.findall(r"`([a-z_0-9]+)`", row)]
+        self.assertGreater(len(options), 90)
+        for option in options:
+            with self.subTest(option), self.assertRaises(mq.Error) as raised:
+                mq.copy("none.parquet", "none.csv", **{option: "?"})
+            self.assertNotIn("no option", str(raised.exception))
+        with self.assertRaisesRegex(mq.InvalidArgument, "no option"):
+            mq.copy("none.parquet", "none.csv", kodec="?")
+
     def test_stubs_have_what_is_there(self):
         for module, stubs in ((mq, "__init__.pyi"), (mq.aio, "aio.pyi")):
             with open(os.path.join(os.environ["MARQUETRY_ROOT"], "crates/python/python/marquetry", stubs), encoding="utf-8") as file:

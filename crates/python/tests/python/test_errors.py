@@ -1,9 +1,15 @@
 """Errors, their classes and fields."""
 
+import copy
+import errno
 import os
+import pickle
 import socket
 import ssl
+import subprocess
+import sys
 import tempfile
+import textwrap
 import threading
 import unittest
 import unittest.mock
@@ -27,6 +33,53 @@ class Errors(unittest.TestCase):
         self.assertEqual(raised.exception.address, self.path)
         self.assertIn(self.path, str(raised.exception))
         self.assertNotIn(self.path, raised.exception.message)
+
+    def test_what_may_not_be_read(self):
+        with open(self.path, "wb"):
+            pass
+        os.chmod(self.path, 0)
+        program = """
+            import errno, os, sys
+            import marquetry as mq
+
+            # Who is root may read all that there is.
+            if os.geteuid() == 0:
+                os.seteuid(65534)
+            try:
+                mq.open(sys.argv[1])
+            except PermissionError as error:
+                print(type(error) is mq.PermissionDenied, error.errno == errno.EACCES, error.filename == sys.argv[1])
+            """
+        told = subprocess.run([sys.executable, "-c", textwrap.dedent(program), self.path], capture_output=True, text=True, check=True)
+        self.assertEqual(told.stdout, "True True True\n", told.stderr)
+
+    def test_a_limit_has_its_name(self):
+        # It claims to have a footer of 257 MiB, and has room for it.
+        with open(self.path, "wb") as file:
+            file.write(b"PAR1")
+            file.truncate(300 << 20)
+            file.seek(0, os.SEEK_END)
+            file.write((257 << 20).to_bytes(4, "little") + b"PAR1")
+        with self.assertRaises(mq.LimitExceeded) as raised:
+            mq.open(self.path)
+        error = raised.exception
+        self.assertEqual((error.limit, error.address, error.option), ("footer_bytes", self.path, None))
+
+    def test_errors_that_are_pickled_or_copied_keep_their_fields(self):
+        with self.assertRaises(mq.NotFound) as raised:
+            mq.open(self.path)
+        missing = raised.exception
+        part = mq.ConversionError("row 7: no", message="no", place={"row": 7, "column": "a"}, admitted_by=["types"])
+        several = mq.InvalidArgument("all of it", option="codec", limit="footer_bytes", parts=[part])
+        for error in (missing, part, several):
+            for again in (pickle.loads(pickle.dumps(error)), copy.copy(error), copy.deepcopy(error)):
+                self.assertIs(type(again), type(error))
+                self.assertEqual(str(again), str(error))
+                for field in ("message", "address", "place", "limit", "option", "admitted_by"):
+                    self.assertEqual(getattr(again, field), getattr(error, field), field)
+                self.assertEqual([(str(it), it.place) for it in again.parts], [(str(it), it.place) for it in error.parts])
+                if error is missing:
+                    self.assertEqual((again.errno, again.filename), (errno.ENOENT, self.path))
 
     def test_a_broken_page_has_its_place(self):
         table = pyarrow.table({"a": range(1000), "b": [f"text {i}" for i in range(1000)]})
