@@ -24,12 +24,16 @@ const VALUE_PRICE: Price = Price { kib: 300, kilovalue: 8 << 10 };
 const PAGE_PRICE: Price = Price { kib: 300, kilovalue: 1 << 10 };
 /// What it costs to leave out some of the values of a page.
 const DROP_PRICE: Price = Price::per_kilovalue(2 << 10);
+/// What it costs to begin a leaf whose pages are read, about: two reads, of its dictionary and of a page.
+const BEGIN_UNITS: u64 = 20_000;
 /// The part that is added to an estimate, as a divisor: a call that takes a little more than was expected ends in the middle of a page.
 const MARGIN: u64 = 16;
 /// What bytes that a codec decompresses cost, about.
 const FAST_PRICE: u32 = 600;
 const ZSTD_PRICE: u32 = 1_700;
 const SLOW_PRICE: u32 = 3_000;
+/// What a text costs that becomes one of Arrow's, about.
+const ARROW_TEXT_UNITS: u64 = 12;
 /// Bytes of a text beside its own: its length, or a view, which has short ones.
 const TEXT_BYTES: u64 = 8;
 /// What it costs to look for a page of a leaf, by a row.
@@ -49,10 +53,13 @@ const PAGE_ROWS: u64 = 20_000;
 pub(crate) struct Ends {
     pub(crate) row_group: usize,
     rows: u64,
-    /// Units to read the columns of all rows that are found; and what is handed out of them: values, and their bytes.
+    /// Units to read the columns of all rows that are found; and what is handed out of them: values, those of them that are texts, and their bytes.
     read_units: u64,
     values: u64,
+    texts: u64,
     bytes: u64,
+    /// Units that each call takes to begin these columns, whatever rows it reads: their dictionaries, above all.
+    opening: u64,
     /// Leaves that are read or tested, and the units to begin their pages: the costliest first.
     leaves: Vec<(usize, u64)>,
     /// Their pages, once they are looked up.
@@ -95,7 +102,8 @@ impl Ends {
         };
         let read = read.unwrap_or(&all);
         host.charge(LEAF_PRICE.of(0, read.len() + tested.len()));
-        let (mut read_units, mut values, mut bytes) = (0_u64, 0_u64, 0_u64);
+        let (mut read_units, mut opening) = (0_u64, 0_u64);
+        let (mut values, mut texts, mut bytes) = (0_u64, 0_u64, 0_u64);
         let mut units: BTreeMap<usize, u64> = BTreeMap::new();
         for leaf in read {
             let (Some(chunk), Some(of)) = (group.columns.get(*leaf), metadata.schema.leaves().get(*leaf))
@@ -104,8 +112,11 @@ impl Ends {
             };
             if !kept.contains(leaf) {
                 read_units = read_units.saturating_add(units_of(chunk, VALUE_PRICE));
+                opening = opening.saturating_add(BEGIN_UNITS).saturating_add(dictionary_units(chunk));
             }
             values = values.saturating_add(chunk.values);
+            let is_text = of.physical_type == PhysicalType::ByteArray;
+            texts = texts.saturating_add(if is_text { chunk.values } else { 0 });
             bytes = bytes.saturating_add(bytes_of(chunk, of.physical_type));
         }
         for leaf in read.iter().filter(|leaf| !kept.contains(leaf)).chain(tested) {
@@ -116,7 +127,7 @@ impl Ends {
         leaves.sort_by_key(|(_, units)| Reverse(*units));
         leaves.truncate(LEAVES_MAX);
         let (rows, page_rows) = (group.rows, PAGE_ROWS);
-        Ends { row_group, rows, read_units, values, bytes, leaves, pages: None, page_rows }
+        Ends { row_group, rows, read_units, values, texts, bytes, opening, leaves, pages: None, page_rows }
     }
 
     /// Looks up where the pages are, as far as the object says so.
@@ -159,7 +170,7 @@ impl Ends {
         self.page_rows
     }
 
-    /// Units, about, to read and hand out so many rows that are found among `searched` ones.
+    /// Units, about, to read and hand out so many rows that are found among `searched` ones, beside what it takes to [begin](Ends::opening).
     pub(crate) fn units(&self, searched: u64, found: u64, output: &Output) -> u64 {
         // For a single row, a page is decompressed.
         let read = searched.min(found.saturating_mul(self.page_rows));
@@ -169,6 +180,11 @@ impl Ends {
             self.part(self.read_units, read),
             price_of(DROP_PRICE, 0, dropped),
             output.units_of(found, values, bytes),
+            if output.keeps_dictionaries() {
+                0
+            } else {
+                self.part(self.texts, found).saturating_mul(ARROW_TEXT_UNITS)
+            },
         ];
         let units = parts.into_iter().fold(0, u64::saturating_add);
         units.saturating_add(units / MARGIN)
@@ -248,6 +264,23 @@ impl Ends {
         Ok(self.pages.iter().flatten().filter_map(of).fold(0, u64::saturating_add))
     }
 
+    /// The units that a call takes to begin columns, and an answer, before it has rows.
+    pub(crate) fn opening(&self, output: &Output) -> u64 {
+        self.opening.saturating_add(output.opening())
+    }
+
+    /// The units to begin a page of each leaf, about; `None` where nothing says how long they are.
+    pub(crate) fn begin_units(
+        &mut self,
+        metadata: &Arc<FileMetaData>,
+        host: &mut Host<'_>,
+    ) -> Result<Option<u64>> {
+        self.look_up(metadata, host)?;
+        let of = |pages: &Pages| pages.units / u64_of(pages.index.pages.len()).max(1);
+        let pages = self.pages.as_ref().filter(|pages| !pages.is_empty());
+        Ok(pages.map(|pages| pages.iter().map(of).fold(0, u64::saturating_add)))
+    }
+
     /// The units of pages that have begun before a row, and go on with it.
     fn begun(&self, row: u64) -> u64 {
         let of = |pages: &Pages| pages.begun(row, self.rows).map_or(0, |(units, _)| units);
@@ -271,6 +304,12 @@ fn units_of(chunk: &ColumnChunk, price: Price) -> u64 {
     };
     let price = Price { kib: price.kib + codec, ..price };
     price_of(price, chunk.uncompressed_bytes, chunk.values)
+}
+
+/// The units of a chunk's dictionary, about: as its pages, of which it has as many bytes as are before them.
+fn dictionary_units(chunk: &ColumnChunk) -> u64 {
+    let bytes = chunk.data_page_offset.saturating_sub(chunk.first_page_offset());
+    scaled(units_of(chunk, VALUE_PRICE), bytes.min(chunk.compressed_bytes), chunk.compressed_bytes)
 }
 
 /// Bytes of a chunk's values as they are handed out, about.
@@ -318,7 +357,9 @@ mod tests {
             rows: ROWS,
             read_units,
             values,
+            texts: 0,
             bytes,
+            opening: 0,
             leaves,
             pages: Some(pages),
             page_rows,

@@ -47,7 +47,7 @@ pub(crate) const BATCH_ROWS: usize = 4000;
 /// What a call may take beyond its share to end with a page, as a divisor of that: the page would be begun once more by the next call. And beyond
 /// what its first batch took, if that was more than its share.
 const BEYOND: u64 = 8;
-const BEYOND_FIRST: u64 = 4;
+const BEYOND_FIRST: u64 = 2;
 
 /// What a read costs, beside its bytes: an OSD looks up where they are, copies them, and may have to wait for a disk, which no price knows.
 const READ_UNITS: u64 = 5_000;

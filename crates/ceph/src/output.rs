@@ -173,6 +173,14 @@ impl Output {
         }
     }
 
+    /// Units, about, to begin and to end an answer of which nothing is there yet, beside its rows.
+    pub(crate) fn opening(&self) -> u64 {
+        match &self.sink {
+            Sink::Parquet(rows) if rows.is_empty() => rows.owed(),
+            _ => 0,
+        }
+    }
+
     /// Whether rows of a batch that were not taken are taken by a further call of [`take`](Output::take), as long as there is time.
     pub(crate) fn goes_on(&self) -> bool {
         match &self.sink {

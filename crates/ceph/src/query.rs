@@ -34,6 +34,10 @@ const FEW_ROWS: usize = 1024;
 const KEPT_MAX: usize = 32;
 /// The part of a share below which nothing new is begun: to begin costs about as much as it would bring.
 const LEFT_MIN: u64 = 8;
+/// The part of a share that a batch takes which is handed out, about, where rows cost much: a call ends between two of them. And its rows at least: a
+/// batch costs something by itself, above all where dictionaries are translated into those of an answer.
+const BATCH_PART: u64 = 2;
+const HANDED_OUT_MIN: usize = 250;
 
 /// Answers a query from where its cursor says. Of an object of rows, the answer may be a file that is `kept`.
 pub(crate) fn query(host: &mut Host<'_>, request: &Request<'_>, is_kept: bool) -> Result<Answer> {
@@ -87,6 +91,7 @@ pub(crate) fn query(host: &mut Host<'_>, request: &Request<'_>, is_kept: bool) -
         keeps,
         report: None,
         ends: None,
+        batch_rows: BATCH_ROWS,
         fixed: host.work().units,
         next_units: 0,
         is_full: false,
@@ -127,6 +132,8 @@ struct Query {
     report: Option<Report>,
     /// Of the row group at hand: what its rows cost, and where its pages begin.
     ends: Option<Ends>,
+    /// Rows that are handed out at a time.
+    batch_rows: usize,
     /// Units that each call takes before it comes to rows.
     fixed: u64,
     /// Units, about, to go on by another page of the row group at hand.
@@ -314,8 +321,9 @@ impl Query {
         let (opened, tested) = *search.opened.get_or_insert((spent, search.tested));
         let (metadata, found, fixed) = (Arc::clone(&self.metadata), finder.report().found, self.fixed);
         let ends = self.ends_of(row_group, host);
+        let opening = if found > 0 { ends.opening(output) } else { 0 };
         let (units, left) = (ends.units(search.tested, found, output), host.left_with_page());
-        let room = ends.rows_of(output.room());
+        let (left, room) = (left.saturating_sub(opening), ends.rows_of(output.room()));
         if found >= room || units >= left {
             // Whichever row it is, the search up to here is paid.
             let paid = fixed.saturating_add(spent);
@@ -347,22 +355,30 @@ impl Query {
         let (metadata, fixed) = (Arc::clone(&self.metadata), self.fixed);
         let ends = self.ends_of(found.row_group, host);
         let (first, end) = (found.rows.next_run(0).map_or(0, |run| run.start), found.rows.end());
-        let (rows, left, room) = (end - first, host.left_with_page(), ends.rows_of(output.room()));
+        let opening = ends.opening(output);
+        let left = host.left_with_page().saturating_sub(opening);
+        let (rows, room) = (end - first, ends.rows_of(output.room()));
         let wanted = found.rows.rows().min(output.wanted());
-        let units = ends.units(rows, wanted, output);
+        let (units, share) = (ends.units(rows, wanted, output), host.share().units);
+        let batch_rows = batch_rows(scaled(wanted, share / BATCH_PART, units));
         if units <= left && wanted <= room {
+            self.batch_rows = batch_rows;
             return Ok(None);
         }
         let left = left.saturating_sub(ends.passed(&metadata, first, host)?);
         let (paid, fitting) = (scaled(rows, left, units), scaled(rows, room, wanted));
-        // A first batch is read in any case.
-        let most = first.saturating_add(paid.min(fitting).max(u64_of(BATCH_ROWS)));
+        // A first batch is read in any case: as many rows as usual where to begin costs most, because all calls do.
+        let begin = ends.begin_units(&metadata, host)?;
+        let is_dear = begin.is_none_or(|begin| begin.saturating_add(opening) > share / 2);
+        let least = if is_dear { BATCH_ROWS } else { batch_rows };
+        let most = first.saturating_add(paid.min(fitting).max(u64_of(least)));
         if most >= end {
+            self.batch_rows = batch_rows;
             return Ok(None);
         }
         let row = ends.end(&metadata, (first, first + 1), (most, fixed), host)?;
         found.rows = before(&mut found.rows, row, host)?;
-        self.is_full = fitting < paid;
+        (self.is_full, self.batch_rows) = (fitting < paid, batch_rows);
         Ok(Some(row))
     }
 
@@ -448,6 +464,7 @@ impl Query {
         host: &mut Host<'_>,
     ) -> Result<BatchReader> {
         let mut options = Host::read_options();
+        options.batch_rows = self.batch_rows;
         options.leaves = Some(leaves.clone());
         options.row_groups = Some(row_group..row_group + 1);
         options.keep_dictionaries = output.keeps_dictionaries();
@@ -521,6 +538,16 @@ fn keeps(metadata: &FileMetaData, asked: &Asked) -> Vec<usize> {
     }
 }
 
+/// Rows of a batch, where so many are paid for: the usual ones, halved as often as it takes, so that they still end where pages do whose rows are
+/// a multiple of those.
+fn batch_rows(paid: u64) -> usize {
+    let mut rows = BATCH_ROWS;
+    while u64_of(rows) > paid && rows / 2 >= HANDED_OUT_MIN {
+        rows /= 2;
+    }
+    rows
+}
+
 /// Those of the rows that are before one of them.
 fn before(rows: &mut RowSelection, end: u64, host: &mut Host<'_>) -> Result<RowSelection> {
     let mut budget = Budget::unlimited();
@@ -546,6 +573,12 @@ fn nth(rows: &RowSelection, mut count: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn batches_are_smaller_where_rows_cost_more() {
+        let of = [u64::MAX, 4000, 3999, 2000, 700, 499, 250, 10, 0].map(batch_rows);
+        assert_eq!(of, [4000, 4000, 2000, 2000, 500, 250, 250, 250, 250]);
+    }
 
     #[test]
     fn the_nth_selected_row_is_found_across_runs() {

@@ -21,8 +21,12 @@
 
 mod asked;
 mod directory;
+#[cfg(test)]
+mod fake;
 mod librados;
+mod looked;
 mod names;
+mod objects;
 mod pool;
 mod query;
 mod rewrite;
@@ -31,7 +35,8 @@ mod store;
 mod written;
 
 pub use asked::Asked;
-pub use pool::{Pool, Stored};
+pub use objects::Stored;
+pub use pool::Pool;
 pub use query::{Answer, Execute, Query};
 pub use rewrite::{Change, Form, Recoding, compress, index};
 pub use search::search;
@@ -39,3 +44,8 @@ pub use store::RadosObjects;
 
 /// The name of the object class.
 pub const CLASS: &str = "marquetry";
+
+/// Bytes, before compression, of the pages and dictionaries that a call of the class decompresses to come to a row of all columns, at most: what
+/// `WriteOptions::begun_bytes_max` of `marquetry-parquet` is for objects. By the price of ZSTD they take a quarter of a call's share (2,000,000
+/// units): what else there is to begin takes as much, and the rest is for rows.
+pub const BEGUN_BYTES_MAX: usize = 256 << 10;

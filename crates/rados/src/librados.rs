@@ -10,6 +10,8 @@ use std::sync::{Arc, OnceLock};
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Detail, Error, Result};
 
+use crate::objects::{Objects, Pools, Stored};
+
 /// The library, by the name that its soname has.
 const LIBRARY: &CStr = c"librados.so.2";
 
@@ -165,8 +167,14 @@ impl Drop for Cluster {
     }
 }
 
+impl Pools for Arc<Cluster> {
+    fn open(&self, pool: &str) -> Result<Box<dyn Objects>> {
+        Ok(Box::new(Context::open(self, pool)?))
+    }
+}
+
 /// A pool of a cluster, for one thread at a time: it has the version that the last operation saw.
-pub(crate) struct Context {
+struct Context {
     functions: &'static Functions,
     io: Handle,
     /// Dropped after the context is destroyed.
@@ -177,7 +185,7 @@ pub(crate) struct Context {
 unsafe impl Send for Context {}
 
 impl Context {
-    pub(crate) fn open(cluster: &Arc<Cluster>, pool: &str) -> Result<Context> {
+    fn open(cluster: &Arc<Cluster>, pool: &str) -> Result<Context> {
         let functions = cluster.functions;
         let name = text(pool)?;
         let mut context = Context { functions, io: null_mut(), _cluster: Arc::clone(cluster) };
@@ -188,184 +196,10 @@ impl Context {
         Ok(context)
     }
 
-    /// The length of an object in bytes, and its version, which each write changes.
-    pub(crate) fn stat(&mut self, object: &str) -> Result<(u64, u64)> {
-        let name = text(object)?;
-        let mut bytes = 0;
-        // SAFETY: the context is open; the name ends with a NUL; there is room for a number, and NULL stands for the time, which is not wanted.
-        let found =
-            unsafe { (self.functions.rados_stat)(self.io, name.as_ptr(), &raw mut bytes, null_mut()) };
-        check(found, "the object", || object.to_owned())?;
-        Ok((bytes, self.last_version()))
-    }
-
     /// The version of the object that the last operation read, or wrote.
     fn last_version(&mut self) -> u64 {
         // SAFETY: the context is open.
         unsafe { (self.functions.rados_get_last_version)(self.io) }
-    }
-
-    /// Reads bytes from `offset` on into `into`: how many, fewer only at the object's end; and the object's version.
-    pub(crate) fn read(&mut self, object: &str, offset: u64, into: &mut [u8]) -> Result<(usize, u64)> {
-        let name = text(object)?;
-        // SAFETY: the context is open; the name ends with a NUL; there is room for as many bytes as are asked for.
-        let read = unsafe {
-            (self.functions.rados_read)(self.io, name.as_ptr(), into.as_mut_ptr().cast(), into.len(), offset)
-        };
-        check(read, "the object", || object.to_owned())?;
-        let read = usize::try_from(read).map_err(|_| Error::internal("librados read fewer than no bytes"))?;
-        Ok((read, self.last_version()))
-    }
-
-    /// Writes all of an object, in place of one that is there if it `replaces`: of that, nothing is left, neither its omap nor its attributes,
-    /// which writing all bytes of it would keep. An index in the omap would be of rows that are not there any more. The version that it has then.
-    pub(crate) fn write_full(&mut self, object: &str, bytes: &[u8], replaces: bool) -> Result<u64> {
-        let (functions, name) = (self.functions, text(object)?);
-        // SAFETY: it takes nothing. The operation is released by `WriteOperation`.
-        let operation = WriteOperation { functions, handle: unsafe { (functions.rados_create_write_op)() } };
-        if replaces {
-            // SAFETY: the operation was created. The flag is of the step before: there need not be an object.
-            unsafe {
-                (functions.rados_write_op_remove)(operation.handle);
-                (functions.rados_write_op_set_flags)(operation.handle, FAIL_OK);
-            }
-        }
-        let how = if replaces { CREATE_IDEMPOTENT } else { CREATE_EXCLUSIVE };
-        // SAFETY: the operation was created; NULL stands for a category, which is not used any more.
-        unsafe { (functions.rados_write_op_create)(operation.handle, how, null()) };
-        // SAFETY: the operation was created; the bytes are as many as is said, and stay until it has been carried out, below.
-        unsafe {
-            (functions.rados_write_op_write_full)(operation.handle, bytes.as_ptr().cast(), bytes.len());
-        }
-        // SAFETY: the operation was created, and the context is open; the name ends with a NUL; NULL stands for the time now.
-        let written = unsafe {
-            (functions.rados_write_op_operate)(operation.handle, self.io, name.as_ptr(), null_mut(), 0)
-        };
-        check(written, "the object", || object.to_owned())?;
-        Ok(self.last_version())
-    }
-
-    /// Removes an object, if it has that version.
-    pub(crate) fn remove_at(&mut self, object: &str, version: u64) -> Result<()> {
-        let (functions, name) = (self.functions, text(object)?);
-        // SAFETY: it takes nothing. The operation is released by `WriteOperation`.
-        let operation = WriteOperation { functions, handle: unsafe { (functions.rados_create_write_op)() } };
-        // SAFETY: the operation was created.
-        unsafe {
-            (functions.rados_write_op_assert_version)(operation.handle, version);
-            (functions.rados_write_op_remove)(operation.handle);
-        }
-        // SAFETY: the operation was created, and the context is open; the name ends with a NUL; NULL stands for the time now.
-        let removed = unsafe {
-            (functions.rados_write_op_operate)(operation.handle, self.io, name.as_ptr(), null_mut(), 0)
-        };
-        check(removed, "the object", || object.to_owned())
-    }
-
-    pub(crate) fn remove(&mut self, object: &str) -> Result<()> {
-        let name = text(object)?;
-        // SAFETY: the context is open; the name ends with a NUL.
-        check(unsafe { (self.functions.rados_remove)(self.io, name.as_ptr()) }, "the object", || {
-            object.to_owned()
-        })
-    }
-
-    /// Sets an extended attribute of an object.
-    pub(crate) fn set_attribute(&mut self, object: &str, attribute: &str, bytes: &[u8]) -> Result<()> {
-        let (name, attribute) = (text(object)?, text(attribute)?);
-        // SAFETY: the context is open; the texts end with a NUL; as many bytes are there.
-        let set = unsafe {
-            (self.functions.rados_setxattr)(
-                self.io,
-                name.as_ptr(),
-                attribute.as_ptr(),
-                bytes.as_ptr().cast(),
-                bytes.len(),
-            )
-        };
-        check(set, "the object", || object.to_owned())
-    }
-
-    /// An extended attribute of an object, of so many bytes at most; `None` if it has none of that name.
-    pub(crate) fn attribute(
-        &mut self,
-        object: &str,
-        attribute: &str,
-        bytes_max: usize,
-    ) -> Result<Option<Vec<u8>>> {
-        let (name, attribute) = (text(object)?, text(attribute)?);
-        let mut bytes = vec![0_u8; bytes_max];
-        // SAFETY: the context is open; the texts end with a NUL; there is room for as many bytes.
-        let got = unsafe {
-            (self.functions.rados_getxattr)(
-                self.io,
-                name.as_ptr(),
-                attribute.as_ptr(),
-                bytes.as_mut_ptr().cast(),
-                bytes.len(),
-            )
-        };
-        if got == NO_DATA {
-            return Ok(None);
-        }
-        check(got, "the object", || object.to_owned())?;
-        bytes.truncate(usize::try_from(got).unwrap_or(0));
-        Ok(Some(bytes))
-    }
-
-    /// The names of all objects of the pool that begin so; those that are not UTF-8 are left out.
-    pub(crate) fn list(&mut self, prefix: &str) -> Result<Vec<String>> {
-        let mut list = List { functions: self.functions, handle: null_mut() };
-        // SAFETY: the context is open; there is room for a handle.
-        let opened = unsafe { (self.functions.rados_nobjects_list_open)(self.io, &raw mut list.handle) };
-        check(opened, "the pool's objects", String::new)?;
-        let mut names = Vec::new();
-        loop {
-            let mut name = null();
-            // SAFETY: the list is open; there is room for a pointer, and NULL stands for what is not wanted.
-            let next = unsafe {
-                (self.functions.rados_nobjects_list_next)(list.handle, &raw mut name, null_mut(), null_mut())
-            };
-            if next == NO_ENTRY {
-                names.sort_unstable();
-                return Ok(names);
-            }
-            check(next, "the pool's objects", String::new)?;
-            // SAFETY: after success it is a text that ends with a NUL, until the next call.
-            let name = unsafe { CStr::from_ptr(name) };
-            names.extend(name.to_str().ok().filter(|name| name.starts_with(prefix)).map(str::to_owned));
-        }
-    }
-
-    /// Calls a method of a class on an object, if it still has that version: the answer, and the version that it has.
-    pub(crate) fn execute(
-        &mut self,
-        object: &str,
-        (class, method): (&str, &str),
-        request: &[u8],
-        version: Option<u64>,
-    ) -> Result<(Vec<u8>, u64)> {
-        let (done, answer) = self.executed(object, (class, method), request, version)?;
-        let has = self.last_version();
-        match done {
-            RANGE | OVERFLOW if version.is_some() => {
-                let changed = Error::io("it was changed while it was queried");
-                Err(changed.at(|place| place.object = Some(object.to_owned())))
-            }
-            NOT_SUPPORTED | NOT_PERMITTED => Err(no_method(object, (class, method))),
-            done => check(done, "the object", || object.to_owned()).map(|()| (answer, has)),
-        }
-    }
-
-    /// Calls a method of a class that may write the object: an OSD sends no answer of a call that did.
-    pub(crate) fn step(
-        &mut self,
-        object: &str,
-        (class, method): (&str, &str),
-        request: &[u8],
-    ) -> Result<Vec<u8>> {
-        let (done, answer) = self.executed(object, (class, method), request, None)?;
-        check_change(done, object, (class, method), false).map(|()| answer)
     }
 
     /// What a call of a method returned, and its answer.
@@ -403,10 +237,165 @@ impl Context {
         let done = unsafe { (functions.rados_read_op_operate)(operation.handle, self.io, name.as_ptr(), 0) };
         Ok((if done < 0 { done } else { answered.min(0) }, answer.take()))
     }
+}
 
-    /// Calls a method of a class that writes an object, if the object has that version. The version that it has then. librados repeats what an OSD
-    /// may not have got, and the OSD carries it out once. If a length is given, the object is cut to it afterwards, in the same operation.
-    pub(crate) fn change(
+impl Objects for Context {
+    fn stat(&mut self, object: &str) -> Result<Stored> {
+        let name = text(object)?;
+        let mut bytes = 0;
+        // SAFETY: the context is open; the name ends with a NUL; there is room for a number, and NULL stands for the time, which is not wanted.
+        let found =
+            unsafe { (self.functions.rados_stat)(self.io, name.as_ptr(), &raw mut bytes, null_mut()) };
+        check(found, "the object", || object.to_owned())?;
+        Ok(Stored { bytes, version: self.last_version() })
+    }
+
+    fn read(&mut self, object: &str, offset: u64, into: &mut [u8]) -> Result<(usize, u64)> {
+        let name = text(object)?;
+        // SAFETY: the context is open; the name ends with a NUL; there is room for as many bytes as are asked for.
+        let read = unsafe {
+            (self.functions.rados_read)(self.io, name.as_ptr(), into.as_mut_ptr().cast(), into.len(), offset)
+        };
+        check(read, "the object", || object.to_owned())?;
+        let read = usize::try_from(read).map_err(|_| Error::internal("librados read fewer than no bytes"))?;
+        Ok((read, self.last_version()))
+    }
+
+    fn write_full(&mut self, object: &str, bytes: &[u8], replaces: bool) -> Result<u64> {
+        let (functions, name) = (self.functions, text(object)?);
+        // SAFETY: it takes nothing. The operation is released by `WriteOperation`.
+        let operation = WriteOperation { functions, handle: unsafe { (functions.rados_create_write_op)() } };
+        if replaces {
+            // SAFETY: the operation was created. The flag is of the step before: there need not be an object.
+            unsafe {
+                (functions.rados_write_op_remove)(operation.handle);
+                (functions.rados_write_op_set_flags)(operation.handle, FAIL_OK);
+            }
+        }
+        let how = if replaces { CREATE_IDEMPOTENT } else { CREATE_EXCLUSIVE };
+        // SAFETY: the operation was created; NULL stands for a category, which is not used any more.
+        unsafe { (functions.rados_write_op_create)(operation.handle, how, null()) };
+        // SAFETY: the operation was created; the bytes are as many as is said, and stay until it has been carried out, below.
+        unsafe {
+            (functions.rados_write_op_write_full)(operation.handle, bytes.as_ptr().cast(), bytes.len());
+        }
+        // SAFETY: the operation was created, and the context is open; the name ends with a NUL; NULL stands for the time now.
+        let written = unsafe {
+            (functions.rados_write_op_operate)(operation.handle, self.io, name.as_ptr(), null_mut(), 0)
+        };
+        check(written, "the object", || object.to_owned())?;
+        Ok(self.last_version())
+    }
+
+    fn remove_at(&mut self, object: &str, version: u64) -> Result<()> {
+        let (functions, name) = (self.functions, text(object)?);
+        // SAFETY: it takes nothing. The operation is released by `WriteOperation`.
+        let operation = WriteOperation { functions, handle: unsafe { (functions.rados_create_write_op)() } };
+        // SAFETY: the operation was created.
+        unsafe {
+            (functions.rados_write_op_assert_version)(operation.handle, version);
+            (functions.rados_write_op_remove)(operation.handle);
+        }
+        // SAFETY: the operation was created, and the context is open; the name ends with a NUL; NULL stands for the time now.
+        let removed = unsafe {
+            (functions.rados_write_op_operate)(operation.handle, self.io, name.as_ptr(), null_mut(), 0)
+        };
+        check(removed, "the object", || object.to_owned())
+    }
+
+    fn remove(&mut self, object: &str) -> Result<()> {
+        let name = text(object)?;
+        // SAFETY: the context is open; the name ends with a NUL.
+        check(unsafe { (self.functions.rados_remove)(self.io, name.as_ptr()) }, "the object", || {
+            object.to_owned()
+        })
+    }
+
+    fn set_attribute(&mut self, object: &str, attribute: &str, bytes: &[u8]) -> Result<()> {
+        let (name, attribute) = (text(object)?, text(attribute)?);
+        // SAFETY: the context is open; the texts end with a NUL; as many bytes are there.
+        let set = unsafe {
+            (self.functions.rados_setxattr)(
+                self.io,
+                name.as_ptr(),
+                attribute.as_ptr(),
+                bytes.as_ptr().cast(),
+                bytes.len(),
+            )
+        };
+        check(set, "the object", || object.to_owned())
+    }
+
+    fn attribute(&mut self, object: &str, attribute: &str, bytes_max: usize) -> Result<Option<Vec<u8>>> {
+        let (name, attribute) = (text(object)?, text(attribute)?);
+        let mut bytes = vec![0_u8; bytes_max];
+        // SAFETY: the context is open; the texts end with a NUL; there is room for as many bytes.
+        let got = unsafe {
+            (self.functions.rados_getxattr)(
+                self.io,
+                name.as_ptr(),
+                attribute.as_ptr(),
+                bytes.as_mut_ptr().cast(),
+                bytes.len(),
+            )
+        };
+        if got == NO_DATA {
+            return Ok(None);
+        }
+        check(got, "the object", || object.to_owned())?;
+        bytes.truncate(usize::try_from(got).unwrap_or(0));
+        Ok(Some(bytes))
+    }
+
+    fn list(&mut self, prefix: &str) -> Result<Vec<String>> {
+        let mut list = List { functions: self.functions, handle: null_mut() };
+        // SAFETY: the context is open; there is room for a handle.
+        let opened = unsafe { (self.functions.rados_nobjects_list_open)(self.io, &raw mut list.handle) };
+        check(opened, "the pool's objects", String::new)?;
+        let mut names = Vec::new();
+        loop {
+            let mut name = null();
+            // SAFETY: the list is open; there is room for a pointer, and NULL stands for what is not wanted.
+            let next = unsafe {
+                (self.functions.rados_nobjects_list_next)(list.handle, &raw mut name, null_mut(), null_mut())
+            };
+            if next == NO_ENTRY {
+                names.sort_unstable();
+                return Ok(names);
+            }
+            check(next, "the pool's objects", String::new)?;
+            // SAFETY: after success it is a text that ends with a NUL, until the next call.
+            let name = unsafe { CStr::from_ptr(name) };
+            names.extend(name.to_str().ok().filter(|name| name.starts_with(prefix)).map(str::to_owned));
+        }
+    }
+
+    fn execute(
+        &mut self,
+        object: &str,
+        (class, method): (&str, &str),
+        request: &[u8],
+        version: Option<u64>,
+    ) -> Result<(Vec<u8>, u64)> {
+        let (done, answer) = self.executed(object, (class, method), request, version)?;
+        let has = self.last_version();
+        match done {
+            RANGE | OVERFLOW if version.is_some() => {
+                let changed = Error::io("it was changed while it was queried");
+                Err(changed.at(|place| place.object = Some(object.to_owned())))
+            }
+            NOT_SUPPORTED | NOT_PERMITTED => Err(no_method(object, (class, method))),
+            done => check(done, "the object", || object.to_owned()).map(|()| (answer, has)),
+        }
+    }
+
+    fn step(&mut self, object: &str, (class, method): (&str, &str), request: &[u8]) -> Result<Vec<u8>> {
+        let (done, answer) = self.executed(object, (class, method), request, None)?;
+        check_change(done, object, (class, method), false).map(|()| answer)
+    }
+
+    // librados repeats what an OSD may not have got, and the OSD carries it out once.
+    fn change(
         &mut self,
         object: &str,
         (class, method): (&str, &str),

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_base::{Bytes, Detail, Error, Result};
@@ -17,8 +17,10 @@ use marquetry_io::{failed, shown};
 
 use crate::CLASS;
 use crate::asked::{Asked, merge_request};
-use crate::librados::{BYTES_MAX, Cluster, Context, fits};
+use crate::librados::{BYTES_MAX, Cluster, fits};
+use crate::looked::Looked;
 use crate::names::{configuration, directory, is_of_table, no_address, parts_of};
+use crate::objects::{Objects, Pools, Stored};
 use crate::query::{Answer, Execute, Query};
 
 /// Bytes of a file that is merged, at most: a request has few more.
@@ -28,20 +30,12 @@ const MERGED_BYTES_MAX: u64 = (4 << 20) - 64;
 /// were opened through a store, need not wait for each other.
 #[derive(Clone)]
 pub struct Pool {
-    cluster: Arc<Cluster>,
-    context: Arc<Mutex<Context>>,
+    cluster: Arc<dyn Pools>,
+    context: Arc<Mutex<Box<dyn Objects>>>,
     name: Arc<str>,
     class: Arc<str>,
     is_cancelled: Option<IsCancelled>,
-}
-
-/// What is known of an object without reading it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stored {
-    /// Its length in bytes.
-    pub bytes: u64,
-    /// Its version, which each write changes.
-    pub version: u64,
+    looked: Arc<Mutex<Looked>>,
 }
 
 impl Pool {
@@ -52,9 +46,14 @@ impl Pool {
     ///
     /// `Unsupported` if librados is not installed; `Io` if the cluster cannot be reached, or has no such pool.
     pub fn open(configuration: &str, pool: &str) -> Result<Pool> {
-        let cluster = Arc::new(Cluster::open(configuration)?);
-        let context = Arc::new(Mutex::new(Context::open(&cluster, pool)?));
-        Ok(Pool { cluster, context, name: pool.into(), class: CLASS.into(), is_cancelled: None })
+        Pool::of(Arc::new(Arc::new(Cluster::open(configuration)?)), pool)
+    }
+
+    /// A pool of a cluster that is connected to.
+    pub(crate) fn of(cluster: Arc<dyn Pools>, pool: &str) -> Result<Pool> {
+        let context = Arc::new(Mutex::new(cluster.open(pool)?));
+        let (name, class, looked) = (pool.into(), CLASS.into(), Arc::default());
+        Ok(Pool { cluster, context, name, class, is_cancelled: None, looked })
     }
 
     /// The pool of an address, `rados://pool/name`, in the cluster that `CEPH_CONF` describes, or `/etc/ceph/ceph.conf`; and the name.
@@ -97,7 +96,7 @@ impl Pool {
     ///
     /// As [`Pool::open`].
     pub(crate) fn apart(&self) -> Result<Pool> {
-        let context = Context::open(&self.cluster, &self.name)?;
+        let context = self.cluster.open(&self.name)?;
         Ok(Pool { context: Arc::new(Mutex::new(context)), ..self.clone() })
     }
 
@@ -112,8 +111,27 @@ impl Pool {
     ///
     /// `Io`, with [`NotFound`](Detail::NotFound) if there is none.
     pub fn stat(&self, object: &str) -> Result<Stored> {
-        let (bytes, version) = self.locked(|context| context.stat(object))?;
-        Ok(Stored { bytes, version })
+        self.locked(|context| context.stat(object))
+    }
+
+    /// The same, or what was found a moment ago if nobody has opened the object since; it is kept for whoever [opens](Pool::opened) it next.
+    pub(crate) fn look(&self, object: &str) -> Result<Stored> {
+        if let Some(stored) = self.looked().look(object) {
+            return Ok(stored);
+        }
+        let stored = self.stat(object)?;
+        self.looked().found(object, stored);
+        Ok(stored)
+    }
+
+    /// What is known of an object that is opened: what a [look](Pool::look) at it has found a moment ago, once.
+    pub(crate) fn opened(&self, object: &str) -> Result<Stored> {
+        let looked = self.looked().take(object);
+        looked.map_or_else(|| self.stat(object), Ok)
+    }
+
+    fn looked(&self) -> MutexGuard<'_, Looked> {
+        self.looked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Bytes of an object, all that are asked for, and its version.
@@ -122,17 +140,19 @@ impl Pool {
     ///
     /// `Io`, also if the object ends before.
     pub fn read(&self, object: &str, range: Range<u64>) -> Result<(Bytes, u64)> {
+        let (bytes, version) = self.read_some(object, range.clone())?;
+        Ok((whole(object, &range, bytes)?, version))
+    }
+
+    /// The same, and as many of them as there are.
+    pub(crate) fn read_some(&self, object: &str, range: Range<u64>) -> Result<(Vec<u8>, u64)> {
         let length = range.end.saturating_sub(range.start);
         let length = usize_of(length).filter(|length| u64_of(*length) <= BYTES_MAX);
         let length = length.ok_or_else(|| Error::too_large(format!("a read of {range:?} at once")))?;
         let mut bytes = vec![0; length];
         let (read, version) = self.locked(|context| context.read(object, range.start, &mut bytes))?;
-        if read < length {
-            let message =
-                format!("{length} bytes from {} on were asked for, and {read} are there", range.start);
-            return Err(Error::io(message).at(|place| place.object = Some(object.to_owned())));
-        }
-        Ok((Bytes::from(bytes), version))
+        bytes.truncate(read);
+        Ok((bytes, version))
     }
 
     /// Writes an object of these bytes at once, in place of one that is there if it `replaces`: with that, its index and its attributes go.
@@ -150,7 +170,9 @@ impl Pool {
         if !fits(bytes) {
             return Err(Error::too_large(format!("an object of {} bytes", bytes.len())));
         }
-        self.locked(|context| context.write_full(object, bytes, replaces))
+        let written = self.locked(|context| context.write_full(object, bytes, replaces));
+        self.looked().take(object);
+        written
     }
 
     /// Removes an object.
@@ -159,7 +181,9 @@ impl Pool {
     ///
     /// `Io`, with [`NotFound`](Detail::NotFound) if there is none.
     pub fn remove(&self, object: &str) -> Result<()> {
-        self.locked(|context| context.remove(object))
+        let removed = self.locked(|context| context.remove(object));
+        self.looked().take(object);
+        removed
     }
 
     /// The names of the objects that begin so, sorted. All names of the pool are looked at: RADOS has no directories.
@@ -203,7 +227,7 @@ impl Pool {
 
     /// What calls the class on an object, with a handle of its own.
     pub(crate) fn reach(&self, object: &str) -> Result<OneObject> {
-        let context = Context::open(&self.cluster, &self.name)?;
+        let context = self.cluster.open(&self.name)?;
         Ok(OneObject { context, object: object.to_owned(), class: Arc::clone(&self.class) })
     }
 
@@ -290,7 +314,10 @@ impl Pool {
     /// The same: the version that it has then.
     pub(crate) fn merged(&self, object: &str, file: &[u8], version: Option<u64>) -> Result<u64> {
         let request = merge_request(file);
-        self.locked(|context| context.change(object, (&self.class, "merge"), &request, (version, None)))
+        let method = (&*self.class, "merge");
+        let merged = self.locked(|context| context.change(object, method, &request, (version, None)));
+        self.looked().take(object);
+        merged
     }
 
     /// The same, of a file at a path: how many bytes it has.
@@ -312,9 +339,9 @@ impl Pool {
         Ok(u64_of(bytes.len()))
     }
 
-    pub(crate) fn locked<T>(&self, work: impl FnOnce(&mut Context) -> Result<T>) -> Result<T> {
+    pub(crate) fn locked<T>(&self, work: impl FnOnce(&mut dyn Objects) -> Result<T>) -> Result<T> {
         // A panic in between left nothing half done: librados has no part of it.
-        work(&mut self.context.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut **self.context.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -322,6 +349,17 @@ impl fmt::Debug for Pool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pool").field("name", &self.name).finish_non_exhaustive()
     }
+}
+
+/// All bytes that were asked for.
+pub(crate) fn whole(object: &str, range: &Range<u64>, bytes: Vec<u8>) -> Result<Bytes> {
+    let length = range.end.saturating_sub(range.start);
+    if u64_of(bytes.len()) < length {
+        let message =
+            format!("{length} bytes from {} on were asked for, and {} are there", range.start, bytes.len());
+        return Err(Error::io(message).at(|place| place.object = Some(object.to_owned())));
+    }
+    Ok(Bytes::from(bytes))
 }
 
 /// The next object that nobody has taken, and its place.
@@ -332,7 +370,7 @@ fn take<'a>(next: &AtomicUsize, objects: &'a [String]) -> Option<(usize, &'a Str
 
 /// An object of a pool, with a handle of its own.
 pub(crate) struct OneObject {
-    context: Context,
+    context: Box<dyn Objects>,
     object: String,
     class: Arc<str>,
 }

@@ -1,6 +1,6 @@
 //! A query of one object, call by call.
 
-use marquetry_base::{Error, ErrorKind, Fields, Result};
+use marquetry_base::{Bytes, Error, ErrorKind, Fields, Result};
 
 use crate::asked::Asked;
 
@@ -37,7 +37,7 @@ impl<E: Execute + ?Sized> Execute for Box<E> {
 pub struct Answer {
     /// An Arrow IPC stream (a schema, and record batches), or a Parquet file where that was asked for. Each answer's is complete by itself.
     /// Empty if rows are counted, and if a call came to nothing but deleted pieces of an object of rows.
-    pub data: Vec<u8>,
+    pub data: Bytes,
     /// Rows in it, or that were counted.
     pub rows: u64,
     /// The number that the first of them has in the object.
@@ -76,7 +76,7 @@ impl<E: Execute> Query<E> {
 
     fn call(&mut self) -> Result<Answer> {
         let request = self.asked.request(self.cursor.as_deref(), self.wanted);
-        let (mut bytes, version) = self.execute.execute(&request, self.version)?;
+        let (bytes, version) = self.execute.execute(&request, self.version)?;
         self.version = Some(version);
         let (mut answer, mut data) = (Answer::default(), 0..0);
         let mut cursor = None;
@@ -105,10 +105,8 @@ impl<E: Execute> Query<E> {
                 }
             }
         }
-        // They stay in the memory that they came in: there may be many, and what is around them is little.
-        bytes.truncate(data.end);
-        bytes.drain(..data.start);
-        answer.data = bytes;
+        // They stay where they are, in the memory that they came in: there may be many, and what is around them is little.
+        answer.data = Bytes::from(bytes).slice(data);
         if let Some(wanted) = &mut self.wanted {
             *wanted = wanted.saturating_sub(answer.rows);
         }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use marquetry_base::{Bytes, Error, ErrorKind, Result};
+use marquetry_base::{Error, ErrorKind, Result};
 use marquetry_io::shown;
 use marquetry_io::store::{
     FoundRows, IsCancelled, Search, Searched, SearchedAggregates, SearchedObject, Searching,
@@ -130,8 +130,7 @@ impl Searching for InOrder {
             let object = self.at;
             match receiver.recv_timeout(LOOK_UP_AFTER) {
                 Ok(Ok(Some(answer))) => {
-                    let Answer { rows, first_row, data, report, .. } = answer;
-                    let file = Bytes::from(data);
+                    let Answer { rows, first_row, data: file, report, .. } = answer;
                     return Ok(Some(Searched::Found(FoundRows { object, rows, first_row, file, report })));
                 }
                 Ok(Ok(None)) => self.next_lane(),

@@ -15,7 +15,8 @@ use marquetry_io::{ByteSource, ObjectVersion, shown};
 use crate::asked::Asked;
 use crate::directory::NewPoolDirectory;
 use crate::names::{configuration, directory, is_of_table, parts_of, path_of};
-use crate::pool::Pool;
+use crate::objects::Stored;
+use crate::pool::{Pool, whole};
 use crate::search::search;
 use crate::written::Written;
 
@@ -27,7 +28,8 @@ const STREAM_BYTES: u64 = 4 << 20;
 /// * The cluster is the one of `CEPH_CONF`, or of `/etc/ceph/ceph.conf`; it is connected to when it is first needed.
 /// * RADOS has no directories: objects whose names begin so, and go on with a slash, are in one. To find them, all names of the pool are
 ///   listed. Patterns are refused.
-/// * Whatever is read is of the version that was opened; an object that was changed since is an error.
+/// * Whatever is read is of the version that was opened, or that was looked at up to two seconds before; an object that was changed since is an
+///   error.
 /// * An object is written at once when it is committed, so it appears whole, or not at all. It has 90 MiB at most. RADOS cannot rename, so the
 ///   objects of a directory appear one after the other, each of them whole; if not all are written, they are removed again, except those that
 ///   replaced others.
@@ -52,6 +54,14 @@ impl RadosObjects {
     #[must_use]
     pub fn configured(self, configuration: impl Into<String>) -> RadosObjects {
         RadosObjects { configuration: Some(configuration.into()), ..self }
+    }
+
+    /// Those of a pool that is open, under whatever cluster that is.
+    #[cfg(test)]
+    pub(crate) fn of(pool: Pool) -> RadosObjects {
+        let objects = RadosObjects::beside(Arc::new(marquetry_io::store::LocalFiles));
+        objects.pools.lock().unwrap_or_else(PoisonError::into_inner).insert(pool.name().to_owned(), pool);
+        objects
     }
 
     /// The pool and the name of an address; `None` for another store's.
@@ -84,7 +94,7 @@ impl Store for RadosObjects {
     fn look(&self, path: &Path) -> Result<Found> {
         let Some((pool, name)) = self.address(path)? else { return self.others.look(path) };
         if !name.is_empty() && !name.ends_with('/') {
-            match pool.stat(&name) {
+            match pool.look(&name) {
                 Ok(found) => return Ok(Found::Object { bytes: found.bytes }),
                 Err(error) if error.detail() == Some(Detail::NotFound) => {}
                 Err(error) => return Err(about(path, error)),
@@ -96,21 +106,24 @@ impl Store for RadosObjects {
 
     fn find(&self, path: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>> {
         let Some((pool, name)) = self.address(path)? else { return self.others.find(path, extensions) };
-        match self.look(path)? {
-            Found::Object { .. } => return Ok(vec![path.to_path_buf()]),
-            Found::Nothing if name.contains(['*', '?', '[', '{']) => {
-                return Err(about(
-                    path,
-                    Error::unsupported("patterns of objects in RADOS are not supported yet"),
-                ));
+        if !name.is_empty() && !name.ends_with('/') {
+            match pool.look(&name) {
+                Ok(_) => return Ok(vec![path.to_path_buf()]),
+                Err(error) if error.detail() == Some(Detail::NotFound) => {}
+                Err(error) => return Err(about(path, error)),
             }
-            Found::Nothing => {
-                return Err(about(path, Error::io("there is no such object").with(Detail::NotFound)));
-            }
-            _ => {}
         }
         let prefix = directory(&name);
         let names = pool.list(&prefix).map_err(|error| about(path, error))?;
+        if names.is_empty() {
+            return Err(about(
+                path,
+                match name.contains(['*', '?', '[', '{']) {
+                    true => Error::unsupported("patterns of objects in RADOS are not supported yet"),
+                    false => Error::io("there is no such object").with(Detail::NotFound),
+                },
+            ));
+        }
         let is_meant = |name: &String| is_of_table(&name[prefix.len()..], extensions);
         let found: Vec<PathBuf> =
             names.into_iter().filter(is_meant).map(|name| path_of(pool.name(), &name)).collect();
@@ -140,11 +153,9 @@ impl Store for RadosObjects {
     }
 
     fn reopen(&self, path: &Path, version: &ObjectVersion) -> Result<Box<dyn ByteSource + Send>> {
-        // Others may know a cheaper way than to ask for the version first.
         let Some((pool, name)) = self.address(path)? else { return self.others.reopen(path, version) };
-        let object = Opened::open(pool, name, path)?;
-        version.expect(&object.version()).map_err(|error| about(path, error))?;
-        Ok(Box::new(object))
+        // Each read has the version that the object has then, so nobody is asked for it before.
+        Ok(Box::new(Opened::again(pool, name, path, version)?))
     }
 
     fn stream(&self, path: &Path, is_cancelled: Box<dyn Fn() -> bool + Send>) -> Result<ObjectStream> {
@@ -234,11 +245,22 @@ struct Opened {
 
 impl Opened {
     fn open(pool: Pool, name: String, path: &Path) -> Result<Opened> {
+        let found = pool.opened(&name).map_err(|error| about(path, error))?;
+        Opened::of(pool, name, path, found)
+    }
+
+    /// One that had this version when it was opened before.
+    fn again(pool: Pool, name: String, path: &Path, version: &ObjectVersion) -> Result<Opened> {
+        let tag = version.tag().parse();
+        let tag = tag.map_err(|_| about(path, Error::internal("a version that is not one of RADOS")))?;
+        Opened::of(pool, name, path, Stored { bytes: version.bytes(), version: tag })
+    }
+
+    fn of(pool: Pool, object: String, path: &Path, found: Stored) -> Result<Opened> {
         // Objects are read side by side.
         let pool = pool.apart().map_err(|error| about(path, error))?;
-        let found = pool.stat(&name).map_err(|error| about(path, error))?;
         let shown = shown(&path.to_string_lossy());
-        Ok(Opened { pool, object: name, shown, bytes: found.bytes, version: found.version })
+        Ok(Opened { pool, object, shown, bytes: found.bytes, version: found.version })
     }
 
     fn version(&self) -> ObjectVersion {
@@ -257,9 +279,12 @@ impl ByteSource for Opened {
 
     fn read(&self, range: Range<u64>) -> Result<Bytes> {
         let named = |error: Error| error.at(|place| place.object = Some(self.shown.clone()));
-        let (bytes, version) = self.pool.read(&self.object, range).map_err(named)?;
-        self.version().expect(&ObjectVersion::new(self.bytes, version.to_string())).map_err(named)?;
-        Ok(bytes)
+        let (bytes, version) = self.pool.read_some(&self.object, range.clone()).map_err(named)?;
+        if version != self.version {
+            let now = ObjectVersion::new(self.bytes, version.to_string());
+            self.version().expect(&now).map_err(named)?;
+        }
+        whole(&self.object, &range, bytes).map_err(named)
     }
 }
 

@@ -166,6 +166,7 @@ impl FileWriter {
         mut options: WriteOptions,
     ) -> Result<FileWriter> {
         options.check(&schema)?;
+        options.bound_begun(schema.leaves().len());
         if options.spill == Some(file) {
             return Err(Error::misuse("the file is to be its own spill object"));
         }

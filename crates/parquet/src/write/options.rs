@@ -36,6 +36,11 @@ pub struct WriteOptions {
     /// The approximate limit of a dictionary in bytes: a larger one is abandoned, and the rest of the column chunk is
     /// written without it. A reader of a single row reads the dictionary, too.
     pub dictionary_bytes: usize,
+    /// Maximum bytes, before compression, that a reader decompresses to come to a row of all columns. Each column's pages, and its dictionary,
+    /// get an equal part of them, of 8 KiB at least, and are no larger than that, whatever [`WriteOptions::page_bytes`] and
+    /// [`WriteOptions::dictionary_bytes`] say. It is for who reads a few thousand rows at a time and keeps nothing in between, as an object
+    /// class of Ceph does. The default is no bound, `usize::MAX`.
+    pub begun_bytes_max: usize,
     /// Maximum rows of a row group.
     pub row_group_rows: u64,
     /// The approximate bytes of a row group, encoded and compressed: it ends with the rows that reach this.
@@ -162,6 +167,8 @@ const NAME_CHARS_SHOWN: usize = 40;
 /// Maximum columns that rows are declared to be sorted by. Readers accept a structure of 64 KiB by default; and each row
 /// group has them, written in one go.
 const SORTING_COLUMNS_MAX: usize = 4096;
+/// The least part of [`WriteOptions::begun_bytes_max`] that a column's pages get: of smaller ones, headers and entries of the page index are much.
+const BEGUN_PART_MIN: usize = 8 << 10;
 /// The largest page size that can be set: readers take it as a signed number of 32 bits.
 const PAGE_BYTES_MAX: usize = 1 << 30;
 
@@ -176,6 +183,7 @@ impl Default for WriteOptions {
             // The usual 1 MiB, but as one allocation that no host dislikes.
             page_bytes: 896 << 10,
             dictionary_bytes: DICTIONARY_BYTES,
+            begun_bytes_max: usize::MAX,
             // As in Arrow C++ and parquet-rs.
             row_group_rows: 1 << 20,
             // Memory for wide tables, or long strings, before the row group is written.
@@ -229,6 +237,14 @@ impl WriteOptions {
     /// How a leaf is written.
     pub fn of(&self, leaf: usize) -> &ColumnOptions {
         self.columns.get(&leaf).unwrap_or(&self.column)
+    }
+
+    /// Pages and dictionaries get their parts of [`WriteOptions::begun_bytes_max`], in a file of so many leaves.
+    pub(super) fn bound_begun(&mut self, leaves: usize) {
+        let parts = leaves.saturating_mul(2).max(1);
+        let part = (self.begun_bytes_max / parts).max(BEGUN_PART_MIN);
+        self.page_bytes = self.page_bytes.min(part);
+        self.dictionary_bytes = self.dictionary_bytes.min(part);
     }
 
     /// The bytes of a dictionary beyond which it is abandoned: as it is written, and as it is read. A row may still add to
@@ -389,4 +405,31 @@ pub(super) fn check_names(what: &str, bytes: usize, limits: &Limits) -> Result<(
         return Ok(());
     }
     Err(Error::limit(Limit::StructureBytes, format!("{what} of {bytes} bytes; readers accept {most}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_begun_with_a_row_is_shared_by_all_columns() {
+        let bounded = |begun_bytes_max, leaves| {
+            let mut options = WriteOptions { begun_bytes_max, ..WriteOptions::default() };
+            options.bound_begun(leaves);
+            (options.page_bytes, options.dictionary_bytes)
+        };
+        let unbounded = WriteOptions::default();
+        assert_eq!(bounded(usize::MAX, 100_000), (unbounded.page_bytes, unbounded.dictionary_bytes));
+        // A page and a dictionary of each column.
+        assert_eq!(bounded(512 << 10, 16), (16 << 10, 16 << 10));
+        assert_eq!(bounded(512 << 10, 1), (256 << 10, 256 << 10));
+        assert_eq!(bounded(512 << 10, 0), (512 << 10, 512 << 10));
+        // Not less than what is worth a header.
+        assert_eq!(bounded(512 << 10, 1000), (BEGUN_PART_MIN, BEGUN_PART_MIN));
+        // What is smaller stays so.
+        let mut small = WriteOptions { page_bytes: 100, dictionary_bytes: 0, ..WriteOptions::default() };
+        small.begun_bytes_max = 512 << 10;
+        small.bound_begun(1);
+        assert_eq!((small.page_bytes, small.dictionary_bytes), (100, 0));
+    }
 }

@@ -69,7 +69,7 @@ fn together(answers: &[Answer]) -> RecordBatch {
     let mut batches = Vec::new();
     let mut schema = None;
     for answer in answers {
-        let stream = StreamReader::try_new(answer.data.as_slice(), None).unwrap();
+        let stream = StreamReader::try_new(&answer.data[..], None).unwrap();
         schema = Some(stream.schema());
         batches.extend(stream.map(|batch| batch.unwrap()));
     }

@@ -8,6 +8,7 @@ use marquetry::Writer;
 use marquetry::arrow::FromArrow;
 use marquetry::tables::parquet::ParquetOptions;
 use marquetry_parquet::format::Compression;
+use marquetry_rados::BEGUN_BYTES_MAX;
 
 /// Days from 1970-01-01 to the first and the last day of an order, and to the day that is "today".
 const FIRST_ORDER: i32 = 8035;
@@ -186,6 +187,8 @@ pub(crate) fn write(
     let schema = FromArrow::new(&schema).map_err(|error| error.to_string())?.schema().as_ref().clone();
     let mut options = ParquetOptions::default();
     options.write.column.compression = compression;
+    // As `copy` to `rados://` writes them.
+    options.write.begun_bytes_max = BEGUN_BYTES_MAX;
     options.overwrite = true;
     let mut writer = Writer::with(path, schema, options).map_err(|error| error.to_string())?;
     let mut left = rows;

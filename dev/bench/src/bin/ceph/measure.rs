@@ -111,8 +111,7 @@ impl Answered {
                 if data.is_empty() {
                     continue;
                 }
-                let batches =
-                    StreamReader::try_new(data.as_slice(), None).map_err(|error| error.to_string())?;
+                let batches = StreamReader::try_new(&data[..], None).map_err(|error| error.to_string())?;
                 for batch in batches {
                     all.add(&batch.map_err(|error| error.to_string())?)?;
                 }
