@@ -1,6 +1,6 @@
 //! `marquetry find`: the rows for which a predicate is true. `marquetry count`: how many there are.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use marquetry::parquet::find::{Counts, Report, Structures};
@@ -84,6 +84,10 @@ impl Find {
             return Err(Failure::usage("name the files first, then the predicate"));
         };
         let predicate = predicate.to_str().ok_or_else(|| Failure::usage("a predicate that is not UTF-8"))?;
+        if Path::new(predicate).exists() && !files.iter().any(|file| file.exists()) {
+            let what = format!("name the files first, then the predicate: {predicate} is a file");
+            return Err(Failure::usage(what));
+        }
         let table = &self.printing.table;
         if table.predicate.is_some() {
             return Err(Failure::usage(
@@ -139,13 +143,14 @@ fn explained(report: &Report, without: &[Structure]) -> String {
         let said = match counts {
             _ if without.contains(&structure) => "not used".to_string(),
             Counts { undecided: 0, pruned: 0, absent: 0, distrusted: 0, .. } => "not needed".to_string(),
-            Counts { undecided: 0, pruned: 0, distrusted: 0, .. } => "absent".to_string(),
+            // Not "absent": that is said of values.
+            Counts { undecided: 0, pruned: 0, distrusted: 0, .. } => "none there".to_string(),
             Counts { undecided, pruned, absent, distrusted, .. } => {
                 let more = |count: &u64, what: &str| match count {
                     0 => String::new(),
                     count => format!(", {what}{}", thousands(*count)),
                 };
-                let (absent, distrusted) = (more(absent, "absent from "), more(distrusted, "distrusted: "));
+                let (absent, distrusted) = (more(absent, "none in "), more(distrusted, "distrusted: "));
                 let decided = plural(*pruned, one);
                 format!("{decided} decided, {} undecided{absent}{distrusted}", thousands(*undecided))
             }
@@ -226,7 +231,7 @@ impl Explanation {
 #[command(
     long_about = "Count the rows of files, all of them or, with --where, those for which a predicate is true.
 
-What Parquet files say about themselves is not counted again: without --where, only footers are read."
+What Parquet files say about themselves is not counted again: without --where, only footers are read. Then their columns may differ."
 )]
 pub(crate) struct CountCommand {
     /// Parquet files, directories, patterns, CSV or JSON lines, SSTables (sstable:DIR); or a table, cql://HOST/KEYSPACE.TABLE
@@ -242,11 +247,11 @@ pub(crate) struct CountCommand {
 
 impl CountCommand {
     pub(crate) fn run(&self, interrupted: Interrupted) -> Outcome {
-        let source = self.table.open(&self.files, &interrupted)?;
-        // How rows are searched is of interest; what columns are called is not.
-        if self.table.predicate.is_some() {
-            say_notes(source.table());
-        }
+        let source = self.table.open_to_count(&self.files, &interrupted)?;
+        // How rows are searched is of interest, and whether one is no row; what columns are called is not.
+        let mut said = source.table().clone();
+        said.notes.retain(|note| self.table.predicate.is_some() || note.option == Some("header"));
+        say_notes(&said);
         let mut options = ReadingOptions::default();
         (options.threads, options.cancel) = (self.threads.get(), interrupted.cancel());
         let rows = count(&source, &options).map_err(|error| Failure::about(&source.table().name, &error))?;

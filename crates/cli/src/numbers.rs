@@ -19,17 +19,17 @@ pub(crate) fn thousands(count: impl TryInto<u64>) -> String {
 /// A size as a person says it: `13.5 MB` (powers of 1,000).
 pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [&str; 7] = ["B", "kB", "MB", "GB", "TB", "PB", "EB"];
-    let mut unit = 0;
-    let mut scale: u64 = 1;
-    while unit + 1 < UNITS.len() && bytes / scale >= 1000 {
+    if bytes < 1000 {
+        return format!("{bytes} B");
+    }
+    let (mut unit, mut scale) = (1, 1000_u128);
+    // Tenths, rounded half up. What rounds to 1000.0 kB is 1.0 MB.
+    let rounded = |scale: u128| (u128::from(bytes) * 10 + scale / 2) / scale;
+    while unit + 1 < UNITS.len() && rounded(scale) >= 10_000 {
         unit += 1;
         scale *= 1000;
     }
-    if unit == 0 {
-        return format!("{bytes} B");
-    }
-    // Tenths, rounded down, so that 999,999 B is not "1000.0 kB".
-    let tenths = u128::from(bytes) * 10 / u128::from(scale);
+    let tenths = rounded(scale);
     format!("{}.{} {}", tenths / 10, tenths % 10, UNITS[unit])
 }
 
@@ -94,7 +94,9 @@ pub(crate) fn ratio(uncompressed: u64, compressed: u64) -> String {
     if compressed == 0 {
         return "-".to_string();
     }
-    let hundredths = u128::from(uncompressed) * 100 / u128::from(compressed);
+    // Rounded half up, as sizes are.
+    let (uncompressed, compressed) = (u128::from(uncompressed), u128::from(compressed));
+    let hundredths = (uncompressed * 100 + compressed / 2) / compressed;
     format!("{}.{:02}", hundredths / 100, hundredths % 100)
 }
 
@@ -161,10 +163,16 @@ mod tests {
         assert_eq!(thousands(3_000_000_u64), "3,000,000");
         assert_eq!(size(999), "999 B");
         assert_eq!(size(1000), "1.0 kB");
-        assert_eq!(size(999_999), "999.9 kB");
+        let rounded = [1_049, 1_050, 1_999, 13_550_000, 999_949, 999_950, 999_999, 999_950_000];
+        let shown = ["1.0 kB", "1.1 kB", "2.0 kB", "13.6 MB", "999.9 kB", "1.0 MB", "1.0 MB", "1.0 GB"];
+        assert_eq!(rounded.map(size), shown);
         assert_eq!(size(u64::MAX), "18.4 EB");
         assert_eq!(ratio(22, 0), "-");
         assert_eq!(ratio(234, 100), "2.34");
+        assert_eq!(
+            (ratio(2, 3), ratio(1, 8), ratio(u64::MAX, 1)),
+            ("0.67".into(), "0.13".into(), format!("{}.00", u64::MAX))
+        );
         assert_eq!(plural(1, "row"), "1 row");
         assert_eq!(plural(1200, "row"), "1,200 rows");
     }

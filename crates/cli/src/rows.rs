@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use marquetry::base::cast::u64_of;
 use marquetry::base::print::without_zeros;
 use marquetry::base::{Detail, Error, ErrorKind, Limits, Result};
-use marquetry::parquet::batch::Batch;
+use marquetry::parquet::batch::{Batch, Value};
 use marquetry::parquet::print::{self, BatchColumns, Columns, Shown};
 use marquetry::parquet::schema::{Meaning, Plan as _, Projection};
 use marquetry::tables::text::{self, TextOutput, TextOutputOptions};
@@ -24,7 +24,7 @@ use crate::failure::{Failure, Outcome, say};
 use crate::numbers::{parse_number, plural, thousands};
 use crate::output::{Interrupted, Output};
 use crate::progress::{Goes, Progress, rows_wanted};
-use crate::table::{Side, Table, printable};
+use crate::table::{Side, Table, is_harmful, printable};
 use crate::table_args::{TableArgs, noted, say_more_notes, say_notes};
 use crate::terminal::Terminal;
 
@@ -51,7 +51,8 @@ How values are written:
                      local times, or INT96
   intervals          ISO 8601: P1M2DT3.004S
   geometries         well-known text: POINT Z (1 2 3); what is none, as bytes
-  bytes              0x and hexadecimal digits
+  bytes              0x and hexadecimal digits; in a table, a column whose bytes
+                     are all readable UTF-8 as text in quotes: 'text'
   null               null; in CSV nothing, where empty text is \"\"
 
 Nested columns are written as JSON, in tables and CSV too:
@@ -352,8 +353,11 @@ struct Block {
 }
 
 /// A cell of a table.
+#[derive(Default)]
 struct Cell {
     text: String,
+    /// Bytes as the text that they are, if they can be read as one.
+    readable: Option<String>,
     /// Numbers stand at the right.
     is_number: bool,
     /// Dates and the like are not cut.
@@ -397,6 +401,13 @@ impl TablePrinter {
     }
 }
 
+/// Bytes without a logical type that are UTF-8, all of whose characters can be seen: in quotes, as predicates take them.
+fn readable(meaning: Meaning, value: Value<'_>) -> Option<String> {
+    let (Meaning::Bytes, Value::Bytes(bytes)) = (meaning, value) else { return None };
+    let text = std::str::from_utf8(bytes).ok().filter(|text| !text.contains(is_harmful))?;
+    Some(format!("'{}'", text.replace('\'', "''")))
+}
+
 impl Block {
     /// A row.
     fn cells(
@@ -417,9 +428,7 @@ impl Block {
     ) -> Result<Cell> {
         self.scratch.clear();
         match columns.cell(row, column)? {
-            print::Cell::Null => {
-                Ok(Cell { text: "null".to_string(), is_number: false, is_whole: false, is_null: true })
-            }
+            print::Cell::Null => Ok(Cell { text: "null".to_string(), is_null: true, ..Cell::default() }),
             print::Cell::Value(meaning, value) => {
                 let (text, is_whole) = match print::value(&mut self.scratch, meaning, value) {
                     Shown::Text(text) => (printable(text), false),
@@ -433,13 +442,14 @@ impl Block {
                         (text, !matches!(meaning, Meaning::Boolean | Meaning::Bytes | Meaning::Bson))
                     }
                 };
-                Ok(Cell { text, is_number: meaning.is_number(), is_whole, is_null: false })
+                let readable = readable(meaning, value);
+                Ok(Cell { text, readable, is_number: meaning.is_number(), is_whole, ..Cell::default() })
             }
             print::Cell::Nested => {
                 columns.json(row, column, &mut self.scratch)?;
                 // What is harmful is escaped in it already.
                 let text = String::from_utf8_lossy(&self.scratch).into_owned();
-                Ok(Cell { text, is_number: false, is_whole: false, is_null: false })
+                Ok(Cell { text, ..Cell::default() })
             }
         }
     }
@@ -450,6 +460,14 @@ impl Block {
         if names.is_empty() {
             self.rows.clear();
             return 0;
+        }
+        // Older files have text as bytes; but half a column as text and half of it as digits is neither.
+        for at in 0..names.len() {
+            if self.rows.iter().all(|cells| cells[at].is_null || cells[at].readable.is_some()) {
+                for cell in self.rows.iter_mut().map(|cells| &mut cells[at]) {
+                    cell.text = cell.readable.take().unwrap_or_else(|| std::mem::take(&mut cell.text));
+                }
+            }
         }
         let all = |at: usize, of: fn(&Cell) -> bool| {
             self.rows.iter().all(|cells| cells[at].is_null || of(&cells[at]))

@@ -23,14 +23,14 @@ use marquetry::describe::{declaration, picture};
 use marquetry::io::store::{Found, LocalFiles, Store};
 use marquetry::tables::files::{self, AnyFile, FilesOptions, ParquetFile, Survey};
 use marquetry::tables::sstables::SstablesOptions;
-use marquetry::tables::{Address, ReadingOptions, Source, column_stats};
+use marquetry::tables::{Address, ColumnPath, ReadingOptions, Source, column_stats};
 
 use crate::failure::{Failure, Failures, Outcome, say};
 use crate::numbers::parse_number;
 use crate::output::{Interrupted, Output};
 use crate::progress::Progress;
 use crate::table::{Side, Table, printable};
-use crate::table_args::{LimitArgs, TableArgs};
+use crate::table_args::{LimitArgs, TableArgs, say_notes};
 use crate::terminal::Terminal;
 use crate::text::{FormArgs, Format, TextArgs};
 
@@ -115,8 +115,8 @@ pub(crate) struct Show {
     #[arg(long, conflicts_with_all = ["of_column", "summary", "why"], group = "of_table")]
     column_stats: bool,
 
-    /// Columns that --column-stats reads, with dots for nested ones, as `marquetry rows` takes them
-    #[arg(long, value_name = "A,B.C,…", requires = "column_stats")]
+    /// Columns that --column-stats and --why read, with dots for nested ones, as `marquetry rows` takes them
+    #[arg(long, value_name = "A,B.C,…")]
     columns: Option<String>,
 
     /// Union of schemas that differ, for --column-stats and --schema: as other commands take them
@@ -178,6 +178,9 @@ pub(crate) struct Show {
 
 impl Show {
     pub(crate) fn run(&self, interrupted: Interrupted) -> Outcome {
+        if self.columns.is_some() && !self.column_stats && !self.why {
+            return Err(Failure::usage("--columns is for --column-stats and --why"));
+        }
         let mut addresses = self.files.iter().map(|path| Address::parse(path.as_path()));
         let is_shown = |address: &Address| address.object().or(address.sstables()).is_some();
         let is_table = |address: &Address| address.scheme() == Some("cql");
@@ -202,6 +205,7 @@ impl Show {
             let (limits, union) = (self.limits, self.union);
             let table = TableArgs { limits, union, text, types, columns, ..TableArgs::default() };
             let source = table.open(&self.files, output.interrupted())?;
+            say_notes(source.table());
             if self.column_stats {
                 return self.column_stats(source, &mut output);
             }
@@ -401,7 +405,7 @@ impl Show {
         separate(out);
         let how = (self.limit, self.json);
         let fault = match (&self.pages, &self.index, &self.bloom) {
-            _ if self.why => return why::print(&file, terminal, out),
+            _ if self.why => return why::print(&file, &self.leaves(&file)?, terminal, out),
             (Some(column), ..) => pages::print(&file, column, how, terminal, out)?,
             (_, Some(column), _) => index::print(&file, column, how, terminal, out)?,
             (.., Some(wanted)) => return bloom::print(&file, wanted, self.json, terminal, out),
@@ -412,6 +416,16 @@ impl Show {
             }
         };
         fault.map_or(Ok(()), Err)
+    }
+
+    /// The leaves of the columns that are asked for, in their order.
+    fn leaves(&self, file: &ParquetFile) -> Outcome<Vec<usize>> {
+        let schema = &file.metadata().schema;
+        let Some(columns) = &self.columns else { return Ok((0..schema.leaves().len()).collect()) };
+        let wrong = |error: Error| Failure::about(file.name(), &error.with(Detail::Option("columns")));
+        let columns = ColumnPath::parse_list(columns).map_err(wrong)?;
+        let leaves = columns.iter().map(|column| column.leaves(schema).map_err(wrong));
+        Ok(leaves.collect::<Outcome<Vec<_>>>()?.concat())
     }
 
     /// Draws the only file.

@@ -142,6 +142,26 @@ impl TableArgs {
         self.open_for(&Address::Standard, paths, interrupted)
     }
 
+    /// The same for counting rows: of files without columns, which may differ then, unless some are asked for.
+    pub(crate) fn open_to_count(
+        &self,
+        paths: &[PathBuf],
+        interrupted: &Interrupted,
+    ) -> Outcome<Arc<dyn Source>> {
+        let is_file = |path: &PathBuf| {
+            let address = Address::parse(path);
+            address == Address::Standard || address.object().is_some()
+        };
+        if self.changing().next().is_some() || !paths.iter().all(is_file) {
+            return self.open(paths, interrupted);
+        }
+        let mut options = self.options_of(paths, interrupted)?;
+        options.columns = Some(Vec::new());
+        let opened = marquetry::open_all(paths, &self.source_options(options)?)?;
+        self.expect_text(&[&opened])?;
+        Ok(Arc::clone(opened.source()))
+    }
+
     /// The same for what will be copied to an address. What is there is not read, even if it is among the files.
     pub(crate) fn open_for(
         &self,

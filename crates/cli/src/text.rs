@@ -53,7 +53,7 @@ pub(crate) struct TextArgs {
 /// What the rows of a text look like.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct FormArgs {
-    /// Field delimiter: one character, \t or \x01 [default: detected from the first rows of CSV: , tab ; or |]
+    /// Field delimiter: one character, \t or \x01 [default: detected from the first rows of CSV: , tab ; | or \x01]
     #[arg(long, value_name = "CHARACTER", value_parser = text::character, help_heading = "CSV and JSON lines")]
     pub(crate) delimiter: Option<u8>,
 
@@ -127,8 +127,9 @@ pub(crate) enum Format {
 /// Whether the first row names the columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum Header {
-    /// It does if none of its fields is a number, a date, true or false (an error if two are equal); with
-    /// --schema, if it has those names (an error if it has some of them, and others)
+    /// It does if none of its fields is a value, such as a number, a date, true, 007 or \N (an error if two are equal); with
+    /// --schema, if it has those names (an error if it has some of them, and others). Where all rows are text, nothing tells
+    /// names from values: it is said that they are taken for names, unless one but the first is empty
     #[default]
     Auto,
     /// It does; a second column x is called x#2, and a column without a name gets column and its number

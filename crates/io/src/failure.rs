@@ -1,9 +1,11 @@
 //! The system's errors as the workspace's.
 
 use std::io;
+use std::path::Path;
 
 use marquetry_base::{Detail, Error, ErrorKind};
 
+use crate::pattern::is_pattern;
 use crate::shown::shown;
 
 /// What the system reports about an object, as an [`Error`]: what could not be done with it (`opened`, `read at byte 7`), where
@@ -16,7 +18,8 @@ use crate::shown::shown;
 /// let system = std::fs::read("nowhere/a.parquet").unwrap_err();
 /// let error = marquetry_io::failed("opened", "nowhere/a.parquet", system);
 /// assert_eq!((error.kind(), error.detail()), (ErrorKind::Io, Some(Detail::NotFound)));
-/// assert_eq!(error.to_string(), "no such file or directory (nowhere/a.parquet)");
+/// assert_eq!(error.message(), "no such file or directory; there is no directory nowhere");
+/// assert_eq!(error.place().object.as_deref(), Some("nowhere/a.parquet"));
 /// assert!(error.source().unwrap().is::<std::io::Error>());
 /// ```
 pub fn failed(done: &str, object: &str, cause: io::Error) -> Error {
@@ -32,7 +35,7 @@ pub fn failed(done: &str, object: &str, cause: io::Error) -> Error {
     };
     let message = match (detail, cause.get_ref()) {
         // Of the system's own words; where a library found other words, they say more.
-        (Some(Detail::NotFound), None) => "no such file or directory".to_owned(),
+        (Some(Detail::NotFound), None) => format!("no such file or directory{}", without_directory(object)),
         (Some(Detail::AlreadyExists), None) => "it already exists".to_owned(),
         (Some(Detail::PermissionDenied), None) => format!("it could not be {done}: permission denied"),
         _ => format!("it could not be {done}: {}", said(&cause)),
@@ -41,6 +44,23 @@ pub fn failed(done: &str, object: &str, cause: io::Error) -> Error {
     match detail {
         Some(detail) => error.with(detail),
         None => error,
+    }
+}
+
+/// What is said more of a local path that is not there, if a directory of it is missing: which.
+pub(crate) fn without_directory(path: &str) -> String {
+    if path.contains("://") {
+        return String::new();
+    }
+    let is_missing = |directory: &&Path| {
+        // A pattern is no directory.
+        let is_named = !directory.as_os_str().is_empty() && !is_pattern(directory);
+        is_named && directory.try_exists().is_ok_and(|exists| !exists)
+    };
+    // The last is the first of the path.
+    match Path::new(path).ancestors().skip(1).filter(is_missing).last() {
+        Some(directory) => format!("; there is no directory {}", directory.display()),
+        None => String::new(),
     }
 }
 
@@ -92,6 +112,21 @@ mod tests {
         assert_eq!(detail(io::ErrorKind::AlreadyExists), Some(Detail::AlreadyExists));
         assert_eq!(detail(io::ErrorKind::PermissionDenied), Some(Detail::PermissionDenied));
         assert_eq!(detail(io::ErrorKind::BrokenPipe), None);
+    }
+
+    #[test]
+    fn of_a_missing_path_the_first_missing_directory_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name).display().to_string();
+        let of =
+            |name: &str| failed("opened", &path(name), io::ErrorKind::NotFound.into()).message().to_owned();
+        assert_eq!(of("a.parquet"), "no such file or directory");
+        assert_eq!(
+            of("no/such/a.parquet"),
+            format!("no such file or directory; there is no directory {}", path("no"))
+        );
+        assert_eq!(without_directory(&path("a*/b.parquet")), "");
+        assert_eq!(without_directory("s3://bucket/a.parquet"), "");
     }
 
     #[test]

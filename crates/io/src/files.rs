@@ -9,7 +9,8 @@ use globset::GlobBuilder;
 use marquetry_base::{Detail, Error, Result};
 use walkdir::WalkDir;
 
-use crate::failure::{about, failed};
+use crate::failure::{about, failed, without_directory};
+use crate::pattern::{SPECIAL, is_pattern};
 
 /// The extensions of Parquet files, in any letter case: what is looked for in a directory.
 pub const PARQUET_EXTENSIONS: [&str; 3] = ["parquet", "parq", "pq"];
@@ -46,7 +47,9 @@ pub fn find(path: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>> {
         Err(_) if is_pattern(path) => {
             let found = matching(path.to_str().unwrap_or_default(), extensions)?;
             if found.is_empty() {
-                return Err(about(&path.display().to_string(), "no file matches").with(Detail::NotFound));
+                let name = path.display().to_string();
+                let what = format!("no file matches{}", without_directory(&name));
+                return Err(about(&name, what).with(Detail::NotFound));
             }
             found
         }
@@ -112,13 +115,6 @@ pub fn is_collective(path: &Path) -> bool {
         Ok(metadata) => metadata.is_dir(),
         Err(_) => is_pattern(path),
     }
-}
-
-/// Characters that make a pattern.
-pub(crate) const SPECIAL: [char; 4] = ['*', '?', '[', '{'];
-
-fn is_pattern(path: &Path) -> bool {
-    path.to_str().is_some_and(|path| path.contains(SPECIAL))
 }
 
 /// All files below a directory; an empty path is the current one.

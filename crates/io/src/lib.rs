@@ -46,6 +46,7 @@ pub mod memory;
 mod noticing;
 #[cfg(any(feature = "tokio", feature = "uring"))]
 mod objects;
+mod pattern;
 #[cfg(feature = "blocking")]
 pub mod process;
 #[cfg(any(feature = "tokio", feature = "uring"))]

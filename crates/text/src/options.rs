@@ -150,9 +150,13 @@ pub fn character(text: &str) -> Result<u8> {
 /// Whether the first row of delimited text names the columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Header {
-    /// It does if none of its fields is a number, a date, true or false; with [`TextOptions::schema`], if all of them
-    /// are names in the schema. A first row with a repeated field, or with some names in the schema and others that are
-    /// not, is ambiguous: an error.
+    /// It does if all of its fields could be names; with [`TextOptions::schema`], if all of them are names in the schema. A first row
+    /// with a repeated field, or with some names in the schema and others that are not, is ambiguous: an error.
+    ///
+    /// A number, a date, true or false, a null (also `\N`), and what has digits and no letter, or a control character outside
+    /// quotes, is no name. Where all rows are text, nothing tells the first from the others: it is taken for names
+    /// ([`Sample::is_header_guessed`](crate::read::Sample::is_header_guessed)), but not if one of its fields is empty, unless
+    /// that is the first, as other programs write the index of rows.
     #[default]
     Auto,
     /// It does. A repeated name gets a number (`a#2`), and a missing one is `column` with its number.
@@ -175,7 +179,7 @@ pub enum Header {
 #[non_exhaustive]
 pub struct TextOptions {
     /// The delimiter between fields of delimited text: an ASCII character. `None`: a tab in TSV; in CSV, whichever of
-    /// comma, tab, semicolon and bar gives the first rows the most fields.
+    /// comma, tab, semicolon, bar and Hive's `\x01` gives the first rows the most fields.
     pub delimiter: Option<u8>,
     /// What may enclose fields of delimited text.
     pub quote: Quote,
@@ -318,6 +322,12 @@ impl TextOptions {
             Quote::Character(quote) => Some(quote),
         };
         Some((self.delimiter.or(is_tsv.then_some(b'\t')), quote))
+    }
+
+    /// Whether a column is known by this name: its type is given, or its text is wanted.
+    pub(crate) fn has_column(&self, name: &str) -> bool {
+        let is_wanted = |name: &str| self.wanted.iter().any(|(known, _)| known == name);
+        self.types.of(name).is_some() || is_wanted(name) || is_wanted(&name.to_ascii_lowercase())
     }
 
     /// Maximum bytes of a row.

@@ -327,6 +327,11 @@ impl Kinds {
         self.has_values && !self.has_others && self.bits != 0
     }
 
+    /// Whether there is any value.
+    pub(crate) fn has_values(self) -> bool {
+        self.has_values
+    }
+
     /// Whether all values are text, and nothing narrower.
     pub(crate) fn is_text(self) -> bool {
         self.bits == 0 || !self.has_others

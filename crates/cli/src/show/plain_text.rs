@@ -8,6 +8,7 @@ use marquetry::tables::files::FormatFile;
 use super::{json, text};
 use crate::failure::Outcome;
 use crate::table::printable;
+use crate::table_args::advised_note;
 use crate::terminal::Terminal;
 
 /// Describes a file of text; its rows are not counted, which would take reading all of it.
@@ -29,6 +30,9 @@ pub(super) fn print(
     heading.push_str(&format!("\n  {:<11} {}\n", "format", file.format()));
     if let Some(bytes) = file.bytes() {
         heading.push_str(&format!("  {:<11} {}\n", "size", text::size_exact(bytes)));
+    }
+    if let Some(note) = file.note() {
+        heading.push_str(&format!("  {:<11} {}\n", "note", printable(&advised_note(&note))));
     }
     out.extend_from_slice(heading.as_bytes());
     text::section("Schema, inferred from the first rows", terminal, out);

@@ -29,8 +29,8 @@ const PREFACE: &str = "\
 same ones, and \"why\" what a sample of these takes in each encoding (of a dictionary with their share of its entries).
 ";
 
-/// Prints a table for each row group.
-pub(super) fn print(file: &ParquetFile, terminal: Terminal, out: &mut Vec<u8>) -> Outcome {
+/// Prints a table for each row group, with a line for each of these leaves.
+pub(super) fn print(file: &ParquetFile, leaves: &[usize], terminal: Terminal, out: &mut Vec<u8>) -> Outcome {
     let metadata = file.metadata();
     out.extend_from_slice(format!("{}\n", terminal.bold(&printable(file.name()))).as_bytes());
     out.extend_from_slice(PREFACE.as_bytes());
@@ -44,7 +44,7 @@ pub(super) fn print(file: &ParquetFile, terminal: Terminal, out: &mut Vec<u8>) -
             ("why", Side::Left),
         ])
         .indented(2);
-        for (leaf, chunk) in group.columns.iter().enumerate() {
+        for (leaf, chunk) in leaves.iter().filter_map(|leaf| Some((*leaf, group.columns.get(*leaf)?))) {
             let path = printable(&metadata.schema.leaf_path(leaf));
             let (chosen, why) = match chunk.encrypted {
                 true => ("-".to_string(), "encrypted".to_string()),

@@ -406,7 +406,7 @@ fn dictionaries_of_a_size() {
         let shown = run(["show", "--json", &to]).succeeded();
         assert_eq!(shown.contains("RLE_DICTIONARY"), has_dictionary, "{shown}");
     }
-    assert_eq!(rows(&to), rows(&csv));
+    assert_eq!(rows(&to), run(["rows", &csv, "--limit", "1000000", "--header", "yes"]).succeeded());
 }
 
 /// What is written is read by default, or refused with its column and row.

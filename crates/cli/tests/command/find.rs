@@ -146,10 +146,10 @@ fn what_was_left_out_is_explained() {
         told.starts_with(
             "found        1 of 10,000 rows in 10 row groups\n\
              statistics   9 row groups decided, 1 undecided\n\
-             bloom        absent\n\
-             dictionary   absent\n\
+             bloom        none there\n\
+             dictionary   none there\n\
              index        9 pages decided, 1 undecided\n\
-             page bloom   absent\n\
+             page bloom   none there\n\
              page headers not needed\n\
              tested       100 rows\n\
              searched     "
@@ -166,7 +166,8 @@ fn what_was_left_out_is_explained() {
     let told = run(["find", &file, "name = 'name 247'", "--explain", "--without", "bloom,index"]).succeeded();
     assert!(
         told.contains(
-            "bloom        not used\ndictionary   absent\nindex        not used\npage bloom   absent\npage headers absent\n\
+            "bloom        not used\ndictionary   none there\nindex        not used\npage bloom   none there\n\
+             page headers none there\n\
              tested       9,000 rows\n"
         ),
         "{told}"
@@ -340,6 +341,8 @@ fn a_wrong_predicate_is_shown() {
         assert_eq!(failed.err, format!("marquetry: {message}\n{carets}"));
     }
     assert_eq!(run(["find", &text]).code, Some(2));
+    run(["find", "id = 1", &text])
+        .failed(2, &["name the files first, then the predicate", "a.csv is a file"]);
     run(["find", &text, "id = 1", "--where", "id = 1"]).failed(2, &["--where is for other commands"]);
 }
 

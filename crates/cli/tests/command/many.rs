@@ -107,7 +107,10 @@ fn paths_that_do_not_go_together() {
     let endings = "(*.parquet, *.parq, *.pq) or a text (*.csv, *.tsv, *.tab, *.jsonl, *.ndjson)";
     csv(&[&folder.path("w")]).failed(3, &["a directory without a Parquet file ", endings]);
     csv(&["--from", "parquet", &folder.path("w")]).failed(3, &["a Parquet file (*.parquet, *.parq, *.pq)\n"]);
-    csv(&[&folder.path("t/*.pq")]).failed(3, &["t/*.pq: no file matches"]);
+    csv(&[&folder.path("t/*.pq")]).failed(3, &["t/*.pq: no file matches\n"]);
+    let missing = format!("there is no directory {}\n", folder.path("x"));
+    csv(&[&folder.path("x/y/*.pq")]).failed(3, &["x/y/*.pq: no file matches; ", &missing]);
+    csv(&[&folder.path("x/y/a.pq")]).failed(3, &["x/y/a.pq: no such file or directory; ", &missing]);
     csv(&[&folder.path("t/{a.parquet")]).failed(2, &["no such file", "a brace that is not closed"]);
     csv(&[&folder.path("nothing")]).failed(3, &["nothing: no such file"]);
     csv(&["ftp://bucket/*.parquet"])
@@ -128,6 +131,15 @@ fn schemas_that_differ() {
         ];
         assert_eq!(out.failed(1, &wanted), "");
     }
+    // Rows are counted whatever they have, unless columns are asked for.
+    assert_eq!(run(["count", &path]).succeeded(), "3\n");
+    let text = [folder.write("c.csv", "d\n1\n2\n"), folder.write("d.jsonl", "{\"d\":true}\n{}\n")];
+    assert_eq!(run(["count", &path, &text[0], &text[1]]).succeeded(), "7\n");
+    assert_eq!(run(["count", &path, "--columns", "a"]).succeeded(), "3\n");
+    run(["count", &path, "--columns", "b"]).failed(1, &["there is no column \"b\""]);
+    run(["count", &path, "--where", "a = 1"]).failed(1, &["there is no column \"b\""]);
+    run(["count", &path, "--delimiter", "|"]).failed(2, &["--delimiter is for CSV"]);
+    text.iter().for_each(|path| fs::remove_file(path).expect("the text is removed"));
     assert_eq!(csv(&["--union", &path]).succeeded(), "a,b,c\n1,x,\n2,y,\n1,,x\n");
     assert_eq!(csv(&["--columns", "a", &path]).succeeded(), "a\n1\n2\n1\n");
     assert_eq!(csv(&["--columns", "c,a", "--union", &path]).succeeded(), "c,a\n,1\n,2\nx,1\n");

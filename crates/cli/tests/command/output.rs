@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{Run, corpus, data, marquetry, run};
+use crate::common::{Folder, Run, corpus, data, marquetry, run};
 
 /// Compares an output with the one kept under `name`. Paths are named by the file alone.
 #[track_caller]
@@ -297,4 +297,21 @@ fn fields_of_the_same_name_are_numbered() {
     assert_eq!((&shown["schema"][7]["name"], &shown["columns"][3]["path"]), (&"a".into(), &"t.a#2".into()));
     let pages = run(["show", "--pages", "t.a#2", &twice]).succeeded();
     assert!(pages.contains("column t.a#2: 2 pages"), "{pages}");
+}
+
+/// For people alone: CSV and JSON have digits, whatever the bytes are.
+#[test]
+fn bytes_that_are_all_text_are_text_in_a_table() {
+    let folder = Folder::new();
+    let text = folder.write("a.csv", "0x616e6e61,0x00ff,0x27,\n0x,0x61,0xc3a9,\n");
+    let file = folder.path("a.parquet");
+    run(["copy", &text, &file, "--schema", "a blob, b blob, c blob, d blob", "--quiet"]).succeeded();
+    assert_eq!(
+        run(["rows", &file]).succeeded(),
+        "a       b       c     d\n'anna'  0x00ff  ''''  null\n''      0x61    'é'   null\n"
+    );
+    let csv = run(["rows", &file, "--format", "csv"]).succeeded();
+    assert_eq!(csv, "a,b,c,d\n0x616e6e61,0x00ff,0x27,\n0x,0x61,0xc3a9,\n");
+    // What is shown finds it.
+    assert_eq!(run(["count", &file, "--where", "a = 'anna' AND c = ''''"]).succeeded(), "1\n");
 }

@@ -211,8 +211,17 @@ fn what_values_are_like() {
         )
     );
     run(["show", "--column-stats", "--columns", "thrid", &file]).failed(2, &["no column", "thrid"]);
-    let failed = run(["show", "--columns", "third", &file]);
-    assert!(failed.code == Some(2) && failed.err.contains("--column-stats"), "{}", failed.err);
+    for other in [&[][..], &["--summary"], &["--pages", "id"], &["--schema"], &["--html", "-"]] {
+        let wrong = run([&["show", "--columns", "third", &file], other].concat());
+        wrong.failed(2, &["--columns is for --column-stats and --why"]);
+    }
+    // Why these columns are encoded as they are, in this order.
+    let why = run(["show", "--why", "--columns", "gap,id", &file]).succeeded();
+    let told: Vec<&str> = why.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    let first = told.iter().position(|word| *word == "column").expect("a title");
+    assert_eq!(told[first..first + 4], ["column", "gap", "id", "Row"], "{why}");
+    assert!(!told.contains(&"third") && !told.contains(&"name"), "{why}");
+    run(["show", "--why", "--columns", "thrid", &file]).failed(2, &["no column", "thrid"]);
     // Several files are one table.
     let both = run(["show", "--column-stats", "--json", "--columns", "third", &file, &file]).succeeded();
     let both: Value = serde_json::from_str(&both).unwrap();
@@ -258,14 +267,23 @@ fn values_of_every_kind() {
     let (empty, none) = (folder.write("empty.csv", "id,name\n"), folder.path("none.parquet"));
     run(["copy", &empty, &none, "--quiet"]).succeeded();
     for file in [&empty, &none] {
-        let shown = run(["show", "--column-stats", file]).succeeded();
+        // Of the text, its only row may be one of values, which is said.
+        let ran = run(["show", "--column-stats", file]);
+        assert_eq!(
+            (ran.code, ran.err.contains("--header no")),
+            (Some(0), file.ends_with(".csv")),
+            "{}",
+            ran.err
+        );
+        let shown = ran.out;
         assert!(shown.starts_with(&format!("{file}: 0 rows\ncolumn  values  nulls  distinct")), "{shown}");
         assert_eq!(shown.lines().count(), 4);
         assert!(shown.ends_with("\nname         0      0         0          -  -    -    -\n"), "{shown}");
     }
     // Files that differ.
     run(["show", "--column-stats", &text, &empty]).failed(1, &["there is no column", "--union"]);
-    let union = run(["show", "--column-stats", "--union", "--json", &to, &empty]).succeeded();
+    let union =
+        run(["show", "--column-stats", "--union", "--json", "--header", "yes", &to, &empty]).succeeded();
     assert_eq!(serde_json::from_str::<Value>(&union).unwrap()["columns"].as_array().unwrap().len(), 6);
     // Every type that there is.
     let types = run(["show", "--column-stats", &data("types.parquet")]).succeeded();

@@ -195,6 +195,48 @@ fn headers_and_nulls() {
     assert_eq!(folder.copied(&from, &[]).1, [r#"{"n":null,"t":""}"#, r#"{"n":5,"t":"x"}"#]);
 }
 
+/// A row that may be lost for a header is not lost without a word.
+#[test]
+fn a_header_that_is_guessed_is_said() {
+    let folder = Folder::new();
+    let said = "nothing tells it from the others; --header no takes it for a row, --header yes for the names";
+    // Hive's table of text: it has no header.
+    let hive = folder.write("000000_0", "anna\x01bern\x01\\N\nbob\x01chur\x015\n");
+    let expected = [
+        r#"{"column1":"anna","column2":"bern","column3":null}"#,
+        r#"{"column1":"bob","column2":"chur","column3":5}"#,
+    ];
+    for more in [&["--null", "\\N"][..], &["--null", "\\N", "--delimiter", "\\x01"]] {
+        assert_eq!(rows(&hive, more), expected);
+    }
+    let text = folder.write("text.csv", "anna\x01bern\nbob\x01chur\n");
+    for command in [
+        &["rows", &text][..],
+        &["count", &text],
+        &["find", &text, "bern = 'chur'"],
+        &["copy", &text, &folder.path("text.parquet")],
+        &["show", "--schema", &text],
+    ] {
+        let ran = run(command);
+        assert!(ran.code == Some(0) && ran.err.contains(said), "{command:?}: {}", ran.err);
+        assert!(ran.err.contains("text.csv: the first row is taken for the names of columns"), "{}", ran.err);
+    }
+    assert!(run(["show", &text]).succeeded().contains(said));
+    assert_eq!(run(["count", &text, "--header", "no"]).succeeded(), "2\n");
+    assert_eq!(run(["count", &text, "--header", "yes"]).succeeded(), "1\n");
+    assert_eq!(run(["rows", &text, "--quiet", "--format", "csv"]).succeeded(), "anna,bern\nbob,chur\n");
+    // Files that begin alike have a header; of several that do not, the first is named.
+    let one = folder.write("many/one.csv", "name,city\nanna,bern\n");
+    let other = folder.write("many/other.csv", "city,name\nchur,bob\n");
+    assert_eq!(run(["count", &one, &other]).succeeded(), "2\n");
+    let (third, fourth) = (folder.write("3.csv", "a,b\nx,y\n"), folder.write("4.csv", "c,b\nx,y\n"));
+    let many = run(["rows", &third, &fourth, "--union"]);
+    assert!(many.err.contains("3.csv and 1 more file: the first row is taken for"), "{}", many.err);
+    let fifth = folder.write("5.csv", "d,e\n1,2\n");
+    let many = run(["rows", &fifth, &fourth, "--union"]);
+    assert!(many.err.contains("more file: in ") && many.err.contains("4.csv, the first row"), "{}", many.err);
+}
+
 #[test]
 fn what_is_no_table_is_refused_and_leaves_nothing() {
     let folder = Folder::new();

@@ -124,7 +124,7 @@ fn tables_without_rows() {
         let to = folder.path(name);
         let by: &[&str] = if name == "by day/" { &["--partition-by", "day"] } else { &[] };
         run([&["copy", &from, &to, "--quiet", "--verify"], by].concat()).succeeded();
-        assert_eq!(run(["rows", "--format", "csv", &to]).succeeded(), text, "{name}");
+        assert_eq!(run(["rows", "--format", "csv", "--quiet", &to]).succeeded(), text, "{name}");
     }
     assert!(Path::new(&folder.path("by day/day=__HIVE_DEFAULT_PARTITION__/part-00000.parquet")).is_file());
     let lines = folder.path("a.jsonl");

@@ -9,7 +9,7 @@ use marquetry_io::store::{ObjectStream, Store};
 use marquetry_parquet::schema::Schema;
 use marquetry_text::Wanted;
 
-use crate::{Batches, Cancel, PieceOptions};
+use crate::{Batches, Cancel, Note, PieceOptions};
 
 /// A format whose files are read wherever Parquet files are: CSV, or one of your own.
 pub trait FileFormat: Send + Sync {
@@ -122,6 +122,11 @@ pub trait FormatFile: Send + Sync {
 
     /// Its rows, where they are known before they are read.
     fn rows(&self) -> Option<u64> {
+        None
+    }
+
+    /// What is to be known of how it is read.
+    fn note(&self) -> Option<Note> {
         None
     }
 

@@ -30,7 +30,7 @@ use crate::key_values::are_writes;
 use crate::project::Conformed;
 use crate::source::Numbered;
 use crate::subject::{name_of, named};
-use crate::{Address, Batches, Cancel, ColumnPath, PieceOptions};
+use crate::{Address, Batches, Cancel, ColumnPath, Note, PieceOptions};
 
 /// Bytes of footers that are kept: read, they take some times as much.
 const KEPT_FOOTERS_BYTES: u64 = 4 << 20;
@@ -207,7 +207,8 @@ fn needed(options: &FilesOptions) -> Option<&[ColumnPath]> {
     let needed = options.needed.as_deref().or(options.columns.as_deref())?;
     // What a name with a number means depends on all names.
     let is_clear = |column: &ColumnPath| !column.dotted().contains('#');
-    (needed.len() <= NEEDED_MAX && needed.iter().all(is_clear)).then_some(needed)
+    // Where no column is wanted, rows are counted: of files that can be read, so all of a footer is looked at.
+    ((1..=NEEDED_MAX).contains(&needed.len()) && needed.iter().all(is_clear)).then_some(needed)
 }
 
 impl Gathered {
@@ -405,6 +406,14 @@ impl DataFile {
         match &self.kind {
             Kind::Parquet { row_groups, .. } => Some(*row_groups),
             Kind::Other(_) => None,
+        }
+    }
+
+    /// What is to be known of how it is read.
+    pub(super) fn note(&self) -> Option<Note> {
+        match &self.kind {
+            Kind::Parquet { .. } => None,
+            Kind::Other(file) => file.note(),
         }
     }
 

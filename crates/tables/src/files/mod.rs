@@ -163,6 +163,7 @@ impl Files {
         };
         table.rows = sum(DataFile::rows);
         table.bytes = sum(DataFile::bytes);
+        table.notes = notes(files);
         table.row_groups = sum(|file| file.row_groups().map(u64_of));
         let has_all = !gathered.is_partial && matches!(&**schemas, [only] if *only.schema() == schema);
         let holds = |it: &KeyValue| has_all || holds_for_any_columns(it);
@@ -298,6 +299,24 @@ impl Source for Files {
         let filtered = FilteredFiles::new(self, predicate, filter)?;
         Ok(filtered.map(|filtered| Arc::new(filtered) as Arc<dyn Source>))
     }
+}
+
+/// What is to be known of how files are read: the same of several once, with the first of them unless it is of all.
+fn notes(files: &[DataFile]) -> Vec<Note> {
+    let mut notes: Vec<(Note, &str, usize)> = Vec::new();
+    for (note, name) in files.iter().filter_map(|file| Some((file.note()?, file.name()))) {
+        match notes.iter_mut().find(|(known, ..)| *known == note) {
+            Some((.., more)) => *more += 1,
+            None => notes.push((note, name, 0)),
+        }
+    }
+    let with_names = |(note, name, more): (Note, &str, usize)| match (files.len() - more, more) {
+        (1, _) => note,
+        (_, 0) => Note { text: format!("in {name}, {}", note.text), ..note },
+        (_, 1) => Note { text: format!("in {name} and 1 more file, {}", note.text), ..note },
+        (_, more) => Note { text: format!("in {name} and {more} more files, {}", note.text), ..note },
+    };
+    notes.into_iter().map(with_names).collect()
 }
 
 /// Files as one table, of which only some rows are read.

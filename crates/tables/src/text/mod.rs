@@ -38,7 +38,7 @@ pub use rows::TextRows;
 
 use crate::files::{FileFormat, FormatFile, FoundFile, WantedColumns};
 use crate::subject::{name_of, named, renamed};
-use crate::{Batches, BytesRead, Cancel, PieceOptions};
+use crate::{Batches, BytesRead, Cancel, Note, PieceOptions};
 use compression::Compression;
 use rows::{Blocks, lines_of};
 use start::format_by_start;
@@ -160,6 +160,8 @@ pub struct TextFile {
     from: From,
     /// Bytes of a block, if not as many as suit the form.
     block_bytes: Option<usize>,
+    /// The first row may be no header.
+    note: Option<Note>,
 }
 
 /// Where the bytes come from.
@@ -255,11 +257,15 @@ impl TextFile {
                 None => joined.push(sample.clone()),
             }
         }
+        let mut alike = vec![0_usize; joined.len()];
+        groups.iter().for_each(|group| alike[*group] += 1);
         let opened =
             sampled.into_iter().zip(groups).map(|((name, format, preparing, sample, from), group)| {
                 let form = sample.form_as(&joined[group]).map_err(|error| named(error, &name))?;
                 let (limits, cancel) = (options.limits, cancel.clone());
-                Ok(TextFile { name, format, form, limits, preparing, cancel, from, block_bytes: None })
+                // Files that begin with the same row begin with a header.
+                let note = header_note(&sample).filter(|_| alike[group] == 1);
+                Ok(TextFile { name, format, form, limits, preparing, cancel, from, block_bytes: None, note })
             });
         opened.collect()
     }
@@ -280,13 +286,13 @@ impl TextFile {
         let name = name.into();
         let open = || {
             let mut stream = Stream::once(&name, Box::new(reader), Compression::None, cancel)?;
-            let form = sample(&mut stream, format, options, cancel)?.form()?;
-            Ok((form, From::Once(Mutex::new(Some(stream.again())))))
+            let sample = sample(&mut stream, format, options, cancel)?;
+            Ok((sample.form()?, header_note(&sample), From::Once(Mutex::new(Some(stream.again())))))
         };
         match open() {
-            Ok((form, from)) => {
+            Ok((form, note, from)) => {
                 let (limits, cancel, preparing) = (options.limits, cancel.clone(), Preparing::default());
-                Ok(TextFile { name, format, form, limits, preparing, cancel, from, block_bytes: None })
+                Ok(TextFile { name, format, form, limits, preparing, cancel, from, block_bytes: None, note })
             }
             Err(error) => Err(named(error, &name)),
         }
@@ -304,9 +310,9 @@ impl TextFile {
             let cancel = Cancel::new();
             let stream = Stream::open(&**store, path, compression, name, (&cancel, &BytesRead::default()))?;
             let (sample, from) = From::sampled(stream, (store, path), compression, format, options, &cancel)?;
-            let (name, form) = (name.to_owned(), sample.form()?);
+            let (name, form, note) = (name.to_owned(), sample.form()?, header_note(&sample));
             let (limits, preparing) = (options.limits, Preparing::default());
-            Ok(TextFile { name, format, form, limits, preparing, cancel, from, block_bytes: None })
+            Ok(TextFile { name, format, form, limits, preparing, cancel, from, block_bytes: None, note })
         };
         open().map_err(|error| renamed(error, name))
     }
@@ -383,6 +389,10 @@ impl FormatFile for TextFile {
         FormatFile::bytes(self).is_none_or(|bytes| bytes >= SMALL_BYTES) || self.block_bytes.is_some()
     }
 
+    fn note(&self) -> Option<Note> {
+        self.note.clone()
+    }
+
     fn bytes(&self) -> Option<u64> {
         let From::Path(.., version) = &self.from else { return None };
         Some(version.bytes())
@@ -399,6 +409,13 @@ impl FormatFile for TextFile {
     fn open(&self, leaves: &[usize], options: &PieceOptions) -> Result<Box<dyn Batches>> {
         Ok(Box::new(self.read(Some(leaves), options)?))
     }
+}
+
+/// What is said where a row of values may have been taken for the names of columns.
+fn header_note(sample: &Sample) -> Option<Note> {
+    let text = "the first row is taken for the names of columns, and nothing tells it from the others";
+    let note = Note { text: text.to_owned(), option: Some("header") };
+    sample.is_header_guessed().then_some(note)
 }
 
 const READ_ONCE: &str = "it can be read only once: write it to a file first";

@@ -8,6 +8,8 @@ use super::compression::Compression;
 use super::prepare::Encoding;
 use super::stream::decompressing;
 
+/// What Hive writes between fields.
+const HIVE_DELIMITER: char = '\x01';
 /// Bytes of text that are looked at.
 const TEXT_BYTES: usize = 4 << 10;
 
@@ -29,7 +31,7 @@ pub(super) fn format_by_start(start: &[u8], encoding: Option<Encoding>) -> Optio
         }
         Err(_) => return None,
     };
-    let is_binary = |c: char| c.is_control() && !matches!(c, '\t' | '\n' | '\r' | '\x0c');
+    let is_binary = |c: char| c.is_control() && !matches!(c, '\t' | '\n' | '\r' | '\x0c' | HIVE_DELIMITER);
     if text.contains(is_binary) {
         return None;
     }
@@ -68,6 +70,7 @@ mod tests {
         assert_eq!(format_by_start(b"{\"id\":1}\n", None), Some(Format::JsonLines));
         assert_eq!(format_by_start(b"\xef\xbb\xbf \n{\"id\":", None), Some(Format::JsonLines));
         assert_eq!(format_by_start(b"id,day\r\n1,2024-02-29\r\n", None), Some(Format::Csv));
+        assert_eq!(format_by_start(b"1\x01Rome\n2\x01Oslo\n", None), Some(Format::Csv), "a table of Hive");
         assert_eq!(format_by_start("name\nZ\u{fc}rich".as_bytes(), None), Some(Format::Csv));
         assert_eq!(format_by_start(&"\u{fc}".repeat(9).as_bytes()[..17], None), Some(Format::Csv), "cut off");
         let latin1: Encoding = "latin1".parse().unwrap();

@@ -249,6 +249,15 @@ impl Sample {
         }
     }
 
+    /// Whether the first row was taken for the names of columns although nothing tells it from the others
+    /// ([`Header::Auto`](crate::Header::Auto)).
+    pub fn is_header_guessed(&self) -> bool {
+        match &self.0 {
+            SampleKind::Delimited(sample) => sample.is_header_guessed(),
+            SampleKind::Lines(_) => false,
+        }
+    }
+
     /// Adds the values of another text, which must be [like](Sample::is_like) this one. For JSON lines, its fields are
     /// added.
     ///

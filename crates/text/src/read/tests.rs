@@ -255,6 +255,52 @@ fn headers_and_delimiters_are_guessed() {
     refused("a,c\n", Format::Csv, &options, "the header's column \"c\" is missing from it");
 }
 
+/// What is no name is a value; of texts, something else has to tell that the first are names.
+#[test]
+fn a_first_row_of_values_is_a_row() {
+    for (text, columns, is_guessed) in [
+        ("name,id\nanna,1\n", "name text, id bigint", false),
+        ("name,,id\nanna,x,1\n", "name text, column2 text, id bigint", false),
+        ("name,city\nanna,bern\n", "name text, city text", true),
+        ("name,city\n", "name text, city text", true),
+        (",name\nx,anna\n", "column1 text, name text", true),
+        ("name\u{1}city\nanna,x\u{1}bern\n", "name text, city text", true),
+        ("1\u{1}a,b\n2\u{1}c,d\n", "column1 bigint, column2 text", false),
+        // Values of no type but text.
+        ("007,bern\n010,chur\n", "column1 text, column2 text", false),
+        ("anna,29.02.2024\nbob,01.03.2024\n", "column1 text, column2 text", false),
+        ("anna,\\N\nbob,chur\n", "column1 text, column2 text", false),
+        ("anna\u{2}bern\nbob\u{2}chur\n", "column1 text", false),
+        // Gaps, which a header has only beside columns that are not text.
+        ("anna,,bern\nbob,x,chur\n", "column1 text, column2 text, column3 text", false),
+        ("anna,bern,\nbob,chur,5\n", "column1 text, column2 text, column3 bigint", false),
+        (",bern\n,chur\n", "column1 text, column2 text", false),
+    ] {
+        for host in HOSTS {
+            let sample =
+                Meter(0).sample(text.as_bytes(), Format::Csv, &TextOptions::default(), host).unwrap();
+            let found = sample.form().unwrap().columns().to_string();
+            assert_eq!((&*found, sample.is_header_guessed()), (columns, is_guessed), "{text:?}");
+        }
+    }
+    // The row is one of the rows.
+    let options = TextOptions::default();
+    let columns = "column1 text, column2 text, column3 bigint";
+    check("anna,bern,\nbob,chur,5\n", Format::Csv, &options, columns, &["anna|bern|-", "bob|chur|5"]);
+    // A null that is given is no name; names that somebody else knows are certain, and so is what is said.
+    let text = "name,city\nanna,bern\n";
+    let mut known = [TextOptions::default(), TextOptions::default(), TextOptions::default()];
+    known[0].types = "city=text".parse().unwrap();
+    known[1].wanted = vec![("name".to_string(), Wanted::Text)];
+    known[2].header = Header::Yes;
+    for options in known {
+        let sample = Meter(0).sample(text.as_bytes(), Format::Csv, &options, HOSTS[0]).unwrap();
+        assert!(!sample.is_header_guessed(), "{options:?}");
+    }
+    let options = TextOptions { nulls: vec!["city".into()], ..TextOptions::default() };
+    check(text, Format::Csv, &options, "column1 text, column2 text", &["name|-", "anna|bern"]);
+}
+
 #[test]
 fn what_is_wrong_in_delimited_text_is_told_with_its_line() {
     let options = TextOptions::default();
@@ -519,6 +565,13 @@ fn wide_tables() {
     let yes = TextOptions { header: Header::Yes, ..TextOptions::default() };
     let form = meter.sample(same.as_bytes(), Format::Csv, &yes, host).unwrap().form().unwrap();
     assert_eq!(form.columns().as_slice()[columns - 1].name, format!("a#{columns}"));
+    // Texts one of which is empty, which are no names.
+    let texts: Vec<String> =
+        (0..columns).map(|at| if at == 7 { String::new() } else { format!("text {at}") }).collect();
+    let texts = format!("{0}\n{0}\n", texts.join(","));
+    let sample = meter.sample(texts.as_bytes(), Format::Csv, &TextOptions::default(), host).unwrap();
+    let form = sample.form().unwrap();
+    assert_eq!(form.columns().as_slice()[columns - 1].name, format!("column{columns}"));
     assert!(meter.0 <= SLICE_UNITS_MAX, "{} units in a step", meter.0);
 }
 

@@ -12,7 +12,8 @@ use super::connect::Remote;
 use super::failure::failed;
 use super::runtime::wait;
 use crate::failure::about;
-use crate::files::{SPECIAL, has_extension, is_hidden, nothing_below};
+use crate::files::{has_extension, is_hidden, nothing_below};
+use crate::pattern::SPECIAL;
 
 /// All objects below a key, and their lengths, except those that stand for directories. The key itself is none of them.
 ///

@@ -98,14 +98,17 @@ for (const run of runs) {
 function count(number) { return number.toLocaleString('en-US'); }
 function size(bytes) {
   const units = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'];
-  let unit = 0;
-  let scale = 1;
-  while (unit + 1 < units.length && bytes / scale >= 1000) { unit += 1; scale *= 1000; }
-  return unit === 0 ? `${bytes} B` : `${(Math.floor((bytes * 10) / scale) / 10).toFixed(1)} ${units[unit]}`;
+  if (bytes < 1000) return `${bytes} B`;
+  let unit = 1;
+  let scale = 1000;
+  // Rounded half up, as `marquetry show` has them.
+  const tenths = () => Math.round((bytes * 10) / scale);
+  while (unit + 1 < units.length && tenths() >= 10000) { unit += 1; scale *= 1000; }
+  return `${(tenths() / 10).toFixed(1)} ${units[unit]}`;
 }
 function exact(bytes) { return bytes < 1000 ? size(bytes) : `${size(bytes)} (${count(bytes)})`; }
-// Hundredths, rounded down, as `marquetry show` has them.
-function ratio(raw, bytes) { return bytes > 0 ? `${(Math.floor((raw * 100) / bytes) / 100).toFixed(2)} ×` : '–'; }
+// Hundredths, rounded half up, as `marquetry show` has them.
+function ratio(raw, bytes) { return bytes > 0 ? `${(Math.round((raw * 100) / bytes) / 100).toFixed(2)} ×` : '–'; }
 function percent(part, all) {
   if (!all) return '–';
   const share = (100 * part) / all;

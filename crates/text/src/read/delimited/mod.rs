@@ -1,6 +1,7 @@
 //! Delimited text: CSV and TSV.
 
 mod column;
+mod naming;
 mod rows;
 mod sample;
 mod scan;
@@ -9,8 +10,9 @@ mod style;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+pub(super) use naming::NAME_PRICE;
 pub(super) use rows::Rows;
-pub(super) use sample::{NAME_PRICE, Sample, Sampler};
+pub(super) use sample::{Sample, Sampler};
 
 use crate::Scalar;
 use scan::{Dialect, Field};

@@ -1,6 +1,5 @@
 //! Infers the columns of delimited text from its first rows.
 
-use alloc::borrow::Cow;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -8,13 +7,14 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use marquetry_base::cast::u64_of;
-use marquetry_base::{Budget, Bytes, Detail, Error, Faults, Price, Release, Result, Step, release_all};
+use marquetry_base::{Budget, Bytes, Detail, Error, Faults, Price, Release as _, Result, Step};
 use marquetry_parquet::schema::TimeUnit;
 use marquetry_parquet::write::Fed;
 
 use super::super::place::{Place, at_line, shown};
 use super::super::window::{Filled, PIECE_BYTES, Window};
-use super::scan::{Dialect, Field, Scanned, Scanner, Strip, unquote};
+use super::naming::{NAME_PRICE, Naming, lower_names, see};
+use super::scan::{Dialect, Scanned, Scanner, Strip};
 use super::style::{REWRITE_TIMES, Rewrite, Style};
 use super::{BYTE_ORDER_MARK, Form, FormColumn};
 use crate::columns::NAME_BYTES_MAX;
@@ -24,20 +24,22 @@ use crate::{Column, ColumnType, Columns, Scalar, Types};
 
 /// The price of finding out what a field could be.
 pub(crate) const SEE_PRICE: Price = Price { kib: 3 << 10, kilovalue: 40 << 10 };
-/// The price of a column's name: it is copied, and looked up in sets.
-pub(crate) const NAME_PRICE: Price = Price { kib: 512, kilovalue: 1500 << 10 };
 /// Fields that are examined between two checks of the budget.
 const FIELDS_SLICE: usize = 64;
 /// Rows by which the delimiter is chosen.
 const GUESS_ROWS: usize = 100;
+/// Hive's default delimiter. Nothing else in a text is this control character.
+const HIVE_DELIMITER: u8 = 1;
 /// Possible delimiters, the most likely first.
-const DELIMITERS: [u8; 4] = [b',', b'\t', b';', b'|'];
+const DELIMITERS: [u8; 5] = [HIVE_DELIMITER, b',', b'\t', b';', b'|'];
 
 /// What is known about a delimited text after sampling.
 #[derive(Debug, Clone)]
 pub(crate) struct Sample {
     dialect: Dialect,
     has_header: bool,
+    /// Nothing tells the first row, which was taken for a header, from the others.
+    is_header_guessed: bool,
     pub(crate) names: Vec<Arc<str>>,
     pub(crate) kinds: Vec<Kinds>,
     nulls: Vec<Vec<u8>>,
@@ -61,6 +63,9 @@ pub(crate) struct Sampler {
     scanner: Scanner,
     strip: Strip,
     has_header: bool,
+    is_header_guessed: bool,
+    /// The fields of the header that are empty, ascending.
+    unnamed: Vec<usize>,
     names: Vec<Arc<str>>,
     kinds: Vec<Kinds>,
     place: Place,
@@ -89,6 +94,10 @@ enum State {
     Seeing { row: usize, column: usize },
     /// Counts the lines of what was examined.
     Counting,
+    /// Compares the header that was found with the rows, from this column on: whether it is one.
+    Judging { column: usize },
+    /// It is none: numbers the columns, then releases their names.
+    Numbering(Naming),
     /// The sample is complete.
     End,
 }
@@ -104,35 +113,13 @@ struct Guess {
     is_wrong: bool,
 }
 
-/// The first row, while it is examined. Names are shared, not copied: to free very many of them takes long, and some
-/// allocators do much of it in one go.
-#[derive(Debug, Default)]
-struct Naming {
-    /// Its fields, except those that are too long for names, and the length of the first of those.
-    given: Vec<Arc<str>>,
-    too_long: Option<usize>,
-    /// No field is a number, a date or a truth value.
-    is_text: bool,
-    /// All fields are names in the given schema; some are.
-    is_known: bool,
-    has_known: bool,
-    seen: BTreeSet<Arc<str>>,
-    twice: Option<Arc<str>>,
-    /// Whether it is a header, once known.
-    is_header: Option<bool>,
-    taken: BTreeSet<Arc<str>>,
-    /// The number that a name gets when it is repeated.
-    numbers: BTreeMap<Arc<str>, u64>,
-    names: Vec<Arc<str>>,
-}
-
 impl Sampler {
     pub(crate) fn new(format: Format, options: &TextOptions) -> Result<Sampler> {
         options.check(format)?;
         let (delimiter, quote) = options.separators(format).unwrap_or_default();
         let row_bytes = options.row_bytes();
         let dialect = Dialect {
-            delimiter: delimiter.unwrap_or(DELIMITERS[0]),
+            delimiter: delimiter.unwrap_or(b','),
             quote,
             comment: options.comment,
             may_be_short: options.short_rows,
@@ -157,6 +144,8 @@ impl Sampler {
             scanner: Scanner::new(dialect, 0, 0, row_bytes),
             strip: Strip::default(),
             has_header: false,
+            is_header_guessed: false,
+            unnamed: Vec::new(),
             names: Vec::new(),
             kinds: Vec::new(),
             place: Place::default(),
@@ -176,6 +165,7 @@ impl Sampler {
         Sample {
             dialect: self.dialect,
             has_header: self.has_header,
+            is_header_guessed: self.is_header_guessed,
             names: core::mem::take(&mut self.names),
             kinds: core::mem::take(&mut self.kinds),
             nulls: core::mem::take(&mut self.nulls),
@@ -192,6 +182,14 @@ impl Sampler {
         loop {
             if matches!(self.state, State::End) {
                 return Ok(Step::Ready(Some(self.sample())));
+            }
+            // Nothing more of the text is looked at.
+            if matches!(self.state, State::Judging { .. } | State::Numbering(_)) {
+                self.judge(budget);
+                if budget.is_spent() && !matches!(self.state, State::End) {
+                    return Ok(Step::Yield);
+                }
+                continue;
             }
             match self.window.fill(budget)? {
                 Filled::Ready => {}
@@ -253,7 +251,7 @@ impl Sampler {
                 if scanned == Scanned::Full || (is_over && self.strip.rows() > 0) {
                     self.state = State::Seeing { row: 0, column: 0 };
                 } else if scanned == Scanned::End {
-                    self.state = State::End;
+                    self.state = State::Judging { column: 0 };
                 } else if is_over {
                     self.next_piece(budget)?;
                 }
@@ -275,7 +273,7 @@ impl Sampler {
                     }
                 }
             }
-            State::End => {}
+            State::Judging { .. } | State::Numbering(_) | State::End => {}
         }
         Ok(())
     }
@@ -295,7 +293,7 @@ impl Sampler {
         }
         let read = self.window.offset() + u64_of(self.window.view().end());
         if matches!(self.state, State::Rows) && read >= self.options.infer_bytes {
-            self.state = State::End;
+            self.state = State::Judging { column: 0 };
             return Ok(());
         }
         self.window.advance(row).map_err(|error| at_line(self.place.line(), error))?;
@@ -371,7 +369,8 @@ impl Sampler {
         let found = guesses.iter().map(|guess| (fields(guess), guess.delimiter));
         // The first of equals; the usual one, if none is found.
         let best = found.rev().max_by_key(|(fields, _)| *fields).filter(|(fields, _)| *fields > 1);
-        let best = best.map_or(guesses.first().map_or(DELIMITERS[0], |it| it.delimiter), |(_, found)| found);
+        let usual = || guesses.iter().map(|it| it.delimiter).find(|it| *it != HIVE_DELIMITER);
+        let best = best.map(|(_, found)| found).or_else(usual).unwrap_or(b',');
         self.dialect.delimiter = best;
         // From the start: what follows may be in pieces.
         if self.window.join(budget)? {
@@ -419,7 +418,14 @@ impl Sampler {
             for column in slice {
                 let field = self.strip.field(&self.dialect, &text, 0, column);
                 budget.charge(NAME_PRICE, field.text.len().min(NAME_BYTES_MAX), 1);
-                naming.look(&field, &self.dialect, self.style.as_ref(), self.known.as_ref(), line)?;
+                let nulls = &self.nulls;
+                naming.look(
+                    &field,
+                    &self.dialect,
+                    (self.style.as_ref(), nulls),
+                    self.known.as_ref(),
+                    line,
+                )?;
                 if budget.is_spent() {
                     break;
                 }
@@ -468,6 +474,7 @@ impl Sampler {
             }
         }
         self.names = core::mem::take(&mut naming.names);
+        self.unnamed = core::mem::take(&mut naming.unnamed);
         self.has_header = is_header;
         if is_given {
             let columns = self.schema_names.len();
@@ -481,6 +488,64 @@ impl Sampler {
         self.kinds = alloc::vec![Kinds::ANY; self.names.len()];
         self.state = State::Releasing(core::mem::replace(naming, Naming::new()));
         Ok(())
+    }
+
+    /// Compares the header with some columns' values. It is one for certain where a column's values are narrower than text, or where it
+    /// has the name of a column that is known. Otherwise a row of values is as likely: it is taken for that if one of its
+    /// fields is empty; but the index that other programs write has no name.
+    fn judge(&mut self, budget: &mut Budget<'_>) {
+        match &mut self.state {
+            State::Judging { column } => {
+                let is_guess = self.has_header && self.options.header == Header::Auto;
+                if !is_guess || self.options.schema.is_some() {
+                    self.state = State::End;
+                    return;
+                }
+                while let (Some(kinds), Some(name)) = (self.kinds.get(*column), self.names.get(*column)) {
+                    let is_unnamed = self.unnamed.binary_search(column).is_ok();
+                    budget.charge(NAME_PRICE, name.len(), 1);
+                    if !is_unnamed && (!kinds.is_text() || self.options.has_column(name)) {
+                        self.state = State::End;
+                        return;
+                    }
+                    *column += 1;
+                    if budget.is_spent() {
+                        return;
+                    }
+                }
+                let has_index =
+                    *self.unnamed == [0] && self.kinds.first().is_some_and(|kinds| kinds.has_values());
+                if self.unnamed.is_empty() || has_index {
+                    self.is_header_guessed = true;
+                    self.state = State::End;
+                } else {
+                    let given = core::mem::take(&mut self.names);
+                    self.state = State::Numbering(Naming { given, ..Naming::new() });
+                }
+            }
+            State::Numbering(naming) => {
+                while self.has_header {
+                    let column = naming.names.len();
+                    let Some((name, kinds)) = naming.given.get(column).zip(self.kinds.get_mut(column)) else {
+                        self.names = core::mem::take(&mut naming.names);
+                        self.has_header = false;
+                        break;
+                    };
+                    // It is a value like the others.
+                    if self.unnamed.binary_search(&column).is_err() {
+                        see(kinds, name.as_bytes(), self.style.as_ref());
+                    }
+                    naming.name_next(false, budget);
+                    if budget.is_spent() {
+                        return;
+                    }
+                }
+                if naming.release(budget) {
+                    self.state = State::End;
+                }
+            }
+            _ => {}
+        }
     }
 
     /// Examines some fields of the strip. False if some are left.
@@ -514,119 +579,12 @@ impl Sampler {
     }
 }
 
-/// Adds a value to what a column could be.
-#[inline]
-fn see(kinds: &mut Kinds, text: &[u8], style: Option<&Style>) {
-    match style {
-        None => kinds.see(text),
-        Some(style) => kinds.see(style.usual(text, &mut Vec::new())),
-    }
-}
-
-impl Release for Naming {
-    fn release(&mut self, budget: &mut Budget<'_>) -> bool {
-        let Naming { given, seen, taken, numbers, .. } = self;
-        release_all(&mut [given, seen, taken, numbers], budget)
-    }
-}
-
-impl Naming {
-    fn new() -> Naming {
-        Naming { is_text: true, is_known: true, ..Naming::default() }
-    }
-
-    /// Looks at a field of the first row.
-    fn look(
-        &mut self,
-        field: &Field<'_>,
-        dialect: &Dialect,
-        style: Option<&Style>,
-        known: Option<&BTreeSet<String>>,
-        line: u64,
-    ) -> Result<()> {
-        let start = &field.text[..field.text.len().min(NAME_BYTES_MAX)];
-        if !field.is_quoted && start.contains(&b'\r') {
-            let what =
-                "carriage returns without line feeds: rows end in LF or CRLF; `tr '\\r' '\\n'` mends that";
-            return Err(at_line(line, Error::corrupt(what)));
-        }
-        if self.is_text {
-            let mut kinds = Kinds::ANY;
-            see(&mut kinds, field.text, style);
-            self.is_text = kinds.is_text();
-        }
-        // Doubled quotes become half as many.
-        let mut name = Cow::Borrowed(field.text);
-        if let Some(quote) =
-            dialect.quote.filter(|_| field.is_quoted && field.text.len() <= 2 * NAME_BYTES_MAX)
-            && memchr::memchr(quote, field.text).is_some()
-        {
-            let (mut unquoted, mut is_second) = (Vec::with_capacity(field.text.len()), false);
-            unquote(field.text, quote, &mut is_second, &mut unquoted);
-            name = Cow::Owned(unquoted);
-        }
-        if name.len() > NAME_BYTES_MAX {
-            self.too_long = self.too_long.or(Some(name.len()));
-            self.given.push("".into());
-            self.is_known = false;
-            return Ok(());
-        }
-        let name: Arc<str> = String::from_utf8_lossy(&name).into();
-        let is_known = known.is_some_and(|known| known.contains(&name.to_ascii_lowercase()));
-        self.is_known &= is_known;
-        self.has_known |= is_known;
-        if !self.seen.insert(name.clone()) && self.twice.is_none() {
-            self.twice = Some(name.clone());
-        }
-        self.given.push(name);
-        Ok(())
-    }
-
-    /// The error for a first row with some names of the given schema, and others: probably a header that differs from it.
-    #[cold]
-    fn almost_header(&self, schema: &Columns) -> Option<Error> {
-        let own: BTreeSet<String> = self.given.iter().map(|name| name.to_ascii_lowercase()).collect();
-        let known = lower_names(schema);
-        let found = self.given.iter().find(|name| !known.contains(&name.to_ascii_lowercase()));
-        let found = shown(found.filter(|_| self.has_known)?.as_bytes());
-        let missing =
-            schema.as_slice().iter().find(|column| !own.contains(&column.name.to_ascii_lowercase()));
-        let what = match missing {
-            Some(missing) => format!("the header has {found} where the schema has {:?}", missing.name),
-            None => format!("the header's column {found} is missing from the schema"),
-        };
-        Some(Error::corrupt(what).with(Detail::AdmittedBy(&["schema", "header"])))
-    }
-
-    /// Names the next column. Without a name in the header it is named by its number; a repeated name gets a number,
-    /// too, as columns of the same name do everywhere (`Schema::with_unique_names`).
-    fn name_next(&mut self, is_header: bool, budget: &mut Budget<'_>) {
-        let at = self.names.len();
-        if !is_header {
-            budget.charge(NAME_PRICE, 0, 1);
-            self.names.push(format!("column{}", at + 1).into());
-            return;
-        }
-        let name = self.given.get(at).cloned().unwrap_or_default();
-        let own: Arc<str> =
-            if name.is_empty() { format!("column{}", at + 1).into() } else { Arc::clone(&name) };
-        let is_free = |it: &Arc<str>, taken: &BTreeSet<Arc<str>>, seen: &BTreeSet<Arc<str>>| {
-            !taken.contains(it) && (*it == name || !seen.contains(it))
-        };
-        let mut found = Arc::clone(&own);
-        budget.charge(NAME_PRICE, own.len(), 1);
-        while !is_free(&found, &self.taken, &self.seen) {
-            let number = self.numbers.entry(Arc::clone(&own)).or_insert(2);
-            found = format!("{own}#{number}").into();
-            *number += 1;
-            budget.charge(NAME_PRICE, 3 * own.len(), 1);
-        }
-        self.taken.insert(found.clone());
-        self.names.push(found);
-    }
-}
-
 impl Sample {
+    /// Whether the first row was taken for a header although nothing tells it from the others.
+    pub(crate) fn is_header_guessed(&self) -> bool {
+        self.is_header_guessed
+    }
+
     /// Whether another text has the same columns, in any order, whatever their types.
     pub(crate) fn is_like(&self, other: &Sample) -> bool {
         self.schema == other.schema && self.places_in(other).is_some()
@@ -755,10 +713,6 @@ impl Sample {
         };
         Error::option("schema", what)
     }
-}
-
-fn lower_names(schema: &Columns) -> BTreeSet<String> {
-    schema.as_slice().iter().map(|column| column.name.to_ascii_lowercase()).collect()
 }
 
 impl Form {
