@@ -70,7 +70,7 @@ options() {
 # build DIR [NAME FLAGS FEATURES]: the static library of crates/ceph, and the shim around it. PROFILE=dev builds without optimisation.
 build() {
   local into=$1 name=${2:-marquetry} flags=${3:-} features=${4:-} profile=${PROFILE:-release} built
-  [ -e /usr/include/rados/objclass.h ] || fail "the interface of object classes is missing: apt-get install rados-objclass-dev librados-dev"
+  [ -e /usr/include/rados/objclass.h ] && [ -e /usr/include/rados/buffer.h ] || fail "the interface of object classes is missing: apt-get install rados-objclass-dev librados-dev libradospp-dev"
   (cd "$root" && cargo build --quiet ${CI:+--locked} --profile "$profile" -p marquetry-ceph --lib ${features:+--features "$features"})
   built=${CARGO_TARGET_DIR:-$root/target}/$([ "$profile" = dev ] && echo debug || echo "$profile")
   mkdir -p "$into"

@@ -321,6 +321,8 @@ need_ceph() {
   have ceph-mon || missing ceph-mon
   have ceph-osd || missing ceph-osd
   [ -e /usr/include/rados/objclass.h ] || missing rados-objclass-dev librados-dev
+  # The former includes it, and depends on a package that does not have it.
+  [ -e /usr/include/rados/buffer.h ] || missing libradospp-dev
 }
 
 make_ceph() { :; }
