@@ -38,7 +38,7 @@ def marquetry_duckdb(path):
         """DuckDB keeps no rows of a stream: it counts them, which is the least that it does with them."""
 
         def __init__(self):
-            self.rows = connection.from_arrow(mq.open(path).threads(0)).aggregate("count(*)").fetchone()[0]
+            self.rows = connection.from_arrow(mq.open(path).threads(0)).aggregate("count(*)").fetchall()[0][0]
 
         def __len__(self):
             return self.rows
