@@ -132,7 +132,9 @@ def column_sum(column):
         width = len(column[0].as_py())
         if pa.compute.binary_length(column).unique().to_pylist() != [width]:
             raise ValueError("strings of several widths")
-        data = np.frombuffer(column.buffers()[2], dtype=np.uint8, count=len(column) * width, offset=column.offset * width)
+        # A slice's bytes are where its first offset says, also where a cast has left the others before them.
+        start = int(np.frombuffer(column.buffers()[1], dtype=np.int32)[column.offset])
+        data = np.frombuffer(column.buffers()[2], dtype=np.uint8, count=len(column) * width, offset=start)
         bits = np.ascontiguousarray(data.reshape(-1, width)[:, :8]).view(np.uint64)
     return int(bits.sum(dtype=np.uint64))
 
