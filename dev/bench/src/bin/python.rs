@@ -126,7 +126,7 @@ fn run(options: &Options) -> Result<(), String> {
     let listing: Value = serde_json::from_str(&listing).map_err(|error| format!("cases.json: {error}"))?;
     let cases = listing["cases"].as_array().ok_or("a listing of no cases")?;
     clock::pin(options.cpu)?;
-    let (mut rows, mut versions) = (Vec::new(), serde_json::Map::new());
+    let (mut rows, mut versions, mut left_out) = (Vec::new(), serde_json::Map::new(), Vec::new());
     for case in cases {
         let name = case["name"].as_str().ok_or("a case without a name")?;
         // None of these packages reads ALP.
@@ -134,7 +134,7 @@ fn run(options: &Options) -> Result<(), String> {
             && case["products"].as_array().is_some_and(|all| all.iter().any(|it| it == "arrow"));
         if is_made && options.only.iter().all(|word| name.split(' ').any(|other| other == word)) {
             for into in INTO {
-                rows.extend(compare(options, name, case, into, &mut versions)?);
+                rows.extend(compare(options, name, case, into, &mut versions, &mut left_out)?);
             }
         }
     }
@@ -143,7 +143,7 @@ fn run(options: &Options) -> Result<(), String> {
     }
     rows.sort_by(|a: &Row, b: &Row| a.group.cmp(&b.group));
     rows.push(imported(options)?);
-    report(options, &listing, rows, versions).write(&options.out, None)
+    report(options, &listing, rows, (versions, left_out)).write(&options.out, None)
 }
 
 /// A row beside the engine, and one beside the other reader, if there is one.
@@ -153,6 +153,7 @@ fn compare(
     case: &Value,
     (library, ours, other): (&'static str, &'static str, Option<[&'static str; 2]>),
     versions: &mut serde_json::Map<String, Value>,
+    left_out: &mut Vec<String>,
 ) -> Result<Vec<Row>, String> {
     let file = options.files.join(case["file"].as_str().ok_or("a case without a file")?);
     let file = file.to_string_lossy();
@@ -171,9 +172,17 @@ fn compare(
         contestants.push(Contestant::start(reader, options.python(&[&*peers, other, &*file]))?);
     }
     let (rows, sum) = (case["rows"].as_u64().unwrap_or(0), case["sum"].as_u64().unwrap_or(0));
-    for contestant in &mut contestants {
+    let mut able = Vec::with_capacity(contestants.len());
+    for mut contestant in contestants {
         versions.insert(contestant.name.to_owned(), json!(contestant.version));
-        let (_, count) = contestant.run(true).map_err(|error| format!("{name}: {error}"))?;
+        let (_, count) = match contestant.run(true) {
+            // A reader that is not ours may lack an encoding.
+            Err(error) if other.is_some_and(|[_, reader]| reader == contestant.name) => {
+                left_out.push(format!("{name}: {error}"));
+                continue;
+            }
+            answer => answer.map_err(|error| format!("{name}: {error}"))?,
+        };
         // The crate is proved by the package, which is made of it.
         let proof = if contestant.name == ENGINE { 0 } else { sum };
         if count != (Count { rows, sum: proof }) {
@@ -182,7 +191,9 @@ fn compare(
         for _ in 0..WARM_UP_RUNS {
             contestant.run(false)?;
         }
+        able.push(contestant);
     }
+    let mut contestants = able;
     let mut samples = vec![Vec::new(); contestants.len()];
     for round in 0..options.rounds {
         for index in turns::of_round(round, contestants.len()) {
@@ -269,7 +280,7 @@ fn report(
     options: &Options,
     listing: &Value,
     rows: Vec<Row>,
-    versions: serde_json::Map<String, Value>,
+    (versions, left_out): (serde_json::Map<String, Value>, Vec<String>),
 ) -> Report {
     let named: Vec<String> = versions
         .iter()
@@ -288,6 +299,9 @@ fn report(
             .to_owned(),
         format!("{}. {}.", named.join(", "), clock::processor()),
     ];
+    if !left_out.is_empty() {
+        notes.push(format!("Readers that cannot read a file: {}.", left_out.join("; ")));
+    }
     if listing["scale"].as_f64() != Some(1.0) {
         notes
             .push(format!("**A quick look: {} of the rows.** Its numbers are no results.", listing["scale"]));
