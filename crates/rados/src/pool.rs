@@ -170,9 +170,7 @@ impl Pool {
         if !fits(bytes) {
             return Err(Error::too_large(format!("an object of {} bytes", bytes.len())));
         }
-        let written = self.locked(|context| context.write_full(object, bytes, replaces));
-        self.looked().take(object);
-        written
+        self.changing(object, |context| context.write_full(object, bytes, replaces))
     }
 
     /// Removes an object.
@@ -181,9 +179,7 @@ impl Pool {
     ///
     /// `Io`, with [`NotFound`](Detail::NotFound) if there is none.
     pub fn remove(&self, object: &str) -> Result<()> {
-        let removed = self.locked(|context| context.remove(object));
-        self.looked().take(object);
-        removed
+        self.changing(object, |context| context.remove(object))
     }
 
     /// The names of the objects that begin so, sorted. All names of the pool are looked at: RADOS has no directories.
@@ -315,9 +311,7 @@ impl Pool {
     pub(crate) fn merged(&self, object: &str, file: &[u8], version: Option<u64>) -> Result<u64> {
         let request = merge_request(file);
         let method = (&*self.class, "merge");
-        let merged = self.locked(|context| context.change(object, method, &request, (version, None)));
-        self.looked().take(object);
-        merged
+        self.changing(object, |context| context.change(object, method, &request, (version, None)))
     }
 
     /// The same, of a file at a path: how many bytes it has.
@@ -337,6 +331,17 @@ impl Pool {
         }
         self.merge(object, &bytes, None)?;
         Ok(u64_of(bytes.len()))
+    }
+
+    /// Does what changes an object: what was found of it before is forgotten.
+    pub(crate) fn changing<T>(
+        &self,
+        object: &str,
+        work: impl FnOnce(&mut dyn Objects) -> Result<T>,
+    ) -> Result<T> {
+        let changed = self.locked(work);
+        self.looked().take(object);
+        changed
     }
 
     pub(crate) fn locked<T>(&self, work: impl FnOnce(&mut dyn Objects) -> Result<T>) -> Result<T> {

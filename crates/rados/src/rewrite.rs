@@ -299,11 +299,11 @@ impl Make for Transformed<'_> {
 
     fn complete(&mut self) -> Result<()> {
         let origin = format!("{}@{}", self.from, self.version);
-        self.pool.locked(|context| context.set_attribute(self.to, FROM, origin.as_bytes()))
+        self.pool.changing(self.to, |context| context.set_attribute(self.to, FROM, origin.as_bytes()))
     }
 
     fn remove(&mut self, version: u64) -> Result<()> {
-        self.pool.locked(|context| context.remove_at(self.to, version))
+        self.pool.changing(self.to, |context| context.remove_at(self.to, version))
     }
 }
 
@@ -438,13 +438,16 @@ struct InPool<'a> {
 impl Change for InPool<'_> {
     fn step(&mut self, method: &str, request: &[u8]) -> Result<Vec<u8>> {
         self.pool.check()?;
-        self.pool.locked(|context| context.step(self.object, (self.pool.class(), method), request))
+        self.pool
+            .changing(self.object, |context| context.step(self.object, (self.pool.class(), method), request))
     }
 
     fn finish(&mut self, method: &str, request: &[u8], length: u64) -> Result<()> {
         let cut = (None, Some(length));
         let class = self.pool.class();
-        self.pool.locked(|context| context.change(self.object, (class, method), request, cut)).map(|_| ())
+        self.pool
+            .changing(self.object, |context| context.change(self.object, (class, method), request, cut))
+            .map(|_| ())
     }
 }
 
