@@ -3,12 +3,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use marquetry_base::Result;
+use marquetry_base::{Error, Result};
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::schema::Schema;
 use marquetry_tables::{
-    Cancel, ColumnPath, Filter, Reading, ReadingOptions, Rename, Source, Table, convert, filter, limit,
-    offset, project, rename, sample, some_pieces,
+    Cancel, ColumnPath, Filter, Reading, ReadingOptions, Rename, Source, Table, TokenRange, convert, filter,
+    limit, offset, project, rename, sample, some_pieces,
 };
 
 use crate::kinds::OpenedSource;
@@ -129,6 +129,21 @@ impl Reader {
     /// `Misuse` for pieces that the table has not.
     pub fn pieces(mut self, pieces: Range<usize>) -> Result<Reader> {
         self.source = some_pieces(&self.source, pieces)?;
+        Ok(self)
+    }
+
+    /// Takes only the partitions with tokens in a range, of a table of a cluster: one of several readers' share of it, also where others split its ring otherwise
+    /// into [pieces](Source::pieces). It uses the connection that there is. Columns and rows are chosen after this.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` for tables whose rows have no tokens, and for those whose columns or rows were chosen.
+    pub fn token_range(mut self, tokens: TokenRange) -> Result<Reader> {
+        let within = self.source.within(tokens)?;
+        let what = "this is for tables of a cluster, before their columns and rows are chosen";
+        self.source = within.ok_or_else(|| {
+            Error::option("token_range", what).at(|place| place.object = Some(self.table().name.clone()))
+        })?;
         Ok(self)
     }
 

@@ -216,6 +216,12 @@ impl Table {
         self.with(self.reader.clone().pieces(start..end), py)
     }
 
+    /// Only the partitions with tokens in a range, of a table of a cluster.
+    fn token_range(&self, py: Python<'_>, tokens: &str) -> PyResult<Table> {
+        let tokens = tokens.parse().and_then(|tokens| self.reader.clone().token_range(tokens));
+        self.with(tokens, py)
+    }
+
     /// Read by this many threads; 0: by the one that asks for the rows.
     fn threads(&self, threads: usize) -> Table {
         self.of(self.reader.clone().threads(threads))

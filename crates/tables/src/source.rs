@@ -10,7 +10,7 @@ use marquetry_parquet::prune::Predicate;
 use marquetry_parquet::schema::Schema;
 use marquetry_scylla::sstable::TableColumns;
 
-use crate::{BytesRead, Cancel, ColumnPath, Filter, LostValues, Note, Partials};
+use crate::{BytesRead, Cancel, ColumnPath, Filter, LostValues, Note, Partials, TokenRange};
 
 /// A table that rows are read from: files, a live table, a generator.
 ///
@@ -117,6 +117,17 @@ pub trait Source: Send + Sync {
     /// Why the predicate cannot be used.
     fn filter(&self, predicate: &Predicate, filter: &Filter) -> Result<Option<Arc<dyn Source>>> {
         let _ = (predicate, filter);
+        Ok(None)
+    }
+
+    /// The same table, of which only the partitions are read whose tokens are in a range, some of it at a time. `None` where rows have no tokens, or a
+    /// source has no way to find them by these; and where its columns or rows were chosen before.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be read so.
+    fn within(&self, tokens: TokenRange) -> Result<Option<Arc<dyn Source>>> {
+        let _ = tokens;
         Ok(None)
     }
 

@@ -8,7 +8,7 @@ use marquetry_parquet::format::SortingColumn;
 use marquetry_parquet::prune::Predicate;
 use marquetry_parquet::schema::{Plan as _, Projection, Schema};
 use marquetry_tables::{
-    Batches, ColumnPath, Filter, Key, Piece, PieceOptions, Source, Table, filter, project,
+    Batches, ColumnPath, Filter, Key, Piece, PieceOptions, Source, Table, TokenRange, filter, project,
 };
 
 use super::TableLayout;
@@ -66,6 +66,12 @@ impl LaidSource {
             [name, word(schema, node), holder]
         };
         schema.children(0).enumerate().map(column).collect()
+    }
+
+    /// The same of some of the table's partitions, where all columns are read.
+    fn reading(&self, some: CqlSource) -> Result<LaidSource> {
+        let (described, schema) = (Arc::clone(&self.described), Arc::clone(&self.described.schema));
+        LaidSource::of(Arc::new(some), described, self.numbers.clone(), schema)
     }
 
     fn of(
@@ -157,14 +163,17 @@ impl Source for LaidSource {
         project(&narrow, columns).map(Some)
     }
 
+    fn within(&self, tokens: TokenRange) -> Result<Option<Arc<dyn Source>>> {
+        let Some(some) = self.all.of_tokens(tokens).filter(|_| self.is_whole) else { return Ok(None) };
+        Ok(Some(Arc::new(self.reading(some)?)))
+    }
+
     fn filter(&self, predicate: &Predicate, wanted: &Filter) -> Result<Option<Arc<dyn Source>>> {
         let Some(key) = self.table.key.as_ref().filter(|_| self.is_whole) else { return Ok(None) };
         let Some(some) = self.all.of_partitions(predicate, (&self.table.schema, &key.partition)) else {
             return Ok(None);
         };
-        let (described, schema) = (Arc::clone(&self.described), Arc::clone(&self.described.schema));
-        let some = LaidSource::of(Arc::new(some), described, self.numbers.clone(), schema)?;
-        filter(&(Arc::new(some) as Arc<dyn Source>), wanted).map(Some)
+        filter(&(Arc::new(self.reading(some)?) as Arc<dyn Source>), wanted).map(Some)
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::ops::RangeInclusive;
 
+use marquetry_base::cast::u64_of;
+
 /// What a server says of a range of tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Estimate {
@@ -67,6 +69,21 @@ pub(super) fn pieces(
     // Ranges around the ring come in the order that they are wanted in; each piece is one of them.
     pieces.sort_unstable_by_key(|piece| *piece.start());
     pieces
+}
+
+/// What of some pieces is in `wanted`, in so many pieces at least, if there are tokens enough.
+pub(super) fn within(
+    pieces: impl Iterator<Item = RangeInclusive<i64>>,
+    wanted: &[RangeInclusive<i64>],
+    at_least: u64,
+) -> Vec<RangeInclusive<i64>> {
+    let both = pieces.flat_map(|piece| {
+        wanted.iter().filter_map(|wanted| intersection(wanted, &piece)).collect::<Vec<_>>()
+    });
+    let mut both: Vec<RangeInclusive<i64>> = both.collect();
+    both.sort_unstable_by_key(|piece| *piece.start());
+    let parts = at_least.div_ceil(u64_of(both.len()).max(1));
+    both.iter().flat_map(|piece| split(piece, parts)).filter(|piece| *piece.end() != i64::MIN).collect()
 }
 
 /// The ends of tablets: the last token of each, as `system.tablets` lists them.
@@ -234,6 +251,26 @@ mod tests {
             pieces(&[0], &[Estimate { after: 0, end: 0, bytes: 1 }], &[-4..=5], splitting(1)),
             [-4..=0, 1..=5]
         );
+    }
+
+    #[test]
+    fn a_share_of_the_pieces_is_several() {
+        let all = [i64::MIN..=-10, -9..=9, 10..=i64::MAX];
+        let share = |wanted: &[RangeInclusive<i64>], at_least| within(all.iter().cloned(), wanted, at_least);
+        assert_eq!(share(ALL, 1), all);
+        assert_eq!(share(&[-9..=9], 1), [-9..=9]);
+        // Pieces are cut where the share is, and end where they did.
+        assert_eq!(share(&[-20..=-1, 5..=12], 1), [-20..=-10, -9..=-1, 5..=9, 10..=12]);
+        assert_eq!(share(&[0..=7], 4), [0..=1, 2..=3, 4..=5, 6..=7]);
+        // No more than there are tokens, and never the least token alone, which servers take for the ring's end.
+        assert_eq!(share(&[3..=4], 4), [3..=3, 4..=4]);
+        assert_eq!(share(&[i64::MIN..=i64::MIN + 1], 4), [i64::MIN + 1..=i64::MIN + 1]);
+        assert_eq!(share(&[], 4), []);
+        for at_least in [1, 2, 3, 7, 100] {
+            let made = share(&[-1_000..=1_000], at_least);
+            check(&made, &[-1_000..=1_000]);
+            assert!(u64_of(made.len()) >= at_least, "{made:?}");
+        }
     }
 
     #[test]

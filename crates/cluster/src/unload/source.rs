@@ -26,7 +26,7 @@ use super::estimates;
 use super::options::UnloadOptions;
 use super::pace::Pace;
 use super::pages::Pages;
-use super::ranges::Splitting;
+use super::ranges::{self, Splitting};
 use super::requests::{Manner, Requests, Rows, is_not_understood};
 use super::rows::PieceRows;
 use crate::address::CqlAddress;
@@ -72,6 +72,11 @@ pub struct CqlSource {
     has_all_columns: bool,
     has_all_rows: bool,
 }
+
+/// The metadata that says which tokens were wanted.
+const TOKENS_KEY: &str = "marquetry.table.tokens";
+/// Pieces of a share of a table, at least: its only reader, which takes them one after the other, then has some on their way.
+const PIECES_OF_A_SHARE: u64 = 4;
 
 /// How rows become Parquet.
 #[derive(Debug, Clone)]
@@ -161,6 +166,25 @@ impl CqlSource {
         Some(CqlSource { ahead: Arc::default(), pieces, rows, has_all_rows: false, ..self.clone() })
     }
 
+    /// The same, of which only the partitions with tokens in a range are read. `None` where partitions were chosen.
+    pub(crate) fn of_tokens(&self, tokens: TokenRange) -> Option<CqlSource> {
+        if !self.has_all_rows {
+            return None;
+        }
+        let ranges = self.rows.iter().filter_map(|rows| match rows {
+            Rows::Tokens(first, last) => Some(*first..=*last),
+            Rows::Partition(..) => None,
+        });
+        let rows = ranges::within(ranges, &tokens.ranges(), PIECES_OF_A_SHARE);
+        let rows: Vec<Rows> =
+            rows.into_iter().map(|range| Rows::Tokens(*range.start(), *range.end())).collect();
+        let pieces = pieces(&self.table.name, &rows);
+        let mut table = self.table.clone();
+        table.key_values.retain(|pair| pair.key != TOKENS_KEY);
+        table.key_values.push(key_value(TOKENS_KEY, tokens.to_string()));
+        Some(CqlSource { ahead: Arc::default(), table, pieces, rows, ..self.clone() })
+    }
+
     /// The same with these columns besides the key only.
     fn narrowed(&self, columns: TableColumns) -> Result<CqlSource> {
         let selection = Arc::new(Selection::new(Arc::new(columns), Times::None)?);
@@ -239,6 +263,13 @@ impl Source for CqlSource {
         }
         let narrowed: Arc<dyn Source> = Arc::new(self.narrowed(narrow)?);
         project(&narrowed, columns).map(Some)
+    }
+
+    fn within(&self, tokens: TokenRange) -> Result<Option<Arc<dyn Source>>> {
+        if !self.has_all_columns {
+            return Ok(None);
+        }
+        Ok(self.of_tokens(tokens).map(|some| Arc::new(some) as Arc<dyn Source>))
     }
 
     fn filter(&self, predicate: &Predicate, wanted: &Filter) -> Result<Option<Arc<dyn Source>>> {
@@ -365,7 +396,7 @@ fn described(
     let more = [
         ("marquetry.mapping.at", is_logical.then(|| (mapping.opened_us / 1_000_000).to_string())),
         ("marquetry.table.name", Some(requests.table.to_string())),
-        ("marquetry.table.tokens", tokens.map(|tokens| tokens.to_string())),
+        (TOKENS_KEY, tokens.map(|tokens| tokens.to_string())),
     ];
     table.key_values.extend(more.into_iter().filter_map(|(key, value)| Some(key_value(key, value?))));
     Ok(table)

@@ -8,7 +8,7 @@ import time
 import uuid
 from collections import OrderedDict
 from functools import partial
-from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 from urllib.parse import quote, unquote
 
 import pyarrow  # type: ignore[import-untyped]
@@ -139,14 +139,18 @@ class Plan:
         """What errors call it, without passwords and signatures."""
         return ", ".join(shown(address) for address in self.addresses)
 
-    def open(self, tokens: Optional[Tuple[int, int]] = None) -> "Table":
-        """Opens the table, or what it has in a range of tokens."""
-        options: Dict[str, Any] = dict(self.options)
-        if tokens is not None:
-            options["token_range"] = _token_range(*tokens)
+    def open(self) -> "Table":
+        """Opens the table."""
+        return self.shaped(self.whole())
+
+    def whole(self) -> "Table":
+        """Opens the table, with all of its columns and rows."""
         # One address is not a list of one: what is opened by a list is files.
         address: Union[str, List[str]] = self.addresses[0] if len(self.addresses) == 1 else self.addresses
-        table = open(address, **options)
+        return open(address, **self.options)
+
+    def shaped(self, table: "Table") -> "Table":
+        """Of the table, or of a part of it, what is read."""
         if "where" in self.shape:
             table = table.where(self.shape["where"])
         if "types" in self.shape:
@@ -175,27 +179,42 @@ class Plan:
             _kept.pop((self.id, os.getpid()), None)
 
     def kept(self) -> "Table":
-        """The table, which stays open for other tasks of this worker."""
+        """What is read, which stays open for other tasks of this worker."""
+        return self._opened().table
+
+    def within(self, tokens: Tuple[int, int]) -> "Table":
+        """What is read of a range of tokens, by the connection that stays open."""
+        return self.shaped(self._opened().whole.token_range(_token_range(*tokens)))
+
+    def _opened(self) -> "Opened":
         # A child that was forked cannot use all that its parent has open.
         key = (self.id, os.getpid())
-        table = _kept.get(key)
-        if table is None:
-            table = self.open()
-            if self.fingerprint not in (None, fingerprint(table)):
+        opened = _kept.get(key)
+        if opened is None:
+            whole = self.whole()
+            opened = Opened(whole, self.shaped(whole))
+            if self.fingerprint not in (None, fingerprint(opened.table)):
                 said = f"{self.name}: it was changed after the query was planned: load it again"
                 raise Error(said, message=said, address=self.name)
-            self.keep(table)
+            self.keep(opened)
         _kept.move_to_end(key)
-        return table
+        return opened
 
-    def keep(self, table: "Table") -> None:
+    def keep(self, opened: "Opened") -> None:
         """Keeps a table that was opened by this plan, as it is now."""
-        _kept[self.id, os.getpid()] = table
+        _kept[self.id, os.getpid()] = opened
         while len(_kept) > TABLES_KEPT:
             _kept.popitem(last=False)
 
 
-_kept: "OrderedDict[Tuple[str, int], Table]" = OrderedDict()
+class Opened(NamedTuple):
+    """A table with all that it has, and what is read of it."""
+
+    whole: "Table"
+    table: "Table"
+
+
+_kept: "OrderedDict[Tuple[str, int], Opened]" = OrderedDict()
 
 
 def _now() -> str:
@@ -208,8 +227,8 @@ def _token_range(first: int, last: int) -> str:
 
 
 def fingerprint(table: "Table") -> str:
-    """A text that is another one, most likely, if a table has other columns or pieces."""
-    pieces = [(piece.name, piece.rows, piece.bytes, piece.tokens, piece.tag) for piece in table.pieces]
+    """A text that is another one, most likely, if a table has other columns or pieces. Those of a cluster, which it splits by its own estimates, are left out."""
+    pieces = [(piece.name, piece.rows, piece.bytes, piece.tag) for piece in table.pieces if piece.tokens is None]
     return hashlib.sha256(f"{table.schema.fields!r}{pieces!r}".encode()).hexdigest()
 
 
@@ -230,7 +249,7 @@ class Share(InputPartition):
             yield patiently(self.plan.kept, seconds).only(self.start, self.end)
         else:
             for tokens in self.tokens:
-                yield patiently(partial(self.plan.open, tokens), seconds)
+                yield patiently(partial(self.plan.within, tokens), seconds)
 
 
 def shares(plan: Plan, partitions: int) -> List[Share]:
@@ -282,7 +301,8 @@ class Reader(DataSourceReader):
         if "max_files_per_trigger" in options:
             raise refused("this is for streams", "max_files_per_trigger")
         self.plan = Plan(options)
-        table = self.plan.open()
+        whole_table = self.plan.whole()
+        table = self.plan.shaped(whole_table)
         columns = chosen(schema, spark_schema(pyarrow.schema(table.schema), self.plan.name), self.plan.name)
         if columns != table.columns:
             if "columns" in self.plan.shape:
@@ -290,7 +310,7 @@ class Reader(DataSourceReader):
             self.plan.columns = columns
             table = table.select(*map(quoted, columns))
         # Partitions are planned next.
-        self.plan.keep(table)
+        self.plan.keep(Opened(whole_table, table))
         self.schema = schema
 
     def partitions(self) -> Sequence[InputPartition]:

@@ -75,6 +75,35 @@ class Tables(WithKeyspace, unittest.TestCase):
         self.assertEqual(table.where("id IN (1, 2, 5)").count(), 2)
         self.assertGreater(len(table.pieces), 0)
 
+    def test_shares_by_tokens_are_the_table_by_one_connection(self):
+        rows = pyarrow.table({"id": range(3000), "n": [i % 7 for i in range(3000)]})
+        for layout in ("rows", "wide", "blob"):
+            address = self.address(f"shares_{layout}")
+            key = "n, id" if layout == "wide" else "id"
+            mq.write(rows, address, create=True, key=key, layout=layout)
+            table = mq.open(address)
+            with self.subTest(layout):
+                counts, ids = [], []
+                for tokens in (f":{-(2**62)}", f"{-(2**62)}:0", "0:77", f"77:{2**62}", f"{2**62}:"):
+                    share = table.token_range(tokens).select("id")
+                    found = pyarrow.table(share.threads(0))["id"].to_pylist()
+                    counts.append(len(found))
+                    ids += found
+                    # A share is several requests at a time for its one reader; of few tokens, as many as there are.
+                    self.assertGreaterEqual(len(share.pieces), 4)
+                    inside = [piece.tokens for piece in share.pieces]
+                    after, last = (int(text) if text else None for text in tokens.split(":"))
+                    self.assertTrue(all((after is None or first > after) and (last is None or end <= last) for first, end in inside), inside)
+                self.assertEqual(sorted(ids), list(range(3000)))
+                if layout != "wide":
+                    self.assertGreater(min(counts[:2] + counts[3:]), 300)
+                for refused in (table.select("id"), table.where("id = 3"), table.limit(3)):
+                    with self.assertRaises(mq.InvalidArgument) as raised:
+                        refused.token_range("0:")
+                    self.assertEqual(raised.exception.option, "token_range")
+        with self.assertRaises(mq.InvalidArgument):
+            table.token_range("0")
+
     def test_a_load_goes_on_and_what_is_missing_is_mended(self):
         rows = pyarrow.table({"id": range(5000), "n": range(5000)})
         mq.write(rows, self.path("a.parquet"), row_group_rows=1000)
