@@ -226,7 +226,7 @@ impl Reader {
     ///
     /// Those of reading, and [`Cancelled`](marquetry_base::ErrorKind::Cancelled).
     pub fn count(&self) -> Result<u64> {
-        marquetry_tables::count(&self.source, &self.reading())
+        marquetry_tables::count(&self.source, &self.reading_options())
     }
 
     /// The rows, batch by batch, in order. Pieces of the table are read in parallel, by threads of their own.
@@ -235,10 +235,11 @@ impl Reader {
     ///
     /// [`Io`](marquetry_base::ErrorKind::Io) if no thread can be started.
     pub fn batches(&self) -> Result<Batches> {
-        Ok(Batches { reading: Some(Reading::new(Arc::clone(&self.source), self.reading())?) })
+        Ok(Batches { reading: Some(Reading::new(Arc::clone(&self.source), self.reading_options())?) })
     }
 
-    fn reading(&self) -> ReadingOptions {
+    /// How its rows are read: by which threads, and until when.
+    pub fn reading_options(&self) -> ReadingOptions {
         let mut options = ReadingOptions::default();
         (options.threads, options.cancel) = (self.threads, self.cancel.clone());
         options

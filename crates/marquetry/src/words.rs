@@ -33,7 +33,7 @@ use marquetry_tables::{ColumnPath, CopyOptions, DiffOptions, Source, missing};
 
 #[cfg(feature = "cluster")]
 use self::options::OF_ROWS;
-use self::options::{For, OPTIONS, Options};
+use self::options::{For, OPTIONS, OTHER_WORDS, Options};
 use self::values::InputFormat;
 use crate::{OptionGroup, Reader, SourceOptions, Target, open_all};
 
@@ -108,6 +108,16 @@ impl CopyWords {
             self.of_rows.insert(name, value.to_owned());
         }
         Ok(())
+    }
+
+    /// The word for an option of the libraries', which errors name ([`Detail::Option`], [`Detail::AdmittedBy`]): most are called alike.
+    ///
+    /// ```
+    /// assert_eq!(marquetry::CopyWords::word_for("infer_bytes"), "infer_all");
+    /// assert_eq!(marquetry::CopyWords::word_for("types"), "types");
+    /// ```
+    pub fn word_for(option: &str) -> &str {
+        OTHER_WORDS.iter().find(|(known, _)| *known == option).map_or(option, |(_, word)| word)
     }
 
     fn is_given(&self, name: &str) -> bool {
@@ -547,6 +557,8 @@ impl CopyWords {
         let table = self.shaped(from)?;
         let mut copy = self.options.copy.clone();
         (copy.limit, copy.cancel) = (self.options.limit, self.cancel.clone());
+        // What was said of the table itself.
+        copy.threads = copy.threads.or_else(|| from.reading_options().threads.map(|threads| threads.max(1)));
         let sort = SortBy::resolve(&self.options.sort, table.schema());
         copy.sort = sort.map_err(|error| error.with(Detail::Option("sort")))?;
         let source =

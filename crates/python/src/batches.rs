@@ -1,10 +1,11 @@
 //! The rows of a table, batch by batch: to Python, and as Arrow's C stream.
 
+use std::collections::VecDeque;
 use std::fmt;
-use std::mem::forget;
+use std::mem::{self, forget};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process;
-use std::sync::{Mutex, PoisonError, TryLockError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{RecordBatch as ArrowBatch, RecordBatchReader};
@@ -18,9 +19,14 @@ use crate::pending::{Pending, words_of};
 use crate::schema::{RecordBatch, Schema, schema_capsule};
 use crate::waiting::Signals;
 
+/// Why there are no more batches after an error.
+const ENDED: &str = "an error ended these batches before the last row: read the table again";
+
 /// Rows that are read in the process that began it. A child that was forked has none of the threads that read them: there it fails, instead of waiting
 /// for them, and nothing is freed, because that waits, too.
 pub(crate) struct Rows {
+    /// Batches that come first.
+    waiting: VecDeque<ArrowBatch>,
     /// `None` once it is dropped.
     batches: Option<RecordBatches>,
     schema: SchemaRef,
@@ -35,7 +41,14 @@ impl Rows {
     fn of(reader: &Reader) -> Result<Rows> {
         let batches = reader.record_batches()?;
         let (schema, process) = (batches.schema(), process::id());
-        Ok(Rows { batches: Some(batches), schema, process, signals: None, pending: None })
+        Ok(Rows {
+            waiting: VecDeque::new(),
+            batches: Some(batches),
+            schema,
+            process,
+            signals: None,
+            pending: None,
+        })
     }
 
     /// The error of a stream that a signal has ended. Its reader makes an exception of its own of it: Python raises ours after that, or instead.
@@ -89,6 +102,9 @@ impl Iterator for Rows {
             let why = "the rows are read by threads of the process that was forked: open the table again";
             return external(Error::misuse(why));
         }
+        if let Some(batch) = self.waiting.pop_front() {
+            return Some(Ok(batch));
+        }
         let batches = self.batches.as_mut()?;
         // Other libraries call this from C, through which no panic passes.
         let Ok(next) = catch_unwind(AssertUnwindSafe(|| batches.next())) else {
@@ -135,22 +151,67 @@ fn begun(py: Python<'_>, reader: &Reader) -> PyResult<(Rows, Signals)> {
 #[pyclass(frozen, module = "marquetry")]
 pub(crate) struct Batches {
     schema: SchemaRef,
-    /// `None` after the last batch, and after an error.
-    rows: Mutex<Option<Rows>>,
+    left: Mutex<Left>,
     signals: Signals,
+}
+
+/// What is left of the rows.
+struct Left {
+    /// Batches that were read when a signal's handler raised something: next ones.
+    waiting: VecDeque<ArrowBatch>,
+    /// `None` after the last batch, and after an error.
+    rows: Option<Rows>,
+    /// An error ended them: what is missing is not to be taken for none.
+    has_failed: bool,
+}
+
+impl Left {
+    /// The next batch. Of those that waited, and those that are read.
+    fn next(&mut self) -> Result<Option<ArrowBatch>, Ended> {
+        if let Some(batch) = self.waiting.pop_front() {
+            return Ok(Some(batch));
+        }
+        if self.has_failed {
+            return Err(Ended::Before);
+        }
+        let next = self.rows.as_mut().and_then(Iterator::next).transpose();
+        if !matches!(next, Ok(Some(_))) {
+            self.rows = None;
+        }
+        self.has_failed = next.is_err();
+        next.map_err(Ended::Now)
+    }
+}
+
+/// Why there is no batch, though it is not known that there are no more.
+enum Ended {
+    /// Another thread reads them.
+    Elsewhere,
+    /// An error had ended them.
+    Before,
+    /// An error ends them.
+    Now(ArrowError),
 }
 
 impl Batches {
     pub(crate) fn of(py: Python<'_>, reader: &Reader) -> PyResult<Batches> {
         let (rows, signals) = begun(py, reader)?;
-        Ok(Batches { schema: rows.schema(), rows: Mutex::new(Some(rows)), signals })
+        let schema = rows.schema();
+        let left = Left { waiting: VecDeque::new(), rows: Some(rows), has_failed: false };
+        Ok(Batches { schema, left: Mutex::new(left), signals })
+    }
+}
+
+impl Batches {
+    fn left(&self) -> MutexGuard<'_, Left> {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Batches {
     fn drop(&mut self) {
         // Threads that read are waited for, and may want the interpreter themselves.
-        let rows = self.rows.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        let rows = self.left.get_mut().unwrap_or_else(PoisonError::into_inner).rows.take();
         if let Some(rows) = rows {
             Python::attach(|py| py.detach(|| drop(rows)));
         }
@@ -169,23 +230,21 @@ impl Batches {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<RecordBatch>> {
-        let next = py.detach(|| {
-            let mut rows = self.rows.try_lock().map_err(|_: TryLockError<_>| ())?;
-            let next = rows.as_mut().and_then(Iterator::next).transpose();
-            if !matches!(next, Ok(Some(_))) {
-                *rows = None;
-            }
-            Ok::<_, ()>(next)
-        });
+        let next = py.detach(|| self.left.try_lock().map_err(|_| Ended::Elsewhere)?.next());
         match next {
-            Err(()) => Err(misuse(py, "these batches are being read by another thread")),
-            Ok(Ok(Some(batch))) => {
-                py.check_signals()?;
-                Ok(Some(RecordBatch(batch)))
-            }
+            Ok(Some(batch)) => match py.check_signals() {
+                Ok(()) => Ok(Some(RecordBatch(batch))),
+                Err(raised) => {
+                    // Whoever catches it goes on with this batch.
+                    py.detach(|| self.left().waiting.push_front(batch));
+                    Err(raised)
+                }
+            },
             // A signal may have been met while the last rows were read.
-            Ok(Ok(None)) => self.signals.take().map_or(Ok(None), Err),
-            Ok(Err(error)) => Err(self.signals.take().unwrap_or_else(|| raised(py, &ours(&error)))),
+            Ok(None) => self.signals.take().map_or(Ok(None), Err),
+            Err(Ended::Now(error)) => Err(self.signals.take().unwrap_or_else(|| raised(py, &ours(&error)))),
+            Err(Ended::Before) => Err(misuse(py, ENDED)),
+            Err(Ended::Elsewhere) => Err(misuse(py, "these batches are being read by another thread")),
         }
     }
 
@@ -207,9 +266,13 @@ impl Batches {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         let _ = requested_schema;
-        let taken = self.rows.try_lock().ok().and_then(|mut rows| rows.take());
-        let mut rows =
-            taken.ok_or_else(|| misuse(py, "these batches were read already, or are being read"))?;
+        let mut left =
+            self.left.try_lock().map_err(|_| misuse(py, "these batches are being read by another thread"))?;
+        if left.has_failed {
+            return Err(misuse(py, ENDED));
+        }
+        let mut rows = left.rows.take().ok_or_else(|| misuse(py, "these batches were read already"))?;
+        rows.waiting = mem::take(&mut left.waiting);
         rows.signals = Some(self.signals.clone());
         PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(rows)), c"arrow_array_stream")
     }

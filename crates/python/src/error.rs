@@ -1,7 +1,7 @@
 //! Errors as exceptions: classes of `marquetry._errors`, one for each kind, with the place as fields.
 
-use marquetry::Error;
 use marquetry::base::{Detail, ErrorKind};
+use marquetry::{CopyWords, Error};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyType};
@@ -30,14 +30,22 @@ fn exception<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'py, PyAny>>
         fields.set_item("limit", limit.name())?;
     }
     if let Some(Detail::Option(option)) = error.detail() {
-        fields.set_item("option", option)?;
+        fields.set_item("option", spelled(option))?;
     }
     if let Some(Detail::AdmittedBy(options)) = error.detail() {
-        fields.set_item("admitted_by", options.to_vec())?;
+        fields.set_item("admitted_by", options.iter().map(|option| spelled(option)).collect::<Vec<_>>())?;
     }
     let parts = error.parts().iter().map(|part| exception(py, part)).collect::<PyResult<Vec<_>>>()?;
     fields.set_item("parts", parts)?;
     class(py, class_of(error))?.call((error.to_string(),), Some(&fields))
+}
+
+/// An option as an argument of Python's, where one that is a word of the language has an underscore.
+fn spelled(option: &str) -> &str {
+    match CopyWords::word_for(option) {
+        "from" => "from_",
+        word => word,
+    }
 }
 
 /// The class of an error: by its kind, and where Python has a class for the detail, by that.

@@ -1,5 +1,6 @@
 //! Rows of any object that speaks Arrow's PyCapsule interface: a table, a data frame, a relation.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -127,7 +128,7 @@ fn stream_of(capsule: &Bound<'_, PyCapsule>) -> PyResult<Structs> {
     // lives, which the caller holds. It is moved out: what is left is marked as released, so that the capsule frees nothing.
     let stream = unsafe { FFI_ArrowArrayStream::from_raw(pointer) };
     // A stream that was taken before is refused here. Whoever made it may wait for the interpreter.
-    let opened = py.detach(|| ArrayStreamReader::try_new(stream).and_then(Structs::of));
+    let opened = py.detach(|| whole(|| ArrayStreamReader::try_new(stream).and_then(Structs::of)));
     opened.map_err(|error| unreadable(py, &error.to_string()))
 }
 
@@ -142,18 +143,29 @@ fn batch_of(capsules: &Bound<'_, PyTuple>) -> PyResult<RecordBatch> {
     // as they live, which the caller's tuple sees to. The schema is only read. The array is moved out: what is left is marked as
     // released, so that the capsule frees nothing; one that was taken before is refused. The array is trusted to be what its
     // schema says: that is the interface.
-    let data = unsafe {
+    let (array, schema) = unsafe {
         if pointer.as_ref().is_released() {
             return Err(unreadable(py, "the capsule was taken already"));
         }
-        let array = FFI_ArrowArray::from_raw(pointer.as_ptr());
-        from_ffi(array, schema.as_ref())
+        (FFI_ArrowArray::from_raw(pointer.as_ptr()), schema.as_ref())
     };
-    let data = data.map_err(|error| unreadable(py, &error.to_string()))?;
-    if !matches!(data.data_type(), DataType::Struct(_)) || data.nulls().is_some() {
-        return Err(unreadable(py, "an array is no table: a struct without nulls is"));
-    }
-    Ok(RecordBatch::from(StructArray::from(data)))
+    let batch = whole(|| {
+        // SAFETY: as above: the array is what its schema says.
+        let data = unsafe { from_ffi(array, schema) }?;
+        if !matches!(data.data_type(), DataType::Struct(_)) || data.nulls().is_some() {
+            let what = "an array is no table: a struct without nulls is";
+            return Err(ArrowError::CDataInterface(what.to_owned()));
+        }
+        Ok(RecordBatch::from(StructArray::from(data)))
+    });
+    batch.map_err(|error| unreadable(py, &error.to_string()))
+}
+
+/// What another library hands over. Where it contradicts itself, such as by its number of children, Arrow's crate panics: that is an error, too.
+fn whole<T>(take: impl FnOnce() -> Result<T, ArrowError>) -> Result<T, ArrowError> {
+    catch_unwind(AssertUnwindSafe(take)).unwrap_or_else(|_| {
+        Err(ArrowError::CDataInterface("its schema and its arrays contradict each other".to_owned()))
+    })
 }
 
 fn unreadable(py: Python<'_>, why: &str) -> PyErr {

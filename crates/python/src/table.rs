@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use marquetry::describe::{footer_json, picture};
 use marquetry::tables::files::{AnyFile, FilesOptions, find};
-use marquetry::tables::{Address, Cancel, ReadingOptions, column_stats};
+use marquetry::tables::{Address, Cancel, column_stats};
 use marquetry::{Error, Reader};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict};
@@ -241,8 +241,7 @@ impl Table {
     /// What the values of its columns are like: all rows are read for it.
     fn column_statistics(&self, py: Python<'_>) -> PyResult<Vec<ColumnStatistics>> {
         let cancel = Cancel::new();
-        let mut options = ReadingOptions::default();
-        options.cancel = cancel.clone();
+        let options = self.reader.clone().cancel(cancel.clone()).reading_options();
         let source = self.reader.source().clone();
         let schema = source.table().schema.clone();
         let found = wait(py, &cancel, move || column_stats(source, options, |_, _| {}), |_| Ok(()))?;

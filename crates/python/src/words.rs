@@ -16,7 +16,8 @@ pub(crate) fn words(options: &Bound<'_, PyDict>) -> PyResult<CopyWords> {
         if value.is_none() {
             continue;
         }
-        let (name, text) = (name.extract::<String>()?, text_of(&value)?);
+        let name = name.extract::<String>()?;
+        let text = text_of(&name, &value)?;
         // Words of Python's own, such as `from`, are written with an underscore.
         let name = name.strip_suffix('_').unwrap_or(&name);
         words.set(name, &text).map_err(|error| raised(py, &error))?;
@@ -24,7 +25,7 @@ pub(crate) fn words(options: &Bound<'_, PyDict>) -> PyResult<CopyWords> {
     Ok(words)
 }
 
-fn text_of(value: &Bound<'_, PyAny>) -> PyResult<String> {
+fn text_of(name: &str, value: &Bound<'_, PyAny>) -> PyResult<String> {
     if let Ok(is_so) = value.cast::<PyBool>() {
         return Ok(is_so.is_true().to_string());
     }
@@ -37,7 +38,10 @@ fn text_of(value: &Bound<'_, PyAny>) -> PyResult<String> {
         return text.map_err(|_| misuse(value.py(), "a path that is an option is UTF-8"));
     }
     match value.extract::<Vec<String>>() {
-        // One would become two.
+        // One would become two. These are no names, which may be quoted.
+        Ok(items) if name == "null" && items.iter().any(|item| item.contains(',')) => {
+            Err(misuse(value.py(), "a text that stands for null has no comma"))
+        }
         Ok(items) if items.iter().any(|item| has_bare_comma(item)) => {
             Err(misuse(value.py(), "a name with a comma is put in double quotes: '\"a, b\"'"))
         }

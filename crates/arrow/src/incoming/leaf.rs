@@ -7,7 +7,8 @@ use arrow_array::types::*;
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType};
 use arrow_buffer::{ArrowNativeType, i256};
 use arrow_schema::{DataType, Field, TimeUnit};
-use marquetry_base::cast::{bits_i32, bits_i64, low_u32, u64_of};
+use arrow_select::take::{TakeOptions, take};
+use marquetry_base::cast::{bits_i32, bits_i64};
 use marquetry_base::{Buffer, Bytes, Error, Result};
 use marquetry_parquet::batch::{ByteArrays, FixedBytes, INLINE_BYTES_MAX, Values};
 
@@ -286,7 +287,8 @@ fn dictionary(array: &ArrayRef, field: &Field, live: &Live, last: &mut LastDicti
     let dictionary = array.as_any_dictionary();
     let entries = dictionary.values();
     if entries.logical_null_count() > 0 || matches!(entries.data_type(), DataType::Dictionary(..)) {
-        let unpacked = arrow_select::take::take(entries, dictionary.keys(), None).map_err(refused)?;
+        let options = Some(TakeOptions { check_bounds: true });
+        let unpacked = take(entries, dictionary.keys(), options).map_err(refused)?;
         return values(&unpacked, field, live, &mut None);
     }
     let made = match last {
@@ -297,8 +299,35 @@ fn dictionary(array: &ArrayRef, field: &Field, live: &Live, last: &mut LastDicti
             made
         }
     };
-    // A dictionary without entries has no keys.
-    let keys = if live.len() == 0 { Vec::new() } else { dictionary.normalized_keys() };
-    let indices: Vec<u32> = live.iter().map(|slot| low_u32(u64_of(keys[slot]))).collect();
+    let indices = keys(dictionary.keys(), entries.len(), live)?;
     Ok(Values::Dictionary(indices.into(), made))
+}
+
+/// The keys of values that are not null.
+///
+/// # Errors
+///
+/// `Misuse` for one that is beyond the dictionary: nothing has checked those of other libraries.
+fn keys(keys: &dyn Array, entries: usize, live: &Live) -> Result<Vec<u32>> {
+    match keys.data_type() {
+        DataType::Int8 => keys_of::<Int8Type>(keys, entries, live),
+        DataType::Int16 => keys_of::<Int16Type>(keys, entries, live),
+        DataType::Int32 => keys_of::<Int32Type>(keys, entries, live),
+        DataType::Int64 => keys_of::<Int64Type>(keys, entries, live),
+        DataType::UInt8 => keys_of::<UInt8Type>(keys, entries, live),
+        DataType::UInt16 => keys_of::<UInt16Type>(keys, entries, live),
+        DataType::UInt32 => keys_of::<UInt32Type>(keys, entries, live),
+        DataType::UInt64 => keys_of::<UInt64Type>(keys, entries, live),
+        other => Err(Error::misuse(format!("a dictionary whose keys are {other}"))),
+    }
+}
+
+fn keys_of<T: ArrowPrimitiveType>(keys: &dyn Array, entries: usize, live: &Live) -> Result<Vec<u32>> {
+    let keys = keys.as_primitive::<T>().values();
+    let key = |slot: usize| {
+        let key = keys[slot];
+        let found = key.to_usize().filter(|key| *key < entries).and_then(|key| u32::try_from(key).ok());
+        found.ok_or_else(|| Error::misuse(format!("key {key:?} of a dictionary of {entries} entries")))
+    };
+    live.iter().map(key).collect()
 }

@@ -19,6 +19,7 @@ use scylla::serialize::SerializationError;
 use scylla::serialize::row::{RowSerializationContext, SerializeRow};
 use scylla::serialize::writers::RowWriter;
 use scylla::statement::prepared::PreparedStatement;
+use tokio::sync::OnceCell;
 
 use super::estimates::is_scylla;
 use super::options::UnloadOptions;
@@ -147,40 +148,58 @@ pub(super) struct Requests {
     pub(super) selection: Arc<Selection>,
     pub(super) pace: Arc<Pace>,
     manner: Manner,
+    /// Prepared with the first page, if not before.
+    statements: OnceCell<Statements>,
+}
+
+struct Statements {
     tokens: PreparedStatement,
     partition: PreparedStatement,
 }
 
 impl Requests {
-    /// Prepares the statements.
-    ///
-    /// # Errors
-    ///
-    /// The cluster's; [`is_not_understood`] says whether it is the selection that it refuses.
-    pub(super) async fn prepare(
+    pub(super) fn new(
         session: Arc<Session>,
         table: TableName,
         selection: Arc<Selection>,
         pace: Arc<Pace>,
         manner: Manner,
-    ) -> Result<Requests> {
-        let dialect = dialect(is_scylla(&session));
-        let text = |part| selection.statement(&table, part, dialect);
-        let select = async |part| {
-            let prepared = prepared(&session, &text(part), manner.consistency, manner.retry_for).await;
-            let mut prepared =
-                prepared.map_err(|reason| Error::Select(Box::new(ExecutionError::PrepareError(reason))))?;
-            prepared.set_request_timeout(Some(answer_timeout(REQUEST_TIMEOUT, manner.retry_for)));
-            Ok::<_, Error>(prepared)
-        };
-        let (tokens, partition) = (select(Part::Tokens).await?, select(Part::Partition).await?);
-        Ok(Requests { session, table, selection, pace, manner, tokens, partition })
+    ) -> Requests {
+        Requests { session, table, selection, pace, manner, statements: OnceCell::new() }
     }
 
-    /// The same of other columns.
-    pub(super) async fn of(&self, selection: Arc<Selection>) -> Result<Requests> {
+    /// The same of other columns. Nothing is asked of the cluster.
+    pub(super) fn of(&self, selection: Arc<Selection>) -> Requests {
         let (session, pace) = (Arc::clone(&self.session), Arc::new(self.pace.like()));
-        Requests::prepare(session, self.table.clone(), selection, pace, self.manner.clone()).await
+        Requests::new(session, self.table.clone(), selection, pace, self.manner.clone())
+    }
+
+    /// Prepares the statements, unless they are.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Select`]; [`is_not_understood`] says whether it is the selection that the cluster refuses.
+    pub(super) async fn prepare(&self) -> Result<()> {
+        self.statements().await.map(drop)
+    }
+
+    async fn statements(&self) -> Result<&Statements> {
+        let prepare = async || {
+            let (tokens, partition) =
+                (self.statement(Part::Tokens).await?, self.statement(Part::Partition).await?);
+            Ok(Statements { tokens, partition })
+        };
+        self.statements.get_or_try_init(prepare).await
+    }
+
+    async fn statement(&self, part: Part) -> Result<PreparedStatement> {
+        let text = self.selection.statement(&self.table, part, dialect(is_scylla(&self.session)));
+        let Manner { consistency, retry_for, .. } = self.manner;
+        let prepared = prepared(&self.session, &text, consistency, retry_for).await;
+        let mut prepared =
+            prepared.map_err(|reason| Error::Select(Box::new(ExecutionError::PrepareError(reason))))?;
+        prepared.set_request_timeout(Some(answer_timeout(REQUEST_TIMEOUT, retry_for)));
+        Ok(prepared)
     }
 
     /// Pieces that are worth asking for beside those that are read: some for each node, or each shard.
@@ -196,8 +215,9 @@ impl Requests {
     ///
     /// # Errors
     ///
-    /// [`Error::Read`], [`Error::Dropped`], [`Error::Answer`].
+    /// [`Error::Select`], [`Error::Read`], [`Error::Dropped`], [`Error::Answer`].
     pub(super) async fn page(&self, of: &Rows, state: PagingState) -> Result<(Page, Option<PagingState>)> {
+        let statements = self.statements().await?;
         let mut patience = Patience::new(self.manner.retry_for, of.token().cast_unsigned());
         let mut most = self.pace.rows().min(self.manner.page_rows_max);
         let ask = |failures: u32| {
@@ -205,7 +225,7 @@ impl Requests {
                 // It may have been too much for the time.
                 most = (most / 4).max(1);
             }
-            let prepared = self.prepared(of, most, failures);
+            let prepared = self.prepared(statements, of, most, failures);
             let state = state.clone();
             async move {
                 let asked_at = now();
@@ -228,10 +248,10 @@ impl Requests {
     }
 
     /// What asks for a page of so many rows at most, after so many failures.
-    fn prepared(&self, of: &Rows, most: i32, failures: u32) -> PreparedStatement {
+    fn prepared(&self, statements: &Statements, of: &Rows, most: i32, failures: u32) -> PreparedStatement {
         let mut prepared = match of.part() {
-            Part::Tokens => self.tokens.clone(),
-            Part::Partition => self.partition.clone(),
+            Part::Tokens => statements.tokens.clone(),
+            Part::Partition => statements.partition.clone(),
         };
         prepared.set_page_size(most);
         // A node that fails is not asked twice: the driver chooses another then.

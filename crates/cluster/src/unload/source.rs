@@ -188,8 +188,7 @@ impl CqlSource {
     /// The same with these columns besides the key only.
     fn narrowed(&self, columns: TableColumns) -> Result<CqlSource> {
         let selection = Arc::new(Selection::new(Arc::new(columns), Times::None)?);
-        let all = Arc::clone(&self.requests);
-        let requests = self.cluster.runtime().wait(async move { all.of(selection).await })??;
+        let requests = self.requests.of(selection);
         let mut table = described(&self.table.name, &self.mapping, &requests, None)?;
         let of_all = |it: &&KeyValue| !table.key_values.iter().any(|own| own.key == it.key);
         let more: Vec<KeyValue> = self.table.key_values.iter().filter(of_all).cloned().collect();
@@ -319,7 +318,8 @@ fn requests(
         let (session, table) = (Arc::clone(cluster.session()), cluster.address().table().clone());
         let manner = manner.clone();
         let pace = Arc::new(Pace::new(options.page_bytes));
-        let preparing = Requests::prepare(session, table, selection, pace, manner);
+        let requests = Requests::new(session, table, selection, pace, manner);
+        let preparing = async move { requests.prepare().await.map(|()| requests) };
         Ok(cluster.runtime().wait(preparing)?)
     };
     if !options.with_metadata {

@@ -200,6 +200,17 @@ pub(super) const OF_ROWS: &[&str] = &[
     "as_set",
 ];
 
+/// Options of the libraries' that have another name, and their words.
+pub(super) const OTHER_WORDS: &[(&str, &str)] = &[
+    ("definition", "schema_cql"),
+    ("footer_bytes_max", "footer_bytes"),
+    ("formats", "from"),
+    ("infer_bytes", "infer_all"),
+    ("row_number", "key_row_number"),
+    ("sets", "as_set"),
+    ("timestamps_as_millis", "timestamps_as"),
+];
+
 /// What an option has a meaning for.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum For {

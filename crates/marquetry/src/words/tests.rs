@@ -1,3 +1,7 @@
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
 use super::*;
 
 #[test]
@@ -216,4 +220,38 @@ fn passwords_are_not_shown_and_certificates_are_looked_at() {
     words.set("ca", "ca.pem").unwrap();
     let tls = words.unload().unwrap().connect.tls.unwrap();
     assert!(!tls.verify_hosts && tls.authorities.is_some());
+}
+
+/// So that programs and people who are told of one can give it.
+#[test]
+fn each_option_that_an_error_names_as_help_has_a_word() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut folders: Vec<PathBuf> =
+        fs::read_dir(crates).unwrap().map(|it| it.unwrap().path().join("src")).collect();
+    let mut named = BTreeSet::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let text = fs::read_to_string(path).unwrap();
+            for list in text.split("AdmittedBy(&[").skip(1) {
+                let list = list.split(']').next().unwrap();
+                named.extend(list.split('"').skip(1).step_by(2).map(str::to_owned));
+            }
+        }
+    }
+    // This test's own text has none.
+    assert!(named.len() > 15 && named.contains("timestamps_as_millis"), "{named:?}");
+    for name in named {
+        let word = CopyWords::word_for(&name);
+        assert!(OPTIONS.iter().any(|(known, ..)| *known == word), "{name}: {word} is no option");
+    }
+    assert!(
+        OTHER_WORDS
+            .iter()
+            .all(|(name, word)| OPTIONS.iter().all(|(known, ..)| known != name) && name != word)
+    );
 }

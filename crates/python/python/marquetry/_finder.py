@@ -110,7 +110,9 @@ def literal(value: Any) -> str:
         # NumPy's datetime64, which turns into a number without its unit.
         return f"'{value}'"
     if kind is not None and kind in "biufSU":
-        return literal(value.item())
+        item = value.item()
+        if type(item) is not type(value):
+            return literal(item)
     if hasattr(value, "as_py"):
         # A scalar of pyarrow.
         return literal(value.as_py())

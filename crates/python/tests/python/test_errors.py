@@ -97,6 +97,13 @@ class Errors(unittest.TestCase):
         error = raised.exception
         self.assertEqual((error.place.column, error.place.row_group), ("b", 0))
         self.assertEqual(error.address, self.path)
+        # Who goes on after it is not told that this was all.
+        batches = mq.open(self.path).batches()
+        with self.assertRaises(mq.InvalidFile):
+            next(batches)
+        for again in (lambda: next(batches), lambda: pyarrow.RecordBatchReader.from_stream(batches)):
+            with self.assertRaisesRegex(mq.InvalidArgument, "before the last row"):
+                again()
         # Through a stream it is the reader's own exception, with the same words.
         with self.assertRaises(Exception) as raised:
             pyarrow.table(mq.open(self.path))
@@ -130,11 +137,20 @@ class Errors(unittest.TestCase):
             mq.open("gopher://host/a")
         with self.assertRaises(TypeError):
             mq.open(7)
+        with self.assertRaisesRegex(mq.InvalidArgument, "null has no comma"):
+            mq.copy(self.path, target, null=["a,b"])
         self.assertFalse(os.path.exists(target))
 
-    def test_a_value_that_does_not_fit(self):
+    def test_what_would_help_is_named_as_it_is_given(self):
         with open(self.path + ".csv", "w", encoding="utf-8") as file:
-            file.write("a\n1\n300\n")
+            file.write("a,b\n" + "1,x\n" * 200_000 + "one,x\n")
+        with self.assertRaises(mq.ConversionError) as raised:
+            mq.copy(self.path + ".csv", self.path)
+        self.assertEqual(raised.exception.admitted_by, ["infer_all", "types"])
+        mq.copy(self.path + ".csv", self.path, infer_all=True)
+        self.assertEqual(mq.open(self.path).count(), 200_001)
+
+    def test_a_value_that_does_not_fit(self):
         with self.assertRaises(mq.ConversionError) as raised:
             pyarrow.parquet.write_table(pyarrow.table({"a": [1, 300]}), self.path)
             for _ in mq.open(self.path).types("a=tinyint").batches():

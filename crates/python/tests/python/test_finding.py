@@ -70,6 +70,8 @@ class Finding(unittest.TestCase):
         self.assertEqual(find("local", numpy.datetime64("2024-02-29T12:00:00.000077000", "ns")), [77])
         self.assertEqual(len(find("even", numpy.bool_(True))), ROWS // 2)
         self.assertEqual(find("It's \"a\" name", numpy.str_("it's 77")), [77])
+        with self.assertRaises(mq.InvalidArgument):
+            find("half", numpy.longdouble("38.5"))
         for value in (numpy.datetime64("NaT"), numpy.timedelta64(7, "s")):
             with self.assertRaises(mq.InvalidArgument):
                 find("local", value)

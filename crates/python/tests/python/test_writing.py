@@ -100,6 +100,28 @@ class Writing(unittest.TestCase):
         rows = pyarrow.chunked_array([pyarrow.array([{"a": 1}, {"a": None}])])
         self.assertEqual(mq.write(rows, self.path("a.parquet")).rows, 2)
 
+    def test_arrays_that_contradict_themselves_are_refused(self):
+        for keys in ([0, 7], [-1, 0], [0, 2]):
+            for values in (pyarrow.array(["a", "b"]), pyarrow.array(["a", None])):
+                broken = pyarrow.DictionaryArray.from_arrays(pyarrow.array(keys), values, safe=False)
+                with self.subTest((keys, values)), self.assertRaises(mq.Error):
+                    mq.write(pyarrow.table({"a": broken}), self.path("a.parquet"))
+        # A key of what is null is nobody's.
+        keys = pyarrow.DictionaryArray.from_arrays(pyarrow.array([1, None, 0], pyarrow.int8()), pyarrow.array(["a", "b"]))
+        mq.write(pyarrow.table({"a": keys}), self.path("b.parquet"))
+        self.assertEqual(pyarrow.parquet.read_table(self.path("b.parquet"))["a"].to_pylist(), ["b", None, "a"])
+
+        class Two:
+            """A schema of two columns, and one array."""
+
+            def __arrow_c_array__(self, requested_schema=None):
+                one = pyarrow.record_batch({"a": [1]})
+                return (pyarrow.record_batch({"a": [1], "b": [2]}).__arrow_c_array__()[0], one.__arrow_c_array__()[1])
+
+        with self.assertRaises(mq.InvalidArgument):
+            mq.write(Two(), self.path("c.parquet"))
+        self.assertEqual(os.listdir(self.folder), ["b.parquet"])
+
     def test_names_with_commas_are_quoted(self):
         mq.write(pyarrow.table({"a, b": [2, 1], "a": [3, 4]}), self.path("a.parquet"))
         with self.assertRaisesRegex(mq.InvalidArgument, "in double quotes"):
