@@ -176,7 +176,7 @@ class Plan:
             found.append(f"({term})")
         if found:
             self.shape["where"] = " AND ".join(found)
-            _kept.pop((self.id, os.getpid()), None)
+            self.forget()
 
     def kept(self) -> "Table":
         """What is read, which stays open for other tasks of this worker."""
@@ -185,6 +185,10 @@ class Plan:
     def within(self, tokens: Tuple[int, int]) -> "Table":
         """What is read of a range of tokens, by the connection that stays open."""
         return self.shaped(self._opened().whole.token_range(_token_range(*tokens)))
+
+    def forget(self) -> None:
+        """Lets go of the table: it is opened anew."""
+        _kept.pop((self.id, os.getpid()), None)
 
     def _opened(self) -> "Opened":
         # A child that was forked cannot use all that its parent has open.
@@ -283,10 +287,15 @@ def rows(share: InputPartition, schema: pyarrow.Schema) -> Iterator[pyarrow.Reco
     """The rows of a share, as Spark takes them. Of a table without pieces, Spark asks for a partition all the same."""
     if not isinstance(share, Share):
         return
-    for table in share.tables():
-        # A task has one processor, and this thread is on it.
-        for batch in table.threads(0).batches():
-            yield cast(pyarrow.record_batch(batch), schema, share.plan.name)
+    try:
+        for table in share.tables():
+            # A task has one processor, and this thread is on it.
+            for batch in table.threads(0).batches():
+                yield cast(pyarrow.record_batch(batch), schema, share.plan.name)
+    except Error:
+        # Who tries it again connects anew: to a cluster that may be elsewhere by now.
+        share.plan.forget()
+        raise
 
 
 class Reader(DataSourceReader):

@@ -232,6 +232,19 @@ class Reading(WithFolder):
         self.refused(frame.collect, "changed")
         self.assertEqual(load(self.path("a.parquet")).count(), 50)
 
+    def test_a_task_that_is_tried_again_opens_its_table_again(self):
+        from marquetry._spark_read import Plan, _kept, rows, shares
+
+        self.trips("a.parquet", range(100_000))
+        plan = Plan({"path": self.path("a.parquet")})
+        share, schema = shares(plan, 1)[0], pyarrow.schema(plan.open().schema)
+        self.assertEqual(sum(batch.num_rows for batch in rows(share, schema)), 100_000)
+        self.assertIn((plan.id, os.getpid()), _kept)
+        os.truncate(self.path("a.parquet"), 100)
+        with self.assertRaises(mq.Error):
+            list(rows(share, schema))
+        self.assertNotIn((plan.id, os.getpid()), _kept)
+
     @unittest.skipUnless(os.environ.get("AWS_ENDPOINT_URL"), "it needs a server of S3")
     def test_objects_are_read(self):
         mq.write(pyarrow.table({"id": range(1000), "city": [f"c{i % 3}" for i in range(1000)]}), "s3://spark/trips/", partition_by="city")
