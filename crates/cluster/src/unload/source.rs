@@ -75,8 +75,9 @@ pub struct CqlSource {
 
 /// The metadata that says which tokens were wanted.
 const TOKENS_KEY: &str = "marquetry.table.tokens";
-/// Pieces of a share of a table, at least: its only reader, which takes them one after the other, then has some on their way.
-const PIECES_OF_A_SHARE: u64 = 4;
+/// Pieces of a share of a table, at least. Its reader takes them one after the other, with those after them on their way, of which one page is asked for: so
+/// that several requests are on their way most of the time, a piece is to have few pages.
+const PIECES_OF_A_SHARE: u64 = 16;
 
 /// How rows become Parquet.
 #[derive(Debug, Clone)]

@@ -90,7 +90,7 @@ class Tables(WithKeyspace, unittest.TestCase):
                     counts.append(len(found))
                     ids += found
                     # A share is several requests at a time for its one reader; of few tokens, as many as there are.
-                    self.assertGreaterEqual(len(share.pieces), 4)
+                    self.assertGreaterEqual(len(share.pieces), 16)
                     inside = [piece.tokens for piece in share.pieces]
                     after, last = (int(text) if text else None for text in tokens.split(":"))
                     self.assertTrue(all((after is None or first > after) and (last is None or end <= last) for first, end in inside), inside)
