@@ -3,7 +3,7 @@
 layouts of a table in Cassandra, by our data source and by the Spark Cassandra Connector.
 
     spark_queries.py --files DIR --out DIR --bin DIR --marquetry PROGRAM --cassandra CASSANDRA.SH --peers DIR --connector SPARKQUERIES.JAVA
-                     [--rows 4037539] [--rounds 5] [--rounds-of-rows 1] [--without connector]…
+                     [--rows 4037539] [--rounds 5] [--rounds-of-rows 1] [--without connector|cassandra]…
 
 --rounds-of-rows is for the tables that a server reads row by row, of which a query takes half a minute and more.
 Run it by a Python that has Spark, with the package `marquetry` in PYTHONPATH. --bin holds bench-gdelt; --peers is what `dev/setup.sh cluster-peers` makes.
@@ -208,24 +208,32 @@ def same(one, other):
     return len(one) == len(other) and all(len(a) == len(b) and all(map(alike, a, b)) for a, b in zip(one, other))
 
 
-def load(options, server):
-    """Loads the events; returns what each source is read from."""
+def make_files(options):
+    """Makes the events; returns their text, and the Parquet file."""
     text, parquet = options.files / f"layouts-{options.rows}.tsv", options.files / f"spark-{options.rows}.parquet"
     gdelt = options.bin / "bench-gdelt"
     if not text.exists():
         unfinished = text.with_suffix(".new")
         output(gdelt, unfinished, "--rows", options.rows)
         unfinished.rename(text)
-    copy = [options.marquetry, "copy", "--quiet", "--header", "no", "--schema", output(gdelt, "schema").strip()]
     if not parquet.exists():
-        output(*copy, "--codec", "zstd", text, parquet)
-    found = {OURS_PARQUET: str(parquet), SPARKS: str(parquet)}
+        output(*copy_of_text(options), "--codec", "zstd", text, parquet)
+    return text, parquet
+
+
+def copy_of_text(options):
+    return [options.marquetry, "copy", "--quiet", "--header", "no", "--schema", output(options.bin / "bench-gdelt", "schema").strip()]
+
+
+def load(options, server, text):
+    """Loads the events into tables; returns what each source is read from."""
+    found = {}
     cqlsh = options.peers / "cqlsh-venv" / "bin" / "cqlsh"
     host, _, port = server.at.rpartition(":")
     output(cqlsh, host, port, "-e", f"CREATE KEYSPACE {KEYSPACE} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}")
     for layout, (wanted, ours, connector) in LAYOUTS.items():
         table = f"cql://{server.at}/{KEYSPACE}.{layout}"
-        output(*copy, "--create", *wanted, text, table)
+        output(*copy_of_text(options), "--create", *wanted, text, table)
         server.settle(layout)
         found[ours] = table
         if connector and "connector" not in options.without:
@@ -244,7 +252,10 @@ def columns_of(options):
 
 
 def measure(options, server):
-    addresses = load(options, server)
+    text, parquet = make_files(options)
+    addresses = {OURS_PARQUET: str(parquet), SPARKS: str(parquet)}
+    if server is not None:
+        addresses |= load(options, server, text)
     spark = session()
     by_us = {name: address for name, address in addresses.items() if name not in (CONNECTOR, CONNECTOR_WIDE)}
     sources = {name: InSpark(spark, address, name != SPARKS) for name, address in by_us.items()}
@@ -346,7 +357,9 @@ def report(options, medians, times):
     ]
     if options.rows != 4_037_539:
         lines += [f"**A quick look: {options.rows} of 4037539 records.** Its numbers are no results.", ""]
-    if CONNECTOR not in medians:
+    if OURS_ROWS not in medians:
+        lines += ["**Not run**: tables in Cassandra.", ""]
+    elif CONNECTOR not in medians:
         lines += ["**Not run**: the Spark Cassandra Connector.", ""]
     lines += ["![Queries by Spark](spark.svg)", "", "| query | " + " | ".join(names) + " |", "|---|" + "--:|" * len(names)]
     for number, (query, *_) in enumerate(QUERIES):
@@ -368,8 +381,11 @@ def main():
     options = parser.parse_args()
     options.files.mkdir(parents=True, exist_ok=True)
     options.out.mkdir(parents=True, exist_ok=True)
-    with Server(options.cassandra, options.files / "spark-cassandra") as server:
-        medians, times = measure(options, server)
+    if "cassandra" in options.without:
+        medians, times = measure(options, None)
+    else:
+        with Server(options.cassandra, options.files / "spark-cassandra") as server:
+            medians, times = measure(options, server)
     report(options, medians, times)
 
 
