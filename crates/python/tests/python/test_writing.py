@@ -212,7 +212,7 @@ class Writing(unittest.TestCase):
         ):
             with self.subTest(options):
                 (option,) = options
-                said = self.refused(option.rstrip("_"), lambda: mq.copy(source, self.path("b.parquet"), **options))
+                said = self.refused(option, lambda: mq.copy(source, self.path("b.parquet"), **options))
                 self.assertIn("when a table is opened", said)
         # These mean nothing there, whoever opens it.
         for options in ({"rate": "1K"}, {"with_metadata": True}, {"mapping": "full"}):
