@@ -1,7 +1,7 @@
 #!/bin/sh
 # The benchmarks: `make bench`. Sets up what is missing, builds, makes the files, measures, and says where the results are.
 #
-#     dev/bench/run.sh [--quick] [--only-read | --only-nested | --only-write | --only-cql-text | --only-whole | --only-find | --only-wide] [options of bench-read, such as: --without ours --only "arrow int64"]
+#     dev/bench/run.sh [--quick] [--rounds 7] [--only-read | --only-nested | --only-write | --only-cql-text | --only-whole | --only-find | --only-wide] [options of bench-read, such as: --without ours --only "arrow int64"]
 #     dev/bench/run.sh [--quick] --only-stall [options of bench-stall, such as: --mib 1024 --only adversarial]
 #     dev/bench/run.sh [--quick] --only-stall-writing [WORDS of a case's name]
 #     dev/bench/run.sh [--quick] --only-prices [WORDS of a case's name]
@@ -20,6 +20,7 @@
 #     dev/bench/run.sh [--quick] --only-lateness [options of bench-lateness, such as: --seconds 20 --only "INT64 SNAPPY"]
 #
 # --quick     a twentieth of the rows, small pages and few rounds: whether it works, not how fast it is
+# --rounds    how often each case is measured, where a benchmark has rounds; without it, as often as each thinks right, or five times at most with --quick
 # --megabytes the largest file of --only-scale, in MB
 #
 # Environment: BENCH_LEVEL (portable, neon, avx2 or avx512: how far our kernels may go; the processor's), BENCH_DIR (target/bench), PEERS_VENV (target/peers-venv), FIND_VENV (target/find-venv), CARGO_TARGET_DIR (target), CXX (g++).
@@ -32,7 +33,9 @@ out=${BENCH_DIR:-$root/target/bench}
 venv=${PEERS_VENV:-$root/target/peers-venv}
 files="$out/files"
 scale=1
-rounds=15
+# As often as the programs think right, unless these say otherwise; `few_rounds` is for those of which a quick look takes fewer.
+rounds=
+few_rounds=
 read=yes
 nested=yes
 write=yes
@@ -78,8 +81,9 @@ stall_scale=0.25
 
 while [ $# -gt 0 ]; do
     case "$1" in
-        --quick) scale=0.05 stall_scale=0.01 mib=4 large_mib=8 thousands=20 page_mib=16 rounds=5 find_rows=100000 wide_columns=10,1000 disk_rows=20000 sstable_rows=200000 server_rows=20000 writing_rounds=1 pq_rows=200000 pq_wide_rows=20000 cluster_rows=20000 cluster_wide_rows=5000 layouts_rows=50000 ceph_rows=50000 ceph_seconds=2 files="$out/files-quick" ;;
+        --quick) scale=0.05 stall_scale=0.01 mib=4 large_mib=8 thousands=20 page_mib=16 few_rounds=5 find_rows=100000 wide_columns=10,1000 disk_rows=20000 sstable_rows=200000 server_rows=20000 writing_rounds=1 pq_rows=200000 pq_wide_rows=20000 cluster_rows=20000 cluster_wide_rows=5000 layouts_rows=50000 ceph_rows=50000 ceph_seconds=2 files="$out/files-quick" ;;
         --megabytes) shift; megabytes=${1:?a number of MB} ;;
+        --rounds) shift; rounds=${1:?a number of rounds} ;;
         --only-read) nested=no write=no cql_text=no whole=no find=no wide=no ;;
         --only-nested) read=no write=no cql_text=no whole=no find=no wide=no ;;
         --only-write) read=no nested=no cql_text=no whole=no find=no wide=no ;;
@@ -108,6 +112,8 @@ while [ $# -gt 0 ]; do
     esac
     shift
 done
+few_rounds=${rounds:-$few_rounds}
+writing_rounds=${rounds:-$writing_rounds}
 
 say() { printf '%s\n' "bench: $*" >&2; }
 
@@ -167,7 +173,7 @@ make_package() {
 
 contest() {
     "$target/release/bench-read" --files "$files" --out "$out" --bin "$target/release" --python "$python" \
-        --peers "$bench/peers.py" --readbatch "$out/arrow_readbatch" --marquetry "${marquetry:-none}" --rounds "$rounds" "$@"
+        --peers "$bench/peers.py" --readbatch "$out/arrow_readbatch" --marquetry "${marquetry:-none}" ${few_rounds:+--rounds "$few_rounds"} "$@"
 }
 
 if [ "$read" = yes ]; then
@@ -183,7 +189,7 @@ if [ "$in_scale" = yes ]; then
     say "making files of more and more in $files"
     "$python" "$bench/make_scale.py" "$files" --scale "$scale" --megabytes "$megabytes"
     cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench --features peers --bin bench-scale --bin bench-ours --bin bench-parquet-rs
-    "$target/release/bench-scale" --files "$files" --out "$out" --bin "$target/release" --python "$python" --peers "$bench/peers.py" "$@"
+    "$target/release/bench-scale" --files "$files" --out "$out" --bin "$target/release" --python "$python" --peers "$bench/peers.py" ${rounds:+--rounds "$rounds"} "$@"
     say "results: $out/scale.md, scale.svg, scale.json"
 fi
 
@@ -194,7 +200,7 @@ if [ "$in_python" = yes ]; then
     make_package
     say "reading in Python"
     "$target/release/bench-python" --files "$files" --out "$out" --python "$python" --peers "$bench/peers_python.py" --package "$package" \
-        --rounds "$rounds" "$@"
+        ${few_rounds:+--rounds "$few_rounds"} "$@"
     say "results: $out/python.md, python.json"
 fi
 
@@ -218,7 +224,7 @@ if [ "$write" = yes ]; then
     make_tables
     say "writing"
     "$target/release/bench-write" --files "$files" --out "$out" --bin "$target/release" --python "$python" \
-        --peers "$bench/peers_write.py" "$@"
+        --peers "$bench/peers_write.py" ${few_rounds:+--rounds "$few_rounds"} "$@"
     say "results: $out/write.md, write.svg, write.json"
 fi
 
@@ -227,7 +233,7 @@ if [ "$snappy" = yes ]; then
     cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench --bin bench-write --bin bench-write-ours
     say "writing with each of Snappy's compressors"
     "$target/release/bench-write" --files "$files" --out "$out" --bin "$target/release" --python "$python" \
-        --peers "$bench/peers_write.py" --snappy yes "$@"
+        --peers "$bench/peers_write.py" --snappy yes ${few_rounds:+--rounds "$few_rounds"} "$@"
     say "results: $out/snappy.md, snappy.svg, snappy.json"
 fi
 
@@ -235,7 +241,7 @@ if [ "$cql_text" = yes ]; then
     say "making the table"
     "$python" "$bench/make_files.py" "$files" --scale "$scale" --table
     cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench --bin bench-cql-text
-    "$target/release/bench-cql-text" --marquetry "$marquetry" --files "$files" --out "$out"
+    "$target/release/bench-cql-text" --marquetry "$marquetry" --files "$files" --out "$out" ${few_rounds:+--rounds "$few_rounds"}
     say "results: $out/cql_text.md, cql_text.json"
 fi
 
@@ -247,7 +253,7 @@ if [ "$whole" = yes ]; then
     cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench --bin bench-whole
     say "running whole programs"
     "$target/release/bench-whole" --files "$files" --out "$out" --marquetry "$marquetry" --python "$python" \
-        --peers "$bench/peers_whole.py" "$@"
+        --peers "$bench/peers_whole.py" ${few_rounds:+--rounds "$few_rounds"} "$@"
     say "results: $out/whole.md, whole.svg, whole.json"
 fi
 
@@ -291,7 +297,7 @@ fi
 if [ "$stall" = yes ]; then
     say "making files in $files and reading them"
     "$target/release/bench-stall" --files "$files" --out "$out" --bin "$target/release" --python "$python" \
-        --maker "$bench/make_stall.py" --maker "$target/release/bench-stall-files" --arrow "$out/arrow_stall" --rounds "$rounds" --mib "$mib" --scale "$stall_scale" "$@"
+        --maker "$bench/make_stall.py" --maker "$target/release/bench-stall-files" --arrow "$out/arrow_stall" ${few_rounds:+--rounds "$few_rounds"} --mib "$mib" --scale "$stall_scale" "$@"
     say "results: $out/stall.md, stall.svg, stall.json"
 fi
 
@@ -320,7 +326,7 @@ if [ "$sstable" = yes ]; then
     cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench --bin bench-sstable --bin bench-sstable-ours
     cargo build --manifest-path "$bench/cqlite/Cargo.toml" --quiet --release --locked --target-dir "$target/cqlite"
     "$target/release/bench-sstable" --files "$files" --out "$out" --bin "$target/release" --marquetry "$marquetry" --cassandra "$root/dev/cassandra.sh" \
-        --maker "$bench/MakeTables.java" --cqlite "$target/cqlite/release/bench-sstable-cqlite" --rows "$sstable_rows" "$@"
+        --maker "$bench/MakeTables.java" --cqlite "$target/cqlite/release/bench-sstable-cqlite" --rows "$sstable_rows" ${rounds:+--rounds "$rounds"} "$@"
     say "results: $out/sstable.md, sstable.svg, sstable.json"
 fi
 
@@ -340,7 +346,7 @@ if [ "$pq" = yes ]; then
     mkdir -p "$files"
     cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench --bin bench-pq
     "$target/release/bench-pq" --files "$files" --out "$out" --marquetry "$marquetry" --cassandra "$root/dev/cassandra.sh" \
-        --maker "$bench/MakeTables.java" --rows "$pq_rows" --wide-rows "$pq_wide_rows" "$@"
+        --maker "$bench/MakeTables.java" --rows "$pq_rows" --wide-rows "$pq_wide_rows" ${rounds:+--rounds "$rounds"} "$@"
     say "results: $out/pq.md, pq.json"
 fi
 
@@ -350,7 +356,7 @@ if [ "$cluster" = yes ]; then
     mkdir -p "$files"
     cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench --bin bench-cluster
     "$target/release/bench-cluster" --files "$files" --out "$out" --marquetry "$marquetry" --cassandra "$root/dev/cassandra.sh" \
-        --peers "$root/target/cluster-peers" --spark "$bench/SparkCopy.java" --rows "$cluster_rows" --wide-rows "$cluster_wide_rows" "$@"
+        --peers "$root/target/cluster-peers" --spark "$bench/SparkCopy.java" --rows "$cluster_rows" --wide-rows "$cluster_wide_rows" ${rounds:+--rounds "$rounds"} "$@"
     say "results: $out/cluster.md, cluster.json"
 fi
 
@@ -360,7 +366,7 @@ if [ "$layouts" = yes ]; then
     mkdir -p "$files"
     cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench --features layouts --bin bench-layouts --bin bench-layouts-ours
     "$target/release/bench-layouts" --files "$files" --out "$out" --bin "$target/release" --marquetry "$marquetry" --cassandra "$root/dev/cassandra.sh" \
-        --rows "$layouts_rows" "$@"
+        --rows "$layouts_rows" ${rounds:+--rounds "$rounds"} "$@"
     say "results: $out/layouts.md, layouts.json"
 fi
 
@@ -382,13 +388,13 @@ if [ "$spark" = yes ]; then
     make_package
     cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench --bin bench-gdelt
     PYTHONPATH="$package" "${SPARK_VENV:-$root/target/spark-venv}/bin/python" "$bench/spark_queries.py" --files "$files" --out "$out" --bin "$target/release" \
-        --marquetry "$marquetry" --cassandra "$root/dev/cassandra.sh" --peers "$root/target/cluster-peers" --connector "$bench/SparkQueries.java" --rows "$layouts_rows" "$@"
+        --marquetry "$marquetry" --cassandra "$root/dev/cassandra.sh" --peers "$root/target/cluster-peers" --connector "$bench/SparkQueries.java" --rows "$layouts_rows" ${rounds:+--rounds "$rounds"} "$@"
     say "results: $out/spark.md, spark.svg, spark.json"
 fi
 
 if [ "$lateness" = yes ]; then
     say "building bench-lateness"
     cargo build --manifest-path "$root/Cargo.toml" --quiet --release -p marquetry-bench --features peers --bin bench-lateness
-    "$target/release/bench-lateness" --files "$files" --out "$out" --mib "$page_mib" "$@"
+    "$target/release/bench-lateness" --files "$files" --out "$out" --mib "$page_mib" ${rounds:+--rounds "$rounds"} "$@"
     say "results: $out/lateness.md, lateness.json"
 fi

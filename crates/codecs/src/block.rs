@@ -2,6 +2,7 @@
 
 use marquetry_base::{Codec, Error, Limit};
 use marquetry_kernels::lz::{Output, Run};
+use marquetry_kernels::plain;
 
 use crate::page::corrupt;
 
@@ -116,7 +117,7 @@ impl Room<'_> {
     /// Writes literals, at most `left`, and returns how many.
     pub(crate) fn literals(&mut self, input: &[u8], left: usize) -> usize {
         let length = left.min(input.len()).min(self.left());
-        self.output[self.at..self.at + length].copy_from_slice(&input[..length]);
+        plain::copy(&input[..length], &mut self.output[self.at..self.at + length]);
         self.at += length;
         self.elements += 1;
         length

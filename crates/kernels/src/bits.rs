@@ -162,7 +162,15 @@ pub(crate) fn write(dst: &mut [u8], bit: usize, count: usize, mut bits: impl FnM
         *word = bits(done, 64).to_le_bytes();
         done += 64;
     }
-    // … and the rest, by bytes.
+    // … and the rest: in a word, where there is one, so that its length does not decide how often a loop goes round; else by bytes.
+    let rest = count - done;
+    if rest > 0
+        && let Some(word) = dst[(bit + done) / 8..].first_chunk_mut::<8>()
+    {
+        let mask = u64::MAX >> (64 - rest);
+        *word = (u64::from_le_bytes(*word) & !mask | bits(done, rest) & mask).to_le_bytes();
+        return;
+    }
     while done < count {
         let n = (count - done).min(8);
         merge(&mut dst[(bit + done) / 8], bits(done, n) as u8, 0, n);

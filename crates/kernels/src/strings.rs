@@ -166,18 +166,36 @@ pub fn lengths_to_views(
     // As in `plain`.
     if let Some(room) = data.len().checked_sub(LOAD).filter(|&room| next <= room) {
         let place = Place::new(buffer, base);
-        for (&length, to) in lengths.iter().zip(out.iter_mut()) {
-            // A negative length is a huge unsigned one, and ends beyond any room.
-            let len = length as u32;
-            let after = next as u64 + u64::from(len);
-            if after > room as u64 {
+        while made < count {
+            let (left, out) = (&lengths[made..], &mut out[made..]);
+            if let (Some(eight), Some(out)) = (left.first_chunk(), out.first_chunk_mut())
+                && let Some(len) = of_one_length(eight)
+                && next as u64 + EQUAL as u64 * u64::from(len) <= room as u64
+            {
+                // SAFETY: the eight end within `room`, so that each begins there.
+                unsafe { equal(data, next, len, place, out) };
+                next += EQUAL * len as usize;
+                made += EQUAL;
+                continue;
+            }
+            // Those that are not all of one length are looked at one by one, before it is asked again.
+            let before = made;
+            for (&length, to) in left.iter().zip(out).take(EQUAL) {
+                // A negative length is a huge unsigned one, and ends beyond any room.
+                let len = length as u32;
+                let after = next as u64 + u64::from(len);
+                if after > room as u64 {
+                    break;
+                }
+                // SAFETY: `next <= room`, at first and, by the check above, ever after.
+                let word = unsafe { Word::load(data, next) };
+                word.below(len).select(len, place.of(next)).store(to);
+                next = after as usize;
+                made += 1;
+            }
+            if made < count.min(before + EQUAL) {
                 break;
             }
-            // SAFETY: `next <= room`, at first and, by the check above, ever after.
-            let word = unsafe { Word::load(data, next) };
-            word.below(len).select(len, place.of(next)).store(to);
-            next = after as usize;
-            made += 1;
         }
     }
     for (index, (&length, to)) in lengths.iter().zip(out).enumerate().skip(made) {
@@ -197,6 +215,33 @@ pub fn lengths_to_views(
     }
     *at = next;
     Ok(made)
+}
+
+/// Lengths that are compared at once: views of values of one length do not wait for each other's place, and what depends
+/// on the length is computed once.
+const EQUAL: usize = 8;
+
+/// The length that all have, if they have the same.
+#[inline(always)]
+fn of_one_length(lengths: &[i32; EQUAL]) -> Option<u32> {
+    let first = lengths[0];
+    let differs = lengths.iter().fold(0, |differs, length| differs | (length ^ first));
+    (differs == 0).then_some(first as u32)
+}
+
+/// Views of values that are all `len` bytes long, from `at` on.
+///
+/// # Safety
+///
+/// `data` has [`LOAD`] bytes from where each begins.
+#[inline(always)]
+unsafe fn equal(data: &[u8], at: usize, len: u32, place: Place, out: &mut [u128; EQUAL]) {
+    for (number, to) in out.iter_mut().enumerate() {
+        let at = at + number * len as usize;
+        // SAFETY: the caller's promise.
+        let word = unsafe { Word::load(data, at) };
+        word.below(len).select(len, place.of(at)).store(to);
+    }
 }
 
 /// Equal lengths before the next one is assumed to be equal, too.

@@ -4,6 +4,7 @@
 use alloc::vec::Vec;
 
 use marquetry_base::{Budget, Bytes, Error, Price, RELEASE_PRICE, Release, Result, Segmented, release_all};
+use marquetry_kernels::plain;
 
 use crate::memory::Memory;
 
@@ -87,7 +88,7 @@ impl Growing {
     /// Copies bytes into the room, as many as fit.
     pub(crate) fn append(&mut self, bytes: &[u8]) {
         let take = bytes.len().min(self.memory.len() - self.filled);
-        self.memory[self.filled..self.filled + take].copy_from_slice(&bytes[..take]);
+        plain::copy(&bytes[..take], &mut self.memory[self.filled..self.filled + take]);
         self.filled += take;
     }
 

@@ -2,14 +2,22 @@
 
 use std::fmt::Write as _;
 
-use crate::report::{Report, Row};
+use crate::report::{Better, Report, Row};
 
 /// How our own contestant is called in the picture.
 pub const OURS: &str = "Marquetry";
 
+/// The least width of a picture.
 const WIDTH: f64 = 1000.0;
-const PLOT_LEFT: f64 = 330.0;
-const PLOT_RIGHT: f64 = 880.0;
+/// Of the plot: its width, where it begins at least, and what is to its right.
+const PLOT_WIDTH: f64 = 550.0;
+const PLOT_LEFT_MIN: f64 = 330.0;
+const VALUES_WIDTH: f64 = 120.0;
+/// Around names of cases, which end where the plot begins, and on the picture's right.
+const MARGIN: f64 = 20.0;
+const LABEL_GAP: f64 = 12.0;
+/// Widths of text are not known here: a bold letter of a case's name, many of which are capitals, is a little less.
+const LABEL_LETTER_WIDTH: f64 = 8.0;
 const ROW_HEIGHT: f64 = 19.0;
 const HEADER_HEIGHT: f64 = 62.0;
 const GROUP_HEIGHT: f64 = 52.0;
@@ -21,16 +29,14 @@ pub struct Axis {
     marks: &'static [(f64, &'static str)],
     /// The mark whose line is the heaviest.
     heavy: f64,
-    /// The largest value that is good, and its name.
-    bar: f64,
-    bar_unit: &'static str,
+    unit: &'static str,
     /// Values are multiples of the best peer's, which stands at the line's end. Else our own stands there.
     is_relative: bool,
 }
 
 impl Axis {
-    /// Multiples of the best peer's time, of which `bar` is the largest that is good.
-    pub const fn relative(bar: f64) -> Self {
+    /// Multiples of the best peer's time.
+    pub const fn relative() -> Self {
         const MARKS: &[(f64, &str)] = &[
             (0.25, "0.25×"),
             (0.5, "0.5×"),
@@ -40,11 +46,11 @@ impl Axis {
             (8.0, "8×"),
             (16.0, "16×"),
         ];
-        Self { marks: MARKS, heavy: 1.0, bar, bar_unit: "×", is_relative: true }
+        Self { marks: MARKS, heavy: 1.0, unit: "×", is_relative: true }
     }
 
-    /// Microseconds, of which `bar` are the most that is good.
-    pub const fn microseconds(bar: f64) -> Self {
+    /// Microseconds.
+    pub const fn microseconds() -> Self {
         const MARKS: &[(f64, &str)] = &[
             (10.0, "10 µs"),
             (100.0, "100 µs"),
@@ -54,17 +60,45 @@ impl Axis {
             (1e6, "1 s"),
             (1e7, "10 s"),
         ];
-        Self { marks: MARKS, heavy: 1e3, bar, bar_unit: " µs", is_relative: false }
+        Self { marks: MARKS, heavy: 1e3, unit: " µs", is_relative: false }
+    }
+
+    /// What a row's values are divided by; nothing where it is not known.
+    fn one(&self, row: &Row) -> Option<f64> {
+        if self.is_relative { row.best_peer().map(|(_, best)| *best) } else { Some(1.0) }
+    }
+}
+
+/// Where things are in the picture of a report.
+struct Plot<'a> {
+    axis: &'a Axis,
+    left: f64,
+}
+
+impl Plot<'_> {
+    /// With room for the names of all cases.
+    fn of<'a>(report: &Report, axis: &'a Axis) -> Plot<'a> {
+        let letters = |row: &Row| row.case.chars().map(|_| 1.0).sum::<f64>();
+        let letters = report.rows.iter().map(letters).fold(0.0, f64::max);
+        Plot { axis, left: (MARGIN + letters * LABEL_LETTER_WIDTH + LABEL_GAP).max(PLOT_LEFT_MIN) }
+    }
+
+    fn right(&self) -> f64 {
+        self.left + PLOT_WIDTH
+    }
+
+    fn width(&self) -> f64 {
+        self.right() + VALUES_WIDTH
     }
 
     /// Where a value is.
     fn place(&self, value: f64) -> f64 {
-        let (low, high) = match self.marks {
+        let (low, high) = match self.axis.marks {
             [(low, _), .., (high, _)] => (*low, *high),
             _ => (1.0, 2.0),
         };
         let part = (value.clamp(low, high) / low).ln() / (high / low).ln();
-        PLOT_LEFT + part * (PLOT_RIGHT - PLOT_LEFT)
+        self.left + part * PLOT_WIDTH
     }
 }
 
@@ -80,17 +114,19 @@ pub fn draw(report: &Report, axis: &Axis) -> String {
             names.push(name);
         }
     }
+    let plot = Plot::of(report, axis);
     let mut body = legend(&report.title, &names);
     let mut y = HEADER_HEIGHT;
     // What ours does with fewer of the processor's instructions is in the tables alone.
     let is_lower = |rows: &[&Row]| rows.iter().all(|row| row.more["is_lower_level"] == true);
     for (group, rows) in report.groups().into_iter().filter(|(_, rows)| !is_lower(rows)) {
-        y = draw_group(&mut body, y, group, &rows, &names, axis);
+        y = draw_group(&mut body, y, group, &rows, &names, &plot);
     }
     format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" \
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
          font-family=\"Helvetica, Arial, 'DejaVu Sans', sans-serif\" font-size=\"12\" fill=\"#222\">\n\
          <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n{body}</svg>\n",
+        width = plot.width(),
         height = y + 14.0
     )
 }
@@ -109,7 +145,15 @@ fn legend(title: &str, names: &[&str]) -> String {
 }
 
 /// Draws one group's panel from `top` down; returns where it ends.
-fn draw_group(body: &mut String, top: f64, group: &str, rows: &[&Row], names: &[&str], axis: &Axis) -> f64 {
+fn draw_group(
+    body: &mut String,
+    top: f64,
+    group: &str,
+    rows: &[&Row],
+    names: &[&str],
+    plot: &Plot<'_>,
+) -> f64 {
+    let axis = plot.axis;
     let first = top + GROUP_HEIGHT;
     let bottom = first + ROW_HEIGHT * rows.iter().map(|_| 1.0).sum::<f64>();
     let _ = writeln!(
@@ -118,14 +162,13 @@ fn draw_group(body: &mut String, top: f64, group: &str, rows: &[&Row], names: &[
         first - 14.0,
         escape(group)
     );
-    let _ = writeln!(
-        body,
-        "<rect x=\"{PLOT_LEFT}\" y=\"{first}\" width=\"{}\" height=\"{}\" fill=\"#eef6ee\"/>",
-        axis.place(axis.bar) - PLOT_LEFT,
-        bottom - first
-    );
+    let mut y = first;
+    for row in rows {
+        draw_bar(body, y, row, plot);
+        y += ROW_HEIGHT;
+    }
     for &(mark, name) in axis.marks {
-        let (x, weight) = (axis.place(mark), if mark == axis.heavy { 1.5 } else { 0.6 });
+        let (x, weight) = (plot.place(mark), if mark == axis.heavy { 1.5 } else { 0.6 });
         let _ = writeln!(
             body,
             "<line x1=\"{x}\" y1=\"{first}\" x2=\"{x}\" y2=\"{bottom}\" stroke=\"#999\" stroke-width=\"{weight}\"/>\
@@ -133,54 +176,89 @@ fn draw_group(body: &mut String, top: f64, group: &str, rows: &[&Row], names: &[
             first - 6.0
         );
     }
-    let x = axis.place(axis.bar);
-    let (bar, unit) = (axis.bar, axis.bar_unit);
+    let bars = bars(rows, axis);
+    if let [first_bar, ..] = bars[..] {
+        // They were divided and multiplied.
+        let (x, anchor, told) = if bars.iter().all(|bar| (bar / first_bar - 1.0).abs() < 1e-6) {
+            (plot.place(first_bar), "middle", format!("bar {}{}", short(first_bar), axis.unit))
+        } else {
+            (plot.left, "start", "green: within the row's bar".to_owned())
+        };
+        let _ = writeln!(
+            body,
+            "<text x=\"{x}\" y=\"{}\" text-anchor=\"{anchor}\" fill=\"#2a7a2a\">{told}</text>",
+            first - 22.0
+        );
+    }
     let _ = writeln!(
         body,
-        "<line x1=\"{x}\" y1=\"{first}\" x2=\"{x}\" y2=\"{bottom}\" stroke=\"#2a7a2a\" stroke-dasharray=\"4 3\"/>\
-         <text x=\"{x}\" y=\"{}\" text-anchor=\"middle\" fill=\"#2a7a2a\">bar {bar}{unit}</text>\
-         <text x=\"{}\" y=\"{}\" text-anchor=\"end\" fill=\"#666\">{}</text>",
-        first - 22.0,
-        WIDTH - 20.0,
+        "<text x=\"{}\" y=\"{}\" text-anchor=\"end\" fill=\"#666\">{}</text>",
+        plot.width() - MARGIN,
         first - 6.0,
         if axis.is_relative { "best peer" } else { OURS },
     );
     let mut y = first;
     for row in rows {
-        draw_row(body, y + ROW_HEIGHT / 2.0, row, names, axis);
+        draw_row(body, y + ROW_HEIGHT / 2.0, row, names, plot);
         y += ROW_HEIGHT;
     }
     bottom
 }
 
-fn draw_row(body: &mut String, y: f64, row: &Row, names: &[&str], axis: &Axis) {
-    let (one, shown) = if axis.is_relative {
-        let Some(&(_, best)) = row.best_peer() else { return };
-        (best, Some(best))
-    } else {
-        (1.0, row.ours)
+/// The bars of the rows that have one, as the axis counts.
+fn bars(rows: &[&Row], axis: &Axis) -> Vec<f64> {
+    let bars = rows.iter().filter_map(|row| Some(row.bar / axis.one(row)?));
+    bars.filter(|bar| !bar.is_nan()).collect()
+}
+
+/// A number of at most two places.
+fn short(value: f64) -> String {
+    format!("{value:.2}").trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// Draws what is good of a row, whose upper edge is at `y`, and where that ends.
+fn draw_bar(body: &mut String, y: f64, row: &Row, plot: &Plot<'_>) {
+    let Some(one) = plot.axis.one(row).filter(|_| !row.bar.is_nan()) else { return };
+    let x = plot.place(row.bar / one);
+    let (from, to) = match row.better {
+        Better::Lower => (plot.left, x),
+        Better::Higher => (x, plot.right()),
     };
+    let _ = writeln!(
+        body,
+        "<rect x=\"{from}\" y=\"{y}\" width=\"{}\" height=\"{ROW_HEIGHT}\" fill=\"#eef6ee\"/>\
+         <line x1=\"{x}\" y1=\"{y}\" x2=\"{x}\" y2=\"{}\" stroke=\"#2a7a2a\" stroke-dasharray=\"4 3\"/>",
+        to - from,
+        y + ROW_HEIGHT
+    );
+}
+
+fn draw_row(body: &mut String, y: f64, row: &Row, names: &[&str], plot: &Plot<'_>) {
+    let Some(one) = plot.axis.one(row) else { return };
+    let shown = if plot.axis.is_relative { Some(one) } else { row.ours };
     let shown = shown.map_or("–".to_owned(), |shown| format!("{shown:.1}"));
     let (failed, weight) =
         (row.holds() == Some(false), if row.holds() == Some(false) { "bold" } else { "normal" });
     let _ = writeln!(
         body,
-        "<line x1=\"{PLOT_LEFT}\" y1=\"{y}\" x2=\"{PLOT_RIGHT}\" y2=\"{y}\" stroke=\"#ddd\" stroke-width=\"0.7\"/>\
+        "<line x1=\"{}\" y1=\"{y}\" x2=\"{}\" y2=\"{y}\" stroke=\"#ddd\" stroke-width=\"0.7\"/>\
          <text x=\"{}\" y=\"{}\" text-anchor=\"end\" font-weight=\"{weight}\" fill=\"{}\">{}</text>\
          <text x=\"{}\" y=\"{}\" text-anchor=\"end\" fill=\"#666\">{shown} {}</text>",
-        PLOT_LEFT - 12.0,
+        plot.left,
+        plot.right(),
+        plot.left - LABEL_GAP,
         y + 4.0,
         if failed { "#b00000" } else { "#222" },
         escape(&row.case),
-        WIDTH - 20.0,
+        plot.width() - MARGIN,
         y + 4.0,
         row.unit
     );
     for (name, value) in &row.peers {
-        *body += &dot(axis.place(value / one), y, name, names);
+        *body += &dot(plot.place(value / one), y, name, names);
     }
     if let Some(ours) = row.ours {
-        *body += &dot(axis.place(ours / one), y, OURS, names);
+        *body += &dot(plot.place(ours / one), y, OURS, names);
     }
 }
 
@@ -342,16 +420,68 @@ fn escape(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    fn report(rows: Vec<Row>) -> Report {
+        let (name, title) = ("test".to_owned(), "A test".to_owned());
+        Report { name, title, notes: Vec::new(), setting: json!({}), rows }
+    }
+
+    fn row(case: &str, better: Better, bar: f64) -> Row {
+        Row {
+            group: "reading".to_owned(),
+            case: case.to_owned(),
+            unit: "ms",
+            better,
+            ours: Some(30.0),
+            peers: vec![("peer".to_owned(), 20.0)],
+            bar,
+            ratio: None,
+            more: json!({}),
+        }
+    }
 
     #[test]
     fn the_scale_is_logarithmic_and_ends() {
-        let axis = Axis::relative(1.5);
-        let place = |value| axis.place(value);
+        let (relative, microseconds) = (Axis::relative(), Axis::microseconds());
+        let plot = Plot::of(&report(Vec::new()), &relative);
+        let place = |value| plot.place(value);
         assert!((place(2.0) - place(1.0) - (place(16.0) - place(8.0))).abs() < 1e-9);
-        assert_eq!(place(0.01), PLOT_LEFT);
-        assert_eq!(place(99.0), PLOT_RIGHT);
-        assert_eq!(Axis::microseconds(500.0).place(10.0), PLOT_LEFT);
+        assert_eq!(place(0.01), PLOT_LEFT_MIN);
+        assert_eq!(place(99.0), PLOT_LEFT_MIN + PLOT_WIDTH);
+        assert_eq!(Plot::of(&report(Vec::new()), &microseconds).place(10.0), PLOT_LEFT_MIN);
+    }
+
+    #[test]
+    fn a_plot_begins_behind_the_longest_name() {
+        let axis = Axis::relative();
+        let name = "string80 DELTA_LENGTH_BYTE_ARRAY UNCOMPRESSED";
+        let long = report(vec![row("int32", Better::Lower, 16.0), row(name, Better::Lower, 16.0)]);
+        let plot = Plot::of(&long, &axis);
+        let room = plot.left - LABEL_GAP - MARGIN;
+        assert!(room >= f64::from(u32::try_from(name.len()).unwrap()) * LABEL_LETTER_WIDTH, "{room}");
+        assert!(draw(&long, &axis).contains(&format!("viewBox=\"0 0 {} ", plot.width())));
+    }
+
+    #[test]
+    fn each_row_has_the_bar_of_its_own() {
+        let axis = Axis::relative();
+        let plot = Plot::of(&report(Vec::new()), &axis);
+        let green = |from: f64, to: f64| format!("<rect x=\"{from}\" y=\"{}\" width=\"{}\"", 114, to - from);
+        let svg = draw(&report(vec![row("one", Better::Lower, 16.0)]), &axis);
+        assert!(svg.contains(&green(plot.left, plot.place(0.8))), "{svg}");
+        assert!(svg.contains(">bar 0.8×</text>"), "{svg}");
+        let rows = vec![row("one", Better::Lower, 16.0), row("two", Better::Lower, 24.0)];
+        let svg = draw(&report(rows), &axis);
+        assert_eq!(svg.matches("#eef6ee").count(), 2);
+        assert!(svg.contains("green: within the row's bar") && !svg.contains(">bar "), "{svg}");
+        let svg = draw(&report(vec![row("one", Better::Higher, 40.0)]), &axis);
+        assert!(svg.contains(&green(plot.place(2.0), plot.right())), "{svg}");
+        // What has no bar has no green.
+        let svg = draw(&report(vec![row("one", Better::Lower, f64::NAN)]), &axis);
+        assert!(!svg.contains("#eef6ee") && !svg.contains("bar"), "{svg}");
     }
 
     #[test]

@@ -110,8 +110,24 @@ pub fn processor() -> String {
 
 /// Today's date in UTC, as 2026-11-30.
 pub fn today() -> String {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    date(since.as_secs() / 86_400)
+    date(since_1970().as_secs() / DAY_SECONDS)
+}
+
+/// The time in UTC, to the second, as 2026-11-30T20:24:05Z (RFC 3339).
+pub fn now() -> String {
+    moment(since_1970().as_secs())
+}
+
+const DAY_SECONDS: u64 = 86_400;
+
+fn since_1970() -> Duration {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default()
+}
+
+/// The time so many seconds after 1970 began.
+fn moment(seconds: u64) -> String {
+    let (days, second) = (seconds / DAY_SECONDS, seconds % DAY_SECONDS);
+    format!("{}T{:02}:{:02}:{:02}Z", date(days), second / 3600, second / 60 % 60, second % 60)
 }
 
 /// The date so many days after 1970-01-01, in years that begin in March: then the odd day is a year's last.
@@ -177,6 +193,8 @@ mod tests {
         {
             assert_eq!(date(days), expected);
         }
+        assert_eq!(moment(951_868_799), "2000-02-29T23:59:59Z");
+        assert_eq!(moment(951_868_800), "2000-03-01T00:00:00Z");
     }
 
     #[test]

@@ -214,7 +214,7 @@ fn run(options: &Options) -> Result<(), String> {
     outcome.rows.sort_by_key(place);
     let report = report(options, &listing, outcome);
     std::fs::create_dir_all(&options.out).map_err(|error| format!("{}: {error}", options.out.display()))?;
-    report.write(&options.out, Some(&chart::draw(&report, &chart::Axis::relative(BAR))))
+    report.write(&options.out, Some(&chart::draw(&report, &chart::Axis::relative())))
 }
 
 /// What a run gathers.

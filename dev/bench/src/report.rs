@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
@@ -139,10 +140,15 @@ impl Report {
         put("json", &format!("{:#}\n", self.json()))
     }
 
-    /// The report for machines.
+    /// The report for machines. Its setting says when it was made, too, and of which commit.
     pub fn json(&self) -> Value {
         let rows: Vec<Value> = self.rows.iter().map(row_json).collect();
-        json!({ "name": self.name, "date": clock::today(), "setting": self.setting, "rows": rows })
+        let mut setting = self.setting.clone();
+        if let Some(setting) = setting.as_object_mut() {
+            setting.insert("time".to_owned(), json!(clock::now()));
+            setting.insert("commit".to_owned(), json!(commit()));
+        }
+        json!({ "name": self.name, "date": clock::today(), "setting": setting, "rows": rows })
     }
 
     /// The report for people.
@@ -196,6 +202,16 @@ impl Report {
         }
         text + "\n\n"
     }
+}
+
+/// The commit that the source is at, with `-dirty` behind it where files differ from that; nothing where git cannot say.
+fn commit() -> Option<String> {
+    // Without tags: the commit itself, whatever it is called.
+    let arguments = ["describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"];
+    let mut git = Command::new("git");
+    git.arg("-C").arg(env!("CARGO_MANIFEST_DIR")).args(arguments).stderr(Stdio::null());
+    let said = git.output().ok().filter(|said| said.status.success())?;
+    Some(String::from_utf8_lossy(&said.stdout).trim().to_owned()).filter(|commit| !commit.is_empty())
 }
 
 fn row_json(row: &Row) -> Value {
@@ -332,6 +348,26 @@ mod tests {
         assert_eq!(json["rows"][1]["holds"], json!(false));
         assert_eq!(json["rows"][1]["peers"], json!({ "slow": 40.0, "fast": 20.0 }));
         assert_eq!(json["rows"][1]["rounds"], json!(3));
+    }
+
+    #[test]
+    fn a_setting_says_when_and_of_which_commit() {
+        let report = Report {
+            name: "test".to_owned(),
+            title: "A test".to_owned(),
+            notes: vec![],
+            setting: json!({ "rounds": 7 }),
+            rows: vec![],
+        };
+        let setting = report.json()["setting"].clone();
+        assert_eq!(setting["rounds"], json!(7));
+        let time = setting["time"].as_str().unwrap();
+        assert!(time.len() == "2026-11-30T20:24:05Z".len() && time.ends_with('Z'), "{time}");
+        // A copy of the source may have no git.
+        if let Some(commit) = setting["commit"].as_str() {
+            let digits = commit.trim_end_matches("-dirty");
+            assert!(digits.len() == 40 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()), "{commit}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A compressed block. RFC 8878, section 3.1.1.3.
 
 use marquetry_base::{Codec, Error, Result};
+use marquetry_kernels::plain;
 
 use super::bits::MARGIN;
 use super::literals::Literals;
@@ -81,7 +82,7 @@ impl Block {
                     let input = &input[consumed..];
                     let bytes = input.len().min(self.length - self.filled).min(INPUT_BYTES);
                     let at = MARGIN + self.filled;
-                    self.buffer[at..at + bytes].copy_from_slice(&input[..bytes]);
+                    plain::copy(&input[..bytes], &mut self.buffer[at..at + bytes]);
                     work.bytes(bytes);
                     (consumed, self.filled) = (consumed + bytes, self.filled + bytes);
                     if self.filled < self.length {

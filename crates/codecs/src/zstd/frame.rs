@@ -2,7 +2,7 @@
 
 use marquetry_base::cast::{low_u32, u64_of, usize_of_u32};
 use marquetry_base::{Budget, Result};
-use marquetry_kernels::xxh64;
+use marquetry_kernels::{plain, xxh64};
 
 use super::block::{Block, Next};
 use super::header::Header;
@@ -127,7 +127,7 @@ impl Frame {
             let pending = self.window.pending();
             let room = &mut room[produced..];
             let bytes = pending.len().min(room.len());
-            room[..bytes].copy_from_slice(&pending[..bytes]);
+            plain::copy(&pending[..bytes], room);
             work.bytes(bytes);
             self.window.give(bytes);
             produced += bytes;

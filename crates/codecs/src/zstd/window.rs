@@ -3,6 +3,7 @@
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Budget, Error, Release, Result};
 use marquetry_kernels::lz::{COPY_SLACK, copy_back};
+use marquetry_kernels::plain;
 
 use super::work::BLOCK_BYTES_MAX;
 use crate::block::repeat;
@@ -51,7 +52,7 @@ impl Target<'_> {
 
     /// Appends bytes, for which there is room.
     pub(super) fn append(&mut self, bytes: &[u8]) {
-        self.bytes[self.at..self.at + bytes.len()].copy_from_slice(bytes);
+        plain::copy(bytes, &mut self.bytes[self.at..self.at + bytes.len()]);
         self.at += bytes.len();
     }
 

@@ -224,9 +224,24 @@ impl Hybrid {
     /// Decodes numbers of one bit into a bitmap at bit `at`, as many as have arrived. Returns how many, and how many
     /// are ones.
     pub(crate) fn decode_bits(&mut self, out: &mut [u8], at: usize, values: usize) -> Result<(usize, usize)> {
+        self.bits::<true>(out, at, values)
+    }
+
+    /// The same where nobody asks how many are ones: to count them takes as long as to copy them.
+    pub(crate) fn decode_booleans(&mut self, out: &mut [u8], at: usize, values: usize) -> Result<usize> {
+        self.bits::<false>(out, at, values).map(|(done, _)| done)
+    }
+
+    /// Decodes bits; counts ones if `COUNTS`.
+    fn bits<const COUNTS: bool>(
+        &mut self,
+        out: &mut [u8],
+        at: usize,
+        values: usize,
+    ) -> Result<(usize, usize)> {
         let (mut done, mut ones) = (0, 0);
         while done < values {
-            let (short, short_ones) = self.short_runs(out, at + done, values - done);
+            let (short, short_ones) = self.short_runs::<COUNTS>(out, at + done, values - done);
             (done, ones) = (done + short, ones + short_ones);
             let Some(run) = self.run()? else { break };
             let take = match run {
@@ -243,7 +258,9 @@ impl Hybrid {
                     let take = left.min(values - done);
                     let packed = self.stream.there();
                     bits::copy(packed, first, out, at + done, take).map_err(|_| no_room())?;
-                    ones += bits::count_ones(packed, first, take).map_err(|_| no_room())?;
+                    if COUNTS {
+                        ones += bits::count_ones(packed, first, take).map_err(|_| no_room())?;
+                    }
                     take
                 }
             };
@@ -256,7 +273,7 @@ impl Hybrid {
     /// Decodes the following short runs of bits in a register. Returns how many bits, and how many are ones. Anything
     /// unusual is left to the caller: a long or invalid run, the stream's end, the last of the requested bits.
     #[inline]
-    fn short_runs(&mut self, out: &mut [u8], at: usize, values: usize) -> (usize, usize) {
+    fn short_runs<const COUNTS: bool>(&mut self, out: &mut [u8], at: usize, values: usize) -> (usize, usize) {
         let (Run::Repeated { left: 0, .. } | Run::Packed { left: 0, .. }) = self.run else { return (0, 0) };
         if self.width != 1 || values <= WORD_BITS {
             return (0, 0);
@@ -280,7 +297,7 @@ impl Hybrid {
             }
             let bits = bits & ((1 << count) - 1);
             word |= bits << filled;
-            ones += bits.count_ones() as usize;
+            ones += if COUNTS { bits.count_ones() as usize } else { 0 };
             let Some(room) = out.get_mut(to..).and_then(|out| out.first_chunk_mut::<8>()) else { break };
             *room = word.to_le_bytes();
             filled += count;
@@ -562,6 +579,10 @@ mod tests {
             assert_eq!(got[..5], [true; 5]);
             assert_eq!(got[5..13], [true, false, true, false, false, true, false, true]);
             assert_eq!(got[13..], [false; 20]);
+            let mut again = [0xff; 8];
+            let mut hybrid = Hybrid::new(bytes.clone().into(), 1);
+            assert_eq!(hybrid.decode_booleans(&mut again, offset, 33).unwrap(), 33);
+            assert_eq!(again, out);
         }
         assert!(hybrid(&[0x04, 2], 1).decode_bits(&mut [0], 0, 1).is_err());
     }

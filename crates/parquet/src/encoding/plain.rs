@@ -82,7 +82,7 @@ impl PlainFixed {
         self.stream.has(out.len().min(1));
         let there = self.stream.there();
         let bytes = there.len().min(out.len());
-        out[..bytes].copy_from_slice(&there[..bytes]);
+        plain::copy(&there[..bytes], &mut out[..bytes]);
         self.stream.advance(bytes);
         Ok(bytes)
     }

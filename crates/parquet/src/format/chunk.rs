@@ -153,6 +153,11 @@ pub(super) fn short_statistics(reader: &mut Reader<'_>) -> Thrift<Statistics> {
     statistics_with(reader, |reader| reader.short_bytes())
 }
 
+/// Checks `Statistics` as if they were read, and keeps nothing of them.
+pub(super) fn check_statistics(reader: &mut Reader<'_>) -> Thrift<()> {
+    statistics_with(reader, |reader| reader.binary().map(|_| None)).map(drop)
+}
+
 fn statistics_with(
     reader: &mut Reader<'_>,
     bound: fn(&mut Reader<'_>) -> Thrift<Option<Bytes>>,

@@ -119,8 +119,13 @@ impl PageHeader {
     ///
     /// [`Stop::End`] when `data` ends in its middle.
     pub fn read(data: &[u8]) -> Thrift<(PageHeader, usize)> {
+        PageHeader::read_some(data, true)
+    }
+
+    /// The same; where nobody `keeps_statistics`, these are checked and left out: their bounds would be memory for each page.
+    pub(crate) fn read_some(data: &[u8], keeps_statistics: bool) -> Thrift<(PageHeader, usize)> {
         let mut reader = Reader::new(data, 0);
-        let header = read_page_header(&mut reader)?;
+        let header = read_page_header(&mut reader, keeps_statistics)?;
         Ok((header, reader.at()))
     }
 
@@ -131,12 +136,13 @@ impl PageHeader {
 
     /// Reads a header that is skimmed.
     pub(crate) fn of_skim(skim: &Skim) -> Result<PageHeader> {
-        skim.read(read_page_header).map_err(|stop| stop.into_error(HEADER, skim.start()))
+        skim.read(|reader| read_page_header(reader, true))
+            .map_err(|stop| stop.into_error(HEADER, skim.start()))
     }
 
     /// The first error of a header that cannot be skimmed any further because of `fault`.
     pub(crate) fn fault_of(skim: &Skim, fault: Error) -> Error {
-        first_fault(skim, fault, |reader| read_page_header(reader).map(drop))
+        first_fault(skim, fault, |reader| read_page_header(reader, true).map(drop))
     }
 
     /// The error for a `stop` in a header that starts at `start` in the file.
@@ -155,7 +161,7 @@ impl PageHeader {
     }
 }
 
-fn read_page_header(reader: &mut Reader<'_>) -> Thrift<PageHeader> {
+fn read_page_header(reader: &mut Reader<'_>, keeps_statistics: bool) -> Thrift<PageHeader> {
     let (mut page_type, mut uncompressed, mut compressed, mut crc) = (None, None, None, None);
     let (mut data, mut data_v2, mut dictionary) = (None, None, None);
     reader.structure(|reader, field| {
@@ -164,9 +170,15 @@ fn read_page_header(reader: &mut Reader<'_>) -> Thrift<PageHeader> {
             2 => uncompressed = Some(reader.expect(field, Kind::I32, count)?),
             3 => compressed = Some(reader.expect(field, Kind::I32, count)?),
             4 => crc = Some(reader.expect(field, Kind::I32, Reader::i32)?.cast_unsigned()),
-            5 => data = Some(reader.expect(field, Kind::Struct, read_data)?),
+            5 => {
+                data = Some(reader.expect(field, Kind::Struct, |reader| read_data(reader, keeps_statistics))?)
+            }
             7 => dictionary = Some(reader.expect(field, Kind::Struct, read_dictionary)?),
-            8 => data_v2 = Some(reader.expect(field, Kind::Struct, read_data_v2)?),
+            8 => {
+                data_v2 = Some(
+                    reader.expect(field, Kind::Struct, |reader| read_data_v2(reader, keeps_statistics))?,
+                )
+            }
             _ => return Ok(false),
         }
         Ok(true)
@@ -186,7 +198,7 @@ fn read_page_header(reader: &mut Reader<'_>) -> Thrift<PageHeader> {
     })
 }
 
-fn read_data(reader: &mut Reader<'_>) -> Thrift<DataPageHeader> {
+fn read_data(reader: &mut Reader<'_>, keeps_statistics: bool) -> Thrift<DataPageHeader> {
     let (mut values, mut encoding, mut definition, mut repetition, mut statistics) =
         (None, None, None, None, None);
     reader.structure(|reader, field| {
@@ -195,7 +207,10 @@ fn read_data(reader: &mut Reader<'_>) -> Thrift<DataPageHeader> {
             2 => encoding = Some(reader.expect(field, Kind::I32, chunk::encoding)?),
             3 => definition = Some(reader.expect(field, Kind::I32, chunk::encoding)?),
             4 => repetition = Some(reader.expect(field, Kind::I32, chunk::encoding)?),
-            5 => statistics = Some(Box::new(reader.expect(field, Kind::Struct, chunk::short_statistics)?)),
+            5 => {
+                statistics =
+                    reader.expect(field, Kind::Struct, |reader| read_statistics(reader, keeps_statistics))?
+            }
             _ => return Ok(false),
         }
         Ok(true)
@@ -211,7 +226,7 @@ fn read_data(reader: &mut Reader<'_>) -> Thrift<DataPageHeader> {
     })
 }
 
-fn read_data_v2(reader: &mut Reader<'_>) -> Thrift<DataPageHeaderV2> {
+fn read_data_v2(reader: &mut Reader<'_>, keeps_statistics: bool) -> Thrift<DataPageHeaderV2> {
     let (mut values, mut nulls, mut rows, mut encoding) = (None, None, None, None);
     let (mut definition, mut repetition, mut is_compressed, mut statistics) = (None, None, true, None);
     reader.structure(|reader, field| {
@@ -223,7 +238,10 @@ fn read_data_v2(reader: &mut Reader<'_>) -> Thrift<DataPageHeaderV2> {
             5 => definition = Some(reader.expect(field, Kind::I32, count)?),
             6 => repetition = Some(reader.expect(field, Kind::I32, count)?),
             7 => is_compressed = reader.bool(field)?,
-            8 => statistics = Some(Box::new(reader.expect(field, Kind::Struct, chunk::short_statistics)?)),
+            8 => {
+                statistics =
+                    reader.expect(field, Kind::Struct, |reader| read_statistics(reader, keeps_statistics))?
+            }
             _ => return Ok(false),
         }
         Ok(true)
@@ -241,6 +259,13 @@ fn read_data_v2(reader: &mut Reader<'_>) -> Thrift<DataPageHeaderV2> {
         is_compressed,
         statistics,
     })
+}
+
+fn read_statistics(reader: &mut Reader<'_>, keeps: bool) -> Thrift<Option<Box<Statistics>>> {
+    if keeps {
+        return chunk::short_statistics(reader).map(|statistics| Some(Box::new(statistics)));
+    }
+    chunk::check_statistics(reader).map(|()| None)
 }
 
 fn read_dictionary(reader: &mut Reader<'_>) -> Thrift<DictionaryPageHeader> {

@@ -225,10 +225,12 @@ impl PageReader {
         (from..from.saturating_add(bytes).min(end), end)
     }
 
-    /// Reads the next page header, and leaves the body unread: the next call of this or of `next` follows it.
+    /// Reads the next page header, and leaves the body unread: the next call of this or of `next` follows it. Statistics may be
+    /// left out where nobody `keeps_statistics`.
     pub(super) fn next_header(
         &mut self,
         input: &mut Input,
+        keeps_statistics: bool,
         budget: &mut Budget<'_>,
     ) -> Result<Going<(PageHeader, Range<u64>)>> {
         let Expects::Header(skim) = &mut self.expects else {
@@ -242,7 +244,7 @@ impl PageReader {
                 if piece.is_empty() {
                     return Ok(Going::Need(()));
                 }
-                let read = PageHeader::read(&piece);
+                let read = PageHeader::read_some(&piece, keeps_statistics);
                 let looked_at = read.as_ref().map_or(piece.len(), |(_, length)| *length);
                 budget.charge(HEADER_PRICE, looked_at, 1);
                 match read {
@@ -365,7 +367,7 @@ impl PageReader {
                     if self.at >= self.end {
                         return Ok(Going::Done(Found::End));
                     }
-                    let (header, _) = done!(self.next_header(work.input, work.budget)?);
+                    let (header, _) = done!(self.next_header(work.input, by_header, work.budget)?);
                     self.limits.check(Limit::PageBytes, header.compressed_bytes.into())?;
                     self.limits.check(Limit::PageBytes, header.uncompressed_bytes.into())?;
                     if let PageKind::Other(_) = header.kind {

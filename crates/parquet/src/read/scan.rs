@@ -75,7 +75,7 @@ impl PageScanner {
         if self.pages.range().is_empty() {
             return Ok(Step::Done);
         }
-        match self.pages.next_header(&mut self.input, budget).map_err(|error| self.place(error))? {
+        match self.pages.next_header(&mut self.input, true, budget).map_err(|error| self.place(error))? {
             Going::Done((header, range)) => {
                 self.pages.skip_body(&header, &mut self.input);
                 let number = self.pages.page().unwrap_or(0);

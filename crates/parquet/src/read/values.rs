@@ -344,7 +344,7 @@ impl ValueDecoder {
                 let out = store.room(capacity.div_ceil(8), byte, (at + count).div_ceil(8))?;
                 match self {
                     ValueDecoder::PlainBits(stream, bit) => copy_bits(stream, bit, out, at, count)?,
-                    ValueDecoder::Rle(hybrid) => hybrid.decode_bits(out, at, count)?.0,
+                    ValueDecoder::Rle(hybrid) => hybrid.decode_booleans(out, at, count)?,
                     _ => return Err(self.mismatch()),
                 }
             }

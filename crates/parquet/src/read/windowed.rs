@@ -3,6 +3,7 @@
 use alloc::boxed::Box;
 
 use marquetry_base::{Budget, Decompressor, Progress, Release, Result, Status};
+use marquetry_kernels::plain;
 
 use crate::growing::{COPY_PRICE, Growing, SLICE_BYTES};
 use crate::memory::Memory;
@@ -119,7 +120,7 @@ impl Decompressor for Windowed {
                 break Status::NeedRoom;
             } else {
                 let bytes = there.len().min(room.len()).min(SLICE_BYTES);
-                room[..bytes].copy_from_slice(&there[..bytes]);
+                plain::copy(&there[..bytes], room);
                 budget.charge(COPY_PRICE, bytes, 0);
                 room = &mut room[bytes..];
                 self.given += bytes;

@@ -164,7 +164,7 @@ fn run(options: &Options) -> Result<(), String> {
         "## What metadata cost\n\nBytes in the `full` file, compressed, of the columns that are not the table's own; and of the footer, page headers and the \
          page index, which is what is left.\n\n| case | write times | other metadata | kinds | the rest of the file but values |\n|---|--:|--:|--:|--:|\n{details}"
     );
-    report.write_with(&options.out, Some(&chart::draw(&report, &Axis::relative(1.0))), &details)
+    report.write_with(&options.out, Some(&chart::draw(&report, &Axis::relative())), &details)
 }
 
 struct Measured {

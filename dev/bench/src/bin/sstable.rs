@@ -140,7 +140,7 @@ fn run(options: &Options) -> Result<(), String> {
         rows: report.rows.iter().filter(|row| row.unit == "s").cloned().collect(),
         ..report.clone()
     };
-    report.write(&options.out, Some(&chart::draw(&speeds, &Axis::relative(1.0 / CQLITE_BAR))))
+    report.write(&options.out, Some(&chart::draw(&speeds, &Axis::relative())))
 }
 
 fn measure(options: &Options, name: &str, made_by: &str, bar: Bar) -> Result<Vec<Row>, String> {

@@ -191,7 +191,7 @@ fn run(options: &Options) -> Result<(), String> {
     let report = report(options, outcome);
     let mut drawn = report.clone();
     drawn.rows.retain(|row| row.unit == "µs");
-    let chart = chart::draw(&drawn, &chart::Axis::microseconds(BAR_US));
+    let chart = chart::draw(&drawn, &chart::Axis::microseconds());
     report.write_with(&options.out, Some(&chart), &details)
 }
 

@@ -194,7 +194,7 @@ fn run(options: &Options) -> Result<(), String> {
     rows.sort_by_key(|row| groups.iter().position(|group| *group == row.group));
     let report = report(options, &listing, rows)?;
     std::fs::create_dir_all(&options.out).map_err(|error| format!("{}: {error}", options.out.display()))?;
-    report.write(&options.out, Some(&chart::draw(&report, &chart::Axis::relative(STREAM.time))))
+    report.write(&options.out, Some(&chart::draw(&report, &chart::Axis::relative())))
 }
 
 /// A task on a table.

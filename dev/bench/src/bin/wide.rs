@@ -127,7 +127,7 @@ fn run(options: &Options) -> Result<(), String> {
         title: "Opening a file for ten of its columns".to_owned(),
         ..report.clone()
     };
-    let chart = (!growth.rows.is_empty()).then(|| chart::draw(&growth, &Axis::microseconds(2000.0)));
+    let chart = (!growth.rows.is_empty()).then(|| chart::draw(&growth, &Axis::microseconds()));
     report.write_with(&options.out, chart.as_deref(), &split(&measured))
 }
 

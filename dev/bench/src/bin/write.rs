@@ -184,9 +184,8 @@ fn run(options: &Options) -> Result<(), String> {
     times.sort_by_key(place);
     times.append(&mut sizes);
     let report = report(options, &listing, &versions, times);
-    let axis = if options.snappy { BAR_SHARED } else { BAR };
     std::fs::create_dir_all(&options.out).map_err(|error| format!("{}: {error}", options.out.display()))?;
-    report.write(&options.out, Some(&chart::draw(&report, &chart::Axis::relative(axis))))
+    report.write(&options.out, Some(&chart::draw(&report, &chart::Axis::relative())))
 }
 
 /// Rows of times, one for each level of ours, and one of sizes.

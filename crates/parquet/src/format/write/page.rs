@@ -141,6 +141,15 @@ mod tests {
             let lengths = [&found.min_value, &found.max_value].map(|bound| bound.as_ref().map(|it| it.len()));
             assert_eq!(lengths, [min, max].map(|length| (length <= 4096).then_some(length)));
             assert_eq!((found.null_count, length), (Some(7), bytes.len()));
+            // Where they are not wanted they are checked nevertheless.
+            let (bare, length) = PageHeader::read_some(&bytes, false).unwrap();
+            assert!(matches!(&bare.kind, PageKind::Data(DataPageHeader { statistics: None, .. })));
+            assert_eq!((bare.compressed_bytes, length), (3, bytes.len()));
+            for cut in (0..bytes.len()).step_by(7) {
+                let stops =
+                    [true, false].map(|keeps| PageHeader::read_some(&bytes[..cut], keeps).unwrap_err());
+                assert_eq!(stops[0], stops[1], "{cut} of {}", bytes.len());
+            }
             for at_once in [1, 100, 5000, bytes.len()] {
                 let mut skim = PageHeader::skim(0, &Limits::default());
                 for part in bytes.chunks(at_once) {

@@ -185,7 +185,7 @@ fn decode(encoding: Encoding, physical: PhysicalType, body: &[u8], count: usize)
             let mut out = vec![0; count.div_ceil(8)];
             let mut done = 0;
             while done < count {
-                done += decoder.decode_bits(&mut out, done, count - done).unwrap().0;
+                done += decoder.decode_booleans(&mut out, done, count - done).unwrap();
                 decoder.take_runs();
             }
             bytes_of(Slice::Boolean { bits: &out, first: 0, values: count })
