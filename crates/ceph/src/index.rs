@@ -1,7 +1,8 @@
 //! An index of a column's values, in the omap of the object: which rows may have a value, by its hash.
 //!
 //! ```text
-//! marquetry.index              what it is of, how far it is, and its parts
+//! marquetry.index              what it is of, how far it is, how many lists it has, and the parts that are in none of them
+//! marquetry.index.list.LIST    256 parts, of a long index: what is said of them is written once, and not by each call
 //! marquetry.index.PART.BUCKET  hashes of the values in a part that begin with these four bits, and their granules
 //! ```
 //!
@@ -35,12 +36,18 @@ use crate::request::{Request, Step};
 
 /// The key of the index in the omap; and how its keys begin.
 const KEY: &str = "marquetry.index";
-/// How the index begins: what it is, and the version of its encoding.
+/// How the index begins: what it is, and the version of its encoding; and how one does that has lists, which the version before did not know.
 const MAGIC: [u8; 4] = *b"MQI2";
+const MAGIC_OF_LISTS: [u8; 4] = *b"MQI3";
 const MARK: u16 = 1;
 const LEAF: u16 = 2;
 const NEXT: u16 = 3;
 const PARTS: u16 = 4;
+const LISTS: u16 = 5;
+
+/// Parts of a list; and lists, at most: 65,536 parts are of more rows than an object has, unless calls index next to nothing.
+const LIST_PARTS: usize = 256;
+const LISTS_MAX: usize = 256;
 
 /// Rows of a granule, at most, and granules of a part.
 const GRANULE_ROWS: usize = 1024;
@@ -78,6 +85,8 @@ struct Index {
     leaf: usize,
     /// Where it goes on; after the last row group if it is complete.
     next: At,
+    /// Lists, and the parts after those that they have; or all parts, once they were [loaded](Index::load).
+    lists: usize,
     parts: Vec<Part>,
 }
 
@@ -92,42 +101,77 @@ struct Part {
 
 impl Part {
     fn end(&self) -> u64 {
-        self.first_row + self.granules.iter().map(|rows| u64::from(*rows)).sum::<u64>()
+        let rows: u64 = self.granules.iter().map(|rows| u64::from(*rows)).sum();
+        // Whatever an omap says.
+        self.first_row.saturating_add(rows)
     }
 }
 
 impl Index {
-    /// The index of the object in its state.
+    /// The index of the object in its state, with all of its parts.
     fn load(host: &mut Host<'_>, metadata: &FileMetaData, mark: u32) -> Result<Option<Index>> {
+        let Some(mut index) = Index::without_lists(host, mark)? else { return Ok(None) };
+        let mut parts = Vec::new();
+        for list in 0..index.lists {
+            let key = list_key(list);
+            let Some(bytes) = host.entry(&key)? else { return Ok(None) };
+            host.charge(CHECK_PRICE.of(bytes.len(), 0) + PART_PRICE.of(0, LIST_PARTS));
+            let listed = bytes.split_first_chunk::<CHECKSUM_BYTES>();
+            let listed = listed.filter(|(checksum, parts)| **checksum == checksum_of(mark, &key, parts));
+            let is_list = |parts: &Vec<Part>| {
+                parts.len() == LIST_PARTS && parts.iter().all(|part| are_granules(&part.granules))
+            };
+            match listed.and_then(|(_, listed)| Index::parts_of(listed)).filter(is_list) {
+                Some(mut listed) => parts.append(&mut listed),
+                None => return Ok(None),
+            }
+        }
+        parts.append(&mut index.parts);
+        index.parts = parts;
+        let first = first_with_rows(metadata, (0, 0));
+        Ok(Some(index).filter(|index| index.is_of(metadata, first)))
+    }
+
+    /// The same, with the parts that are in no list.
+    fn without_lists(host: &mut Host<'_>, mark: u32) -> Result<Option<Index>> {
         let Some(bytes) = host.entry(KEY)? else { return Ok(None) };
         let index = Index::parse(&bytes).ok().flatten();
         host.charge(PART_PRICE.of(0, index.as_ref().map_or(0, |index| index.parts.len())));
-        Ok(index.filter(|index| index.mark == mark && index.is_of(metadata)))
+        Ok(index.filter(|index| index.mark == mark && index.lists <= LISTS_MAX))
     }
 
     fn parse(bytes: &[u8]) -> Result<Option<Index>> {
-        let mut index = Index { mark: 0, leaf: usize::MAX, next: (0, 0), parts: Vec::new() };
-        for field in Fields::of(bytes, MAGIC)? {
+        let mut index = Index { mark: 0, leaf: usize::MAX, next: (0, 0), lists: 0, parts: Vec::new() };
+        let magic = if bytes.starts_with(&MAGIC_OF_LISTS) { MAGIC_OF_LISTS } else { MAGIC };
+        for field in Fields::of(bytes, magic)? {
             let field = field?;
             match field.number {
                 MARK => index.mark = u32::try_from(field.u64()?).unwrap_or(0),
                 LEAF => index.leaf = usize::try_from(field.u64()?).unwrap_or(usize::MAX),
+                LISTS => index.lists = usize::try_from(field.u64()?).unwrap_or(usize::MAX),
                 NEXT | PARTS => {
-                    let mut rest = field.bytes;
-                    while !rest.is_empty() {
-                        let Some((part, after)) = Index::part(rest) else { return Ok(None) };
-                        rest = after;
-                        if field.number == NEXT {
-                            index.next = (part.row_group, part.first_row);
-                        } else {
-                            index.parts.push(part);
-                        }
+                    let Some(mut parts) = Index::parts_of(field.bytes) else { return Ok(None) };
+                    if field.number == PARTS {
+                        index.parts.append(&mut parts);
+                    } else if let Some(next) = parts.last() {
+                        index.next = (next.row_group, next.first_row);
                     }
                 }
                 _ => return Ok(None),
             }
         }
         Ok(Some(index))
+    }
+
+    /// Parts, one after the other.
+    fn parts_of(mut bytes: &[u8]) -> Option<Vec<Part>> {
+        let mut parts = Vec::new();
+        while !bytes.is_empty() {
+            let (part, rest) = Index::part(bytes)?;
+            parts.push(part);
+            bytes = rest;
+        }
+        Some(parts)
     }
 
     /// A part, and the bytes after it: row group (u32), first row (u64), number of granules (u16), rows of each (u16).
@@ -149,17 +193,38 @@ impl Index {
         let mut next = Vec::new();
         let (row_group, first_row) = self.next;
         write_part(&Part { row_group, first_row, granules: Vec::new() }, &mut next)?;
-        let mut frame = Frame::new(MAGIC);
+        let mut frame = Frame::new(if self.lists > 0 { MAGIC_OF_LISTS } else { MAGIC });
         frame.push_u64(MARK, self.mark.into());
         frame.push_u64(LEAF, u64_of(self.leaf));
+        if self.lists > 0 {
+            frame.push_u64(LISTS, u64_of(self.lists));
+        }
         frame.push(NEXT, &next).push(PARTS, &parts);
         Ok(frame.into_bytes())
     }
 
-    /// Whether its parts are all rows of the object up to where it goes on, and their granules have as many rows as they may have.
-    fn is_of(&self, metadata: &FileMetaData) -> bool {
+    /// Adds a part, and writes what is said of it.
+    fn add(&mut self, part: Part, host: &mut Host<'_>) -> Result<()> {
+        self.parts.push(part);
+        while self.parts.len() >= LIST_PARTS {
+            let key = list_key(self.lists);
+            let mut listed = vec![0; CHECKSUM_BYTES];
+            self.parts.drain(..LIST_PARTS).try_for_each(|part| write_part(&part, &mut listed))?;
+            let (checksum, parts) = listed.split_at_mut(CHECKSUM_BYTES);
+            checksum.copy_from_slice(&checksum_of(self.mark, &key, parts));
+            host.set_entry(&key, &listed)?;
+            self.lists += 1;
+        }
+        if self.lists > LISTS_MAX {
+            return Err(Error::too_large("an index of so many parts"));
+        }
+        host.set_entry(KEY, &self.bytes()?)
+    }
+
+    /// Whether its parts are all rows of the object from `first` up to where it goes on, and their granules have as many rows as they may have.
+    fn is_of(&self, metadata: &FileMetaData, first: At) -> bool {
         let rows = |group: usize| metadata.row_groups.get(group).map(|group| group.rows);
-        let mut at = first_with_rows(metadata, (0, 0));
+        let mut at = first;
         for part in &self.parts {
             let is_next = (part.row_group, part.first_row) == at;
             if !are_granules(&part.granules) || !is_next || Some(part.end()) > rows(part.row_group) {
@@ -200,7 +265,11 @@ fn key_of(part: usize, bucket: u64) -> String {
     format!("{KEY}.{part:08x}.{bucket:x}")
 }
 
-/// The checksum of a bucket's entries, in the index of an object with this mark.
+fn list_key(list: usize) -> String {
+    format!("{KEY}.list.{list:08x}")
+}
+
+/// The checksum of a bucket's entries, or of a list, in the index of an object with this mark.
 fn checksum_of(mark: u32, key: &str, entries: &[u8]) -> [u8; CHECKSUM_BYTES] {
     crc32(crc32(mark, key.as_bytes()), entries).to_le_bytes()
 }
@@ -218,18 +287,22 @@ pub(crate) fn build(host: &mut Host<'_>, request: &Request<'_>) -> Result<Answer
         return Err(Error::unsupported(format!("an index of {column}")));
     }
     let mut index = if request.step == Step::GoOn {
-        let known = Index::load(host, &metadata, mark)?.filter(|index| index.leaf == leaf);
+        // What is in lists does not matter for what comes after it.
+        let known = Index::without_lists(host, mark)?.filter(|index| {
+            let first = index.parts.first().map_or(index.next, |part| (part.row_group, part.first_row));
+            index.leaf == leaf && first == first_with_rows(&metadata, first) && index.is_of(&metadata, first)
+        });
         known.ok_or_else(|| Error::io("the object was changed meanwhile, or another index was begun"))?
     } else {
         // Also if there is one: it may be of other bytes that had the same end.
-        Index { mark, leaf, next: first_with_rows(&metadata, (0, 0)), parts: Vec::new() }
+        Index { mark, leaf, next: first_with_rows(&metadata, (0, 0)), lists: 0, parts: Vec::new() }
     };
     if index.next.0 < metadata.row_groups.len() {
         let (part, mut entries) = read(host, &metadata, leaf, index.next)?;
         host.charge(VALUE_PRICE.of(0, entries.len()));
         entries.sort_unstable();
         entries.dedup();
-        let number = index.parts.len();
+        let number = index.lists * LIST_PARTS + index.parts.len();
         let mut rest = entries.as_slice();
         for bucket in 0..BUCKETS {
             let (own, after) = rest.split_at(rest.partition_point(|(hash, _)| bucket_of(*hash) <= bucket));
@@ -247,8 +320,7 @@ pub(crate) fn build(host: &mut Host<'_>, request: &Request<'_>) -> Result<Answer
             host.set_entry(&key, &bytes)?;
         }
         index.next = first_with_rows(&metadata, (part.row_group, part.end()));
-        index.parts.push(part);
-        host.set_entry(KEY, &index.bytes()?)?;
+        index.add(part, host)?;
     }
     Ok(Answer { rows: metadata.rows, ..Answer::default() })
 }
@@ -343,8 +415,8 @@ pub(crate) enum Candidate {
     Rows(At, u64),
     /// Nowhere before this place.
     None(At),
-    /// From this place on nothing is known.
-    Unknown(At),
+    /// From this place on nothing is known, up to a row of the same row group; or to the object's end.
+    Unknown(At, Option<u64>),
 }
 
 /// An index that a predicate is looked up in.
@@ -354,6 +426,9 @@ pub(crate) struct Lookup {
     hashes: Vec<u64>,
     /// What was looked up last.
     known: Option<Known>,
+    /// The parts of which nothing is known, of those that were come to since something was: as many after them are not looked up. So a part that
+    /// helps is not passed for long, and looking up others that do not costs little.
+    unknown: usize,
 }
 
 /// Parts that follow each other in a row group.
@@ -381,7 +456,7 @@ impl Lookup {
         Ok(values.map(|values| {
             let mut hashes: Vec<u64> = values.iter().map(|value| bloom::hash(value)).collect();
             hashes.sort_unstable();
-            Lookup { index, hashes, known: None }
+            Lookup { index, hashes, known: None, unknown: 0 }
         }))
     }
 
@@ -395,9 +470,9 @@ impl Lookup {
         let mut number = self.index.parts.partition_point(|part| (part.row_group, part.end()) <= at);
         while let Some(part) = self.index.parts.get(number) {
             let (row_group, first_row) = (part.row_group, part.first_row);
-            let known = self.known(number, host)?;
-            let Some(granules) = &known.granules else {
-                return Ok(Candidate::Unknown(at.max((row_group, first_row))));
+            let Some(granules) = &self.known(number, host)?.granules else {
+                let end = self.unknown_end(number);
+                return Ok(Candidate::Unknown(at.max((row_group, first_row)), Some(end)));
             };
             // The first of them that are left, and those that follow it.
             let is_left = |(rows, has_some): &&(Range<u64>, bool)| *has_some && (row_group, rows.end) > at;
@@ -406,16 +481,42 @@ impl Lookup {
             if let Some(rows) = wanted.next() {
                 let from = if at.0 == row_group { rows.start.max(at.1) } else { rows.start };
                 let end = wanted.last().unwrap_or(rows).end;
+                self.unknown = 0;
                 return Ok(Candidate::Rows((row_group, from), end));
             }
-            number = known.parts.end;
+            let looked_up = self.known.as_ref().map_or(number + 1, |known| known.parts.end);
+            (number, self.unknown) = (looked_up, 0);
             at = first_with_rows(metadata, (row_group, self.index.parts[number - 1].end()));
             if host.left() <= host.share().units / LEFT_MIN {
                 return Ok(Candidate::None(at));
             }
         }
         let at = at.max(self.index.next);
-        Ok(if at.0 < metadata.row_groups.len() { Candidate::Unknown(at) } else { Candidate::None(at) })
+        let is_within = at.0 < metadata.row_groups.len();
+        Ok(if is_within { Candidate::Unknown(at, None) } else { Candidate::None(at) })
+    }
+
+    /// A search has come to the row up to which it was said that nothing is [known](Candidate::Unknown): up to which row that is so from there on,
+    /// in the same row group. `None`: something is known there, or there are no more parts of it.
+    pub(crate) fn unknown_from(&mut self, at: At, host: &mut Host<'_>) -> Result<Option<u64>> {
+        let number = self.index.parts.partition_point(|part| (part.row_group, part.end()) <= at);
+        if self.index.parts.get(number).is_none_or(|part| part.row_group != at.0) {
+            return Ok(None);
+        }
+        let is_known = self.known(number, host)?.granules.is_some();
+        Ok((!is_known).then(|| self.unknown_end(number)))
+    }
+
+    /// The row up to which a search goes on without the index from a part on of which nothing is known.
+    fn unknown_end(&mut self, number: usize) -> u64 {
+        let parts = &self.index.parts;
+        let row_group = parts.get(number).map_or(0, |part| part.row_group);
+        let of_group = parts.partition_point(|part| part.row_group <= row_group);
+        let looked_up = self.known.as_ref().map_or(number, |known| known.parts.end).max(number + 1);
+        let end = looked_up.saturating_add(self.unknown).min(of_group.max(number + 1));
+        let last_row = parts.get(end - 1).map_or(u64::MAX, Part::end);
+        self.unknown = self.unknown.saturating_add(end - number);
+        last_row
     }
 
     /// What is known of a part, and of those after it if it is short: of few granules it would not be seen that too many have one.

@@ -21,6 +21,8 @@ use crate::parquet_rows::{ParquetRows, ROWS_PRICE, batch_bytes};
 use crate::request::Format;
 use crate::rows::piece;
 
+/// What it costs to take a batch, however few rows it has, about: of each column, and beside them.
+const TAKE_PRICE: Price = Price::per_kilovalue(300 << 10);
 /// What it costs to write a byte of an answer: it is copied into an array of its own, and from there.
 const WRITE_PRICE: Price = Price::per_kib(600);
 /// What a value costs that is written into a row.
@@ -219,6 +221,7 @@ impl Output {
     /// Takes rows of a batch, from its first on: how many, at least one. Not all if the answer is full with them.
     pub(crate) fn take(&mut self, batch: &Batch, host: &mut Host<'_>) -> Result<usize> {
         let first_row = self.first_row.unwrap_or(0);
+        host.charge(TAKE_PRICE.of(0, 1 + batch.columns.len()));
         let (batch, bytes) = of_bounded_bytes(batch)?;
         let batch = &*batch;
         match &mut self.sink {

@@ -15,7 +15,7 @@ use crate::host::{Host, LIMITS, price_of};
 const FILE: Object = Object(1);
 
 /// Bytes, before compression, of the pages and dictionaries that a call decompresses to come to a row of all columns of a file that is kept: by the
-/// price of ZSTD a quarter of a call's share. `copy` to `rados://` writes as many (`BEGUN_BYTES_MAX` of `marquetry-rados`).
+/// price of ZSTD a sixth of a call's share. `copy` to `rados://` writes as many (`BEGUN_BYTES_MAX` of `marquetry-rados`).
 const BEGUN_BYTES_MAX: usize = 256 << 10;
 /// What it costs to write values, and their bytes, about.
 pub(crate) const ROWS_PRICE: Price = Price { kib: 1_500, kilovalue: 12 << 10 };
@@ -241,22 +241,26 @@ pub(crate) fn batch_bytes(batch: &Batch) -> usize {
 
 /// About the bytes of values; of a dictionary's, as they are without it.
 fn bytes_of(values: &Values) -> usize {
-    let text = |value: &[u8]| value.len() + 4;
+    // What its view says: the text itself need not be looked at.
+    let text = |view: &u128| {
+        let [a, b, c, d, ..] = view.to_le_bytes();
+        u64::from(u32::from_le_bytes([a, b, c, d])) + 4
+    };
+    let texts = |views: &[u128]| usize::try_from(views.iter().map(text).sum::<u64>()).unwrap_or(usize::MAX);
     match values {
         Values::Boolean(bits) => bits.len() / 8,
         Values::Int32(values) => values.len() * 4,
         Values::Int64(values) => values.len() * 8,
         Values::Float(values) => values.len() * 4,
         Values::Double(values) => values.len() * 8,
-        Values::ByteArray(values) => values.iter().map(text).sum(),
+        Values::ByteArray(values) => texts(values.views()),
         Values::Int96(values) | Values::FixedLenByteArray(values) => values.len() * values.width(),
         Values::Dictionary(indices, entries) => match &**entries {
             Values::ByteArray(entries) => {
                 let views = entries.views();
                 let length = |index: &u32| {
-                    let [a, b, c, d, ..] =
-                        views.get(usize_of_u32(*index)).map_or([0; 16], |view| view.to_le_bytes());
-                    usize_of_u32(u32::from_le_bytes([a, b, c, d])) + 4
+                    let bytes = views.get(usize_of_u32(*index)).map_or(4, text);
+                    usize::try_from(bytes).unwrap_or(usize::MAX)
                 };
                 indices.iter().map(length).fold(0, usize::saturating_add)
             }

@@ -157,6 +157,8 @@ struct Search {
     opened: Option<(u64, u64)>,
     /// The row where it is to end, as far as that is known: there is no need to look before it.
     end: u64,
+    /// The row group, the row and the rows found when it was looked at last, and the units that it had to have left to go on then.
+    seen: Option<((usize, u64, u64), u64)>,
 }
 
 impl Query {
@@ -212,15 +214,18 @@ impl Query {
         (output, kept): (&Output, &mut Option<Kept>),
         host: &mut Host<'_>,
     ) -> Result<(Option<Found>, At)> {
-        let end = self.metadata.row_groups.len();
-        // Where an index says that rows may be, only as many are searched.
-        let mut until = None;
+        let mut end = self.metadata.row_groups.len();
+        // Where an index says that rows may be, only as many are searched; and where it says nothing, those up to where it may.
+        let (mut until, mut unknown_end) = (None, None);
         if let Some(lookup) = &mut self.lookup {
             match lookup.next(at, &self.metadata, host)? {
                 Candidate::Rows(from, row) => (at, until) = (from, Some((from.0, row))),
-                Candidate::Unknown(from) => at = from,
+                Candidate::Unknown(from, row) => (at, unknown_end) = (from, row),
                 Candidate::None(next) => return Ok((None, next)),
             }
+        }
+        if unknown_end.is_some() {
+            end = at.0 + 1;
         }
         self.is_named = until.is_some();
         let mut options = FindOptions::default();
@@ -257,6 +262,14 @@ impl Query {
                 }
             } else if let Some(end) = self.has_enough(&finder, &mut search, output, host)? {
                 break (Driven::Spent, end);
+            } else if let Some(row) = unknown_end
+                && finder.position().is_some_and(|now| now >= (at.0, row))
+            {
+                let lookup = self.lookup.as_mut();
+                unknown_end = lookup.map_or(Ok(None), |lookup| lookup.unknown_from((at.0, row), host))?;
+                if unknown_end.is_none() {
+                    break (Driven::Spent, row);
+                }
             }
         };
         if let Some(kept) = kept {
@@ -308,6 +321,12 @@ impl Query {
         host: &mut Host<'_>,
     ) -> Result<Option<u64>> {
         let Some((row_group, row)) = finder.position() else { return Ok(None) };
+        let found = finder.report().found;
+        let seen = search.seen.filter(|(seen, _)| *seen == (row_group, row, found));
+        if seen.is_some_and(|(_, needed)| host.left_with_page() > needed) {
+            // A batch is at hand, of which nothing is known yet.
+            return Ok(None);
+        }
         if search.row_group != row_group {
             *search = Search::at((row_group, 0), host);
         }
@@ -319,10 +338,11 @@ impl Query {
             return Ok((host.left() == 0).then_some(row));
         }
         let (opened, tested) = *search.opened.get_or_insert((spent, search.tested));
-        let (metadata, found, fixed) = (Arc::clone(&self.metadata), finder.report().found, self.fixed);
+        let (metadata, fixed) = (Arc::clone(&self.metadata), self.fixed);
         let ends = self.ends_of(row_group, host);
         let opening = if found > 0 { ends.opening(output) } else { 0 };
         let (units, left) = (ends.units(search.tested, found, output), host.left_with_page());
+        search.seen = Some(((row_group, row, found), units.saturating_add(opening)));
         let (left, room) = (left.saturating_sub(opening), ends.rows_of(output.room()));
         if found >= room || units >= left {
             // Whichever row it is, the search up to here is paid.
@@ -419,7 +439,7 @@ impl Query {
             true => None,
             false => Some(self.reader((row_group, &rows), (read, pages), output, host)?),
         };
-        let mut parts = Parts::new(&leaves, reader, kept);
+        let mut parts = Parts::new(&leaves, (reader, kept), self.batch_rows);
         let (mut taken, begun) = (0, host.spent());
         'batches: while taken < rows.rows() && output.wanted() > 0 && !output.is_full() {
             let until = host.work().units + host.left_with_page();
@@ -512,7 +532,8 @@ impl Query {
 impl Search {
     /// One that begins.
     fn at((row_group, row): At, host: &Host<'_>) -> Search {
-        Search { row_group, first: row, begun: host.work().units, row, tested: 0, opened: None, end: 0 }
+        let begun = host.work().units;
+        Search { row_group, first: row, begun, row, tested: 0, opened: None, end: 0, seen: None }
     }
 
     /// Units after which it is looked at how far the search is.

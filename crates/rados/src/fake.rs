@@ -372,13 +372,18 @@ fn calls_keep_to_their_share_of_tables_of_many_columns() {
             "{name}: {rows} rows, not {expected}"
         );
         assert!(most(&units) <= Share::UNITS * 8 / 5, "{name}: {units:?}");
-        // Less is begun again, although there are more calls.
+        // Bounds say that there is nothing after it, so no call comes to find that out.
+        assert!(name != "one order" || units.len() == 1, "{name}: {units:?}");
+        // Less is begun again, although there are more calls. But that there is no such text, a dictionary of all of them says, which usual pages have.
         assert!(
-            all(&units) <= all(&usual),
+            all(&units) <= all(&usual) || name == "none, by a text",
             "{name}: {} units, and {} of usual pages",
             all(&units),
             all(&usual)
         );
-        assert!(!name.starts_with("all rows") || most(&usual) > 2 * most(&units), "{name}: {usual:?}");
+        if name.starts_with("all rows") {
+            assert!(most(&usual) > most(&units), "{name}: {usual:?}");
+            assert!(2 * all(&usual) > 3 * all(&units), "{name}: {} and {}", all(&usual), all(&units));
+        }
     }
 }

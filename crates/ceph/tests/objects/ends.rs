@@ -78,8 +78,9 @@ fn object_of_few_values() -> Vec<u8> {
 #[derive(Debug, Default)]
 struct Calls {
     rows: u64,
-    /// Bytes of the answers' rows.
+    /// Bytes of the answers' rows, and messages that have rows.
     bytes: usize,
+    messages: usize,
     sums: BTreeMap<String, f64>,
     units: Vec<u64>,
     ends: Vec<u64>,
@@ -125,6 +126,7 @@ impl Calls {
 
     /// All are whole numbers, or eighths of them, below 2^53.
     fn add(&mut self, batch: &RecordBatch) {
+        self.messages += 1;
         for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {
             let numbers: Vec<f64> = if let Some(numbers) = column.as_primitive_opt::<Int64Type>() {
                 numbers.iter().flatten().map(|number| number as f64).collect()
@@ -255,6 +257,42 @@ fn a_column_that_is_tested_and_handed_out_is_decoded_once() {
                     "{column}, {share}"
                 );
             }
+        }
+    }
+}
+
+/// Where few rows are found, those of many batches make one message, and not one each.
+#[test]
+fn sparse_rows_are_put_together() {
+    let object = object(true);
+    let sparse: (RequestField, &[u8]) = (RequestField::Where, b"key < 10");
+    let columns = ["key", "amount", "fare"].map(|column| (RequestField::Column, column.as_bytes()));
+    let expected = Calls::of(&object, &[sparse, columns[1]], Share::UNITS_MAX);
+    for asked in [&[sparse, columns[0]][..], &[sparse, columns[0], columns[1], columns[2]]] {
+        for share in [1_400_000, Share::UNITS_MAX] {
+            let calls = Calls::of(&object, asked, share);
+            println!("{} rows in {} messages of {} calls", calls.rows, calls.messages, calls.units.len());
+            assert_eq!(calls.rows, expected.rows);
+            // Fifteen batches are tested, and each has some forty. Rows that cost much are handed out in two.
+            assert!(calls.messages <= 2 * calls.units.len(), "{} messages", calls.messages);
+        }
+    }
+}
+
+/// A call that has found what there is, and spent its share, says so where bounds rule out all rows after it: no other call comes for that.
+#[test]
+fn a_call_ends_with_rows_that_are_ruled_out() {
+    let ids = Int64Array::from_iter_values(0..i64::try_from(ROWS).unwrap());
+    let batch = RecordBatch::try_from_iter([("id", Arc::new(ids) as ArrayRef)]).unwrap();
+    let mut options = ParquetOptions::default();
+    options.write.page_rows = usize::try_from(PAGE_ROWS).unwrap();
+    let object = written(&batch, options);
+    for id in [0, 1_234, 30_000, 59_999] {
+        let predicate = format!("id = {id}");
+        for share in [100_000, Share::UNITS] {
+            let calls = Calls::of(&object, &[(RequestField::Where, predicate.as_bytes())], share);
+            assert_eq!((calls.rows, calls.ends.len()), (1, 0), "{id} by {share}: {:?}", calls.units);
+            assert_eq!(calls.sums["id"], f64::from(id), "{id} by {share}");
         }
     }
 }

@@ -21,6 +21,7 @@ use super::blooms::Blooms;
 use super::judged::Indexes;
 use super::options::{FindOptions, Found, Stopped};
 use super::program::{Known, Program};
+use super::reading::Reading;
 use super::report::Report;
 use super::stage::{Released, Stage, Turn};
 use crate::batch::{Batch, RowSelection};
@@ -190,7 +191,8 @@ impl RowFinder {
         core::mem::take(&mut self.tested)
     }
 
-    /// Where the search is: the row group at hand, and the first of its rows that is not searched. `None` once it is done.
+    /// Where the search is: the row group at hand, and the first of its rows that is not searched; its number of rows if all others are ruled
+    /// out. `None` once it is done.
     pub fn position(&self) -> Option<(usize, u64)> {
         let mut stage = &self.stage;
         let (row_group, next_row) = loop {
@@ -204,7 +206,7 @@ impl RowFinder {
                 | Stage::Open { row_group, .. } => (*row_group, 0),
                 Stage::Judge(judged, _) | Stage::PageBloom { judged, .. } => (judged.row_group, 0),
                 Stage::Dictionary(asking) => (asking.reading.row_group, 0),
-                Stage::Read(reading) => (reading.row_group, reading.next_row),
+                Stage::Read(reading) => (reading.row_group, self.next_row(reading)),
                 Stage::Locate { row_group, .. } => (*row_group, self.metadata.row_groups[*row_group].rows),
                 Stage::Release(_, then) => {
                     stage = &**then;
@@ -213,6 +215,13 @@ impl RowFinder {
             };
         };
         Some((row_group, next_row.max(self.first_row_of(row_group))))
+    }
+
+    /// The first row that is neither tested nor, as all after it, ruled out.
+    fn next_row(&self, reading: &Reading) -> u64 {
+        let rows = self.metadata.row_groups[reading.row_group].rows;
+        let are_ruled_out = reading.wanted.as_ref().is_some_and(|wanted| wanted.end() <= reading.next_row);
+        if are_ruled_out { rows } else { reading.next_row }
     }
 
     /// Ends the search where it is, for a host whose time is up: another finder goes on from there
