@@ -18,10 +18,11 @@ use marquetry_parquet::schema::Schema;
 use crate::buffers::{nulls, scalars};
 use crate::cost::{self, COLUMN_UNITS, VIEW_PRICE};
 use crate::plan::{Plan, PlanKind};
+use crate::requested::{self, StringLayout, Wish, wishes};
 use crate::retype;
 use crate::schema::{ArrowOptions, Column, apply_stored, columns};
 use crate::stored::stored_in;
-use crate::values::{Fault, array, default_of, keys};
+use crate::values::{Fault, array, default_of, keys, text_as_bytes};
 
 /// Converts each batch of one reader to a record batch.
 ///
@@ -45,6 +46,7 @@ pub struct ToArrow {
     stored_schema_error: Option<Error>,
     /// The position of each leaf of the schema in a batch.
     places: Vec<Option<usize>>,
+    text_is_bytes: bool,
     dictionaries: Dictionaries,
     /// The columns of the batch that is being converted in steps, and whether one is.
     made: Vec<Made>,
@@ -143,7 +145,12 @@ impl ToArrow {
         self.stored_schema_error.as_ref()
     }
 
-    fn of_columns(schema: &Arc<Schema>, leaves: Option<&[usize]>, columns: Vec<Column>) -> Result<ToArrow> {
+    fn of_columns(
+        schema: &Arc<Schema>,
+        leaves: Option<&[usize]>,
+        mut columns: Vec<Column>,
+    ) -> Result<ToArrow> {
+        columns.iter_mut().for_each(|column| column.aim(false));
         let all = schema.leaves().len();
         let mut places = vec![None; all];
         match leaves {
@@ -157,6 +164,7 @@ impl ToArrow {
             parquet: Arc::clone(schema),
             stored_schema_error: None,
             places,
+            text_is_bytes: false,
             dictionaries: Dictionaries::default(),
             made: Vec::new(),
             is_begun: false,
@@ -175,7 +183,51 @@ impl ToArrow {
         self
     }
 
-    /// The schema of the record batches, except for dictionaries that were kept.
+    /// Lays out strings, and bytes of any length, in this way, whatever the file's own Arrow schema says. Dictionaries stay dictionaries.
+    #[must_use]
+    pub fn with_strings(mut self, layout: StringLayout) -> ToArrow {
+        let wishes = vec![Wish::Strings(layout); self.columns.len()];
+        self.grant(&wishes);
+        self
+    }
+
+    /// Gives the types that a schema asks for, as far as they are other layouts of the same values: strings and bytes as views, with offsets of 32 or of
+    /// 64 bits, or in dictionaries; and lists with such offsets. All else stays as it is: other types, names, what can be null, metadata.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse`, and nothing is changed, for a schema with another number of columns, or with other names; and while a batch is being converted in steps.
+    pub fn request(&mut self, requested: &arrow_schema::Schema) -> Result<()> {
+        if self.is_begun {
+            return Err(Error::misuse("other types while a batch is being converted in steps"));
+        }
+        let wishes = wishes(self.schema.fields(), requested)?;
+        self.grant(&wishes);
+        Ok(())
+    }
+
+    fn grant(&mut self, wishes: &[Wish<'_>]) {
+        for (column, wish) in self.columns.iter_mut().zip(wishes) {
+            let field = requested::field(&column.plan, column.field(), *wish);
+            column.become_field(field);
+            column.aim(self.text_is_bytes);
+        }
+        let fields: Fields = self.columns.iter().map(|column| Arc::clone(column.field())).collect();
+        let metadata = self.schema.metadata().clone();
+        self.schema = Arc::new(arrow_schema::Schema::new_with_metadata(fields, metadata));
+    }
+
+    /// Makes record batches for Arrow's C interfaces, where a schema alone says what bytes are: text with views becomes `BinaryView`, as the record
+    /// batches' own schemas say; [`ToArrow::schema`] says what it is. It is checked to be UTF-8 here, all at once where it is ASCII, and so in a
+    /// fraction of the time that the constructor of `Utf8View` takes, which looks at each string.
+    #[must_use]
+    pub fn with_text_as_bytes(mut self) -> ToArrow {
+        self.text_is_bytes = true;
+        self.columns.iter_mut().for_each(|column| column.aim(true));
+        self
+    }
+
+    /// The schema of the record batches, except for dictionaries that were kept, and [text as bytes](ToArrow::with_text_as_bytes).
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
@@ -254,6 +306,8 @@ impl ToArrow {
         }
         let schema = match all {
             None => Arc::clone(&self.schema),
+            // For those who take the other schema, with its metadata.
+            Some(all) if self.text_is_bytes => Arc::new(arrow_schema::Schema::new(all)),
             Some(all) => {
                 Arc::new(arrow_schema::Schema::new_with_metadata(all, self.schema.metadata().clone()))
             }
@@ -263,10 +317,13 @@ impl ToArrow {
     }
 }
 
-/// The array, converted to the type in the file's own Arrow schema.
+/// The array, converted to the type in the file's own Arrow schema, or that was asked for.
 fn stored(column: &Column, (other, array): Made, budget: &mut Budget<'_>) -> Result<Made> {
     let Some(wanted) = &column.stored else { return Ok((other, array)) };
-    budget.charge_units(cost::retype_units(&array));
+    // Strings are made as what they are to be.
+    if array.data_type() != wanted.data_type() {
+        budget.charge_units(cost::retype_units(&array));
+    }
     let (field, array) = retype::apply(array, wanted)?;
     Ok(((field != *wanted).then_some(field), array))
 }
@@ -393,8 +450,26 @@ impl<'a, F: Fn(usize) -> Option<&'a ColumnBatch>> Make<'_, F> {
             return Err(Error::corrupt("values in a column of UNKNOWN, which is always null").into());
         }
         let Values::Dictionary(indices, dictionary) = values else {
-            self.dictionaries.units += cost::units(values, data_type);
-            return Ok((None, array(values, data_type, nulls, present)?));
+            return match &plan.made {
+                None => {
+                    self.dictionaries.units += cost::units(values, data_type);
+                    Ok((None, array(values, data_type, nulls, present)?))
+                }
+                Some(made) => {
+                    let field = plan.field.as_ref().clone().with_data_type(made.clone());
+                    let array = match made {
+                        DataType::BinaryView => {
+                            self.dictionaries.units += cost::units(values, data_type);
+                            text_as_bytes(values, nulls)?
+                        }
+                        _ => {
+                            self.dictionaries.units += cost::units(values, made);
+                            array(values, made, nulls, present)?
+                        }
+                    };
+                    Ok((Some(Arc::new(field)), array))
+                }
+            };
         };
         self.dictionaries.units += VIEW_PRICE.of(0, indices.len());
         if *data_type == DataType::Null {

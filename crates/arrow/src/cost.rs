@@ -4,6 +4,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 use marquetry_base::Price;
+use marquetry_base::cast::usize_of_u32;
 use marquetry_parquet::batch::Values;
 
 /// What a column costs, besides its values.
@@ -16,7 +17,7 @@ pub(crate) const VIEW_PRICE: Price = Price::per_kilovalue(4 << 10);
 pub(crate) const VALUE_PRICE: Price = Price::per_kilovalue(12 << 10);
 /// The price of an INT96, which is divided.
 pub(crate) const TIME_PRICE: Price = Price::per_kilovalue(40 << 10);
-/// The price of a value that is converted to the type that a file's writer had, and of its bytes.
+/// The price of a value that is converted to the type that a file's writer had, and of its bytes; and of a string that is copied behind others.
 pub(crate) const RETYPE_PRICE: Price = Price { kib: 300, kilovalue: 15 << 10 };
 
 /// What values of a type of Arrow's cost.
@@ -30,8 +31,12 @@ pub(crate) fn units(values: &Values, data_type: &DataType) -> u64 {
         | (Values::FixedLenByteArray(_), DataType::FixedSizeBinary(_) | DataType::Float16)
         | (_, DataType::Null) => 0,
         (Values::ByteArray(texts), DataType::Utf8View) => {
-            TEXT_PRICE.of(texts.iter().map(<[u8]>::len).sum(), texts.len())
+            TEXT_PRICE.of(texts.lengths().map(usize_of_u32).sum(), texts.len())
         }
+        (
+            Values::ByteArray(texts),
+            DataType::Utf8 | DataType::LargeUtf8 | DataType::Binary | DataType::LargeBinary,
+        ) => RETYPE_PRICE.of(texts.lengths().map(usize_of_u32).sum(), texts.len()),
         (Values::ByteArray(texts), DataType::BinaryView) => VIEW_PRICE.of(0, texts.len()),
         (Values::Int96(values), _) => TIME_PRICE.of(0, values.len()),
         (values, _) => VALUE_PRICE.of(0, values.len()),

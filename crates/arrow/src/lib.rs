@@ -36,13 +36,16 @@
 //! that was read in [`Layout::Dense`](marquetry_parquet::batch::Layout::Dense) are spread as well.
 //!
 //! **Why views**: the engine's byte strings are already Arrow views into the pages. `Utf8` and `Binary`, the default of
-//! pyarrow and parquet-rs, would cost a copy of every byte and cannot hold 2 GiB in a batch.
+//! pyarrow and parquet-rs, would cost a copy of every byte and cannot hold 2 GiB in a batch. Where a file's own schema, or
+//! whoever takes the batches, wants them ([`ToArrow::with_strings`], [`ToArrow::request`]), each column of a batch is copied
+//! at once.
 //!
 //! **UTF-8** is checked here, for every string of every batch, because `Utf8View` guarantees it and its only
 //! constructor without `unsafe` checks that views point into their pages (BinaryView's too) and that the text is UTF-8.
 //! So [`ReadOptions::verify_utf8`](marquetry_parquet::read::ReadOptions::verify_utf8) would only check it twice. This
 //! is the cost of strings: about 9 ns for the view and 3 ns for 40 bytes of text, whereas a column of numbers costs 0.3
-//! µs per batch (`examples/cost.rs`).
+//! µs per batch (`examples/cost.rs`). Those who hand record batches over by Arrow's C interfaces need no `Utf8View`, and
+//! so not this constructor: [`ToArrow::with_text_as_bytes`].
 //!
 //! **Dictionaries**: with [`ReadOptions::keep_dictionaries`](marquetry_parquet::read::ReadOptions::keep_dictionaries)
 //! a column whose batch kept its dictionary becomes a `Dictionary(UInt32, …)`, and the record batch's own schema says
@@ -71,13 +74,16 @@ mod convert;
 mod cost;
 mod incoming;
 mod plan;
+mod requested;
 mod retype;
 mod schema;
 mod stored;
+mod utf8;
 mod values;
 
 pub use convert::ToArrow;
 pub use incoming::FromArrow;
+pub use requested::StringLayout;
 pub use schema::{ArrowOptions, arrow_schema};
 pub use stored::stored_schema;
 

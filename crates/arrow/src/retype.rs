@@ -125,6 +125,8 @@ fn convert(array: ArrayRef, to: &DataType) -> Result<ArrayRef> {
         (Decimal128(..), Decimal256(..)) => {
             decimals::<Decimal256Type>(&array, to, |value| Some(i256::from_i128(value)))
         }
+        // Text that was checked, and stays bytes.
+        (BinaryView, Utf8View) => Ok(array),
         (from, to) => Err(Error::internal(format!("{from} as {to}"))),
     }
 }
@@ -136,13 +138,7 @@ fn strings<'a, T: ByteArrayType>(
 ) -> Result<ArrayRef> {
     let total =
         values.clone().flatten().fold(0_u64, |sum, value| sum.saturating_add(u64_of(value.as_ref().len())));
-    if T::Offset::IS_LARGE {
-        Limits::DEFAULT.check(Limit::TotalBytes, total)?;
-    } else {
-        let message =
-            || format!("{total} bytes of strings in a batch, which offsets of 32 bits cannot count");
-        i32::try_from(total).map_err(|_| Error::too_large(message()))?;
-    }
+    check_total::<T::Offset>(total)?;
     let mut bytes = Vec::with_capacity(usize::try_from(total).map_err(|_| Error::out_of_memory(usize::MAX))?);
     let mut offsets = vec![T::Offset::default()];
     for value in values {
@@ -152,6 +148,15 @@ fn strings<'a, T: ByteArrayType>(
     let offsets = OffsetBuffer::new(offsets.into());
     let made = GenericByteArray::<T>::try_new(offsets, bytes.into(), nulls.cloned());
     Ok(Arc::new(made.map_err(refused)?))
+}
+
+/// Checks that offsets can count the bytes of strings.
+pub(crate) fn check_total<O: OffsetSizeTrait>(total: u64) -> Result<()> {
+    if O::IS_LARGE {
+        return Limits::DEFAULT.check(Limit::TotalBytes, total);
+    }
+    let message = || format!("{total} bytes of strings in a batch, which offsets of 32 bits cannot count");
+    i32::try_from(total).map(drop).map_err(|_| Error::too_large(message()))
 }
 
 /// The distinct values, and for each value the index of its distinct value.

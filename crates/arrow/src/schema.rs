@@ -74,7 +74,7 @@ pub(crate) fn apply_stored(
     for column in columns {
         let Some(&at) = children.get(&column.plan.node) else { continue };
         let field = stored::field(schema, &column.plan, &stored.fields()[at]);
-        column.stored = (field != column.plan.field).then_some(field);
+        column.become_field(field);
     }
     Ok(())
 }
@@ -84,8 +84,8 @@ pub(crate) fn apply_stored(
 pub(crate) struct Column {
     pub(crate) plan: Plan,
     pub(crate) assembler: Assembler,
-    /// The type that the file's writer had, to which the plan's array is converted at the end; `None` if it is the
-    /// same.
+    /// The type that the file's writer had, or that is asked for, to which the plan's array is converted at the end;
+    /// `None` if it is the same.
     pub(crate) stored: Option<FieldRef>,
 }
 
@@ -93,6 +93,17 @@ impl Column {
     /// The field that it becomes.
     pub(crate) fn field(&self) -> &FieldRef {
         self.stored.as_ref().unwrap_or(&self.plan.field)
+    }
+
+    /// Makes it become another one, whose type the plan's array [can be converted to](crate::retype).
+    pub(crate) fn become_field(&mut self, field: FieldRef) {
+        self.stored = (field != self.plan.field).then_some(field);
+    }
+
+    /// Decides how its leaves are made: see [`Plan::aim`].
+    pub(crate) fn aim(&mut self, text_is_bytes: bool) {
+        let target = self.field().data_type().clone();
+        self.plan.aim(&target, text_is_bytes);
     }
 }
 
@@ -202,7 +213,7 @@ fn plan(shape: Shape<'_>, options: ArrowOptions, has_id: bool) -> Result<Plan> {
     // All slots of Null are null, whatever the repetition says.
     let is_nullable = shape.is_nullable || data_type == DataType::Null;
     let field = Field::new(node.name_in_file(), data_type, is_nullable).with_metadata(metadata);
-    Ok(Plan { node: shape.node, field: Arc::new(field), kind })
+    Ok(Plan { node: shape.node, field: Arc::new(field), made: None, kind })
 }
 
 /// The Arrow type of a leaf.

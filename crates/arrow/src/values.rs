@@ -4,17 +4,20 @@ use std::sync::Arc;
 
 use arrow_array::types::*;
 use arrow_array::{
-    ArrayRef, ArrowPrimitiveType, BinaryViewArray, BooleanArray, FixedSizeBinaryArray, NullArray,
-    PrimitiveArray, StringViewArray,
+    ArrayRef, ArrowPrimitiveType, BinaryViewArray, BooleanArray, FixedSizeBinaryArray, GenericByteArray,
+    NullArray, PrimitiveArray, StringViewArray,
 };
-use arrow_buffer::{ArrowNativeType, NullBuffer, ScalarBuffer, i256};
+use arrow_buffer::{ArrowNativeType, NullBuffer, OffsetBuffer, ScalarBuffer, i256};
 use arrow_schema::{ArrowError, DataType, IntervalUnit, TimeUnit};
 use bytemuck::NoUninit;
+use marquetry_base::cast::usize_of_u32;
 use marquetry_base::{Bitmap, Buffer, Error};
 use marquetry_parquet::batch::{ByteArrays, FixedBytes, Values};
 use marquetry_parquet::scalar::{int96_nanos, int96_parts};
 
 use crate::buffers::{bits, buffer, scalars};
+use crate::retype::check_total;
+use crate::utf8;
 
 /// An error, and the slot whose value it is about.
 #[derive(Debug)]
@@ -65,6 +68,10 @@ pub(crate) fn array(
         (Values::ByteArray(values), DataType::BinaryView) => {
             Ok(Arc::new(BinaryViewArray::try_new(views(values), pages(values), nulls)?))
         }
+        (Values::ByteArray(values), DataType::Utf8) => consecutive::<Utf8Type>(values, nulls),
+        (Values::ByteArray(values), DataType::LargeUtf8) => consecutive::<LargeUtf8Type>(values, nulls),
+        (Values::ByteArray(values), DataType::Binary) => consecutive::<BinaryType>(values, nulls),
+        (Values::ByteArray(values), DataType::LargeBinary) => consecutive::<LargeBinaryType>(values, nulls),
         (Values::ByteArray(values), DataType::Decimal128(..) | DataType::Decimal256(..)) => {
             decimals(values.iter(), data_type, nulls)
         }
@@ -296,10 +303,47 @@ fn pages(values: &ByteArrays) -> Vec<arrow_buffer::Buffer> {
 fn text(values: &ByteArrays, nulls: Option<NullBuffer>) -> Result<ArrayRef, Fault> {
     match StringViewArray::try_new(views(values), pages(values), nulls) {
         Ok(array) => Ok(Arc::new(array)),
-        Err(error) => match values.iter().position(|text| std::str::from_utf8(text).is_err()) {
-            Some(slot) => Err(fault(slot, Error::corrupt("text that is not UTF-8"))),
-            None => Err(error.into()),
-        },
+        Err(error) => Err(not_text(values).unwrap_or_else(|| error.into())),
+    }
+}
+
+/// Text as bytes, for those to whom a schema alone says what bytes are. It is checked to be UTF-8 all the same.
+pub(crate) fn text_as_bytes(values: &Values, nulls: Option<NullBuffer>) -> Result<ArrayRef, Fault> {
+    let Values::ByteArray(values) = values else { return Err(mismatch(&DataType::Utf8View)) };
+    let array = BinaryViewArray::try_new(views(values), pages(values), nulls)?;
+    if !utf8::is_text(values) {
+        return Err(not_text(values).unwrap_or_else(|| Error::internal("text that is text after all").into()));
+    }
+    Ok(Arc::new(array))
+}
+
+/// The first value that is not UTF-8.
+fn not_text(values: &ByteArrays) -> Option<Fault> {
+    let slot = values.iter().position(|text| std::str::from_utf8(text).is_err())?;
+    Some(fault(slot, Error::corrupt("text that is not UTF-8")))
+}
+
+/// Strings, or bytes, one after the other. As views into pages and dictionaries they may share bytes; here each has its own. Of text, arrow-rs checks
+/// all bytes at once.
+fn consecutive<T: ByteArrayType>(values: &ByteArrays, nulls: Option<NullBuffer>) -> Result<ArrayRef, Fault> {
+    let total = values.lengths().fold(0_u64, |sum, length| sum.saturating_add(u64::from(length)));
+    check_total::<T::Offset>(total)?;
+    let mut bytes = Vec::new();
+    values.append_to(&mut bytes)?;
+    let mut end = 0;
+    let mut offsets = Vec::with_capacity(values.len() + 1);
+    offsets.push(T::Offset::default());
+    offsets.extend(values.lengths().map(|length| {
+        end += usize_of_u32(length);
+        T::Offset::usize_as(end)
+    }));
+    let offsets = OffsetBuffer::new(offsets.into());
+    match GenericByteArray::<T>::try_new(offsets, bytes.into(), nulls) {
+        Ok(array) => Ok(Arc::new(array)),
+        Err(error) if matches!(T::DATA_TYPE, DataType::Utf8 | DataType::LargeUtf8) => {
+            Err(not_text(values).unwrap_or_else(|| error.into()))
+        }
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -100,19 +100,21 @@ impl ByteSource for File {
         if range.start > range.end || range.end > self.length {
             return Err(beyond_end(&self.name, &range, self.length));
         }
-        let mut bytes = zeroed(range.end - range.start)?;
-        let mut filled = 0;
-        while filled < bytes.len() {
-            let at = range.start + u64_of(filled);
-            match read_at(&self.file, &mut bytes[filled..], at) {
+        let length = usize_of(range.end - range.start).ok_or_else(|| Error::out_of_memory(usize::MAX))?;
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(length).map_err(|_| Error::out_of_memory(length))?;
+        while bytes.len() < length {
+            let at = range.start + u64_of(bytes.len());
+            match read_more(&self.file, &mut bytes, length, at) {
                 Ok(0) => return Err(shrank(&self.name, self.length, at)),
-                Ok(read) => filled += read,
+                Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
                     return Err(failed(&format!("read at byte {at}"), &self.name, error));
                 }
             }
         }
+        bytes.truncate(length);
         Ok(Bytes::from(bytes))
     }
 }
@@ -153,6 +155,21 @@ pub(crate) fn zeroed(length: u64) -> Result<Vec<u8>> {
     probe.try_reserve_exact(length).map_err(|_| Error::out_of_memory(length))?;
     drop(std::hint::black_box(probe));
     Ok(vec![0; length])
+}
+
+/// Appends what is at a position of a file, up to `length` bytes in all, or more if more were allocated: to memory that need not be cleared before.
+#[cfg(unix)]
+fn read_more(file: &fs::File, bytes: &mut Vec<u8>, _length: usize, at: u64) -> io::Result<usize> {
+    Ok(rustix::io::pread(file, rustix::buffer::spare_capacity(bytes), at)?)
+}
+
+#[cfg(windows)]
+fn read_more(file: &fs::File, bytes: &mut Vec<u8>, length: usize, at: u64) -> io::Result<usize> {
+    let start = bytes.len();
+    bytes.resize(length, 0);
+    let read = read_at(file, &mut bytes[start..], at);
+    bytes.truncate(start + read.as_ref().map_or(0, |read| *read));
+    read
 }
 
 #[cfg(unix)]

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
-use marquetry_arrow::{ArrowOptions, FromArrow, ToArrow};
+use marquetry_arrow::{ArrowOptions, FromArrow, StringLayout, ToArrow};
 use marquetry_base::{Error, Failed, Result};
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::schema::{Leaf, Schema};
@@ -28,7 +28,18 @@ impl Reader {
 
     fn to_arrow(&self) -> Result<ToArrow> {
         let table = self.table();
-        ToArrow::of_table(&table.schema, &table.key_values, None, ArrowOptions::default())
+        let to_arrow = ToArrow::of_table(&table.schema, &table.key_values, None, ArrowOptions::default())?;
+        Ok(match self.strings {
+            Some(layout) => to_arrow.with_strings(layout),
+            None => to_arrow,
+        })
+    }
+
+    /// Lays out strings, and bytes of any length, in this way in record batches: as [`ToArrow::with_strings`].
+    #[must_use]
+    pub fn strings(mut self, layout: StringLayout) -> Reader {
+        self.strings = Some(layout);
+        self
     }
 
     /// The rows as Arrow's record batches, without a copy where the layouts agree. Types are the writer's, if it
@@ -169,6 +180,24 @@ fn of_arrow(error: ArrowError) -> Error {
 pub struct RecordBatches {
     batches: Batches,
     to_arrow: ToArrow,
+}
+
+impl RecordBatches {
+    /// Gives the types that a schema asks for, as far as they are other layouts of the same values: as [`ToArrow::request`]. The next record batch
+    /// is the first that has them.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`ToArrow::request`]; then nothing is changed.
+    pub fn request(&mut self, requested: &arrow_schema::Schema) -> Result<()> {
+        self.to_arrow.request(requested)
+    }
+
+    /// Makes record batches for Arrow's C interfaces, to be handed over with the schema of these: as [`ToArrow::with_text_as_bytes`].
+    #[must_use]
+    pub fn with_text_as_bytes(self) -> RecordBatches {
+        RecordBatches { to_arrow: self.to_arrow.with_text_as_bytes(), ..self }
+    }
 }
 
 impl Iterator for RecordBatches {

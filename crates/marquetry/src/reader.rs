@@ -3,8 +3,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use marquetry_base::cast::u64_of;
 use marquetry_base::{Error, Result};
 use marquetry_parquet::batch::Batch;
+use marquetry_parquet::read::ReadOptions;
 use marquetry_parquet::schema::Schema;
 use marquetry_tables::{
     Cancel, ColumnPath, Filter, Reading, ReadingOptions, Rename, Source, Table, TokenRange, convert, filter,
@@ -31,8 +33,15 @@ pub struct Reader {
     source: Arc<dyn Source>,
     takes: &'static [OptionGroup],
     threads: Option<usize>,
+    batch_bytes: Option<usize>,
+    /// How record batches lay out strings, if that was said.
+    #[cfg(feature = "arrow")]
+    pub(crate) strings: Option<marquetry_arrow::StringLayout>,
     cancel: Cancel,
 }
+
+/// Rows of a batch that is to have some bytes, at most: a column of eight bytes a row is then 256 KiB, which the caches next to a processor hold.
+const BATCH_ROWS_MAX: usize = 32 << 10;
 
 impl Reader {
     /// The rows of any source, such as one of your own.
@@ -41,7 +50,15 @@ impl Reader {
     }
 
     pub(crate) fn opened(OpenedSource { source, takes }: OpenedSource) -> Reader {
-        Reader { source, takes, threads: None, cancel: Cancel::new() }
+        Reader {
+            source,
+            takes,
+            threads: None,
+            batch_bytes: None,
+            #[cfg(feature = "arrow")]
+            strings: None,
+            cancel: Cancel::new(),
+        }
     }
 
     /// Takes only these columns, in this order, by name. Dots select nested columns: `place.lat`, `tags.element`. Files of very
@@ -155,6 +172,14 @@ impl Reader {
         self
     }
 
+    /// Makes [batches](Reader::batches) larger than usual, for what takes time for each: of about this many bytes of values, but of no fewer rows than usual,
+    /// and of 32,768 at most. Long strings may make them larger, as they do usual ones.
+    #[must_use]
+    pub fn batch_bytes(mut self, bytes: usize) -> Reader {
+        self.batch_bytes = Some(bytes);
+        self
+    }
+
     /// Ends [batches](Reader::batches) early when this is set, with
     /// [`Cancelled`](marquetry_base::ErrorKind::Cancelled).
     #[must_use]
@@ -242,8 +267,22 @@ impl Reader {
     pub fn reading_options(&self) -> ReadingOptions {
         let mut options = ReadingOptions::default();
         (options.threads, options.cancel) = (self.threads, self.cancel.clone());
+        options.piece.batch_rows = self.batch_bytes.map(|bytes| batch_rows(self.table(), bytes));
         options
     }
+}
+
+/// The rows of a table whose values have some bytes together, about: by their types, or, if that is more, as its files have them, where strings have
+/// their lengths.
+fn batch_rows(table: &Table, bytes: usize) -> usize {
+    let usual = ReadOptions::default();
+    let options = ReadOptions { batch_rows: BATCH_ROWS_MAX, batch_bytes: bytes, ..usual.clone() };
+    let by_types = options.batch_rows_of(table.schema.leaves());
+    let by_bytes = table.rows.zip(table.bytes).and_then(|(rows, of_all)| {
+        let in_bytes = u128::from(rows) * u128::from(u64_of(bytes)) / u128::from(of_all.max(1));
+        usize::try_from(in_bytes).ok()
+    });
+    by_types.min(by_bytes.unwrap_or(usize::MAX)).max(usual.batch_rows)
 }
 
 /// The rows of a table, batch by batch: see [`Reader::batches`]. After an error there are no more.
@@ -270,5 +309,33 @@ impl Iterator for Batches {
             self.reading = None;
         }
         next.map(|next| next.map(|(_, batch)| batch)).transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use marquetry_parquet::schema::{FieldDef, FieldType, PhysicalType};
+
+    fn table(columns: usize, size: Option<(u64, u64)>) -> Table {
+        let of = |at: usize| FieldDef::new(format!("c{at}"), FieldType::Leaf(PhysicalType::Int64, None));
+        let fields: Vec<FieldDef> = (0..columns).map(of).collect();
+        let mut table = Table::new("rows", Arc::new(Schema::of_fields(&fields).unwrap()));
+        (table.rows, table.bytes) = size.unzip();
+        table
+    }
+
+    #[test]
+    fn batches_have_some_bytes_but_no_fewer_rows_than_usual() {
+        const MIB: usize = 1 << 20;
+        // Nine bytes a row: a value and whether it is null.
+        assert_eq!(batch_rows(&table(1, None), 4 * MIB), 32 << 10);
+        assert_eq!(batch_rows(&table(32, None), 4 * MIB), 4 * MIB / (32 * 9));
+        assert_eq!(batch_rows(&table(1000, None), 4 * MIB), 8192);
+        // Of files whose rows are longer than their types say, fewer.
+        assert_eq!(batch_rows(&table(1, Some((1000, 9000))), 4 * MIB), 32 << 10);
+        assert_eq!(batch_rows(&table(1, Some((1 << 20, 256 << 20))), 4 * MIB), 4 * MIB / 256);
+        assert_eq!(batch_rows(&table(1, Some((1 << 20, 1 << 40))), 4 * MIB), 8192);
+        assert_eq!(batch_rows(&table(1, Some((0, 0))), 4 * MIB), 8192);
     }
 }

@@ -9,18 +9,20 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{RecordBatch as ArrowBatch, RecordBatchReader};
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_schema::{ArrowError, Schema as ArrowSchema, SchemaRef};
 use marquetry::{Error, Reader, RecordBatches, Result};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
 use crate::error::{misuse, raised};
 use crate::pending::{Pending, words_of};
-use crate::schema::{RecordBatch, Schema, schema_capsule};
+use crate::schema::{RecordBatch, Schema, requested, schema_capsule};
 use crate::waiting::Signals;
 
 /// Why there are no more batches after an error.
 const ENDED: &str = "an error ended these batches before the last row: read the table again";
+/// Bytes of values of a batch, about: what takes a batch has work with each, such as to keep it in a list, or to pass it from C to Python.
+const BATCH_BYTES: usize = 4 << 20;
 
 /// Rows that are read in the process that began it. A child that was forked has none of the threads that read them: there it fails, instead of waiting
 /// for them, and nothing is freed, because that waits, too.
@@ -29,6 +31,7 @@ pub(crate) struct Rows {
     waiting: VecDeque<ArrowBatch>,
     /// `None` once it is dropped.
     batches: Option<RecordBatches>,
+    /// What the columns are to those who take them. Text is bytes to arrow-rs here, because it would check each string again.
     schema: SchemaRef,
     process: u32,
     /// Of a stream, whose readers cannot pass on what a signal's handler raises.
@@ -38,8 +41,12 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    fn of(reader: &Reader) -> Result<Rows> {
-        let batches = reader.record_batches()?;
+    /// The rows of a reader; with the types that are asked for, as far as they are other layouts of the same values.
+    fn of(reader: &Reader, requested: Option<&ArrowSchema>) -> Result<Rows> {
+        let mut batches = reader.clone().batch_bytes(BATCH_BYTES).record_batches()?.with_text_as_bytes();
+        if let Some(requested) = requested {
+            batches.request(requested)?;
+        }
         let (schema, process) = (batches.schema(), process::id());
         Ok(Rows {
             waiting: VecDeque::new(),
@@ -49,6 +56,15 @@ impl Rows {
             signals: None,
             pending: None,
         })
+    }
+
+    /// Gives other types, from the next batch on.
+    fn request(&mut self, requested: &ArrowSchema) -> Result<()> {
+        if let Some(batches) = &mut self.batches {
+            batches.request(requested)?;
+            self.schema = batches.schema();
+        }
+        Ok(())
     }
 
     /// The error of a stream that a signal has ended. Its reader makes an exception of its own of it: Python raises ours after that, or instead.
@@ -131,17 +147,22 @@ impl RecordBatchReader for Rows {
 
 /// The capsule of a stream of rows, which anything that speaks Arrow's PyCapsule interface takes, once. A signal ends it if it is read by the thread
 /// that made it.
-pub(crate) fn stream_capsule<'py>(py: Python<'py>, reader: &Reader) -> PyResult<Bound<'py, PyCapsule>> {
-    let (mut rows, signals) = begun(py, reader)?;
+pub(crate) fn stream_capsule<'py>(
+    py: Python<'py>,
+    reader: &Reader,
+    requested_schema: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyCapsule>> {
+    let requested = requested_schema.map(requested).transpose()?;
+    let (mut rows, signals) = begun(py, reader, requested.as_ref())?;
     rows.signals = Some(signals);
     PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(rows)), c"arrow_array_stream")
 }
 
 /// Rows that begin to be read, and what looks for signals of this thread meanwhile.
-fn begun(py: Python<'_>, reader: &Reader) -> PyResult<(Rows, Signals)> {
+fn begun(py: Python<'_>, reader: &Reader, requested: Option<&ArrowSchema>) -> PyResult<(Rows, Signals)> {
     let signals = Signals::of_this_thread();
     let reader = reader.clone().cancel(signals.cancel());
-    let rows = py.detach(|| Rows::of(&reader));
+    let rows = py.detach(|| Rows::of(&reader, requested));
     // What a signal's handler raised is no cancellation.
     let rows = rows.map_err(|error| signals.take().unwrap_or_else(|| raised(py, &error)))?;
     Ok((rows, signals))
@@ -195,7 +216,7 @@ enum Ended {
 
 impl Batches {
     pub(crate) fn of(py: Python<'_>, reader: &Reader) -> PyResult<Batches> {
-        let (rows, signals) = begun(py, reader)?;
+        let (rows, signals) = begun(py, reader, None)?;
         let schema = rows.schema();
         let left = Left { waiting: VecDeque::new(), rows: Some(rows), has_failed: false };
         Ok(Batches { schema, left: Mutex::new(left), signals })
@@ -233,7 +254,7 @@ impl Batches {
         let next = py.detach(|| self.left.try_lock().map_err(|_| Ended::Elsewhere)?.next());
         match next {
             Ok(Some(batch)) => match py.check_signals() {
-                Ok(()) => Ok(Some(RecordBatch(batch))),
+                Ok(()) => Ok(Some(RecordBatch { rows: batch, schema: self.schema.clone() })),
                 Err(raised) => {
                     // Whoever catches it goes on with this batch.
                     py.detach(|| self.left().waiting.push_front(batch));
@@ -265,14 +286,19 @@ impl Batches {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        let _ = requested_schema;
+        let requested = requested_schema.as_ref().map(requested).transpose()?;
         let mut left =
             self.left.try_lock().map_err(|_| misuse(py, "these batches are being read by another thread"))?;
         if left.has_failed {
             return Err(misuse(py, ENDED));
         }
-        let mut rows = left.rows.take().ok_or_else(|| misuse(py, "these batches were read already"))?;
-        rows.waiting = mem::take(&mut left.waiting);
+        let Left { waiting, rows, .. } = &mut *left;
+        // Those that wait were made already.
+        if let (Some(rows), Some(requested), true) = (&mut *rows, &requested, waiting.is_empty()) {
+            rows.request(requested).map_err(|error| raised(py, &error))?;
+        }
+        let mut rows = rows.take().ok_or_else(|| misuse(py, "these batches were read already"))?;
+        rows.waiting = mem::take(waiting);
         rows.signals = Some(self.signals.clone());
         PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(rows)), c"arrow_array_stream")
     }

@@ -17,7 +17,7 @@
 //!
 //! # Safety
 //!
-//! What is `unsafe` here are the capsules of others (`incoming`): a capsule with Arrow's name is trusted to hold what that name says, as the
+//! What is `unsafe` here are the capsules of others (`incoming`; `schema`, for the types that they ask for): a capsule with Arrow's name is trusted to hold what that name says, as the
 //! PyCapsule interface has it; and a call that Python is asked for (`pending`), which is trusted to come once, with what it is given.
 
 mod batches;

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use marquetry::arrow::StringLayout;
 use marquetry::describe::{footer_json, picture};
 use marquetry::tables::files::{AnyFile, FilesOptions, find};
 use marquetry::tables::{Address, Cancel, column_stats};
@@ -12,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict};
 
 use crate::batches::{Batches, stream_capsule};
-use crate::error::raised;
+use crate::error::{misuse, raised};
 use crate::schema::{Schema, schema_capsule};
 use crate::statistics::ColumnStatistics;
 use crate::waiting::{called, wait};
@@ -205,6 +206,20 @@ impl Table {
         self.with(self.reader.clone().types(types), py)
     }
 
+    /// With strings, and bytes of any length, in one of Arrow's layouts: `string`, `large_string` or `string_view`.
+    fn strings(&self, py: Python<'_>, layout: &str) -> PyResult<Table> {
+        let layout = match layout {
+            "string" => StringLayout::Offset32,
+            "large_string" => StringLayout::Offset64,
+            "string_view" => StringLayout::View,
+            other => {
+                let why = format!("{other}: the layouts of strings are string, large_string and string_view");
+                return Err(misuse(py, why));
+            }
+        };
+        Ok(self.of(self.reader.clone().strings(layout)))
+    }
+
     /// The pieces that can be read independently of each other, in the order of the rows.
     #[getter]
     fn pieces(&self) -> Vec<Piece> {
@@ -271,15 +286,14 @@ impl Table {
         schema_capsule(py, &self.arrow_schema(py)?)
     }
 
-    /// The rows as a stream. They have the types that the table has, whatever is asked for: the interface allows that.
+    /// The rows as a stream. They have the types that are asked for, as far as they are other layouts of the same values.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        let _ = requested_schema;
-        stream_capsule(py, &self.reader)
+        stream_capsule(py, &self.reader, requested_schema.as_ref())
     }
 
     /// What notebooks show: a Parquet file drawn to scale, as `marquetry show --html` does it. `None` of all else.

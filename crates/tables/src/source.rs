@@ -487,7 +487,8 @@ pub struct PieceOptions {
     pub limit: Option<u64>,
     /// Hand out dictionary-encoded values as indices and the dictionary, if the source has them in that form.
     pub keep_dictionaries: bool,
-    /// Rows of a batch, at most. `None`: as many as suit the source.
+    /// Rows of a batch, at most, which may be more than the source would choose: it has about as many where it can. `None`: as many as suit the
+    /// source.
     pub batch_rows: Option<usize>,
     /// The most bytes of values of a batch, about: of wide tables it decides how many rows a batch has. `None`: as many as suit the
     /// source.

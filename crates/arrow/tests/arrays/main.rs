@@ -3,5 +3,6 @@
 mod common;
 mod corpus;
 mod incoming;
+mod requested;
 mod stored;
 mod types;

@@ -7,7 +7,7 @@ use arrow_array::types::*;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_buffer::{ToByteSlice, i256};
 use arrow_schema::{DataType, Field, IntervalUnit, TimeUnit as Unit};
-use marquetry_arrow::{ArrowOptions, ToArrow, arrow_schema};
+use marquetry_arrow::{ArrowOptions, StringLayout, ToArrow, arrow_schema};
 use marquetry_base::{Bitmap, Buffer, Bytes, Error, ErrorKind};
 use marquetry_parquet::batch::{Batch, ByteArrays, ColumnBatch, FixedBytes, Layout, Levels, Values};
 use marquetry_parquet::format::{FileMetaData, KeyValue};
@@ -412,6 +412,18 @@ fn values_that_cannot_be() {
     for bad in [&b"\xff"[..], b"more than twelve \xc3"] {
         let error = column("OPTIONAL BYTE_ARRAY f (STRING);", text(&[b"good", b"", bad]), "101").unwrap_err();
         assert_eq!(error.to_string(), "text that is not UTF-8 (column f, row 102, row group 2)");
+        // As text with offsets, and as bytes, too.
+        let footer = footer("OPTIONAL BYTE_ARRAY f (STRING);");
+        let plain = || ToArrow::new(&footer.schema, None).unwrap();
+        for mut other in [
+            plain().with_strings(StringLayout::Offset32),
+            plain().with_strings(StringLayout::Offset64),
+            plain().with_text_as_bytes(),
+        ] {
+            let columns = vec![flat(0, text(&[b"good", b"", bad]), "101")];
+            let same = other.record_batch(&batch(columns)).unwrap_err();
+            assert_eq!((same.to_string(), same.kind()), (error.to_string(), error.kind()));
+        }
         assert_eq!(error.kind(), ErrorKind::Corrupt);
     }
     // A view of twenty bytes in a missing page.

@@ -4,7 +4,9 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use marquetry_base::{Bitmap, Budget, Buffer, Bytes, Release, release_all};
+use marquetry_base::cast::usize_of_u32;
+use marquetry_base::{Bitmap, Budget, Buffer, Bytes, Error, Release, Result, release_all};
+use marquetry_kernels::strings;
 
 /// Values of one physical type.
 #[derive(Debug, Clone, PartialEq)]
@@ -127,6 +129,25 @@ impl ByteArrays {
     /// All values, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> + '_ {
         (0..self.len()).map(|index| self.get(index))
+    }
+
+    /// The length of each value in bytes, in order.
+    pub fn lengths(&self) -> impl ExactSizeIterator<Item = u32> + '_ {
+        self.views.iter().map(|view| bytemuck::cast_ref::<u128, [u32; 4]>(view)[0])
+    }
+
+    /// Appends the bytes of all values to `out`, one value after the other.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` for a view that points outside of the buffers; `LimitExceeded` if the memory cannot be allocated. Then `out` is as it was.
+    pub fn append_to(&self, out: &mut Vec<u8>) -> Result<()> {
+        let total = self
+            .lengths()
+            .fold(strings::APPEND_SLACK, |sum, length| sum.saturating_add(usize_of_u32(length)));
+        out.try_reserve_exact(total).map_err(|_| Error::out_of_memory(total))?;
+        strings::append::<false>(&self.views, &self.buffers[..], out)
+            .map_err(|_| Error::misuse("a batch with a view that points outside of its buffers"))
     }
 
     /// Some of them.

@@ -247,7 +247,7 @@ class Processes(unittest.TestCase):
         pyarrow.parquet.write_table(pyarrow.table({"a": range(200_000)}), self.path, row_group_size=20_000)
         table = mq.open(self.path)
         batches = table.batches()
-        next(batches)
+        begun = len(next(batches))
         child = os.fork()
         if child == 0:
             code = 1
@@ -262,7 +262,7 @@ class Processes(unittest.TestCase):
             finally:
                 os._exit(code)
         self.assertEqual(os.waitpid(child, 0)[1], 0)
-        self.assertEqual(sum(batch.num_rows for batch in batches), 200_000 - 8192)
+        self.assertEqual(sum(batch.num_rows for batch in batches), 200_000 - begun)
 
     @unittest.skipUnless(hasattr(os, "fork"), "this system has no fork")
     def test_a_fork_of_who_has_asked_a_store_is_told(self):

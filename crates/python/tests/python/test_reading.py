@@ -91,6 +91,21 @@ class Reading(unittest.TestCase):
         os.remove(self.path)
         self.assertEqual(pyarrow.record_batch(first)["id"][0].as_py(), 0)
 
+    def test_batches_are_large_and_bounded(self):
+        path = os.path.join(os.path.dirname(self.path), "large.parquet")
+        rows = 200_000
+        pyarrow.parquet.write_table(pyarrow.table({"id": range(rows)}), path)
+        for table in (mq.open(path), mq.open(path).threads(0)):
+            self.assertEqual({len(batch) for batch in table.batches()}, {32_768, rows % 32_768})
+            self.assertEqual(len(pyarrow.table(table).to_batches()), 7)
+        # Wide rows, and long ones, are fewer.
+        pyarrow.parquet.write_table(pyarrow.table({f"c{at}": range(rows) for at in range(40)}), path)
+        first = len(next(mq.open(path).batches()))
+        self.assertTrue(8192 < first < 32_768, first)
+        pyarrow.parquet.write_table(pyarrow.table({"text": [f"{at:0300}" for at in range(50_000)]}), path, compression="none", use_dictionary=False)
+        first = len(next(mq.open(path).batches()))
+        self.assertTrue(8192 <= first < 16_384, first)
+
     def test_rows_and_columns_are_chosen(self):
         trips = mq.open(self.path)
         chosen = trips.where("city = 'city 3' AND id >= 50000").select("fare", "id").limit(5)

@@ -84,6 +84,112 @@ class Types(unittest.TestCase):
                     read = pyarrow.table(mq.open(self.path))
                     self.assertEqual(read[name].to_pylist(), table[name].to_pylist())
 
+    def test_strings_have_the_layout_that_is_wanted(self):
+        """Values of each length, by PLAIN and by dictionaries, in columns of all shapes: in each layout what pyarrow makes of them."""
+        texts = ["", None, "a", "twelve bytes", "żółw 🐢", "more than a view has, and so in a page", "ü" * 300] * 1000
+        place = pyarrow.struct([("name", pyarrow.string()), ("tags", pyarrow.list_(pyarrow.large_string()))])
+        of = {
+            "text": pyarrow.array(texts),
+            "bytes": pyarrow.array([None if it is None else it.encode() for it in texts]),
+            "list": pyarrow.array([None if it is None else [it, None, "b"] for it in texts]),
+            "fixed": pyarrow.array([[it, "x"] for it in texts], pyarrow.list_(pyarrow.string(), 2)),
+            "map": pyarrow.array([[("k" * (at % 20), it)] for at, it in enumerate(texts)], pyarrow.map_(pyarrow.string(), pyarrow.string())),
+            "place": pyarrow.array([None if it is None else {"name": it, "tags": [it]} for it in texts], place),
+            "kind": pyarrow.array(texts).dictionary_encode(),
+            "id": pyarrow.array(range(len(texts))),
+        }
+        wanted = pyarrow.table(of)
+        kinds = {"string": ("string", "binary"), "large_string": ("large_string", "large_binary"), "string_view": ("string_view", "binary_view")}
+        for stores in (True, False):
+            for dictionary in (True, False):
+                pyarrow.parquet.write_table(wanted, self.path, store_schema=stores, use_dictionary=dictionary, row_group_size=3000)
+                table = mq.open(self.path)
+                self.assertEqual(pyarrow.table(table).to_pydict(), wanted.to_pydict())
+                for layout, (text, of_bytes) in kinds.items():
+                    with self.subTest(stores=stores, dictionary=dictionary, layout=layout):
+                        changed = table.strings(layout)
+                        read = pyarrow.table(changed)
+                        read.validate(full=True)
+                        self.assertEqual(read.to_pydict(), wanted.to_pydict())
+                        self.assertEqual(read.schema, pyarrow.schema(changed.schema))
+                        for name, kind in (("text", text), ("bytes", of_bytes)):
+                            self.assertEqual(str(read.schema.field(name).type), kind)
+                        self.assertEqual(str(read.schema.field("list").type.value_type), text)
+                        self.assertEqual(str(read.schema.field("map").type.key_type), text)
+                        self.assertEqual(str(read.schema.field("place").type.field("tags").type.value_type), text)
+                        # Who had dictionaries has them, and numbers are what they are.
+                        self.assertEqual(pyarrow.types.is_dictionary(read.schema.field("kind").type), stores)
+                        self.assertEqual(read.schema.field("id").type, pyarrow.int64())
+                        batches = [pyarrow.record_batch(batch) for batch in changed.batches()]
+                        self.assertTrue(pyarrow.Table.from_batches(batches).equals(read))
+        with self.assertRaises(mq.InvalidArgument) as raised:
+            mq.open(self.path).strings("varchar")
+        self.assertIn("string_view", str(raised.exception))
+
+    def test_a_schema_that_is_asked_for_is_given_as_far_as_it_can_be(self):
+        kinds = pyarrow.schema(
+            [
+                ("text", pyarrow.string_view()),
+                ("bytes", pyarrow.large_binary()),
+                ("list", pyarrow.large_list(pyarrow.large_string())),
+                ("place", pyarrow.struct([("name", pyarrow.string_view())])),
+                ("kind", pyarrow.string()),
+                ("id", pyarrow.int32()),
+            ]
+        )
+        table = pyarrow.table(
+            {
+                "text": ["a", None],
+                "bytes": [b"a", None],
+                "list": [["a"], None],
+                "place": [{"name": "a"}, None],
+                "kind": pyarrow.array(["a", None]).dictionary_encode(),
+                "id": [1, 2],
+            }
+        )
+        pyarrow.parquet.write_table(table, self.path)
+        rows = mq.open(self.path)
+
+        def stream(of, schema):
+            return pyarrow.RecordBatchReader._import_from_c_capsule(of.__arrow_c_stream__(schema.__arrow_c_schema__()))
+
+        for of in (rows, rows.batches()):
+            read = stream(of, kinds).read_all()
+            # No other number: that would be more than another layout.
+            given = kinds.set(5, pyarrow.field("id", pyarrow.int64()))
+            self.assertEqual(read.schema.types, given.types)
+            self.assertEqual(read.to_pydict(), table.to_pydict())
+            read.validate(full=True)
+        # Which the caller makes of it.
+        self.assertEqual(pyarrow.table(rows, schema=kinds).schema.types, kinds.types)
+        self.assertEqual(pyarrow.table(rows).schema.types, table.schema.types)
+        plain = kinds.set(0, pyarrow.field("text", pyarrow.dictionary(pyarrow.int16(), pyarrow.string())))
+        self.assertEqual(stream(rows, plain).read_all().schema.types[0], plain.types[0])
+        # Other columns are others.
+        batches = rows.batches()
+        for wrong in (kinds.remove(0), kinds.set(0, pyarrow.field("other", pyarrow.string())), pyarrow.schema([])):
+            for of in (rows, batches):
+                with self.assertRaises(mq.InvalidArgument):
+                    of.__arrow_c_stream__(wrong.__arrow_c_schema__())
+        # Nothing is lost by that.
+        self.assertEqual(pyarrow.table(batches).num_rows, 2)
+        for wrong in (7, rows.__arrow_c_stream__(), pyarrow.int64().__arrow_c_schema__()):
+            with self.assertRaises((TypeError, ValueError)):
+                rows.__arrow_c_stream__(wrong)
+
+    def test_text_that_is_none_is_an_error_in_each_layout(self):
+        """pyarrow writes what it is told is text."""
+        for bad in (b"\xff", b"more than twelve \xc5", b"ends in a half \xc5", b"\xbc begins with one"):
+            values = [b"good"] * 100 + [bad] + [b"some more text after it"] * 100
+            raw = pyarrow.array(values, pyarrow.binary())
+            text = pyarrow.Array.from_buffers(pyarrow.string(), len(raw), raw.buffers())
+            pyarrow.parquet.write_table(pyarrow.table({"text": text}), self.path)
+            for layout in ("string", "large_string", "string_view"):
+                with self.subTest(bad=bad, layout=layout):
+                    with self.assertRaises(mq.InvalidFile) as raised:
+                        list(mq.open(self.path).strings(layout).batches())
+                    self.assertEqual((raised.exception.place.column, raised.exception.place.row), ("text", 100))
+
     def test_what_parquet_lacks_is_refused(self):
         kinds = {
             "union": pyarrow.UnionArray.from_sparse(

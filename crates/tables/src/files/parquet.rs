@@ -248,6 +248,9 @@ impl ParquetFile {
             row_groups: Some(groups.clone()),
             ..ReadOptions::default()
         };
+        if let Some(rows) = options.batch_rows {
+            read.batch_rows = rows.max(1);
+        }
         if let Some(limit) = options.limit {
             // Only the row groups that have them, and no more of each page than needed.
             let all = &self.metadata.row_groups;
@@ -258,9 +261,6 @@ impl ParquetFile {
             if limit < FEW_ROWS {
                 read.read_bytes = FEW_ROWS_READ_BYTES;
             }
-        }
-        if let Some(rows) = options.batch_rows {
-            read.batch_rows = read.batch_rows.min(rows).max(1);
         }
         if let Some(bytes) = options.batch_bytes.and_then(|bytes| usize::try_from(bytes).ok()) {
             read.batch_bytes = read.batch_bytes.min(bytes);

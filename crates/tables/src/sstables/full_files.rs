@@ -25,8 +25,9 @@ use crate::{Batches, Described, Key, Piece, PieceOptions, Source, Table};
 
 /// Rows of batches of all files together, about; of wide rows, [bytes](BATCH_BYTES). The pages that readers hold come on top.
 const BATCH_ROWS: usize = 1 << 17;
-/// The least rows of a file's batch.
+/// The least rows of a file's batch, and the most.
 const BATCH_ROWS_MIN: usize = 64;
+const BATCH_ROWS_MAX: usize = 8192;
 /// Bytes of values of such batches together, about.
 const BATCH_BYTES: u64 = 64 << 20;
 /// The least of a file's batch.
@@ -179,7 +180,7 @@ impl Source for FullFiles {
         let count = self.files.len();
         let bytes = BATCH_BYTES / u64::try_from(count).unwrap_or(u64::MAX);
         let of_each = PieceOptions {
-            batch_rows: Some((BATCH_ROWS / count).max(BATCH_ROWS_MIN)),
+            batch_rows: Some((BATCH_ROWS / count).clamp(BATCH_ROWS_MIN, BATCH_ROWS_MAX)),
             batch_bytes: Some(bytes.max(BATCH_BYTES_MIN)),
             cancel: options.cancel.clone(),
             bytes_read: options.bytes_read.clone(),
