@@ -79,6 +79,7 @@ impl Reader {
             .map_err(|error| error.at(|place| place.object = Some(name.clone())))?;
         let mut table = Table::new(name.clone(), Arc::clone(from_arrow.schema()));
         table.key_values = vec![from_arrow.key_value()];
+        table.note_durations();
         let reader: Box<dyn RecordBatchReader + Send> = Box::new(reader);
         let rest = Mutex::new(Some((reader, from_arrow)));
         Ok(Reader::of(Incoming { table, pieces: [Piece::of(name)], rest }))

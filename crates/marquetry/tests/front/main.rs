@@ -1,6 +1,7 @@
 //! The front door, as programs use it.
 
 mod cancelled;
+mod durations;
 mod examples;
 mod failures;
 mod no_columns;
