@@ -4,6 +4,7 @@ mod cancelled;
 mod durations;
 mod examples;
 mod failures;
+mod incoming;
 mod no_columns;
 mod restored;
 mod same_names;
