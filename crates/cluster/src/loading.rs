@@ -137,20 +137,31 @@ impl Loading {
         Ok(self.note()?)
     }
 
-    /// Takes rows of the table, or rows that those of the table can hold.
+    /// Takes rows of the table, or rows that those of the table can hold: of these some at a time, because each has a cell of its own.
     fn add_rows(&mut self, batch: Batch, object: &Arc<str>) -> Result<(), Stop> {
+        let mut next = 0;
+        while next < batch.rows {
+            let rest = batch.slice(next..batch.rows);
+            let laid = match &self.road {
+                Road::Rows { laying: Some(laying), .. } => laying.lay(&rest)?,
+                _ => return self.add_laid(rest.clone(), rest, object),
+            };
+            next += laid.rows;
+            self.add_laid(rest.slice(0..laid.rows), laid, object)?;
+        }
+        Ok(())
+    }
+
+    /// Takes rows, and what rows of the table they are.
+    fn add_laid(&mut self, rows: Batch, batch: Batch, object: &Arc<str>) -> Result<(), Stop> {
         let first = self.rows;
-        let Road::Rows { mapping, laying, stamps, .. } = &mut self.road else {
+        let Road::Rows { mapping, stamps, .. } = &mut self.road else {
             return Err(Stop::Own(Error::internal("rows that are writes by now")));
         };
         let mapping = Arc::clone(mapping);
-        let stamps = stamps.of(&batch);
-        let kept = self.rejects.is_some().then(|| batch.clone());
+        let stamps = stamps.of(&rows);
+        let kept = self.rejects.is_some().then_some(rows);
         let from = Arc::new(Origin { object: Arc::clone(object), batch: kept });
-        let batch = match laying {
-            Some(laying) => laying.lay(&batch)?,
-            None => batch,
-        };
         let batch = mapping.assemble(batch)?;
         let mut batch = mapping.bind(&batch, first)?;
         let mut next = 0;

@@ -193,8 +193,8 @@ impl Rejects {
         let Rejected { mut row, ordinal, error } = rejected;
         let text = error.to_string().into_bytes();
         let lengths = [text.len()];
-        row.columns
-            .push(column(self.leaves, Values::ByteArray(ByteArrays::from_lengths(text.into(), lengths))));
+        let reason = Values::ByteArray(ByteArrays::from_lengths(text.into(), lengths)?);
+        row.columns.push(column(self.leaves, reason));
         self.file.write(row)?;
         self.ordinals.push(ordinal);
         let place = error.place();

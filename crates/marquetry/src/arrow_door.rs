@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 use marquetry_arrow::{ArrowOptions, FromArrow, StringLayout, ToArrow};
+use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_base::{Error, Failed, Result};
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::schema::{Leaf, Schema};
@@ -90,6 +91,7 @@ impl Reader {
             .map_err(|error| error.at(|place| place.object = Some(name.clone())))?;
         let mut table = Table::new(name.clone(), Arc::clone(from_arrow.schema()));
         table.key_values = vec![from_arrow.key_value()];
+        table.note_durations();
         let reader: Box<dyn RecordBatchReader + Send> = Box::new(reader);
         let rest = Mutex::new(Some((reader, from_arrow)));
         Ok(Reader::of(Incoming { table, pieces: [Piece::of(name)], rest }))
@@ -116,13 +118,18 @@ impl Source for Incoming {
         let taken = self.rest.lock().unwrap_or_else(PoisonError::into_inner).take();
         let (reader, from_arrow) =
             taken.ok_or_else(|| Error::misuse("a reader of record batches can be read once"))?;
-        let rows = options.batch_rows.unwrap_or(BATCH_ROWS).clamp(1, BATCH_ROWS);
+        let row_bytes = u64_of(self.table.schema.leaves().len().max(1)).saturating_mul(VALUE_BYTES);
+        let of_bytes = options.batch_bytes.and_then(|bytes| usize_of(bytes / row_bytes));
+        let rows = options.batch_rows.unwrap_or(BATCH_ROWS).min(of_bytes.unwrap_or(BATCH_ROWS));
+        let rows = rows.clamp(1, BATCH_ROWS);
         Ok(Box::new(IncomingRows { reader, from_arrow, open: None, rows, cancel: options.cancel.clone() }))
     }
 }
 
 /// The most rows of a record batch that are converted at a time.
 const BATCH_ROWS: usize = 8192;
+/// Bytes of a value in a batch, at most: those of a view. What views point into is the record batch's.
+const VALUE_BYTES: u64 = 16;
 
 struct IncomingRows {
     reader: Box<dyn RecordBatchReader + Send>,

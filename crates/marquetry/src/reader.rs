@@ -154,7 +154,8 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// `Misuse` for tables whose rows have no tokens, and for those whose columns or rows were chosen.
+    /// `Misuse` for tables whose rows have no tokens, for those whose columns or rows were chosen, and for a range that is not within the one that the table was
+    /// opened with.
     pub fn token_range(mut self, tokens: TokenRange) -> Result<Reader> {
         let within = self.source.within(tokens)?;
         let what = "this is for tables of a cluster, before their columns and rows are chosen";

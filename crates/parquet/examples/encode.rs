@@ -255,7 +255,9 @@ fn data() -> Vec<(String, PhysicalType, Values)> {
 
 fn byte_arrays(strings: impl Iterator<Item = String>) -> Values {
     let strings: Vec<String> = strings.collect();
-    Values::ByteArray(ByteArrays::from_lengths(strings.concat().into(), strings.iter().map(String::len)))
+    Values::ByteArray(
+        ByteArrays::from_lengths(strings.concat().into(), strings.iter().map(String::len)).unwrap(),
+    )
 }
 
 fn indices() -> Vec<(&'static str, Vec<u32>)> {

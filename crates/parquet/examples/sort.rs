@@ -314,7 +314,7 @@ impl Made {
 
 fn byte_arrays(all: &[String]) -> Values {
     let bytes = all.concat().into_bytes();
-    Values::ByteArray(ByteArrays::from_lengths(bytes.into(), all.iter().map(String::len)))
+    Values::ByteArray(ByteArrays::from_lengths(bytes.into(), all.iter().map(String::len)).unwrap())
 }
 
 /// Runs are not compressed.

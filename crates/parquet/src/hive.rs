@@ -135,7 +135,7 @@ impl HiveType {
             HiveType::Date => Values::Int32(Buffer::from(alloc::vec![date(text)?])),
             HiveType::Text => {
                 let bytes = Bytes::copy_from_slice(text.as_bytes());
-                Values::ByteArray(ByteArrays::from_lengths(bytes, [text.len()]))
+                Values::ByteArray(ByteArrays::from_lengths(bytes, [text.len()]).ok()?)
             }
         })
     }

@@ -163,7 +163,7 @@ fn text_of(parts: [&ColumnBatch; 3]) -> Result<ColumnBatch> {
         rows,
         nulls,
         validity: (nulls > 0).then(|| validity.into_iter().collect()),
-        values: Values::ByteArray(ByteArrays::from_lengths(bytes.into(), lengths)),
+        values: Values::ByteArray(ByteArrays::from_lengths(bytes.into(), lengths)?),
         layout: Layout::Spaced,
         levels: None,
         provisional: false,

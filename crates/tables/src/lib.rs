@@ -23,6 +23,7 @@
 
 mod address;
 mod aggregate;
+mod arrow_durations;
 mod bytes_read;
 mod cancel;
 mod column_stats;

@@ -62,6 +62,9 @@ pub fn project(source: &Arc<dyn Source>, columns: &[ColumnPath]) -> Result<Arc<d
     table.of_all_columns = of_all.chain(&all.of_all_columns).cloned().collect();
     table.is_in_token_order = all.is_in_token_order
         && columns_of(all).is_some_and(|columns| has_key(&columns, &all.schema, &conform));
+    let is_duration =
+        |leaf: &usize| conform.reads().get(*leaf).is_some_and(|read| all.durations.contains(read));
+    table.durations = (0..table.schema.leaves().len()).filter(is_duration).collect();
     // The order goes on up to the first column that is left out.
     let place = |by: &SortingColumn| {
         let leaf = conform.reads().iter().position(|read| u32::try_from(*read) == Ok(by.column))?;

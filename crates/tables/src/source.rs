@@ -262,6 +262,9 @@ pub struct Table {
     /// Rows come in the order of their partitions' tokens, those of one partition together and in the order of the clustering columns, as the
     /// [`Described`](crate::Described) table has them.
     pub is_in_token_order: bool,
+    /// Leaves that are durations of Arrow's, in order: INT64, which count what only the Arrow schema in the metadata says. A leaf whose type
+    /// was [chosen](crate::convert()) is none.
+    pub durations: Vec<usize>,
     /// Key-value metadata that hold for all columns of a table of which these are some. They are not those of a file that has these rows.
     pub(crate) of_all_columns: Vec<KeyValue>,
 }
@@ -319,6 +322,7 @@ impl Table {
             identity: None,
             cluster: None,
             is_in_token_order: false,
+            durations: Vec::new(),
             of_all_columns: Vec::new(),
         }
     }

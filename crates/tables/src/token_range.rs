@@ -24,6 +24,20 @@ impl TokenRange {
         if self.wraps() { is_after || is_before } else { is_after && is_before }
     }
 
+    /// Whether all tokens of the range are in another.
+    ///
+    /// ```
+    /// use marquetry_tables::TokenRange;
+    ///
+    /// let [one, other]: [TokenRange; 2] = ["0:100".parse()?, "50:200".parse()?];
+    /// assert!(!other.is_within(one) && !one.is_within(other));
+    /// assert!("50:100".parse::<TokenRange>()?.is_within(one));
+    /// # Ok::<(), marquetry_base::Error>(())
+    /// ```
+    pub fn is_within(self, other: TokenRange) -> bool {
+        TokenRange::without(&self.ranges(), &other.ranges()).is_empty()
+    }
+
     /// The same as ranges that do not wrap, in the order of partitions.
     pub fn ranges(self) -> Vec<RangeInclusive<i64>> {
         let after = self.after.map_or(Some(i64::MIN), |after| after.checked_add(1));
@@ -116,6 +130,21 @@ mod tests {
             TokenRange::without(&some, &[0..=1, 3..=3, 25..=26]),
             [-5..=-1, 2..=2, 4..=5, 10..=10, 20..=24, 27..=30]
         );
+    }
+
+    #[test]
+    fn ranges_are_within_others() {
+        let is_within = |one: &str, other: &str| -> bool {
+            one.parse::<TokenRange>().unwrap().is_within(other.parse().unwrap())
+        };
+        for all in [":", "-5:5", "5:-5", "9223372036854775807:"] {
+            assert!(is_within(all, ":") && is_within(all, all), "{all}");
+        }
+        assert!(is_within("0:5", "-5:5") && is_within("-5:5", "-5:9"));
+        assert!(!is_within("-6:5", "-5:5") && !is_within("-5:6", "-5:5") && !is_within(":", "-5:5"));
+        // Around the ring.
+        assert!(is_within("7:9", "5:-5") && is_within("7:-9", "5:-5") && is_within(":-9", "5:-5"));
+        assert!(!is_within("-9:9", "5:-5") && !is_within("5:-5", "5:"));
     }
 
     #[test]

@@ -69,7 +69,8 @@ impl Scalar {
             }
             lengths.push(bytes.len() - before);
         }
-        Ok(ByteArrays::from_lengths(Bytes::from(bytes), lengths))
+        let too_long = lengths.iter().position(|length| u32::try_from(*length).is_err());
+        ByteArrays::from_lengths(Bytes::from(bytes), lengths).map_err(|_| too_long.unwrap_or(0))
     }
 
     fn fixed<'a>(

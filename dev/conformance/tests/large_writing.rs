@@ -288,7 +288,7 @@ fn long_strings() {
     let value = text(LONG);
     let whole = Bytes::from([&value[..], b"short", &value[..], &value[..200_000]].concat());
     let lengths = [LONG, 5, LONG, 200_000];
-    let make = || batch([Values::ByteArray(ByteArrays::from_lengths(whole.clone(), lengths))]);
+    let make = || batch([Values::ByteArray(ByteArrays::from_lengths(whole.clone(), lengths).unwrap())]);
     for encoding in
         [Encoding::Plain, Encoding::RleDictionary, Encoding::DeltaLengthByteArray, Encoding::DeltaByteArray]
     {
@@ -311,7 +311,7 @@ fn a_long_string_is_shared() {
     let options = column(encoded(Encoding::Plain, UNCOMPRESSED));
     let codecs = Arc::new(StandardCodecs::default());
     let mut writer = FileWriter::new(FILE, schema, codecs, options).unwrap();
-    let values = Values::ByteArray(ByteArrays::from_lengths(whole.clone(), [LONG]));
+    let values = Values::ByteArray(ByteArrays::from_lengths(whole.clone(), [LONG]).unwrap());
     assert_eq!(writer.feed(batch([values]).remove(0)).unwrap(), Fed::Taken);
     writer.finish();
     let (mut shared, within) = (0, whole.as_ptr_range());
@@ -335,23 +335,24 @@ fn long_values_and_dictionaries() {
     let strings = schema(&[leaf("v", PhysicalType::ByteArray)]);
     let whole = Bytes::from(text(8_000_000));
     let lengths = [3, 70_000, 30, 70_000, 2_000_000, 3, 60_000, 60_000, 1_000_000, 5];
-    let make = || batch([Values::ByteArray(ByteArrays::from_lengths(whole.clone(), lengths))]);
+    let make = || batch([Values::ByteArray(ByteArrays::from_lengths(whole.clone(), lengths).unwrap())]);
     for bytes in [10, 100_000, 1 << 20, 1 << 30] {
         check(&format!("strings, a dictionary of {bytes}"), &strings, &dictionary(bytes), make);
     }
     let file = check("strings, no dictionary", &strings, &dictionary(1 << 20), || {
-        batch([Values::ByteArray(ByteArrays::from_lengths(whole.clone(), [4_000_000, 5]))])
+        batch([Values::ByteArray(ByteArrays::from_lengths(whole.clone(), [4_000_000, 5]).unwrap())])
     });
     let metadata = canonical::metadata(&file, Manner::KIND).unwrap();
     let chunk = &metadata.row_groups[0].columns[0];
     assert_eq!(chunk.dictionary_page_offset, None, "a dictionary that has nothing");
     let lists = schema(&[list_of(PhysicalType::ByteArray)]);
     let make = || {
-        let values = Values::ByteArray(ByteArrays::from_lengths(whole.clone(), lengths));
+        let values = Values::ByteArray(ByteArrays::from_lengths(whole.clone(), lengths).unwrap());
         vec![Batch { row_group: 0, first_row: 0, rows: 2, columns: vec![list(lengths.len(), values)] }]
     };
     check("a row of strings, a dictionary", &lists, &dictionary(100_000), make);
-    let entries = || batch([Values::ByteArray(ByteArrays::from_lengths(whole.clone(), [60_000; 130]))]);
+    let entries =
+        || batch([Values::ByteArray(ByteArrays::from_lengths(whole.clone(), [60_000; 130]).unwrap())]);
     check("long entries of a dictionary", &strings, &dictionary(1 << 30), entries);
     let many = schema(&[leaf("v", PhysicalType::Int64)]);
     check("many entries of a dictionary", &many, &dictionary(1 << 30), || batch([numbers(300_000)]));
@@ -401,7 +402,7 @@ fn very_many_pages() {
     let whole = Bytes::from(text(PAGES * 30));
     check("pages of a string", &strings, &tiny, || {
         let lengths = std::iter::repeat_n(30, PAGES);
-        batch([Values::ByteArray(ByteArrays::from_lengths(whole.clone(), lengths)), numbers(PAGES)])
+        batch([Values::ByteArray(ByteArrays::from_lengths(whole.clone(), lengths).unwrap()), numbers(PAGES)])
     });
     let groups = WriteOptions { row_group_rows: 3, ..WriteOptions::default() };
     check("row groups of three rows", &numbered, &groups, || batch([numbers(PAGES)]));
@@ -499,7 +500,7 @@ fn large_rows_are_sorted() {
 
     let (given_bytes, sorted_bytes) = (Bytes::from(swapped.clone()), Bytes::from(sorted.clone()));
     let of_strings = |keys: &[i64], whole: &Bytes| {
-        let arrays = ByteArrays::from_lengths(whole.clone(), [LONG; 3]);
+        let arrays = ByteArrays::from_lengths(whole.clone(), [LONG; 3]).unwrap();
         batch([key(keys), Values::ByteArray(arrays)])
     };
     let strings = with_key(PhysicalType::ByteArray);
@@ -537,10 +538,10 @@ fn long_keys_are_sorted() {
     let prefix = text(60_000);
     let key = |at: usize| [&prefix[..], format!("{:03}", at * 77 % KEYS).as_bytes()].concat();
     let whole = Bytes::from((0..KEYS).flat_map(key).collect::<Vec<u8>>());
-    let of = || batch([Values::ByteArray(ByteArrays::from_lengths(whole.clone(), [60_003; KEYS]))]);
+    let of = || batch([Values::ByteArray(ByteArrays::from_lengths(whole.clone(), [60_003; KEYS]).unwrap())]);
     let mut sorted: Vec<Vec<u8>> = (0..KEYS).map(key).collect();
     sorted.sort_unstable();
-    let sorted = ByteArrays::from_lengths(Bytes::from(sorted.concat()), [60_003; KEYS]);
+    let sorted = ByteArrays::from_lengths(Bytes::from(sorted.concat()), [60_003; KEYS]).unwrap();
     let schema = schema(&[leaf("k", PhysicalType::ByteArray)]);
     check_sort("keys that begin alike", &schema, &of, &batch([Values::ByteArray(sorted)]));
 }

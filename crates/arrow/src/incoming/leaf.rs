@@ -10,7 +10,7 @@ use arrow_schema::{DataType, Field, TimeUnit};
 use arrow_select::take::{TakeOptions, take};
 use marquetry_base::cast::{bits_i32, bits_i64};
 use marquetry_base::{Buffer, Bytes, Error, Result};
-use marquetry_parquet::batch::{ByteArrays, FixedBytes, INLINE_BYTES_MAX, Values};
+use marquetry_parquet::batch::{ByteArrays, FixedBytes, Values};
 
 use super::live::{Live, live_of, refused};
 use super::types::decimal_bytes;
@@ -247,29 +247,12 @@ fn offset_strings(
     bounds: impl Fn(usize) -> (usize, usize),
 ) -> Result<Values> {
     let first = live.iter().next().map_or(0, |slot| bounds(slot).0);
-    let mut views = Vec::with_capacity(live.len());
-    for slot in live.iter() {
-        let (start, end) = bounds(slot);
-        views.push(view(&bytes.as_slice()[start..end], start - first)?);
-    }
     let shared = Bytes::from_owner(bytes.clone()).slice(first..);
-    Ok(Values::ByteArray(ByteArrays::new(views.into(), Arc::new(vec![shared]))))
-}
-
-/// The view of a string at `offset` in the only buffer.
-fn view(value: &[u8], offset: usize) -> Result<u128> {
-    let mut view = [0; 16];
-    let (Ok(length), Ok(offset)) = (u32::try_from(value.len()), u32::try_from(offset)) else {
-        return Err(Error::conversion("strings of more than 4 GiB in a batch"));
-    };
-    view[..4].copy_from_slice(&length.to_le_bytes());
-    if value.len() <= INLINE_BYTES_MAX {
-        view[4..4 + value.len()].copy_from_slice(value);
-    } else {
-        view[4..8].copy_from_slice(&value[..4]);
-        view[12..].copy_from_slice(&offset.to_le_bytes());
-    }
-    Ok(u128::from_le_bytes(view))
+    let ranges = live.iter().map(|slot| {
+        let (start, end) = bounds(slot);
+        start - first..end - first
+    });
+    ByteArrays::from_ranges(shared, ranges).map(Values::ByteArray)
 }
 
 /// Views have the same layout as the engine's.

@@ -99,6 +99,34 @@ pub fn base64(out: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
+/// The bytes of a text in [base 64](base64). `None` for what is none, or has no padding.
+pub fn of_base64(text: &[u8]) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
+    let mut rest = text;
+    while let Some((four, after)) = rest.split_first_chunk::<4>() {
+        let digits = four.iter().rposition(|byte| *byte != b'=').map_or(0, |last| last + 1);
+        if digits < 2 || (digits < 4 && !after.is_empty()) {
+            return None;
+        }
+        let mut word = 0_u32;
+        for (at, byte) in four.iter().enumerate() {
+            let digit = match byte {
+                b'A'..=b'Z' => byte - b'A',
+                b'a'..=b'z' => byte - b'a' + 26,
+                b'0'..=b'9' => byte - b'0' + 52,
+                b'+' => 62,
+                b'/' => 63,
+                b'=' if at >= digits => 0,
+                _ => return None,
+            };
+            word = word << 6 | u32::from(digit);
+        }
+        bytes.extend_from_slice(word.to_be_bytes().get(1..digits)?);
+        rest = after;
+    }
+    rest.is_empty().then_some(bytes)
+}
+
 /// The two lower-case hexadecimal digits of every byte.
 const HEX_PAIRS: [[u8; 2]; 256] = {
     let digits = b"0123456789abcdef";
@@ -179,5 +207,18 @@ mod tests {
             assert_eq!(printed(|out| base64(out, bytes.as_bytes())), wanted);
         }
         assert_eq!(printed(|out| base64(out, &[0xff, 0xef, 0xbe])), "/+++");
+    }
+
+    #[test]
+    fn base64_is_read_as_it_is_printed() {
+        for length in 0..20_u8 {
+            let bytes: Vec<u8> = (0..length).map(|byte| byte.wrapping_mul(77)).collect();
+            let mut text = Vec::new();
+            base64(&mut text, &bytes);
+            assert_eq!(of_base64(&text), Some(bytes));
+        }
+        for wrong in ["A", "A===", "AA=A", "AA==AAAA", "AA*A", "AAAAA"] {
+            assert_eq!(of_base64(wrong.as_bytes()), None, "{wrong}");
+        }
     }
 }

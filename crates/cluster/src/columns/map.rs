@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use marquetry_base::{Error, Result};
+use marquetry_base::cast::u64_of;
+use marquetry_base::{Error, Limit, Limits, Result};
 
 use super::part::Part;
 
@@ -43,11 +44,18 @@ impl Map {
         parts
     }
 
-    /// The parts that hold a range, each with what it holds of it.
-    pub(super) fn holding(&self, range: &Range<u64>) -> Vec<(Part, Range<u64>)> {
-        let first = self.segments.partition_point(|segment| segment.end <= range.start);
-        let those = self.segments.iter().skip(first).take_while(|segment| segment.start < range.end);
-        those.map(|it| (it.part, it.start.max(range.start)..it.end.min(range.end))).collect()
+    /// The segments that have bytes of a range, each with what it has of it.
+    pub(super) fn holding(&self, range: Range<u64>) -> impl Iterator<Item = (Segment, Range<u64>)> {
+        let Range { start, end } = range;
+        let first = self.segments.partition_point(|segment| segment.end <= start);
+        let those = self.segments.iter().skip(first).take_while(move |segment| segment.start < end);
+        those.map(move |it| (*it, it.start.max(start)..it.end.min(end)))
+    }
+
+    /// The parts that hold a range.
+    #[cfg(test)]
+    pub(super) fn parts_of(&self, range: &Range<u64>) -> Vec<(Part, Range<u64>)> {
+        self.holding(range.clone()).map(|(segment, range)| (segment.part, range)).collect()
     }
 
     /// As bytes: of each segment the column (zigzag), the row group, the shard and its bytes, all as LEB128.
@@ -63,14 +71,19 @@ impl Map {
         out
     }
 
-    /// Reads what was [encoded](Map::encoded) for a file of this length.
+    /// Reads what was [encoded](Map::encoded) for a file of this length. It is limited as the footer is, which says more of each of its chunks.
     ///
     /// # Errors
     ///
-    /// `Corrupt`.
-    pub(super) fn decode(mut bytes: &[u8], file_bytes: u64) -> Result<Map> {
+    /// `Corrupt`; `LimitExceeded` for more segments than take `footer_bytes` in memory.
+    pub(super) fn decode(mut bytes: &[u8], file_bytes: u64, limits: &Limits) -> Result<Map> {
         let wrong = || Error::corrupt("the map of the file's parts is damaged");
+        // Each number ends with a byte below 128, and a segment has four.
+        let most = bytes.iter().filter(|byte| **byte < 0x80).count() / 4;
+        let memory = most.saturating_mul(size_of::<Segment>());
+        check(limits, u64_of(memory))?;
         let mut map = Map::default();
+        map.segments.try_reserve_exact(most).map_err(|_| Error::out_of_memory(memory))?;
         while !bytes.is_empty() {
             let mut next = || take(&mut bytes).ok_or_else(wrong);
             let (column, row_group, shard, length) = (next()?, next()?, next()?, next()?);
@@ -86,6 +99,19 @@ impl Map {
         }
         if map.bytes() == file_bytes { Ok(map) } else { Err(wrong()) }
     }
+}
+
+/// Checks the bytes of a map, in cells or in memory.
+///
+/// # Errors
+///
+/// `LimitExceeded`.
+pub(super) fn check(limits: &Limits, bytes: u64) -> Result<()> {
+    let checked = limits.check(Limit::FooterBytes, bytes);
+    checked.map_err(|error| {
+        let message = format!("the map of the file's parts: {}", error.message());
+        error.reworded(message)
+    })
 }
 
 fn add(out: &mut Vec<u8>, mut number: u64) {
@@ -138,34 +164,47 @@ mod tests {
         let map = some();
         assert_eq!(map.segments.len(), 6);
         assert_eq!(map.parts().len(), 5);
-        assert_eq!(Map::decode(&map.encoded(), map.bytes()), Ok(map));
-        assert_eq!(Map::decode(&[], 0), Ok(Map::default()));
+        assert_eq!(Map::decode(&map.encoded(), map.bytes(), &Limits::DEFAULT), Ok(map));
+        assert_eq!(Map::decode(&[], 0, &Limits::DEFAULT), Ok(Map::default()));
     }
 
     #[test]
     fn ranges_are_found() {
         let map = some();
-        assert_eq!(map.holding(&(2..10)), [(Part::FOOTER, 2..4), (part(0, 0, 0), 4..10)]);
-        assert_eq!(map.holding(&(4..132)), [(part(0, 0, 0), 4..132)]);
-        assert_eq!(map.holding(&(7..7)), [(part(0, 0, 0), 7..7)]);
+        assert_eq!(map.parts_of(&(2..10)), [(Part::FOOTER, 2..4), (part(0, 0, 0), 4..10)]);
+        assert_eq!(map.parts_of(&(4..132)), [(part(0, 0, 0), 4..132)]);
+        assert_eq!(map.parts_of(&(7..7)), [(part(0, 0, 0), 7..7)]);
         let end = map.bytes();
-        assert_eq!(map.holding(&(end - 8..end)), [(Part::FOOTER, end - 8..end)]);
-        assert!(map.holding(&(end..end + 1)).is_empty());
+        assert_eq!(map.parts_of(&(end - 8..end)), [(Part::FOOTER, end - 8..end)]);
+        assert!(map.parts_of(&(end..end + 1)).is_empty());
     }
 
     #[test]
     fn damage_is_said() {
         let map = some();
         let (bytes, length) = (map.encoded(), map.bytes());
+        let decode = |bytes: &[u8], length: u64| Map::decode(bytes, length, &Limits::DEFAULT);
         for end in 0..bytes.len() {
-            assert!(Map::decode(&bytes[..end], length).is_err(), "{end}");
+            assert!(decode(&bytes[..end], length).is_err(), "{end}");
         }
-        assert!(Map::decode(&bytes, length + 1).is_err() && Map::decode(&bytes, length - 1).is_err());
+        assert!(decode(&bytes, length + 1).is_err() && decode(&bytes, length - 1).is_err());
         // No bytes; too many digits.
-        assert!(Map::decode(&[0, 0, 0, 0], 0).is_err());
-        assert!(Map::decode(&[0xff; 11], 1).is_err());
+        assert!(decode(&[0, 0, 0, 0], 0).is_err());
+        assert!(decode(&[0xff; 11], 1).is_err());
         let most = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01];
         assert_eq!(take(&mut &most[..]), Some(u64::MAX));
         assert_eq!(take(&mut &[&most[..9], &[0x02]].concat()[..]), None);
+    }
+    /// Of four bytes a segment, which takes eight times as many.
+    #[test]
+    fn segments_are_limited_before_they_are_allocated() {
+        let bytes: Vec<u8> = (0..1000_u32).flat_map(|nth| [0, u8::from(nth % 2 == 1), 0, 1]).collect();
+        let memory = 1000 * size_of::<Segment>();
+        let limits = |bytes: usize| Limits { footer_bytes: u64_of(bytes), ..Limits::DEFAULT };
+        let map = Map::decode(&bytes, 1000, &limits(memory)).unwrap();
+        assert_eq!((map.segments.len(), map.segments.capacity()), (1000, 1000));
+        let error = Map::decode(&bytes, 1000, &limits(memory - 1)).unwrap_err();
+        assert_eq!(error.detail(), Some(marquetry_base::Detail::Limit(Limit::FooterBytes)), "{error}");
+        assert!(memory > 7 * bytes.len());
     }
 }

@@ -17,6 +17,7 @@ mod map;
 mod new_file;
 mod part;
 mod plan;
+mod run;
 mod source;
 mod statements;
 mod store;

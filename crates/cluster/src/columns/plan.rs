@@ -140,7 +140,7 @@ mod tests {
         for cell in &cells {
             assert_eq!(cell.range.start, at);
             assert!(cell.range.end - at <= CELL_BYTES_MAX);
-            assert_eq!(map.holding(&cell.range), [(cell.part, cell.range.clone())]);
+            assert_eq!(map.parts_of(&cell.range), [(cell.part, cell.range.clone())]);
             at = cell.range.end;
         }
         assert_eq!(at, file.bytes());
@@ -170,7 +170,7 @@ mod tests {
         for (row_group, group) in file.metadata().row_groups.iter().enumerate() {
             for (leaf, chunk) in group.columns.iter().enumerate() {
                 let start = chunk.first_page_offset();
-                let held = map.holding(&(start..start + chunk.compressed_bytes));
+                let held = map.parts_of(&(start..start + chunk.compressed_bytes));
                 let part = Part {
                     column: i32::try_from(leaf).unwrap(),
                     row_group: i32::try_from(row_group).unwrap(),
@@ -203,6 +203,6 @@ mod tests {
             assert!(of_shard.map(|cell| cell.range.end - cell.range.start).sum::<u64>() <= PARTITION_BYTES);
         }
         assert_eq!(map.bytes(), pages + 4 + (3 << 20));
-        assert_eq!(map.holding(&(0..4)), [(Part::FOOTER, 0..4)]);
+        assert_eq!(map.parts_of(&(0..4)), [(Part::FOOTER, 0..4)]);
     }
 }

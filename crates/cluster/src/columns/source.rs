@@ -8,19 +8,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use marquetry_base::cast::{u64_of, usize_of};
-use marquetry_base::{Bytes, Error, Result};
+use marquetry_base::{Bytes, Error, Limits, Result};
 use marquetry_io::store::IsCancelled;
 use marquetry_io::{ByteSource, ObjectVersion};
 
 use super::head::Head;
-use super::map::Map;
+use super::map::{self, Map, Segment};
 use super::part::{Part, Version};
-use super::table::{Cell, Table, offset_max};
+use super::run::{Cell, end_of};
+use super::table::{Table, offset_max};
 
 /// Bytes that one reader has asked for ahead, or was given and has not used.
 const AHEAD_BYTES: u64 = 16 << 20;
 /// Requests of one reader at a time that are ahead of what it needs.
 const AHEAD_REQUESTS: usize = 16;
+/// Requests of one read at a time. A range has as many parts as its map says.
+const REQUESTS: usize = 32;
+const _: () = assert!(AHEAD_REQUESTS <= REQUESTS);
 /// Bytes of one reader's cells that are kept for what they have besides what was read: beyond it those far from what is read go first.
 const KEPT_BYTES: u64 = 48 << 20;
 /// How long to wait for an answer before checking whether the work was cancelled.
@@ -54,12 +58,14 @@ impl Opened {
         table: Arc<Table>,
         name: String,
         requested: Arc<Requested>,
+        limits: Limits,
     ) -> Result<Option<Opened>> {
         let mut openings = 0;
         loop {
             openings += 1;
             let Some(head) = table.head().await? else { return Ok(None) };
             let Head { version, file_bytes, map_bytes } = head;
+            map::check(&limits, map_bytes)?;
             let (map, tail) = tokio::try_join!(
                 table.cells(version, Part::MAP, 0..map_bytes),
                 table.cell_before(version, Part::FOOTER, offset_max())
@@ -71,7 +77,7 @@ impl Opened {
                 }
             }
             let map = match u64_of(encoded.len()) == map_bytes {
-                true => Map::decode(&encoded, file_bytes),
+                true => Map::decode(&encoded, file_bytes, &limits),
                 false => Err(Error::corrupt(format!(
                     "cells of the map of version {version} are missing: it has {map_bytes} bytes, and {} are there",
                     encoded.len()
@@ -93,12 +99,20 @@ impl Opened {
         ObjectVersion::new(self.map.bytes(), self.version.to_string())
     }
 
-    /// The cells that hold a range of a part.
-    async fn fetch(&self, part: Part, range: Range<u64>) -> Result<Vec<Cell>> {
-        let cells = match self.table.holding(self.version, part, range).await? {
+    /// The cells that hold a range of a segment.
+    async fn fetch(&self, segment: Segment, range: Range<u64>) -> Result<Vec<Cell>> {
+        let cells = match self.table.holding(self.version, segment.part, range).await? {
             Ok(cells) => cells,
-            Err(missing) => return Err(self.why_missing(part, missing).await),
+            Err(missing) => return Err(self.why_missing(segment.part, missing).await),
         };
+        if let Some(offset) = beyond(&cells, &segment) {
+            let Opened { version, .. } = self;
+            let what = format!(
+                "a cell of the file has bytes that are elsewhere by its map: version = {version}, {}",
+                segment.part
+            );
+            return Err(Error::corrupt(what).at_offset(offset));
+        }
         let bytes = cells.iter().map(|(_, bytes)| u64_of(bytes.len())).sum();
         self.requested.cells.fetch_add(u64_of(cells.len()), Ordering::Relaxed);
         self.requested.bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -137,33 +151,33 @@ impl TableFile {
         self.cells.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks for a range of a part.
-    fn request(&self, part: Part, range: Range<u64>) -> Result<Flying> {
+    /// Asks for a range of a segment.
+    fn request(&self, segment: Segment, range: Range<u64>) -> Result<Flying> {
         let (send, answer) = mpsc::sync_channel(1);
         let (opened, asked) = (Arc::clone(&self.opened), range.clone());
         self.opened.table.cluster.runtime().spawn(async move {
             // Nobody may want it any more.
-            let _ = send.send(opened.fetch(part, asked).await);
+            let _ = send.send(opened.fetch(segment, asked).await);
         })?;
         Ok(Flying { range, answer })
     }
 
-    /// Asks for what nobody has asked for of a range.
-    fn request_all(&self, cells: &mut Cells, range: &Range<u64>) -> Result<()> {
-        for hole in cells.holes(range) {
-            for (part, range) in self.opened.map.holding(&hole) {
-                let flying = self.request(part, range)?;
-                cells.flying.push(flying);
-            }
-        }
-        Ok(())
+    /// What nobody has asked for of a range, by segments.
+    fn unasked<'a>(
+        &'a self,
+        cells: &Cells,
+        range: &Range<u64>,
+    ) -> impl Iterator<Item = (Segment, Range<u64>)> + use<'a> {
+        cells.holes(range).into_iter().flat_map(move |hole| self.opened.map.holding(hole))
     }
 
-    fn wait(&self, answer: &mpsc::Receiver<Result<Vec<Cell>>>) -> Result<Vec<Cell>> {
+    fn wait(&self, flying: &Flying) -> Result<Vec<Cell>> {
         loop {
-            match answer.recv_timeout(LOOK_UP_AFTER) {
+            if (self.is_cancelled)() {
+                return Err(Error::cancelled());
+            }
+            match flying.answer.recv_timeout(LOOK_UP_AFTER) {
                 Ok(answer) => return answer,
-                Err(RecvTimeoutError::Timeout) if (self.is_cancelled)() => return Err(Error::cancelled()),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Err(Error::internal("a task panicked")),
             }
@@ -172,14 +186,13 @@ impl TableFile {
 
     fn read_cells(&self, range: &Range<u64>) -> Result<Bytes> {
         let mut cells = self.cells();
-        self.request_all(&mut cells, range)?;
-        while let Some(at) =
-            cells.flying.iter().position(|it| it.range.start < range.end && range.start < it.range.end)
-        {
-            let flying = cells.flying.swap_remove(at);
-            let came = self.wait(&flying.answer)?;
-            cells.add(came.into_iter());
-        }
+        let unasked = self.unasked(&cells, range);
+        cells.get(
+            range,
+            unasked,
+            |segment, range| self.request(segment, range),
+            |flying| self.wait(flying),
+        )?;
         cells.take(range)
     }
 }
@@ -214,12 +227,26 @@ impl ByteSource for TableFile {
             let range = range.start..range.end.min(self.opened.map.bytes());
             let bytes = range.end.saturating_sub(range.start);
             let is_full = cells.flying.len() >= AHEAD_REQUESTS || cells.held() + bytes > AHEAD_BYTES;
-            // What cannot be asked for is asked for, and said, when it is read.
-            if bytes == 0 || is_full || self.request_all(&mut cells, &range).is_err() {
+            if bytes == 0 || is_full {
                 return;
+            }
+            let unasked = self.unasked(&cells, &range);
+            for (segment, range) in unasked {
+                // What cannot be asked for is asked for, and said, when it is read.
+                let Ok(flying) = self.request(segment, range) else { return };
+                cells.flying.push(flying);
+                if cells.flying.len() >= AHEAD_REQUESTS {
+                    return;
+                }
             }
         }
     }
+}
+
+/// Where the first cell begins that has bytes which are not a segment's: a cell is in one. What had more would be held as often as its map wants.
+fn beyond(cells: &[Cell], segment: &Segment) -> Option<u64> {
+    let is_beyond = |cell: &&Cell| cell.0 < segment.start || end_of(cell) > segment.end;
+    cells.iter().find(is_beyond).map(|(offset, _)| *offset)
 }
 
 /// A request.
@@ -240,6 +267,30 @@ impl Cells {
     fn add(&mut self, cells: impl Iterator<Item = Cell>) {
         for (offset, bytes) in cells {
             self.here.entry(offset).or_insert((bytes, 0));
+        }
+    }
+
+    /// Gets all of a range: waits for what is on its way, and asks for what nobody has asked for, not for all of it at a time.
+    fn get(
+        &mut self,
+        range: &Range<u64>,
+        mut unasked: impl Iterator<Item = (Segment, Range<u64>)>,
+        mut request: impl FnMut(Segment, Range<u64>) -> Result<Flying>,
+        mut wait: impl FnMut(&Flying) -> Result<Vec<Cell>>,
+    ) -> Result<()> {
+        let is_of = |it: &Flying| it.range.start < range.end && range.start < it.range.end;
+        let mut on_their_way = self.flying.iter().filter(|it| is_of(it)).count();
+        loop {
+            while on_their_way < REQUESTS
+                && let Some((segment, range)) = unasked.next()
+            {
+                self.flying.push(request(segment, range)?);
+                on_their_way += 1;
+            }
+            let Some(at) = self.flying.iter().position(is_of) else { return Ok(()) };
+            let flying = self.flying.swap_remove(at);
+            on_their_way -= 1;
+            self.add(wait(&flying)?.into_iter());
         }
     }
 
@@ -370,6 +421,47 @@ mod tests {
         let mut cells = Cells::default();
         cells.add([cell(0, 10)].into_iter());
         assert!(cells.take(&(5..11)).is_err());
+    }
+
+    #[test]
+    fn cells_have_bytes_of_their_segment_only() {
+        let segment = Segment { part: Part::FOOTER, start: 10, end: 30 };
+        let beyond = |cells: &[Cell]| beyond(cells, &segment);
+        assert_eq!(beyond(&[cell(10, 10), cell(20, 10)]), None);
+        assert_eq!(beyond(&[cell(9, 11), cell(20, 10)]), Some(9));
+        assert_eq!(beyond(&[cell(10, 10), cell(20, 11)]), Some(20));
+    }
+
+    /// A range of as many parts as bytes: some are asked for at a time, all of them in the end.
+    #[test]
+    fn requests_are_bounded() {
+        const PARTS: u64 = 1000;
+        let mut map = Map::default();
+        for nth in 0..PARTS {
+            map.push(Part { column: i32::from(nth % 2 == 0), row_group: 0, shard: 0 }, 1);
+        }
+        let mut cells = Cells::default();
+        // Some of it is on its way, and something else, too.
+        cells.flying.extend([coming(0..1), coming(PARTS..PARTS + 1)]);
+        let (asked, most) = (std::cell::Cell::new(1_usize), std::cell::Cell::new(0));
+        let holes = cells.holes(&(0..PARTS)).into_iter();
+        let unasked: Vec<_> = holes.flat_map(|hole| map.holding(hole)).collect();
+        assert_eq!(unasked.len(), 999);
+        let request = |segment: Segment, range: Range<u64>| {
+            assert_eq!(segment.start..segment.end, range);
+            asked.set(asked.get() + 1);
+            most.set(most.get().max(asked.get()));
+            Ok(coming(range))
+        };
+        let wait = |flying: &Flying| {
+            asked.set(asked.get() - 1);
+            Ok(vec![cell(flying.range.start, 1)])
+        };
+        cells.get(&(0..PARTS), unasked.into_iter(), request, wait).unwrap();
+        assert_eq!(most.get(), REQUESTS);
+        let expected: Vec<u8> = (0..PARTS).map(|at| at.to_le_bytes()[0]).collect();
+        assert_eq!(cells.take(&(0..PARTS)).unwrap(), expected);
+        assert_eq!(cells.flying.len(), 1);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use marquetry_base::{Bytes, Error, Result};
+use marquetry_base::{Bytes, Error, Limits, Result};
 use marquetry_io::store::{Found, IsCancelled, NewObject, NewObjects, ObjectStream, Store};
 use marquetry_io::{ByteSource, ObjectVersion};
 use marquetry_tables::Cancel;
@@ -57,6 +57,7 @@ struct Shared {
     table: Arc<Table>,
     name: String,
     cancel: Cancel,
+    limits: Limits,
     requested: Arc<Requested>,
 }
 
@@ -65,8 +66,8 @@ impl ColumnsTable {
     pub(crate) fn new(cluster: Cluster, options: &UnloadOptions) -> Result<ColumnsTable> {
         let name = cluster.address().to_string();
         let table = Table::new(cluster, (options.consistency, options.retry_for), false)?;
-        let (cancel, found) = (options.cancel.clone(), Mutex::new(None));
-        let shared = Shared { found, table, name, cancel, requested: Arc::default() };
+        let (cancel, found, limits) = (options.cancel.clone(), Mutex::new(None), options.limits);
+        let shared = Shared { found, table, name, cancel, limits, requested: Arc::default() };
         Ok(ColumnsTable { shared: Arc::new(shared), is_cancelled: Arc::new(|| false) })
     }
 
@@ -83,8 +84,8 @@ impl ColumnsTable {
 
     /// Finds what is current.
     fn find_current(&self) -> Result<Arc<Opened>> {
-        let Shared { table, name, requested, .. } = &*self.shared;
-        let finding = Opened::find(Arc::clone(table), name.clone(), Arc::clone(requested));
+        let Shared { table, name, limits, requested, .. } = &*self.shared;
+        let finding = Opened::find(Arc::clone(table), name.clone(), Arc::clone(requested), *limits);
         let found = table.cluster.runtime().wait(finding).map_err(Error::from).and_then(|found| found);
         let nothing = || {
             Error::io("the table is there, and no version of a file in it was completed")

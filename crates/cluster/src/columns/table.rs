@@ -19,6 +19,7 @@ use scylla::statement::{Consistency as DriverConsistency, SerialConsistency, Sta
 use super::head::Head;
 use super::part::{Part, Version};
 use super::plan::CELL_BYTES;
+use super::run::{Cell, Run};
 use super::statements::{self, Bound};
 use crate::cluster::Cluster;
 use crate::error::Error as ClusterError;
@@ -32,9 +33,6 @@ const PAGE_CELLS: i32 = 16;
 const PAGE_KEYS: i32 = 1000;
 /// The time for an answer to what is conditional, for which the servers talk to each other several times.
 const CONDITIONAL_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// A cell: where it begins in the file, and its bytes.
-pub(super) type Cell = (u64, Bytes);
 
 /// A table of this layout.
 pub(super) struct Table {
@@ -106,12 +104,30 @@ impl Table {
     pub(super) async fn agreed(&self) -> Result<(Option<Bytes>, Vec<u64>)> {
         let mut select = self.select.clone();
         select.set_consistency(DriverConsistency::Serial);
-        let rows = self.cells_by(&select, Version::NONE, Part::MAP, 0..offset_max()).await?;
-        let head = rows.iter().find(|(number, _)| *number == 0).map(|(_, bytes)| bytes.clone());
-        Ok((head, rows.iter().map(|(number, _)| *number).filter(|number| *number > 0).collect()))
+        let select = &select;
+        let head = |range| async move {
+            let cells = self.cells_by(select, Version::NONE, Part::MAP, range).await?;
+            Ok::<_, Error>(cells.into_iter().next().map(|(_, bytes)| bytes))
+        };
+        agreed_by(|range| self.numbers(select, range), head).await
     }
 
-    /// The cells of a part that begin within a range.
+    /// The numbers of the rows, within a range, of the partition that is about the table. What is in them is nobody's concern.
+    async fn numbers(&self, select: &PreparedStatement, range: Range<u64>) -> Result<Vec<u64>> {
+        let offsets = [signed(range.start)?, signed(range.end)?];
+        let bound = Bound { version: Version::NONE, part: Part::MAP, offsets: &offsets, bytes: None };
+        let (mut numbers, mut state) = (Vec::new(), PagingState::start());
+        loop {
+            let (page, next) = self.page(select, &bound, state).await?;
+            numbers.extend(cells_of(&page)?.iter().map(|(number, _)| *number));
+            match next {
+                Some(next) => state = next,
+                None => return Ok(numbers),
+            }
+        }
+    }
+
+    /// The cells of a part that begin within a range, as far as they [follow](Run) each other.
     pub(super) async fn cells(&self, version: Version, part: Part, range: Range<u64>) -> Result<Vec<Cell>> {
         self.cells_by(&self.select, version, part, range).await
     }
@@ -124,14 +140,14 @@ impl Table {
         range: Range<u64>,
     ) -> Result<Vec<Cell>> {
         let offsets = [signed(range.start)?, signed(range.end)?];
-        let (mut cells, mut state) = (Vec::new(), PagingState::start());
+        let (mut run, mut state) = (Run::until(range.end), PagingState::start());
         loop {
             let bound = Bound { version, part, offsets: &offsets, bytes: None };
             let (page, next) = self.page(select, &bound, state).await?;
-            add_cells(&page, &mut cells)?;
+            run.add(cells_of(&page)?);
             match next {
-                Some(next) => state = next,
-                None => return Ok(cells),
+                Some(next) if !run.is_over() => state = next,
+                _ => return Ok(run.into_cells()),
             }
         }
     }
@@ -146,9 +162,7 @@ impl Table {
         let offsets = [signed(offset)?];
         let bound = Bound { version, part, offsets: &offsets, bytes: None };
         let (page, _) = self.page(&self.select_before, &bound, PagingState::start()).await?;
-        let mut cells = Vec::new();
-        add_cells(&page, &mut cells)?;
-        Ok(cells.into_iter().next())
+        Ok(cells_of(&page)?.into_iter().next())
     }
 
     /// The cells that hold a range of a part: all of each, in order. If they do not, where the first byte is that none has.
@@ -344,6 +358,22 @@ impl Table {
     }
 }
 
+/// Two reads of the partition that is about the table: of the rows of versions that are being written, and *then* of what is current.
+///
+/// Publishing moves what is current and deletes the lease at once. So a version that is published meanwhile is seen with its lease, or as current, or
+/// both; in the other order, and from page to page of one read, it could be seen as neither, and its partitions would be dropped.
+async fn agreed_by<L, H>(
+    leases: impl FnOnce(Range<u64>) -> L,
+    head: impl FnOnce(Range<u64>) -> H,
+) -> Result<(Option<Bytes>, Vec<u64>)>
+where
+    L: Future<Output = Result<Vec<u64>>>,
+    H: Future<Output = Result<Option<Bytes>>>,
+{
+    let leases = leases(1..offset_max()).await?;
+    Ok((head(0..1).await?, leases))
+}
+
 /// Up to where cells hold a range from its start on, if each begins where the one before ends.
 fn covered(cells: &[Cell], range: &Range<u64>) -> u64 {
     let mut at = range.start;
@@ -387,7 +417,8 @@ fn page_of(
     ))
 }
 
-fn add_cells(page: &QueryRowsResult, cells: &mut Vec<Cell>) -> Result<()> {
+fn cells_of(page: &QueryRowsResult) -> Result<Vec<Cell>> {
+    let mut cells = Vec::new();
     for row in page.rows::<ColumnIterator<'_, '_>>().map_err(|error| unexpected(&error))? {
         let mut row = row.map_err(|error| unexpected(&error))?;
         let mut next = || row.next().and_then(std::result::Result::ok).and_then(|column| column.slice);
@@ -398,7 +429,7 @@ fn add_cells(page: &QueryRowsResult, cells: &mut Vec<Cell>) -> Result<()> {
         let offset = offset.and_then(|offset| u64::try_from(offset).ok());
         cells.push((offset.ok_or_else(|| unexpected(&"a cell before the file's start"))?, bytes.to_bytes()));
     }
-    Ok(())
+    Ok(cells)
 }
 
 /// A partition, by the values of its key.
@@ -432,6 +463,57 @@ mod tests {
         assert_eq!(covered(&[(0, 10), (12, 10)], 5..20), 10);
         assert_eq!(covered(&[(0, 10), (9, 20)], 5..20), 10);
         assert_eq!(covered(&[(0, 10), (10, 0), (10, 10)], 5..20), 10);
+    }
+
+    /// The partition that is about a table, read a page at a time, in which B is published once a page was read.
+    struct Own {
+        head: Bytes,
+        leases: Vec<u64>,
+        reads: u32,
+    }
+
+    const B: (&str, u64) = ("b", 100);
+
+    impl Own {
+        fn page(&mut self, from: u64) -> Vec<u64> {
+            let page = self.leases.iter().copied().filter(|lease| *lease >= from).take(16).collect();
+            self.read();
+            page
+        }
+
+        fn read(&mut self) {
+            self.reads += 1;
+            if self.reads == 1 {
+                self.head = Bytes::from_static(B.0.as_bytes());
+                self.leases.retain(|lease| *lease != B.1);
+            }
+        }
+    }
+
+    /// Of more writers than a page has, one publishes between two pages.
+    #[tokio::test]
+    async fn who_publishes_meanwhile_is_seen() {
+        let own = Own { head: Bytes::from_static(b"a"), leases: (1..=B.1).collect(), reads: 0 };
+        let own = std::sync::Mutex::new(own);
+        let leases = async |range: Range<u64>| {
+            let (mut all, mut from) = (Vec::new(), range.start);
+            loop {
+                let page = own.lock().unwrap().page(from);
+                let Some(last) = page.last() else { return Ok::<_, Error>(all) };
+                from = last + 1;
+                all.extend(page);
+            }
+        };
+        let head = async |range: Range<u64>| {
+            assert_eq!(range, 0..1);
+            let mut own = own.lock().unwrap();
+            let head = own.head.clone();
+            own.read();
+            Ok::<_, Error>(Some(head))
+        };
+        let (head, leases) = agreed_by(leases, head).await.unwrap();
+        assert_eq!(leases, (1..B.1).collect::<Vec<u64>>());
+        assert_eq!(head.as_deref(), Some(B.0.as_bytes()), "B is neither current nor being written");
     }
 
     #[test]

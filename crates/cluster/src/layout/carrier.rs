@@ -160,7 +160,8 @@ impl Carrier {
                             lengths.push(bytes.len());
                             all.extend(bytes);
                         }
-                        Ok(Values::ByteArray(ByteArrays::from_lengths(all.into(), lengths)))
+                        // None is long.
+                        ByteArrays::from_lengths(all.into(), lengths).map(Values::ByteArray).map_err(|_| 0)
                     }
                 }
             }

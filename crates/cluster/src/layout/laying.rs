@@ -16,6 +16,10 @@ use super::carrier::{Carrier, flat_leaf};
 use super::description::{Description, Held};
 use crate::rows::Unfit;
 
+/// Bytes of a column's cells that are made at a time, unless one has more. What batches are bounded by is not what cells are: a text that is in a
+/// dictionary once is in each of its rows' records.
+const CELLS_BYTES: usize = 8 << 20;
+
 /// Makes rows of the table of the rows that a source has.
 #[derive(Debug)]
 pub(crate) struct Laying {
@@ -143,12 +147,17 @@ impl Laying {
         Ok(unfit.collect())
     }
 
-    /// Rows as rows of the table, none of which is [unfit](Laying::unfit).
+    /// The first of these rows as rows of the table: as many as take some MiB of cells, and at least one. None is [unfit](Laying::unfit).
     ///
     /// # Errors
     ///
     /// `Corrupt` for levels that contradict each other; `Internal` for nulls that the table has not.
     pub(crate) fn lay(&self, batch: &Batch) -> Result<Batch> {
+        self.lay_within(batch, CELLS_BYTES)
+    }
+
+    /// The same; a column's cells are enough if they have so many bytes.
+    pub(super) fn lay_within(&self, batch: &Batch, bytes_max: usize) -> Result<Batch> {
         for (leaf, name) in &self.never_null {
             if of_batch(batch, *leaf)?.nulls > 0 {
                 let error = Error::internal("a null that was not looked for");
@@ -156,6 +165,7 @@ impl Laying {
             }
         }
         let mut columns = Vec::with_capacity(self.columns.len());
+        let mut rows = batch.rows;
         for (number, column) in self.columns.iter().enumerate() {
             let mut laid = match column {
                 Laid::Leaf(leaf) => {
@@ -166,12 +176,18 @@ impl Laying {
                     }
                     laid
                 }
-                Laid::Cell { packing, leaves, is_null_kept } => cells(batch, packing, leaves, *is_null_kept)?,
+                Laid::Cell { packing, leaves, is_null_kept } => {
+                    cells((batch, rows), packing, leaves, *is_null_kept, bytes_max)?
+                }
             };
             laid.leaf = number;
+            rows = rows.min(laid.rows);
             columns.push(laid);
         }
-        Ok(Batch { row_group: batch.row_group, first_row: batch.first_row, rows: batch.rows, columns })
+        for column in columns.iter_mut().filter(|column| column.rows > rows) {
+            *column = column.slice(0..rows);
+        }
+        Ok(Batch { row_group: batch.row_group, first_row: batch.first_row, rows, columns })
     }
 }
 
@@ -259,12 +275,13 @@ fn of_batch(batch: &Batch, leaf: usize) -> Result<&ColumnBatch> {
     batch.columns.get(leaf).ok_or_else(|| Error::internal("a batch without a column"))
 }
 
-/// A cell for each row.
+/// A cell for each of the first rows: of so many, or as many as have so many bytes.
 fn cells(
-    batch: &Batch,
+    (batch, rows): (&Batch, usize),
     packing: &Arc<Packing>,
     leaves: &[(usize, usize)],
     is_null_kept: bool,
+    bytes_max: usize,
 ) -> Result<ColumnBatch> {
     let mut columns = Vec::with_capacity(leaves.len());
     for (own, leaf) in leaves {
@@ -272,18 +289,22 @@ fn cells(
         column.leaf = *own;
         columns.push(column);
     }
-    let records = Batch { columns, ..*batch };
+    let records = Batch { columns, ..*batch }.slice(0..rows);
     let mut writer = CellWriter::new(Arc::clone(packing));
     let mut records = packing.program().records(&records)?;
-    while !records.step(&mut writer, &mut Budget::unlimited())? {}
+    while !records.step(&mut writer, &mut Budget::default())? {
+        if writer.bytes() >= bytes_max && !writer.are_null().is_empty() {
+            break;
+        }
+    }
     let are_null = writer.are_null().to_vec();
     let nulls = if is_null_kept { are_null.iter().filter(|is_null| **is_null).count() } else { 0 };
     let validity: Option<Bitmap> = (nulls > 0).then(|| are_null.iter().map(|is_null| !is_null).collect());
-    let values = Values::ByteArray(writer.take());
+    let values = Values::ByteArray(writer.take()?);
     let (leaf, layout) = (0, Layout::Spaced);
     Ok(ColumnBatch {
         leaf,
-        rows: batch.rows,
+        rows: are_null.len(),
         nulls,
         validity,
         values,

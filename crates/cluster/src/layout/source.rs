@@ -164,7 +164,7 @@ impl Source for LaidSource {
     }
 
     fn within(&self, tokens: TokenRange) -> Result<Option<Arc<dyn Source>>> {
-        let Some(some) = self.all.of_tokens(tokens).filter(|_| self.is_whole) else { return Ok(None) };
+        let Some(some) = self.all.of_tokens(tokens)?.filter(|_| self.is_whole) else { return Ok(None) };
         Ok(Some(Arc::new(self.reading(some)?)))
     }
 

@@ -93,6 +93,52 @@ fn rows_are_the_same_there_and_back() {
     }
 }
 
+/// As many rows at a time as some bytes of cells, and at least one: none is empty because those before it are large.
+#[test]
+fn cells_are_made_some_at_a_time() {
+    const ROWS: usize = 12;
+    let id = leaf("id", PhysicalType::Int64, None).required();
+    let [stops, names] =
+        [list("stops", leaf("element", PhysicalType::Int32, None)), list("names", text("element"))];
+    let schema = schema(&[id, stops, names]);
+    let options = ShredOptions { batch_rows: usize::MAX, batch_bytes: usize::MAX, layout: Layout::Spaced };
+    let mut rows = Shredder::plan(Arc::clone(&schema), None, options).at_once().unwrap();
+    let fields: Vec<usize> = rows.program().roots().collect();
+    for row in 0..ROWS {
+        rows.start_record().unwrap();
+        rows.value(fields[0], Value::Int64(row.try_into().unwrap())).unwrap();
+        rows.start_list(fields[1]).unwrap();
+        rows.value(fields[1] + 1, Value::Int32(row.try_into().unwrap())).unwrap();
+        rows.end_list(fields[1]).unwrap();
+        rows.start_list(fields[2]).unwrap();
+        rows.value(fields[2] + 1, Value::Bytes(&vec![b'a' + u8::try_from(row).unwrap(); 600_000])).unwrap();
+        rows.end_list(fields[2]).unwrap();
+        rows.end_record().unwrap();
+    }
+    let batch = rows.take(&mut Budget::unlimited()).unwrap().unwrap();
+    for layout in [TableLayout::Wide, TableLayout::Blob] {
+        let described = described(layout, &schema, "id");
+        let laying = Laying::new(&described, &schema, None).unwrap();
+        for (bytes_max, rows_max) in [(1, 5), (2 << 20, 8)] {
+            let mut next = 0;
+            while next < ROWS {
+                let laid = laying.lay_within(&batch.slice(next..ROWS), bytes_max).unwrap();
+                laid.check(laying.schema()).unwrap();
+                assert!((1..=rows_max).contains(&laid.rows), "{} rows", laid.rows);
+                let expected = batch.slice(next..next + laid.rows);
+                next += laid.rows;
+                let back = unlaid(&described, &[0, 1, 2], (laying.schema(), laid)).unwrap();
+                assert_eq!((back.first_row, back.rows), (expected.first_row, expected.rows));
+                let values = |batch: &Batch| -> Vec<Values> {
+                    batch.columns.iter().map(|column| column.values.clone()).collect()
+                };
+                assert!(values(&back) == values(&expected), "other values");
+            }
+        }
+        assert_eq!(laying.lay_within(&batch, usize::MAX).unwrap().rows, ROWS);
+    }
+}
+
 /// Rows of a column that may be null, in a table where it never is.
 #[test]
 fn nulls_are_errors_of_their_rows() {

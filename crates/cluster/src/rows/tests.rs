@@ -59,7 +59,7 @@ fn batch(mapping: &Mapping, rows: &[Row<'_>]) -> MappedBatch {
             rows: rows.len(),
             nulls: cells().filter(Option::is_none).count(),
             validity: Some(cells().map(|cell| cell.is_some()).collect()),
-            values: Values::ByteArray(ByteArrays::from_lengths(bytes.into(), lengths)),
+            values: Values::ByteArray(ByteArrays::from_lengths(bytes.into(), lengths).unwrap()),
             layout: Layout::Spaced,
             levels: None,
             provisional: false,

@@ -49,6 +49,7 @@ impl CqlTable {
             }
             RowsOf::Logical(_) | RowsOf::Plain => None,
         };
+        table.expect_no_durations(options.columns.as_deref()).map_err(about)?;
         let mut faults = Faults::default();
         let stamps = Stamps::new(&table.schema, timestamp, ttl.as_ref(), &mut faults);
         faults.into_result()?;

@@ -69,10 +69,14 @@ pub struct CqlSource {
     table: Table,
     pieces: Vec<Piece>,
     rows: Vec<Rows>,
+    /// Those of the partitions that are read.
+    tokens: TokenRange,
     has_all_columns: bool,
     has_all_rows: bool,
 }
 
+/// The tokens of all partitions.
+const ALL_TOKENS: TokenRange = TokenRange { after: None, end: None };
 /// The metadata that says which tokens were wanted.
 const TOKENS_KEY: &str = "marquetry.table.tokens";
 /// Pieces of a share of a table, at least. Its reader takes them one after the other, with those after them on their way, of which one page is asked for: so
@@ -136,6 +140,7 @@ impl CqlSource {
             table,
             pieces,
             rows,
+            tokens: options.tokens.unwrap_or(ALL_TOKENS),
             has_all_columns: true,
             has_all_rows: true,
         })
@@ -168,9 +173,18 @@ impl CqlSource {
     }
 
     /// The same, of which only the partitions with tokens in a range are read. `None` where partitions were chosen.
-    pub(crate) fn of_tokens(&self, tokens: TokenRange) -> Option<CqlSource> {
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` for a range of which this has not all: its rows would be called those of the range.
+    pub(crate) fn of_tokens(&self, tokens: TokenRange) -> Result<Option<CqlSource>> {
         if !self.has_all_rows {
-            return None;
+            return Ok(None);
+        }
+        if !tokens.is_within(self.tokens) {
+            let what = format!("the tokens {tokens} are not all among those that are read, {}", self.tokens);
+            let error = Error::option("token_range", what);
+            return Err(error.at(|place| place.object = Some(self.table.name.clone())));
         }
         let ranges = self.rows.iter().filter_map(|rows| match rows {
             Rows::Tokens(first, last) => Some(*first..=*last),
@@ -183,7 +197,7 @@ impl CqlSource {
         let mut table = self.table.clone();
         table.key_values.retain(|pair| pair.key != TOKENS_KEY);
         table.key_values.push(key_value(TOKENS_KEY, tokens.to_string()));
-        Some(CqlSource { ahead: Arc::default(), table, pieces, rows, ..self.clone() })
+        Ok(Some(CqlSource { ahead: Arc::default(), table, pieces, rows, tokens, ..self.clone() }))
     }
 
     /// The same with these columns besides the key only.
@@ -269,7 +283,7 @@ impl Source for CqlSource {
         if !self.has_all_columns {
             return Ok(None);
         }
-        Ok(self.of_tokens(tokens).map(|some| Arc::new(some) as Arc<dyn Source>))
+        Ok(self.of_tokens(tokens)?.map(|some| Arc::new(some) as Arc<dyn Source>))
     }
 
     fn filter(&self, predicate: &Predicate, wanted: &Filter) -> Result<Option<Arc<dyn Source>>> {
@@ -348,7 +362,7 @@ fn requests(
 /// The token ranges that are read as pieces.
 fn token_ranges(cluster: &Cluster, table: &TableName, options: &UnloadOptions) -> Result<Vec<Rows>> {
     let (session, table) = (Arc::clone(cluster.session()), table.clone());
-    let wanted = options.tokens.unwrap_or(TokenRange { after: None, end: None }).ranges();
+    let wanted = options.tokens.unwrap_or(ALL_TOKENS).ranges();
     let wanted = TokenRange::without(&wanted, &options.done);
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let splitting = Splitting {

@@ -281,6 +281,13 @@ fn what_is_left_is_dropped(server: &Server) {
         "INSERT INTO {KEYSPACE}.col (version, column_number, row_group, shard, file_offset, bytes)
          VALUES (00000000-0000-0000-0000-000000000000, -1, 0, 0, {lease}, 0xff) USING TTL 600"
     ));
+    // Of more writers than a page of the table's rows has.
+    for other in 1..40 {
+        server.run(&format!(
+            "INSERT INTO {KEYSPACE}.col (version, column_number, row_group, shard, file_offset, bytes)
+             VALUES (00000000-0000-0000-0000-000000000000, -1, 0, 0, {other}, 0xff) USING TTL 600"
+        ));
+    }
     let current = bytes(&open(server, "col").unwrap());
     write(&mut new_file(server, "col", CqlOptions::default(), true), 7).unwrap();
     assert!(bytes(&open(server, "col").unwrap()) == current);
@@ -289,7 +296,7 @@ fn what_is_left_is_dropped(server: &Server) {
     assert!(there.iter().any(|version| version == going_on), "{there:?}");
     server.run(&format!(
         "DELETE FROM {KEYSPACE}.col WHERE version = 00000000-0000-0000-0000-000000000000 AND column_number = -1
-         AND row_group = 0 AND shard = 0 AND file_offset = {lease}"
+         AND row_group = 0 AND shard = 0 AND file_offset > 0"
     ));
     write(&mut new_file(server, "col", CqlOptions::default(), true), 7).unwrap();
     assert_eq!(versions(server, "col").len(), 1);
@@ -297,41 +304,53 @@ fn what_is_left_is_dropped(server: &Server) {
 
 fn what_is_missing_is_said(server: &Server) {
     let cells = server.select(&format!(
-        "SELECT version, row_group, file_offset FROM {KEYSPACE}.col WHERE column_number = 1 ALLOW FILTERING"
+        "SELECT version, row_group, file_offset, bytes FROM {KEYSPACE}.col WHERE column_number = 1 ALLOW FILTERING"
     ));
-    let (version, row_group, offset) = match cells.iter().max_by_key(|cell| format!("{cell:?}")) {
-        Some(cell) => match (&cell["version"], &cell["row_group"], &cell["file_offset"]) {
-            (Some(version), Some(CqlValue::Int(row_group)), Some(CqlValue::BigInt(offset))) => {
-                (text(version), *row_group, *offset)
-            }
+    let cells = cells.iter().map(|cell| {
+        match (&cell["file_offset"], &cell["version"], &cell["row_group"], &cell["bytes"]) {
+            (
+                Some(CqlValue::BigInt(offset)),
+                Some(version),
+                Some(CqlValue::Int(row_group)),
+                Some(CqlValue::Blob(bytes)),
+            ) => (*offset, text(version), *row_group, bytes),
             other => panic!("{other:?}"),
-        },
-        None => panic!("no cells"),
-    };
-    server.run(&format!(
-        "DELETE FROM {KEYSPACE}.col WHERE version = {version} AND column_number = 1 AND row_group = {row_group}
-         AND shard = 0 AND file_offset = {offset}"
-    ));
-    let table = open(server, "col").unwrap();
-    let source = files(&table).unwrap();
-    let read = |column: &str| -> Result<()> {
-        let one = project(&source, &[ColumnPath::of([column])])?;
+        }
+    });
+    let first = cells.filter(|(_, _, row_group, _)| *row_group == 0);
+    let (offset, version, row_group, whole) = first.max_by_key(|(offset, ..)| *offset).unwrap();
+    let cell = format!(
+        "version = {version} AND column_number = 1 AND row_group = {row_group} AND shard = 0 AND file_offset = {offset}"
+    );
+    let read = |table: &ColumnsTable, column: &str| -> Result<()> {
+        let one = project(&files(table)?, &[ColumnPath::of([column])])?;
         for piece in 0..one.pieces().len() {
             let mut batches = one.open(piece, &PieceOptions::default())?;
             while batches.next()?.is_some() {}
         }
         Ok(())
     };
-    // The others are there.
-    read("a").unwrap();
-    let error = read("b").unwrap_err();
-    assert_eq!(
-        (error.kind(), error.place().offset),
-        (ErrorKind::Corrupt, u64::try_from(offset).ok()),
-        "{error}"
-    );
-    assert!(error.message().contains(&version) && error.message().contains("column_number = 1"), "{error}");
-    assert_eq!(error.place().object.as_deref(), Some(table.name()));
+    let expect = |message: &str| {
+        let table = open(server, "col").unwrap();
+        // The others are there.
+        read(&table, "a").unwrap();
+        let error = read(&table, "b").unwrap_err();
+        assert_eq!(
+            (error.kind(), error.place().offset),
+            (ErrorKind::Corrupt, u64::try_from(offset).ok()),
+            "{error}"
+        );
+        for part in [message, &version, "column_number = 1"] {
+            assert!(error.message().contains(part), "{error}");
+        }
+        assert_eq!(error.place().object.as_deref(), Some(table.name()));
+    };
+    // The last of its chunk, with a byte that is another one's.
+    let hex: String = whole.iter().map(|byte| format!("{byte:02x}")).collect();
+    server.run(&format!("UPDATE {KEYSPACE}.col SET bytes = 0x{hex}00 WHERE {cell}"));
+    expect("elsewhere by its map");
+    server.run(&format!("DELETE FROM {KEYSPACE}.col WHERE {cell}"));
+    expect("lacks a cell");
     // Nothing of the map.
     server.run(&format!(
         "DELETE FROM {KEYSPACE}.col WHERE version = {version} AND column_number = -1 AND row_group = 0 AND shard = 0"

@@ -243,7 +243,7 @@ fn column(leaf: usize, physical: PhysicalType, rows: &[Vec<Cell>]) -> ColumnBatc
         _ => {
             let all: Vec<Vec<u8>> = cells().map(bytes).collect();
             let lengths: Vec<usize> = all.iter().map(Vec::len).collect();
-            Values::ByteArray(ByteArrays::from_lengths(all.concat().into(), lengths))
+            Values::ByteArray(ByteArrays::from_lengths(all.concat().into(), lengths).unwrap())
         }
     };
     let is_value = |cell: &Cell| !matches!(cell, Cell::Null);

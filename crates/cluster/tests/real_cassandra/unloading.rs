@@ -230,6 +230,22 @@ fn wide_partitions_in_small_pages(server: &Server) {
         lines(&open(server, "wide", &options))
     };
     assert_eq!([of_half(":0"), of_half("0:")].concat(), expected);
+    // A share of a half is what it is called, or is refused.
+    let mut half = options();
+    half.tokens = Some("0:".parse().unwrap());
+    let half = open(server, "wide", &half);
+    let share = half.within("0:4611686018427387904".parse().unwrap()).unwrap().unwrap();
+    let said = |source: &Arc<dyn Source>| {
+        let pair = source.table().key_values.iter().find(|pair| pair.key == "marquetry.table.tokens");
+        String::from_utf8(pair.unwrap().value.as_ref().unwrap().to_vec()).unwrap()
+    };
+    assert_eq!((said(&half), said(&share)), ("0:".to_owned(), "0:4611686018427387904".to_owned()));
+    let rest = half.within("4611686018427387904:".parse().unwrap()).unwrap().unwrap();
+    assert_eq!([lines(&share), lines(&rest)].concat(), lines(&half));
+    for (of, beyond) in [(&half, "-1:5"), (&half, ":"), (&share, "7:4611686018427387905"), (&share, "0:")] {
+        let error = of.within(beyond.parse().unwrap()).map(drop).unwrap_err();
+        assert_eq!(error.detail(), Some(Detail::Option("token_range")), "{beyond}: {error}");
+    }
     // A server that is away for a while is waited for: nothing is lost, and nothing comes twice.
     let proxy = Proxy::start(&server.at, 100_000, Break::Away(Duration::from_secs(2)));
     let mut behind = options();

@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use marquetry_base::cast::usize_of_u32;
+use marquetry_base::cast::{low_u32, u64_of, usize_of_u32};
 use marquetry_base::{Bitmap, Budget, Buffer, Bytes, Error, Release, Result, release_all};
 use marquetry_kernels::strings;
 
@@ -53,36 +53,71 @@ pub struct FixedBytes {
 /// The longest byte string that is stored in its view.
 pub const INLINE_BYTES_MAX: usize = 12;
 
+/// Bytes of a buffer that several contiguous values share: as many as Arrow, whose offsets are signed, points into.
+const BUFFER_BYTES_MAX: usize = 0x7fff_ffff;
+
 impl ByteArrays {
     /// Views and the buffers that they point into. A view that points outside of them reads as empty.
     pub fn new(views: Buffer<u128>, buffers: Arc<Vec<Bytes>>) -> ByteArrays {
         ByteArrays { views, buffers }
     }
 
-    /// Contiguous values in `bytes` with these lengths. Values that reach beyond the end, or beyond 4 GiB, read as
-    /// empty.
-    pub fn from_lengths(bytes: Bytes, lengths: impl IntoIterator<Item = usize>) -> ByteArrays {
-        let mut offset = 0usize;
-        let views = lengths.into_iter().map(|length| {
-            let range = offset..offset.saturating_add(length);
-            offset = range.end;
+    /// Contiguous values in `bytes` with these lengths.
+    ///
+    /// # Errors
+    ///
+    /// As [`from_ranges`](ByteArrays::from_ranges).
+    pub fn from_lengths(bytes: Bytes, lengths: impl IntoIterator<Item = usize>) -> Result<ByteArrays> {
+        let mut end = 0_usize;
+        let ranges = lengths.into_iter().map(|length| {
+            let start = end;
+            end = start.saturating_add(length);
+            start..end
+        });
+        ByteArrays::from_ranges(bytes, ranges)
+    }
+
+    /// Values that are these ranges of `bytes`, which are not copied: of more than 2 GiB, views point into several parts of them.
+    ///
+    /// # Errors
+    ///
+    /// `Misuse` for a range that `bytes` do not have; `LimitExceeded` for one of 4 GiB or more, whose length no view holds.
+    pub fn from_ranges(bytes: Bytes, ranges: impl IntoIterator<Item = Range<usize>>) -> Result<ByteArrays> {
+        ByteArrays::in_buffers(bytes, ranges.into_iter(), BUFFER_BYTES_MAX)
+    }
+
+    /// The same, in buffers of at most so many bytes, unless one value has more.
+    fn in_buffers(
+        bytes: Bytes,
+        ranges: impl Iterator<Item = Range<usize>>,
+        bytes_max: usize,
+    ) -> Result<ByteArrays> {
+        let mut views = Vec::with_capacity(ranges.size_hint().0);
+        // The buffers before the last one, which is this range so far.
+        let (mut buffers, mut last) = (Vec::new(), 0..0);
+        for range in ranges {
+            let value = bytes.get(range.clone()).ok_or_else(|| Error::misuse("values beyond their bytes"))?;
+            let length = u32::try_from(value.len());
+            let length = length.map_err(|_| Error::too_large("a value of 4 GiB or more"))?;
             let mut view = [0; 16];
-            let (Some(value), Ok(length), Ok(start)) =
-                (bytes.get(range.clone()), u32::try_from(length), u32::try_from(range.start))
-            else {
-                return 0;
-            };
             view[..4].copy_from_slice(&length.to_le_bytes());
             if value.len() <= INLINE_BYTES_MAX {
                 view[4..4 + value.len()].copy_from_slice(value);
             } else {
+                if range.start < last.start || range.end - last.start > bytes_max {
+                    let before = core::mem::replace(&mut last, range.start..range.start);
+                    buffers.extend((!before.is_empty()).then(|| bytes.slice(before)));
+                }
+                last.end = last.end.max(range.end);
                 view[4..8].copy_from_slice(&value[..4]);
-                view[12..].copy_from_slice(&start.to_le_bytes());
+                let place = [buffers.len(), range.start - last.start].map(|it| low_u32(u64_of(it)));
+                view[8..12].copy_from_slice(&place[0].to_le_bytes());
+                view[12..].copy_from_slice(&place[1].to_le_bytes());
             }
-            u128::from_le_bytes(view)
-        });
-        let views = views.collect::<Vec<_>>().into();
-        ByteArrays { views, buffers: Arc::new(alloc::vec![bytes]) }
+            views.push(u128::from_le_bytes(view));
+        }
+        buffers.push(if buffers.is_empty() && last.start == 0 { bytes } else { bytes.slice(last) });
+        Ok(ByteArrays { views: views.into(), buffers: Arc::new(buffers) })
     }
 
     /// Values.
@@ -241,6 +276,10 @@ macro_rules! of_numbers {
 of_numbers!(Int32: i32, Int64: i64, Float: f32, Double: f64);
 
 /// Byte strings, copied.
+///
+/// # Panics
+///
+/// For one of 4 GiB or more.
 impl<T: AsRef<[u8]>> FromIterator<T> for Values {
     fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Values {
         let (mut bytes, mut lengths) = (Vec::new(), Vec::new());
@@ -248,7 +287,8 @@ impl<T: AsRef<[u8]>> FromIterator<T> for Values {
             bytes.extend_from_slice(value.as_ref());
             lengths.push(value.as_ref().len());
         }
-        Values::ByteArray(ByteArrays::from_lengths(bytes.into(), lengths))
+        let arrays = ByteArrays::from_lengths(bytes.into(), lengths);
+        Values::ByteArray(arrays.unwrap_or_else(|error| panic!("{error}")))
     }
 }
 
@@ -302,6 +342,61 @@ impl Release for Values {
             Values::ByteArray(values) => values.release(budget),
             Values::Int96(values) | Values::FixedLenByteArray(values) => values.release(budget),
             Values::Dictionary(indices, values) => release_all(&mut [indices, values], budget),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+    use marquetry_base::ErrorKind;
+
+    /// Values of these lengths, in buffers of at most so many bytes; the lengths of the buffers.
+    fn cut(lengths: &[usize], bytes_max: usize) -> Vec<usize> {
+        let bytes: Vec<u8> = (0..lengths.iter().sum::<usize>()).map(|at| at.to_le_bytes()[0]).collect();
+        let mut end = 0;
+        let ranges = lengths.iter().map(|length| {
+            let start = end;
+            end += length;
+            start..end
+        });
+        let ranges: Vec<_> = ranges.collect();
+        let arrays = ByteArrays::in_buffers(bytes.clone().into(), ranges.iter().cloned(), bytes_max).unwrap();
+        let expected: Vec<&[u8]> = ranges.into_iter().map(|range| &bytes[range]).collect();
+        assert_eq!(arrays.iter().collect::<Vec<_>>(), expected);
+        arrays.buffers().iter().map(|buffer| buffer.len()).collect()
+    }
+
+    /// As a record of 600 KB is, of 8,192, that begins beyond what an offset says.
+    #[test]
+    fn values_beyond_a_buffer_are_in_the_next_one() {
+        assert_eq!(cut(&[20; 10], 200), [200]);
+        assert_eq!(cut(&[20; 10], 199), [180, 20]);
+        assert_eq!(cut(&[20; 10], 59), [40; 5]);
+        // A value of more has a buffer of its own; those within their views have none.
+        assert_eq!(cut(&[20, 100, 20, 5, 20], 50), [20, 100, 45]);
+        assert_eq!(cut(&[100, 20], 50), [100, 20]);
+        assert_eq!(cut(&[12; 9], 50), [108]);
+        assert_eq!(cut(&[12, 12, 12, 12, 20], 50), [20]);
+        assert_eq!(cut(&[], 50), [0]);
+    }
+
+    #[test]
+    fn ranges_need_not_ascend() {
+        let bytes: Vec<u8> = (0..100).collect();
+        let ranges = [50..80, 0..30, 20..50, 90..100];
+        let arrays = ByteArrays::in_buffers(bytes.clone().into(), ranges.iter().cloned(), 40).unwrap();
+        assert_eq!(arrays.buffers().len(), 3);
+        assert!(arrays.iter().eq(ranges.into_iter().map(|range| &bytes[range])));
+    }
+
+    #[test]
+    fn values_without_bytes_are_an_error() {
+        let of = |lengths: &[usize]| ByteArrays::from_lengths(vec![7; 30].into(), lengths.iter().copied());
+        assert_eq!(of(&[10, 20]).unwrap().get(1), [7; 20]);
+        for wrong in [&[31][..], &[30, 1], &[usize::MAX, 1]] {
+            assert_eq!(of(wrong).unwrap_err().kind(), ErrorKind::Misuse, "{wrong:?}");
         }
     }
 }

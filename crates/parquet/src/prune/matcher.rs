@@ -556,7 +556,9 @@ mod tests {
         let mut all: Vec<Vec<u8>> = (0..100).map(|at| value(9000, at)).collect();
         all.push(Vec::new());
         let arrays = |all: &[Vec<u8>]| {
-            Values::ByteArray(ByteArrays::from_lengths(all.concat().into(), all.iter().map(Vec::len)))
+            Values::ByteArray(
+                ByteArrays::from_lengths(all.concat().into(), all.iter().map(Vec::len)).unwrap(),
+            )
         };
         let (values, mut done, mut spent, mut found) = (arrays(&all), 0, 0, Vec::new());
         while done < all.len() {

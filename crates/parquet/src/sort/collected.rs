@@ -491,6 +491,7 @@ mod tests {
 
     fn strings(all: &[&str]) -> ByteArrays {
         ByteArrays::from_lengths(Bytes::from(all.concat().into_bytes()), all.iter().map(|it| it.len()))
+            .unwrap()
     }
 
     #[test]

@@ -500,7 +500,7 @@ mod tests {
     }
 
     fn byte_arrays(all: &[Vec<u8>]) -> Values {
-        Values::ByteArray(ByteArrays::from_lengths(all.concat().into(), all.iter().map(Vec::len)))
+        Values::ByteArray(ByteArrays::from_lengths(all.concat().into(), all.iter().map(Vec::len)).unwrap())
     }
 
     #[test]

@@ -320,7 +320,9 @@ mod tests {
             rows: all.len(),
             nulls: 0,
             validity: None,
-            values: Values::ByteArray(ByteArrays::from_lengths(bytes.into(), all.iter().map(String::len))),
+            values: Values::ByteArray(
+                ByteArrays::from_lengths(bytes.into(), all.iter().map(String::len)).unwrap(),
+            ),
             layout: Layout::Dense,
             levels: None,
             provisional: false,

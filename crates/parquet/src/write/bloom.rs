@@ -492,7 +492,8 @@ mod tests {
         let arrays = crate::batch::ByteArrays::from_lengths(
             Bytes::from(texts.concat()),
             texts.iter().map(|text| text.len()),
-        );
+        )
+        .unwrap();
         let mut builder = BloomBuilder::new(OPTIONS, u64::MAX);
         // A long value is a part of its own.
         let parts = [0..1000, 1000..3000, 3000..3001, 3001..3002, 3002..3003];

@@ -371,7 +371,7 @@ mod tests {
 
     fn strings(all: impl IntoIterator<Item = String>) -> Values {
         let all: Vec<String> = all.into_iter().collect();
-        Values::ByteArray(ByteArrays::from_lengths(all.concat().into(), all.iter().map(String::len)))
+        Values::ByteArray(ByteArrays::from_lengths(all.concat().into(), all.iter().map(String::len)).unwrap())
     }
 
     #[test]

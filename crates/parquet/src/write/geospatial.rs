@@ -100,7 +100,8 @@ mod tests {
     fn long_ones_are_walked_through_in_steps() {
         let all = [line(3), line(1), line(100_000), line(7)];
         let arrays =
-            crate::batch::ByteArrays::from_lengths(Bytes::from(all.concat()), all.iter().map(Vec::len));
+            crate::batch::ByteArrays::from_lengths(Bytes::from(all.concat()), all.iter().map(Vec::len))
+                .unwrap();
         let of = LogicalType::Geometry { crs: None };
         let mut builder = GeospatialBuilder::new(PhysicalType::ByteArray, Some(&of)).unwrap();
         let mut steps = 0;

@@ -402,7 +402,7 @@ mod tests {
     fn strings(is_text: bool, values: &[&[u8]]) -> Option<[(Vec<u8>, bool); 2]> {
         let of = of(PhysicalType::ByteArray, is_text.then_some(LogicalType::String));
         let all = Bytes::from(values.concat());
-        let arrays = ByteArrays::from_lengths(all, values.iter().map(|value| value.len()));
+        let arrays = ByteArrays::from_lengths(all, values.iter().map(|value| value.len())).unwrap();
         let mut bounds = Bounds::default();
         bounds.add(&of, Slice::ByteArray(arrays.views(), arrays.buffers()));
         // Merged from single values it is the same.

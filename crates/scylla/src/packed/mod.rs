@@ -53,7 +53,7 @@ pub const VERSION: u8 = 1;
 /// let mut cells = CellWriter::new(Arc::clone(&packing));
 /// let batch = Batch::of_values([vec![-1_i64, 300].into()])?;
 /// packing.program().records(&batch)?.step(&mut cells, &mut Budget::unlimited())?;
-/// assert_eq!(cells.take().iter().collect::<Vec<_>>(), [&[1, 1][..], &[1, 0xd8, 4]]);
+/// assert_eq!(cells.take()?.iter().collect::<Vec<_>>(), [&[1, 1][..], &[1, 0xd8, 4]]);
 /// # Ok(())
 /// # }
 /// ```

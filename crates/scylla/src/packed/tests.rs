@@ -63,7 +63,27 @@ fn taken(shredder: &mut Shredder) -> Batch {
 fn cells(packing: &Arc<Packing>, batch: &Batch) -> ByteArrays {
     let mut writer = CellWriter::new(Arc::clone(packing));
     assert!(packing.program().records(batch).unwrap().step(&mut writer, &mut Budget::unlimited()).unwrap());
-    writer.take()
+    writer.take().unwrap()
+}
+
+/// What has not ended is no cell, and leaves nothing behind.
+#[test]
+fn a_record_that_has_not_ended_is_dropped() {
+    let schema = Arc::new(Schema::of_fields(&[leaf("a", PhysicalType::ByteArray)]).unwrap());
+    let mut writer = CellWriter::new(packing(&schema));
+    let record = |writer: &mut CellWriter, text: &[u8]| {
+        writer.start_record().unwrap();
+        writer.value(0, Value::Bytes(text)).unwrap();
+    };
+    record(&mut writer, b"one");
+    writer.end_record().unwrap();
+    record(&mut writer, b"two");
+    assert_eq!((writer.are_null(), writer.bytes()), (&[false][..], 12));
+    assert_eq!(writer.take().unwrap().iter().collect::<Vec<_>>(), [b"\x01\x01\x03one"]);
+    record(&mut writer, b"three");
+    writer.end_record().unwrap();
+    assert_eq!(writer.take().unwrap().iter().collect::<Vec<_>>(), [b"\x01\x01\x05three"]);
+    assert_eq!(writer.take().unwrap().len(), 0);
 }
 
 /// Numbers that look random.

@@ -55,18 +55,29 @@ impl CellWriter {
         CellWriter { packing, out, ends, are_null, open: Vec::new(), idle: Vec::new() }
     }
 
-    /// The cells so far, and none from now on.
-    pub fn take(&mut self) -> ByteArrays {
-        let bytes = Bytes::from(mem::take(&mut self.out));
+    /// The cells so far, and none from now on. A record that has not ended is dropped.
+    ///
+    /// # Errors
+    ///
+    /// `LimitExceeded` for a cell of 4 GiB or more.
+    pub fn take(&mut self) -> Result<ByteArrays> {
         let ends = mem::take(&mut self.ends);
+        let mut out = mem::take(&mut self.out);
+        out.truncate(ends.last().copied().unwrap_or(0));
         self.are_null.clear();
+        self.open.clear();
         let starts = core::iter::once(0).chain(ends.iter().copied());
-        ByteArrays::from_lengths(bytes, ends.iter().zip(starts).map(|(end, start)| end - start))
+        ByteArrays::from_lengths(Bytes::from(out), ends.iter().zip(starts).map(|(end, start)| end - start))
+    }
+
+    /// Bytes of the cells so far, and of the record that has not ended.
+    pub fn bytes(&self) -> usize {
+        self.out.len()
     }
 
     /// Of each cell so far whether the record's [only field](Packing::is_one_nullable) is null.
     pub fn are_null(&self) -> &[bool] {
-        &self.are_null
+        self.are_null.get(..self.ends.len()).unwrap_or(&[])
     }
 
     /// Takes note of an event about a field, which has a value or is null.

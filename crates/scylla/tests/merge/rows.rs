@@ -70,7 +70,7 @@ fn spaced(mut batch: Batch) -> Batch {
                     bytes.extend_from_slice(value);
                     lengths.push(value.len());
                 }
-                Values::ByteArray(ByteArrays::from_lengths(bytes.into(), lengths))
+                Values::ByteArray(ByteArrays::from_lengths(bytes.into(), lengths).unwrap())
             }
             other => panic!("{other:?}"),
         };

@@ -65,7 +65,8 @@ use values::Slots;
 /// has; `Conversion` for columns whose type cannot become the other.
 pub fn convert(source: &Arc<dyn Source>, types: &Types) -> Result<Arc<dyn Source>> {
     let all = source.table();
-    let conversions = plan::plan(&all.schema, types).map_err(|error| named(error, &all.name))?;
+    let conversions =
+        plan::plan(&all.schema, types, &all.durations).map_err(|error| named(error, &all.name))?;
     with_conversions(source, conversions)
 }
 
@@ -86,6 +87,7 @@ fn with_conversions(
     table.key_values.retain(holds_for_any_columns);
     table.of_all_columns.clear();
     table.order = order_kept(&table.order, &conversions);
+    table.durations.retain(|leaf| !conversions.contains_key(leaf));
     Ok(Arc::new(Converted { source: Arc::clone(source), table, conversions: Arc::new(conversions) }))
 }
 

@@ -79,12 +79,16 @@ impl Conversion {
     }
 }
 
-/// The conversions of a schema's leaves; those that change nothing are left out.
+/// The conversions of a schema's leaves; those that change nothing are left out, but for durations, which are numbers by them.
 ///
 /// # Errors
 ///
 /// Everything that is wrong with the types.
-pub(super) fn plan(schema: &Arc<Schema>, types: &Types) -> Result<BTreeMap<usize, Conversion>> {
+pub(super) fn plan(
+    schema: &Arc<Schema>,
+    types: &Types,
+    durations: &[usize],
+) -> Result<BTreeMap<usize, Conversion>> {
     let mut faults = Faults::default();
     let mut conversions = BTreeMap::new();
     let mut has_missing = false;
@@ -104,7 +108,7 @@ pub(super) fn plan(schema: &Arc<Schema>, types: &Types) -> Result<BTreeMap<usize
         let held = schema.leaves().get(*leaf).map(|leaf| leaf.physical_type);
         let logical = schema.leaves().get(*leaf).and_then(|leaf| schema.node_of(leaf).logical_type.clone());
         let (physical, wanted) = conversion.to.types();
-        !(held == Some(physical) && logical == wanted)
+        !(held == Some(physical) && logical == wanted) || durations.contains(leaf)
     });
     Ok(conversions)
 }

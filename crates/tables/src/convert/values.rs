@@ -254,7 +254,7 @@ impl Conversion {
         }
         Ok(match width {
             Some(width) => Values::FixedLenByteArray(FixedBytes::new(width, slots.count, bytes.into())),
-            None => Values::ByteArray(ByteArrays::from_lengths(Bytes::from(bytes), lengths)),
+            None => Values::ByteArray(arrays(bytes, lengths)?),
         })
     }
 
@@ -284,12 +284,18 @@ impl Conversion {
             }
             lengths.push(bytes.len() - start);
         }
-        let texts = ByteArrays::from_lengths(Bytes::from(bytes), lengths);
+        let texts = arrays(bytes, lengths)?;
         match self.to {
             Scalar::Text => Ok(Values::ByteArray(texts)),
             to => to.values((0..slots.count).map(|at| slots.has(at).then(|| texts.get(at)))),
         }
     }
+}
+
+/// Contiguous values with these lengths; the first that is too long.
+fn arrays(bytes: Vec<u8>, lengths: Vec<usize>) -> Converted<ByteArrays> {
+    let too_long = lengths.iter().position(|length| u32::try_from(*length).is_err());
+    ByteArrays::from_lengths(Bytes::from(bytes), lengths).map_err(|_| too_long.unwrap_or(0))
 }
 
 /// The digits of a float, without an exponent.

@@ -59,7 +59,7 @@ fn batch(first_row: u64, rows: &[(i32, &[u8])]) -> Batch {
     };
     let ids: Vec<i32> = rows.iter().map(|row| row.0).collect();
     let bytes: Vec<u8> = rows.iter().flat_map(|row| row.1).copied().collect();
-    let texts = ByteArrays::from_lengths(Bytes::from(bytes), rows.iter().map(|row| row.1.len()));
+    let texts = ByteArrays::from_lengths(Bytes::from(bytes), rows.iter().map(|row| row.1.len())).unwrap();
     let columns = vec![column(0, Values::Int32(ids.into())), column(1, Values::ByteArray(texts))];
     Batch { row_group: 0, first_row, rows: rows.len(), columns }
 }

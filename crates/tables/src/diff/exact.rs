@@ -202,7 +202,7 @@ impl Batches for RowsWithKeys {
             rows: batch.rows,
             nulls: 0,
             validity: None,
-            values: Values::ByteArray(ByteArrays::from_lengths(bytes.into(), lengths)),
+            values: Values::ByteArray(ByteArrays::from_lengths(bytes.into(), lengths)?),
             layout: Layout::Spaced,
             levels: None,
             provisional: false,

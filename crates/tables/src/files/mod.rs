@@ -168,6 +168,9 @@ impl Files {
         let has_all = !gathered.is_partial && matches!(&**schemas, [only] if *only.schema() == schema);
         let holds = |it: &KeyValue| has_all || holds_for_any_columns(it);
         (table.key_values, table.of_all_columns) = gathered.key_values.iter().cloned().partition(holds);
+        for (footer, of) in schemas.iter().filter_map(|of| Some((of.footer()?, of.schema()))) {
+            table.note_durations_of(&footer.key_values, of);
+        }
         // Rows that were sorted in one row group are in any part of it; those of two need not be.
         if let ([_], Some(footer), true) = (&**files, schemas.first().and_then(FileSchema::footer), has_all)
             && let (1, Some(group)) = (footer.row_groups.len(), footer.row_groups.first())

@@ -190,7 +190,7 @@ fn partitioned_writing_keeps_no_batches() {
     let texts = |text: &str| {
         alive.fetch_add(1, Ordering::Relaxed);
         let bytes = Bytes::from_owner(Counted(text.repeat(100).into_bytes(), Arc::clone(&alive)));
-        Values::ByteArray(ByteArrays::from_lengths(bytes, std::iter::repeat_n(text.len(), 100)))
+        Values::ByteArray(ByteArrays::from_lengths(bytes, std::iter::repeat_n(text.len(), 100)).unwrap())
     };
     let leaf = |name: &str| {
         let text = FieldType::Leaf(PhysicalType::ByteArray, Some(LogicalType::String));

@@ -85,7 +85,7 @@ impl Batches for Numbers {
         let values = [
             rows.clone().map(|n| i32::try_from(n).unwrap()).collect::<Vec<i32>>().into(),
             rows.clone().map(|n| i64::try_from(n % 3).unwrap()).collect::<Vec<i64>>().into(),
-            Values::ByteArray(ByteArrays::from_lengths(bytes, texts.iter().map(String::len))),
+            Values::ByteArray(ByteArrays::from_lengths(bytes, texts.iter().map(String::len)).unwrap()),
         ];
         let columns = values.into_iter().enumerate().map(|(leaf, values)| ColumnBatch {
             leaf,
@@ -295,7 +295,7 @@ fn a_file_is_cancelled_within_a_batch() {
     let batch = Batch::of_values([
         vec![1_i32, 2].into(),
         vec![1_i64, 2].into(),
-        Values::ByteArray(ByteArrays::from_lengths(text.repeat(2).into(), lengths)),
+        Values::ByteArray(ByteArrays::from_lengths(text.repeat(2).into(), lengths).unwrap()),
     ]);
     let batch = batch.unwrap();
     let folder = tempfile::tempdir().unwrap();

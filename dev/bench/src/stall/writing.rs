@@ -227,7 +227,7 @@ fn long_values(bytes: usize) -> Vec<Large> {
         let whole = whole.clone();
         write(name, of_strings(), column(options), move |number| {
             // Two strings that begin alike, and a short one between them.
-            let arrays = ByteArrays::from_lengths(whole.clone(), [bytes, 10, bytes]);
+            let arrays = ByteArrays::from_lengths(whole.clone(), [bytes, 10, bytes]).unwrap();
             once(number, || batch(Values::ByteArray(arrays)))
         })
     };
@@ -243,7 +243,9 @@ fn long_values(bytes: usize) -> Vec<Large> {
         of_strings(),
         column(encoded(Encoding::DeltaByteArray)),
         move |number| {
-            once(number, || batch(Values::ByteArray(ByteArrays::from_lengths(alike.clone(), [bytes, bytes]))))
+            once(number, || {
+                batch(Values::ByteArray(ByteArrays::from_lengths(alike.clone(), [bytes, bytes]).unwrap()))
+            })
         },
     );
     let of_fixed = |name, options: ColumnOptions| {
@@ -269,7 +271,9 @@ fn long_values(bytes: usize) -> Vec<Large> {
         write("long entries of a dictionary", of_strings(), options, move |number| {
             let lengths = std::iter::repeat_n(entry, count);
             once(number, || {
-                batch(Values::ByteArray(ByteArrays::from_lengths(whole.slice(..entry * count), lengths)))
+                batch(Values::ByteArray(
+                    ByteArrays::from_lengths(whole.slice(..entry * count), lengths).unwrap(),
+                ))
             })
         })
     };
@@ -351,7 +355,9 @@ fn many(count: usize) -> Vec<Large> {
         move |number| {
             once(number, || {
                 let whole = text(count * 30);
-                batch(Values::ByteArray(ByteArrays::from_lengths(whole, std::iter::repeat_n(30, count))))
+                batch(Values::ByteArray(
+                    ByteArrays::from_lengths(whole, std::iter::repeat_n(30, count)).unwrap(),
+                ))
             })
         },
     );
@@ -427,7 +433,7 @@ fn sorted(bytes: usize, count: usize) -> Vec<Large> {
         let batches = move |number| {
             // Strings that are copied are in buffers of their own, which the sorter releases.
             let whole = if length > 1 << 20 { whole.clone() } else { Bytes::copy_from_slice(&whole) };
-            let values = ByteArrays::from_lengths(whole, std::iter::repeat_n(length, rows));
+            let values = ByteArrays::from_lengths(whole, std::iter::repeat_n(length, rows)).unwrap();
             once(number, || Batch::of_values([numbers(rows), Values::ByteArray(values)]).expect("a batch"))
         };
         sort(name, with_key(PhysicalType::ByteArray), memory_bytes, Box::new(batches))
@@ -455,10 +461,9 @@ fn sorted(bytes: usize, count: usize) -> Vec<Large> {
                     whole.extend_from_slice(&prefix);
                     whole.extend(random.next().to_le_bytes().map(|byte| byte | 1));
                 }
-                batch(Values::ByteArray(ByteArrays::from_lengths(
-                    whole.into(),
-                    std::iter::repeat_n(length, rows),
-                )))
+                batch(Values::ByteArray(
+                    ByteArrays::from_lengths(whole.into(), std::iter::repeat_n(length, rows)).unwrap(),
+                ))
             })
         };
         let schema = schema(&[leaf("k", PhysicalType::ByteArray)]);

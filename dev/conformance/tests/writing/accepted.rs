@@ -29,7 +29,7 @@ fn schema(fields: &[FieldDef]) -> Arc<Schema> {
 }
 
 fn strings(values: &[Vec<u8>]) -> Values {
-    Values::ByteArray(ByteArrays::from_lengths(values.concat().into(), values.iter().map(Vec::len)))
+    Values::ByteArray(ByteArrays::from_lengths(values.concat().into(), values.iter().map(Vec::len)).unwrap())
 }
 
 fn rows(values: impl IntoIterator<Item = Values>) -> Vec<Batch> {
@@ -359,7 +359,7 @@ fn a_row_of_strings_of_a_dictionary() {
     let list = list_schema(PhysicalType::ByteArray);
     let count = 1 << 20;
     let texts = |count: usize| {
-        let views = ByteArrays::from_lengths(vec![b'x'; 100].into(), [100]).views()[0];
+        let views = ByteArrays::from_lengths(vec![b'x'; 100].into(), [100]).unwrap().views()[0];
         let whole = Arc::new(vec![Bytes::from(vec![b'x'; 100])]);
         lists(&[1, count, 2], Values::ByteArray(ByteArrays::new(vec![views; count + 3].into(), whole)))
     };

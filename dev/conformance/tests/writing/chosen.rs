@@ -43,7 +43,7 @@ fn column(leaf: usize, rows: usize, values: Values) -> ColumnBatch {
 
 fn strings(all: impl Iterator<Item = String>) -> Values {
     let all: Vec<String> = all.collect();
-    Values::ByteArray(ByteArrays::from_lengths(all.concat().into(), all.iter().map(String::len)))
+    Values::ByteArray(ByteArrays::from_lengths(all.concat().into(), all.iter().map(String::len)).unwrap())
 }
 
 /// Rows that begin like nothing that comes later: some hundreds that are all the same, then ones that differ, and now and then a long

@@ -277,7 +277,7 @@ fn values_of(physical_type: PhysicalType, count: usize, flavour: Flavour, random
         PhysicalType::ByteArray => {
             let strings: Vec<String> = numbers.iter().map(|number| string(*number)).collect();
             let bytes = Bytes::from(strings.concat());
-            Values::ByteArray(ByteArrays::from_lengths(bytes, strings.iter().map(String::len)))
+            Values::ByteArray(ByteArrays::from_lengths(bytes, strings.iter().map(String::len)).unwrap())
         }
     }
 }

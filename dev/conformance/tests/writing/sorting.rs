@@ -233,10 +233,9 @@ fn steps_are_small() {
 fn rows_of_any_size() {
     let schema = given::schema(&[TYPES[6], TYPES[2]], &["required", "list"]);
     let strings = |all: &[String]| {
-        Values::ByteArray(ByteArrays::from_lengths(
-            all.concat().into_bytes().into(),
-            all.iter().map(String::len),
-        ))
+        Values::ByteArray(
+            ByteArrays::from_lengths(all.concat().into_bytes().into(), all.iter().map(String::len)).unwrap(),
+        )
     };
     let flat = |leaf, values: Values| ColumnBatch {
         leaf,
@@ -315,7 +314,8 @@ fn rows_that_cannot_be_sorted() {
     let at = at(&schema, "bytes_required");
     let mut lengths = [0; 100];
     lengths[42] = 70_000;
-    long.columns[at].values = Values::ByteArray(ByteArrays::from_lengths(vec![0; 70_000].into(), lengths));
+    long.columns[at].values =
+        Values::ByteArray(ByteArrays::from_lengths(vec![0; 70_000].into(), lengths).unwrap());
     let keys = [by(&schema, "bytes_required", false, false)];
     let found = sort(&schema, &[batch.clone(), long], &keys, options(u64::MAX), Manner::KIND).unwrap_err();
     assert_eq!(found.kind(), ErrorKind::LimitExceeded);
@@ -527,7 +527,9 @@ fn dictionaries_that_are_not_kept() {
     let schema = Arc::new(Schema::of_fields(&fields).unwrap());
     let strings = |all: &[String]| {
         let bytes = all.concat().into_bytes();
-        Arc::new(Values::ByteArray(ByteArrays::from_lengths(bytes.into(), all.iter().map(String::len))))
+        Arc::new(Values::ByteArray(
+            ByteArrays::from_lengths(bytes.into(), all.iter().map(String::len)).unwrap(),
+        ))
     };
     let batch = |texts: &Arc<Values>, numbers: &Arc<Values>, rows: usize, start: u64, are_null: bool| {
         let random = |row: u64| (row + start).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33;

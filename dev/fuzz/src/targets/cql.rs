@@ -92,7 +92,7 @@ fn packed(schema: &Arc<Schema>, leaves: &[usize], batch: &Batch) {
         let mut writer = CellWriter::new(Arc::clone(&packing));
         let mut records = packing.program().records(batch)?;
         records.step(&mut writer, &mut Budget::unlimited())?;
-        Ok::<_, marquetry_base::Error>(writer.take())
+        writer.take()
     };
     let written = match cells(batch) {
         Ok(written) => written,

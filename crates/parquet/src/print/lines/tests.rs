@@ -25,7 +25,7 @@ fn schema() -> Schema {
 }
 
 fn texts(texts: &[&[u8]]) -> ByteArrays {
-    ByteArrays::from_lengths(Bytes::from(texts.concat()), texts.iter().map(|text| text.len()))
+    ByteArrays::from_lengths(Bytes::from(texts.concat()), texts.iter().map(|text| text.len())).unwrap()
 }
 
 /// Numbers; dense text that is null in every third row, and may be invalid UTF-8 in one; a dictionary; lists of 0 to 2.

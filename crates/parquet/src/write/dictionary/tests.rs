@@ -164,7 +164,8 @@ fn strings_of_all_lengths() {
                     value
                 })
                 .collect();
-            let all = ByteArrays::from_lengths(strings.concat().into(), strings.iter().map(Vec::len));
+            let all =
+                ByteArrays::from_lengths(strings.concat().into(), strings.iter().map(Vec::len)).unwrap();
             check(PhysicalType::ByteArray, &Values::ByteArray(all), &strings);
             if let [width] = *lengths {
                 let bytes = FixedBytes::new(width, strings.len(), strings.concat().into());
@@ -181,7 +182,7 @@ fn strings_of_all_lengths() {
 fn long_strings_are_entries_each_time() {
     let lengths = [10, 64 << 10, (64 << 10) + 1, 700_000, 20, 64 << 10, (64 << 10) + 1, 10];
     let bytes = vec![7u8; lengths.iter().sum()];
-    let strings = Values::ByteArray(ByteArrays::from_lengths(bytes.into(), lengths));
+    let strings = Values::ByteArray(ByteArrays::from_lengths(bytes.into(), lengths).unwrap());
     let mut dictionary = DictionaryBuilder::new(PhysicalType::ByteArray, WIDE);
     assert_eq!(intern(&mut dictionary, Slice::of(&strings), 9), (vec![0, 1, 2, 3, 4, 1, 5, 0], false));
     assert!(dictionary.may_repeat());
@@ -200,7 +201,7 @@ fn long_strings_are_entries_each_time() {
 fn no_call_does_much_more_than_its_budget() {
     let numbers: Vec<i64> = random(3, 1_300_000).into_iter().map(u64::cast_signed).collect();
     let strings: Vec<u8> = random(3, 60_000 * 4).into_iter().flat_map(u64::to_le_bytes).collect();
-    let strings = ByteArrays::from_lengths(strings.into(), vec![32; 60_000]);
+    let strings = ByteArrays::from_lengths(strings.into(), vec![32; 60_000]).unwrap();
     for (physical, values) in [
         (PhysicalType::Int64, Values::Int64(numbers.into())),
         (PhysicalType::ByteArray, Values::ByteArray(strings)),
@@ -261,7 +262,8 @@ fn what_is_compared_is_charged() {
     let crafted: Vec<Vec<u8>> =
         (0..).map(value).filter(|value| table::hash_bytes(value) >> 25 == 5).take(COUNT).collect();
     let arrays =
-        ByteArrays::from_lengths(Bytes::from(crafted.concat()), crafted.iter().map(|value| value.len()));
+        ByteArrays::from_lengths(Bytes::from(crafted.concat()), crafted.iter().map(|value| value.len()))
+            .unwrap();
     let mut dictionary = DictionaryBuilder::new(PhysicalType::ByteArray, WIDE);
     let (mut indices, mut spent) = (Vec::new(), 0);
     for round in 0..2 {

@@ -94,7 +94,7 @@ fn values(physical: PhysicalType, shape: Shape, count: usize) -> Values {
                 bytes.extend(value.iter().cycle().take(length));
                 lengths.push(length);
             }
-            Values::ByteArray(ByteArrays::from_lengths(bytes.into(), lengths))
+            Values::ByteArray(ByteArrays::from_lengths(bytes.into(), lengths).unwrap())
         }
         PhysicalType::Int96 | PhysicalType::FixedLenByteArray(_) => {
             let width = physical.width().unwrap();
@@ -350,7 +350,7 @@ fn values_and_pages_of_more_than_a_piece() {
     // Strings longer than a slice, some with the same beginning; and pages of several pieces.
     let lengths = [3, 200_000, 65_535, 65_536, 65_537, 0, 1_200_000, 13, 300_000];
     let bytes: Vec<u8> = (0..lengths.iter().sum::<usize>()).map(|at| (at % 251).to_le_bytes()[0]).collect();
-    let strings = Values::ByteArray(ByteArrays::from_lengths(bytes.into(), lengths));
+    let strings = Values::ByteArray(ByteArrays::from_lengths(bytes.into(), lengths).unwrap());
     for encoding in [Encoding::Plain, Encoding::DeltaLengthByteArray, Encoding::DeltaByteArray] {
         let mut encoder = Encoder::new(encoding, PhysicalType::ByteArray).unwrap();
         let slice = Slice::of(&strings);

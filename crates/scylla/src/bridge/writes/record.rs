@@ -37,14 +37,14 @@ impl Column {
         self.ends.push(self.bytes.len());
     }
 
-    fn take(&mut self) -> Values {
+    fn take(&mut self) -> Result<Values> {
         let bytes = Bytes::from(core::mem::take(&mut self.bytes));
         let mut start = 0;
         let lengths: Vec<usize> = core::mem::take(&mut self.ends)
             .into_iter()
             .map(|end| end - core::mem::replace(&mut start, end))
             .collect();
-        Values::ByteArray(ByteArrays::from_lengths(bytes, lengths))
+        ByteArrays::from_lengths(bytes, lengths).map(Values::ByteArray)
     }
 
     fn iter(&self) -> impl Iterator<Item = &[u8]> {
@@ -126,9 +126,9 @@ impl RowRecords {
     ///
     /// # Errors
     ///
-    /// None that a caller could cause.
+    /// `LimitExceeded` for a record of 4 GiB or more.
     pub fn take(&mut self) -> Result<Batch> {
-        Batch::of_values([self.keys.take(), self.records.take()])
+        Batch::of_values([self.keys.take()?, self.records.take()?])
     }
 
     /// The keys and records of a batch.

@@ -67,7 +67,9 @@ fn leaf(physical: PhysicalType, logical: impl Into<Option<LogicalType>>) -> Fiel
 
 fn texts<T: AsRef<[u8]>>(texts: &[T]) -> Values {
     let bytes: Vec<u8> = texts.iter().flat_map(|text| text.as_ref().to_vec()).collect();
-    Values::ByteArray(ByteArrays::from_lengths(Bytes::from(bytes), texts.iter().map(|it| it.as_ref().len())))
+    Values::ByteArray(
+        ByteArrays::from_lengths(Bytes::from(bytes), texts.iter().map(|it| it.as_ref().len())).unwrap(),
+    )
 }
 
 fn fixed<const N: usize>(values: &[[u8; N]]) -> Values {
