@@ -23,9 +23,8 @@ fn incoming() -> Reader {
 
 /// The error of a load into a cluster that nobody runs.
 fn loaded(rows: &Reader, layout: Option<TableLayout>, columns: Option<Vec<String>>) -> Error {
-    let mut mapping = MappingOptions::default();
-    mapping.key = Some(KeySpec::parse("id").unwrap());
-    mapping.columns = columns;
+    let key = Some(KeySpec::parse("id").unwrap());
+    let mapping = MappingOptions { key, columns, ..MappingOptions::default() };
     let mut options = CqlOptions::create(mapping);
     options.layout = layout;
     options.retry_for = std::time::Duration::ZERO;
