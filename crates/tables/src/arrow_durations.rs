@@ -50,7 +50,7 @@ impl Table {
             };
             let is_wanted = |name: &String| is_of(name) || is_of(&name.to_ascii_lowercase());
             if columns.is_none_or(|columns| columns.iter().any(is_wanted)) {
-                let what = "a duration of Arrow's, whose unit the table would not have: types must say what it becomes, such as bigint";
+                let what = "a duration of Arrow's (or, in a file of very many columns, what may be one), whose unit the table would not have: types must say what it becomes, such as bigint";
                 let error = Error::conversion(what).with(Detail::AdmittedBy(&["types"]));
                 faults.add(error.at(|place| place.column = Some(path)));
             }
@@ -59,22 +59,34 @@ impl Table {
     }
 }
 
-/// The leaves of a schema that are durations, in order. Of metadata that cannot be read there are none.
+/// The longest text of an Arrow schema that is looked into, of some ten thousand columns: a table may have been opened for a few of very many, in less
+/// time than that of them all would take.
+const TEXT_BYTES_MAX: usize = 1 << 20;
+
+/// The leaves of a schema that are durations, in order; all that may be, where the Arrow schema is longer than is looked into. Of metadata that cannot be
+/// read there are none.
 fn durations<'a>(key_values: impl IntoIterator<Item = &'a KeyValue>, schema: &Schema) -> Vec<usize> {
     let pair = key_values.into_iter().find(|pair| pair.key == ARROW_SCHEMA_KEY);
-    let value = pair.and_then(|pair| pair.value.as_deref());
-    let Some(message) = value.and_then(|value| of_base64(value.trim_ascii())) else { return Vec::new() };
+    let Some(value) = pair.and_then(|pair| pair.value.as_deref()) else { return Vec::new() };
+    let is_number = |leaf: usize| {
+        schema.leaves().get(leaf).is_some_and(|leaf| {
+            leaf.physical_type == PhysicalType::Int64 && schema.node_of(leaf).logical_type.is_none()
+        })
+    };
+    let mut numbers = (0..schema.leaves().len()).filter(|leaf| is_number(*leaf));
+    if value.len() > TEXT_BYTES_MAX {
+        return numbers.collect();
+    }
+    if numbers.next().is_none() {
+        return Vec::new();
+    }
+    let Some(message) = of_base64(value.trim_ascii()) else { return Vec::new() };
     let columns = columns(&message).unwrap_or_default();
     if columns.is_empty() {
         return Vec::new();
     }
     let nodes = schema.children(0).filter_map(|node| Some((&*schema.nodes().get(node)?.name, node)));
     let nodes: HashMap<&str, usize> = nodes.collect();
-    let is_number = |leaf: usize| {
-        schema.leaves().get(leaf).is_some_and(|leaf| {
-            leaf.physical_type == PhysicalType::Int64 && schema.node_of(leaf).logical_type.is_none()
-        })
-    };
     let mut found = Vec::new();
     for (name, are_durations) in columns {
         let Some(node) = nodes.get(name) else { continue };
@@ -267,6 +279,15 @@ mod tests {
         other.key_values = vec![stored(STORED)];
         other.note_durations();
         assert!(other.durations.is_empty());
+        // Where it is too long to be looked into, each number without a type of its own may be one.
+        let numbers = table.schema.leaves().iter().enumerate().filter(|(_, leaf)| {
+            leaf.physical_type == PhysicalType::Int64 && table.schema.node_of(leaf).logical_type.is_none()
+        });
+        let numbers: Vec<usize> = numbers.map(|(leaf, _)| leaf).collect();
+        assert!([1, 3, 6].iter().all(|leaf| numbers.contains(leaf)));
+        table.key_values = vec![stored(vec![b'A'; TEXT_BYTES_MAX + 1])];
+        table.note_durations();
+        assert_eq!(table.durations, numbers);
     }
 
     /// Whatever is there is read in bounded time, and without a panic.
