@@ -143,6 +143,11 @@ fn struct_type<'p>(plans: impl Iterator<Item = &'p Plan>, fields: &Fields, wish:
     DataType::Struct(asked.collect())
 }
 
+/// Whether keys of a type name each value of a batch, however many are distinct. (A batch has 32,768 rows at most.)
+fn is_wide_enough(index: &DataType) -> bool {
+    index.is_dictionary_key_type() && !matches!(index, DataType::Int8 | DataType::UInt8)
+}
+
 /// The type of a leaf that is `now`, and whose values are `ours` by the Parquet schema alone.
 fn leaf_type(ours: &DataType, now: &DataType, wish: Wish<'_>) -> DataType {
     use DataType::*;
@@ -161,9 +166,7 @@ fn leaf_type(ours: &DataType, now: &DataType, wish: Wish<'_>) -> DataType {
         (Wish::Strings(_), Dictionary(..)) => now.clone(),
         (Wish::Strings(layout), _) => layout.of(is_text),
         (Wish::Of(asked), _) if is_layout(asked) => asked.clone(),
-        (Wish::Of(Dictionary(index, value)), _)
-            if index.is_dictionary_key_type() && is_layout(value.as_ref()) =>
-        {
+        (Wish::Of(Dictionary(index, value)), _) if is_wide_enough(index) && is_layout(value.as_ref()) => {
             Dictionary(index.clone(), value.clone())
         }
         (Wish::Of(_), now) => now.clone(),

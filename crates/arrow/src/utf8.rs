@@ -7,9 +7,9 @@ const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
 /// The same, of the four bytes of a view that follow its length.
 const HIGH_BITS_OF_FIRST: u64 = HIGH_BITS << 32;
 /// Bytes between two strings that are looked at together: in a PLAIN page, the length of the second.
-const BETWEEN_BYTES_MAX: u32 = 4;
+const BETWEEN_BYTES_MAX: u64 = 4;
 /// Bytes of strings that are looked at together: if they are not ASCII, each string is looked at.
-const TOGETHER_BYTES_MAX: u32 = 8 << 10;
+const TOGETHER_BYTES_MAX: u64 = 8 << 10;
 
 /// Whether all values are UTF-8, if the views of short ones are padded with zeros, as Arrow's are.
 pub(crate) fn is_text(values: &ByteArrays) -> bool {
@@ -47,17 +47,17 @@ fn is_utf8(values: &ByteArrays, at: usize) -> bool {
 /// Bytes of a buffer with long strings that follow one another, and the numbers of the first and of the last of them.
 struct Together {
     buffer: u32,
-    start: u32,
-    end: u32,
+    start: u64,
+    end: u64,
     first: usize,
     last: usize,
 }
 
 impl Together {
     fn are_text(&self, values: &ByteArrays) -> bool {
-        let of = |at: u32| usize::try_from(at).unwrap_or(usize::MAX);
-        let bytes =
-            values.buffers().get(of(self.buffer)).and_then(|all| all.get(of(self.start)..of(self.end)));
+        let of = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
+        let buffer = values.buffers().get(of(self.buffer.into()));
+        let bytes = buffer.and_then(|all| all.get(of(self.start)..of(self.end)));
         bytes.is_some_and(<[u8]>::is_ascii) || (self.first..=self.last).all(|at| is_utf8(values, at))
     }
 }
@@ -70,7 +70,7 @@ fn are_long_ones_text(values: &ByteArrays) -> bool {
         if u64::from(length) <= INLINE_MAX {
             continue;
         }
-        let end = start.saturating_add(length);
+        let (start, end) = (u64::from(start), u64::from(start) + u64::from(length));
         match &mut together {
             Some(now)
                 if now.buffer == buffer

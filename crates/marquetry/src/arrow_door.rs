@@ -4,11 +4,12 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::{RecordBatch, RecordBatchReader};
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_schema::{ArrowError, DataType, SchemaRef};
 use marquetry_arrow::{ArrowOptions, FromArrow, StringLayout, ToArrow};
 use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_base::{Error, Failed, Result};
 use marquetry_parquet::batch::Batch;
+use marquetry_parquet::read::ReadOptions;
 use marquetry_parquet::schema::{Leaf, Schema};
 use marquetry_tables::parquet::ParquetOptions;
 use marquetry_tables::{
@@ -60,7 +61,12 @@ impl Reader {
     /// As [`ToArrow::new`] and [`Reader::batches`].
     pub fn record_batches(&self) -> Result<RecordBatches> {
         let to_arrow = self.to_arrow()?;
-        Ok(RecordBatches { batches: self.batches()?, to_arrow })
+        Ok(RecordBatches {
+            batches: self.batches()?,
+            is_copied: is_copied(to_arrow.schema()),
+            to_arrow,
+            rest: None,
+        })
     }
 
     /// The rows of any reader of record batches, such as one of DataFusion, DuckDB or pyarrow, which can be read once.
@@ -187,6 +193,27 @@ fn of_arrow(error: ArrowError) -> Error {
 pub struct RecordBatches {
     batches: Batches,
     to_arrow: ToArrow,
+    /// Whether a record batch may have many times the bytes of its batch.
+    is_copied: bool,
+    /// A batch of which not all rows are handed out, and the first of those.
+    rest: Option<(Batch, usize)>,
+}
+
+/// Whether arrays of a schema are put together of values that batches share, or do not have: strings with offsets, of a dictionary's, and lists of a fixed
+/// length, of which nulls have all places.
+fn is_copied(schema: &arrow_schema::Schema) -> bool {
+    fn is(data_type: &DataType) -> bool {
+        match data_type {
+            DataType::Utf8 | DataType::LargeUtf8 | DataType::Binary | DataType::LargeBinary => true,
+            DataType::FixedSizeList(..) => true,
+            DataType::List(field) | DataType::LargeList(field) | DataType::Map(field, _) => {
+                is(field.data_type())
+            }
+            DataType::Struct(fields) => fields.iter().any(|field| is(field.data_type())),
+            _ => false,
+        }
+    }
+    schema.fields().iter().any(|field| is(field.data_type()))
 }
 
 impl RecordBatches {
@@ -197,7 +224,27 @@ impl RecordBatches {
     ///
     /// Those of [`ToArrow::request`]; then nothing is changed.
     pub fn request(&mut self, requested: &arrow_schema::Schema) -> Result<()> {
-        self.to_arrow.request(requested)
+        self.to_arrow.request(requested)?;
+        self.is_copied = is_copied(self.to_arrow.schema());
+        Ok(())
+    }
+
+    /// The next rows, as many as become one record batch: of those that are [copied](is_copied), no more than a reader gives who is not asked for larger ones.
+    fn next_batch(&mut self) -> Option<Result<Batch>> {
+        let (batch, first) = match self.rest.take() {
+            Some(rest) => rest,
+            None => match self.batches.next()? {
+                Ok(batch) => (batch, 0),
+                Err(error) => return Some(Err(error)),
+            },
+        };
+        let most = ReadOptions::default().batch_rows;
+        if !self.is_copied || batch.rows - first <= most {
+            return Some(Ok(if first == 0 { batch } else { batch.slice(first..batch.rows) }));
+        }
+        let part = batch.slice(first..first + most);
+        self.rest = Some((batch, first + most));
+        Some(Ok(part))
     }
 
     /// Makes record batches for Arrow's C interfaces, to be handed over with the schema of these: as [`ToArrow::with_text_as_bytes`].
@@ -211,7 +258,11 @@ impl Iterator for RecordBatches {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Result<RecordBatch, ArrowError>> {
-        let batch = self.batches.next()?.and_then(|batch| self.to_arrow.record_batch(&batch));
+        let batch = self.next_batch()?.and_then(|batch| self.to_arrow.record_batch(&batch));
+        if batch.is_err() {
+            self.batches.end();
+            self.rest = None;
+        }
         Some(batch.map_err(|error| ArrowError::ExternalError(Box::new(error))))
     }
 }

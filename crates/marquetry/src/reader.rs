@@ -264,22 +264,29 @@ impl Reader {
         Ok(Batches { reading: Some(Reading::new(Arc::clone(&self.source), self.reading_options())?) })
     }
 
+    /// The bytes that its columns are read from: those of its pieces, because a table of some columns of files has the bytes of all.
+    fn bytes(&self) -> Option<u64> {
+        let pieces = self.source.pieces();
+        pieces.iter().try_fold(0_u64, |sum, piece| Some(sum.saturating_add(piece.bytes?)))
+    }
+
     /// How its rows are read: by which threads, and until when.
     pub fn reading_options(&self) -> ReadingOptions {
         let mut options = ReadingOptions::default();
         (options.threads, options.cancel) = (self.threads, self.cancel.clone());
-        options.piece.batch_rows = self.batch_bytes.map(|bytes| batch_rows(self.table(), bytes));
+        options.piece.batch_rows =
+            self.batch_bytes.map(|bytes| batch_rows(self.table(), self.bytes(), bytes));
         options
     }
 }
 
 /// The rows of a table whose values have some bytes together, about: by their types, or, if that is more, as its files have them, where strings have
 /// their lengths.
-fn batch_rows(table: &Table, bytes: usize) -> usize {
+fn batch_rows(table: &Table, of_all: Option<u64>, bytes: usize) -> usize {
     let usual = ReadOptions::default();
     let options = ReadOptions { batch_rows: BATCH_ROWS_MAX, batch_bytes: bytes, ..usual.clone() };
     let by_types = options.batch_rows_of(table.schema.leaves());
-    let by_bytes = table.rows.zip(table.bytes).and_then(|(rows, of_all)| {
+    let by_bytes = table.rows.zip(of_all).and_then(|(rows, of_all)| {
         let in_bytes = u128::from(rows) * u128::from(u64_of(bytes)) / u128::from(of_all.max(1));
         usize::try_from(in_bytes).ok()
     });
@@ -301,6 +308,14 @@ pub struct Batches {
     reading: Option<Reading>,
 }
 
+impl Batches {
+    /// There are no more: an error was found in one.
+    #[cfg(feature = "arrow")]
+    pub(crate) fn end(&mut self) {
+        self.reading = None;
+    }
+}
+
 impl Iterator for Batches {
     type Item = Result<Batch>;
 
@@ -318,11 +333,11 @@ mod tests {
     use super::*;
     use marquetry_parquet::schema::{FieldDef, FieldType, PhysicalType};
 
-    fn table(columns: usize, size: Option<(u64, u64)>) -> Table {
+    fn table(columns: usize, rows: Option<u64>) -> Table {
         let of = |at: usize| FieldDef::new(format!("c{at}"), FieldType::Leaf(PhysicalType::Int64, None));
         let fields: Vec<FieldDef> = (0..columns).map(of).collect();
         let mut table = Table::new("rows", Arc::new(Schema::of_fields(&fields).unwrap()));
-        (table.rows, table.bytes) = size.unzip();
+        table.rows = rows;
         table
     }
 
@@ -330,13 +345,13 @@ mod tests {
     fn batches_have_some_bytes_but_no_fewer_rows_than_usual() {
         const MIB: usize = 1 << 20;
         // Nine bytes a row: a value and whether it is null.
-        assert_eq!(batch_rows(&table(1, None), 4 * MIB), 32 << 10);
-        assert_eq!(batch_rows(&table(32, None), 4 * MIB), 4 * MIB / (32 * 9));
-        assert_eq!(batch_rows(&table(1000, None), 4 * MIB), 8192);
+        assert_eq!(batch_rows(&table(1, None), None, 4 * MIB), 32 << 10);
+        assert_eq!(batch_rows(&table(32, None), None, 4 * MIB), 4 * MIB / (32 * 9));
+        assert_eq!(batch_rows(&table(1000, None), None, 4 * MIB), 8192);
         // Of files whose rows are longer than their types say, fewer.
-        assert_eq!(batch_rows(&table(1, Some((1000, 9000))), 4 * MIB), 32 << 10);
-        assert_eq!(batch_rows(&table(1, Some((1 << 20, 256 << 20))), 4 * MIB), 4 * MIB / 256);
-        assert_eq!(batch_rows(&table(1, Some((1 << 20, 1 << 40))), 4 * MIB), 8192);
-        assert_eq!(batch_rows(&table(1, Some((0, 0))), 4 * MIB), 8192);
+        assert_eq!(batch_rows(&table(1, Some(1000)), Some(9000), 4 * MIB), 32 << 10);
+        assert_eq!(batch_rows(&table(1, Some(1 << 20)), Some(256 << 20), 4 * MIB), 4 * MIB / 256);
+        assert_eq!(batch_rows(&table(1, Some(1 << 20)), Some(1 << 40), 4 * MIB), 8192);
+        assert_eq!(batch_rows(&table(1, Some(0)), Some(0), 4 * MIB), 8192);
     }
 }

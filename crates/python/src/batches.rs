@@ -38,6 +38,8 @@ pub(crate) struct Rows {
     signals: Option<Signals>,
     /// What it raised, which has ended the stream.
     pending: Option<Pending>,
+    /// An error ended the rows: what is missing is not to be taken for none.
+    has_failed: bool,
 }
 
 impl Rows {
@@ -55,6 +57,7 @@ impl Rows {
             process,
             signals: None,
             pending: None,
+            has_failed: false,
         })
     }
 
@@ -121,21 +124,27 @@ impl Iterator for Rows {
         if let Some(batch) = self.waiting.pop_front() {
             return Some(Ok(batch));
         }
+        if self.has_failed {
+            return external(Error::misuse(ENDED));
+        }
         let batches = self.batches.as_mut()?;
         // Other libraries call this from C, through which no panic passes.
         let Ok(next) = catch_unwind(AssertUnwindSafe(|| batches.next())) else {
             // What cleans up after a bug may run into it again.
             forget(self.batches.take());
+            self.has_failed = true;
             return external(Error::internal("reading rows has panicked"));
         };
         if let Some(Ok(_)) = next {
             return next;
         }
-        match (self.interrupted(), next) {
-            (Some(interrupted), _) => external(interrupted),
-            (None, Some(Err(error))) => external(ours(&error)),
-            (None, _) => None,
-        }
+        let failed = match (self.interrupted(), next) {
+            (Some(interrupted), _) => interrupted,
+            (None, Some(Err(error))) => ours(&error),
+            (None, _) => return None,
+        };
+        self.has_failed = true;
+        external(failed)
     }
 }
 

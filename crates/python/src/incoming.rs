@@ -108,7 +108,7 @@ impl Iterator for Structs {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let next = self.arrays.next()?;
+        let next = whole(|| self.arrays.next().transpose()).transpose()?;
         Some(next.and_then(|array| self.batch(&array)))
     }
 }

@@ -104,6 +104,11 @@ class Errors(unittest.TestCase):
         for again in (lambda: next(batches), lambda: pyarrow.RecordBatchReader.from_stream(batches)):
             with self.assertRaisesRegex(mq.InvalidArgument, "before the last row"):
                 again()
+        # Nor is another library that goes on with a stream.
+        reader = pyarrow.RecordBatchReader.from_stream(mq.open(self.path))
+        for words in ("column b", "before the last row"):
+            with self.assertRaisesRegex(Exception, words):
+                reader.read_next_batch()
         # Through a stream it is the reader's own exception, with the same words.
         with self.assertRaises(Exception) as raised:
             pyarrow.table(mq.open(self.path))
@@ -144,12 +149,12 @@ class Errors(unittest.TestCase):
     def test_what_would_help_is_named_as_it_is_given(self):
         with open(self.path + ".csv", "w", encoding="utf-8") as file:
             # More than is looked at for types.
-            file.write("a,b\n" + f"1,{'x' * 1_000}\n" * 17_000 + "one,x\n")
+            file.write("a,b\n" + f"1,{'x' * 1_000}\n" * 20_000 + "one,x\n")
         with self.assertRaises(mq.ConversionError) as raised:
             mq.copy(self.path + ".csv", self.path)
         self.assertEqual(raised.exception.admitted_by, ["infer_all", "types"])
         mq.copy(self.path + ".csv", self.path, infer_all=True)
-        self.assertEqual(mq.open(self.path).count(), 17_001)
+        self.assertEqual(mq.open(self.path).count(), 20_001)
 
     def test_a_value_that_does_not_fit(self):
         with self.assertRaises(mq.ConversionError) as raised:

@@ -120,6 +120,16 @@ class Writing(unittest.TestCase):
 
         with self.assertRaises(mq.InvalidArgument):
             mq.write(Two(), self.path("c.parquet"))
+
+        class Streamed(Two):
+            """The same as a stream."""
+
+            def __arrow_c_stream__(self, requested_schema=None):
+                two = pyarrow.schema({"a": pyarrow.int64(), "b": pyarrow.int64()})
+                return pyarrow.RecordBatchReader.from_batches(two, [pyarrow.record_batch({"a": [1]})]).__arrow_c_stream__()
+
+        with self.assertRaisesRegex(mq.Error, "contradict each other|columns"):
+            mq.write(Streamed(), self.path("c.parquet"))
         self.assertEqual(os.listdir(self.folder), ["b.parquet"])
 
     def test_names_with_commas_are_quoted(self):
