@@ -22,5 +22,6 @@ mod show_any;
 mod show_columns;
 mod sstables;
 mod text;
+mod text_headers;
 mod text_out;
 mod threads;
