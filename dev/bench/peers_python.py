@@ -18,14 +18,14 @@ from peers import serve_batches  # noqa: E402
 def marquetry_pyarrow(path):
     import marquetry as mq
 
-    return mq.__version__, lambda: pa.table(mq.open(path).threads(0))
+    return mq.__version__, lambda: mq.open(path).threads(0).to_arrow()
 
 
 def marquetry_polars(path):
     import marquetry as mq
-    import polars as pl
+    import polars as pl  # noqa: F401 (so that its import is not in the first reading)
 
-    return mq.__version__, lambda: pl.DataFrame(mq.open(path).threads(0))
+    return mq.__version__, lambda: mq.open(path).threads(0).to_polars()
 
 
 def marquetry_duckdb(path):

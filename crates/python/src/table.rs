@@ -296,6 +296,23 @@ impl Table {
         stream_capsule(py, &self.reader, requested_schema.as_ref())
     }
 
+    /// All rows, as a `pyarrow.Table`.
+    fn to_arrow<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        this.py().import("pyarrow")?.call_method1("table", (this,))
+    }
+
+    /// All rows, as a `pandas.DataFrame`, by pyarrow.
+    fn to_pandas<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Table::to_arrow(this)?.call_method0("to_pandas")
+    }
+
+    /// All rows, as a `polars.DataFrame`. Strings are handed over as views, which is what it makes of the other layouts.
+    fn to_polars<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let table = this.get();
+        let views = table.of(table.reader.clone().strings(StringLayout::View));
+        this.py().import("polars")?.call_method1("DataFrame", (views,))
+    }
+
     /// What notebooks show: a Parquet file drawn to scale, as `marquetry show --html` does it. `None` of all else.
     fn _repr_html_(&self, py: Python<'_>) -> PyResult<Option<String>> {
         let [path] = &*self.addresses else { return Ok(None) };
