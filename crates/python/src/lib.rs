@@ -32,7 +32,12 @@ mod table;
 mod waiting;
 mod words;
 
+use mimalloc::MiMalloc;
 use pyo3::prelude::*;
+
+/// Where the memory of this package comes from; Python and other libraries have their own.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// The compiled part of the package `marquetry`.
 #[pymodule]

@@ -6,17 +6,23 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
+use marquetry::arrow::StringLayout;
 use marquetry_bench::protocol::{Contestant, Count, serve};
 use marquetry_bench::report::{Better, Report, Row};
 use marquetry_bench::{clock, stats, turns};
+use mimalloc::MiMalloc;
 use serde_json::{Value, json};
+
+/// The crate in Rust gets its memory as the package does.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 const USAGE: &str = "usage: bench-python --files DIR --out DIR --python PYTHON --peers PEERS_PYTHON.PY --package DIR
                     [--rounds 15] [--cpu NUMBER] [--only WORDS]
-       bench-python engine FILE
+       bench-python engine kept|views|counted FILE
 
 --package is the folder that holds the package `marquetry`; --only keeps the files whose name (`int32 PLAIN SNAPPY`) has all of the words.
-`engine` is a contestant: the crate in Rust.";
+`engine` is a contestant: the crate in Rust, which keeps all batches, with strings as the file's Arrow schema has them or as views, or counts rows.";
 
 /// Times the CPU time of the crate in Rust.
 const ENGINE_BAR: f64 = 1.03;
@@ -29,11 +35,12 @@ const BATCH_BYTES: usize = 4 << 20;
 /// Untimed readings before the first round.
 const WARM_UP_RUNS: usize = 2;
 
-/// What is read into, the contestant of the package, and the other reader. DuckDB's own counts rows without reading them.
-const INTO: [(&str, &str, Option<[&str; 2]>); 3] = [
-    ("pyarrow", "marquetry-pyarrow", Some(["pyarrow", "pyarrow.parquet.read_table"])),
-    ("Polars", "marquetry-polars", Some(["polars", "polars.read_parquet"])),
-    ("DuckDB", "marquetry-duckdb", None),
+/// What is read into, the contestant of the package, what the crate does of it, and the other reader. DuckDB's own counts rows without reading them.
+type Into = (&'static str, &'static str, &'static str, Option<[&'static str; 2]>);
+const INTO: [Into; 3] = [
+    ("pyarrow", "marquetry-pyarrow", "kept", Some(["pyarrow", "pyarrow.parquet.read_table"])),
+    ("Polars", "marquetry-polars", "views", Some(["polars", "polars.read_parquet"])),
+    ("DuckDB", "marquetry-duckdb", "counted", None),
 ];
 /// What the crate is called as a contestant.
 const ENGINE: &str = "the crate in Rust";
@@ -42,10 +49,10 @@ const FASTER_OF_TEN: usize = 9;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if let [word, file] = &*arguments
+    if let [word, product, file] = &*arguments
         && word == "engine"
     {
-        return serve(env!("CARGO_PKG_VERSION"), |_| read(file));
+        return serve(env!("CARGO_PKG_VERSION"), |_| read(product, file));
     }
     match Options::parse(&arguments).and_then(|options| run(&options)) {
         Ok(()) => ExitCode::SUCCESS,
@@ -56,14 +63,21 @@ fn main() -> ExitCode {
     }
 }
 
-/// Reads a file as the package does: into record batches that are kept until the last one is there. The proof is its rows.
-fn read(file: &str) -> Result<Count, String> {
-    let table = marquetry::open(file).map_err(|error| error.to_string())?.threads(0).batch_bytes(BATCH_BYTES);
-    let batches = table.record_batches().map_err(|error| error.to_string())?;
-    let batches: Result<Vec<_>, _> = batches.with_text_as_bytes().collect();
-    let batches = batches.map_err(|error| error.to_string())?;
-    let rows = batches.iter().map(|batch| u64::try_from(batch.num_rows()).unwrap_or(0)).sum();
-    drop(batches);
+/// Reads a file as the package does: into record batches that are kept until the last one is there, or counted. The proof is its rows.
+fn read(product: &str, file: &str) -> Result<Count, String> {
+    let text = |error: marquetry::Error| error.to_string();
+    let mut table = marquetry::open(file).map_err(text)?.threads(0).batch_bytes(BATCH_BYTES);
+    if product == "views" {
+        table = table.strings(StringLayout::View);
+    }
+    let (mut kept, mut rows) = (Vec::new(), 0);
+    for batch in table.record_batches().map_err(text)?.with_text_as_bytes() {
+        let batch = batch.map_err(|error| error.to_string())?;
+        rows += u64::try_from(batch.num_rows()).unwrap_or(0);
+        if product != "counted" {
+            kept.push(batch);
+        }
+    }
     Ok(Count { rows, sum: 0 })
 }
 
@@ -153,7 +167,7 @@ fn compare(
     options: &Options,
     name: &str,
     case: &Value,
-    (library, ours, other): (&'static str, &'static str, Option<[&'static str; 2]>),
+    (library, ours, product, other): Into,
     versions: &mut serde_json::Map<String, Value>,
     left_out: &mut Vec<String>,
 ) -> Result<Vec<Row>, String> {
@@ -163,7 +177,7 @@ fn compare(
     let engine = {
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
         let mut command = Command::new(program);
-        command.args(["engine", &*file]);
+        command.args(["engine", product, &*file]);
         command
     };
     let mut contestants = vec![
@@ -292,12 +306,12 @@ fn report(
         claims(&rows),
         format!(
             "Median CPU time of {} rounds to open and read a file of one column as one table, on one CPU and one thread each; the file is in the page \
-             cache. DuckDB, which keeps no rows of a stream, counts them. Contestants took turns. Beside the crate in Rust (`marquetry::open(…).record_batches()`, all of which are kept) the bar is \
-             {ENGINE_BAR} × its time, beside the library's own reader that time. Intervals are 95 %, by the bootstrap over rounds.",
+             cache. DuckDB, which keeps no rows of a stream, counts them. Contestants took turns. Beside the crate in Rust (`marquetry::open(…).record_batches()`, all of which are kept, or counted \
+             beside DuckDB; with the package's allocator) the bar is {ENGINE_BAR} × its time, beside the library's own reader that time. Intervals are 95 %, by the bootstrap over rounds.",
             options.rounds
         ),
-        "Strings have the type that the files' own Arrow schema says (`string`), as from pyarrow's reader: each is what one gets without asking. Polars makes views \
-         of them; its own reader makes views at once."
+        "Tables are read by `to_arrow()` and `to_polars()`, and by DuckDB's `from_arrow`. Strings have the type that the files' own Arrow schema says (`string`), as from pyarrow's reader; \
+         to Polars they are views, as from its own."
             .to_owned(),
         format!("{}. {}.", named.join(", "), clock::processor()),
     ];
