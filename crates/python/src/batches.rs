@@ -15,6 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
 use crate::error::{misuse, raised};
+use crate::interpreter::with_interpreter;
 use crate::pending::{Pending, words_of};
 use crate::schema::{RecordBatch, Schema, requested, schema_capsule};
 use crate::waiting::Signals;
@@ -73,7 +74,7 @@ impl Rows {
     /// The error of a stream that a signal has ended. Its reader makes an exception of its own of it: Python raises ours after that, or instead.
     fn interrupted(&mut self) -> Option<Error> {
         let raised = self.signals.as_ref()?.take()?;
-        let handed_on = Python::try_attach(|py| {
+        let handed_on = with_interpreter(|py| {
             // The text comes first: it may be Python that makes it.
             let text = words_of(py, &raised);
             (text, Pending::new(py, raised))
@@ -97,6 +98,10 @@ impl Drop for Rows {
         }
         // A signal that came while the last rows were read, of a reader that does not ask for more.
         drop(self.interrupted());
+        // What was raised is Python's.
+        if let Some(pending) = self.pending.take() {
+            with_interpreter(|_| drop(pending));
+        }
     }
 }
 

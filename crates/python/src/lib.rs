@@ -12,19 +12,22 @@
 //! | `incoming` | rows of any object that speaks Arrow's PyCapsule interface |
 //! | `words` | options as keyword arguments |
 //! | `waiting` | long work: without the interpreter, and ended by Ctrl-C |
+//! | `interpreter` | the interpreter, where another library calls through C |
 //! | `pending` | what Ctrl-C raises while another library reads a stream |
 //! | `error` | errors as exceptions with fields |
 //!
 //! # Safety
 //!
 //! What is `unsafe` here are the capsules of others (`incoming`; `schema`, for the types that they ask for): a capsule with Arrow's name is trusted to hold what that name says, as the
-//! PyCapsule interface has it; and a call that Python is asked for (`pending`), which is trusted to come once, with what it is given.
+//! PyCapsule interface has it; a call that Python is asked for (`pending`), which is trusted to come once, with what it is given; and the interpreter that is
+//! asked of Python itself (`interpreter`), where PyO3 cannot know whether it is held.
 
 mod batches;
 mod copy;
 mod diff;
 mod error;
 mod incoming;
+mod interpreter;
 mod pending;
 mod schema;
 mod statistics;

@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
+use crate::interpreter::with_interpreter;
+
 /// An exception that Python raises as soon as its main thread executes bytecode again, unless it is raised before that.
 pub(crate) struct Pending {
     raised: Arc<Slot>,
@@ -39,7 +41,7 @@ impl Pending {
         if !self.may_replace {
             return;
         }
-        Python::try_attach(|py| {
+        with_interpreter(|py| {
             let Some(theirs) = PyErr::take(py) else { return };
             let Some(ours) = taken(&self.raised) else { return theirs.restore(py) };
             ours.set_traceback(py, theirs.traceback(py));

@@ -11,6 +11,7 @@ use marquetry::{Error, Result};
 use pyo3::prelude::*;
 
 use crate::error::raised;
+use crate::interpreter::with_interpreter;
 
 /// Signals are looked for this often: nobody notices, and it costs nothing.
 const LOOK_UP_AFTER: Duration = Duration::from_millis(50);
@@ -125,7 +126,7 @@ impl Signals {
             return false;
         }
         // Handlers are Python's, and may do anything: nothing is locked meanwhile.
-        let raised = Python::try_attach(|py| py.check_signals().err()).flatten();
+        let raised = with_interpreter(|py| py.check_signals().err()).flatten();
         let is_raised = raised.is_some();
         lock().1 = raised;
         is_raised

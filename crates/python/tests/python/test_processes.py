@@ -166,6 +166,23 @@ class Processes(unittest.TestCase):
         told, said = process.communicate(timeout=30)
         self.assertEqual((told, process.returncode), ("now External error: Enough: now 1\n", 0), said)
 
+    def test_a_stream_is_read_without_the_interpreter_in_calls_of_ours(self):
+        """pyarrow lets go of the interpreter while it reads, and signals are looked for meanwhile: also where it is called by us."""
+        table = self.long()
+        for work in ("table.to_arrow()", "mq.copy(endless(), sys.argv[1] + '/b.parquet', progress=lambda _: pyarrow.table(table))"):
+            with self.subTest(work):
+                process = self.start(
+                    f"""
+                    import sys
+                    table = {table}
+                    print("begun", flush=True)
+                    {work}
+                    """
+                )
+                time.sleep(0.3)
+                process.send_signal(signal.SIGINT)
+                self.assert_interrupted(process)
+
     def test_ctrl_c_ends_whatever_takes_long(self):
         table = self.long()
         for work in (
