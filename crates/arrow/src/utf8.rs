@@ -1,5 +1,6 @@
 //! Whether strings are UTF-8: in a fraction of the time that it takes to look at each, where they are ASCII.
 
+use marquetry_base::cast::{u64_of, usize_of_u32};
 use marquetry_parquet::batch::{ByteArrays, INLINE_BYTES_MAX};
 
 /// The first bit of each byte, which ASCII has not.
@@ -11,24 +12,61 @@ const BETWEEN_BYTES_MAX: u64 = 4;
 /// Bytes of strings that are looked at together: if they are not ASCII, each string is looked at.
 const TOGETHER_BYTES_MAX: u64 = 8 << 10;
 
-/// Whether all values are UTF-8, if the views of short ones are padded with zeros, as Arrow's are.
-pub(crate) fn is_text(values: &ByteArrays) -> bool {
-    let views = values.views();
-    // The bits of the short ones, all together.
-    let (mut first, mut rest, mut are_short) = (0, 0, true);
-    for view in views.iter() {
-        let [low, high]: [u64; 2] = bytemuck::cast(*view);
-        let is_short = low & 0xffff_ffff <= INLINE_MAX;
-        let kept = if is_short { u64::MAX } else { 0 };
-        first |= low & kept;
-        rest |= high & kept;
-        are_short &= is_short;
+/// What the views of strings say without their pages, if those of short ones are padded with zeros, as Arrow's are.
+pub(crate) struct Strings<'v> {
+    values: &'v ByteArrays,
+    /// All are in their views.
+    pub(crate) are_short: bool,
+    /// Those in their views are ASCII.
+    are_short_ones_ascii: bool,
+    /// The bytes of those that are not in their views.
+    long_bytes: u64,
+}
+
+impl<'v> Strings<'v> {
+    pub(crate) fn of(values: &'v ByteArrays) -> Strings<'v> {
+        // The bits of the short ones, all together.
+        let (mut first, mut rest, mut long_bytes) = (0, 0, 0_u64);
+        for view in values.views().iter() {
+            let [low, high]: [u64; 2] = bytemuck::cast(*view);
+            let length = low & 0xffff_ffff;
+            let kept = if length <= INLINE_MAX { u64::MAX } else { 0 };
+            first |= low & kept;
+            rest |= high & kept;
+            long_bytes = long_bytes.saturating_add(length & !kept);
+        }
+        let are_short_ones_ascii = first & HIGH_BITS_OF_FIRST == 0 && rest & HIGH_BITS == 0;
+        Strings { values, are_short: long_bytes == 0, are_short_ones_ascii, long_bytes }
     }
-    let is_ascii = first & HIGH_BITS_OF_FIRST == 0 && rest & HIGH_BITS == 0;
-    if !is_ascii && !(0..views.len()).all(|at| is_long(views[at]) || is_utf8(values, at)) {
-        return false;
+
+    /// Whether all of them are UTF-8. Their views are inside their pages.
+    pub(crate) fn are_text(&self) -> bool {
+        let values = self.values;
+        let views = values.views();
+        if !self.are_short_ones_ascii && !(0..views.len()).all(|at| is_long(views[at]) || is_utf8(values, at))
+        {
+            return false;
+        }
+        if self.are_short {
+            return true;
+        }
+        // Some share their bytes, as those of a dictionary do: it is less to look at the bytes.
+        let held =
+            values.buffers().iter().fold(0, |sum: u64, buffer| sum.saturating_add(u64_of(buffer.len())));
+        self.long_bytes > held && are_parts_of_text(values) || are_long_ones_text(values)
     }
-    are_short || are_long_ones_text(values)
+}
+
+/// Whether pages are UTF-8 as a whole, and values that are longer than a view whole characters of them.
+fn are_parts_of_text(values: &ByteArrays) -> bool {
+    let texts = values.buffers().iter().map(|buffer| std::str::from_utf8(buffer).ok());
+    let Some(texts) = texts.collect::<Option<Vec<&str>>>() else { return false };
+    texts.iter().all(|text| text.is_ascii())
+        || values.views().iter().filter(|view| is_long(**view)).all(|view| {
+            let [length, _, buffer, start]: [u32; 4] = bytemuck::cast(*view);
+            let (buffer, start) = (usize_of_u32(buffer), usize_of_u32(start));
+            texts.get(buffer).is_some_and(|text| text.get(start..start + usize_of_u32(length)).is_some())
+        })
 }
 
 /// [`INLINE_BYTES_MAX`], as a part of a view.
@@ -95,6 +133,10 @@ fn are_long_ones_text(values: &ByteArrays) -> bool {
 mod tests {
     use super::*;
     use marquetry_parquet::batch::Values;
+
+    fn is_text(values: &ByteArrays) -> bool {
+        Strings::of(values).are_text()
+    }
 
     fn of(values: &[&[u8]]) -> ByteArrays {
         match values.iter().collect::<Values>() {
@@ -164,5 +206,48 @@ mod tests {
                 many[at] = long;
             }
         }
+    }
+
+    /// Values of a page, some of them many times.
+    fn of_dictionary(entries: &[&[u8]], keys: impl Iterator<Item = usize>) -> ByteArrays {
+        let entries = of_page(entries);
+        let views: Vec<u128> = keys.map(|key| entries.views()[key]).collect();
+        ByteArrays::new(views.into(), std::sync::Arc::clone(entries.buffers()))
+    }
+
+    #[test]
+    fn entries_of_a_dictionary_are_text_together() {
+        let ascii: &[u8] = b"a string that is longer than a view";
+        let letters = "żółw 🐢, and more than a view has".as_bytes();
+        let bad: &[u8] = b"more than twelve \xc5";
+        // The length of 256 bytes is no text, as that of a dictionary's page.
+        let (long, at_128) = ("x".repeat(256), "x".repeat(0x80));
+        for entries in [[ascii, ascii], [ascii, letters], [letters, b"short"], [ascii, long.as_bytes()]] {
+            let values = of_dictionary(&entries, (0..1000).map(|at| at % 2));
+            assert!(are_parts_of_text(&values) && is_text(&values), "{entries:?}");
+        }
+        assert!(is_text(&of_dictionary(&[ascii, at_128.as_bytes()], (0..1000).map(|at| at % 2))));
+        for entries in [[ascii, bad], [letters, bad], [b"short", bad]] {
+            let values = of_dictionary(&entries, (0..1000).map(|at| at % 2));
+            assert!(!are_parts_of_text(&values) && !is_text(&values), "{entries:?}");
+            // What no value has is nobody's.
+            assert!(is_text(&of_dictionary(&entries, (0..1000).map(|_| 0))), "{entries:?}");
+        }
+        // Parts of a page that is text, which are not.
+        let page = of_page(&[letters]);
+        for (start, is_whole) in [(4, true), (5, false), (6, true)] {
+            let mut view = [0; 16];
+            view[..4].copy_from_slice(&20_u32.to_le_bytes());
+            view[12..].copy_from_slice(&u32::to_le_bytes(start));
+            let views = vec![u128::from_le_bytes(view); 100];
+            let values = ByteArrays::new(views.into(), std::sync::Arc::clone(page.buffers()));
+            assert_eq!((are_parts_of_text(&values), is_text(&values)), (is_whole, is_whole), "{start}");
+        }
+    }
+
+    #[test]
+    fn short_strings_are_in_their_views() {
+        assert!(Strings::of(&of(&[b"", b"twelve bytes"])).are_short);
+        assert!(!Strings::of(&of(&[b"", b"thirteen byte"])).are_short);
     }
 }

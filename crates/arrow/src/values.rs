@@ -17,7 +17,7 @@ use marquetry_parquet::scalar::{int96_nanos, int96_parts};
 
 use crate::buffers::{bits, buffer, scalars};
 use crate::retype::check_total;
-use crate::utf8;
+use crate::utf8::Strings;
 
 /// An error, and the slot whose value it is about.
 #[derive(Debug)]
@@ -310,8 +310,11 @@ fn text(values: &ByteArrays, nulls: Option<NullBuffer>) -> Result<ArrayRef, Faul
 /// Text as bytes, for those to whom a schema alone says what bytes are. It is checked to be UTF-8 all the same.
 pub(crate) fn text_as_bytes(values: &Values, nulls: Option<NullBuffer>) -> Result<ArrayRef, Fault> {
     let Values::ByteArray(values) = values else { return Err(mismatch(&DataType::Utf8View)) };
-    let array = BinaryViewArray::try_new(views(values), pages(values), nulls)?;
-    if !utf8::is_text(values) {
+    let strings = Strings::of(values);
+    // Of pages that no view points into, the reader has the memory back.
+    let pages = if strings.are_short { Vec::new() } else { pages(values) };
+    let array = BinaryViewArray::try_new(views(values), pages, nulls)?;
+    if !strings.are_text() {
         return Err(not_text(values).unwrap_or_else(|| Error::internal("text that is text after all").into()));
     }
     Ok(Arc::new(array))
