@@ -21,8 +21,11 @@ use crate::plan::{Plan, PlanKind};
 use crate::requested::{self, StringLayout, Wish, wishes};
 use crate::retype;
 use crate::schema::{ArrowOptions, Column, apply_stored, columns};
-use crate::stored::stored_in;
+use crate::stored::{Matched, stored_in};
 use crate::values::{Fault, array, default_of, keys, text_as_bytes};
+
+/// The longest Arrow schema of a whole table that is looked into for some of its columns, as text.
+const PART_OF_BYTES_MAX: usize = 1 << 20;
 
 /// Converts each batch of one reader to a record batch.
 ///
@@ -122,7 +125,7 @@ impl ToArrow {
     ) -> Result<ToArrow> {
         let mut columns = columns(schema, leaves, options)?;
         let (stored, error) = match stored_in(key_values.clone()) {
-            Ok(Some(stored)) => match apply_stored(schema, &mut columns, &stored) {
+            Ok(Some(stored)) => match apply_stored(schema, &mut columns, &stored, Matched::ByPlace) {
                 Ok(()) => (Some(stored), None),
                 Err(error) => (None, Some(error)),
             },
@@ -137,6 +140,32 @@ impl ToArrow {
             all.remove(ARROW_SCHEMA_KEY);
             to_arrow.schema = Arc::new(to_arrow.schema.as_ref().clone().with_metadata(all));
         }
+        Ok(to_arrow)
+    }
+
+    /// The same for some columns of a table, with their names: the Arrow schema is in the metadata of the whole, `of_all`, of which nothing else is
+    /// taken. It is not looked into if it is longer than 1 MiB, of some ten thousand columns: these may be a few of very many, and that would take longer
+    /// than to read them.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`arrow_schema`](crate::arrow_schema()).
+    pub fn of_part<'a>(
+        schema: &Arc<Schema>,
+        key_values: impl IntoIterator<Item = &'a KeyValue>,
+        of_all: impl IntoIterator<Item = &'a KeyValue>,
+        options: ArrowOptions,
+    ) -> Result<ToArrow> {
+        let mut columns = columns(schema, None, options)?;
+        let is_short =
+            |it: &&KeyValue| it.value.as_ref().is_none_or(|value| value.len() <= PART_OF_BYTES_MAX);
+        let applied = match stored_in(of_all.into_iter().filter(is_short)) {
+            Ok(Some(stored)) => apply_stored(schema, &mut columns, &stored, Matched::ByName),
+            Ok(None) => Ok(()),
+            Err(error) => Err(error),
+        };
+        let mut to_arrow = ToArrow::of_columns(schema, None, columns)?.with_key_values(key_values);
+        to_arrow.stored_schema_error = applied.err();
         Ok(to_arrow)
     }
 

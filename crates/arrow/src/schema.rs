@@ -17,7 +17,7 @@ use marquetry_parquet::schema::{
 };
 
 use crate::plan::{Plan, PlanKind};
-use crate::stored;
+use crate::stored::{self, Matched, Siblings};
 
 /// The metadata key for a field's Parquet field id, as in pyarrow and parquet-rs.
 pub(crate) const FIELD_ID_KEY: &str = "PARQUET:field_id";
@@ -53,28 +53,28 @@ pub fn arrow_schema(schema: &Schema, leaves: Option<&[usize]>) -> Result<arrow_s
     Ok(arrow_schema::Schema::new(fields_of(plans.iter())))
 }
 
-/// Applies a file's own Arrow schema, whose fields correspond to the root's children.
+/// Applies a file's own Arrow schema, whose fields correspond to the root's children, or have their names.
 ///
 /// # Errors
 ///
-/// `Corrupt` if it has another number of fields.
+/// `Corrupt` if they are to correspond and it has another number of fields.
 pub(crate) fn apply_stored(
     schema: &Schema,
     columns: &mut [Column],
     stored: &arrow_schema::Schema,
+    matched: Matched,
 ) -> Result<()> {
-    let children: HashMap<usize, usize> =
-        schema.children(0).enumerate().map(|(at, child)| (child, at)).collect();
-    let (ours, theirs) = (children.len(), stored.fields().len());
-    if ours != theirs {
+    let (ours, theirs) = (schema.children(0).count(), stored.fields().len());
+    if matched == Matched::ByPlace && ours != theirs {
         return Err(Error::corrupt(format!(
             "an Arrow schema with {theirs} fields in a file with {ours} columns"
         )));
     }
+    let fields = Siblings::of(matched, schema, 0, stored.fields());
     for column in columns {
-        let Some(&at) = children.get(&column.plan.node) else { continue };
-        let field = stored::field(schema, &column.plan, &stored.fields()[at]);
-        column.become_field(field);
+        if let Some(stored) = fields.get(&column.plan) {
+            column.become_field(stored::field(schema, &column.plan, stored, matched));
+        }
     }
     Ok(())
 }

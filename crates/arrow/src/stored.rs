@@ -59,35 +59,75 @@ pub(crate) fn encoded(schema: &arrow_schema::Schema) -> Vec<u8> {
     STANDARD.encode(marked).into_bytes()
 }
 
+/// Which stored field is that of a column, or of a field of a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Matched {
+    /// The one in its place: all columns of a file are there.
+    ByPlace,
+    /// The only one with its name: some columns of a file, and some fields of a group.
+    ByName,
+}
+
+/// The stored fields of a group, by what tells which is whose.
+pub(crate) enum Siblings<'f> {
+    /// By nodes of the schema.
+    ByPlace(HashMap<usize, &'f FieldRef>),
+    /// `None` for a name that several have.
+    ByName(HashMap<&'f str, Option<&'f FieldRef>>),
+}
+
+impl<'f> Siblings<'f> {
+    /// Those of the children of a node.
+    pub(crate) fn of(matched: Matched, schema: &Schema, parent: usize, stored: &'f Fields) -> Siblings<'f> {
+        match matched {
+            Matched::ByPlace => Siblings::ByPlace(schema.children(parent).zip(stored).collect()),
+            Matched::ByName => {
+                let mut by_name = HashMap::with_capacity(stored.len());
+                for field in stored {
+                    by_name.entry(&**field.name()).and_modify(|found| *found = None).or_insert(Some(field));
+                }
+                Siblings::ByName(by_name)
+            }
+        }
+    }
+
+    pub(crate) fn get(&self, plan: &Plan) -> Option<&'f FieldRef> {
+        match self {
+            Siblings::ByPlace(by_place) => by_place.get(&plan.node).copied(),
+            Siblings::ByName(by_name) => by_name.get(&**plan.field.name()).copied().flatten(),
+        }
+    }
+}
+
 /// A planned field, with the stored one applied.
-pub(crate) fn field(schema: &Schema, plan: &Plan, stored: &Field) -> FieldRef {
+pub(crate) fn field(schema: &Schema, plan: &Plan, stored: &Field, matched: Matched) -> FieldRef {
     let ours = plan.field.data_type();
     let data_type = match (&plan.kind, stored.data_type()) {
         (PlanKind::Struct(plans), DataType::Struct(fields)) => {
-            let children: HashMap<usize, usize> =
-                schema.children(plan.node).enumerate().map(|(at, child)| (child, at)).collect();
             // If the number of fields differs, the stored schema belongs to another group.
-            if children.len() != fields.len() {
+            if matched == Matched::ByPlace && schema.children(plan.node).count() != fields.len() {
                 ours.clone()
             } else {
-                let child = |plan: &Plan| {
-                    let at = children.get(&plan.node).copied();
-                    at.map_or_else(|| Arc::clone(&plan.field), |at| field(schema, plan, &fields[at]))
+                let fields = Siblings::of(matched, schema, plan.node, fields);
+                let child = |plan: &Plan| match fields.get(plan) {
+                    Some(stored) => field(schema, plan, stored, matched),
+                    None => Arc::clone(&plan.field),
                 };
                 DataType::Struct(plans.iter().map(child).collect())
             }
         }
         (PlanKind::List(plan), list) => match list {
-            DataType::List(element) => DataType::List(field(schema, plan, element)),
-            DataType::LargeList(element) => DataType::LargeList(field(schema, plan, element)),
+            DataType::List(element) => DataType::List(field(schema, plan, element, matched)),
+            DataType::LargeList(element) => DataType::LargeList(field(schema, plan, element, matched)),
             DataType::FixedSizeList(element, length) => {
-                DataType::FixedSizeList(field(schema, plan, element), *length)
+                DataType::FixedSizeList(field(schema, plan, element, matched), *length)
             }
             _ => ours.clone(),
         },
         (PlanKind::Map { entries, key, value }, DataType::Map(stored, _)) => match stored.data_type() {
             DataType::Struct(fields) if fields.len() == 2 => {
-                let pair = [field(schema, key, &fields[0]), field(schema, value, &fields[1])];
+                let pair =
+                    [field(schema, key, &fields[0], matched), field(schema, value, &fields[1], matched)];
                 let entries =
                     entries.as_ref().clone().with_data_type(DataType::Struct(Fields::from_iter(pair)));
                 DataType::Map(Arc::new(entries), false)

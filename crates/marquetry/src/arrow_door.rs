@@ -30,7 +30,11 @@ impl Reader {
 
     fn to_arrow(&self) -> Result<ToArrow> {
         let table = self.table();
-        let to_arrow = ToArrow::of_table(&table.schema, &table.key_values, None, ArrowOptions::default())?;
+        let (schema, options) = (&table.schema, ArrowOptions::default());
+        let to_arrow = match table.key_values_of_all_columns() {
+            [] => ToArrow::of_table(schema, &table.key_values, None, options)?,
+            of_all => ToArrow::of_part(schema, &table.key_values, of_all, options)?,
+        };
         Ok(match self.strings {
             Some(layout) => to_arrow.with_strings(layout),
             None => to_arrow,
@@ -45,7 +49,7 @@ impl Reader {
     }
 
     /// The rows as Arrow's record batches, without a copy where the layouts agree. Types are the writer's, if it
-    /// stored an Arrow schema and no columns are left out.
+    /// stored an Arrow schema and columns have the names and types that it knows.
     ///
     /// ```no_run
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -327,6 +327,12 @@ impl Table {
         }
     }
 
+    /// Key-value metadata that hold for all columns of a table of which these are some, under their names in it: an Arrow schema, for one. They are not
+    /// those of a file that has these rows.
+    pub fn key_values_of_all_columns(&self) -> &[KeyValue] {
+        &self.of_all_columns
+    }
+
     /// The columns of its key, in order; none if it has no key.
     pub fn key_columns(&self) -> Vec<ColumnPath> {
         let Some(Key { partition, clustering }) = &self.key else { return Vec::new() };

@@ -8,3 +8,4 @@ mod incoming;
 mod no_columns;
 mod restored;
 mod same_names;
+mod some_columns;

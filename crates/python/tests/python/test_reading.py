@@ -3,6 +3,8 @@
 import html
 import os
 import pathlib
+import subprocess
+import sys
 import tempfile
 import threading
 import unittest
@@ -11,6 +13,7 @@ import duckdb
 import marquetry as mq
 import pandas
 import polars
+import polars.testing as polars_testing
 import pyarrow
 import pyarrow.parquet
 
@@ -71,6 +74,37 @@ class Reading(unittest.TestCase):
         # Before pandas 3, by way of pyarrow.
         frame = pandas.DataFrame.from_arrow(trips) if hasattr(pandas.DataFrame, "from_arrow") else pyarrow.table(trips).to_pandas()
         self.assertEqual(frame["id"].sum(), sum(range(100_000)))
+
+    def test_as_what_others_have(self):
+        rows = 1000
+        table = pyarrow.table(
+            {
+                "text": [f"a text that is longer than a view, {i}" if i % 5 else None for i in range(rows)],
+                "short": [str(i) for i in range(rows)],
+                "kind": pyarrow.array([f"a kind of some length, {i % 3}" for i in range(rows)]).dictionary_encode(),
+                "bytes": pyarrow.array([bytes([i % 256]) * (i % 20) for i in range(rows)], pyarrow.large_binary()),
+                "list": [[str(i)] * (i % 3) for i in range(rows)],
+                "struct": [{"a": i, "b": f"{i} in a struct, beyond a view"} for i in range(rows)],
+            }
+        )
+        path = os.path.join(os.path.dirname(self.path), "types.parquet")
+        pyarrow.parquet.write_table(table, path)
+        trips = mq.open(path)
+        self.assertTrue(trips.to_arrow().equals(table))
+        # Some columns have the types that they have among all.
+        some = trips.where("short = '7'").select("kind", "text", "list", "bytes").to_arrow()
+        self.assertTrue(some.equals(table.select(["kind", "text", "list", "bytes"]).slice(7, 1)))
+        self.assertEqual(trips.select("struct.b").to_arrow().schema.field("struct").type.field("b").type, pyarrow.string())
+        self.assertEqual(trips.rename("text=note").select("note").to_arrow().schema.field("note").type, pyarrow.string_view())
+        pandas.testing.assert_frame_equal(trips.to_pandas(), table.to_pandas())
+        polars_testing.assert_frame_equal(trips.to_polars(), polars.from_arrow(table))
+
+    def test_what_others_have_needs_them(self):
+        program = "import sys; sys.modules[sys.argv[1]] = None; import marquetry as mq; getattr(mq.open(sys.argv[2]), sys.argv[3])()"
+        for library, method in (("pyarrow", "to_arrow"), ("pyarrow", "to_pandas"), ("polars", "to_polars")):
+            ended = subprocess.run([sys.executable, "-c", program, library, self.path, method], capture_output=True, text=True)
+            self.assertNotEqual(ended.returncode, 0)
+            self.assertRegex(ended.stderr, f"(ModuleNotFound|Import)Error: .*{library}")
 
     def test_batches(self):
         trips = mq.open(self.path)
