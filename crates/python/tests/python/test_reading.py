@@ -93,7 +93,9 @@ class Reading(unittest.TestCase):
         self.assertTrue(trips.to_arrow().equals(table))
         # Some columns have the types that they have among all.
         some = trips.where("short = '7'").select("kind", "text", "list", "bytes").to_arrow()
-        self.assertTrue(some.equals(table.select(["kind", "text", "list", "bytes"]).slice(7, 1)))
+        wanted = table.select(["kind", "text", "list", "bytes"]).slice(7, 1)
+        # A dictionary may have fewer entries.
+        self.assertEqual((some.schema.types, some.to_pylist()), (wanted.schema.types, wanted.to_pylist()))
         self.assertEqual(trips.select("struct.b").to_arrow().schema.field("struct").type.field("b").type, pyarrow.string())
         self.assertEqual(trips.rename("text=note").select("note").to_arrow().schema.field("note").type, pyarrow.string_view())
         pandas.testing.assert_frame_equal(trips.to_pandas(), table.to_pandas())
