@@ -16,7 +16,7 @@ minutes=${MINUTES:-5}
 cores=${CORES:-$(nproc)}
 built=${CARGO_TARGET_DIR:-target}/fuzz
 work=target/fuzz/corpus
-all=(footer page encoding codec file find operations values cql write shred text sstable cost)
+all=(footer page encoding codec file find operations values cql write shred text sstable class cost)
 # The files that the target door changes.
 DOOR_BASES=${DOOR_BASES:-$(find "${MARQUETRY_CORPUS:-../shared/corpus}/parquet-testing/data" -name '*.parquet' -size -30k 2>/dev/null | sort | tr '\n' ' ')}
 export DOOR_BASES

@@ -2,6 +2,9 @@
 //!
 //! A panic, which is a bug, ends here: the call answers `-EIO`, and the OSD goes on. `class/marquetry_ceph.h` is the same interface in C.
 
+#[doc(hidden)]
+pub mod stand;
+
 use core::ffi::{c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

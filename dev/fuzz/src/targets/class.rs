@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use marquetry_base::{Bytes, Error, ErrorKind, Fields, Frame, Result};
+use marquetry_ceph::ffi::stand::{Called, FAILED, call_by_functions};
 use marquetry_ceph::{ANSWER, AnswerField, Method, REQUEST, RadosObject, RequestField, call, change};
 use marquetry_conformance::hostile::Manner;
 use marquetry_parquet::read::ReadOptions;
@@ -112,6 +113,91 @@ impl Change for Object {
         self.bytes.truncate(length as usize);
         Ok(())
     }
+}
+
+/// An object of which one call fails, perhaps, and whose length is not what it has, perhaps.
+#[derive(Clone)]
+struct Faulty {
+    object: Object,
+    length: Option<u64>,
+    /// Calls until the one that fails.
+    fails_in: Option<usize>,
+}
+
+impl Faulty {
+    fn passed(&mut self) -> Result<&mut Object> {
+        match self.fails_in {
+            Some(0) => {
+                self.fails_in = None;
+                return Err(Error::io("a disk"));
+            }
+            Some(calls) => self.fails_in = Some(calls - 1),
+            None => {}
+        }
+        Ok(&mut self.object)
+    }
+}
+
+impl RadosObject for Faulty {
+    fn length(&mut self) -> Result<u64> {
+        let length = self.length;
+        let object = self.passed()?;
+        length.map_or_else(|| object.length(), Ok)
+    }
+
+    fn read(&mut self, offset: u64, into: &mut [u8]) -> Result<()> {
+        self.passed()?.read(offset, into)
+    }
+
+    fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
+        self.passed()?.write(offset, bytes)
+    }
+
+    fn entry(&mut self, key: &str) -> Result<Option<Vec<u8>>> {
+        self.passed()?.entry(key)
+    }
+
+    fn set_entry(&mut self, key: &str, bytes: &[u8]) -> Result<()> {
+        self.passed()?.set_entry(key, bytes)
+    }
+}
+
+/// The same call by the functions of the class's door, as an OSD makes it: it returns what failed, or does what the engine does. The object is left
+/// as it is.
+fn by_functions(object: &Object, method: Method, request: &[u8], choices: &mut Choices<'_>) {
+    /// `EIO`: what the door returns after a panic, and if a change says that another one was begun.
+    const PANICKED: i32 = -5;
+    let length = match choices.below(8) {
+        7 => Some(object.bytes.len() as u64 + choices.pick(&[1, 8, u64::from(u32::MAX)])),
+        6 => Some(choices.below(object.bytes.len().max(1)) as u64),
+        _ => None,
+    };
+    let fails_in = choices.once_in(2).then(|| choices.below(20));
+    let answer_bytes_max = if choices.once_in(8) { choices.below(1000) } else { usize::MAX };
+    let as_it_is = Faulty { object: object.clone(), length, fails_in: None };
+    let mut called_for = Faulty { fails_in, ..as_it_is.clone() };
+    let called = call_by_functions(method, &mut called_for, request, answer_bytes_max);
+    if called.has_failed {
+        assert_eq!(called.errno, FAILED, "{method:?}: a failure that is not returned");
+        return;
+    }
+    let mut expected = as_it_is;
+    if matches!(method, Method::Merge | Method::Compress | Method::Index) {
+        match change(method, &mut expected, request) {
+            Ok(answer) => assert_eq!(called, Called { errno: 0, answer, has_failed: false }, "{method:?}"),
+            Err(error) => {
+                check(error.kind(), error.message());
+                let is_returned = called.errno < 0 && called.answer.is_empty();
+                let is_said = error.kind() == ErrorKind::Io || called.errno != PANICKED;
+                assert!(is_returned && is_said, "{method:?}: {error} is {called:?}");
+            }
+        }
+    } else {
+        let answer = call(method, &mut expected, request);
+        assert_eq!(called, Called { errno: 0, answer, has_failed: false }, "{method:?}");
+    }
+    assert!(called_for.object.bytes == expected.object.bytes, "{method:?} writes other bytes");
+    assert!(called_for.object.entries == expected.object.entries, "{method:?} writes other entries");
 }
 
 /// Checks an error of a call.
@@ -228,6 +314,7 @@ fn any_call(object: &mut Object, names: &[String], choices: &mut Choices<'_>) {
         frame.push(RequestField::File as u16, &object.bytes.clone());
     }
     let request = object.shared(&frame.into_bytes());
+    by_functions(object, method, &request, choices);
     if matches!(method, Method::Merge | Method::Compress | Method::Index) {
         if method == Method::Merge {
             // Of another object: this one keeps its rows.
