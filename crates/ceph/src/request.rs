@@ -135,8 +135,8 @@ pub struct Share {
 }
 
 impl Share {
-    /// The units of a call that does not ask for others: 1.2 to 1.3 milliseconds, because prices are those of the worst values, and at most three beside
-    /// others' reads, of 14,000 calls. With half more it was up to seven, and all rows of sixteen columns took 6 % less work, for less is done again.
+    /// The units of a call that does not ask for others: 1.2 to 1.3 milliseconds, because prices are those of the worst values, and at most three to five
+    /// beside others' reads, of 14,000 calls. With half more it was up to seven, and all rows of sixteen columns took a seventh less work, for less is done again.
     pub const UNITS: u64 = 2_000_000;
     /// The most units that a request is granted. A client that asks for more gets these.
     pub const UNITS_MAX: u64 = if cfg!(feature = "whole") { u64::MAX / 4 } else { 4_000_000 };
