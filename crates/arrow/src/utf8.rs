@@ -33,7 +33,8 @@ impl<'v> Strings<'v> {
             let kept = if length <= INLINE_MAX { u64::MAX } else { 0 };
             first |= low & kept;
             rest |= high & kept;
-            long_bytes = long_bytes.saturating_add(length & !kept);
+            // At most 2^31 views of 2^32 bytes.
+            long_bytes += length & !kept;
         }
         let are_short_ones_ascii = first & HIGH_BITS_OF_FIRST == 0 && rest & HIGH_BITS == 0;
         Strings { values, are_short: long_bytes == 0, are_short_ones_ascii, long_bytes }
