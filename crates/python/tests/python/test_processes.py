@@ -67,6 +67,23 @@ class Processes(unittest.TestCase):
         self.assertNotIn("Fatal", said)
         return said
 
+    def assert_ctrl_c_ends(self, work, table):
+        """Work with a table that is `long`, which leaves nothing."""
+        with self.subTest(work):
+            process = self.start(
+                f"""
+                import sys
+                table = {table}
+                print("begun", flush=True)
+                {work}
+                """
+            )
+            # Signals are looked for after a twentieth of a second.
+            time.sleep(0.3)
+            process.send_signal(signal.SIGINT)
+            self.assert_interrupted(process)
+            self.assertEqual(os.listdir(self.folder), ["a.parquet"])
+
     def test_ctrl_c_ends_a_write_and_leaves_nothing(self):
         process = self.start(
             """
@@ -167,21 +184,10 @@ class Processes(unittest.TestCase):
         self.assertEqual((told, process.returncode), ("now External error: Enough: now 1\n", 0), said)
 
     def test_a_stream_is_read_without_the_interpreter_in_calls_of_ours(self):
-        """pyarrow lets go of the interpreter while it reads, and signals are looked for meanwhile: also where it is called by us."""
+        """pyarrow releases the interpreter while it reads, and signals are looked for meanwhile: also where it is called by us."""
         table = self.long()
         for work in ("table.to_arrow()", "mq.copy(endless(), sys.argv[1] + '/b.parquet', progress=lambda _: pyarrow.table(table))"):
-            with self.subTest(work):
-                process = self.start(
-                    f"""
-                    import sys
-                    table = {table}
-                    print("begun", flush=True)
-                    {work}
-                    """
-                )
-                time.sleep(0.3)
-                process.send_signal(signal.SIGINT)
-                self.assert_interrupted(process)
+            self.assert_ctrl_c_ends(work, table)
 
     def test_ctrl_c_ends_whatever_takes_long(self):
         table = self.long()
@@ -192,19 +198,7 @@ class Processes(unittest.TestCase):
             "mq.Finder(table, 'a').find(-1).count()",
             "mq.copy(table, sys.argv[1] + '/b.parquet')",
         ):
-            with self.subTest(work):
-                process = self.start(
-                    f"""
-                    import sys
-                    table = {table}
-                    print("begun", flush=True)
-                    {work}
-                    """
-                )
-                time.sleep(0.2)
-                process.send_signal(signal.SIGINT)
-                self.assert_interrupted(process)
-        self.assertEqual(os.listdir(self.folder), ["a.parquet"])
+            self.assert_ctrl_c_ends(work, table)
 
     def test_other_threads_of_python_run_meanwhile(self):
         """Rows come from a pipe that a thread of Python feeds: with the interpreter held, both would wait for each other for ever."""
