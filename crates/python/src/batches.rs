@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::mem::{self, forget};
+use std::mem::forget;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{RecordBatch as ArrowBatch, RecordBatchReader};
@@ -20,7 +20,8 @@ use crate::pending::{Pending, words_of};
 use crate::schema::{RecordBatch, Schema, requested, schema_capsule};
 use crate::waiting::Signals;
 
-/// Why there are no more batches after an error.
+/// Why a batch is not handed out; and why there are no more after an error.
+const ELSEWHERE: &str = "these batches are being read by another thread";
 const ENDED: &str = "an error ended these batches before the last row: read the table again";
 /// Bytes of values of a batch, about: what takes a batch has work with each, such as to keep it in a list, or to pass it from C to Python.
 const BATCH_BYTES: usize = 4 << 20;
@@ -28,9 +29,9 @@ const BATCH_BYTES: usize = 4 << 20;
 /// Rows that are read in the process that began it. A child that was forked has none of the threads that read them: there it fails, instead of waiting
 /// for them, and nothing is freed, because that waits, too.
 pub(crate) struct Rows {
-    /// Batches that come first.
+    /// Batches that come first: those that were read when a signal's handler raised something.
     waiting: VecDeque<ArrowBatch>,
-    /// `None` once it is dropped.
+    /// `None` after the last batch, and after an error.
     batches: Option<RecordBatches>,
     /// What the columns are to those who take them. Text is bytes to arrow-rs here, because it would check each string again.
     schema: SchemaRef,
@@ -143,6 +144,7 @@ impl Iterator for Rows {
         if let Some(Ok(_)) = next {
             return next;
         }
+        self.batches = None;
         let failed = match (self.interrupted(), next) {
             (Some(interrupted), _) => interrupted,
             (None, Some(Err(error))) => ours(&error),
@@ -150,6 +152,13 @@ impl Iterator for Rows {
         };
         self.has_failed = true;
         external(failed)
+    }
+}
+
+impl Rows {
+    /// Whether all were read, or an error has ended them.
+    fn is_done(&self) -> bool {
+        self.waiting.is_empty() && self.batches.is_none()
     }
 }
 
@@ -186,67 +195,22 @@ fn begun(py: Python<'_>, reader: &Reader, requested: Option<&ArrowSchema>) -> Py
 #[pyclass(frozen, module = "marquetry")]
 pub(crate) struct Batches {
     schema: SchemaRef,
-    left: Mutex<Left>,
+    /// What is left of the rows; `None` once that is a stream.
+    left: Mutex<Option<Rows>>,
     signals: Signals,
-}
-
-/// What is left of the rows.
-struct Left {
-    /// Batches that were read when a signal's handler raised something: next ones.
-    waiting: VecDeque<ArrowBatch>,
-    /// `None` after the last batch, and after an error.
-    rows: Option<Rows>,
-    /// An error ended them: what is missing is not to be taken for none.
-    has_failed: bool,
-}
-
-impl Left {
-    /// The next batch. Of those that waited, and those that are read.
-    fn next(&mut self) -> Result<Option<ArrowBatch>, Ended> {
-        if let Some(batch) = self.waiting.pop_front() {
-            return Ok(Some(batch));
-        }
-        if self.has_failed {
-            return Err(Ended::Before);
-        }
-        let next = self.rows.as_mut().and_then(Iterator::next).transpose();
-        if !matches!(next, Ok(Some(_))) {
-            self.rows = None;
-        }
-        self.has_failed = next.is_err();
-        next.map_err(Ended::Now)
-    }
-}
-
-/// Why there is no batch, though it is not known that there are no more.
-enum Ended {
-    /// Another thread reads them.
-    Elsewhere,
-    /// An error had ended them.
-    Before,
-    /// An error ends them.
-    Now(ArrowError),
 }
 
 impl Batches {
     pub(crate) fn of(py: Python<'_>, reader: &Reader) -> PyResult<Batches> {
         let (rows, signals) = begun(py, reader, None)?;
-        let schema = rows.schema();
-        let left = Left { waiting: VecDeque::new(), rows: Some(rows), has_failed: false };
-        Ok(Batches { schema, left: Mutex::new(left), signals })
-    }
-}
-
-impl Batches {
-    fn left(&self) -> MutexGuard<'_, Left> {
-        self.left.lock().unwrap_or_else(PoisonError::into_inner)
+        Ok(Batches { schema: rows.schema(), left: Mutex::new(Some(rows)), signals })
     }
 }
 
 impl Drop for Batches {
     fn drop(&mut self) {
         // Threads that read are waited for, and may want the interpreter themselves.
-        let rows = self.left.get_mut().unwrap_or_else(PoisonError::into_inner).rows.take();
+        let rows = self.left.get_mut().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(rows) = rows {
             Python::attach(|py| py.detach(|| drop(rows)));
         }
@@ -265,21 +229,25 @@ impl Batches {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<RecordBatch>> {
-        let next = py.detach(|| self.left.try_lock().map_err(|_| Ended::Elsewhere)?.next());
-        match next {
+        let next = py.detach(|| {
+            let mut left = self.left.try_lock().ok()?;
+            Some(left.as_mut().and_then(Iterator::next).transpose())
+        });
+        match next.ok_or_else(|| misuse(py, ELSEWHERE))? {
             Ok(Some(batch)) => match py.check_signals() {
                 Ok(()) => Ok(Some(RecordBatch { rows: batch, schema: self.schema.clone() })),
                 Err(raised) => {
                     // Whoever catches it goes on with this batch.
-                    py.detach(|| self.left().waiting.push_front(batch));
+                    py.detach(|| {
+                        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+                        left.as_mut().map(|rows| rows.waiting.push_front(batch))
+                    });
                     Err(raised)
                 }
             },
             // A signal may have been met while the last rows were read.
             Ok(None) => self.signals.take().map_or(Ok(None), Err),
-            Err(Ended::Now(error)) => Err(self.signals.take().unwrap_or_else(|| raised(py, &ours(&error)))),
-            Err(Ended::Before) => Err(misuse(py, ENDED)),
-            Err(Ended::Elsewhere) => Err(misuse(py, "these batches are being read by another thread")),
+            Err(error) => Err(self.signals.take().unwrap_or_else(|| raised(py, &ours(&error)))),
         }
     }
 
@@ -301,18 +269,20 @@ impl Batches {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         let requested = requested_schema.as_ref().map(requested).transpose()?;
-        let mut left =
-            self.left.try_lock().map_err(|_| misuse(py, "these batches are being read by another thread"))?;
-        if left.has_failed {
+        let mut left = self.left.try_lock().map_err(|_| misuse(py, ELSEWHERE))?;
+        if left.as_ref().is_some_and(|rows| rows.has_failed) {
             return Err(misuse(py, ENDED));
         }
-        let Left { waiting, rows, .. } = &mut *left;
+        let Some(mut rows) = left.take_if(|rows| !rows.is_done()) else {
+            return Err(misuse(py, "these batches were read already"));
+        };
         // Those that wait were made already.
-        if let (Some(rows), Some(requested), true) = (&mut *rows, &requested, waiting.is_empty()) {
-            rows.request(requested).map_err(|error| raised(py, &error))?;
+        if let (Some(requested), true) = (&requested, rows.waiting.is_empty())
+            && let Err(error) = rows.request(requested)
+        {
+            *left = Some(rows);
+            return Err(raised(py, &error));
         }
-        let mut rows = rows.take().ok_or_else(|| misuse(py, "these batches were read already"))?;
-        rows.waiting = mem::take(waiting);
         rows.signals = Some(self.signals.clone());
         PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(rows)), c"arrow_array_stream")
     }
