@@ -56,6 +56,8 @@ const READ_PRICE: Price = Price::per_kib(128);
 pub(crate) const ENTRY_BYTES_MAX: usize = 1 << 20;
 /// What a node of the schema costs whose name is compared with those beside it.
 const UNIQUE_PRICE: Price = Price::per_kilovalue(200 << 10);
+/// Bytes of the beginning of an object without a footer that are a part of its mark.
+const MARK_BYTES: u64 = 64;
 /// The units that a call takes if without more it would not get on at all.
 const UNITS_END: u64 = if cfg!(feature = "whole") { u64::MAX / 2 } else { 100_000_000 };
 
@@ -340,8 +342,20 @@ impl<'a> Host<'a> {
         }
     }
 
+    /// A checksum of the object's length and beginning, for an object without a footer.
+    pub(crate) fn mark_of_beginning(&mut self) -> Result<u32> {
+        let length = self.length()?;
+        let head = self.read(&(0..length.min(MARK_BYTES)))?;
+        Ok(crc32(crc32(0, &head), &length.to_le_bytes()))
+    }
+
     /// Reads bytes of the object, at once.
     pub(crate) fn read(&mut self, range: &Range<u64>) -> Result<Bytes> {
+        self.read_vec(range).map(Bytes::from)
+    }
+
+    /// The same, in memory of their own.
+    pub(crate) fn read_vec(&mut self, range: &Range<u64>) -> Result<Vec<u8>> {
         let length = range.end.saturating_sub(range.start);
         let length = usize_of(length).filter(|length| u64_of(*length) <= LIMITS.total_bytes);
         let length = length.ok_or_else(|| Error::too_large(format!("a read of {range:?} at once")))?;
@@ -355,7 +369,7 @@ impl<'a> Host<'a> {
         if let Some(mark) = &mut self.mark {
             *mark = crc32(*mark, &bytes);
         }
-        Ok(Bytes::from(bytes))
+        Ok(bytes)
     }
 }
 

@@ -26,6 +26,7 @@ pub mod ffi;
 mod groups;
 mod host;
 mod index;
+mod ipc;
 mod kept;
 mod keys;
 mod located;

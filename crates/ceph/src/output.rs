@@ -79,12 +79,13 @@ enum Sink {
 }
 
 impl Output {
-    /// Of these leaves of an object.
+    /// Of these leaves of an object. A Parquet file that is kept has what it is searched by, and is compressed better.
     pub(crate) fn rows(
         metadata: &FileMetaData,
         leaves: Option<&[usize]>,
         (limit, format): (Option<u64>, Format),
         bytes_max: usize,
+        is_kept: bool,
     ) -> Result<Output> {
         let wanted = limit.unwrap_or(u64::MAX);
         let sink = match format {
@@ -93,7 +94,10 @@ impl Output {
                 let stream = StreamWriter::try_new(Vec::new(), to_arrow.schema()).map_err(of_arrow)?;
                 Sink::Rows { to_arrow, stream: Box::new(stream), rows: 0, wanted, bytes_max }
             }
-            Format::Parquet => Sink::Parquet(Box::new(ParquetRows::new(metadata, leaves, limit, bytes_max)?)),
+            Format::Parquet => {
+                let rows = ParquetRows::new(metadata, leaves, (limit, bytes_max), is_kept)?;
+                Sink::Parquet(Box::new(rows))
+            }
             Format::Count => Sink::Count { rows: 0, wanted },
             Format::Rows => {
                 let to_arrow = Box::new(ToArrow::of_file(metadata, leaves, ArrowOptions::default())?);

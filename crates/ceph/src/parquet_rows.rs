@@ -15,7 +15,7 @@ use crate::host::{Host, LIMITS, price_of};
 const FILE: Object = Object(1);
 
 /// Bytes, before compression, of the pages and dictionaries that a call decompresses to come to a row of all columns of a file that is kept: by the
-/// price of ZSTD a sixth of a call's share. `copy` to `rados://` writes as many (`BEGUN_BYTES_MAX` of `marquetry-rados`).
+/// price of ZSTD a fifth of a call's share. `copy` to `rados://` writes as many (`BEGUN_BYTES_MAX` of `marquetry-rados`).
 const BEGUN_BYTES_MAX: usize = 256 << 10;
 /// What it costs to write values, and their bytes, about.
 pub(crate) const ROWS_PRICE: Price = Price { kib: 1_500, kilovalue: 12 << 10 };
@@ -46,11 +46,11 @@ impl ParquetRows {
     pub(crate) fn new(
         metadata: &FileMetaData,
         leaves: Option<&[usize]>,
-        limit: Option<u64>,
-        bytes_max: usize,
+        (limit, bytes_max): (Option<u64>, usize),
+        is_kept: bool,
     ) -> Result<ParquetRows> {
         let schema = schema_of(&metadata.schema, leaves)?;
-        let mut options = options_of(false);
+        let mut options = options_of(is_kept);
         if let Some(group) = metadata.row_groups.first() {
             for (at, leaf) in schema.leaves().iter().enumerate() {
                 let of_object = leaves.and_then(|leaves| leaves.get(at).copied()).unwrap_or(at);
@@ -60,7 +60,7 @@ impl ParquetRows {
                 options.columns.insert(at, ColumnOptions { encoding, fallback, ..options.column.clone() });
             }
         }
-        let rows = ParquetRows::by(schema, bytes_max, options, false)?;
+        let rows = ParquetRows::by(schema, bytes_max, options, is_kept)?;
         Ok(ParquetRows { wanted: limit.unwrap_or(u64::MAX), ..rows })
     }
 

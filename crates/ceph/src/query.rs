@@ -17,6 +17,7 @@ use crate::cursor::{At, Cursor};
 use crate::ends::{Ends, scaled};
 use crate::host::{BATCH_ROWS, Driven, Host, OBJECT, too_much};
 use crate::index::{Candidate, Lookup};
+use crate::ipc;
 use crate::kept::{Kept, Parts};
 use crate::located::locate;
 use crate::output::{Made, Output};
@@ -39,13 +40,16 @@ const LEFT_MIN: u64 = 8;
 const BATCH_PART: u64 = 2;
 const HANDED_OUT_MIN: usize = 250;
 
-/// Answers a query from where its cursor says. Of an object of rows, the answer may be a file that is `kept`.
+/// Answers a query from where its cursor says. Of an object of rows or of Arrow, the answer may be a file that is `kept`.
 pub(crate) fn query(host: &mut Host<'_>, request: &Request<'_>, is_kept: bool) -> Result<Answer> {
     let (metadata, mark) = match host.footer() {
         Ok(footer) => footer,
         // What has no footer may be another kind of object.
-        Err(error) if error.kind() == ErrorKind::Corrupt && rows::is_of_rows(host)? => {
-            return rows::query(host, request, is_kept);
+        Err(error) if error.kind() == ErrorKind::Corrupt => {
+            if ipc::is_of_arrow(host)? {
+                return ipc::query(host, request, is_kept);
+            }
+            return if rows::is_of_rows(host)? { rows::query(host, request, is_kept) } else { Err(error) };
         }
         Err(error) => return Err(error),
     };
@@ -58,7 +62,7 @@ pub(crate) fn query(host: &mut Host<'_>, request: &Request<'_>, is_kept: bool) -
     let mut output = match &asked.aggregates {
         None => {
             let rows = (request.limit, request.format);
-            Output::rows(&metadata, leaves, rows, host.share().answer_bytes)?
+            Output::rows(&metadata, leaves, rows, host.share().answer_bytes, is_kept)?
         }
         Some(aggregates) => {
             let leaves = leaves.unwrap_or_default();

@@ -96,7 +96,9 @@ enum Method {
         file: PathBuf,
     },
 
-    /// Make a Parquet object of an object of the Skyhook project's rows, or the other way
+    /// Make an object in another form: Parquet, an Arrow IPC stream, or the Skyhook project's rows
+    ///
+    /// Of the three, each is made of the others. `pyarrow.ipc.open_stream` reads an Arrow object as it is.
     ///
     /// If it fails or is interrupted, the new object is removed; ended at once, by a second Ctrl-C, it may stay with some of the rows.
     Transform {
@@ -127,6 +129,8 @@ enum ToForm {
     /// A Parquet file
     #[default]
     Parquet,
+    /// An Arrow IPC stream
+    Arrow,
     /// Pieces of rows
     Rows,
 }
@@ -179,6 +183,7 @@ impl Ceph {
                 let (pool, from, to) = in_one_pool(from, to, &output)?;
                 let form = match form {
                     ToForm::Parquet => Form::Parquet,
+                    ToForm::Arrow => Form::Arrow,
                     ToForm::Rows => Form::Rows,
                 };
                 let rows = pool.transform(&from, &to, form).map_err(|error| failed(&pool, &from, &error))?;

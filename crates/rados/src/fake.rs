@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, Date32Array, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray};
+use arrow_ipc::reader::StreamReader;
+use arrow_select::concat::concat_batches;
 use marquetry::arrow::FromArrow;
 use marquetry::tables::parquet::ParquetOptions;
 use marquetry::tables::{CopyOptions, ReadingOptions, copy, count};
 use marquetry::{DestinationOptions, SourceOptions, Target, Writer};
-use marquetry_base::{Codec, Detail, Error, Result};
+use marquetry_base::{Codec, Detail, Error, ErrorKind, Result};
 use marquetry_ceph::request::Share;
 use marquetry_ceph::{Method, call};
 use marquetry_io::store::{Found, Store};
@@ -18,6 +21,7 @@ use marquetry_parquet::format::Compression;
 use crate::asked::Asked;
 use crate::objects::{Objects, Pools, Stored};
 use crate::pool::Pool;
+use crate::rewrite::Form;
 use crate::store::RadosObjects;
 
 /// What was asked of a cluster.
@@ -33,6 +37,8 @@ struct Count {
 #[derive(Default)]
 struct State {
     objects: BTreeMap<String, (Vec<u8>, u64)>,
+    /// Extended attributes, by their objects' names and their own.
+    attributes: BTreeMap<(String, String), Vec<u8>>,
     writes: u64,
     count: Count,
 }
@@ -139,12 +145,14 @@ impl Objects for InMemory {
         unused()
     }
 
-    fn set_attribute(&mut self, _: &str, _: &str, _: &[u8]) -> Result<()> {
-        unused()
+    fn set_attribute(&mut self, object: &str, name: &str, bytes: &[u8]) -> Result<()> {
+        self.state().attributes.insert((object.to_owned(), name.to_owned()), bytes.to_vec());
+        Ok(())
     }
 
-    fn attribute(&mut self, _: &str, _: &str, _: usize) -> Result<Option<Vec<u8>>> {
-        unused()
+    fn attribute(&mut self, object: &str, name: &str, bytes_max: usize) -> Result<Option<Vec<u8>>> {
+        let found = self.state().attributes.get(&(object.to_owned(), name.to_owned())).cloned();
+        Ok(found.filter(|bytes| bytes.len() <= bytes_max))
     }
 
     fn step(&mut self, _: &str, _: (&str, &str), _: &[u8]) -> Result<Vec<u8>> {
@@ -385,5 +393,68 @@ fn calls_keep_to_their_share_of_tables_of_many_columns() {
             assert!(most(&usual) > most(&units), "{name}: {usual:?}");
             assert!(10 * all(&usual) > 11 * all(&units), "{name}: {} and {}", all(&usual), all(&units));
         }
+    }
+}
+
+#[test]
+fn an_object_of_arrow_is_made_of_the_others_and_queried() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("lines.parquet");
+    let rows = lines(20_000);
+    write(&path, &rows);
+    let cluster = InMemory::default();
+    let pool = cluster.pool();
+    pool.write("lines.parquet", &std::fs::read(&path).unwrap(), false).unwrap();
+    assert_eq!(pool.transform("lines.parquet", "lines.arrows", Form::Arrow).unwrap(), 20_000);
+    let from = pool.origin("lines.arrows").unwrap().unwrap();
+    assert_eq!(from, format!("lines.parquet@{}", pool.stat("lines.parquet").unwrap().version));
+    // It is a stream as any.
+    let stream = pool.read("lines.arrows", 0..pool.stat("lines.arrows").unwrap().bytes).unwrap().0;
+    let stream = StreamReader::try_new(&stream[..], None).unwrap();
+    let batches: Vec<RecordBatch> = stream.map(Result::unwrap).collect();
+    assert!(batches.len() > 4, "{} record batches", batches.len());
+    let all = concat_batches(&batches[0].schema(), &batches).unwrap();
+    assert_eq!(all.columns()[..8], rows.columns()[..8]);
+    let comments = all.column(15).as_string_view();
+    assert!(comments.iter().eq(rows.column(15).as_string::<i32>().iter()));
+    let asked = Asked::new().predicate("l_shipmode = 'RAIL' AND l_quantity > 40").column("l_comment");
+    let (units, expected) = calls(&pool, "lines.parquet", &asked);
+    assert!(expected > 100 && units.iter().all(|units| *units <= Share::UNITS * 8 / 5), "{units:?}");
+    let (units, found) = calls(&pool, "lines.arrows", &asked);
+    assert_eq!(found, expected);
+    assert!(units.iter().all(|units| *units <= Share::UNITS * 8 / 5), "{units:?}");
+    let (units, all) = calls(&pool, "lines.arrows", &Asked::new());
+    assert!(all == 20_000 && units.iter().all(|units| *units <= Share::UNITS * 8 / 5), "{units:?}");
+    // Rows of it, and back; what is there already is said.
+    assert_eq!(pool.transform("lines.arrows", "lines.rows", Form::Rows).unwrap(), 20_000);
+    assert_eq!(pool.transform("lines.rows", "again.arrows", Form::Arrow).unwrap(), 20_000);
+    assert_eq!(calls(&pool, "again.arrows", &asked).1, expected);
+    let error = pool.transform("lines.arrows", "other.arrows", Form::Arrow).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    let error = pool.transform("lines.parquet", "lines.arrows", Form::Arrow).unwrap_err();
+    assert_eq!(error.detail(), Some(Detail::AlreadyExists));
+}
+
+#[test]
+fn what_an_object_has_is_said_by_the_class() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("lines.parquet");
+    let rows = lines(3000);
+    write(&path, &rows);
+    let pool = InMemory::default().pool();
+    pool.write("lines.parquet", &std::fs::read(&path).unwrap(), false).unwrap();
+    let described = pool.describe("lines.parquet").unwrap();
+    assert_eq!((described.rows, described.row_groups), (3000, 1));
+    assert!(described.writer.is_some_and(|writer| writer.contains("marquetry")));
+    let schema = StreamReader::try_new(&described.schema[..], None).unwrap().schema();
+    assert_eq!(schema.fields().len(), 16);
+    let stats = pool.stats("lines.parquet").unwrap();
+    let chunks: Vec<RecordBatch> =
+        StreamReader::try_new(&stats[..], None).unwrap().map(Result::unwrap).collect();
+    assert_eq!(chunks.iter().map(RecordBatch::num_rows).sum::<usize>(), 16);
+    assert_eq!(chunks[0].schema().field(1).name(), "column");
+    pool.write("text", b"no Parquet", false).unwrap();
+    for error in [pool.describe("text").unwrap_err(), pool.stats("text").unwrap_err()] {
+        assert_eq!(error.kind(), ErrorKind::Corrupt);
     }
 }

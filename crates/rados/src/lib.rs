@@ -20,9 +20,11 @@
 #![deny(unsafe_code)]
 
 mod asked;
+mod described;
 mod directory;
 #[cfg(test)]
 mod fake;
+mod joined;
 mod librados;
 mod looked;
 mod names;
@@ -35,6 +37,7 @@ mod store;
 mod written;
 
 pub use asked::Asked;
+pub use described::Described;
 pub use objects::Stored;
 pub use pool::Pool;
 pub use query::{Answer, Execute, Query};
@@ -46,6 +49,6 @@ pub use store::RadosObjects;
 pub const CLASS: &str = "marquetry";
 
 /// Bytes, before compression, of the pages and dictionaries that a call of the class decompresses to come to a row of all columns, at most: what
-/// `WriteOptions::begun_bytes_max` of `marquetry-parquet` is for objects. By the price of ZSTD they take a sixth of a call's share (3,000,000
+/// `WriteOptions::begun_bytes_max` of `marquetry-parquet` is for objects. By the price of ZSTD they take a fifth of a call's share (2,000,000
 /// units): what else there is to begin takes twice as much at most, and the rest is for rows.
 pub const BEGUN_BYTES_MAX: usize = 256 << 10;

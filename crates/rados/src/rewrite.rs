@@ -5,6 +5,7 @@ use std::ops::Range;
 use marquetry_base::{Detail, Error, ErrorKind, Fields, Frame, Result};
 
 use crate::asked::REQUEST;
+use crate::joined::JoinedStream;
 use crate::pool::Pool;
 use crate::query::{ANSWER, error_of};
 
@@ -13,7 +14,7 @@ const COMPRESS: &str = "compress";
 
 /// The numbers of a request's fields.
 const COLUMN: u16 = 1;
-const CURSOR: u16 = 5;
+pub(crate) const CURSOR: u16 = 5;
 const UNITS: u16 = 6;
 const ANSWER_BYTES: u16 = 7;
 const FORMAT: u16 = 10;
@@ -28,6 +29,7 @@ const DATA: u16 = 1;
 const NEXT: u16 = 2;
 const ROWS: u16 = 3;
 const GROUPS: u16 = 5;
+const WRITER: u16 = 6;
 const ERROR: u16 = 7;
 const CUT: u16 = 10;
 
@@ -54,6 +56,8 @@ pub enum Form {
     Parquet,
     /// Pieces of rows, as the Skyhook project stored them before it had columns.
     Rows,
+    /// An Arrow IPC stream. Each call's rows become record batches of some thousand rows.
+    Arrow,
 }
 
 /// The extended attribute of an object that says what it was made of: the other object's name, and its version.
@@ -175,15 +179,16 @@ fn request(how: &Recoding, step: Step, length: Option<u64>) -> Vec<u8> {
 
 /// What an answer has.
 #[derive(Debug, Default)]
-struct Read {
-    data: Vec<u8>,
-    cursor: Option<Vec<u8>>,
-    rows: u64,
-    row_groups: u64,
+pub(crate) struct Read {
+    pub(crate) data: Vec<u8>,
+    pub(crate) cursor: Option<Vec<u8>>,
+    pub(crate) rows: u64,
+    pub(crate) row_groups: u64,
+    pub(crate) writer: Option<String>,
     cut: Option<u64>,
 }
 
-fn read(answer: &[u8]) -> Result<Read> {
+pub(crate) fn read(answer: &[u8]) -> Result<Read> {
     let mut read = Read::default();
     for field in Fields::of(answer, ANSWER)? {
         let field = field?;
@@ -192,6 +197,7 @@ fn read(answer: &[u8]) -> Result<Read> {
             NEXT => read.cursor = Some(field.bytes.to_vec()),
             ROWS => read.rows = field.u64()?,
             GROUPS => read.row_groups = field.u64()?,
+            WRITER => read.writer = Some(String::from_utf8_lossy(field.bytes).into_owned()),
             CUT => read.cut = Some(field.u64()?),
             ERROR => return Err(error_of(field.bytes)),
             _ => {}
@@ -240,9 +246,17 @@ fn make(object: &mut dyn Make, form: Form) -> Result<u64> {
 /// Makes an object, and keeps its version, once it is there.
 fn make_of_parts(object: &mut dyn Make, form: Form, version: &mut Option<u64>) -> Result<u64> {
     let (mut cursor, mut rows, mut pieces) = (None::<Vec<u8>>, 0, Vec::new());
+    let (mut stream, format) = (
+        JoinedStream::default(),
+        match form {
+            Form::Arrow => 1,
+            Form::Parquet => 2,
+            Form::Rows => 4,
+        },
+    );
     loop {
         let mut frame = Frame::new(REQUEST);
-        frame.push(FORMAT, &[if form == Form::Parquet { 2 } else { 4 }]);
+        frame.push(FORMAT, &[format]);
         // As much as a call may: of small parts, objects are slow to search.
         frame.push_u64(UNITS, u64::MAX).push_u64(ANSWER_BYTES, u64::MAX);
         if let Some(cursor) = &cursor {
@@ -257,6 +271,8 @@ fn make_of_parts(object: &mut dyn Make, form: Form, version: &mut Option<u64>) -
             (Form::Parquet, Some(_)) if part.rows == 0 => {}
             (Form::Parquet, Some(at)) => *version = Some(object.merge(&part.data, at)?),
             (Form::Rows, _) => pieces.extend_from_slice(&part.data),
+            (Form::Arrow, _) if part.data.is_empty() => {}
+            (Form::Arrow, _) => stream.add(&part.data)?,
         }
         if part.cursor.is_none() {
             break;
@@ -266,8 +282,10 @@ fn make_of_parts(object: &mut dyn Make, form: Form, version: &mut Option<u64>) -
         }
         cursor = part.cursor;
     }
-    if form == Form::Rows {
-        *version = Some(object.write(&pieces)?);
+    match form {
+        Form::Rows => *version = Some(object.write(&pieces)?),
+        Form::Arrow if !stream.is_empty() => *version = Some(object.write(&stream.into_bytes())?),
+        Form::Arrow | Form::Parquet => {}
     }
     if version.is_none() {
         return Err(Error::unsupported("an object of rows of which nothing says what columns they have"));
@@ -381,13 +399,13 @@ impl Pool {
         Ok(parts)
     }
 
-    /// Makes an object of another one's rows, in another form: the class of the OSD that has `from` hands them out in it. From an object of rows, a
-    /// Parquet object is made, or the other way. While it is made, the new object has some of the rows; when it has all, it has an extended
+    /// Makes an object of another one's rows, in another form: the class of the OSD that has `from` hands them out in it. Of the three forms, each is
+    /// made of the others. While a Parquet object is made, it has some of the rows; when the new object has all, it has an extended
     /// attribute that says [where it is from](Pool::origin). How many rows it has.
     ///
     /// # Errors
     ///
-    /// `Corrupt` if `from` has neither form; `Unsupported` for columns that the form lacks; `Io`, with
+    /// `Corrupt` if `from` has none of the forms; `Unsupported` for columns that the new one lacks, or if it has that form already; `Io`, with
     /// [`AlreadyExists`](marquetry_base::Detail::AlreadyExists) if there is an object of that name, and if `from` or the new one was changed
     /// meanwhile. The new object is removed then; if that cannot be done, or if it was changed by others, the message says so.
     pub fn transform(&self, from: &str, to: &str, form: Form) -> Result<u64> {

@@ -16,7 +16,6 @@ use arrow_schema::{Field, Schema, SchemaRef};
 use marquetry_arrow::FromArrow;
 use marquetry_base::cast::u64_of;
 use marquetry_base::{Budget, Error, Price, Result};
-use marquetry_kernels::crc32::crc32;
 use marquetry_parquet::prune::Evaluator;
 
 use self::piece::{Piece, Record};
@@ -50,8 +49,6 @@ const WRITE_PRICE: Price = Price::per_kib(600);
 const LEFT_MIN: u64 = 8;
 /// The part of a share that rows of a piece take at least.
 const PIECE_PART: u64 = 4;
-/// Bytes of an object's beginning that are a part of its mark.
-const MARK_BYTES: u64 = 64;
 
 /// Whether an object has rows, not Parquet: it begins with the length of a piece, which fits.
 pub(crate) fn is_of_rows(host: &mut Host<'_>) -> Result<bool> {
@@ -69,8 +66,7 @@ pub(crate) fn is_of_rows(host: &mut Host<'_>) -> Result<bool> {
 /// is `kept`, statistics and indexes are written.
 pub(crate) fn query(host: &mut Host<'_>, request: &Request<'_>, is_kept: bool) -> Result<Answer> {
     let length = host.length()?;
-    let head = host.read(&(0..length.min(MARK_BYTES)))?;
-    let mark = crc32(crc32(0, &head), &length.to_le_bytes());
+    let mark = host.mark_of_beginning()?;
     let (mut at, mut row) = (0, 0);
     if let Some(cursor) = request.cursor {
         cursor.check(mark)?;

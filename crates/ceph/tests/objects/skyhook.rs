@@ -24,7 +24,7 @@ use marquetry_base::{Fields, Frame};
 use marquetry_ceph::{ANSWER, AnswerField, Format, Method, REQUEST, RequestField, call};
 
 /// A column of each type that rows have, with nulls.
-fn table(rows: i32) -> RecordBatch {
+pub(crate) fn table(rows: i32) -> RecordBatch {
     let some = |row: i32| row % 7 != 3;
     let columns: [(&str, ArrayRef); 11] = [
         ("id", Arc::new(Int64Array::from_iter_values((0..rows).map(|row| i64::from(row) * 1_000_003)))),
@@ -57,7 +57,7 @@ fn table(rows: i32) -> RecordBatch {
 }
 
 /// The same as a Parquet object.
-fn parquet(batch: &RecordBatch) -> Vec<u8> {
+pub(crate) fn parquet(batch: &RecordBatch) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("table.parquet");
     let schema = FromArrow::new(&batch.schema()).unwrap().schema().as_ref().clone();
@@ -70,7 +70,7 @@ fn parquet(batch: &RecordBatch) -> Vec<u8> {
 }
 
 /// The same as an object of rows.
-fn rows_of(batch: &RecordBatch) -> Vec<u8> {
+pub(crate) fn rows_of(batch: &RecordBatch) -> Vec<u8> {
     answers(Method::Transform, &parquet(batch), &[(RequestField::Format, &[Format::Rows as u8])])
         .unwrap()
         .0
@@ -78,7 +78,7 @@ fn rows_of(batch: &RecordBatch) -> Vec<u8> {
 }
 
 /// The data of all calls, by a method, with small shares.
-fn answers(
+pub(crate) fn answers(
     method: Method,
     object: &[u8],
     fields: &[(RequestField, &[u8])],
@@ -116,7 +116,7 @@ fn answers(
     }
 }
 
-fn together(data: &[Vec<u8>]) -> RecordBatch {
+pub(crate) fn together(data: &[Vec<u8>]) -> RecordBatch {
     let mut batches = Vec::new();
     let mut schema = None;
     for data in data {
@@ -245,7 +245,10 @@ fn one_text(rows: usize, columns: usize, text_bytes: usize) -> Vec<u8> {
 }
 
 /// What one call answers: the length of its data, its rows, its units of work, and where it goes on.
-fn one_call(object: &[u8], fields: &[(RequestField, &[u8])]) -> (usize, u64, u64, Option<Vec<u8>>) {
+pub(crate) fn one_call(
+    object: &[u8],
+    fields: &[(RequestField, &[u8])],
+) -> (usize, u64, u64, Option<Vec<u8>>) {
     let mut frame = Frame::new(REQUEST);
     for (number, bytes) in fields {
         frame.push(*number as u16, bytes);

@@ -1,4 +1,4 @@
-//! The object class: any calls, of objects that are files, right or not, pieces of rows, or nothing of the kind.
+//! The object class: any calls, of objects that are files, right or not, Arrow IPC streams, pieces of rows, or nothing of the kind.
 
 use std::collections::BTreeMap;
 
@@ -206,6 +206,23 @@ fn check(kind: ErrorKind, message: &str) {
     assert!(!message.is_empty());
 }
 
+/// The rows of a file as an object of Arrow, as far as a call comes, some bytes of which are others; nothing if there are none.
+fn arrow_of(file: &[u8], choices: &mut Choices<'_>) -> Vec<u8> {
+    let request = Frame::new(REQUEST).into_bytes();
+    let answer = call(Method::Transform, &mut &*file, &request);
+    let fields = Fields::of(&answer, ANSWER).expect("an answer");
+    let data = fields.flatten().find(|field| field.number == AnswerField::Data as u16);
+    let mut object = data.map_or_else(Vec::new, |data| data.bytes.to_vec());
+    for _ in 0..choices.below(4) {
+        let at = choices.below(object.len().max(1));
+        let byte = choices.byte();
+        if let Some(place) = object.get_mut(at) {
+            *place = byte;
+        }
+    }
+    object
+}
+
 pub(crate) fn run(data: &[u8]) {
     let choices = &mut Choices::new(data);
     let tree = Tree::choose(choices, 3);
@@ -226,9 +243,13 @@ pub(crate) fn run(data: &[u8]) {
     let mut object =
         Object { bytes: bytes.to_vec(), entries: BTreeMap::new(), has_written: false, calls: 0, units };
     if choices.once_in(5) {
-        // Perhaps a piece of rows: a length that fits, and anything.
-        let rest = choices.bytes(200).to_vec();
-        object.bytes = [&(rest.len() as u32).to_le_bytes(), rest.as_slice()].concat();
+        object.bytes = if choices.once_in(2) {
+            arrow_of(&bytes, choices)
+        } else {
+            // Perhaps a piece of rows: a length that fits, and anything.
+            let rest = choices.bytes(200).to_vec();
+            [&(rest.len() as u32).to_le_bytes(), rest.as_slice()].concat()
+        };
     }
     let is_file = is_right && object.bytes == *bytes;
     for _ in 0..choices.below(6) {
