@@ -7,7 +7,7 @@ use marquetry_base::cast::u64_of;
 use marquetry_base::{Error, Result};
 use marquetry_parquet::batch::Batch;
 use marquetry_parquet::read::ReadOptions;
-use marquetry_parquet::schema::Schema;
+use marquetry_parquet::schema::{Leaf, PhysicalType, Schema};
 use marquetry_tables::{
     Cancel, ColumnPath, Filter, Reading, ReadingOptions, Rename, Source, Table, TokenRange, convert, filter,
     limit, offset, project, rename, sample, some_pieces,
@@ -40,8 +40,10 @@ pub struct Reader {
     cancel: Cancel,
 }
 
-/// Rows of a batch that is to have some bytes, at most: a column of eight bytes a row is then 256 KiB, which the caches next to a processor hold.
-const BATCH_ROWS_MAX: usize = 32 << 10;
+/// Bytes that a column's values have in a batch that is to have some bytes, at most, if they have eight bytes each or fewer: the caches next to a
+/// processor hold them, and allocators have them at hand. (Of four times as many, INT64 takes a sixth longer.) And its rows at most.
+const COLUMN_BYTES_MAX: usize = 256 << 10;
+const BATCH_ROWS_MAX: usize = 128 << 10;
 
 impl Reader {
     /// The rows of any source, such as one of your own.
@@ -174,7 +176,7 @@ impl Reader {
     }
 
     /// Makes [batches](Reader::batches) larger than usual, for what takes time for each: of about this many bytes of values, but of no fewer rows than usual,
-    /// and of 32,768 at most. Long strings may make them larger, as they do usual ones.
+    /// and of 32,768 at most (65,536 if no value has more than four bytes, 131,072 of booleans). Long strings may make them larger, as they do usual ones.
     #[must_use]
     pub fn batch_bytes(mut self, bytes: usize) -> Reader {
         self.batch_bytes = Some(bytes);
@@ -284,7 +286,14 @@ impl Reader {
 /// their lengths.
 fn batch_rows(table: &Table, of_all: Option<u64>, bytes: usize) -> usize {
     let usual = ReadOptions::default();
-    let options = ReadOptions { batch_rows: BATCH_ROWS_MAX, batch_bytes: bytes, ..usual.clone() };
+    let bits_of = |leaf: &Leaf| match leaf.physical_type {
+        PhysicalType::Boolean => 1,
+        PhysicalType::Int32 | PhysicalType::Float => 32,
+        _ => 64,
+    };
+    let widest = table.schema.leaves().iter().map(bits_of).max().unwrap_or(64);
+    let most = BATCH_ROWS_MAX.min(8 * COLUMN_BYTES_MAX / widest);
+    let options = ReadOptions { batch_rows: most, batch_bytes: bytes, ..usual.clone() };
     let by_types = options.batch_rows_of(table.schema.leaves());
     let by_bytes = table.rows.zip(of_all).and_then(|(rows, of_all)| {
         let in_bytes = u128::from(rows) * u128::from(u64_of(bytes)) / u128::from(of_all.max(1));
@@ -331,10 +340,14 @@ impl Iterator for Batches {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use marquetry_parquet::schema::{FieldDef, FieldType, PhysicalType};
+    use marquetry_parquet::schema::{FieldDef, FieldType};
 
     fn table(columns: usize, rows: Option<u64>) -> Table {
-        let of = |at: usize| FieldDef::new(format!("c{at}"), FieldType::Leaf(PhysicalType::Int64, None));
+        table_of(PhysicalType::Int64, columns, rows)
+    }
+
+    fn table_of(physical_type: PhysicalType, columns: usize, rows: Option<u64>) -> Table {
+        let of = |at: usize| FieldDef::new(format!("c{at}"), FieldType::Leaf(physical_type, None));
         let fields: Vec<FieldDef> = (0..columns).map(of).collect();
         let mut table = Table::new("rows", Arc::new(Schema::of_fields(&fields).unwrap()));
         table.rows = rows;
@@ -348,6 +361,9 @@ mod tests {
         assert_eq!(batch_rows(&table(1, None), None, 4 * MIB), 32 << 10);
         assert_eq!(batch_rows(&table(32, None), None, 4 * MIB), 4 * MIB / (32 * 9));
         assert_eq!(batch_rows(&table(1000, None), None, 4 * MIB), 8192);
+        // Of narrow values, more.
+        assert_eq!(batch_rows(&table_of(PhysicalType::Float, 1, None), None, 4 * MIB), 64 << 10);
+        assert_eq!(batch_rows(&table_of(PhysicalType::Boolean, 2, None), None, 4 * MIB), 128 << 10);
         // Of files whose rows are longer than their types say, fewer.
         assert_eq!(batch_rows(&table(1, Some(1000)), Some(9000), 4 * MIB), 32 << 10);
         assert_eq!(batch_rows(&table(1, Some(1 << 20)), Some(256 << 20), 4 * MIB), 4 * MIB / 256);
