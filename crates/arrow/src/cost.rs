@@ -5,7 +5,7 @@ use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 use marquetry_base::Price;
 use marquetry_base::cast::usize_of_u32;
-use marquetry_parquet::batch::Values;
+use marquetry_parquet::batch::{INLINE_BYTES_MAX, Values};
 
 /// What a column costs, besides its values.
 pub(crate) const COLUMN_UNITS: u64 = 600;
@@ -31,7 +31,10 @@ pub(crate) fn units(values: &Values, data_type: &DataType) -> u64 {
         | (Values::FixedLenByteArray(_), DataType::FixedSizeBinary(_) | DataType::Float16)
         | (_, DataType::Null) => 0,
         (Values::ByteArray(texts), DataType::Utf8View) => {
-            TEXT_PRICE.of(texts.lengths().map(usize_of_u32).sum(), texts.len())
+            // Bytes that several share are looked at once.
+            let held = texts.buffers().iter().map(|buffer| buffer.len()).sum::<usize>();
+            let held = held.saturating_add(texts.len().saturating_mul(INLINE_BYTES_MAX));
+            TEXT_PRICE.of(texts.lengths().map(usize_of_u32).sum::<usize>().min(held), texts.len())
         }
         (
             Values::ByteArray(texts),

@@ -1,5 +1,6 @@
 //! Whether strings are UTF-8: in a fraction of the time that it takes to look at each, where they are ASCII.
 
+use marquetry_base::Bytes;
 use marquetry_base::cast::{u64_of, usize_of_u32};
 use marquetry_parquet::batch::{ByteArrays, INLINE_BYTES_MAX};
 
@@ -51,11 +52,83 @@ impl<'v> Strings<'v> {
         if self.are_short {
             return true;
         }
-        // Some share their bytes, as those of a dictionary do: it is less to look at the bytes.
-        let held =
-            values.buffers().iter().fold(0, |sum: u64, buffer| sum.saturating_add(u64_of(buffer.len())));
-        self.long_bytes > held && are_parts_of_text(values) || are_long_ones_text(values)
+        match self.are_shared() {
+            true => are_parts_of_text(values) || are_ranges_text(values),
+            false => are_long_ones_text(values),
+        }
     }
+
+    /// Whether some share their bytes, as those of a dictionary do: it is less to look at the bytes than at each of them.
+    pub(crate) fn are_shared(&self) -> bool {
+        let buffers = self.values.buffers().iter();
+        let held = buffers.fold(0, |sum: u64, buffer| sum.saturating_add(u64_of(buffer.len())));
+        self.long_bytes > held
+    }
+
+    /// Views of which each is there once, unless it has its string itself; and for each string the place of its view among them.
+    pub(crate) fn distinct(&self) -> (Vec<u128>, Vec<u32>) {
+        let mut ranges = Ranges::of(self.values.buffers());
+        let (mut views, mut places) = (Vec::new(), Vec::with_capacity(self.values.len()));
+        for view in self.values.views().iter() {
+            // A batch has fewer strings than there are numbers.
+            let next = u32::try_from(views.len()).unwrap_or(u32::MAX);
+            let place = if is_long(*view) { ranges.place(*view, next) } else { next };
+            if place == next {
+                views.push(*view);
+            }
+            places.push(place);
+        }
+        (views, places)
+    }
+}
+
+/// Ranges of bytes that were met, by where they begin: those of a dictionary's strings do not overlap, so each has a slot of its own. Of others, one
+/// that lost its slot is taken for a new one.
+struct Ranges {
+    /// The first slot of each buffer.
+    firsts: Vec<usize>,
+    /// The start and the length of the range that was met last.
+    met: Vec<u64>,
+    places: Vec<u32>,
+}
+
+impl Ranges {
+    fn of(buffers: &[Bytes]) -> Ranges {
+        let (mut firsts, mut slots) = (Vec::with_capacity(buffers.len()), 0);
+        for buffer in buffers {
+            firsts.push(slots);
+            slots += buffer.len() / LONG_BYTES_MIN + 1;
+        }
+        // Memory of zeros takes none until it is used.
+        Ranges { firsts, met: vec![0; slots], places: vec![0; slots] }
+    }
+
+    /// The place of the range that a view shows: `next`, if it is a new one.
+    fn place(&mut self, view: u128, next: u32) -> u32 {
+        let [length, _, buffer, start]: [u32; 4] = bytemuck::cast(view);
+        let slot = self.firsts.get(usize_of_u32(buffer));
+        let slot = slot.map_or(usize::MAX, |first| first + usize_of_u32(start) / LONG_BYTES_MIN);
+        let (Some(met), Some(place)) = (self.met.get_mut(slot), self.places.get_mut(slot)) else {
+            return next;
+        };
+        // Never zero, because of the length.
+        let range = u64::from(start) << 32 | u64::from(length);
+        if *met == range {
+            return *place;
+        }
+        (*met, *place) = (range, next);
+        next
+    }
+}
+
+/// Whether values that are longer than a view are UTF-8, of which many have the same bytes.
+fn are_ranges_text(values: &ByteArrays) -> bool {
+    let mut ranges = Ranges::of(values.buffers());
+    values.views().iter().enumerate().filter(|(_, view)| is_long(**view)).all(|(at, view)| {
+        // Places are numbers of strings here: the first with these bytes says what they are.
+        let number = u32::try_from(at).unwrap_or(u32::MAX);
+        ranges.place(*view, number) != number || is_utf8(values, at)
+    })
 }
 
 /// Whether pages are UTF-8 as a whole, and values that are longer than a view whole characters of them.
@@ -70,6 +143,8 @@ fn are_parts_of_text(values: &ByteArrays) -> bool {
         })
 }
 
+/// Bytes of strings that are not in their views, at least.
+const LONG_BYTES_MIN: usize = INLINE_BYTES_MAX + 1;
 /// [`INLINE_BYTES_MAX`], as a part of a view.
 const INLINE_MAX: u64 = 12;
 const _: () = assert!(INLINE_BYTES_MAX == 12);
@@ -227,7 +302,19 @@ mod tests {
             let values = of_dictionary(&entries, (0..1000).map(|at| at % 2));
             assert!(are_parts_of_text(&values) && is_text(&values), "{entries:?}");
         }
-        assert!(is_text(&of_dictionary(&[ascii, at_128.as_bytes()], (0..1000).map(|at| at % 2))));
+        // And neither is that of 128 bytes: each entry is looked at, once.
+        let values = of_dictionary(&[ascii, at_128.as_bytes()], (0..1000).map(|at| at % 2));
+        assert!(!are_parts_of_text(&values) && are_ranges_text(&values) && is_text(&values));
+        let (views, places) = Strings::of(&values).distinct();
+        assert_eq!((views.len(), &places[..4]), (2, &[0, 1, 0, 1][..]));
+        assert!((0..1000).all(|at| views[usize_of_u32(places[at])] == values.views()[at]));
+        for bad in [bad, letters] {
+            let entries = [at_128.as_bytes(), bad, b"short"];
+            let values = of_dictionary(&entries, (0..1000).map(|at| at % 3));
+            assert_eq!(is_text(&values), bad == letters);
+            // Those in their views are there as often as they are.
+            assert_eq!(Strings::of(&values).distinct().0.len(), 2 + 333);
+        }
         for entries in [[ascii, bad], [letters, bad], [b"short", bad]] {
             let values = of_dictionary(&entries, (0..1000).map(|at| at % 2));
             assert!(!are_parts_of_text(&values) && !is_text(&values), "{entries:?}");
@@ -244,6 +331,27 @@ mod tests {
             let values = ByteArrays::new(views.into(), std::sync::Arc::clone(page.buffers()));
             assert_eq!((are_parts_of_text(&values), is_text(&values)), (is_whole, is_whole), "{start}");
         }
+    }
+
+    /// Ranges that overlap, which no decoder makes: each is met as often as another has taken its slot.
+    #[test]
+    fn ranges_that_overlap_are_ranges_of_their_own() {
+        let page = of_page(&["a żółw, and more than a view has, and more".as_bytes()]);
+        let view = |start: u32, length: u32| {
+            let mut view = [0; 16];
+            view[..4].copy_from_slice(&length.to_le_bytes());
+            view[12..].copy_from_slice(&start.to_le_bytes());
+            u128::from_le_bytes(view)
+        };
+        let of = |views: Vec<u128>| ByteArrays::new(views.into(), std::sync::Arc::clone(page.buffers()));
+        // All have one slot.
+        let good = of([view(4, 30), view(5, 29), view(4, 30), view(4, 31)].repeat(9));
+        assert!(are_ranges_text(&good));
+        assert_eq!(Strings::of(&good).distinct().0.len(), 4 * 9);
+        assert!(!are_ranges_text(&of([view(4, 30), view(7, 27), view(4, 30)].repeat(9))));
+        // A buffer that is not there, and a place beyond one, are nobody's.
+        let mut ranges = Ranges::of(page.buffers());
+        assert_eq!([ranges.place(view(u32::MAX, 20), 7), ranges.place(1 << 64 | 20, 8)], [7, 8]);
     }
 
     #[test]

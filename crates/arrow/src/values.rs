@@ -5,10 +5,11 @@ use std::sync::Arc;
 use arrow_array::types::*;
 use arrow_array::{
     ArrayRef, ArrowPrimitiveType, BinaryViewArray, BooleanArray, FixedSizeBinaryArray, GenericByteArray,
-    NullArray, PrimitiveArray, StringViewArray,
+    NullArray, PrimitiveArray, StringViewArray, UInt32Array,
 };
 use arrow_buffer::{ArrowNativeType, NullBuffer, OffsetBuffer, ScalarBuffer, i256};
 use arrow_schema::{ArrowError, DataType, IntervalUnit, TimeUnit};
+use arrow_select::take::take;
 use bytemuck::NoUninit;
 use marquetry_base::cast::usize_of_u32;
 use marquetry_base::{Bitmap, Buffer, Error};
@@ -301,10 +302,17 @@ fn pages(values: &ByteArrays) -> Vec<arrow_buffer::Buffer> {
 
 /// Strings. arrow-rs checks that they are UTF-8, and that the views are inside their pages.
 fn text(values: &ByteArrays, nulls: Option<NullBuffer>) -> Result<ArrayRef, Fault> {
-    match StringViewArray::try_new(views(values), pages(values), nulls) {
-        Ok(array) => Ok(Arc::new(array)),
-        Err(error) => Err(not_text(values).unwrap_or_else(|| error.into())),
+    let told = |error: ArrowError| not_text(values).unwrap_or_else(|| error.into());
+    let strings = Strings::of(values);
+    if strings.are_shared() {
+        // Each would be checked as often as it is there: many bytes are those of few entries of a dictionary.
+        let (entries, places) = strings.distinct();
+        let entries = StringViewArray::try_new(entries.into(), pages(values), None).map_err(told)?;
+        return Ok(take(&entries, &UInt32Array::try_new(places.into(), nulls)?, None)?);
     }
+    StringViewArray::try_new(views(values), pages(values), nulls)
+        .map(|array| Arc::new(array) as ArrayRef)
+        .map_err(told)
 }
 
 /// Text as bytes, for those to whom a schema alone says what bytes are. It is checked to be UTF-8 all the same.

@@ -8,7 +8,7 @@ use arrow_schema::{ArrowError, DataType, SchemaRef};
 use marquetry_arrow::{ArrowOptions, FromArrow, StringLayout, ToArrow};
 use marquetry_base::cast::{u64_of, usize_of};
 use marquetry_base::{Error, Failed, Result};
-use marquetry_parquet::batch::Batch;
+use marquetry_parquet::batch::{Batch, Values};
 use marquetry_parquet::read::ReadOptions;
 use marquetry_parquet::schema::{Leaf, Schema};
 use marquetry_tables::parquet::ParquetOptions;
@@ -220,6 +220,18 @@ fn is_copied(schema: &arrow_schema::Schema) -> bool {
     schema.fields().iter().any(|field| is(field.data_type()))
 }
 
+/// Bytes of text that a record batch has which are copied, about: many values may share those of a dictionary's entry.
+const COPIED_BYTES_MAX: u64 = 64 << 20;
+
+/// Bytes of all byte arrays of a batch, each counted as often as it is there.
+fn text_bytes(batch: &Batch) -> u64 {
+    let of = |values: &Values| match values {
+        Values::ByteArray(texts) => texts.lengths().map(u64::from).sum(),
+        _ => 0,
+    };
+    batch.columns.iter().map(|column| of(&column.values)).sum()
+}
+
 impl RecordBatches {
     /// Gives the types that a schema asks for, as far as they are other layouts of the same values: as [`ToArrow::request`]. The next record batch
     /// is the first that has them.
@@ -233,7 +245,8 @@ impl RecordBatches {
         Ok(())
     }
 
-    /// The next rows, as many as become one record batch: of those that are [copied](is_copied), no more than a reader gives who is not asked for larger ones.
+    /// The next rows, as many as become one record batch: of those that are [copied](is_copied), no more than a reader gives who is not asked for larger
+    /// ones, and no more than have [`COPIED_BYTES_MAX`] of text, but at least one.
     fn next_batch(&mut self) -> Option<Result<Batch>> {
         let (batch, first) = match self.rest.take() {
             Some(rest) => rest,
@@ -242,12 +255,19 @@ impl RecordBatches {
                 Err(error) => return Some(Err(error)),
             },
         };
-        let most = ReadOptions::default().batch_rows;
-        if !self.is_copied || batch.rows - first <= most {
-            return Some(Ok(if first == 0 { batch } else { batch.slice(first..batch.rows) }));
+        let (all, most) = (batch.rows - first, ReadOptions::default().batch_rows);
+        if first == 0 && (!self.is_copied || all <= most && text_bytes(&batch) <= COPIED_BYTES_MAX) {
+            return Some(Ok(batch));
         }
-        let part = batch.slice(first..first + most);
-        self.rest = Some((batch, first + most));
+        let mut rows = if self.is_copied { all.min(most) } else { all };
+        let mut part = batch.slice(first..first + rows);
+        while self.is_copied && rows > 1 && text_bytes(&part) > COPIED_BYTES_MAX {
+            rows = rows.div_ceil(2);
+            part = part.slice(0..rows);
+        }
+        if rows < all {
+            self.rest = Some((batch, first + rows));
+        }
         Some(Ok(part))
     }
 

@@ -8,4 +8,5 @@ mod incoming;
 mod no_columns;
 mod restored;
 mod same_names;
+mod shared_text;
 mod some_columns;
