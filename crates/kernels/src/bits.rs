@@ -8,6 +8,7 @@
 
 use crate::cpu::{Isa, dispatch, isa};
 use crate::error::{Error, need_bits};
+use crate::plain;
 
 /// Bit `bit`; `None` beyond the bitmap.
 #[inline]
@@ -49,7 +50,7 @@ pub fn copy(src: &[u8], src_bit: usize, dst: &mut [u8], dst_bit: usize, count: u
     need(dst, dst_bit, count)?;
     if src_bit.is_multiple_of(8) && dst_bit.is_multiple_of(8) {
         let (from, to, bytes) = (src_bit / 8, dst_bit / 8, count / 8);
-        dst[to..to + bytes].copy_from_slice(&src[from..from + bytes]);
+        plain::copy(&src[from..from + bytes], &mut dst[to..to + bytes]);
         let done = bytes * 8;
         write(dst, dst_bit + done, count - done, |i, n| read(src, src_bit + done + i, n));
         return Ok(());

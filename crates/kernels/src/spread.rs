@@ -9,6 +9,7 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod deposit;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
@@ -16,7 +17,7 @@ mod places;
 
 use crate::Plain;
 use crate::bits;
-use crate::cpu::{Isa, isa};
+use crate::cpu::{Isa, dispatch, isa};
 use crate::error::{Error, need_bits};
 
 /// Moves the first `dense` of `values` to the slots whose validity bit is set, in order; the others become zero. Slot
@@ -63,6 +64,43 @@ pub fn copy_bits(
     let ones = bits::count_ones(validity, validity_bit, count)?;
     need_bits(dense_bit.checked_add(ones), dense.len())?;
     need_bits(out_bit.checked_add(count), out.len())?;
+    copy_bits_with(isa(), (dense, dense_bit), (out, out_bit), (validity, validity_bit), count);
+    Ok(())
+}
+
+/// All three bitmaps have as many bits as are needed.
+fn copy_bits_with(
+    isa: Isa,
+    dense: (&[u8], usize),
+    out: (&mut [u8], usize),
+    validity: (&[u8], usize),
+    count: usize,
+) {
+    // No contract beyond the features.
+    dispatch!(isa,
+        avx512: copy_bits_bmi2(dense, out, validity, count),
+        avx2: match isa.slow_pext() {
+            true => copy_bits_by(dense, out, validity, count, deposit::portable),
+            false => copy_bits_bmi2(dense, out, validity, count),
+        },
+        portable: copy_bits_by(dense, out, validity, count, deposit::portable),
+    );
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "bmi1,bmi2,popcnt")]
+fn copy_bits_bmi2(dense: (&[u8], usize), out: (&mut [u8], usize), validity: (&[u8], usize), count: usize) {
+    copy_bits_by(dense, out, validity, count, |word, mask| deposit::bmi2(word, mask));
+}
+
+#[inline(always)]
+fn copy_bits_by(
+    (dense, dense_bit): (&[u8], usize),
+    (out, out_bit): (&mut [u8], usize),
+    (validity, validity_bit): (&[u8], usize),
+    count: usize,
+    place: impl Fn(u64, u64) -> u64,
+) {
     let mut next = dense_bit;
     bits::write(out, out_bit, count, |slot, slots| {
         let mask = bits::read(validity, validity_bit + slot, slots);
@@ -72,25 +110,8 @@ pub fn copy_bits(
         }
         let word = bits::read(dense, next, ones);
         next += ones;
-        deposit(word, mask)
+        place(word, mask)
     });
-    Ok(())
-}
-
-/// The lowest bits of `word`, spread to the ones of `mask`.
-#[inline(always)]
-fn deposit(mut word: u64, mut mask: u64) -> u64 {
-    if mask == u64::MAX {
-        return word;
-    }
-    let mut out = 0;
-    while mask != 0 {
-        let lowest = mask & mask.wrapping_neg();
-        out |= lowest & (word & 1).wrapping_neg();
-        word >>= 1;
-        mask ^= lowest;
-    }
-    out
 }
 
 fn copy_with<T: Plain>(
@@ -312,19 +333,22 @@ mod tests {
             let ones = (0..count).filter(|&at| bit(&validity, first + at)).count();
             let dense = random.bytes((dense_bit + ones).div_ceil(8));
             let before = random.bytes((out_bit + count).div_ceil(8));
-            let mut out = before.clone();
-            copy_bits((&dense, dense_bit), &mut out, out_bit, (&validity, first), count).unwrap();
-            let mut next = dense_bit;
-            for at in 0..out_bit + count {
-                let expected = match at.checked_sub(out_bit) {
-                    None => bit(&before, at),
-                    Some(slot) if !bit(&validity, first + slot) => false,
-                    Some(_) => {
-                        next += 1;
-                        bit(&dense, next - 1)
-                    }
-                };
-                assert_eq!(bit(&out, at), expected, "{at}");
+            for isa in Isa::all() {
+                let mut out = before.clone();
+                let validity = (&*validity, first);
+                copy_bits_with(isa, (&dense, dense_bit), (&mut out, out_bit), validity, count);
+                let mut next = dense_bit;
+                for at in 0..out_bit + count {
+                    let expected = match at.checked_sub(out_bit) {
+                        None => bit(&before, at),
+                        Some(slot) if !bit(validity.0, first + slot) => false,
+                        Some(_) => {
+                            next += 1;
+                            bit(&dense, next - 1)
+                        }
+                    };
+                    assert_eq!(bit(&out, at), expected, "{at}, {isa:?}");
+                }
             }
             let mut out = before.clone();
             assert!(

@@ -6,19 +6,15 @@ use core::arch::x86_64::*;
 /// Values a block.
 const BLOCK: usize = 64;
 
-/// Splits values; returns how many were done.
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+/// Splits values; returns how many were done. What is left, and values of other widths, AVX2 splits.
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx2,bmi1,bmi2")]
 pub(super) fn split(width: usize, values: &[u8], stride: usize, out: &mut [u8]) -> usize {
     let done = match width {
         4 => fours(values, stride, out),
         8 => eights(values, stride, out),
         _ => 0,
     };
-    if done > 0 {
-        // The rest, which is less than a block, byte by byte.
-        return done;
-    }
-    super::generic::split(width, values, stride, out)
+    done + super::avx2::split(width, &values[done * width..], stride, &mut out[done..])
 }
 
 /// The permutation that puts byte `k` of value `i` of `width` bytes at place `k * (64 / width) + i`.

@@ -254,9 +254,9 @@ fn report(found: &[Found], places: &[Place], busy: f64) -> Report {
                 sizes.join(", ")
             ),
             "*By a copy* is that speed by the speed of what reads and writes as many bytes and does nothing else, in the same round: `copy_from_slice` of as \
-             many as the kernel reads and writes, `fill` of what it writes beyond those, and `==` over what it reads beyond. 1.00 is a kernel that costs no \
-             more than its loads and stores. Where the number is less, the last column says what takes the time in the first-level cache; beyond the \
-             caches memory does, for the copy too."
+             many as the kernel reads and writes, `fill` of what it writes beyond those, and `==` over what it reads beyond. 1.00 is as fast as the C library \
+             does that, which is a yardstick, not a limit. Where the number is less, the last column says what takes the time in the first-level cache, of \
+             the form by vectors if there is one, whichever level it is of; beyond the caches memory does, for the copy too."
                 .to_owned(),
             "A cycle is an eighth of a turn of eight additions and rotations that wait for one another, timed in each round: where instructions of 512 bits make a \
              processor slower, those cycles are not counted as longer. Time is the thread's CPU time."

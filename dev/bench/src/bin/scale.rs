@@ -23,10 +23,9 @@ const BAR: f64 = 1.25;
 const ROOM_BYTES: u64 = 2 << 30;
 
 /// Why a peer may take four times as long for one size as for another.
-const OF_FAULTS: &str = "parquet-rs allocates its arrays anew for each batch. Whether glibc returns that memory to the system each time, and takes a fault for each of its pages again, depends on what else is on the heap, down to the length of the file's path: \
-    100 MB took it 24 ms in one directory, with 26,000 page faults, and 98 to 147 ms in another, with 194,000. \
-    With `GLIBC_TUNABLES=glibc.malloc.trim_threshold=268435456:glibc.malloc.mmap_threshold=33554432` it took 25 ms in both. \
-    Where a size takes it several times as long for each MB as another, that is why; ours uses its memory again, and took 17 ms in both.";
+const OF_FAULTS: &str = "parquet-rs allocates its arrays anew for each batch. Whether glibc returns that memory to the system each time, and takes a fault for each of its pages again, depends on what else is on the heap, down to the length of the file's path. \
+    Where a size takes it several times as long for each MB as another, that is why; with `GLIBC_TUNABLES=glibc.malloc.trim_threshold=268435456:glibc.malloc.mmap_threshold=33554432` \
+    it does not. Ours uses its memory again.";
 
 /// A reading that takes so long is not repeated: what disturbs it is little beside it.
 const LONG: Duration = Duration::from_secs(20);

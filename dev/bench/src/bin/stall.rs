@@ -388,7 +388,7 @@ fn details(rows: &[Row]) -> String {
     let mut text = "## Marquetry's calls\n\n\
         Of each file: calls, drops among them; the time that all but one in a thousand stay within; what the longest was but for drops, and the units that it \
         charged; the most units that any charged, and that call's time; the longest drop, which is the host's, of a batch or a reader: the system takes large \
-        memory back page by page, at 1.4 ms for one value of 32 MiB or a BROTLI window of 24 MiB; nanoseconds by unit, in the median call and in the dearest, of those of 20,000 units or more; \
+        memory back page by page; nanoseconds by unit, in the median call and in the dearest, of those of 20,000 units or more; \
         the largest piece that a call asked the allocator for, and the most that was held at once, the host's pieces among it, both in MiB and in a reading \
         from the disk (what a library in C has for itself, zstd's window, is not counted).\n\n\
         | case | calls | 99.9 % µs | longest µs | call | its units | most units | its µs | drop µs | ns/unit median | ns/unit most | largest piece | peak | outcome |\n\
@@ -451,7 +451,7 @@ fn report(options: &Options, outcome: Outcome) -> Report {
         ),
         format!("{}. {}, kernels: {}.", versions.join(", "), clock::processor(), options.kernels),
         format!(
-            "Beside the measured process the machine was busy: elapsed times exceeded CPU times by {:.0} % in the median case.",
+            "A reading took {:.0} % longer in the median case than its calls do, by the shortest of each: others' work on the machine, the clock's own calls, and what the host does between them.",
             busy * 100.0
         ),
     ];

@@ -340,7 +340,7 @@ fn streams(cases: &mut Vec<Case>) {
             plain::copy(&black_box(&input)[1..], &mut out) == values
         })
     });
-    cases.push(copy.of_one_form());
+    cases.push(copy);
     for width in [2, 4, 8, 16] {
         cases.push(Case::new("bss::decode", format!("{width} bytes"), TRANSPOSES, move |bytes| {
             let values = count(bytes, 16 * width);

@@ -27,7 +27,7 @@ const GROUPS: &[Group] = &[
     ("Reading structs", "nested", "Arrow arrays: ", |case| case.starts_with("struct")),
     ("Records as JSON lines", "nested", "records to JSON lines: ", |_| true),
     ("Writing a column", "write", "time: one column: ", |_| true),
-    ("Writing a table", "write", "time: tables", |_| true),
+    ("Writing a table", "write", "time: tables, encodings chosen by the writer: ", |_| true),
     ("Size of what is written", "write", "size: ", |_| true),
     ("Whole programs, on all cores", "whole", "Wall clock: ", |_| true),
     ("Memory of whole programs", "whole", "Peak memory: ", |_| true),
