@@ -110,6 +110,16 @@ fn an_osd_compresses_splits_and_indexes() {
     assert_eq!(pool.transform(flat, "rewritten/rows", Form::Rows).unwrap(), 20_000);
     assert_eq!(pool.transform("rewritten/rows", "rewritten/back.parquet", Form::Parquet).unwrap(), 20_000);
     assert!(whole("rewritten/back.parquet").columns() == whole(flat).columns());
+    assert_eq!(pool.transform("rewritten/rows", "rewritten/flat.arrows", Form::Arrow).unwrap(), 20_000);
+    assert_eq!(
+        pool.transform("rewritten/flat.arrows", "rewritten/again.parquet", Form::Parquet).unwrap(),
+        20_000
+    );
+    assert!(whole("rewritten/again.parquet").columns() == whole(flat).columns());
+    assert!(pool.origin("rewritten/again.parquet").unwrap().unwrap().starts_with("rewritten/flat.arrows@"));
+    let described = pool.describe(flat).unwrap();
+    assert_eq!(described.rows, 20_000);
+    assert!(!pool.stats(flat).unwrap().is_empty());
     for calls in 0..2 {
         let some =
             cancelled_after(calls).transform("rewritten/rows", "rewritten/some.parquet", Form::Parquet);

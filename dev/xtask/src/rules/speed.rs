@@ -198,8 +198,8 @@ mod tests {
             ] }),
             "write" => json!({ "rows": [
                 case("time: one column: int32", 0.7),
-                case("time: tables, encodings chosen: gdelt", 0.8),
-                json!({ "case": "time: tables, encodings chosen (portable): gdelt", "ratio": 9.0, "is_lower_level": true }),
+                case("time: tables, encodings chosen by the writer: gdelt", 0.8),
+                json!({ "case": "time: tables, encodings chosen by the writer (portable): gdelt", "ratio": 9.0, "is_lower_level": true }),
                 case("size: one column: int32", 0.95),
             ] }),
             "whole" => json!({ "rows": [
