@@ -1,11 +1,11 @@
 //! What the class says of a Parquet object: its rows and columns, and its column chunks. Nothing of the object travels.
 
-use marquetry_base::{Error, Frame, Result};
+use marquetry_base::{Frame, Result};
 
 use crate::asked::REQUEST;
 use crate::joined::JoinedStream;
 use crate::pool::Pool;
-use crate::rewrite::{CURSOR, read};
+use crate::rewrite::{Parts, read};
 
 /// A Parquet object as its footer has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,21 +41,11 @@ impl Pool {
     /// As [`Pool::describe`]; `Io` also if the object was changed meanwhile.
     pub fn stats(&self, object: &str) -> Result<Vec<u8>> {
         let version = self.stat(object)?.version;
-        let (mut stream, mut cursor) = (JoinedStream::default(), None::<Vec<u8>>);
-        loop {
-            let mut frame = Frame::new(REQUEST);
-            if let Some(cursor) = &cursor {
-                frame.push(CURSOR, cursor);
-            }
-            let part = read(&self.execute_at(object, "stats", &frame.into_bytes(), Some(version))?)?;
+        let (mut parts, mut stream) = (Parts::default(), JoinedStream::default());
+        let call = |request: &[u8]| self.execute_at(object, "stats", request, Some(version));
+        while let Some(part) = parts.next(Frame::new(REQUEST), call)? {
             stream.add(&part.data)?;
-            if part.cursor.is_none() {
-                return Ok(stream.into_bytes());
-            }
-            if part.cursor == cursor {
-                return Err(Error::refused("the object class does not get on"));
-            }
-            cursor = part.cursor;
         }
+        Ok(stream.into_bytes())
     }
 }

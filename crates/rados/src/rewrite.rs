@@ -14,7 +14,7 @@ const COMPRESS: &str = "compress";
 
 /// The numbers of a request's fields.
 const COLUMN: u16 = 1;
-pub(crate) const CURSOR: u16 = 5;
+const CURSOR: u16 = 5;
 const UNITS: u16 = 6;
 const ANSWER_BYTES: u16 = 7;
 const FORMAT: u16 = 10;
@@ -181,7 +181,7 @@ fn request(how: &Recoding, step: Step, length: Option<u64>) -> Vec<u8> {
 #[derive(Debug, Default)]
 pub(crate) struct Read {
     pub(crate) data: Vec<u8>,
-    pub(crate) cursor: Option<Vec<u8>>,
+    cursor: Option<Vec<u8>>,
     pub(crate) rows: u64,
     pub(crate) row_groups: u64,
     pub(crate) writer: Option<String>,
@@ -243,44 +243,60 @@ fn make(object: &mut dyn Make, form: Form) -> Result<u64> {
     }
 }
 
+/// The parts that a method hands out, a call each.
+#[derive(Default)]
+pub(crate) struct Parts {
+    cursor: Option<Vec<u8>>,
+    is_done: bool,
+}
+
+impl Parts {
+    /// The next part, which `call` gets for the request and where to go on; `None` if there is no more.
+    pub(crate) fn next(
+        &mut self,
+        mut request: Frame,
+        call: impl FnOnce(&[u8]) -> Result<Vec<u8>>,
+    ) -> Result<Option<Read>> {
+        if self.is_done {
+            return Ok(None);
+        }
+        if let Some(cursor) = &self.cursor {
+            request.push(CURSOR, cursor);
+        }
+        let mut part = read(&call(&request.into_bytes())?)?;
+        let next = part.cursor.take();
+        if next.is_some() && next == self.cursor {
+            return Err(Error::refused("the object class does not get on"));
+        }
+        (self.is_done, self.cursor) = (next.is_none(), next);
+        Ok(Some(part))
+    }
+}
+
 /// Makes an object, and keeps its version, once it is there.
 fn make_of_parts(object: &mut dyn Make, form: Form, version: &mut Option<u64>) -> Result<u64> {
-    let (mut cursor, mut rows, mut pieces) = (None::<Vec<u8>>, 0, Vec::new());
-    let (mut stream, format) = (
-        JoinedStream::default(),
-        match form {
-            Form::Arrow => 1,
-            Form::Parquet => 2,
-            Form::Rows => 4,
-        },
-    );
+    let format = match form {
+        Form::Arrow => 1,
+        Form::Parquet => 2,
+        Form::Rows => 4,
+    };
+    let (mut parts, mut rows, mut pieces, mut stream) =
+        (Parts::default(), 0, Vec::new(), JoinedStream::default());
     loop {
-        let mut frame = Frame::new(REQUEST);
-        frame.push(FORMAT, &[format]);
+        let mut request = Frame::new(REQUEST);
         // As much as a call may: of small parts, objects are slow to search.
-        frame.push_u64(UNITS, u64::MAX).push_u64(ANSWER_BYTES, u64::MAX);
-        if let Some(cursor) = &cursor {
-            frame.push(CURSOR, cursor);
-        }
-        let part = read(&object.hand_out(&frame.into_bytes())?)?;
+        request.push(FORMAT, &[format]).push_u64(UNITS, u64::MAX).push_u64(ANSWER_BYTES, u64::MAX);
+        let Some(part) = parts.next(request, |request| object.hand_out(request))? else { break };
         rows += part.rows;
         match (form, *version) {
             // Of pieces that are deleted, nothing comes.
-            (Form::Parquet, _) if part.data.is_empty() => {}
+            (Form::Parquet | Form::Arrow, _) if part.data.is_empty() => {}
             (Form::Parquet, None) => *version = Some(object.write(&part.data)?),
             (Form::Parquet, Some(_)) if part.rows == 0 => {}
             (Form::Parquet, Some(at)) => *version = Some(object.merge(&part.data, at)?),
             (Form::Rows, _) => pieces.extend_from_slice(&part.data),
-            (Form::Arrow, _) if part.data.is_empty() => {}
             (Form::Arrow, _) => stream.add(&part.data)?,
         }
-        if part.cursor.is_none() {
-            break;
-        }
-        if part.cursor == cursor {
-            return Err(Error::refused("the object class does not get on"));
-        }
-        cursor = part.cursor;
     }
     match form {
         Form::Rows => *version = Some(object.write(&pieces)?),
@@ -426,25 +442,17 @@ impl Pool {
 
     /// A file of row groups of that version of an object, and how many it has.
     fn part(&self, object: &str, groups: Range<u64>, version: u64) -> Result<(Vec<u8>, u64)> {
-        let (mut file, mut cursor) = (Vec::new(), None::<Vec<u8>>);
+        let ends = [groups.start.to_le_bytes(), groups.end.to_le_bytes()];
+        let (mut parts, mut file, mut row_groups) = (Parts::default(), Vec::new(), 0);
         loop {
-            let mut frame = Frame::new(REQUEST);
-            let ends = [groups.start.to_le_bytes(), groups.end.to_le_bytes()];
-            frame.push(ROW_GROUPS, ends.as_flattened());
-            if let Some(cursor) = &cursor {
-                frame.push(CURSOR, cursor);
-            }
-            let answer = self.execute_at(object, "split", &frame.into_bytes(), Some(version))?;
-            let piece = read(&answer)?;
-            file.extend_from_slice(&piece.data);
-            if piece.cursor.is_none() {
-                return Ok((file, piece.row_groups));
-            }
-            if piece.cursor == cursor {
-                return Err(Error::refused("the object class does not get on"));
-            }
-            cursor = piece.cursor;
+            let mut request = Frame::new(REQUEST);
+            request.push(ROW_GROUPS, ends.as_flattened());
+            let call = |request: &[u8]| self.execute_at(object, "split", request, Some(version));
+            let Some(part) = parts.next(request, call)? else { break };
+            file.extend_from_slice(&part.data);
+            row_groups = part.row_groups;
         }
+        Ok((file, row_groups))
     }
 }
 
