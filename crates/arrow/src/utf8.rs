@@ -65,12 +65,12 @@ impl<'v> Strings<'v> {
         self.long_bytes > held
     }
 
-    /// Views of which each is there once, unless it has its string itself; and for each string the place of its view among them.
+    /// Views of which each is there once, unless it has its string itself; and for each string the place of its view among them. Of fewer than 2^32
+    /// strings.
     pub(crate) fn distinct(&self) -> (Vec<u128>, Vec<u32>) {
         let mut ranges = Ranges::of(self.values.buffers());
         let (mut views, mut places) = (Vec::new(), Vec::with_capacity(self.values.len()));
         for view in self.values.views().iter() {
-            // A batch has fewer strings than there are numbers.
             let next = u32::try_from(views.len()).unwrap_or(u32::MAX);
             let place = if is_long(*view) { ranges.place(*view, next) } else { next };
             if place == next {

@@ -304,7 +304,7 @@ fn pages(values: &ByteArrays) -> Vec<arrow_buffer::Buffer> {
 fn text(values: &ByteArrays, nulls: Option<NullBuffer>) -> Result<ArrayRef, Fault> {
     let told = |error: ArrowError| not_text(values).unwrap_or_else(|| error.into());
     let strings = Strings::of(values);
-    if strings.are_shared() {
+    if strings.are_shared() && u32::try_from(values.len()).is_ok() {
         // Each would be checked as often as it is there: many bytes are those of few entries of a dictionary.
         let (entries, places) = strings.distinct();
         let entries = StringViewArray::try_new(entries.into(), pages(values), None).map_err(told)?;
