@@ -31,8 +31,9 @@ pub(crate) use self::message::is_of_arrow;
 
 /// The part of a share below which nothing more is begun.
 const LEFT_MIN: u64 = 8;
-/// The part of a share that rows of a record batch take at least.
+/// The part of a share that rows of a record batch take at least, and of what reading it took: the next call reads it again.
 const BATCH_PART: u64 = 4;
+const READ_PART: u64 = 2;
 /// What a column of the schema costs, which is looked up by each call.
 const SCHEMA_PRICE: Price = Price::per_kilovalue(2_000 << 10);
 /// What a value costs that is chosen of a record batch.
@@ -84,12 +85,14 @@ pub(crate) fn query(host: &mut Host<'_>, request: &Request<'_>, is_kept: bool) -
             // They are counted, and nothing is read of them.
             row += usize::try_from(output.count(u64_of(all - row))).unwrap_or(usize::MAX);
         } else {
+            let before = host.work().units;
             let batch = batch.read(&schema, &rows.read, &body, host).map_err(|error| error.at_offset(at))?;
             // To read a record batch costs so much that more than a few of its rows are worth that, whatever is left.
             let (mut is_first, begun) = (true, host.work().units);
+            let least = (host.share().units / BATCH_PART).max((begun - before) / READ_PART);
             while row < all && output.wanted() > 0 && !is_full {
-                let is_spent = host.left() <= host.share().units / LEFT_MIN
-                    && host.work().units - begun >= host.share().units / BATCH_PART;
+                let is_spent =
+                    host.left() <= host.share().units / LEFT_MIN && host.work().units - begun >= least;
                 if !is_first && (is_spent || output.is_full()) {
                     break;
                 }
