@@ -1,6 +1,7 @@
 //! Objects of Arrow: the same answers as of a Parquet object, what pyarrow writes, and whatever hostile bytes say, an answer.
 #![allow(clippy::cast_possible_truncation, reason = "random bytes")]
 
+use std::process::Command;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -10,10 +11,11 @@ use arrow_buffer::Buffer;
 use arrow_ipc::writer::StreamWriter;
 use marquetry_ceph::{Format, Method, RequestField};
 
-use super::skyhook::{answers, one_call, parquet, rows_of, table, together};
+use super::skyhook::{QUERIES, answers, hostile, one_call, parquet, rows_of, same_answers, table, together};
 
 /// How a stream ends.
 const END: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
+/// What tests/data/make.py makes.
 const STREAM: &[u8] = include_bytes!("../data/pyarrow.arrows");
 const FILE: &[u8] = include_bytes!("../data/pyarrow.arrow");
 
@@ -77,17 +79,8 @@ fn queries_of_arrow_answer_what_those_of_columns_do() {
     // One record batch, in which calls end.
     let one = stream(&[together(std::slice::from_ref(&arrow))]);
     let three = 3_u64.to_le_bytes();
-    let queries: [&[(RequestField, &[u8])]; 8] = [
-        &[
-            (RequestField::Column, b"city"),
-            (RequestField::Column, b"id"),
-            (RequestField::Where, b"fare > 400 AND city IS NOT NULL"),
-        ],
-        &[(RequestField::Where, b"day = '1970-01-11' OR note = 'xx'")],
-        &[(RequestField::Where, b"tiny IS NULL"), (RequestField::Column, b"large")],
-        &[(RequestField::Where, b"city LIKE 'a city 4%'"), (RequestField::Format, &[Format::Count as u8])],
+    let more: [&[(RequestField, &[u8])]; 3] = [
         &[(RequestField::Format, &[Format::Count as u8])],
-        &[(RequestField::Where, b"id < 0")],
         &[(RequestField::Leaf, b"is"), (RequestField::Leaf, b"int")],
         &[
             (RequestField::Where, b"short >= 5"),
@@ -96,14 +89,8 @@ fn queries_of_arrow_answer_what_those_of_columns_do() {
         ],
     ];
     for object in [&arrow, &one] {
-        for fields in queries {
-            let (expected, count) = answers(Method::Query, &columns, fields).unwrap();
-            let (found, found_count) = answers(Method::Query, object, fields).unwrap();
-            assert_eq!(found_count, count, "{fields:?}");
-            if !expected.is_empty() && count > 0 {
-                assert_eq!(together(&found).columns(), together(&expected).columns(), "{fields:?}");
-            }
-        }
+        same_answers(object, &columns, &QUERIES);
+        same_answers(object, &columns, &more);
         let limited: [(RequestField, &[u8]); 2] =
             [(RequestField::Limit, &three), (RequestField::Where, b"tiny > 100")];
         assert_eq!(answers(Method::Query, object, &limited).unwrap().1, 3);
@@ -126,6 +113,24 @@ fn queries_of_arrow_answer_what_those_of_columns_do() {
             assert!(refused.starts_with('5'), "{refused}");
         }
     }
+}
+
+#[test]
+fn pyarrow_reads_what_transform_makes() {
+    let Some(python) = marquetry_testing::python() else { return };
+    let streams =
+        answers(Method::Transform, &parquet(&table(3000)), &[(RequestField::Format, &[1])]).unwrap().0;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("table.arrows");
+    std::fs::write(&path, joined(&streams)).unwrap();
+    let script = "import sys, pyarrow.ipc as ipc\n\
+        table = ipc.open_stream(sys.argv[1]).read_all()\n\
+        table.validate(full=True)\n\
+        rows = table.num_rows\n\
+        print(rows, table['id'][rows - 1], table['city'][7], table['tiny'][3], sep='|')";
+    let ran = Command::new(python).args(["-c", script]).arg(&path).output().unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    assert_eq!(String::from_utf8_lossy(&ran.stdout).trim(), "3000|2999008997|a city 7|None");
 }
 
 /// Fifty rows in three record batches, of which one is empty.
@@ -244,28 +249,5 @@ fn hostile_arrow_is_answered() {
             (RequestField::Where, b"fare IS NOT NULL"),
         ],
     ];
-    let mut seed = 11_u64;
-    let mut random = move |below: usize| {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (seed >> 33) as usize % below
-    };
-    let (mut answered, mut refused) = (0, 0);
-    for round in 0..1500 {
-        let mut object = [ours.as_slice(), STREAM, FILE][round % 3].to_vec();
-        for _ in 0..=random(3) {
-            let at = if round % 2 == 0 { random(object.len()) } else { random(1200.min(object.len())) };
-            object[at] = random(256) as u8;
-        }
-        if round % 5 == 0 {
-            object.truncate(random(object.len()));
-        }
-        match answers(Method::Query, &object, fields[round % fields.len()]) {
-            Ok(_) => answered += 1,
-            Err(error) => {
-                assert!(!error.starts_with('7'), "{error}");
-                refused += 1;
-            }
-        }
-    }
-    assert!(answered > 100 && refused > 100, "{answered} answered, {refused} refused");
+    hostile(&[&ours, STREAM, FILE], (&fields, 1500), 1200, 11);
 }

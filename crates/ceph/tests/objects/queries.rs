@@ -457,11 +457,7 @@ fn hostile_objects_and_requests_are_answered() {
         (RequestField::Units, &200_000_u64.to_le_bytes()),
     ];
     let asked = request(&fields).into_bytes();
-    let mut seed = 7_u64;
-    let mut random = move |below: usize| {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (seed >> 33) as usize % below
-    };
+    let mut random = super::random(7);
     let (mut answered, mut refused) = (0, 0);
     for round in 0..300 {
         let (mut bytes, mut asked) = (whole.clone(), asked.clone());
