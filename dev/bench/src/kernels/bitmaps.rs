@@ -17,7 +17,6 @@ const EXPANDS: &str =
     "an expansion by a table of shuffles (AVX-512: by one instruction) for each register of values";
 const COMPRESSES: &str = "a compression by a table of shuffles (AVX-512: by one instruction; portable: value by value, a store each) for each register of values";
 const EXTRACTS: &str = "an extraction of bits for each word, and a merge that waits for the one before";
-const BIT_BY_BIT: &str = "three operations for each value that is present, one after the other";
 const RUNS: &str = "a copy for each run of values";
 
 pub(super) fn add(cases: &mut Vec<Case>) {
@@ -214,7 +213,7 @@ fn spreading(cases: &mut Vec<Case>) {
             spread::copy(black_box(&dense), &mut slots, &bitmap, 0).is_ok()
         })
     }));
-    let copy_bits = Case::new("spread::copy_bits", "90 % present", BIT_BY_BIT, |bytes| {
+    let copy_bits = Case::new("spread::copy_bits", "90 % present", EXPANDS, |bytes| {
         let values = count(bytes, 3);
         let bitmap = validity(values, 90);
         let (dense, mut out) = (Random(46).bytes(values / 8 + 8), vec![0; values / 8 + 8]);
@@ -222,7 +221,7 @@ fn spreading(cases: &mut Vec<Case>) {
             spread::copy_bits((black_box(&dense), 3), &mut out, 0, (&bitmap, 0), values).is_ok()
         })
     });
-    cases.push(copy_bits.of_one_form());
+    cases.push(copy_bits);
 }
 
 fn compacting(cases: &mut Vec<Case>) {
@@ -250,7 +249,7 @@ fn compacting(cases: &mut Vec<Case>) {
             compact::in_place(black_box(&mut slots), &bitmap, 0).is_ok()
         })
     });
-    cases.push(in_place.of_one_form());
+    cases.push(in_place);
     let fixed_in_place = Case::new("compact::fixed_in_place", "12 bytes, 90 % kept", RUNS, |bytes| {
         let values = count(bytes, 8 * 12 + 1);
         let bitmap = validity(values, 90);

@@ -357,7 +357,7 @@ fn streams(cases: &mut Vec<Case>) {
             bss::values(black_box(&input), values, 0, &mut out).is_ok()
         })
     }));
-    for width in [4, 8] {
+    for width in [4, 8, 16] {
         cases.push(Case::new("bss::split", format!("{width} bytes"), TRANSPOSES, move |bytes| {
             let values = count(bytes, 16 * width);
             let (input, mut out) = (Random(7).bytes(width * values), vec![0; width * values]);
