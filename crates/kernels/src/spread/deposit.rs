@@ -18,7 +18,7 @@ pub(super) fn portable(word: u64, mask: u64) -> u64 {
 }
 
 /// Each bit moves by the number of zeros below its place: the steps of [`extract`](crate::extract) in turn, from the longest on (Warren,
-/// "Hacker's Delight", 7-5). A bit at a time, as many bits as are set, took twice as long where half of them are.
+/// "Hacker's Delight", 7-5). A bit at a time, as many bits as are set, took three times as long where nine tenths are.
 #[inline(always)]
 fn steps(mut word: u64, mask: u64) -> u64 {
     let (mut zeros, mut places, mut moved) = (!mask, mask, [0; 6]);
