@@ -262,8 +262,9 @@ fn report(found: &[Found], places: &[Place], busy: f64) -> Report {
              processor slower, those cycles are not counted as longer. Time is the thread's CPU time."
                 .to_owned(),
             format!(
-                "{}; beside this process the machine was busy {:.0} % of the time.",
+                "{}, on {}; beside this process the machine was busy {:.0} % of the time.",
                 clock::processor(),
+                clock::today(),
                 busy * 100.0
             ),
         ],
