@@ -164,8 +164,11 @@ fn what_the_library_writes_is_read() {
     assert_eq!(days, [Some(19_782), None, Some(-719_162)]);
 }
 
+/// The fields of a request.
+pub(crate) type Asked<'a> = &'a [(RequestField, &'a [u8])];
+
 /// Queries of [`table`].
-pub(crate) const QUERIES: [&[(RequestField, &[u8])]; 5] = [
+pub(crate) const QUERIES: [Asked<'static>; 5] = [
     &[
         (RequestField::Column, b"city"),
         (RequestField::Column, b"id"),
@@ -178,7 +181,7 @@ pub(crate) const QUERIES: [&[(RequestField, &[u8])]; 5] = [
 ];
 
 /// Queries of an object find what they do in a Parquet object of the same rows.
-pub(crate) fn same_answers(object: &[u8], columns: &[u8], queries: &[&[(RequestField, &[u8])]]) {
+pub(crate) fn same_answers(object: &[u8], columns: &[u8], queries: &[Asked<'_>]) {
     for fields in queries {
         let (expected, count) = answers(Method::Query, columns, fields).unwrap();
         let (found, found_count) = answers(Method::Query, object, fields).unwrap();
@@ -317,12 +320,7 @@ fn deleted_pieces_end_a_call_that_has_spent_its_share() {
 }
 
 /// Bytes of objects, changed at random, those at the beginning more often: each call answers, and some with an error.
-pub(crate) fn hostile(
-    objects: &[&[u8]],
-    (queries, rounds): (&[&[(RequestField, &[u8])]], usize),
-    head: usize,
-    seed: u64,
-) {
+pub(crate) fn hostile(objects: &[&[u8]], (queries, rounds): (&[Asked<'_>], usize), head: usize, seed: u64) {
     let mut random = super::random(seed);
     let (mut answered, mut refused) = (0, 0);
     for round in 0..rounds {
